@@ -1,0 +1,126 @@
+//! A machine as plain, checked data. Readers (TOML, hwloc, /sys) make one; the models take one.
+
+use std::collections::BTreeMap;
+
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
+
+/// Everything the models need to know of a machine.
+///
+/// Invariant, established by [`MachineDescription::check`]: at least one CPU; every CPU has a
+/// level-1 cache; levels of a CPU are 1..=n without a gap and their sharing nests; one line size
+/// in the whole machine; each cache's sets are a whole number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineDescription {
+    /// The name by which a user asks for it: `p3xeon-8way`.
+    pub name: String,
+    /// What a person would call it: `8 x Pentium III Xeon 550 MHz`.
+    pub title: String,
+    /// The clock of every CPU.
+    pub clock: Hertz,
+    /// Where each CPU sits; entry i is CPU i.
+    pub cpus: Vec<CpuPlace>,
+    /// Every single cache of the machine, innermost level first.
+    pub caches: Vec<CacheDescription>,
+    /// How caches that do not share are kept coherent.
+    pub coherence: Coherence,
+    /// Memory behind the caches.
+    pub memory: MemoryDescription,
+    /// How many independent misses of a stream of accesses overlap (1 = none). A chain of
+    /// pointers never overlaps.
+    pub miss_overlap: u64,
+    /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`).
+    /// The machine only carries them; the simulated kernel knows what they mean.
+    pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
+    /// Where the numbers come from: key (`cache.l2.latency`, `bus.transaction`) to source.
+    pub sources: BTreeMap<String, String>,
+}
+
+/// Where a CPU sits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// Socket (package), counted from 0 in the machine.
+    pub socket: u16,
+    /// Last-level cache domain, counted from 0 in the machine.
+    pub llc: u16,
+    /// Core, counted from 0 in the machine; CPUs of one core are its SMT siblings.
+    pub core: u16,
+}
+
+/// One cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheDescription {
+    /// 1 is nearest to the CPU.
+    pub level: u8,
+    /// Capacity. Divided by `ways * line`, it gives the number of sets, a whole number that need
+    /// not be a power of two (a sliced last level often is not).
+    pub size: Bytes,
+    /// Associativity, at least 1.
+    pub ways: u32,
+    /// Line size, a power of two, the same for all caches of the machine.
+    pub line: Bytes,
+    /// Load-to-use latency of a hit.
+    pub latency: Cycles,
+    /// Who leaves when a set is full.
+    pub replacement: Replacement,
+    /// Whether a line in a nearer cache of the same CPUs must also be in this one.
+    pub inclusive: bool,
+    /// The CPUs that share it, ascending.
+    pub cpus: Vec<CpuId>,
+}
+
+/// Who leaves when a set is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Replacement {
+    /// The line that was used longest ago.
+    #[default]
+    Lru,
+    /// A binary tree of bits that point away from recent use; ways must be a power of two.
+    TreePlru,
+}
+
+/// How caches that do not share are kept coherent (MESI, write-invalidate, in both cases).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coherence {
+    /// All outermost caches snoop one bus, which is a queue.
+    Bus {
+        /// How long a transaction that carries a line occupies the bus.
+        line_transfer: Duration,
+        /// How long an address-only transaction (upgrade, invalidate) occupies it.
+        address_only: Duration,
+        /// Latency of a line that another cache supplies.
+        cache_to_cache: Duration,
+    },
+    /// A directory at the shared level knows who holds a line.
+    Directory {
+        /// Latency of a line that another cache under the same last level supplies.
+        same_domain: Duration,
+        /// Latency of a line that a cache under another last level of the socket supplies.
+        other_domain: Duration,
+        /// Latency of a line that another socket supplies.
+        other_socket: Duration,
+        /// How long a transfer of a line occupies the channel to memory of a socket.
+        line_transfer: Duration,
+    },
+}
+
+/// Memory behind the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryDescription {
+    /// Physical memory.
+    pub size: Bytes,
+    /// Page size.
+    pub page: Bytes,
+    /// Huge page size (a PMD's worth).
+    pub huge_page: Bytes,
+    /// From the outermost cache's miss to the data, on a quiet bus.
+    pub latency: Duration,
+}
+
+/// A cost of a kernel on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The cost in CPU cycles.
+    pub cycles: Cycles,
+    /// Who measured it, or on which published figure it was calibrated.
+    pub source: String,
+}

@@ -1,0 +1,1 @@
+//! From trace records to latencies, shares and lock figures.

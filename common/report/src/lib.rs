@@ -1,0 +1,1 @@
+//! Rows into tables, a page with plots, CSV and Parquet.

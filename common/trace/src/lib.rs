@@ -1,0 +1,1 @@
+//! Records of what happened on a machine, and their digest.

@@ -1,0 +1,258 @@
+//! Simulated time in picoseconds, and CPU cycles with the frequency that turns them into time.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+
+/// A point of simulated time: picoseconds since the machine was switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Instant(pub u64);
+
+/// A span of simulated time in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Duration(pub u64);
+
+/// A number of CPU clock cycles. Becomes a [`Duration`] only through a [`Hertz`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Cycles(pub u64);
+
+/// A clock frequency, in kHz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hertz {
+    khz: u64,
+}
+
+const PS_PER_NS: u64 = 1_000;
+const PS_PER_US: u64 = 1_000_000;
+const PS_PER_MS: u64 = 1_000_000_000;
+const PS_PER_S: u64 = 1_000_000_000_000;
+
+impl Instant {
+    /// The moment the machine was switched on.
+    pub const START: Instant = Instant(0);
+
+    /// The span since `earlier`, or nothing if that lies ahead.
+    #[inline]
+    pub fn since(self, earlier: Instant) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Duration = Duration(0);
+
+    /// A span of whole nanoseconds.
+    pub const fn from_ns(ns: u64) -> Duration {
+        Duration(ns * PS_PER_NS)
+    }
+
+    /// A span of whole microseconds.
+    pub const fn from_us(us: u64) -> Duration {
+        Duration(us * PS_PER_US)
+    }
+
+    /// A span of whole milliseconds.
+    pub const fn from_ms(ms: u64) -> Duration {
+        Duration(ms * PS_PER_MS)
+    }
+
+    /// A span of whole seconds.
+    pub const fn from_s(s: u64) -> Duration {
+        Duration(s * PS_PER_S)
+    }
+
+    /// Whole nanoseconds, rounded down.
+    #[inline]
+    pub fn as_ns(self) -> u64 {
+        self.0 / PS_PER_NS
+    }
+
+    /// Whole microseconds, rounded down.
+    #[inline]
+    pub fn as_us(self) -> u64 {
+        self.0 / PS_PER_US
+    }
+
+    /// Seconds, for reports only: no decision may rest on a float.
+    #[allow(clippy::float_arithmetic)]
+    pub fn as_s_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// The difference, or zero where `other` is longer.
+    #[inline]
+    pub fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Hertz {
+    /// A frequency of `khz` thousand cycles a second; more than zero.
+    ///
+    /// # Panics
+    /// When `khz` is 0: who reads a machine's description refuses that before.
+    pub fn from_khz(khz: u64) -> Hertz {
+        assert!(khz > 0, "a clock that stands still");
+        Hertz { khz }
+    }
+
+    /// The frequency in kHz.
+    pub fn khz(self) -> u64 {
+        self.khz
+    }
+
+    /// How long `cycles` take, rounded to the nearest picosecond.
+    ///
+    /// ```
+    /// use warmq_units::{Cycles, Duration, Hertz};
+    /// assert_eq!(Hertz::from_khz(200_000).time_of(Cycles(3)), Duration::from_ns(15));
+    /// ```
+    #[inline]
+    pub fn time_of(self, cycles: Cycles) -> Duration {
+        let ps = (u128::from(cycles.0) * u128::from(PS_PER_MS) + u128::from(self.khz / 2))
+            / u128::from(self.khz);
+        Duration(ps as u64)
+    }
+
+    /// How many whole cycles fit into `span`.
+    pub fn cycles_in(self, span: Duration) -> Cycles {
+        Cycles((u128::from(span.0) * u128::from(self.khz) / u128::from(PS_PER_MS)) as u64)
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Instant;
+    #[inline]
+    fn add(self, span: Duration) -> Instant {
+        Instant(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    #[inline]
+    fn add_assign(&mut self, span: Duration) {
+        self.0 += span.0;
+    }
+}
+
+impl Sub for Instant {
+    type Output = Duration;
+    /// The span since an earlier instant.
+    ///
+    /// # Panics
+    /// In builds that check overflow, when `earlier` lies ahead: time never runs back.
+    #[inline]
+    fn sub(self, earlier: Instant) -> Duration {
+        Duration(self.0 - earlier.0)
+    }
+}
+
+impl Add for Duration {
+    type Output = Duration;
+    #[inline]
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Duration {
+    #[inline]
+    fn add_assign(&mut self, other: Duration) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Duration;
+    #[inline]
+    fn sub(self, other: Duration) -> Duration {
+        Duration(self.0 - other.0)
+    }
+}
+
+impl SubAssign for Duration {
+    #[inline]
+    fn sub_assign(&mut self, other: Duration) {
+        self.0 -= other.0;
+    }
+}
+
+impl Mul<u64> for Duration {
+    type Output = Duration;
+    #[inline]
+    fn mul(self, times: u64) -> Duration {
+        Duration(self.0 * times)
+    }
+}
+
+impl Div<u64> for Duration {
+    type Output = Duration;
+    #[inline]
+    fn div(self, parts: u64) -> Duration {
+        Duration(self.0 / parts)
+    }
+}
+
+impl Sum for Duration {
+    fn sum<I: Iterator<Item = Duration>>(spans: I) -> Duration {
+        spans.fold(Duration::ZERO, Add::add)
+    }
+}
+
+impl Add for Cycles {
+    type Output = Cycles;
+    #[inline]
+    fn add(self, other: Cycles) -> Cycles {
+        Cycles(self.0 + other.0)
+    }
+}
+
+impl Mul<u64> for Cycles {
+    type Output = Cycles;
+    #[inline]
+    fn mul(self, times: u64) -> Cycles {
+        Cycles(self.0 * times)
+    }
+}
+
+impl fmt::Display for Duration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.0 {
+            0..PS_PER_NS => return write!(formatter, "{} ps", self.0),
+            PS_PER_NS..PS_PER_US => (PS_PER_NS, "ns"),
+            PS_PER_US..PS_PER_MS => (PS_PER_US, "us"),
+            PS_PER_MS..PS_PER_S => (PS_PER_MS, "ms"),
+            _ => (PS_PER_S, "s"),
+        };
+        let thousandths = self.0 % unit * 1_000 / unit;
+        write!(formatter, "{}.{thousandths:03} {name}", self.0 / unit)
+    }
+}
+
+impl fmt::Display for Instant {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Duration(self.0).fmt(formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_become_the_nearest_picosecond() {
+        let xeon = Hertz::from_khz(550_000);
+        for (cycles, ps) in [(0, 0), (1, 1_818), (11, 20_000), (550_000_000, PS_PER_S)] {
+            assert_eq!(xeon.time_of(Cycles(cycles)), Duration(ps));
+        }
+        assert_eq!(xeon.cycles_in(Duration::from_ns(20)), Cycles(11));
+    }
+
+    #[test]
+    fn a_span_prints_in_the_unit_a_person_would_use() {
+        let printed = [Duration(7), Duration::from_ns(34), Duration(1_500_000), Duration::from_s(3)]
+            .map(|span| span.to_string());
+        assert_eq!(printed, ["7 ps", "34.000 ns", "1.500 us", "3.000 s"]);
+    }
+}

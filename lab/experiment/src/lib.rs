@@ -1,0 +1,1 @@
+//! A TOML file into runs, and runs into rows and claims.

@@ -1,0 +1,1 @@
+//! The simulated kernel: timeline, tasks, locks, sockets, interrupts, costs.

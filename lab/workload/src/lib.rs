@@ -1,0 +1,1 @@
+//! The workloads of the laboratory.

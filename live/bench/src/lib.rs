@@ -1,0 +1,1 @@
+//! The real programs: the run-queue walk on this machine's own caches.

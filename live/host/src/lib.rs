@@ -1,0 +1,1 @@
+//! Reads the topology of this machine from /sys.
