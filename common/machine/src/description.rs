@@ -8,7 +8,8 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 ///
 /// Invariant, established by [`MachineDescription::check`]: at least one CPU; every CPU has a
 /// level-1 cache; levels of a CPU are 1..=n without a gap and their sharing nests; one line size
-/// in the whole machine; each cache's sets are a whole number.
+/// in the whole machine; each cache's sets are a whole number; sockets, last levels and cores are
+/// numbered from 0 without a gap, and the CPUs of a last level are those of an outermost cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineDescription {
     /// The name by which a user asks for it: `p3xeon-8way`.
@@ -19,7 +20,7 @@ pub struct MachineDescription {
     pub clock: Hertz,
     /// Where each CPU sits; entry i is CPU i.
     pub cpus: Vec<CpuPlace>,
-    /// Every single cache of the machine, innermost level first.
+    /// Every single cache of the machine, by level (innermost first) and then by first CPU.
     pub caches: Vec<CacheDescription>,
     /// How caches that do not share are kept coherent.
     pub coherence: Coherence,
@@ -31,7 +32,8 @@ pub struct MachineDescription {
     /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`).
     /// The machine only carries them; the simulated kernel knows what they mean.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
-    /// Where the numbers come from: key (`cache.l2.latency`, `bus.transaction`) to source.
+    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`)
+    /// or single key (`cache.l2.latency`) to source.
     pub sources: BTreeMap<String, String>,
 }
 

@@ -7,4 +7,41 @@
 //! - [`Hierarchy`]: its caches with coherence and bus, line-accurate.
 //! - [`PhysicalMemory`]: its page allocator, which fragments as a real one does.
 
+mod bus;
+mod cache;
+mod check;
+mod coherence;
+mod counts;
 pub mod description;
+mod error;
+mod hierarchy;
+mod hwloc;
+mod memory;
+mod observed;
+mod overrides;
+mod shadow;
+mod shipped;
+mod sparse;
+mod toml_blame;
+mod toml_caches;
+mod toml_fields;
+mod toml_machine;
+mod topology;
+
+pub use bus::Timetable;
+pub use cache::LineState;
+pub use check::MOST_CPUS;
+pub use counts::{BusCounts, Counts, Histogram, LevelCounts, MissKind, MissKinds, Transaction};
+pub use description::{
+    CacheDescription, Coherence, Cost, CpuPlace, MachineDescription, MemoryDescription, Replacement,
+};
+pub use error::{Flaw, MachineError};
+pub use hierarchy::{Access, Hierarchy, Options, Outcome, Served};
+pub use hwloc::read_hwloc;
+pub use memory::{Fragmentation, OutOfMemory, PhysicalMemory};
+pub use observed::{ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedWays};
+pub use overrides::Overrides;
+pub use shipped::{builtin, builtin_names};
+pub use toml_fields::thousandths;
+pub use toml_machine::{NOT_GIVEN, read_toml};
+pub use topology::Layout;

@@ -1,1 +1,52 @@
 //! From trace records to latencies, shares and lock figures.
+//!
+//! Purpose: every figure that a report shows about a run is computed here, from records alone, so
+//! that a simulated machine and a recorded one are measured by the same lines.
+//!
+//! A meter is an observer: it is fed one record at a time and keeps integers. Floats appear only
+//! where a figure is asked for. Every meter follows a run from its first record, and counts what
+//! happens from a chosen time on, so that a warm-up can be left out; a span that began before that
+//! time counts from that time.
+//!
+//! [`Meters`] is all of these but the chart:
+//!
+//! - [`WakeupMeter`]: how long each wakeup waits for a CPU;
+//! - [`TaskMeter`]: how long each task runs, waits and sleeps, and its switches (`time -v`);
+//! - [`CpuMeter`]: how long each CPU works, idles and is interrupted;
+//! - [`LockMeter`]: requests, waits and tenures of each spin lock (Lockmeter);
+//! - [`Counts`]: how often things happen in a second;
+//! - [`Chart`]: a schedule as text, for tests to tell stories with.
+
+mod chart;
+mod counts;
+mod cpus;
+mod locks;
+mod meters;
+mod spans;
+mod tasks;
+mod wakeups;
+
+pub use chart::Chart;
+pub use counts::{Counts, INTERRUPTS, InterruptTable};
+pub use cpus::{CpuFigures, CpuMeter};
+pub use locks::{LockFigures, LockMeter};
+pub use meters::Meters;
+pub use spans::Spans;
+pub use tasks::{TaskFigures, TaskMeter};
+pub use wakeups::WakeupMeter;
+
+use warmq_units::Duration;
+
+/// `part / whole`, and 0 where there is no whole.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// A damaged file can name spans whose sum no `u64` holds.
+fn sum(total: Duration, span: Duration) -> Duration {
+    Duration(total.0.saturating_add(span.0))
+}

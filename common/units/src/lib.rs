@@ -6,6 +6,7 @@
 
 mod id;
 mod random;
+pub mod setting;
 mod size;
 mod time;
 

@@ -1,1 +1,59 @@
-//! The simulated kernel: timeline, tasks, locks, sockets, interrupts, costs.
+//! The engine of the laboratory: a kernel that is all mechanism.
+//!
+//! Purpose: to run programs on a simulated machine under a scheduler, deterministically, and to
+//! say what it cost. It declares the traits [`Scheduler`] and [`Program`], and knows none of
+//! either. Key decision: a CPU is an interpreter of steps (see `step.rs`), so that system calls,
+//! interrupts, lock waits and preemption are one mechanism. What it does not do: instruction
+//! streams, TLBs, paging, file systems; their costs are in the cost profile.
+//!
+//! ```
+//! use warmq_kernel::TaskSpec;
+//! use warmq_units::Cycles;
+//!
+//! let spinner = |task: warmq_kernel::Task| async move {
+//!     loop {
+//!         task.compute(Cycles(1_000_000)).await;
+//!     }
+//! };
+//! let workload = |boot: &mut warmq_kernel::Boot<'_>| {
+//!     boot.task(TaskSpec::new("spinner", None), spinner)?;
+//!     Ok(())
+//! };
+//! # fn boots(_: &dyn warmq_kernel::Workload) {}
+//! boots(&workload);
+//! ```
+
+mod boot;
+mod costs;
+mod cpu;
+mod ending;
+mod execute;
+mod figures;
+mod kernel;
+mod lock;
+mod memory;
+mod network;
+mod operate;
+mod operation;
+mod outside;
+mod program;
+mod schedule;
+mod scheduler;
+mod step;
+mod sync;
+mod task;
+mod timeline;
+
+pub use boot::{Boot, BootError, Settings, Workload};
+pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
+pub use ending::{Ending, Rule, Stall, Violation, Waiting};
+pub use figures::{TaskFigures, Walks};
+pub use kernel::Kernel;
+pub use lock::LockFigures;
+pub use memory::{AccessCounts, Within};
+pub use operation::{Condition, Listener, Mm, Mutex, Nic, Outside, Region, Socket, Touch};
+pub use program::{OutsideTask, Program, Running, Task};
+pub use scheduler::{Attach, Context, Pick, Scheduler, Why};
+pub use step::Mode;
+pub use task::{Policy, TaskSpec, View};
+pub use timeline::Timeline;

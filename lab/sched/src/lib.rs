@@ -1,1 +1,50 @@
-//! The schedulers of the laboratory.
+//! The schedulers of the laboratory, by name.
+//!
+//! Purpose: one file a scheduler, each a table of callbacks of
+//! [`warmq_kernel::Scheduler`]. None of them knows a workload.
+
+mod family;
+mod linux24;
+
+use warmq_kernel::Scheduler;
+use warmq_units::setting::{Chosen, Setting};
+
+/// A scheduler that can be asked for by name.
+pub struct Entry {
+    /// Its name: `linux24`.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub what: &'static str,
+    /// The cost table of a machine that it uses: `linux-2.4`.
+    pub kernel: &'static str,
+    settings: fn() -> Vec<Setting>,
+    build: fn(Chosen) -> Box<dyn Scheduler>,
+}
+
+impl Entry {
+    /// What can be set on it.
+    pub fn settings(&self) -> Vec<Setting> {
+        (self.settings)()
+    }
+
+    /// The scheduler, set as chosen.
+    pub fn build(&self, chosen: Chosen) -> Box<dyn Scheduler> {
+        (self.build)(chosen)
+    }
+}
+
+/// Every scheduler, in the order in which they are listed.
+pub const SCHEDULERS: &[Entry] = &[
+    Entry {
+        name: "linux24",
+        what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
+        kernel: "linux-2.4",
+        settings: linux24::settings,
+        build: |chosen| Box::new(linux24::Linux24::new(chosen)),
+    },
+];
+
+/// The scheduler called `name`.
+pub fn scheduler(name: &str) -> Option<&'static Entry> {
+    SCHEDULERS.iter().find(|entry| entry.name == name)
+}

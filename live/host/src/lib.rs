@@ -1,1 +1,119 @@
 //! Reads the topology of this machine from /sys.
+//!
+//! Purpose: to describe a running Linux machine as [`MachineDescription`]. Key decision: the root
+//! of the file system is a parameter, so that tests feed recorded trees. /sys tells shapes, no
+//! times: latencies are assumed, as `sources` says, until [`set_latencies`] puts measured ones in
+//! their place. This crate measures nothing.
+
+mod cpus;
+mod error;
+mod latencies;
+mod tree;
+
+use std::path::Path;
+
+use warmq_machine::{MachineDescription, Observed, thousandths};
+use warmq_units::{Bytes, CpuId, Hertz};
+
+pub use error::HostError;
+pub use latencies::{Latencies, set_latencies};
+use tree::Tree;
+
+const CPUINFO: &str = "proc/cpuinfo";
+const PAGE: Bytes = Bytes::from_kb(4);
+const HUGE_PAGE: Bytes = Bytes::from_mb(2);
+
+/// Describes the machine whose file system starts at `root` (`/` for this one). CPUs that are
+/// offline are left out, and the others numbered from 0 in their order; see [`online`].
+///
+/// # Errors
+/// A file that is missing or holds something unexpected, or a machine that
+/// [`MachineDescription::check`] refuses.
+pub fn read(root: &Path) -> Result<MachineDescription, HostError> {
+    let tree = Tree::new(root);
+    let online = cpus::online(tree)?;
+    let (page, huge_page) = page_sizes(tree)?;
+    let observed = Observed {
+        name: "host".to_owned(),
+        title: title(tree, online.len()),
+        seen_by: "/sys and /proc of the machine".to_owned(),
+        clock: clock(tree, online[0])?,
+        cpus: cpus::places(tree, &online)?,
+        caches: cpus::caches(tree, &online)?,
+        memory: memory(tree)?,
+        page,
+        huge_page,
+    };
+    observed.describe().map_err(|flaw| HostError {
+        path: root.join(cpus::CPUS),
+        problem: flaw.to_string(),
+        mend: "describe this machine in TOML instead".to_owned(),
+    })
+}
+
+/// The numbers that the system gives the CPUs that are online: entry i is CPU i of [`read`].
+///
+/// # Errors
+/// The list of CPUs is missing or no list.
+pub fn online(root: &Path) -> Result<Vec<CpuId>, HostError> {
+    cpus::online(Tree::new(root))
+}
+
+/// The clock: what cpufreq calls the base or else the highest frequency, or else what
+/// /proc/cpuinfo says of the first CPU. A virtual machine often has the latter only.
+fn clock(tree: Tree<'_>, cpu: CpuId) -> Result<Option<Hertz>, HostError> {
+    for file in ["base_frequency", "cpuinfo_max_freq"] {
+        let path = format!("{}/cpu{}/cpufreq/{file}", cpus::CPUS, cpu.0);
+        if let Some(khz) = tree.optional_number(&path)?.filter(|khz| *khz > 0) {
+            return Ok(Some(Hertz::from_khz(khz)));
+        }
+    }
+    let mhz = tree.field(CPUINFO, "cpu MHz");
+    Ok(mhz
+        .and_then(|mhz| thousandths(&mhz))
+        .filter(|khz| *khz > 0)
+        .map(Hertz::from_khz))
+}
+
+fn title(tree: Tree<'_>, cpus: usize) -> String {
+    let model = tree
+        .field(CPUINFO, "model name")
+        .unwrap_or_else(|| "an unnamed model".to_owned());
+    format!("this machine: {cpus} CPUs, {model}")
+}
+
+/// Physical memory in whole megabytes.
+fn memory(tree: Tree<'_>) -> Result<Option<Bytes>, HostError> {
+    let Some(text) = tree.field("proc/meminfo", "MemTotal") else {
+        return Ok(None);
+    };
+    let kilobytes: Option<u64> = text
+        .strip_suffix(" kB")
+        .and_then(|kb| kb.trim().parse().ok());
+    let kilobytes = kilobytes.ok_or_else(|| {
+        tree.error(
+            "proc/meminfo",
+            format!("MemTotal is `{text}`, no number of kB"),
+        )
+    })?;
+    Ok(Some(Bytes::from_mb(kilobytes >> 10)).filter(|memory| memory.0 > 0))
+}
+
+/// Page and huge page. /sys names only the latter, a page full of entries of 8 bytes: it follows
+/// from the page, and the page from it.
+fn page_sizes(tree: Tree<'_>) -> Result<(Bytes, Bytes), HostError> {
+    let path = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
+    let Some(huge_page) = tree.optional_number(path)? else {
+        return Ok((PAGE, HUGE_PAGE));
+    };
+    let page = (12..=20)
+        .map(|shift| 1_u64 << shift)
+        .find(|page| page * page / 8 == huge_page);
+    let page = page.ok_or_else(|| {
+        tree.error(
+            path,
+            format!("{huge_page} is the huge page of no page size"),
+        )
+    })?;
+    Ok((Bytes(page), Bytes(huge_page)))
+}

@@ -1,0 +1,145 @@
+//! A bus (or a channel to memory) as a timetable.
+//!
+//! CPUs are simulated in chunks, so that transactions are asked for slightly out of the order of
+//! time. A bus that only knew until when it is busy would make every late-comer wait for
+//! transactions that lie in its future. A timetable gives it the first gap at or after its time.
+
+use warmq_units::{Duration, Instant};
+
+/// Slots in a word of the timetable.
+const WORD: u64 = 64;
+/// How far back from the latest transaction the timetable remembers, at least.
+const WINDOW: Duration = Duration::from_ms(4);
+/// A transaction never takes more slots than this, so that a search looks at two words only.
+const MOST_SLOTS: u64 = 32;
+
+/// When a resource that serves one transaction at a time is taken.
+///
+/// Time is cut into slots; a transaction takes a run of them. Invariant: no slot is given twice.
+/// Only the last few milliseconds are kept; a time before them finds the resource free.
+#[derive(Clone, Debug)]
+pub struct Timetable {
+    // Set when it is built, and never after.
+    slot: u64,
+
+    // Changed only by `book`. A ring: word w of all time lies at w modulo the length.
+    words: Vec<Word>,
+    latest: u64,
+}
+
+/// 64 slots: which word of all time this is, and a bit for each slot that is taken.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    number: u64,
+    taken: u64,
+}
+
+impl Timetable {
+    /// A timetable for transactions of two lengths.
+    ///
+    /// A slot is the greatest common divisor of both, unless the longer one would then take more
+    /// than 32 slots; in that case a slot is a 32nd of it, and lengths are rounded up to slots.
+    pub fn new(one: Duration, other: Duration) -> Timetable {
+        let longest = one.0.max(other.0);
+        let slot = greatest_common_divisor(one.0, other.0)
+            .max(longest.div_ceil(MOST_SLOTS))
+            .max(1);
+        let words = WINDOW
+            .0
+            .div_ceil(slot * WORD)
+            .clamp(64, 1 << 16)
+            .next_power_of_two();
+        Timetable {
+            slot,
+            words: vec![Word::default(); words as usize],
+            latest: 0,
+        }
+    }
+
+    /// The length of a slot.
+    pub fn slot(&self) -> Duration {
+        Duration(self.slot)
+    }
+
+    /// How many slots a transaction of `length` takes: at most 32 for the two lengths that the
+    /// timetable was made for.
+    pub fn slots(&self, length: Duration) -> u32 {
+        length.0.div_ceil(self.slot) as u32
+    }
+
+    /// Takes the first `slots` free slots in a row at or after `now`. The answer is how long the
+    /// transaction waits for them: nothing when the slot of `now` is the first of them.
+    ///
+    /// # Panics
+    /// When `slots` is more than 64.
+    #[inline]
+    pub fn book(&mut self, now: Instant, slots: u32) -> Duration {
+        assert!(slots <= WORD as u32, "a transaction of {slots} slots");
+        let asked = now.0 / self.slot;
+        let (mut word, mut from) = (asked / WORD, asked % WORD);
+        if slots == 0 || word + (self.words.len() as u64) <= self.latest {
+            return Duration::ZERO;
+        }
+        let start = loop {
+            let taken = u128::from(self.taken(word)) | u128::from(self.taken(word + 1)) << WORD;
+            let starts = starts_of_runs(!taken, slots) as u64 & u64::MAX << from;
+            if starts != 0 {
+                break word * WORD + u64::from(starts.trailing_zeros());
+            }
+            (word, from) = (word + 1, 0);
+        };
+        self.take(start, slots);
+        if start == asked {
+            Duration::ZERO
+        } else {
+            Duration(start * self.slot - now.0)
+        }
+    }
+
+    #[inline]
+    fn taken(&self, number: u64) -> u64 {
+        let word = self.words[number as usize & (self.words.len() - 1)];
+        if word.number == number { word.taken } else { 0 }
+    }
+
+    #[inline]
+    fn take(&mut self, start: u64, slots: u32) {
+        let run = u128::from(u64::MAX >> (WORD as u32 - slots)) << (start % WORD);
+        let number = start / WORD;
+        self.take_word(number, run as u64);
+        if run >> WORD != 0 {
+            self.take_word(number + 1, (run >> WORD) as u64);
+        }
+    }
+
+    #[inline]
+    fn take_word(&mut self, number: u64, bits: u64) {
+        let length = self.words.len();
+        let word = &mut self.words[number as usize & (length - 1)];
+        if word.number != number {
+            *word = Word { number, taken: 0 };
+        }
+        word.taken |= bits;
+        self.latest = self.latest.max(number);
+    }
+}
+
+/// The bits at which `length` set bits in a row begin.
+#[inline]
+fn starts_of_runs(free: u128, length: u32) -> u128 {
+    let (mut starts, mut known) = (free, 1);
+    while known < length {
+        let step = known.min(length - known);
+        starts &= starts >> step;
+        known += step;
+    }
+    starts
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 {
+        one
+    } else {
+        greatest_common_divisor(other, one % other)
+    }
+}

@@ -1,0 +1,203 @@
+//! One set-associative cache: which lines it holds, in which state, and who leaves next.
+
+mod tree;
+mod ways;
+
+use crate::description::{CacheDescription, Replacement};
+use tree::Trees;
+use ways::{move_to_front, position, push_front};
+
+/// The state of a line that a cache holds. A line that is not held has no state.
+///
+/// States are relative to the caches that do not share with the holder: `Exclusive` and
+/// `Modified` say that no cache outside the holder's own path (the caches nearer to its CPUs and
+/// the ones behind it) has the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LineState {
+    /// Others may hold it as well; not to be written.
+    Shared = 1,
+    /// Nobody else holds it; equal to what lies behind.
+    Exclusive = 2,
+    /// Nobody else holds it; newer than what lies behind.
+    Modified = 3,
+}
+
+/// The number of a line: its address divided by the size of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Line(pub(crate) u64);
+
+/// Bits of a word that hold the tag; the two lowest hold the state.
+const TAG: u32 = !3;
+/// Tags of 30 bits, and the tag of an empty way is none of them.
+const TAGS: u64 = (1 << 30) - 1;
+
+/// The contents of one cache.
+///
+/// A way is one word: the line's tag plus one, shifted left by two, and its [`LineState`]; zero
+/// when empty. Invariant: no set holds a line twice; under LRU the ways of a set are in the order
+/// of use, newest first, with the empty ones last, so that the position *is* the age.
+pub(crate) struct Cache {
+    words: Vec<u32>,
+    ways: usize,
+    sets: u64,
+    sets_are_power_of_two: bool,
+    // A tag is the line without its lowest `floor(log2(sets))` bits. Lines of equal tag are then
+    // fewer than sets and lie next to each other, so that set and tag together name a line also
+    // where the sets are no power of two.
+    tag_shift: u32,
+    trees: Option<Trees>,
+}
+
+/// A way of a cache, valid until the cache changes.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot(usize);
+
+impl Cache {
+    /// An empty cache.
+    pub(crate) fn new(description: &CacheDescription) -> Cache {
+        let ways = description.ways as usize;
+        let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
+        assert!(sets > 0 && ways > 0, "a cache without room for a line");
+        let trees = match description.replacement {
+            Replacement::Lru => None,
+            Replacement::TreePlru => Some(Trees::new(sets as usize, ways)),
+        };
+        Cache {
+            words: vec![0; sets as usize * ways],
+            ways,
+            sets,
+            sets_are_power_of_two: sets.is_power_of_two(),
+            tag_shift: sets.ilog2(),
+            trees,
+        }
+    }
+
+    /// How many lines fit in.
+    pub(crate) fn capacity(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Lines from this number on cannot be told apart.
+    pub(crate) fn line_limit(&self) -> u64 {
+        TAGS << self.tag_shift
+    }
+
+    #[inline]
+    fn first_way(&self, line: Line) -> usize {
+        let set = if self.sets_are_power_of_two {
+            line.0 & (self.sets - 1)
+        } else if line.0 >> 32 == 0 {
+            u64::from(line.0 as u32 % self.sets as u32)
+        } else {
+            line.0 % self.sets
+        };
+        set as usize * self.ways
+    }
+
+    #[inline]
+    fn key(&self, line: Line) -> u32 {
+        ((line.0 >> self.tag_shift) as u32 + 1) << 2
+    }
+
+    /// Uses `line`: finds it and makes it the newest of its set.
+    #[inline]
+    pub(crate) fn hit(&mut self, line: Line) -> Option<Slot> {
+        let (first, key) = (self.first_way(line), self.key(line));
+        let set = &mut self.words[first..first + self.ways];
+        if let Some(trees) = &mut self.trees {
+            let position = position(set, key)?;
+            trees.point_away(first / self.ways, position);
+            return Some(Slot(first + position));
+        }
+        move_to_front(set, key).then_some(Slot(first))
+    }
+
+    /// Finds `line` without using it.
+    #[inline]
+    pub(crate) fn find(&self, line: Line) -> Option<Slot> {
+        let (first, key) = (self.first_way(line), self.key(line));
+        position(&self.words[first..first + self.ways], key).map(|way| Slot(first + way))
+    }
+
+    /// The state of `line`, if held.
+    #[inline]
+    pub(crate) fn state(&self, line: Line) -> Option<LineState> {
+        self.find(line).map(|slot| self.state_at(slot))
+    }
+
+    /// The state of the line in `slot`.
+    #[inline]
+    pub(crate) fn state_at(&self, slot: Slot) -> LineState {
+        state_of(self.words[slot.0])
+    }
+
+    /// Changes the state of the line in `slot`.
+    #[inline]
+    pub(crate) fn set_state_at(&mut self, slot: Slot, state: LineState) {
+        let word = &mut self.words[slot.0];
+        *word = *word & TAG | state as u32;
+    }
+
+    /// Takes in `line`, which is not held, as the newest of its set. If the set was full, the line
+    /// that left is the answer.
+    pub(crate) fn insert(&mut self, line: Line, state: LineState) -> Option<(Line, LineState)> {
+        let (first, word) = (self.first_way(line), self.key(line) | state as u32);
+        let set = &mut self.words[first..first + self.ways];
+        debug_assert!(position(set, word & TAG).is_none(), "a line twice in a set");
+        let left = match &mut self.trees {
+            None => push_front(set, word),
+            Some(trees) => {
+                let empty = set.iter().position(|word| *word == 0);
+                let way = empty.unwrap_or_else(|| trees.victim(first / self.ways));
+                trees.point_away(first / self.ways, way);
+                std::mem::replace(&mut set[way], word)
+            }
+        };
+        (left != 0).then(|| (self.line_of(left, first), state_of(left)))
+    }
+
+    /// Gives up `line`, if held.
+    pub(crate) fn remove(&mut self, line: Line) -> Option<LineState> {
+        let slot = self.find(line)?;
+        let state = self.state_at(slot);
+        self.words[slot.0] = 0;
+        if self.trees.is_none() {
+            let end = slot.0 - slot.0 % self.ways + self.ways;
+            self.words[slot.0..end].rotate_left(1);
+        }
+        Some(state)
+    }
+
+    /// Every line held, with its state.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Line, LineState)> + '_ {
+        let held = self
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| **word != 0);
+        held.map(|(slot, word)| {
+            (
+                self.line_of(*word, slot - slot % self.ways),
+                state_of(*word),
+            )
+        })
+    }
+
+    fn line_of(&self, word: u32, first_way: usize) -> Line {
+        let set = (first_way / self.ways) as u64;
+        let lowest = u64::from((word >> 2) - 1) << self.tag_shift;
+        if self.sets_are_power_of_two {
+            return Line(lowest | set);
+        }
+        Line(lowest + (set + self.sets - lowest % self.sets) % self.sets)
+    }
+}
+
+#[inline]
+fn state_of(word: u32) -> LineState {
+    match word & !TAG {
+        3 => LineState::Modified,
+        2 => LineState::Exclusive,
+        _ => LineState::Shared,
+    }
+}

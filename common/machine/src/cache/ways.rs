@@ -1,0 +1,91 @@
+//! The ways of one set: find a line, and keep the ways in the order of use.
+//!
+//! The usual associativities have code of their own without branches on what is found where:
+//! a branch on the position of a hit is one that no host predicts.
+
+use super::TAG;
+
+/// Calls `$fixed` on `$set` as an array if it has a usual length, else `$any` on it as a slice.
+macro_rules! by_length {
+    ($set:expr, $fixed:ident, $any:ident $(, $argument:expr)*) => {
+        match $set.len() {
+            2 => by_length!(@ 2, $set, $fixed, $any $(, $argument)*),
+            4 => by_length!(@ 4, $set, $fixed, $any $(, $argument)*),
+            8 => by_length!(@ 8, $set, $fixed, $any $(, $argument)*),
+            16 => by_length!(@ 16, $set, $fixed, $any $(, $argument)*),
+            _ => $any($set $(, $argument)*),
+        }
+    };
+    (@ $length:literal, $set:expr, $fixed:ident, $any:ident $(, $argument:expr)*) => {
+        match $set.try_into() {
+            Ok(set) => $fixed::<$length>(set $(, $argument)*),
+            Err(_) => unreachable!("the length was looked at"),
+        }
+    };
+}
+
+/// Where in `set` the line with `key` is.
+#[inline(always)]
+pub(super) fn position(set: &[u32], key: u32) -> Option<usize> {
+    by_length!(set, position_fixed, position_any, key)
+}
+
+/// Makes the line with `key` the first of `set`. Whether it is there.
+#[inline(always)]
+pub(super) fn move_to_front(set: &mut [u32], key: u32) -> bool {
+    by_length!(set, move_to_front_fixed, move_to_front_any, key)
+}
+
+/// Puts `word` first; the last falls out.
+#[inline(always)]
+pub(super) fn push_front(set: &mut [u32], word: u32) -> u32 {
+    by_length!(set, push_front_fixed, push_front_any, word)
+}
+
+#[inline(always)]
+fn position_fixed<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> Option<usize> {
+    let mut found = 0;
+    for (way, word) in set.iter().enumerate() {
+        found |= u32::from(word & TAG == key) << way;
+    }
+    (found != 0).then(|| found.trailing_zeros() as usize)
+}
+
+fn position_any(set: &[u32], key: u32) -> Option<usize> {
+    set.iter().position(|word| word & TAG == key)
+}
+
+#[inline(always)]
+fn move_to_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key: u32) -> bool {
+    let Some(position) = position_fixed(set, key) else {
+        return false;
+    };
+    let (front, before) = (set[position % WAYS], *set);
+    for way in 1..WAYS {
+        let moves = u32::from(way <= position).wrapping_neg(); // all ones up to the old place
+        set[way] = before[way - 1] & moves | before[way] & !moves;
+    }
+    set[0] = front;
+    true
+}
+
+fn move_to_front_any(set: &mut [u32], key: u32) -> bool {
+    let Some(position) = position_any(set, key) else {
+        return false;
+    };
+    set[..=position].rotate_right(1);
+    true
+}
+
+#[inline(always)]
+fn push_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], word: u32) -> u32 {
+    let last = set[WAYS - 1];
+    set.copy_within(0..WAYS - 1, 1);
+    set[0] = word;
+    last
+}
+
+fn push_front_any(set: &mut [u32], word: u32) -> u32 {
+    set.rotate_right(1);
+    std::mem::replace(&mut set[0], word)
+}

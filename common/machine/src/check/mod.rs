@@ -1,0 +1,214 @@
+//! What must hold of every machine, checked once, wherever the machine comes from.
+
+mod cache;
+mod sharing;
+
+use warmq_units::{Bytes, Cycles, Duration};
+
+use crate::description::{CacheDescription, Coherence, CpuPlace, MachineDescription};
+use crate::error::Flaw;
+use cache::{cache_key, check_cache};
+
+/// The most CPUs that a machine may have.
+pub const MOST_CPUS: usize = 4096;
+const SMALLEST_MEMORY: Bytes = Bytes(1 << 20);
+const LARGEST_MEMORY: Bytes = Bytes(8 << 40);
+const LARGEST_HUGE_PAGE: Bytes = Bytes(1 << 30);
+const MOST_CYCLES: Cycles = Cycles(1_000_000_000);
+const LONGEST_LATENCY: Duration = Duration::from_ms(1);
+const MOST_OVERLAP: u64 = 1024;
+const SLOWEST_KHZ: u64 = 1_000;
+const FASTEST_KHZ: u64 = 100_000_000;
+
+/// `Ok` when `good`; else the flaw, which is written only then.
+fn demand(good: bool, flaw: impl FnOnce() -> Flaw) -> Result<(), Flaw> {
+    if good { Ok(()) } else { Err(flaw()) }
+}
+
+impl MachineDescription {
+    /// Whether the models can take this machine: see the invariant of [`MachineDescription`].
+    ///
+    /// # Errors
+    /// The first rule that is broken, with what to do about it.
+    pub fn check(&self) -> Result<(), Flaw> {
+        self.check_name()?;
+        self.check_cpu()?;
+        self.check_places()?;
+        for cache in &self.caches {
+            check_cache(cache, self.cpus.len())?;
+        }
+        self.check_lines_and_order()?;
+        let chains = self.chains()?;
+        self.check_chains(&chains)?;
+        self.check_sharing(&chains)?;
+        self.check_coherence()?;
+        self.check_memory()?;
+        self.check_costs()
+    }
+
+    fn check_name(&self) -> Result<(), Flaw> {
+        let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        demand(
+            (1..=64).contains(&self.name.len()) && self.name.chars().all(allowed),
+            || {
+                Flaw::new(
+                    "name",
+                    format!("`{}` is not a name", self.name),
+                    "use 1 to 64 of the letters a-z, digits, `-`, `_` and `.`",
+                )
+            },
+        )
+    }
+
+    fn check_cpu(&self) -> Result<(), Flaw> {
+        demand(
+            (SLOWEST_KHZ..=FASTEST_KHZ).contains(&self.clock.khz()),
+            || {
+                let problem = format!("a clock of {} kHz is absurd", self.clock.khz());
+                Flaw::new("cpu.clock", problem, "give a clock between 1MHz and 100GHz")
+            },
+        )?;
+        demand((1..=MOST_OVERLAP).contains(&self.miss_overlap), || {
+            let problem = format!("{} misses cannot overlap", self.miss_overlap);
+            Flaw::new("cpu.miss_overlap", problem, "give 1 for none, 1024 at most")
+        })
+    }
+
+    fn check_places(&self) -> Result<(), Flaw> {
+        demand((1..=MOST_CPUS).contains(&self.cpus.len()), || {
+            let problem = format!("the machine has {} CPUs", self.cpus.len());
+            Flaw::new(
+                "topology",
+                problem,
+                format!("describe 1 to {MOST_CPUS} CPUs"),
+            )
+        })?;
+        self.check_numbers("sockets", |place| place.socket)?;
+        self.check_numbers("last-level caches", |place| place.llc)?;
+        self.check_numbers("cores", |place| place.core)
+    }
+
+    fn check_numbers(&self, name: &str, part: impl Fn(&CpuPlace) -> u16) -> Result<(), Flaw> {
+        let mut numbers: Vec<u16> = self.cpus.iter().map(part).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let dense = numbers
+            .last()
+            .is_some_and(|last| numbers.len() == usize::from(*last) + 1);
+        demand(dense, || {
+            let problem = format!("the numbers of the {name} have gaps");
+            Flaw::new("topology", problem, "count them from 0 without a gap")
+        })
+    }
+
+    fn check_lines_and_order(&self) -> Result<(), Flaw> {
+        for pair in self.caches.windows(2) {
+            let key = |field| cache_key(&pair[1], field);
+            demand(pair[0].line == pair[1].line, || {
+                let problem = format!("lines of {} beside lines of {}", pair[1].line, pair[0].line);
+                Flaw::new(
+                    key("line"),
+                    problem,
+                    "give every cache of the machine the same line size",
+                )
+            })?;
+            let place = |cache: &CacheDescription| (cache.level, cache.cpus[0]);
+            demand(place(&pair[0]) < place(&pair[1]), || {
+                let problem = format!(
+                    "{} has two level-{} caches, or the caches are out of order",
+                    pair[1].cpus[0], pair[1].level
+                );
+                Flaw::new(
+                    key("sharing"),
+                    problem,
+                    "list each once, by level and then by first CPU",
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_coherence(&self) -> Result<(), Flaw> {
+        let times = match self.coherence {
+            Coherence::Bus {
+                line_transfer,
+                address_only,
+                cache_to_cache,
+            } => vec![
+                ("line_transfer", line_transfer),
+                ("address_only", address_only),
+                ("cache_to_cache", cache_to_cache),
+            ],
+            Coherence::Directory {
+                same_domain,
+                other_domain,
+                other_socket,
+                line_transfer,
+            } => vec![
+                ("same_domain", same_domain),
+                ("other_domain", other_domain),
+                ("other_socket", other_socket),
+                ("line_transfer", line_transfer),
+            ],
+        };
+        times
+            .into_iter()
+            .try_for_each(|(field, time)| check_time(&format!("coherence.{field}"), time))
+    }
+
+    fn check_memory(&self) -> Result<(), Flaw> {
+        let memory = self.memory;
+        check_time("memory.latency", memory.latency)?;
+        let page_fits = memory.page.0.is_power_of_two()
+            && (Bytes::from_kb(4)..=LARGEST_HUGE_PAGE).contains(&memory.page)
+            && memory.page >= self.line();
+        demand(page_fits, || {
+            let problem = format!("{} is not a page size", memory.page);
+            Flaw::new("memory.page", problem, "give a power of two such as 4KB")
+        })?;
+        let huge_fits = memory.huge_page.0.is_power_of_two()
+            && (memory.page..=LARGEST_HUGE_PAGE).contains(&memory.huge_page);
+        demand(huge_fits, || {
+            let problem = format!("{} is not a huge page size", memory.huge_page);
+            let mend = "give a power of two from the page size to 1GB, such as 2MB";
+            Flaw::new("memory.huge_page", problem, mend)
+        })?;
+        let size_fits = (SMALLEST_MEMORY..=LARGEST_MEMORY).contains(&memory.size)
+            && memory.size.0.is_multiple_of(memory.page.0);
+        demand(size_fits, || {
+            let problem = format!("{} of memory", memory.size);
+            Flaw::new(
+                "memory.size",
+                problem,
+                "give 1MB to 8192GB, a whole number of pages",
+            )
+        })
+    }
+
+    fn check_costs(&self) -> Result<(), Flaw> {
+        let all = self.costs.iter().flat_map(|(kernel, costs)| {
+            costs
+                .iter()
+                .map(move |(name, cost)| (format!("costs.{kernel}.{name}"), cost.cycles))
+        });
+        all.into_iter()
+            .try_for_each(|(key, cycles)| check_cycles(&key, cycles))
+    }
+}
+
+fn check_cycles(key: &str, cycles: Cycles) -> Result<(), Flaw> {
+    demand(cycles <= MOST_CYCLES, || {
+        let problem = format!("{} cycles are absurd", cycles.0);
+        Flaw::new(key, problem, format!("give at most {}", MOST_CYCLES.0))
+    })
+}
+
+fn check_time(key: &str, time: Duration) -> Result<(), Flaw> {
+    demand(time <= LONGEST_LATENCY, || {
+        Flaw::new(
+            key,
+            format!("{time} is absurd for hardware"),
+            "give at most a millisecond",
+        )
+    })
+}

@@ -1,0 +1,183 @@
+//! What connects the outermost caches to each other and to memory.
+
+use warmq_units::{Duration, Instant};
+
+use crate::bus::Timetable;
+use crate::counts::BusCounts;
+use crate::description::{Coherence, MachineDescription};
+
+/// How far away another cache is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    SameDomain,
+    OtherDomain,
+    OtherSocket,
+}
+
+/// The bus, or the channels to memory of each socket, with their latencies.
+pub(crate) struct Links {
+    coherence: Coherence,
+    memory: Duration,
+    // One for the bus; one a socket for a directory's channels.
+    timetables: Vec<Timetable>,
+    line: Booking,
+    address_only: Booking,
+}
+
+/// A transaction of one length.
+#[derive(Clone, Copy)]
+struct Booking {
+    takes: Duration,
+    slots: u32,
+}
+
+impl Links {
+    pub(crate) fn new(machine: &MachineDescription) -> Links {
+        let (line, address_only) = match machine.coherence {
+            Coherence::Bus {
+                line_transfer,
+                address_only,
+                ..
+            } => (line_transfer, address_only),
+            Coherence::Directory { line_transfer, .. } => (line_transfer, Duration::ZERO),
+        };
+        let sockets = machine
+            .cpus
+            .iter()
+            .map(|place| usize::from(place.socket) + 1)
+            .max();
+        let links = match machine.coherence {
+            Coherence::Bus { .. } => 1,
+            Coherence::Directory { .. } => sockets.unwrap_or(1),
+        };
+        let timetable = Timetable::new(line, address_only);
+        let booking = |takes| Booking {
+            takes,
+            slots: timetable.slots(takes),
+        };
+        Links {
+            coherence: machine.coherence,
+            memory: machine.memory.latency,
+            line: booking(line),
+            address_only: booking(address_only),
+            timetables: vec![timetable; links],
+        }
+    }
+
+    /// A line from memory for a CPU of `socket`: how long it takes.
+    pub(crate) fn from_memory(
+        &mut self,
+        socket: usize,
+        now: Instant,
+        counts: &mut BusCounts,
+    ) -> Duration {
+        let wait = self.book(socket, now, self.line, counts);
+        counts.waited += wait;
+        self.memory + wait
+    }
+
+    /// A line from another cache at `reach`: how long it takes.
+    pub(crate) fn from_cache(
+        &mut self,
+        reach: Reach,
+        now: Instant,
+        counts: &mut BusCounts,
+    ) -> Duration {
+        counts.supplied += 1;
+        match self.coherence {
+            Coherence::Bus { cache_to_cache, .. } => {
+                let wait = self.book(0, now, self.line, counts);
+                counts.waited += wait;
+                cache_to_cache + wait
+            }
+            Coherence::Directory { .. } => self.reach(reach),
+        }
+    }
+
+    /// Invalidates a line elsewhere, as far as `reach`: how long it takes.
+    pub(crate) fn upgrade(
+        &mut self,
+        reach: Reach,
+        now: Instant,
+        counts: &mut BusCounts,
+    ) -> Duration {
+        match self.coherence {
+            Coherence::Bus { address_only, .. } => {
+                let wait = self.book(0, now, self.address_only, counts);
+                counts.waited += wait;
+                address_only + wait
+            }
+            Coherence::Directory { .. } => self.reach(reach),
+        }
+    }
+
+    /// A victim goes back to memory from `socket`; nobody waits for it.
+    pub(crate) fn write_back(&mut self, socket: usize, now: Instant, counts: &mut BusCounts) {
+        self.book(socket, now, self.line, counts);
+    }
+
+    /// Memory takes in a line that a cache of `socket` supplied to a reader. On a bus memory
+    /// listens to the same transfer; a directory sends the line a second time.
+    pub(crate) fn implicit_write_back(
+        &mut self,
+        socket: usize,
+        now: Instant,
+        counts: &mut BusCounts,
+    ) {
+        counts.implicit_write_backs += 1;
+        if let Coherence::Directory { .. } = self.coherence {
+            self.book(socket, now, self.line, counts);
+        }
+    }
+
+    /// How long invalidations as far as `reach` take that go along with a line's fetch: on a bus
+    /// the fetch itself tells everybody.
+    pub(crate) fn invalidation(&self, reach: Reach) -> Duration {
+        match self.coherence {
+            Coherence::Bus { .. } => Duration::ZERO,
+            Coherence::Directory { .. } => self.reach(reach),
+        }
+    }
+
+    /// How long it takes to get something from another cache behind a shared one whose own
+    /// latency is `shared`.
+    pub(crate) fn inner(&self, shared: Duration) -> Duration {
+        match self.coherence {
+            Coherence::Bus { .. } => shared,
+            Coherence::Directory { same_domain, .. } => same_domain,
+        }
+    }
+
+    fn reach(&self, reach: Reach) -> Duration {
+        let Coherence::Directory {
+            same_domain,
+            other_domain,
+            other_socket,
+            ..
+        } = self.coherence
+        else {
+            return Duration::ZERO;
+        };
+        match reach {
+            Reach::SameDomain => same_domain,
+            Reach::OtherDomain => other_domain,
+            Reach::OtherSocket => other_socket,
+        }
+    }
+
+    fn book(
+        &mut self,
+        socket: usize,
+        now: Instant,
+        booking: Booking,
+        counts: &mut BusCounts,
+    ) -> Duration {
+        counts.busy += booking.takes;
+        let link = if self.timetables.len() == 1 {
+            0
+        } else {
+            socket
+        };
+        self.timetables[link].book(now, booking.slots)
+    }
+}

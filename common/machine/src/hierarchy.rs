@@ -1,0 +1,238 @@
+//! The caches of a machine: what an access costs, and who answers it.
+//!
+//! Set-associative, write-back, write-allocate, kept coherent by MESI with invalidation on a
+//! write. Exactly one line at a time, in the order of the calls; equal calls give equal answers.
+//!
+//! # Rules
+//!
+//! - The caches form trees: the *path* of a CPU leads from its level 1 to its outermost cache (the
+//!   *root*). An access asks its path level by level; a level that has the line counts it as a use,
+//!   and every nearer level takes the line in, the outermost of them first.
+//! - A line that falls out of a cache, if modified, goes to the next level, which takes it in if it
+//!   must; that is no use of a line that is there already. If the cache is inclusive, all nearer
+//!   caches give the line up too. Clean lines are dropped.
+//! - Reading a line that a cache off the path holds exclusively makes it shared in both. If it was
+//!   modified there, that cache supplies it, and the new data goes to the cache that both share,
+//!   or to memory if they share none (an implicit write-back).
+//! - Writing invalidates the line in every cache off the path. The nearest cache of the path that
+//!   holds it exclusively settles that; if there is none, a transaction does.
+//!
+//! Left out: buses between the levels, ports, banks, miss registers, memory that is nearer to one
+//! socket than to another (a transfer occupies the channel of the socket of the CPU that asked).
+
+mod build;
+mod check;
+mod contents;
+mod requests;
+
+use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
+
+use crate::cache::{Cache, Line, LineState};
+use crate::coherence::{Links, Presence};
+use crate::counts::Counts;
+use crate::shadow::Shadow;
+use build::Shape;
+
+/// What a CPU does with a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store, or an atomic operation.
+    Write,
+}
+
+/// Who answered an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Served {
+    /// A cache of the CPU itself, level 1 being the nearest.
+    Level(u8),
+    /// Another CPU's cache supplied the line.
+    Cache,
+    /// Memory.
+    Memory,
+}
+
+/// What an access cost, and who answered it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// From the access to the data (or, for a write, to the right to write), with all waiting.
+    pub takes: Duration,
+    /// Who answered.
+    pub served: Served,
+}
+
+/// What a hierarchy observes beyond plain counts. All of it costs time, none changes an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Tell misses apart by cause: cold, conflict, capacity, coherence.
+    pub classify_misses: bool,
+    /// Count transactions by page offset.
+    pub histogram: bool,
+}
+
+/// All caches of a machine, with what keeps them coherent.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use warmq_machine::description::*;
+/// use warmq_machine::{Access, Hierarchy, Options, Served};
+/// use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant};
+///
+/// let cache = |cpu| CacheDescription {
+///     level: 1,
+///     size: Bytes::from_kb(8),
+///     ways: 2,
+///     line: Bytes(32),
+///     latency: Cycles(3),
+///     replacement: Replacement::Lru,
+///     inclusive: false,
+///     cpus: vec![CpuId(cpu)],
+/// };
+/// let two_cpus = MachineDescription {
+///     name: "tiny".into(),
+///     title: "Two CPUs on a bus".into(),
+///     clock: Hertz::from_khz(200_000),
+///     cpus: (0..2).map(|cpu| CpuPlace { socket: cpu, llc: cpu, core: cpu }).collect(),
+///     caches: vec![cache(0), cache(1)],
+///     coherence: Coherence::Bus {
+///         line_transfer: Duration::from_ns(60),
+///         address_only: Duration::from_ns(15),
+///         cache_to_cache: Duration::from_ns(120),
+///     },
+///     memory: MemoryDescription {
+///         size: Bytes::from_mb(64),
+///         page: Bytes::from_kb(4),
+///         huge_page: Bytes::from_mb(4),
+///         latency: Duration::from_ns(180),
+///     },
+///     miss_overlap: 1,
+///     costs: BTreeMap::new(),
+///     sources: BTreeMap::new(),
+/// };
+///
+/// let mut caches = Hierarchy::new(&two_cpus, Options::default());
+/// let mut at = |cpu, access| caches.access(CpuId(cpu), Address(0x30), access, Instant(0));
+/// assert_eq!(at(0, Access::Read).served, Served::Memory);
+/// assert_eq!(at(0, Access::Write).takes, Duration::from_ns(15)); // three cycles: it was exclusive
+/// assert_eq!(at(1, Access::Read).served, Served::Cache); // CPU 0 had modified it
+/// assert_eq!(caches.counts().bus.supplied, 1);
+/// assert_eq!(caches.check_coherence(), Ok(()));
+/// ```
+pub struct Hierarchy {
+    // Set when it is built, and never after.
+    shape: Shape,
+    // For each CPU, its level 1: all that an access that hits there needs to know.
+    nearest: Vec<Nearest>,
+    line_shift: u32,
+    line_limit: u64,
+
+    // Changed by accesses.
+    caches: Vec<Cache>,
+    presence: Presence,
+    links: Links,
+
+    // What is observed.
+    counts: Counts,
+    shadows: Vec<Shadow>, // one a cache, or none at all
+
+    // Room for the holders of a line, so that no access allocates.
+    holders: Vec<u16>,
+}
+
+/// The level 1 of a CPU.
+struct Nearest {
+    cache: u32,
+    latency: Duration,
+}
+
+/// An access on its way through the levels.
+#[derive(Clone, Copy)]
+struct Request {
+    cpu: usize,
+    line: Line,
+    address: Address,
+    access: Access,
+    now: Instant,
+}
+
+impl Hierarchy {
+    /// One access by `cpu` to the line of `address` at `now`.
+    ///
+    /// Calls are taken in the order they come, whatever their times; only the bus looks at `now`,
+    /// and takes calls that are out of order by some hundred microseconds as they were meant.
+    ///
+    /// # Panics
+    /// When there is no such CPU, or the address is so high that tags of 30 bits cannot tell it
+    /// from a lower one (2^30 lines times the number of sets of the cache with the fewest).
+    #[inline]
+    pub fn access(
+        &mut self,
+        cpu: CpuId,
+        address: Address,
+        access: Access,
+        now: Instant,
+    ) -> Outcome {
+        let line = Line(address.0 >> self.line_shift);
+        let Nearest {
+            cache: number,
+            latency,
+        } = self.nearest[cpu.index()];
+        let level = self.counts.at(cpu.index(), 0);
+        match access {
+            Access::Read => level.reads += 1,
+            Access::Write => level.writes += 1,
+        }
+        assert!(
+            line.0 < self.line_limit,
+            "the caches cannot tell {address} from a lower address"
+        );
+        let request = Request {
+            cpu: cpu.index(),
+            line,
+            address,
+            access,
+            now,
+        };
+        let cache = &mut self.caches[number as usize];
+        let Some(slot) = cache.hit(line) else {
+            return self.miss_nearest(request);
+        };
+        if access == Access::Write {
+            if cache.state_at(slot) == LineState::Shared {
+                return self.write(request, 0);
+            }
+            cache.set_state_at(slot, LineState::Modified);
+        }
+        if !self.shadows.is_empty() {
+            self.shadows[number as usize].use_line(line);
+        }
+        Outcome {
+            takes: latency,
+            served: Served::Level(1),
+        }
+    }
+
+    /// What was counted since the start or the last [`Hierarchy::reset_counts`].
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Starts to count anew; the caches keep what they hold. To be called after warming up.
+    pub fn reset_counts(&mut self) {
+        self.counts.reset();
+    }
+
+    /// The size of a line.
+    pub fn line(&self) -> Bytes {
+        Bytes(1 << self.line_shift)
+    }
+
+    /// In which state the cache of `cpu` at `level` (1 is nearest) holds the line of `address`;
+    /// nothing if it does not, or if there is no such cache.
+    pub fn state(&self, cpu: CpuId, level: u8, address: Address) -> Option<LineState> {
+        let index = usize::from(level).checked_sub(1)?;
+        let cache = *self.shape.paths.get(cpu.index())?.get(index)?;
+        self.caches[cache].state(Line(address.0 >> self.line_shift))
+    }
+}

@@ -1,0 +1,224 @@
+//! From a machine's description to the tree of its caches.
+
+use std::ops::{Deref, Range};
+
+use warmq_units::Duration;
+
+use super::{Hierarchy, Nearest, Options};
+use crate::cache::Cache;
+use crate::coherence::{Links, Presence, Reach};
+use crate::counts::Counts;
+use crate::description::{CpuPlace, MachineDescription};
+use crate::shadow::Shadow;
+
+/// How the caches lie to each other.
+///
+/// Invariant: the caches form trees by `parent`; the path of a CPU follows it from level 1 to the
+/// root. The groups (see [`Presence`]) are numbered in the order of a walk that visits a cache
+/// before the nearer ones, so that the groups at or under a group are a range.
+pub(super) struct Shape {
+    pub(super) caches: Vec<Place>,
+    pub(super) groups: Vec<Group>,
+    /// For each CPU its caches.
+    pub(super) paths: Vec<Path>,
+    /// For each CPU the groups of its caches, as a set.
+    pub(super) own_groups: Vec<Vec<u16>>,
+    pub(super) cpus: Vec<CpuPlace>,
+}
+
+/// The most levels that a machine may have.
+const MOST_LEVELS: usize = 8;
+
+/// The caches of a CPU, level 1 first; as a slice.
+#[derive(Clone, Copy)]
+pub(super) struct Path {
+    caches: [usize; MOST_LEVELS],
+    depth: usize,
+}
+
+/// Where a cache lies.
+pub(super) struct Place {
+    pub(super) latency: Duration,
+    pub(super) inclusive: bool,
+    pub(super) parent: Option<usize>,
+    pub(super) group: usize,
+    /// No cache under it belongs to another group: whoever asks it has it to himself.
+    pub(super) leaf: bool,
+    /// Where the first of its CPUs sits.
+    pub(super) at: CpuPlace,
+}
+
+/// A chain of caches that the same CPUs share.
+pub(super) struct Group {
+    /// Nearest first.
+    pub(super) caches: Vec<usize>,
+    /// This group and all under it.
+    pub(super) under: Range<usize>,
+    /// The group of the root.
+    pub(super) root: usize,
+    /// Where the first of its CPUs sits.
+    pub(super) at: CpuPlace,
+}
+
+impl Deref for Path {
+    type Target = [usize];
+
+    #[inline]
+    fn deref(&self) -> &[usize] {
+        &self.caches[..self.depth]
+    }
+}
+
+impl Hierarchy {
+    /// The caches of `machine`, all empty.
+    ///
+    /// # Panics
+    /// When the description does not keep what [`MachineDescription`] promises.
+    pub fn new(machine: &MachineDescription, options: Options) -> Hierarchy {
+        let shape = Shape::new(machine);
+        let caches: Vec<Cache> = machine.caches.iter().map(Cache::new).collect();
+        let shadow = |cache: &Cache| Shadow::new(cache.capacity());
+        let shadows = if options.classify_misses {
+            caches.iter().map(shadow).collect()
+        } else {
+            vec![]
+        };
+        let nearest = shape.paths.iter().map(|path| Nearest {
+            cache: path[0] as u32,
+            latency: shape.caches[path[0]].latency,
+        });
+        let depth = shape.paths.iter().map(|path| path.len()).max().unwrap_or(0);
+        Hierarchy {
+            nearest: nearest.collect(),
+            line_shift: machine.caches[0].line.0.trailing_zeros(),
+            line_limit: caches.iter().map(Cache::line_limit).min().unwrap_or(0),
+            presence: Presence::new(shape.groups.len()),
+            links: Links::new(machine),
+            counts: Counts::new(machine.cpus.len(), depth, options.histogram),
+            shadows,
+            holders: Vec::with_capacity(shape.groups.len()),
+            caches,
+            shape,
+        }
+    }
+}
+
+impl Shape {
+    fn new(machine: &MachineDescription) -> Shape {
+        let parents: Vec<Option<usize>> = (0..machine.caches.len())
+            .map(|cache| parent(machine, cache))
+            .collect();
+        let mut shape = Shape {
+            caches: Vec::new(),
+            groups: Vec::new(),
+            paths: (0..machine.cpus.len())
+                .map(|cpu| path(machine, &parents, cpu))
+                .collect(),
+            own_groups: Vec::new(),
+            cpus: machine.cpus.clone(),
+        };
+        let mut group_of = vec![0; parents.len()];
+        for root in (0..parents.len()).filter(|cache| parents[*cache].is_none()) {
+            shape.add_group(machine, &parents, root, None, &mut group_of);
+        }
+        shape.caches = (0..parents.len())
+            .map(|cache| Place {
+                latency: machine.clock.time_of(machine.caches[cache].latency),
+                inclusive: machine.caches[cache].inclusive,
+                parent: parents[cache],
+                group: group_of[cache],
+                leaf: shape.groups[group_of[cache]].under.len() == 1,
+                at: place(machine, cache),
+            })
+            .collect();
+        let own = |path: &Path| {
+            let groups = path.iter().map(|cache| group_of[*cache]);
+            Presence::mask(shape.groups.len(), groups)
+        };
+        shape.own_groups = shape.paths.iter().map(own).collect();
+        shape
+    }
+
+    /// Adds the group whose farthest cache is `outermost`, and all under it.
+    fn add_group(
+        &mut self,
+        machine: &MachineDescription,
+        parents: &[Option<usize>],
+        outermost: usize,
+        root: Option<usize>,
+        group_of: &mut [usize],
+    ) {
+        let number = self.groups.len();
+        let root = root.unwrap_or(number);
+        let at = place(machine, outermost);
+        self.groups.push(Group {
+            caches: vec![],
+            under: number..number,
+            root,
+            at,
+        });
+        let (mut chain, mut last) = (vec![], Some(outermost));
+        let mut heads = vec![];
+        while let Some(cache) = last.take() {
+            chain.push(cache);
+            group_of[cache] = number;
+            for child in (0..parents.len()).filter(|child| parents[*child] == Some(cache)) {
+                if machine.caches[child].cpus == machine.caches[cache].cpus {
+                    last = Some(child);
+                } else {
+                    heads.push(child);
+                }
+            }
+        }
+        for head in heads {
+            self.add_group(machine, parents, head, Some(root), group_of);
+        }
+        chain.reverse();
+        self.groups[number].caches = chain;
+        self.groups[number].under.end = self.groups.len();
+    }
+
+    /// How far `group` is from `cpu`.
+    pub(super) fn reach(&self, cpu: usize, group: usize) -> Reach {
+        let (from, to) = (self.cpus[cpu], self.groups[group].at);
+        if from.socket != to.socket {
+            Reach::OtherSocket
+        } else if from.llc != to.llc {
+            Reach::OtherDomain
+        } else {
+            Reach::SameDomain
+        }
+    }
+}
+
+fn place(machine: &MachineDescription, cache: usize) -> CpuPlace {
+    machine.cpus[machine.caches[cache].cpus[0].index()]
+}
+
+/// The next farther cache of the same CPUs.
+fn parent(machine: &MachineDescription, cache: usize) -> Option<usize> {
+    let inner = &machine.caches[cache];
+    machine
+        .caches
+        .iter()
+        .position(|outer| outer.level == inner.level + 1 && outer.cpus.contains(&inner.cpus[0]))
+}
+
+fn path(machine: &MachineDescription, parents: &[Option<usize>], cpu: usize) -> Path {
+    let is_nearest = |cache: &&usize| {
+        let cache = &machine.caches[**cache];
+        cache.level == 1 && cache.cpus.iter().any(|member| member.index() == cpu)
+    };
+    let all: Vec<usize> = (0..parents.len()).collect();
+    let nearest = all.iter().find(is_nearest).copied();
+    assert!(nearest.is_some(), "cpu{cpu} has no level-1 cache");
+    let mut path = Path {
+        caches: [0; MOST_LEVELS],
+        depth: 0,
+    };
+    for cache in std::iter::successors(nearest, |cache| parents[*cache]) {
+        path.caches[path.depth] = cache;
+        path.depth += 1;
+    }
+    path
+}

@@ -1,0 +1,326 @@
+//! Machines from hwloc's XML (`lstopo --of xml`), of its versions 1 and 2.
+//!
+//! XML tells shapes, no times: latencies, coherence and the clock are assumed, and `sources` says
+//! so. Instruction caches and caches on the memory's side are left out.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use roxmltree::{Document, Node, ParsingOptions};
+use warmq_units::{Bytes, CpuId};
+
+use crate::check::MOST_CPUS;
+use crate::description::MachineDescription;
+use crate::error::{Flaw, MachineError};
+use crate::observed::{Observed, ObservedCache, ObservedCpu, ObservedWays};
+
+const SEEN_BY: &str = "hwloc XML";
+const PAGE: Bytes = Bytes::from_kb(4);
+
+/// The text that is read, for errors.
+#[derive(Clone, Copy)]
+struct Xml<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+/// Reads a machine from hwloc's XML; `file` is its name in errors, and names the machine.
+///
+/// # Errors
+/// Text that is no XML of hwloc's, numbers that are none, no cache at all, or a machine that
+/// [`MachineDescription::check`] refuses. Each error names the element.
+pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, MachineError> {
+    let xml = Xml { file, text };
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    let document = Document::parse_with_options(text, options).map_err(|error| {
+        let mend = "give the output of `lstopo --of xml`";
+        let flaw = Flaw::new("", format!("this is no XML: {error}"), mend);
+        MachineError {
+            line: Some(error.pos().row as usize),
+            ..flaw.in_file(file)
+        }
+    })?;
+    let root = document.root_element();
+    if root.tag_name().name() != "topology" {
+        let mend = "give the output of `lstopo --of xml`";
+        return Err(xml.error(root, "this is not hwloc's <topology>", mend));
+    }
+    let units = processing_units(xml, root)?;
+    let (page, huge_page) = page_sizes(xml, root)?;
+    let observed = Observed {
+        name: file_stem(file).to_owned(),
+        title: title(root).unwrap_or(file_stem(file)).to_owned(),
+        seen_by: SEEN_BY.to_owned(),
+        clock: None,
+        cpus: units.iter().map(|(_, unit)| place_of(*unit)).collect(),
+        caches: caches(xml, &units)?,
+        memory: memory(xml, root)?,
+        page,
+        huge_page,
+    };
+    observed.describe().map_err(|flaw| flaw.in_file(file))
+}
+
+impl Xml<'_> {
+    fn error(self, node: Node<'_, '_>, problem: impl Into<String>, mend: &str) -> MachineError {
+        let mut element = format!("<{}", node.tag_name().name());
+        for name in ["type", "os_index", "gp_index"] {
+            if let Some(value) = node.attribute(name) {
+                element.push_str(&format!(" {name}=\"{value}\""));
+            }
+        }
+        Flaw::new(element + ">", problem, mend).at(self.file, self.text, node.range())
+    }
+
+    /// A number of an element; nothing where it is missing.
+    fn number(self, node: Node<'_, '_>, name: &str) -> Result<Option<i64>, MachineError> {
+        let Some(text) = node.attribute(name) else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| {
+            let problem = format!("{name}=\"{text}\" is not a number");
+            self.error(node, problem, "export the topology again")
+        })
+    }
+
+    /// A number that cannot be negative; nothing where it is missing.
+    fn count(self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, MachineError> {
+        let number = self.number(node, name)?;
+        number.map(u64::try_from).transpose().map_err(|_| {
+            self.error(
+                node,
+                format!("{name} is negative"),
+                "export the topology again",
+            )
+        })
+    }
+}
+
+fn kind<'a>(node: Node<'a, '_>) -> &'a str {
+    node.attribute("type").unwrap_or("")
+}
+
+fn objects<'a, 'i>(root: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    root.descendants()
+        .filter(|node| node.has_tag_name("object"))
+}
+
+/// The processing units that may be used, by the number that the system gave them.
+fn processing_units<'a, 'i>(
+    xml: Xml<'_>,
+    root: Node<'a, 'i>,
+) -> Result<Vec<(u64, Node<'a, 'i>)>, MachineError> {
+    let machine = objects(root).find(|node| kind(*node) == "Machine");
+    let allowed = machine
+        .and_then(|machine| machine.attribute("allowed_cpuset"))
+        .and_then(CpuSet::parse);
+    let mut units = BTreeMap::new();
+    for node in objects(root).filter(|node| kind(*node) == "PU") {
+        let number = xml.count(node, "os_index")?.unwrap_or(units.len() as u64);
+        if allowed
+            .as_ref()
+            .is_some_and(|allowed| !allowed.contains(number))
+        {
+            continue;
+        }
+        if units.insert(number, node).is_some() {
+            let mend = "give each PU its own os_index";
+            return Err(xml.error(node, format!("PU {number} is there twice"), mend));
+        }
+        if units.len() > MOST_CPUS {
+            let mend = format!("describe at most {MOST_CPUS} CPUs");
+            return Err(xml.error(node, "these are absurdly many CPUs", &mend));
+        }
+    }
+    Ok(units.into_iter().collect())
+}
+
+/// Socket and core of a processing unit, by the places of their elements in the document.
+fn place_of(unit: Node<'_, '_>) -> ObservedCpu {
+    let above = |kinds: [&str; 2]| {
+        let found = unit.ancestors().find(|node| kinds.contains(&kind(*node)));
+        found.map(|node| node.id().get_usize() as u64)
+    };
+    ObservedCpu {
+        socket: above(["Package", "Socket"]).unwrap_or(0),
+        core: above(["Core", "Core"]).unwrap_or(unit.id().get_usize() as u64),
+    }
+}
+
+/// Data and unified caches above processing units, with the CPUs below them.
+fn caches(xml: Xml<'_>, units: &[(u64, Node<'_, '_>)]) -> Result<Vec<ObservedCache>, MachineError> {
+    let mut seen: BTreeMap<usize, ObservedCache> = BTreeMap::new();
+    for (cpu, (_, unit)) in units.iter().enumerate() {
+        for node in unit.ancestors().filter(|node| is_data_cache(*node)) {
+            let key = node.id().get_usize();
+            let cache = match seen.entry(key) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(cache(xml, node)?),
+            };
+            cache.cpus.push(CpuId(cpu as u16));
+        }
+    }
+    Ok(seen.into_values().collect())
+}
+
+/// `Cache` in version 1, `L1Cache`, `L2Cache`... in version 2; type 2 is an instruction cache.
+fn is_data_cache(node: Node<'_, '_>) -> bool {
+    let kind = kind(node);
+    let numbered = kind
+        .strip_prefix('L')
+        .and_then(|rest| rest.strip_suffix("Cache"));
+    let cache = numbered.is_some_and(|level| level.parse::<u8>().is_ok()) || kind == "Cache";
+    cache && node.attribute("cache_type") != Some("2")
+}
+
+fn cache(xml: Xml<'_>, node: Node<'_, '_>) -> Result<ObservedCache, MachineError> {
+    let depth = xml.count(node, "depth")?;
+    let level = depth
+        .and_then(|depth| u8::try_from(depth).ok())
+        .filter(|level| *level > 0);
+    let level = level.ok_or_else(|| {
+        xml.error(
+            node,
+            "a cache without its level",
+            "give it depth=\"1\", say",
+        )
+    })?;
+    let size = xml
+        .count(node, "cache_size")?
+        .filter(|size| *size > 0)
+        .ok_or_else(|| {
+            xml.error(
+                node,
+                "a cache without a size",
+                "give it cache_size, in bytes",
+            )
+        })?;
+    let ways = match xml.number(node, "cache_associativity")? {
+        Some(-1) => ObservedWays::Full,
+        None | Some(0) => ObservedWays::Unknown,
+        Some(ways) => u32::try_from(ways).map(ObservedWays::Ways).map_err(|_| {
+            let mend = "give ways, 0 for unknown or -1 for fully associative";
+            xml.error(node, format!("an associativity of {ways}"), mend)
+        })?,
+    };
+    let line = xml
+        .count(node, "cache_linesize")?
+        .filter(|line| *line > 0)
+        .map(Bytes);
+    let inclusive = node.children().any(|info| {
+        info.attribute("name") == Some("Inclusive") && info.attribute("value") == Some("1")
+    });
+    Ok(ObservedCache {
+        level,
+        size: Bytes(size),
+        ways,
+        line,
+        inclusive,
+        cpus: Vec::new(),
+    })
+}
+
+/// The memory of all nodes, in whole megabytes.
+fn memory(xml: Xml<'_>, root: Node<'_, '_>) -> Result<Option<Bytes>, MachineError> {
+    let mut total = 0_u64;
+    for node in objects(root) {
+        total = total.saturating_add(xml.count(node, "local_memory")?.unwrap_or(0));
+    }
+    let megabytes = total >> 20;
+    Ok((megabytes > 0).then_some(Bytes(megabytes << 20)))
+}
+
+/// The two smallest page sizes; where there is but one, a huge page is a full page of entries of
+/// 8 bytes.
+fn page_sizes(xml: Xml<'_>, root: Node<'_, '_>) -> Result<(Bytes, Bytes), MachineError> {
+    let mut sizes = Vec::new();
+    for node in root
+        .descendants()
+        .filter(|node| node.has_tag_name("page_type"))
+    {
+        sizes.extend(xml.count(node, "size")?.filter(|size| *size > 0).map(Bytes));
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    let page = sizes.first().copied().unwrap_or(PAGE);
+    let huge = sizes.get(1).copied();
+    Ok((
+        page,
+        huge.unwrap_or(Bytes(page.0.saturating_mul(page.0 / 8))),
+    ))
+}
+
+fn title<'a>(root: Node<'a, '_>) -> Option<&'a str> {
+    let info = |name: &str| {
+        let mut found = root
+            .descendants()
+            .filter(|node| node.attribute("name") == Some(name));
+        found.find_map(|node| node.attribute("value"))
+    };
+    info("CPUModel").or_else(|| info("SyntheticDescription"))
+}
+
+fn file_stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.strip_suffix(".xml").unwrap_or(name)
+}
+
+/// A set of CPU numbers as hwloc writes it: words of 32 bits in hexadecimal, the highest first.
+struct CpuSet {
+    words: Vec<u32>,
+    /// All CPUs above those of the words are in the set, too.
+    infinite: bool,
+}
+
+impl CpuSet {
+    fn parse(text: &str) -> Option<CpuSet> {
+        let (infinite, text) = match text.strip_prefix("0xf...f") {
+            Some(rest) => (true, rest.trim_start_matches(',')),
+            None => (false, text),
+        };
+        let words = text
+            .rsplit(',')
+            .map(|word| match word.trim_start_matches("0x") {
+                "" => Some(0),
+                digits => u32::from_str_radix(digits, 16).ok(),
+            });
+        let words: Option<Vec<u32>> = words.collect();
+        words.map(|words| CpuSet {
+            words: if text.is_empty() { Vec::new() } else { words },
+            infinite,
+        })
+    }
+
+    fn contains(&self, cpu: u64) -> bool {
+        let word = usize::try_from(cpu / 32)
+            .ok()
+            .and_then(|word| self.words.get(word));
+        word.map_or(self.infinite, |word| word >> (cpu % 32) & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_contains_the_cpus_of_its_bits() {
+        let members = |text| {
+            let set = CpuSet::parse(text).unwrap();
+            (0..100)
+                .filter(|cpu| set.contains(*cpu))
+                .collect::<Vec<u64>>()
+        };
+        assert_eq!(members("0x00000005"), [0, 2]);
+        assert_eq!(members("0x00000001,,0x80000000"), [31, 64]);
+        assert_eq!(members("0x0"), [] as [u64; 0]);
+        assert_eq!(
+            members("0xf...f,0x00000000"),
+            (32..100).collect::<Vec<u64>>()
+        );
+        assert!(CpuSet::parse("0xzz").is_none());
+    }
+}

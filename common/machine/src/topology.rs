@@ -1,0 +1,136 @@
+//! Who sits where: regular layouts, and questions about a machine's CPUs.
+
+use std::collections::BTreeSet;
+
+use warmq_units::{Bytes, CpuId};
+
+use crate::{CacheDescription, CpuPlace, MachineDescription};
+
+/// A machine whose sockets are all alike.
+///
+/// Invariant of what [`Layout::places`] gives: CPUs are numbered as Linux numbers them on x86,
+/// first the first thread of every core, then the second thread of every core, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Sockets of the machine.
+    pub sockets: u64,
+    /// Last-level caches of a socket.
+    pub llcs_per_socket: u64,
+    /// Cores that share a last-level cache.
+    pub cores_per_llc: u64,
+    /// Hardware threads of a core.
+    pub threads_per_core: u64,
+}
+
+impl Layout {
+    /// The number of CPUs, or nothing when it does not fit.
+    pub fn cpus(&self) -> Option<u64> {
+        self.sockets
+            .checked_mul(self.llcs_per_socket)?
+            .checked_mul(self.cores_per_llc)?
+            .checked_mul(self.threads_per_core)
+    }
+
+    /// Where each CPU sits. The caller has seen that [`Layout::cpus`] is at most 65,536.
+    pub fn places(&self) -> Vec<CpuPlace> {
+        let llcs = self.sockets * self.llcs_per_socket;
+        let cores = llcs * self.cores_per_llc;
+        (0..cores * self.threads_per_core)
+            .map(|cpu| cpu % cores)
+            .map(|core| CpuPlace {
+                socket: (core / self.cores_per_llc / self.llcs_per_socket) as u16,
+                llc: (core / self.cores_per_llc) as u16,
+                core: core as u16,
+            })
+            .collect()
+    }
+}
+
+impl MachineDescription {
+    /// The CPUs, ascending.
+    pub fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cpus.len()).map(|cpu| CpuId(cpu as u16))
+    }
+
+    /// Where a CPU sits.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn place(&self, cpu: CpuId) -> CpuPlace {
+        self.cpus[cpu.index()]
+    }
+
+    /// The number of sockets.
+    pub fn sockets(&self) -> usize {
+        distinct(&self.cpus, |place| place.socket)
+    }
+
+    /// The number of last-level cache domains.
+    pub fn llcs(&self) -> usize {
+        distinct(&self.cpus, |place| place.llc)
+    }
+
+    /// The number of cores.
+    pub fn cores(&self) -> usize {
+        distinct(&self.cpus, |place| place.core)
+    }
+
+    /// The CPUs that share a core with `cpu`, itself included, ascending.
+    pub fn siblings(&self, cpu: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+        let core = self.place(cpu).core;
+        self.cpu_ids()
+            .filter(move |other| self.place(*other).core == core)
+    }
+
+    /// The CPUs under a last-level cache, ascending.
+    pub fn cpus_of_llc(&self, llc: u16) -> impl Iterator<Item = CpuId> + '_ {
+        self.cpu_ids()
+            .filter(move |cpu| self.place(*cpu).llc == llc)
+    }
+
+    /// The caches of a CPU, innermost first.
+    pub fn caches_of(&self, cpu: CpuId) -> impl Iterator<Item = &CacheDescription> + '_ {
+        self.caches
+            .iter()
+            .filter(move |cache| cache.cpus.binary_search(&cpu).is_ok())
+    }
+
+    /// The line size of every cache of the machine.
+    ///
+    /// # Panics
+    /// When the machine has no cache: [`MachineDescription::check`] refuses that.
+    pub fn line(&self) -> Bytes {
+        self.caches[0].line
+    }
+}
+
+fn distinct(places: &[CpuPlace], part: impl Fn(&CpuPlace) -> u16) -> usize {
+    places.iter().map(part).collect::<BTreeSet<u16>>().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_threads_are_numbered_after_all_first_threads() {
+        let layout = Layout {
+            sockets: 2,
+            llcs_per_socket: 2,
+            cores_per_llc: 2,
+            threads_per_core: 2,
+        };
+        let places = layout.places();
+        let cores: Vec<u16> = places.iter().map(|place| place.core).collect();
+        assert_eq!(cores, [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(
+            places[5],
+            CpuPlace {
+                socket: 1,
+                llc: 2,
+                core: 5
+            }
+        );
+        assert_eq!(places[13], places[5]);
+    }
+}

@@ -1,0 +1,6 @@
+//! What the tests of the caches share: made-up machines and a slow model to compare with.
+
+#![allow(dead_code)] // each test uses a part of it
+
+pub mod machines;
+pub mod reference;

@@ -1,0 +1,509 @@
+//! Laws of machines in TOML: what is refused, with which place and which mend.
+
+use proptest::prelude::*;
+use warmq_machine::{MachineDescription, MachineError, NOT_GIVEN, builtin, read_toml};
+use warmq_units::{Bytes, CpuId, Duration};
+
+const SMT: &str = r#"
+name = "smt"
+[cpu]
+clock = "2.4GHz"
+[topology]
+sockets = 2
+llcs_per_socket = 2
+cores_per_llc = 2
+threads_per_core = 2
+[[cache]]
+level = 1
+per = "core"
+size = "32KB"
+ways = 8
+line = 64
+latency_cycles = 4
+[[cache]]
+level = 2
+per = "llc"
+size = "1MB"
+ways = 16
+line = 64
+latency_cycles = 20
+[coherence]
+kind = "directory"
+same_domain_ns = 20
+other_domain_ns = 80.5
+other_socket_ns = 150
+line_transfer_ns = 0.25
+[memory]
+size = "1GB"
+latency_ns = 100
+[costs."linux-2.4"]
+goodness = 12
+wakeup = { cycles = 300, source = "measured by me" }
+"#;
+
+fn read(text: &str) -> Result<MachineDescription, MachineError> {
+    read_toml("machine.toml", text)
+}
+
+/// The refusal of `SMT` with `old` replaced by `new`.
+fn refusal(old: &str, new: &str) -> MachineError {
+    assert!(SMT.contains(old), "{old}");
+    let text = SMT.replacen(old, new, 1);
+    read(&text).expect_err(new)
+}
+
+fn tiny() -> MachineDescription {
+    read(builtin("tiny-2cpu").unwrap()).unwrap()
+}
+
+#[test]
+fn cpus_are_numbered_as_linux_numbers_them() {
+    let machine = read(SMT).unwrap();
+    assert_eq!(machine.cpus.len(), 16);
+    assert_eq!(
+        machine.siblings(CpuId(3)).collect::<Vec<_>>(),
+        [CpuId(3), CpuId(11)]
+    );
+    let llc: Vec<CpuId> = [2, 3, 10, 11].map(CpuId).into();
+    assert_eq!(machine.cpus_of_llc(1).collect::<Vec<_>>(), llc);
+    assert_eq!(
+        (machine.sockets(), machine.llcs(), machine.cores()),
+        (2, 4, 8)
+    );
+    let levels: Vec<u8> = machine
+        .caches_of(CpuId(10))
+        .map(|cache| cache.level)
+        .collect();
+    assert_eq!(levels, [1, 2]);
+    assert_eq!(
+        machine
+            .caches
+            .iter()
+            .filter(|cache| cache.level == 2)
+            .count(),
+        4
+    );
+    assert_eq!(machine.caches_of(CpuId(10)).last().unwrap().cpus, llc);
+}
+
+#[test]
+fn numbers_are_read_exactly_and_what_is_left_out_has_a_default() {
+    let machine = read(SMT).unwrap();
+    let warmq_machine::Coherence::Directory {
+        other_domain,
+        line_transfer,
+        ..
+    } = machine.coherence
+    else {
+        panic!("a directory")
+    };
+    assert_eq!(
+        (other_domain, line_transfer),
+        (Duration(80_500), Duration(250))
+    );
+    assert_eq!(machine.clock.khz(), 2_400_000);
+    assert_eq!((machine.title.as_str(), machine.miss_overlap), ("smt", 1));
+    assert_eq!(machine.memory.page, Bytes::from_kb(4));
+}
+
+#[test]
+fn a_source_that_is_missing_is_shown_as_not_given() {
+    let machine = read(SMT).unwrap();
+    assert_eq!(machine.sources["cache.l2"], NOT_GIVEN);
+    let costs = &machine.costs["linux-2.4"];
+    assert_eq!(
+        (
+            costs["goodness"].cycles.0,
+            costs["goodness"].source.as_str()
+        ),
+        (12, NOT_GIVEN)
+    );
+    assert_eq!(costs["wakeup"].source, "measured by me");
+}
+
+/// What is changed, into what, the key and the line that are blamed, and a word of the mend.
+const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
+    (
+        "ways = 16",
+        "ways = 17",
+        "cache[1].ways",
+        21,
+        "give 16 ways",
+    ),
+    (
+        "ways = 16",
+        "ways = 0",
+        "cache[1].ways",
+        21,
+        "direct-mapped",
+    ),
+    (
+        "ways = 16",
+        "ways = -1",
+        "cache[1].ways",
+        21,
+        "whole number",
+    ),
+    (
+        "ways = 16",
+        "wais = 16",
+        "cache[1].wais",
+        21,
+        "did you mean `ways`?",
+    ),
+    ("ways = 16", "", "cache[1].ways", 17, "add ways"),
+    (
+        "ways = 16",
+        "ways = \"16\"",
+        "cache[1].ways",
+        21,
+        "write ways = 4",
+    ),
+    ("line = 64", "line = 48", "cache[0].line", 15, "32 or 64"),
+    (
+        "line = 64",
+        "line = 32",
+        "cache[1].line",
+        22,
+        "same line size",
+    ),
+    ("line = 64", "line = 0", "cache[0].line", 15, "32 or 64"),
+    (
+        "size = \"1MB\"",
+        "size = \"1 apple\"",
+        "cache[1].size",
+        20,
+        "512KB",
+    ),
+    (
+        "size = \"1MB\"",
+        "size = \"65GB\"",
+        "cache[1].size",
+        20,
+        "up to 64GB",
+    ),
+    (
+        "size = \"1MB\"",
+        "size = 0",
+        "cache[1].size",
+        20,
+        "up to 64GB",
+    ),
+    (
+        "level = 1",
+        "level = 3",
+        "cache[1].level",
+        18,
+        "without a gap",
+    ),
+    (
+        "level = 1",
+        "level = 2",
+        "cache[1].level",
+        18,
+        "describe each level once",
+    ),
+    (
+        "level = 2",
+        "level = 3",
+        "cache[1].level",
+        18,
+        "without a gap",
+    ),
+    (
+        "per = \"llc\"",
+        "per = \"lcl\"",
+        "cache[1].per",
+        19,
+        "did you mean `llc`?",
+    ),
+    (
+        "per = \"llc\"",
+        "per = \"core\"",
+        "topology",
+        5,
+        "outermost cache",
+    ),
+    (
+        "per = \"core\"",
+        "per = \"cpu\"",
+        "cache[0].per",
+        12,
+        "per core",
+    ),
+    (
+        "per = \"core\"",
+        "per = \"socket\"",
+        "cache[1].per",
+        19,
+        "at least the CPUs",
+    ),
+    (
+        "latency_cycles = 20",
+        "latency_cycles = 3",
+        "cache[1].latency_cycles",
+        23,
+        "load-to-use",
+    ),
+    (
+        "latency_cycles = 4",
+        "latency_cycles = 0",
+        "cache[0].latency_cycles",
+        16,
+        "at least 1",
+    ),
+    (
+        "clock = \"2.4GHz\"",
+        "clock = \"0MHz\"",
+        "cpu.clock",
+        4,
+        "550MHz",
+    ),
+    (
+        "clock = \"2.4GHz\"",
+        "clock = \"fast\"",
+        "cpu.clock",
+        4,
+        "550MHz",
+    ),
+    (
+        "clock = \"2.4GHz\"",
+        "clock = \"900GHz\"",
+        "cpu.clock",
+        4,
+        "100GHz",
+    ),
+    (
+        "sockets = 2",
+        "sockets = 0",
+        "topology.sockets",
+        6,
+        "at least 1",
+    ),
+    (
+        "sockets = 2",
+        "sockets = 2000",
+        "topology",
+        5,
+        "at most 4096",
+    ),
+    (
+        "sockets = 2",
+        "sockets = 9223372036854775807",
+        "topology",
+        5,
+        "at most 4096",
+    ),
+    (
+        "size = \"1GB\"",
+        "size = \"512KB\"",
+        "memory.size",
+        31,
+        "1MB",
+    ),
+    (
+        "latency_ns = 100",
+        "latency_ns = 5",
+        "memory.latency_ns",
+        32,
+        "to the data",
+    ),
+    (
+        "latency_ns = 100",
+        "latency_ns = 5e3",
+        "memory.latency_ns",
+        32,
+        "decimal",
+    ),
+    (
+        "latency_ns = 100",
+        "latency_ns = 1_000_001",
+        "memory.latency_ns",
+        32,
+        "millisecond",
+    ),
+    (
+        "kind = \"directory\"",
+        "kind = \"bus\"",
+        "coherence.same_domain_ns",
+        26,
+        "directory",
+    ),
+    (
+        "same_domain_ns = 20",
+        "",
+        "coherence.same_domain_ns",
+        24,
+        "add same_domain_ns",
+    ),
+    (
+        "goodness = 12",
+        "goodness = 99999999999",
+        "costs.linux-2.4.goodness",
+        34,
+        "at most",
+    ),
+    (
+        "goodness = 12",
+        "goodness = \"12\"",
+        "costs.linux-2.4.goodness",
+        34,
+        "goodness = 4",
+    ),
+    ("name = \"smt\"", "name = \"a b\"", "name", 2, "letters"),
+    ("name = \"smt\"", "name = 7", "name", 2, "my-machine"),
+    (
+        "[memory]",
+        "[memoir]",
+        "memoir",
+        30,
+        "did you mean `memory`?",
+    ),
+];
+
+#[test]
+fn what_is_refused_is_blamed_on_its_key_with_a_mend() {
+    for (old, new, key, line, mend) in REFUSED {
+        let error = refusal(old, new);
+        assert_eq!(
+            (&*error.key, error.line),
+            (*key, Some(*line)),
+            "{new}: {error}"
+        );
+        assert!(error.mend.contains(mend), "{new}: {error}");
+    }
+}
+
+#[test]
+fn the_span_of_an_error_covers_the_value() {
+    let error = refusal("ways = 16", "ways = 17");
+    let text = SMT.replacen("ways = 16", "ways = 17", 1);
+    assert_eq!(&text[error.span.unwrap()], "17");
+}
+
+#[test]
+fn a_tree_needs_a_power_of_two_of_ways() {
+    let with = |size, ways| {
+        let size = format!("size = \"{size}\"");
+        let ways = format!("ways = {ways}\nreplacement = \"tree-plru\"");
+        read(
+            &SMT.replacen("size = \"1MB\"", &size, 1)
+                .replacen("ways = 16", &ways, 1),
+        )
+    };
+    assert!(with("1MB", 8).is_ok());
+    let error = with("768KB", 12).unwrap_err();
+    assert_eq!(
+        (&*error.key, error.line),
+        ("cache[1].replacement", Some(22)),
+        "{error}"
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_is_blamed_on_its_place() {
+    let error = read("name = \"x\"\n[cpu\n").unwrap_err();
+    assert_eq!(
+        (&*error.file, error.line),
+        ("machine.toml", Some(2)),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_error_prints_file_line_key_problem_and_mend() {
+    assert_eq!(
+        refusal("ways = 16", "ways = 17").to_string(),
+        "machine.toml:21: cache[1].ways: 17 ways of 64 B lines do not divide 1 MB; \
+         give 16 ways, say, or another size"
+    );
+}
+
+#[test]
+fn a_machine_without_cpus_or_with_places_that_have_gaps_is_refused() {
+    let mut machine = tiny();
+    machine.cpus.clear();
+    assert_eq!(machine.check().unwrap_err().key, "topology");
+    let mut machine = tiny();
+    machine.cpus[1].core = 7;
+    assert_eq!(machine.check().unwrap_err().key, "topology");
+}
+
+#[test]
+fn a_cache_of_cpus_that_do_not_exist_is_refused() {
+    let mut machine = tiny();
+    machine.caches[0].cpus = vec![CpuId(9)];
+    let flaw = machine.check().unwrap_err();
+    assert_eq!(flaw.key, "cache.l1.sharing");
+    assert!(flaw.problem.contains("cpu9"), "{flaw}");
+}
+
+/// The invariant that the models rely on, stated anew.
+fn assert_sound(machine: &MachineDescription) {
+    assert!((1..=4096).contains(&machine.cpus.len()));
+    for cpu in machine.cpu_ids() {
+        let chain: Vec<_> = machine.caches_of(cpu).collect();
+        assert!(!chain.is_empty());
+        for (index, cache) in chain.iter().enumerate() {
+            assert_eq!(usize::from(cache.level), index + 1);
+            assert_eq!(cache.size.0 % (u64::from(cache.ways) * cache.line.0), 0);
+            assert!(cache.line.0.is_power_of_two() && cache.line == machine.line());
+            let outer = chain.get(index + 1);
+            assert!(outer.is_none_or(|outer| cache.cpus.iter().all(|c| outer.cpus.contains(c))));
+        }
+        let llc: Vec<CpuId> = machine.cpus_of_llc(machine.place(cpu).llc).collect();
+        assert_eq!(chain[chain.len() - 1].cpus, llc);
+    }
+}
+
+/// One of the values a person might write for a key, right or wrong.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just("0".into()),
+        Just("-1".into()),
+        Just("\"core\"".into()),
+        Just("\"machine\"".into()),
+        Just("\"32KB\"".into()),
+        Just("true".into()),
+        Just("[1, 2]".into()),
+        Just("{ a = 1 }".into()),
+        (0_u32..8).prop_map(|shift| (1 << shift).to_string()),
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<f64>().prop_map(|number| format!("{number:?}")),
+        "\\PC{0,8}".prop_map(|text| format!("{text:?}")),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "\\PC{0,200}") {
+        let _ = read(&text);
+    }
+
+    #[test]
+    fn what_is_accepted_is_sound(
+        sockets in 1_u64..4, llcs in 1_u64..4, cores in 1_u64..4, threads in 1_u64..3,
+        edits in prop::collection::vec((2_usize..34, value()), 0..3),
+    ) {
+        let text = SMT
+            .replacen("sockets = 2", &format!("sockets = {sockets}"), 1)
+            .replacen("llcs_per_socket = 2", &format!("llcs_per_socket = {llcs}"), 1)
+            .replacen("cores_per_llc = 2", &format!("cores_per_llc = {cores}"), 1)
+            .replacen("threads_per_core = 2", &format!("threads_per_core = {threads}"), 1);
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let unedited = edits.is_empty();
+        for (line, value) in edits {
+            if let Some((key, _)) = lines[line].split_once('=') {
+                lines[line] = format!("{key}= {value}");
+            }
+        }
+        match read(&lines.join("\n")) {
+            Ok(machine) => assert_sound(&machine),
+            Err(error) => {
+                prop_assert!(!unedited, "{}", error);
+                prop_assert!(!error.mend.is_empty() && error.line.is_some());
+            }
+        }
+    }
+}

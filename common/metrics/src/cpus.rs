@@ -1,0 +1,217 @@
+//! How long each CPU works for tasks, idles, and serves interrupts.
+
+use warmq_trace::{Interrupt, Observer, Record, Table};
+use warmq_units::{CpuId, Duration, Instant};
+
+use crate::{InterruptTable, ratio, sum};
+
+/// What one CPU did.
+///
+/// ```text
+///     busy + idle + interrupted() = the time measured
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuFigures {
+    /// How long it had a task and was in no interrupt.
+    pub busy: Duration,
+    /// How long it had no task and was in no interrupt.
+    pub idle: Duration,
+    /// How long it was in each kind of interrupt; where one interrupts another, the inner counts.
+    pub interrupts: InterruptTable<Duration>,
+    /// How often it went from one task to another, to idle, or back.
+    pub switches: u64,
+}
+
+impl CpuFigures {
+    /// How long it was in interrupts of any kind.
+    pub fn interrupted(&self) -> Duration {
+        self.interrupts
+            .iter()
+            .fold(Duration::ZERO, |total, (_, span)| sum(total, *span))
+    }
+
+    /// The share of the time measured that was busy or interrupted: 0 to 1.
+    pub fn utilization(&self) -> f64 {
+        let worked = sum(self.busy, self.interrupted());
+        ratio(worked.0, sum(worked, self.idle).0)
+    }
+}
+
+/// Collects the figures of every CPU. A CPU is idle until its first switch.
+#[derive(Clone, Debug)]
+pub struct CpuMeter {
+    from: Instant,
+    cpus: Table<CpuId, Cpu>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cpu {
+    figures: CpuFigures,
+    busy: bool,
+    // The interrupts that it is in, outermost first.
+    open: Vec<Interrupt>,
+    // All time before is in `figures`.
+    since: Instant,
+}
+
+impl Cpu {
+    /// Charges the time up to `at` to what the CPU does.
+    fn charge(&mut self, at: Instant, from: Instant) {
+        let span = at.since(self.since.max(from));
+        let charged = match self.open.last() {
+            Some(interrupt) => self.figures.interrupts.of_mut(*interrupt),
+            None if self.busy => &mut self.figures.busy,
+            None => &mut self.figures.idle,
+        };
+        *charged = sum(*charged, span);
+        self.since = self.since.max(at);
+    }
+}
+
+impl CpuMeter {
+    /// Measures the CPUs 0 to `cpus - 1`, and others as they appear, from the start on.
+    pub fn new(cpus: usize) -> CpuMeter {
+        CpuMeter::starting_at(cpus, Instant::START)
+    }
+
+    /// Counts what happens at `from` or later.
+    pub fn starting_at(cpus: usize, from: Instant) -> CpuMeter {
+        let mut table = Table::default();
+        for cpu in 0..u16::try_from(cpus).unwrap_or(u16::MAX) {
+            let _: &mut Cpu = table.touch(CpuId(cpu));
+        }
+        CpuMeter { from, cpus: table }
+    }
+
+    /// The figures of every CPU up to `end`, which is not before the last record, in the order of
+    /// ids.
+    pub fn all(&self, end: Instant) -> impl Iterator<Item = (CpuId, CpuFigures)> {
+        self.cpus.iter().map(move |(id, cpu)| {
+            let mut cpu = cpu.clone();
+            cpu.charge(end, self.from);
+            (id, cpu.figures)
+        })
+    }
+}
+
+impl Observer for CpuMeter {
+    #[inline]
+    fn see(&mut self, at: Instant, record: &Record) {
+        let from = self.from;
+        match *record {
+            Record::Switch {
+                cpu, prev, next, ..
+            } => {
+                let cpu = self.cpus.touch(cpu);
+                cpu.charge(at, from);
+                cpu.busy = next.is_some();
+                cpu.figures.switches += u64::from(prev != next && at >= from);
+            }
+            Record::InterruptEnter { cpu, interrupt } => {
+                let cpu = self.cpus.touch(cpu);
+                cpu.charge(at, from);
+                cpu.open.push(interrupt);
+            }
+            Record::InterruptExit { cpu, .. } => {
+                let cpu = self.cpus.touch(cpu);
+                cpu.charge(at, from);
+                cpu.open.pop();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use warmq_units::TaskId;
+
+    use super::*;
+
+    const CPU: CpuId = CpuId(0);
+
+    fn switch(prev: Option<u32>, next: Option<u32>) -> Record {
+        let (prev, next) = (prev.map(TaskId), next.map(TaskId));
+        Record::Switch {
+            cpu: CPU,
+            prev,
+            prev_runnable: false,
+            next,
+        }
+    }
+
+    #[test]
+    fn time_belongs_to_the_innermost_of_what_goes_on() {
+        use Interrupt::{NetworkSoftirq, Timer};
+        let mut meter = CpuMeter::new(2);
+        for (at, record) in [
+            (10, switch(None, Some(1))),
+            (
+                20,
+                Record::InterruptEnter {
+                    cpu: CPU,
+                    interrupt: NetworkSoftirq,
+                },
+            ),
+            (
+                25,
+                Record::InterruptEnter {
+                    cpu: CPU,
+                    interrupt: Timer,
+                },
+            ),
+            (
+                27,
+                Record::InterruptExit {
+                    cpu: CPU,
+                    interrupt: Timer,
+                },
+            ),
+            (
+                31,
+                Record::InterruptExit {
+                    cpu: CPU,
+                    interrupt: NetworkSoftirq,
+                },
+            ),
+            (40, switch(Some(1), Some(1))),
+            (50, switch(Some(1), None)),
+        ] {
+            meter.see(Instant(at), &record);
+        }
+        let [(_, first), (_, second)]: [_; 2] = meter
+            .all(Instant(100))
+            .collect::<Vec<_>>()
+            .try_into()
+            .unwrap();
+        assert_eq!((first.busy, first.idle), (Duration(29), Duration(60)));
+        assert_eq!(*first.interrupts.of(Timer), Duration(2));
+        assert_eq!(*first.interrupts.of(NetworkSoftirq), Duration(9));
+        assert_eq!(first.switches, 2);
+        assert_eq!(first.utilization(), 0.4);
+        assert_eq!((second.idle, second.utilization()), (Duration(100), 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn no_time_is_lost_and_none_is_counted_twice(
+            steps in prop::collection::vec((0u64..50, 0u8..4), 0..60), from in 0u64..2000
+        ) {
+            let mut meter = CpuMeter::starting_at(1, Instant(from));
+            let mut at = 0;
+            for (later, what) in steps {
+                at += later;
+                let interrupt = Interrupt::Network;
+                meter.see(Instant(at), &match what {
+                    0 => switch(None, Some(1)),
+                    1 => switch(Some(1), None),
+                    2 => Record::InterruptEnter { cpu: CPU, interrupt },
+                    _ => Record::InterruptExit { cpu: CPU, interrupt },
+                });
+            }
+            let (_, cpu) = meter.all(Instant(at)).next().unwrap();
+            prop_assert_eq!(cpu.busy + cpu.idle + cpu.interrupted(), Duration(at.saturating_sub(from)));
+        }
+    }
+}

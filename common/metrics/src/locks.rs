@@ -1,0 +1,176 @@
+//! Figures of spin locks, as SGI's Lockmeter prints them.
+
+use warmq_trace::{Observer, Record, Table};
+use warmq_units::{Duration, Instant, LockId};
+
+use crate::{ratio, sum};
+
+/// What happened to one lock.
+///
+/// Lockmeter's columns (Bryant, Hawkes, "Lockmeter: highly-informative instrumentation for spin
+/// locks in the Linux kernel", 4th Annual Linux Showcase, 2000) and ours:
+///
+/// ```text
+///     TOTAL      requests           requests that were granted and released
+///     CON        contended_share    contended / requests; contended := requests that waited at all
+///     HOLD MEAN  mean_hold          held / requests                MAX   max_hold
+///     WAIT MEAN  mean_wait          waited / contended             MAX   max_wait
+///     UTIL       utilization        held / elapsed
+/// ```
+///
+/// Lockmeter's mean wait, and so ours, is over the requests that waited, not over all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockFigures {
+    /// Requests that were granted and released.
+    pub requests: u64,
+    /// Requests that had to wait.
+    pub contended: u64,
+    /// The sum of all tenures.
+    pub held: Duration,
+    /// The longest tenure.
+    pub max_hold: Duration,
+    /// The sum of all waits, of all CPUs.
+    pub waited: Duration,
+    /// The longest wait.
+    pub max_wait: Duration,
+}
+
+impl LockFigures {
+    fn tenure(&mut self, waited: Duration, held: Duration) {
+        self.requests += 1;
+        self.contended += u64::from(waited > Duration::ZERO);
+        self.held = sum(self.held, held);
+        self.max_hold = self.max_hold.max(held);
+        self.waited = sum(self.waited, waited);
+        self.max_wait = self.max_wait.max(waited);
+    }
+
+    /// The share of requests that had to wait, from 0 to 1; 0 where there was none.
+    pub fn contended_share(&self) -> f64 {
+        ratio(self.contended, self.requests)
+    }
+
+    /// The mean tenure, rounded down; zero where there was none.
+    pub fn mean_hold(&self) -> Duration {
+        Duration(self.held.0.checked_div(self.requests).unwrap_or(0))
+    }
+
+    /// The mean wait of the requests that waited, rounded down; zero where there was none.
+    pub fn mean_wait(&self) -> Duration {
+        Duration(self.waited.0.checked_div(self.contended).unwrap_or(0))
+    }
+
+    /// The share of `elapsed` in which the lock was held: 0 to 1 for a lock that one CPU at a time
+    /// holds. A tenure counts whole, even where it began before `elapsed` did.
+    pub fn utilization(&self, elapsed: Duration) -> f64 {
+        ratio(self.held.0, elapsed.0)
+    }
+}
+
+/// Collects the figures of every lock from [`Record::Lock`].
+#[derive(Clone, Debug, Default)]
+pub struct LockMeter {
+    from: Instant,
+    locks: Table<LockId, LockFigures>,
+}
+
+impl LockMeter {
+    /// Counts every tenure that ends at `from` or later.
+    pub fn starting_at(from: Instant) -> LockMeter {
+        LockMeter {
+            from,
+            ..LockMeter::default()
+        }
+    }
+
+    /// The figures of `lock`; all zero for one that nobody took.
+    pub fn figures(&self, lock: LockId) -> LockFigures {
+        self.locks.get(lock).copied().unwrap_or_default()
+    }
+
+    /// The figures of every lock that was taken, in the order of ids.
+    pub fn all(&self) -> impl Iterator<Item = (LockId, LockFigures)> {
+        self.locks.iter().map(|(lock, figures)| (lock, *figures))
+    }
+}
+
+impl Observer for LockMeter {
+    #[inline]
+    fn see(&mut self, at: Instant, record: &Record) {
+        if let Record::Lock {
+            lock, waited, held, ..
+        } = *record
+            && at >= self.from
+        {
+            self.locks.touch(lock).tenure(waited, held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use warmq_units::CpuId;
+
+    use super::*;
+
+    fn taken(lock: u16, waited: u64, held: u64) -> Record {
+        let (waited, held) = (Duration::from_ns(waited), Duration::from_ns(held));
+        Record::Lock {
+            cpu: CpuId(0),
+            lock: LockId(lock),
+            waited,
+            held,
+        }
+    }
+
+    #[test]
+    fn waits_are_averaged_over_those_who_waited() {
+        let mut meter = LockMeter::starting_at(Instant(10));
+        meter.see(Instant(9), &taken(1, 900, 900));
+        for (waited, held) in [(0, 10), (30, 20), (10, 30), (0, 40)] {
+            meter.see(Instant(10), &taken(1, waited, held));
+        }
+        let figures = meter.figures(LockId(1));
+        assert_eq!((figures.requests, figures.contended), (4, 2));
+        assert_eq!(figures.contended_share(), 0.5);
+        assert_eq!((figures.mean_hold(), figures.max_hold), (ns(25), ns(40)));
+        assert_eq!((figures.mean_wait(), figures.max_wait), (ns(20), ns(30)));
+        assert_eq!(figures.utilization(ns(200)), 0.5);
+    }
+
+    fn ns(ns: u64) -> Duration {
+        Duration::from_ns(ns)
+    }
+
+    #[test]
+    fn a_lock_that_nobody_took_has_figures_of_zero() {
+        let figures = LockMeter::default().figures(LockId(3));
+        assert_eq!(figures, LockFigures::default());
+        assert_eq!(figures.contended_share(), 0.0);
+        assert_eq!(
+            (figures.mean_hold(), figures.mean_wait()),
+            (Duration::ZERO, Duration::ZERO)
+        );
+        assert_eq!(figures.utilization(Duration::ZERO), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_mean_never_passes_the_maximum_and_locks_do_not_mix(
+            tenures in prop::collection::vec((0u16..3, 0u64..1000, 0u64..1000), 0..50)
+        ) {
+            let mut meter = LockMeter::default();
+            for (lock, waited, held) in &tenures {
+                meter.see(Instant::START, &taken(*lock, *waited, *held));
+            }
+            for (_, figures) in meter.all() {
+                prop_assert!(figures.mean_hold() <= figures.max_hold);
+                prop_assert!(figures.mean_wait() <= figures.max_wait);
+                prop_assert!(figures.contended <= figures.requests);
+            }
+            let requests: u64 = meter.all().map(|(_, figures)| figures.requests).sum();
+            prop_assert_eq!(requests, tenures.len() as u64);
+        }
+    }
+}

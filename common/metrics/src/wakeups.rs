@@ -1,0 +1,159 @@
+//! How long a task that was woken waits for a CPU.
+
+use warmq_trace::{Observer, Record, Table};
+use warmq_units::{Instant, TaskId};
+
+use crate::Spans;
+
+/// Collects the latency of every wakeup.
+///
+/// ```text
+///     latency = time of the switch to the task - time of its wakeup
+/// ```
+///
+/// A task that is woken while it runs (it was about to sleep) does not wait; of several wakeups
+/// before the switch, the first counts; a wakeup without a switch after it is not in the figures.
+#[derive(Clone, Debug, Default)]
+pub struct WakeupMeter {
+    from: Instant,
+    tasks: Table<TaskId, State>,
+    latencies: Spans,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    #[default]
+    Asleep,
+    Woken(Instant),
+    Running,
+}
+
+impl WakeupMeter {
+    /// Counts every wakeup at `from` or later.
+    pub fn starting_at(from: Instant) -> WakeupMeter {
+        WakeupMeter {
+            from,
+            ..WakeupMeter::default()
+        }
+    }
+
+    /// The latencies so far.
+    pub fn latencies(&self) -> &Spans {
+        &self.latencies
+    }
+}
+
+impl Observer for WakeupMeter {
+    #[inline]
+    fn see(&mut self, at: Instant, record: &Record) {
+        match *record {
+            Record::Wakeup { task, .. } => {
+                let state = self.tasks.touch(task);
+                if let State::Asleep = state {
+                    *state = State::Woken(at);
+                }
+            }
+            Record::Switch { prev, next, .. } => {
+                if let Some(task) = prev {
+                    *self.tasks.touch(task) = State::Asleep;
+                }
+                if let Some(task) = next {
+                    let state = self.tasks.touch(task);
+                    if let State::Woken(since) = *state
+                        && since >= self.from
+                    {
+                        self.latencies.add(at.since(since));
+                    }
+                    *state = State::Running;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_units::{CpuId, Duration};
+
+    use super::*;
+
+    fn woken(task: u32) -> Record {
+        Record::Wakeup {
+            waker: CpuId(0),
+            task: TaskId(task),
+            target: CpuId(0),
+        }
+    }
+
+    fn switch(prev: Option<u32>, prev_runnable: bool, next: Option<u32>) -> Record {
+        let (prev, next) = (prev.map(TaskId), next.map(TaskId));
+        Record::Switch {
+            cpu: CpuId(0),
+            prev,
+            prev_runnable,
+            next,
+        }
+    }
+
+    #[test]
+    fn a_latency_is_from_the_first_wakeup_to_the_switch() {
+        let asleep_again = [switch(None, false, Some(1)), switch(Some(1), false, None)];
+        type Row<'a> = (&'a [(u64, Record)], &'a [u64]);
+        let table: [Row; 6] = [
+            (&[(2, woken(1)), (5, switch(None, false, Some(1)))], &[3]),
+            (
+                &[
+                    (2, woken(1)),
+                    (4, woken(1)),
+                    (5, switch(None, false, Some(1))),
+                ],
+                &[3],
+            ),
+            (&[(2, woken(1)), (5, switch(None, false, Some(2)))], &[]),
+            (&[(2, switch(None, false, Some(1)))], &[]),
+            // Woken as it runs: what it waits for after a preemption is no latency of a wakeup.
+            (
+                &[
+                    (1, switch(None, false, Some(1))),
+                    (2, woken(1)),
+                    (3, switch(Some(1), true, Some(2))),
+                    (9, switch(Some(2), true, Some(1))),
+                ],
+                &[],
+            ),
+            (
+                &[
+                    (1, asleep_again[0]),
+                    (2, asleep_again[1]),
+                    (3, woken(1)),
+                    (9, asleep_again[0]),
+                ],
+                &[6],
+            ),
+        ];
+        for (records, expected) in table {
+            let mut meter = WakeupMeter::default();
+            for (at, record) in records {
+                meter.see(Instant::START + Duration::from_ns(*at), record);
+            }
+            let found: Vec<u64> = meter
+                .latencies()
+                .buckets()
+                .map(|(bound, _)| bound.as_ns())
+                .collect();
+            assert_eq!(found, expected, "{records:?}");
+        }
+    }
+
+    #[test]
+    fn a_wakeup_of_the_warm_up_does_not_count() {
+        let mut meter = WakeupMeter::starting_at(Instant(100));
+        meter.see(Instant(99), &woken(1));
+        meter.see(Instant(100), &woken(2));
+        meter.see(Instant(101), &switch(None, false, Some(1)));
+        meter.see(Instant(102), &switch(Some(1), false, Some(2)));
+        assert_eq!(meter.latencies().count(), 1);
+        assert_eq!(meter.latencies().max(), Duration(2));
+    }
+}

@@ -1,0 +1,34 @@
+//! Rows side by side: one column a sweep key, as CSV and Parquet have it.
+
+use crate::{Row, WriteError};
+
+/// The columns of every row, in order; those of the sweep keys stand after the first.
+pub(crate) const FIRST: &str = "experiment";
+pub(crate) const REST: [&str; 7] = [
+    "metric",
+    "value",
+    "unit",
+    "low",
+    "high",
+    "published",
+    "calibration",
+];
+
+/// Every sweep key of `rows`, in the order in which they first appear.
+pub(crate) fn sweep_keys(rows: &[Row]) -> Result<Vec<&str>, WriteError> {
+    let mut keys: Vec<&str> = Vec::new();
+    for key in rows.iter().flat_map(|row| row.point.keys()) {
+        if key == FIRST || REST.contains(&key) {
+            return Err(WriteError::KeyTaken { key: key.into() });
+        }
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+/// A figure for a file: none where it is not finite.
+pub(crate) fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}

@@ -1,0 +1,20 @@
+//! Rows as JSON lines: one object a line, for scripts.
+
+use std::io::Write;
+
+use crate::{Row, WriteError};
+
+/// Writes each row as one line of JSON, every figure in full; a figure that is not finite is null.
+///
+/// # Errors
+/// When `out` cannot be written to.
+pub fn write_json_lines<'a>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    mut out: impl Write,
+) -> Result<(), WriteError> {
+    for row in rows {
+        serde_json::to_writer(&mut out, row)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}

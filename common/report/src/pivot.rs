@@ -1,0 +1,128 @@
+//! Rows of one metric as people print them: some sweep keys down, the others across.
+
+use crate::{PointValue, Row, Section};
+
+/// The rows of one metric of a section, in two dimensions.
+///
+/// Invariant: every line has one cell a column; a cell is empty where the sweep has no such row.
+pub(crate) struct Pivot<'a> {
+    pub metric: &'a str,
+    pub unit: &'a str,
+    /// The sweep keys that run down, and stand at the head of the first columns.
+    pub keys: Vec<&'a str>,
+    /// The names of the columns of cells.
+    pub columns: Vec<String>,
+    pub lines: Vec<Line<'a>>,
+}
+
+/// One line of a pivot: the values of the keys that run down, then a cell a column.
+pub(crate) struct Line<'a> {
+    pub names: Vec<String>,
+    pub cells: Vec<Option<&'a Row>>,
+}
+
+type Values<'a> = Vec<Option<&'a PointValue>>;
+
+/// One pivot a metric, in the order in which the metrics first appear.
+pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
+    let metrics = distinct(section.rows.iter().map(|row| row.metric.as_str()));
+    metrics
+        .into_iter()
+        .map(|metric| pivot(section, metric))
+        .collect()
+}
+
+fn pivot<'a>(section: &'a Section, metric: &'a str) -> Pivot<'a> {
+    let rows: Vec<&Row> = section
+        .rows
+        .iter()
+        .filter(|row| row.metric == metric)
+        .collect();
+    let (down, across) = directions(section, &rows);
+    let values = |row: &'a Row, keys: &[&str]| -> Values<'a> {
+        keys.iter().map(|key| row.point.get(key)).collect()
+    };
+    let line_values = distinct(rows.iter().map(|row| values(row, &down)));
+    let column_values = distinct(rows.iter().map(|row| values(row, &across)));
+    let cell = |line: &Values<'a>, column: &Values<'a>| {
+        let here = |row: &&&'a Row| values(row, &down) == *line && values(row, &across) == *column;
+        rows.iter().find(here).copied()
+    };
+    let lines = line_values.iter().map(|line| Line {
+        names: down
+            .iter()
+            .zip(line)
+            .map(|(key, value)| head(section, key, *value))
+            .collect(),
+        cells: column_values
+            .iter()
+            .map(|column| cell(line, column))
+            .collect(),
+    });
+    Pivot {
+        metric,
+        unit: rows.first().map_or("", |row| row.unit.as_str()),
+        lines: lines.collect(),
+        columns: column_values
+            .iter()
+            .map(|values| name(section, &across, values))
+            .collect(),
+        keys: down,
+    }
+}
+
+/// The keys that run down, and those that run across. Keys with one value only say nothing beside
+/// others and are left out, as long as one key is left.
+fn directions<'a>(section: &Section, rows: &[&'a Row]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let keys = distinct(rows.iter().flat_map(|row| row.point.keys()));
+    let varies = |key: &&str| {
+        let first = rows.first().and_then(|row| row.point.get(key));
+        rows.iter().any(|row| row.point.get(key) != first)
+    };
+    let varying: Vec<&str> = keys.iter().copied().filter(varies).collect();
+    let keys = if varying.is_empty() {
+        keys.into_iter().take(1).collect()
+    } else {
+        varying
+    };
+    let is_across = |key: &&str| {
+        if section.columns.is_empty() {
+            keys.len() > 1 && keys.last() == Some(key)
+        } else {
+            section.columns.iter().any(|column| column == key)
+        }
+    };
+    keys.iter().copied().partition(|key| !is_across(key))
+}
+
+/// How a value looks at the head of a line: its label, or the bare value (its key is above it).
+fn head(section: &Section, key: &str, value: Option<&PointValue>) -> String {
+    let Some(value) = value else {
+        return "–".into();
+    };
+    let label = section
+        .labels
+        .iter()
+        .find(|label| label.key == key && label.value == *value);
+    label.map_or_else(|| value.to_string(), |label| label.text.clone())
+}
+
+/// The name of a column: `linux24 · 32 colors`.
+fn name(section: &Section, keys: &[&str], values: &Values) -> String {
+    let named = keys.iter().zip(values).filter_map(|(key, value)| {
+        value
+            .map(|value| section.name_of(key, value))
+            .filter(|name| !name.is_empty())
+    });
+    named.collect::<Vec<_>>().join(" · ")
+}
+
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}

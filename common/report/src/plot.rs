@@ -1,0 +1,175 @@
+//! What a plot shows, as data. How it looks is the page's business.
+
+use serde::Serialize;
+
+/// A plot: series over one pair of axes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Plot {
+    /// What it shows: `Cache misses of the walk`.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// How the series are drawn.
+    pub kind: Kind,
+    /// The series, at most eight names. Series of one name and different origin are the same thing
+    /// seen twice: they share color and shape.
+    pub series: Vec<Series>,
+    /// Vertical lines at a place that matters: a threshold, an offset.
+    pub markers: Vec<VerticalLine>,
+    /// What a reader should see in it, in a sentence; read aloud to those who cannot see it.
+    pub caption: String,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Axis {
+    /// What is along it: `L2 miss ratio`.
+    pub label: String,
+    /// Its unit: `%`; empty for a count.
+    pub unit: String,
+    /// How values are spread along it. Bars stand evenly whatever the scale.
+    pub scale: Scale,
+    /// Whether its ticks are hexadecimal, as offsets and addresses are.
+    pub hexadecimal: bool,
+}
+
+/// How values are spread along an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// By their logarithm, with a tick at powers of two: for sizes and counts that double.
+    Log2,
+    /// By their logarithm, with a tick at powers of ten. Values of zero and less sit on the axis.
+    Log10,
+}
+
+/// How the series of a plot are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Simulated: a line with a band from low to high. Published: hollow markers.
+    #[default]
+    Lines,
+    /// Simulated: bars with a whisker from low to high. Published: hollow markers on them.
+    Bars,
+    /// Many narrow bars without gaps, one a bin; x are numbers in ascending, even steps.
+    Histogram,
+}
+
+/// One thing over the horizontal axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Series {
+    /// What people call it: `32 colors`.
+    pub name: String,
+    /// Where its values come from.
+    pub origin: Origin,
+    /// Its points, in ascending order of x (or in the order of the categories).
+    pub points: Vec<PlotPoint>,
+}
+
+/// Where values come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Our model: a solid line with an interval.
+    #[default]
+    Simulated,
+    /// The paper: hollow markers, no line.
+    Published,
+    /// A real machine: a dashed line with filled markers and whiskers.
+    Measured,
+}
+
+/// A point of a series.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlotPoint {
+    /// Where along the horizontal axis.
+    pub x: X,
+    /// The value. Not finite: a gap.
+    pub y: f64,
+    /// The low end of its interval; `y` if there is none.
+    pub low: f64,
+    /// The high end of its interval; `y` if there is none.
+    pub high: f64,
+}
+
+/// A place along the horizontal axis. A plot uses one of the two kinds throughout.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum X {
+    /// A quantity.
+    Number(f64),
+    /// A name; categories stand in the order in which they first appear.
+    Category(String),
+}
+
+/// A vertical line across a plot, with a word beside it. For a horizontal axis of numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VerticalLine {
+    /// Where.
+    pub x: f64,
+    /// What is there: `equation 3`.
+    pub label: String,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub fn linear(label: impl Into<String>, unit: impl Into<String>) -> Axis {
+        Axis {
+            label: label.into(),
+            unit: unit.into(),
+            ..Axis::default()
+        }
+    }
+
+    /// The same axis on another scale.
+    #[must_use]
+    pub fn on(self, scale: Scale) -> Axis {
+        Axis { scale, ..self }
+    }
+}
+
+impl PlotPoint {
+    /// A point without an interval.
+    pub fn exact(x: X, y: f64) -> PlotPoint {
+        PlotPoint {
+            x,
+            y,
+            low: y,
+            high: y,
+        }
+    }
+
+    /// Whether its interval has a width.
+    pub fn has_interval(&self) -> bool {
+        self.low < self.high
+    }
+}
+
+impl Origin {
+    /// What the page calls it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Simulated => "simulated",
+            Origin::Published => "published",
+            Origin::Measured => "measured",
+        }
+    }
+}
+
+impl From<f64> for X {
+    fn from(value: f64) -> X {
+        X::Number(value)
+    }
+}
+
+impl From<&str> for X {
+    fn from(name: &str) -> X {
+        X::Category(name.into())
+    }
+}

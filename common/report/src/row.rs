@@ -1,0 +1,140 @@
+//! A row: one measure at one point of a sweep.
+
+use std::fmt;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// One measure at one point of a sweep, over all seeds.
+///
+/// Invariant kept by whoever makes one: `low <= value <= high`, and `calibration` only where
+/// `published` is present. A measure that could not be taken is NaN, and null in JSON.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Row {
+    /// The id of the experiment: `table5-walk-misses`.
+    pub experiment: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What was measured: `walk_miss_ratio`.
+    pub metric: String,
+    /// The median over the seeds.
+    pub value: f64,
+    /// The unit of value, low, high and published: `%`, `us`, `requests/s`.
+    pub unit: String,
+    /// The low end of the interval over the seeds.
+    pub low: f64,
+    /// The high end of the interval over the seeds.
+    pub high: f64,
+    /// What the paper printed for this cell.
+    pub published: Option<f64>,
+    /// Whether the model was calibrated on `published`. If not, the row predicts.
+    pub calibration: bool,
+}
+
+/// Where in a sweep: key and value, in the order of the sweep. A JSON object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Point(pub Vec<(String, PointValue)>);
+
+/// The value of a sweep key.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub enum PointValue {
+    /// A count: `cpus = 8`.
+    Integer(i64),
+    /// A quantity that is no whole number: `load = 0.5`.
+    Number(f64),
+    /// A name: `scheduler = "mq"`.
+    Text(String),
+    /// A switch: `hugepages = true`.
+    Flag(bool),
+}
+
+impl Row {
+    /// Ours over published; none without a published figure or where that is zero.
+    pub fn ratio(&self) -> Option<f64> {
+        let published = self.published.filter(|published| *published != 0.0)?;
+        Some(self.value / published).filter(|ratio| ratio.is_finite())
+    }
+}
+
+impl Point {
+    /// A point from key and value pairs.
+    pub fn new<K: Into<String>>(pairs: impl IntoIterator<Item = (K, PointValue)>) -> Point {
+        Point(
+            pairs
+                .into_iter()
+                .map(|(key, value)| (key.into(), value))
+                .collect(),
+        )
+    }
+
+    /// The value of `key`, if the sweep has it.
+    pub fn get(&self, key: &str) -> Option<&PointValue> {
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// The keys, in the order of the sweep.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+}
+
+impl PointValue {
+    /// The value as a field of a file: as printed, but `true` and `false` for a switch.
+    pub(crate) fn to_field(&self) -> String {
+        match self {
+            PointValue::Flag(value) => value.to_string(),
+            PointValue::Integer(_) | PointValue::Number(_) | PointValue::Text(_) => {
+                self.to_string()
+            }
+        }
+    }
+}
+
+impl Serialize for Point {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// `cpus = 2, scheduler = mq`.
+impl fmt::Display for Point {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (key, value)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{key} = {value}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for PointValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PointValue::Integer(value) => value.fmt(formatter),
+            PointValue::Number(value) => value.fmt(formatter),
+            PointValue::Text(value) => formatter.write_str(value),
+            PointValue::Flag(true) => formatter.write_str("yes"),
+            PointValue::Flag(false) => formatter.write_str("no"),
+        }
+    }
+}
+
+macro_rules! point_value_from {
+    ($($from:ty => $variant:ident),*) => {
+        $(impl From<$from> for PointValue {
+            fn from(value: $from) -> PointValue {
+                PointValue::$variant(value.into())
+            }
+        })*
+    };
+}
+
+point_value_from!(i32 => Integer, i64 => Integer, u16 => Integer, u32 => Integer,
+    f64 => Number, &str => Text, String => Text, bool => Flag);

@@ -1,0 +1,31 @@
+//! A trace as a file: a [`Writer`] that observes a run, and a [`Reader`] that plays it again.
+//!
+//! ```text
+//!     file    := header record* end
+//!     header  := 0x89 "WarmQ" CR LF  version                     version := one byte, now 1
+//!     record  := kind  time  word*                               kind    := one byte, 1 to 10
+//!     end     := 0x00  count  digest                             digest  := 8 bytes, low byte first
+//!
+//!     time    := varint of the zigzag of the difference to the time before (0 at first), in ps
+//!     word    := varint; how many there are depends on the kind alone (see [`Digest`](crate::Digest))
+//!     count   := varint: how many records there are
+//!     varint  := 7 bits a byte, lowest first; the top bit says that more follow
+//!     zigzag  := 0, -1, 1, -2, 2... become 0, 1, 2, 3, 4...
+//! ```
+//!
+//! The header is damaged by whoever treats the file as text (PNG's trick), the end by whoever cuts
+//! it; the digest tells of every other damage. Kinds are added, never changed; a change of anything
+//! else is a new version.
+
+mod reader;
+mod writer;
+
+pub use reader::{Damage, ReadError, Reader};
+pub use writer::Writer;
+
+const MAGIC: [u8; 8] = *b"\x89WarmQ\r\n";
+const VERSION: u8 = 1;
+const END: u8 = 0;
+
+#[cfg(test)]
+mod tests;

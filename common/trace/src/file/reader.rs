@@ -1,0 +1,241 @@
+//! From a file to records, trusting nothing.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
+
+use thiserror::Error;
+use warmq_units::Instant;
+
+use super::{END, MAGIC, VERSION};
+use crate::words::{MOST, WORDS_OF, Words};
+use crate::{Digest, Record};
+
+/// What is wrong with a trace file, and where.
+#[derive(Debug, Error)]
+#[error("{damage} (byte {offset}, after {records} whole records)")]
+pub struct ReadError {
+    /// How many bytes into the file.
+    pub offset: u64,
+    /// How many whole records stand before; they were read well.
+    pub records: u64,
+    /// What is wrong, and how to mend it.
+    pub damage: Damage,
+}
+
+/// What can be wrong with a trace file; each says how to mend it.
+#[derive(Debug, Error)]
+pub enum Damage {
+    /// The file does not begin as a trace does.
+    #[error("this is not a trace of WarmQ; give a file that `warmq run --trace` wrote")]
+    NotATrace,
+    /// The file is of another version of the format.
+    #[error(
+        "the trace is of format {version}, and this WarmQ reads {VERSION}; read it with the \
+             WarmQ that wrote it, or record it again"
+    )]
+    Version {
+        /// The file's version.
+        version: u8,
+    },
+    /// The file ends before its end mark.
+    #[error(
+        "the trace is cut off; record it again and let the run finish, or use the records \
+             before this place"
+    )]
+    CutOff,
+    /// No record has this kind.
+    #[error("no record is of kind {kind}; the file is damaged, copy or record it again")]
+    Kind {
+        /// The kind found.
+        kind: u8,
+    },
+    /// A record of this kind has a field that is out of range.
+    #[error(
+        "a record of kind {kind} has a field out of its range; the file is damaged, copy or \
+             record it again"
+    )]
+    Field {
+        /// The record's kind.
+        kind: u8,
+    },
+    /// A number is longer than 64 bits.
+    #[error("a number is longer than 64 bits; the file is damaged, copy or record it again")]
+    Number,
+    /// The file's own count of its records is another.
+    #[error(
+        "the file says that it has {expected} records and it has not; it is damaged, copy or \
+             record it again"
+    )]
+    Count {
+        /// What the file says.
+        expected: u64,
+    },
+    /// The file's own digest of its records is another.
+    #[error(
+        "the records have the digest {found:016x}, and the file says {expected:016x}; it is \
+             damaged, copy or record it again"
+    )]
+    Digest {
+        /// What the file says.
+        expected: u64,
+        /// What its records have.
+        found: u64,
+    },
+    /// There are bytes after the end mark.
+    #[error("bytes follow the end of the trace; cut them off, or copy the file again")]
+    Surplus,
+    /// The file could not be read.
+    #[error("the trace cannot be read: {0}; see that the file is there and yours to read")]
+    Io(io::Error),
+}
+
+/// Reads a trace: an iterator of times and records. It ends after the end mark, whose count and
+/// digest it has checked by then, or after its first error.
+#[derive(Debug)]
+pub struct Reader<R: Read> {
+    // Invariant: `offset` is how many bytes were taken from `from`.
+    from: BufReader<R>,
+    offset: u64,
+    before: Instant,
+    digest: Digest,
+    ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Begins to read; buffers on its own.
+    ///
+    /// # Errors
+    /// [`Damage::NotATrace`], [`Damage::Version`] or [`Damage::Io`].
+    pub fn new(from: R) -> Result<Reader<R>, ReadError> {
+        let mut reader = Reader {
+            from: BufReader::new(from),
+            offset: 0,
+            before: Instant::START,
+            digest: Digest::new(),
+            ended: false,
+        };
+        match reader.header() {
+            Ok(()) => Ok(reader),
+            Err(damage) => Err(reader.error(damage)),
+        }
+    }
+
+    /// The digest of the records read so far.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
+    }
+
+    fn error(&self, damage: Damage) -> ReadError {
+        ReadError {
+            offset: self.offset,
+            records: self.digest.seen(),
+            damage,
+        }
+    }
+
+    fn header(&mut self) -> Result<(), Damage> {
+        for expected in MAGIC {
+            match self.byte() {
+                Ok(found) if found == expected => {}
+                Ok(_) | Err(Damage::CutOff) => return Err(Damage::NotATrace),
+                Err(damage) => return Err(damage),
+            }
+        }
+        match self.byte()? {
+            VERSION => Ok(()),
+            version => Err(Damage::Version { version }),
+        }
+    }
+
+    fn entry(&mut self) -> Result<Option<(Instant, Record)>, Damage> {
+        let kind = self.byte()?;
+        if kind == END {
+            return self.end().map(|()| None);
+        }
+        let Some(used) = WORDS_OF.get(usize::from(kind)).copied() else {
+            return Err(Damage::Kind { kind });
+        };
+        let at = Instant(self.before.0.wrapping_add(unzigzag(self.varint()?)));
+        let mut words = Words {
+            kind,
+            used,
+            words: [0; MOST],
+        };
+        for place in 0..usize::from(used) {
+            words.words[place] = self.varint()?;
+        }
+        let record = words.to_record().ok_or(Damage::Field { kind })?;
+        self.before = at;
+        self.digest.fold(at, &words);
+        Ok(Some((at, record)))
+    }
+
+    fn end(&mut self) -> Result<(), Damage> {
+        let expected = self.varint()?;
+        if expected != self.digest.seen() {
+            return Err(Damage::Count { expected });
+        }
+        let mut bytes = [0; 8];
+        for byte in &mut bytes {
+            *byte = self.byte()?;
+        }
+        let (expected, found) = (u64::from_le_bytes(bytes), self.digest.value());
+        if expected != found {
+            return Err(Damage::Digest { expected, found });
+        }
+        match self.byte() {
+            Err(Damage::CutOff) => Ok(()),
+            Ok(_) => Err(Damage::Surplus),
+            Err(damage) => Err(damage),
+        }
+    }
+
+    fn varint(&mut self) -> Result<u64, Damage> {
+        let mut word = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte()?;
+            let part = u64::from(byte & 0x7f);
+            if part << shift >> shift != part {
+                return Err(Damage::Number);
+            }
+            word |= part << shift;
+            if byte < 0x80 {
+                return Ok(word);
+            }
+        }
+        Err(Damage::Number)
+    }
+
+    fn byte(&mut self) -> Result<u8, Damage> {
+        loop {
+            match self.from.fill_buf() {
+                Ok([]) => return Err(Damage::CutOff),
+                Ok([byte, ..]) => {
+                    let byte = *byte;
+                    self.from.consume(1);
+                    self.offset += 1;
+                    return Ok(byte);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(Damage::Io(error)),
+            }
+        }
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = Result<(Instant, Record), ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let entry = self.entry();
+        self.ended = !matches!(entry, Ok(Some(_)));
+        entry.map_err(|damage| self.error(damage)).transpose()
+    }
+}
+
+/// The difference that [`zigzag`](super::writer) made small.
+fn unzigzag(word: u64) -> u64 {
+    word >> 1 ^ (word & 1).wrapping_neg()
+}

@@ -1,0 +1,219 @@
+//! What can be set on a machine, a scheduler or a workload, described so that a reader can check
+//! it and a person can be told.
+
+use std::collections::BTreeMap;
+
+use crate::{Bytes, Duration};
+
+mod value;
+
+pub use value::{Value, parse_duration};
+
+/// One thing that can be set, with everything a person needs in order to set it.
+///
+/// Invariant: `default` is a value that `kind` allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The name by which an experiment sets or sweeps it: `colors`.
+    pub name: String,
+    /// What values it takes.
+    pub kind: Kind,
+    /// The unit of a count: `tasks`; empty where there is none or the kind says it.
+    pub unit: String,
+    /// What it is when nobody sets it.
+    pub default: Value,
+    /// What it does, in a sentence.
+    pub what: String,
+    /// Where the default comes from: a paper, a kernel's source, a calibration.
+    pub source: String,
+}
+
+/// What values a setting takes. All bounds are included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number.
+    Integer {
+        /// The least allowed.
+        min: i64,
+        /// The greatest allowed.
+        max: i64,
+    },
+    /// A size: `512KB`.
+    Bytes {
+        /// The least allowed.
+        min: Bytes,
+        /// The greatest allowed.
+        max: Bytes,
+    },
+    /// A span of time: `300ms`.
+    Duration {
+        /// The least allowed.
+        min: Duration,
+        /// The greatest allowed.
+        max: Duration,
+    },
+    /// One of a few names.
+    Choice(Vec<String>),
+}
+
+impl Kind {
+    /// A sentence's middle that says what is allowed: `a whole number from 1 to 32`.
+    pub fn allowed(&self) -> String {
+        match self {
+            Kind::Bool => "true or false".to_owned(),
+            Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Bytes { min, max } => {
+                let (min, max) = (Value::Bytes(*min), Value::Bytes(*max));
+                format!("a size from \"{min}\" to \"{max}\"")
+            }
+            Kind::Duration { min, max } => {
+                let (min, max) = (Value::Duration(*min), Value::Duration(*max));
+                format!("a time from \"{min}\" to \"{max}\"")
+            }
+            Kind::Choice(names) => {
+                let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+                format!("one of {}", quoted.join(", "))
+            }
+        }
+    }
+
+    /// Whether `value` is of this kind and within its bounds.
+    pub fn admits(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Kind::Bool, Value::Bool(_)) => true,
+            (Kind::Integer { min, max }, Value::Integer(count)) => (min..=max).contains(&count),
+            (Kind::Bytes { min, max }, Value::Bytes(size)) => (min..=max).contains(&size),
+            (Kind::Duration { min, max }, Value::Duration(span)) => (min..=max).contains(&span),
+            (Kind::Choice(names), Value::Text(name)) => names.contains(name),
+            _ => false,
+        }
+    }
+}
+
+/// What was chosen for the settings of one part; what was not is at its default.
+///
+/// Invariant: every name chosen is one of the settings, and its kind admits the value.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    settings: Vec<Setting>,
+    values: BTreeMap<String, Value>,
+}
+
+impl Chosen {
+    /// `values` for `settings`; who reads a file has checked them.
+    ///
+    /// # Errors
+    /// The name of the first value that no setting admits.
+    pub fn new(settings: Vec<Setting>, values: BTreeMap<String, Value>) -> Result<Chosen, String> {
+        let admitted = |name: &str, value: &Value| {
+            settings.iter().any(|setting| setting.name == name && setting.kind.admits(value))
+        };
+        match values.iter().find(|(name, value)| !admitted(name, value)) {
+            Some((name, _)) => Err(name.clone()),
+            None => Ok(Chosen { settings, values }),
+        }
+    }
+
+    /// The value of `name`, chosen or default.
+    ///
+    /// # Panics
+    /// When there is no such setting: the names are the program's own.
+    pub fn value(&self, name: &str) -> &Value {
+        let default = || &self.setting(name).default;
+        self.values.get(name).unwrap_or_else(default)
+    }
+
+    fn setting(&self, name: &str) -> &Setting {
+        let found = self.settings.iter().find(|setting| setting.name == name);
+        found.unwrap_or_else(|| panic!("no setting is called {name}"))
+    }
+
+    /// The count `name`, which is not negative.
+    pub fn count(&self, name: &str) -> u64 {
+        match self.value(name) {
+            Value::Integer(count) => u64::try_from(*count).unwrap_or(0),
+            other => panic!("{name} is no count: {other}"),
+        }
+    }
+
+    /// The size `name`.
+    pub fn bytes(&self, name: &str) -> Bytes {
+        match self.value(name) {
+            Value::Bytes(size) => *size,
+            other => panic!("{name} is no size: {other}"),
+        }
+    }
+
+    /// The span `name`.
+    pub fn duration(&self, name: &str) -> Duration {
+        match self.value(name) {
+            Value::Duration(span) => *span,
+            other => panic!("{name} is no span: {other}"),
+        }
+    }
+
+    /// The flag `name`.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.value(name) {
+            Value::Bool(flag) => *flag,
+            other => panic!("{name} is no flag: {other}"),
+        }
+    }
+
+    /// The choice `name`.
+    pub fn choice(&self, name: &str) -> &str {
+        match self.value(name) {
+            Value::Text(choice) => choice,
+            other => panic!("{name} is no choice: {other}"),
+        }
+    }
+
+    /// Every setting with the value that is in force.
+    pub fn in_force(&self) -> impl Iterator<Item = (&Setting, &Value)> {
+        self.settings.iter().map(|setting| (setting, self.value(&setting.name)))
+    }
+}
+
+impl Setting {
+    /// A count from `min` to `max`.
+    pub fn count(name: &str, bounds: (i64, i64), default: i64, unit: &str) -> Setting {
+        let kind = Kind::Integer { min: bounds.0, max: bounds.1 };
+        Setting::plain(name, kind, Value::Integer(default), unit)
+    }
+
+    /// A size from `min` to `max`.
+    pub fn bytes(name: &str, bounds: (Bytes, Bytes), default: Bytes) -> Setting {
+        let kind = Kind::Bytes { min: bounds.0, max: bounds.1 };
+        Setting::plain(name, kind, Value::Bytes(default), "")
+    }
+
+    /// A span from `min` to `max`.
+    pub fn duration(name: &str, bounds: (Duration, Duration), default: Duration) -> Setting {
+        let kind = Kind::Duration { min: bounds.0, max: bounds.1 };
+        Setting::plain(name, kind, Value::Duration(default), "")
+    }
+
+    /// `true` or `false`.
+    pub fn flag(name: &str, default: bool) -> Setting {
+        Setting::plain(name, Kind::Bool, Value::Bool(default), "")
+    }
+
+    /// One of `names`, the first by default.
+    pub fn choice(name: &str, names: &[&str]) -> Setting {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let default = Value::Text(names[0].clone());
+        Setting::plain(name, Kind::Choice(names), default, "")
+    }
+
+    fn plain(name: &str, kind: Kind, default: Value, unit: &str) -> Setting {
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        Setting { name, kind, unit, default, what: String::new(), source: String::new() }
+    }
+
+    /// What it does, in a sentence, and where the default comes from.
+    pub fn says(self, what: &str, source: &str) -> Setting {
+        Setting { what: what.to_owned(), source: source.to_owned(), ..self }
+    }
+}

@@ -1,0 +1,15 @@
+//! Whatever the text, the reader of machines in TOML answers, and what it accepts holds.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match warmq_machine::read_toml("fuzz.toml", text) {
+        Ok(machine) => assert_eq!(machine.check(), Ok(())),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert!(error.span.is_none_or(|span| text.get(span).is_some()));
+        }
+    }
+});

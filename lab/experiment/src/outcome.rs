@@ -1,0 +1,124 @@
+//! What an experiment comes to, once it was run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warmq_report::{PointValue, Row};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::experiment::Experiment;
+use crate::figures::{Figures, Spread};
+use crate::judge::{self, Judged, View};
+use crate::point::Point;
+use crate::run::{Options, Runs};
+use crate::simulator::Parameter;
+use crate::value::Value;
+
+/// What an experiment comes to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every measure at every point, measure by measure, in the order of the sweep.
+    pub rows: Vec<Row>,
+    /// Every claim, checked.
+    pub claims: Vec<Judged>,
+    /// The digest of all runs: equal digests, equal runs.
+    pub digest: String,
+    /// Runs that gave no measurement: which, and why.
+    pub failures: Vec<(String, String)>,
+    /// Every parameter of the model that was in force in any run, by name.
+    pub parameters: Vec<Parameter>,
+    /// How the runs ended, and how many so.
+    pub endings: BTreeMap<String, usize>,
+    pub(crate) figures: Figures,
+}
+
+impl Experiment {
+    /// What the experiment comes to, given its runs; points that were not run are left out.
+    pub fn outcome(&self, options: &Options, runs: &Runs) -> Outcome {
+        let figures = Figures::of(self, options, runs);
+        let view = View {
+            experiment: self,
+            figures: &figures,
+        };
+        let claims = self
+            .claims
+            .iter()
+            .map(|claim| judge::judge(claim, &view))
+            .collect();
+        let jobs = self.jobs(options);
+        let mut parameters = BTreeSet::new();
+        let mut endings = BTreeMap::new();
+        let mut failures = Vec::new();
+        let mut digest = Xxh3::new();
+        for job in &jobs {
+            let told = match runs.0.get(&job.plan) {
+                Some(Ok(measured)) => {
+                    parameters.extend(measured.parameters.iter().cloned());
+                    *endings.entry(measured.ending.clone()).or_default() += 1;
+                    measured.digest.clone()
+                }
+                Some(Err(error)) => {
+                    failures.push((
+                        format!("{}, seed {}", job.name, job.plan.seed.0),
+                        error.to_string(),
+                    ));
+                    error.to_string()
+                }
+                None => "not run".to_owned(),
+            };
+            digest.update(format!("{}\n{told}\n", job.plan).as_bytes());
+        }
+        Outcome {
+            rows: self.rows(&figures),
+            claims,
+            digest: format!("{:032x}", digest.digest128()),
+            failures,
+            parameters: parameters.into_iter().collect(),
+            endings,
+            figures,
+        }
+    }
+
+    fn rows(&self, figures: &Figures) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for measure in &self.measures {
+            for point in &measure.domain {
+                let Some(Spread { value, low, high }) = figures.at(&measure.name, point) else {
+                    continue;
+                };
+                let here = |it: &&crate::experiment::Published| {
+                    it.metric == measure.name && it.point == *point
+                };
+                let published = self.published.iter().find(here);
+                rows.push(Row {
+                    experiment: self.id.clone(),
+                    point: self.shown_point(point),
+                    metric: measure.name.clone(),
+                    value,
+                    unit: measure.unit.clone(),
+                    low,
+                    high,
+                    published: published.map(|it| it.value),
+                    calibration: published.is_some_and(|it| it.calibration),
+                });
+            }
+        }
+        rows
+    }
+
+    /// A point as a report has it: its keys in the order of the sweep.
+    fn shown_point(&self, point: &Point) -> warmq_report::Point {
+        let axes = self.parts.axes.iter();
+        let pair = |key: &String| Some((key.clone(), shown_value(point.0.get(key)?)));
+        warmq_report::Point::new(axes.filter_map(|axis| pair(&axis.key)))
+    }
+}
+
+/// A value as a report has it: sizes and times as people write them.
+pub(crate) fn shown_value(value: &Value) -> PointValue {
+    match value {
+        Value::Integer(count) => (*count).into(),
+        Value::Bool(flag) => (*flag).into(),
+        Value::Text(name) => name.as_str().into(),
+        Value::Bytes(_) | Value::Duration(_) => value.to_string().into(),
+    }
+}

@@ -1,0 +1,62 @@
+//! Where in a sweep: points, and filters that match some of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::value::Value;
+
+/// A point of a sweep, or of what remains when some keys are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point(pub BTreeMap<String, Value>);
+
+/// Some points of a sweep: for each of its keys, the values that it lets through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter(pub BTreeMap<String, Vec<Value>>);
+
+impl Point {
+    /// The same point with the keys of `changes` moved to where `changes` has them.
+    #[must_use]
+    pub fn moved(&self, changes: &Point) -> Point {
+        let mut moved = self.clone();
+        moved.0.extend(changes.0.clone());
+        moved
+    }
+
+    /// The same point without `keys`.
+    #[must_use]
+    pub fn without<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Point {
+        let mut rest = self.clone();
+        for key in keys {
+            rest.0.remove(key);
+        }
+        rest
+    }
+
+    /// Whether the point agrees with `part` on every key of `part`.
+    pub fn is_at(&self, part: &Point) -> bool {
+        part.0
+            .iter()
+            .all(|(key, value)| self.0.get(key) == Some(value))
+    }
+}
+
+impl Filter {
+    /// Whether the point has every key of the filter, at one of its values.
+    pub fn matches(&self, point: &Point) -> bool {
+        let lets = |(key, values): (&String, &Vec<Value>)| {
+            point.0.get(key).is_some_and(|value| values.contains(value))
+        };
+        self.0.iter().all(lets)
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<String> = self
+            .0
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
+        formatter.write_str(&pairs.join(", "))
+    }
+}

@@ -1,0 +1,308 @@
+//! `[[measure]]`: figures of the simulator, and measures made of them.
+
+use std::collections::BTreeSet;
+
+use super::sweep::in_order;
+use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, Take};
+use crate::fields::{Fields, Item};
+use crate::point::Point;
+use crate::problem::did_you_mean;
+use crate::simulator::{MetricDescription, Simulator};
+
+pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
+    let tables = fields.tables("measure");
+    let metrics = simulator.metrics();
+    for table in &tables {
+        let read = if let Some(item) = table.item("metric") {
+            plain(table, &item, &metrics, experiment)
+        } else if let Some(item) = table.item("histogram") {
+            histogram(table, &item, simulator, experiment)
+        } else {
+            derived(table, experiment).into_iter().collect()
+        };
+        if read.is_empty() {
+            table.know(&["name", "title", "of", "as", "take", "share", "better"]);
+        }
+        table.finish();
+        for measure in read {
+            add(table, measure, &metrics, experiment);
+        }
+    }
+    if tables.is_empty() {
+        fields.report("nothing is measured", "add [[measure]] with a `metric`");
+    }
+}
+
+fn add(
+    table: &Fields,
+    measure: Measure,
+    metrics: &[MetricDescription],
+    experiment: &mut Experiment,
+) {
+    let is_metric = metrics.iter().any(|metric| metric.name == measure.name);
+    if is_metric && measure.how != How::Figure {
+        let what = format!("`{}` is a metric of the simulator", measure.name);
+        table.report(what, "give what is made of it another name");
+    } else if experiment.measure(&measure.name).is_some() {
+        table.report(
+            format!("`{}` is measured twice", measure.name),
+            "leave one out",
+        );
+    } else {
+        experiment.measures.push(measure);
+    }
+}
+
+fn plain(
+    table: &Fields,
+    item: &Item,
+    metrics: &[MetricDescription],
+    experiment: &Experiment,
+) -> Vec<Measure> {
+    let mut read = Vec::new();
+    let title = table.text("title");
+    for item in item.one_or_more() {
+        let Some(name) = item.text() else { continue };
+        let Some(metric) = metrics.iter().find(|metric| metric.name == name) else {
+            let known = metrics.iter().map(|metric| metric.name.as_str());
+            item.report(
+                format!("there is no metric \"{name}\""),
+                did_you_mean(&name, known),
+            );
+            continue;
+        };
+        read.push(Measure {
+            title: title.clone().unwrap_or_else(|| readable(&name)),
+            name,
+            unit: metric.unit.clone(),
+            domain: experiment.points.clone(),
+            how: How::Figure,
+        });
+    }
+    read
+}
+
+/// `walk_l2_miss_ratio` as people say it.
+pub(super) fn readable(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+fn histogram(
+    table: &Fields,
+    item: &Item,
+    simulator: &dyn Simulator,
+    experiment: &Experiment,
+) -> Vec<Measure> {
+    let reads = [
+        ("peak_at", HistogramRead::PeakAt),
+        ("peak_share", HistogramRead::PeakShare),
+        ("peak_over_next", HistogramRead::PeakOverNext),
+    ];
+    let read = table.choice("take", &reads);
+    if read.is_none() {
+        table.report(
+            "a histogram needs `take`",
+            "write peak_at, peak_share or peak_over_next",
+        );
+    }
+    let (Some(of), Some((name, title)), Some(read)) = (item.text(), named(table), read) else {
+        return Vec::new();
+    };
+    let known = simulator.histograms();
+    if !known.iter().any(|histogram| histogram.name == of) {
+        let names = known.iter().map(|histogram| histogram.name.as_str());
+        item.report(
+            format!("there is no histogram \"{of}\""),
+            did_you_mean(&of, names),
+        );
+        return Vec::new();
+    }
+    let unit = if read == HistogramRead::PeakShare {
+        "%"
+    } else {
+        ""
+    };
+    let domain = experiment.points.clone();
+    vec![Measure {
+        name,
+        title,
+        unit: unit.into(),
+        domain,
+        how: How::Histogram { of, read },
+    }]
+}
+
+fn named(table: &Fields) -> Option<(String, String)> {
+    let name = table
+        .required("name", "say what it is called in rows and claims")?
+        .text()?;
+    let title = table.text("title").unwrap_or_else(|| readable(&name));
+    Some((name, title))
+}
+
+fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
+    let relative = table.item("relative_to");
+    let along = table.item("along");
+    let Some(item) = table.item("of") else {
+        let mend = "write metric = \"...\", or name = \"...\" and of = \"...\"";
+        table.report("it measures nothing", mend);
+        return None;
+    };
+    let of = item.text()?;
+    let Some(parent) = experiment.measure(&of) else {
+        let known = experiment
+            .measures
+            .iter()
+            .map(|measure| measure.name.as_str());
+        item.report(
+            format!("no measure before this one is `{of}`"),
+            did_you_mean(&of, known),
+        );
+        return None;
+    };
+    match (relative, along) {
+        (Some(base), None) => compared(table, &base, parent, experiment),
+        (None, Some(key)) => taken(table, &key, parent, experiment),
+        _ => {
+            let mend = "add either `relative_to` or `along`";
+            table.report("it is not said how it is made", mend);
+            None
+        }
+    }
+}
+
+fn compared(
+    table: &Fields,
+    item: &Item,
+    parent: &Measure,
+    experiment: &Experiment,
+) -> Option<Measure> {
+    let compares = [
+        ("percent", Compare::Percent),
+        ("ratio", Compare::Ratio),
+        ("difference", Compare::Difference),
+    ];
+    let compare = table.choice("as", &compares).unwrap_or(Compare::Percent);
+    let (name, title) = named(table)?;
+    let base = experiment.parts.place(item)?;
+    let away = parent.domain.iter().filter(|point| !point.is_at(&base));
+    let domain: Vec<Point> = away.cloned().collect();
+    let lacks = |point: &&Point| !parent.domain.contains(&point.moved(&base));
+    if let Some(point) = domain.iter().find(lacks) {
+        let what = format!(
+            "the base of {point} is not in the sweep of `{}`",
+            parent.name
+        );
+        item.report(what, format!("sweep {} as well", point.moved(&base)));
+        return None;
+    }
+    let unit = match compare {
+        Compare::Percent => "%".to_owned(),
+        Compare::Ratio => String::new(),
+        Compare::Difference => parent.unit.clone(),
+    };
+    let of = parent.name.clone();
+    Some(Measure {
+        name,
+        title,
+        unit,
+        domain,
+        how: How::Relative { of, base, compare },
+    })
+}
+
+fn taken(
+    table: &Fields,
+    item: &Item,
+    parent: &Measure,
+    experiment: &Experiment,
+) -> Option<Measure> {
+    let take = take(table)?;
+    let (name, title) = named(table)?;
+    let axis = axis_of(item, &experiment.parts.axes, parent)?;
+    let is_place = matches!(take, Take::PeakAt | Take::Needed { .. });
+    if is_place && axis.values.iter().any(|value| value.number().is_none()) {
+        item.report(
+            format!("`{}` has no numbers", axis.key),
+            "take largest or smallest",
+        );
+        return None;
+    }
+    let groups: BTreeSet<Point> = parent
+        .domain
+        .iter()
+        .map(|point| point.without([axis.key.as_str()]))
+        .collect();
+    let unit = if is_place {
+        axis.key.clone()
+    } else {
+        parent.unit.clone()
+    };
+    let domain = in_order(&experiment.parts.axes, groups);
+    let how = How::Along {
+        of: parent.name.clone(),
+        key: axis.key.clone(),
+        take,
+    };
+    Some(Measure {
+        name,
+        title,
+        unit,
+        domain,
+        how,
+    })
+}
+
+/// The axis that `item` names, if `parent` still has its key.
+pub(super) fn axis_of<'a>(item: &Item, axes: &'a [Axis], parent: &Measure) -> Option<&'a Axis> {
+    let key = item.text()?;
+    let left = |axis: &&Axis| {
+        parent
+            .domain
+            .first()
+            .is_some_and(|point| point.0.contains_key(&axis.key))
+    };
+    let axes: Vec<&Axis> = axes.iter().filter(left).collect();
+    let found = axes.iter().find(|axis| axis.key == key).copied();
+    if found.is_none() {
+        let mend = did_you_mean(&key, axes.iter().map(|axis| axis.key.as_str()));
+        item.report(format!("`{}` has no key `{key}`", parent.name), mend);
+    }
+    found
+}
+
+fn take(table: &Fields) -> Option<Take> {
+    let share = table.item("share");
+    let better = table.choice("better", &[("higher", false), ("lower", true)]);
+    let needed = Take::Needed {
+        share: 90.0,
+        lower_is_better: better.unwrap_or(false),
+    };
+    let takes = [
+        ("largest", Take::Largest),
+        ("smallest", Take::Smallest),
+        ("peak_at", Take::PeakAt),
+        ("needed", needed),
+    ];
+    if table.item("take").is_none() {
+        table.report(
+            "`take` is missing",
+            "write largest, smallest, peak_at or needed",
+        );
+    }
+    let mut take = table.choice("take", &takes)?;
+    match (&mut take, share) {
+        (Take::Needed { share, .. }, Some(item)) => *share = percentage(&item)?,
+        (_, Some(item)) => item.report("only `take = \"needed\"` has a share", "leave it out"),
+        _ => {}
+    }
+    Some(take)
+}
+
+/// A number from 0 to 100.
+pub(super) fn percentage(item: &Item) -> Option<f64> {
+    match item.number()? {
+        number if (0.0..=100.0).contains(&number) => Some(number),
+        _ => item.wrong("a percentage from 0 to 100"),
+    }
+}

@@ -1,0 +1,168 @@
+//! A file into an [`Experiment`]: parsed, then checked against what the simulator knows, then
+//! handed on. One reading finds as many problems as it can.
+
+mod claims;
+mod measures;
+mod parts;
+mod published;
+mod shown;
+mod sweep;
+
+use std::path::Path;
+
+use warmq_units::Duration;
+
+use crate::document;
+use crate::experiment::{Experiment, Extent};
+use crate::fields::{Fields, Item};
+use crate::point::Filter;
+use crate::problem::{Problems, Sink};
+use crate::simulator::Simulator;
+use parts::Scope;
+
+impl Experiment {
+    /// Reads the text of the file named `file` and checks all of it against `simulator`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, each with place and mend.
+    pub fn read(file: &str, text: &str, simulator: &dyn Simulator) -> Result<Experiment, Problems> {
+        let sink = Sink::new(file, text);
+        let experiment = document::parse(text, &sink).and_then(|node| {
+            read(
+                file,
+                &Item {
+                    node: &node,
+                    key: String::new(),
+                    sink: &sink,
+                },
+                simulator,
+            )
+        });
+        sink.verdict()?;
+        Ok(experiment.expect("what cannot be read was reported"))
+    }
+}
+
+/// Parts and sweep first: without them nothing else has a meaning, and their problems alone are
+/// told.
+fn read(file: &str, item: &Item, simulator: &dyn Simulator) -> Option<Experiment> {
+    let fields = item.table()?;
+    let (full, quick) = extents(&fields);
+    let mut experiment = header(file, &fields, full, quick);
+    let mut scope = Scope::new(simulator, item.sink);
+    let ready =
+        parts::read(&fields, &mut scope) && sweep::read(&fields, &mut scope, &mut experiment);
+    let later = [
+        "measure",
+        "published",
+        "claim",
+        "plot",
+        "labels",
+        "tolerance",
+        "columns",
+    ];
+    if !ready {
+        for key in later {
+            fields.item(key);
+        }
+        fields.finish();
+        return None;
+    }
+    experiment.parts = scope.parts;
+    measures::read(&fields, simulator, &mut experiment);
+    published::read(&fields, &mut experiment);
+    claims::read(&fields, &mut experiment);
+    shown::read(&fields, simulator, &mut experiment);
+    fields.finish();
+    Some(experiment)
+}
+
+fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experiment {
+    let title = fields.required("title", "say in a few words what the experiment shows");
+    let notes = fields
+        .item("notes")
+        .map(|item| item.one_or_more())
+        .unwrap_or_default();
+    let stem = Path::new(file).file_stem().unwrap_or_default();
+    Experiment {
+        id: stem.to_string_lossy().into_owned(),
+        file: file.to_owned(),
+        title: title.and_then(|item| item.text()).unwrap_or_default(),
+        paper: fields.text("paper").unwrap_or_default(),
+        figure: fields.text("figure").unwrap_or_default(),
+        about: fields.text("about").unwrap_or_default().trim().to_owned(),
+        notes: notes.iter().filter_map(Item::text).collect(),
+        parts: Default::default(),
+        full,
+        quick,
+        quick_points: Filter::default(),
+        points: Vec::new(),
+        measures: Vec::new(),
+        published: Vec::new(),
+        claims: Vec::new(),
+        plots: Vec::new(),
+        labels: Vec::new(),
+        columns: Vec::new(),
+        tolerances: Default::default(),
+    }
+}
+
+/// Seeds and times: `seeds` and `[run]`; `[quick]` says what differs in a quick run.
+fn extents(fields: &Fields) -> (Extent, Extent) {
+    let usual = Extent {
+        seeds: vec![1, 2, 3],
+        warmup: Duration::from_ms(200),
+        time: Duration::from_ms(500),
+    };
+    let mut full = Extent {
+        seeds: seeds(fields).unwrap_or(usual.seeds.clone()),
+        ..usual
+    };
+    if let Some(run) = fields.item("run").and_then(|item| item.table()) {
+        times(&run, &mut full);
+        run.finish();
+    }
+    let mut quick = Extent {
+        seeds: full.seeds[..1].to_vec(),
+        ..full.clone()
+    };
+    if let Some(table) = fields.item("quick").and_then(|item| item.table()) {
+        quick.seeds = seeds(&table).unwrap_or(quick.seeds);
+        times(&table, &mut quick);
+        table.item("sweep");
+        table.finish();
+    }
+    (full, quick)
+}
+
+fn times(fields: &Fields, extent: &mut Extent) {
+    if let Some(warmup) = fields.item("warmup").and_then(|item| item.duration()) {
+        extent.warmup = warmup;
+    }
+    let Some(item) = fields.item("time") else {
+        return;
+    };
+    match item.duration() {
+        Some(Duration::ZERO) => {
+            item.report("nothing can be measured in no time", "write \"500ms\"")
+        }
+        Some(time) => extent.time = time,
+        None => {}
+    }
+}
+
+fn seeds(fields: &Fields) -> Option<Vec<u64>> {
+    let item = fields.item("seeds")?;
+    let mut seeds: Vec<u64> = item.list()?.iter().filter_map(Item::count).collect();
+    let named = seeds.len();
+    seeds.sort_unstable();
+    seeds.dedup();
+    if named == 0 || named != seeds.len() {
+        item.report(
+            "seeds are one number or more, no two equal",
+            "write [1, 2, 3]",
+        );
+        return None;
+    }
+    Some(seeds)
+}

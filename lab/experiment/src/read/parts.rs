@@ -1,0 +1,304 @@
+//! Which machine, scheduler and workload, and what is set on them.
+
+use std::collections::BTreeMap;
+
+use crate::document::NodeKind;
+use crate::experiment::{Parts, Target};
+use crate::fields::{Fields, Item};
+use crate::plan::Part;
+use crate::point::{Filter, Point};
+use crate::problem::{Sink, did_you_mean};
+use crate::setting::{Kind, Setting};
+use crate::simulator::{PartError, Simulator};
+use crate::value::{Value, parse_duration};
+
+/// What names mean in one file: the parts in use and their settings.
+pub(super) struct Scope<'a> {
+    simulator: &'a dyn Simulator,
+    pub(super) sink: &'a Sink<'a>,
+    settings: BTreeMap<(Part, String), Vec<Setting>>,
+    pub(super) parts: Parts,
+}
+
+/// Reads the names of the parts and `[settings]`. Whether the sweep can be read.
+pub(super) fn read(fields: &Fields, scope: &mut Scope) -> bool {
+    for part in Part::ALL {
+        let swept = swept_names(fields, part);
+        let named = fields.item(part.key());
+        match (&named, swept.is_empty()) {
+            (None, true) => {
+                let mend = format!("name one of {}", scope.simulator.names(part).join(", "));
+                fields.report(format!("`{}` is missing", part.key()), mend);
+            }
+            (Some(item), false) => item.report("is swept, too", "name it in one place only"),
+            _ => {}
+        }
+        for item in named.iter().chain(&swept) {
+            if let Some(name) = item.text().filter(|name| scope.load(part, name, item)) {
+                scope.parts.names.insert(part, name);
+            }
+        }
+        if !swept.is_empty() {
+            scope.parts.names.remove(&part);
+        }
+    }
+    let ready = Part::ALL.iter().all(|part| scope.has(*part));
+    let settings = fields.item("settings").and_then(|item| item.table());
+    if let Some(table) = settings.filter(|_| ready) {
+        read_settings(&table, scope);
+    }
+    ready
+}
+
+/// The names under which a part is swept, in all blocks of the sweep.
+fn swept_names<'a>(fields: &Fields<'a>, part: Part) -> Vec<Item<'a>> {
+    let Some(item) = fields.item("sweep") else {
+        return Vec::new();
+    };
+    let blocks = item.one_or_more();
+    let tables = blocks
+        .iter()
+        .filter(|block| matches!(block.node.kind, NodeKind::Table(_)));
+    let lists = tables.filter_map(|block| block.table()?.item(part.key()));
+    lists
+        .filter(|item| matches!(item.node.kind, NodeKind::List(_)))
+        .flat_map(|item| item.one_or_more())
+        .collect()
+}
+
+fn read_settings(table: &Fields, scope: &mut Scope) {
+    for (key, item) in flattened(table) {
+        let Some(target) = scope.resolve(&key, &item) else {
+            continue;
+        };
+        let Target::Setting(part, name) = &target else {
+            item.report(
+                "names a part, which is no setting",
+                format!("write `{key}` at the top"),
+            );
+            continue;
+        };
+        if let Some(value) = scope.value(&target, &item) {
+            scope.parts.set.push((*part, name.clone(), value));
+        }
+    }
+}
+
+/// The entries of a table of plain names; `workload.size` may be written as a table in a table.
+pub(super) fn flattened<'a>(table: &Fields<'a>) -> Vec<(String, Item<'a>)> {
+    let mut flat = Vec::new();
+    for (entry, item) in table.entries() {
+        let is_part = Part::ALL.iter().any(|part| part.key() == entry.key);
+        match item.node.kind {
+            NodeKind::Table(_) if is_part => {
+                let inner = item.table().into_iter();
+                flat.extend(inner.flat_map(|table| {
+                    let qualify = |(inner, item): (&crate::document::Entry, Item<'a>)| {
+                        (format!("{}.{}", entry.key, inner.key), item)
+                    };
+                    table.entries().map(qualify).collect::<Vec<_>>()
+                }));
+            }
+            _ => flat.push((entry.key.clone(), item)),
+        }
+    }
+    flat
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(simulator: &'a dyn Simulator, sink: &'a Sink<'a>) -> Scope<'a> {
+        Scope {
+            simulator,
+            sink,
+            settings: BTreeMap::new(),
+            parts: Parts::default(),
+        }
+    }
+
+    /// Learns the settings of a part that the experiment names.
+    fn load(&mut self, part: Part, name: &str, item: &Item) -> bool {
+        match self.simulator.settings(part, name) {
+            Ok(settings) => {
+                let defaults = settings
+                    .iter()
+                    .map(|it| (it.name.clone(), it.default.clone()));
+                let key = (part, name.to_owned());
+                self.parts.defaults.insert(key.clone(), defaults.collect());
+                self.settings.insert(key, settings);
+                true
+            }
+            Err(PartError::Unknown) => {
+                let names = self.simulator.names(part);
+                let mend = did_you_mean(name, names.iter().map(String::as_str));
+                item.report(format!("there is no {} \"{name}\"", part.key()), mend);
+                false
+            }
+            Err(PartError::Broken(why)) => {
+                item.report(format!("\"{name}\" cannot be used: {why}"), "");
+                false
+            }
+        }
+    }
+
+    fn has(&self, part: Part) -> bool {
+        self.settings.keys().any(|(of, _)| *of == part)
+    }
+
+    /// The settings of one name in every part of a kind that is in use.
+    fn named(&self, part: Part, setting: &str) -> Vec<Option<&Setting>> {
+        let of_part = self.settings.iter().filter(|((of, _), _)| *of == part);
+        of_part
+            .map(|(_, list)| list.iter().find(|it| it.name == setting))
+            .collect()
+    }
+
+    /// What `key` sets: a part's name, or the setting of the one kind of part that has it.
+    pub(super) fn resolve(&self, key: &str, item: &Item) -> Option<Target> {
+        if let Some(part) = Part::ALL.into_iter().find(|part| part.key() == key) {
+            return Some(Target::Name(part));
+        }
+        let (wanted, name) = match key.split_once('.') {
+            Some((part, name)) => (Part::ALL.into_iter().find(|it| it.key() == part), name),
+            None => (None, key),
+        };
+        let candidates = Part::ALL
+            .into_iter()
+            .filter(|part| wanted.is_none_or(|it| it == *part));
+        let having: Vec<Part> = candidates
+            .filter(|part| self.named(*part, name).iter().any(Option::is_some))
+            .collect();
+        match having.as_slice() {
+            [] => self.unknown(key, name, item),
+            [part] => self.everywhere(*part, name, item),
+            [first, ..] => {
+                let mend = format!("write \"{}.{name}\"", first.key());
+                let parts: Vec<&str> = having.iter().map(|part| part.key()).collect();
+                item.report(format!("is a setting of {}", parts.join(" and of ")), mend);
+                None
+            }
+        }
+    }
+
+    fn unknown(&self, key: &str, name: &str, item: &Item) -> Option<Target> {
+        let settings = self
+            .settings
+            .values()
+            .flatten()
+            .map(|setting| setting.name.as_str());
+        let known: Vec<&str> = settings.chain(Part::ALL.map(Part::key)).collect();
+        let mend = match did_you_mean(name, known.iter().copied()) {
+            mend if mend.starts_with("did") => mend,
+            _ => self.known(),
+        };
+        item.report(format!("no part in use has a setting `{key}`"), mend);
+        None
+    }
+
+    fn known(&self) -> String {
+        let of = |((_, part), settings): (&(Part, String), &Vec<Setting>)| {
+            let names: Vec<&str> = settings
+                .iter()
+                .map(|setting| setting.name.as_str())
+                .collect();
+            format!("{part} has {}", names.join(", "))
+        };
+        self.settings.iter().map(of).collect::<Vec<_>>().join("; ")
+    }
+
+    /// A setting must be known to every scheduler of a sweep over schedulers, and so on.
+    fn everywhere(&self, part: Part, name: &str, item: &Item) -> Option<Target> {
+        let lacking = self.settings.iter().find(|((of, _), settings)| {
+            *of == part && !settings.iter().any(|setting| setting.name == name)
+        });
+        if let Some(((_, other), _)) = lacking {
+            item.report(format!("{} {other} has no such setting", part.key()), "");
+            return None;
+        }
+        Some(Target::Setting(part, name.to_owned()))
+    }
+
+    /// A value for `target`, of the kind and in the range that it allows.
+    pub(super) fn value(&self, target: &Target, item: &Item) -> Option<Value> {
+        match target {
+            Target::Name(_) => item.text().map(Value::Text),
+            Target::Setting(part, name) => {
+                let settings: Vec<&Setting> =
+                    self.named(*part, name).into_iter().flatten().collect();
+                let value = read_value(&settings.first()?.kind, item);
+                for setting in settings {
+                    if !value
+                        .as_ref()
+                        .is_some_and(|value| setting.kind.admits(value))
+                    {
+                        return item.wrong(&setting.kind.allowed());
+                    }
+                }
+                value
+            }
+        }
+    }
+}
+
+/// A value of `kind` as it is written, not yet checked for its range.
+fn read_value(kind: &Kind, item: &Item) -> Option<Value> {
+    match (kind, &item.node.kind) {
+        (Kind::Bool, NodeKind::Bool(flag)) => Some(Value::Bool(*flag)),
+        (Kind::Integer { .. }, NodeKind::Integer(count)) => Some(Value::Integer(*count)),
+        (Kind::Bytes { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Bytes),
+        (Kind::Duration { .. }, NodeKind::Text(text)) => parse_duration(text).map(Value::Duration),
+        (Kind::Choice(_), NodeKind::Text(text)) => Some(Value::Text(text.clone())),
+        _ => None,
+    }
+}
+
+impl Parts {
+    /// The swept value that `item` names, for the swept key `key`.
+    pub(super) fn swept_value(&self, key: &str, item: &Item) -> Option<Value> {
+        let Some(axis) = self.axis(key) else {
+            let keys = self.axes.iter().map(|axis| axis.key.as_str());
+            item.report(format!("`{key}` is not swept"), did_you_mean(key, keys));
+            return None;
+        };
+        let written = match &item.node.kind {
+            NodeKind::Text(text) => text.clone(),
+            _ => item.node.describe(),
+        };
+        let same = |value: &&Value| match (value, &item.node.kind) {
+            (Value::Integer(count), NodeKind::Integer(written)) => count == written,
+            (Value::Bool(flag), NodeKind::Bool(written)) => flag == written,
+            (Value::Text(name), NodeKind::Text(written)) => name == written,
+            (Value::Bytes(size), NodeKind::Text(written)) => written.parse() == Ok(*size),
+            (Value::Duration(span), NodeKind::Text(text)) => parse_duration(text) == Some(*span),
+            _ => false,
+        };
+        let found = axis.values.iter().find(same);
+        if found.is_none() {
+            let values: Vec<String> = axis.values.iter().map(Value::to_string).collect();
+            let what = format!("{key} = {written} is not swept");
+            item.report(what, format!("swept are {}", values.join(", ")));
+        }
+        found.cloned()
+    }
+
+    /// A table of swept keys, each with a value or a list of them.
+    pub(super) fn filter(&self, item: &Item) -> Option<Filter> {
+        let mut filter = Filter::default();
+        for (key, item) in flattened(&item.table()?) {
+            let values = item
+                .one_or_more()
+                .into_iter()
+                .map(|it| self.swept_value(&key, &it));
+            filter.0.insert(key.clone(), values.collect::<Option<_>>()?);
+        }
+        Some(filter)
+    }
+
+    /// A table of swept keys, each with one value.
+    pub(super) fn place(&self, item: &Item) -> Option<Point> {
+        let mut point = Point::default();
+        for (key, item) in flattened(&item.table()?) {
+            point.0.insert(key.clone(), self.swept_value(&key, &item)?);
+        }
+        Some(point)
+    }
+}

@@ -1,0 +1,177 @@
+//! What is shown and how: `[[plot]]`, `[labels]`, `columns`, `[tolerance]`.
+
+use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
+
+use super::measures::{axis_of, readable};
+use super::published::measure_of;
+use crate::experiment::{Experiment, PlotSpec};
+use crate::fields::{Fields, Item};
+use crate::point::Filter;
+use crate::problem::did_you_mean;
+use crate::simulator::Simulator;
+
+pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
+    for table in fields.tables("plot") {
+        let plot = plot(&table, simulator, experiment);
+        table.finish();
+        experiment.plots.extend(plot);
+    }
+    if let Some(table) = fields.item("labels").and_then(|item| item.table()) {
+        labels(&table, experiment);
+    }
+    if let Some(item) = fields.item("columns") {
+        let known = |item: &Item| key_of(item, experiment);
+        experiment.columns = item.one_or_more().iter().filter_map(known).collect();
+    }
+    if let Some(table) = fields.item("tolerance").and_then(|item| item.table()) {
+        tolerances(&table, experiment);
+    }
+}
+
+fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> Option<PlotSpec> {
+    let kinds = [
+        ("lines", PlotKind::Lines),
+        ("bars", PlotKind::Bars),
+        ("histogram", PlotKind::Histogram),
+    ];
+    let scales = [
+        ("linear", Scale::Linear),
+        ("log2", Scale::Log2),
+        ("log10", Scale::Log10),
+    ];
+    let kind = table.choice("kind", &kinds).unwrap_or_default();
+    let at = table
+        .item("at")
+        .map_or(Some(Filter::default()), |it| experiment.parts.filter(&it));
+    let scale = table.choice("scale", &scales).unwrap_or_default();
+    let series = table
+        .item("series")
+        .map(|item| item.one_or_more())
+        .unwrap_or_default();
+    let series = series
+        .iter()
+        .filter_map(|item| key_of(item, experiment))
+        .collect();
+    let markers = table.tables("marker").iter().filter_map(marker).collect();
+    let (title, caption) = (table.text("title"), table.text("caption"));
+    let x = table.item("x");
+    let y = table.required("y", "name the measure or histogram to draw")?;
+    let (x, name) = match kind {
+        PlotKind::Histogram => (String::new(), histogram_of(&y, simulator)?),
+        _ => {
+            let measure = measure_of(&y, experiment)?;
+            let Some(x) = x else {
+                table.report("`x` is missing", "name the swept key along the axis");
+                return None;
+            };
+            let axis = axis_of(&x, &experiment.parts.axes, measure)?;
+            (axis.key.clone(), measure.name.clone())
+        }
+    };
+    let measured = experiment
+        .measure(&name)
+        .map(|measure| measure.title.clone());
+    let title = title.or(measured).unwrap_or_else(|| readable(&name));
+    let caption = caption.unwrap_or_default();
+    Some(PlotSpec {
+        title,
+        caption,
+        kind,
+        x,
+        scale,
+        y: name,
+        series,
+        at: at?,
+        markers,
+    })
+}
+
+fn histogram_of(item: &Item, simulator: &dyn Simulator) -> Option<String> {
+    let name = item.text()?;
+    let known = simulator.histograms();
+    if known.iter().any(|histogram| histogram.name == name) {
+        return Some(name);
+    }
+    let names = known.iter().map(|histogram| histogram.name.as_str());
+    item.report(
+        format!("there is no histogram \"{name}\""),
+        did_you_mean(&name, names),
+    );
+    None
+}
+
+fn marker(table: &Fields) -> Option<VerticalLine> {
+    let x = table.required("x", "say where the line stands");
+    let label = table.required("label", "say in a word what is there");
+    table.finish();
+    Some(VerticalLine {
+        x: x?.number()?,
+        label: label?.text()?,
+    })
+}
+
+/// A key of the sweep.
+fn key_of(item: &Item, experiment: &Experiment) -> Option<String> {
+    let key = item.text()?;
+    let known = experiment.parts.axis(&key).is_some();
+    if !known {
+        let keys = experiment.parts.axes.iter().map(|axis| axis.key.as_str());
+        item.report(format!("`{key}` is not swept"), did_you_mean(&key, keys));
+    }
+    known.then_some(key)
+}
+
+/// `[labels.colors]` with `1 = "vanilla"`: a key of TOML is a text, whatever the value is.
+fn labels(table: &Fields, experiment: &mut Experiment) {
+    for (entry, item) in table.entries() {
+        let Some(axis) = experiment.parts.axis(&entry.key) else {
+            let keys = experiment.parts.axes.iter().map(|axis| axis.key.as_str());
+            item.report(
+                format!("`{}` is not swept", entry.key),
+                did_you_mean(&entry.key, keys),
+            );
+            continue;
+        };
+        let Some(names) = item.table() else { continue };
+        let mut read = Vec::new();
+        for (name, text) in names.entries() {
+            let value = axis
+                .values
+                .iter()
+                .find(|value| value.to_string() == name.key);
+            match (value, text.text()) {
+                (Some(value), Some(text)) => read.push((axis.key.clone(), value.clone(), text)),
+                (None, _) => text.report(format!("{} = {} is not swept", axis.key, name.key), ""),
+                _ => {}
+            }
+        }
+        experiment.labels.extend(read);
+    }
+}
+
+fn tolerances(table: &Fields, experiment: &mut Experiment) {
+    for (entry, item) in table.entries() {
+        if experiment.measure(&entry.key).is_none() {
+            let known = experiment
+                .measures
+                .iter()
+                .map(|measure| measure.name.as_str());
+            let mend = did_you_mean(&entry.key, known);
+            item.report(format!("`{}` is not measured", entry.key), mend);
+            continue;
+        }
+        let Some(inner) = item.table() else { continue };
+        let (factor, points) = (inner.number("factor"), inner.number("points"));
+        inner.finish();
+        let tolerance = match (factor, points) {
+            (Some(factor), None) if factor > 1.0 => Tolerance::Factor(factor),
+            (None, Some(points)) if points > 0.0 => Tolerance::Difference(points),
+            _ => {
+                let mend = "write { factor = 1.5 } (above 1) or { points = 10 } (above 0)";
+                item.report("this is no tolerance", mend);
+                continue;
+            }
+        };
+        experiment.tolerances.insert(entry.key.clone(), tolerance);
+    }
+}

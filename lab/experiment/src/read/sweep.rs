@@ -1,0 +1,201 @@
+//! What is swept: one or more blocks of lists, each block all combinations of its lists.
+
+use std::collections::BTreeSet;
+
+use super::parts::{Scope, flattened};
+use crate::experiment::{Axis, Experiment, Target};
+use crate::fields::{Fields, Item};
+use crate::plan::Part;
+use crate::point::Point;
+use crate::value::Value;
+
+/// More points than anybody runs; a sweep beyond it is a slip of the keyboard.
+const MOST_POINTS: usize = 10_000;
+
+/// The lists of one block, key by key.
+type Block = Vec<(String, Vec<Value>)>;
+
+/// Reads `[sweep]` (or several `[[sweep]]`) and `[quick.sweep]`. Whether all else can be read.
+pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experiment) -> bool {
+    let before = scope.sink.count();
+    let tables = fields.tables("sweep");
+    let mut blocks = Vec::new();
+    for table in &tables {
+        let Some(block) = read_block(table, scope) else {
+            return false;
+        };
+        blocks.push(block);
+    }
+    if blocks.is_empty() {
+        blocks.push(Block::new());
+    }
+    if !same_keys(&blocks, &tables) || !few_enough(&blocks, fields) {
+        return false;
+    }
+    for axis in &mut scope.parts.axes {
+        let is_name = |value: &Value| matches!(value, Value::Text(_));
+        if !axis.values.iter().any(is_name) {
+            axis.values.sort();
+        }
+    }
+    let all: BTreeSet<Point> = blocks
+        .iter()
+        .flat_map(|block| combinations(block))
+        .collect();
+    experiment.points = in_order(&scope.parts.axes, all);
+    read_quick(fields, scope, experiment);
+    scope.sink.count() == before
+}
+
+fn read_block(table: &Fields, scope: &mut Scope) -> Option<Block> {
+    let mut block = Block::new();
+    for (key, item) in flattened(table) {
+        let target = scope.resolve(&key, &item)?;
+        let values = distinct(&item, &target, scope)?;
+        let is_set = |(part, name, _): &(Part, String, Value)| {
+            target == Target::Setting(*part, name.clone())
+        };
+        if scope.parts.set.iter().any(is_set) {
+            item.report("is set in [settings], too", "set it in one place only");
+        }
+        widen(&mut scope.parts.axes, &key, target, &values, &item)?;
+        block.push((key, values));
+    }
+    Some(block)
+}
+
+/// The values of one list, none of them twice.
+fn distinct(item: &Item, target: &Target, scope: &Scope) -> Option<Vec<Value>> {
+    let mut values = Vec::new();
+    for item in item.list()? {
+        let value = scope.value(target, &item)?;
+        if values.contains(&value) {
+            item.report(format!("{value} stands here twice"), "leave one out");
+        }
+        values.push(value);
+    }
+    if values.is_empty() {
+        item.report("there is nothing to sweep", "name one value or more");
+        return None;
+    }
+    Some(values)
+}
+
+/// Adds the values to the axis of `key`, which several blocks may share.
+fn widen(
+    axes: &mut Vec<Axis>,
+    key: &str,
+    target: Target,
+    values: &[Value],
+    item: &Item,
+) -> Option<()> {
+    if let Some(axis) = axes.iter_mut().find(|axis| axis.key == key) {
+        let new: Vec<&Value> = values
+            .iter()
+            .filter(|it| !axis.values.contains(it))
+            .collect();
+        axis.values.extend(new.into_iter().cloned());
+        return Some(());
+    }
+    if axes.iter().any(|axis| axis.target == target) {
+        item.report("is swept under another name, too", "sweep it once");
+        return None;
+    }
+    axes.push(Axis {
+        key: key.to_owned(),
+        target,
+        values: values.to_vec(),
+    });
+    Some(())
+}
+
+/// Points can be compared only if all have the same keys.
+fn same_keys(blocks: &[Block], tables: &[Fields]) -> bool {
+    let keys = |block: &Block| {
+        block
+            .iter()
+            .map(|(key, _)| key.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    let first = keys(&blocks[0]);
+    for (block, table) in blocks.iter().zip(tables) {
+        let here = keys(block);
+        if let Some(key) = first.symmetric_difference(&here).next() {
+            let what = format!("`{key}` is swept in one block and not in another");
+            table.report(what, "name it in every block, if need be with one value");
+            return false;
+        }
+    }
+    true
+}
+
+fn few_enough(blocks: &[Block], fields: &Fields) -> bool {
+    let size = |block: &Block| {
+        block
+            .iter()
+            .try_fold(1usize, |n, (_, it)| n.checked_mul(it.len()))
+    };
+    let points = blocks
+        .iter()
+        .map(size)
+        .try_fold(0usize, |sum, size| sum.checked_add(size?));
+    let few = points.is_some_and(|points| points <= MOST_POINTS);
+    if !few && let Some(item) = fields.item("sweep") {
+        item.report(
+            format!("more than {MOST_POINTS} points"),
+            "sweep fewer values",
+        );
+    }
+    few
+}
+
+fn combinations(block: &Block) -> Vec<Point> {
+    let mut points = vec![Point::default()];
+    for (key, values) in block {
+        let with = |point: &Point| {
+            let grown = |value: &Value| {
+                let mut grown = point.clone();
+                grown.0.insert(key.clone(), value.clone());
+                grown
+            };
+            values.iter().map(grown).collect::<Vec<_>>()
+        };
+        points = points.iter().flat_map(with).collect();
+    }
+    points
+}
+
+/// Points in the order of the axes, the first axis slowest.
+pub(super) fn in_order(axes: &[Axis], points: impl IntoIterator<Item = Point>) -> Vec<Point> {
+    let rank = |point: &Point| -> Vec<Option<usize>> {
+        let place = |axis: &Axis| {
+            let value = point.0.get(&axis.key)?;
+            axis.values.iter().position(|other| other == value)
+        };
+        axes.iter().map(place).collect()
+    };
+    let mut points: Vec<Point> = points.into_iter().collect();
+    points.sort_by_key(rank);
+    points
+}
+
+fn read_quick(fields: &Fields, scope: &Scope, experiment: &mut Experiment) {
+    let quick = fields.item("quick").and_then(|item| item.table());
+    let Some(item) = quick.and_then(|table| table.item("sweep")) else {
+        return;
+    };
+    let Some(filter) = scope.parts.filter(&item) else {
+        return;
+    };
+    experiment.quick_points = filter;
+    if experiment.quick_points().next().is_none() {
+        report_empty(&item);
+    }
+}
+
+fn report_empty(item: &Item) {
+    item.report(
+        "no point of the sweep is left",
+        "keep at least one value of each list",
+    );
+}

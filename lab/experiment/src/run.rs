@@ -1,0 +1,172 @@
+//! The runs of one or several experiments: each distinct plan once, on several threads.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+
+use crate::experiment::{Experiment, Extent};
+use crate::plan::Plan;
+use crate::point::Point;
+use crate::simulator::{Measured, RunError, Simulator};
+
+/// What of an experiment is run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Only the points, seeds and times of the quick run.
+    pub quick: bool,
+    /// These seeds in place of the file's; not empty.
+    pub seeds: Option<Vec<u64>>,
+}
+
+/// How far the runs are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// Runs that have ended.
+    pub done: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// The run that ended just now: `table2-miss-ratio: l2 = 256KB, colors = 1`.
+    pub name: &'a str,
+}
+
+/// A run that an experiment needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// What defines it.
+    pub plan: Plan,
+    /// Where in the sweep.
+    pub point: Point,
+    /// What to call it while it runs.
+    pub name: String,
+}
+
+/// What every plan gave. The order is that of the plans, whatever the number of threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Runs(pub BTreeMap<Plan, Result<Measured, RunError>>);
+
+/// A plan that gave two different results: the simulator is not deterministic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The plan.
+    pub plan: Plan,
+    /// The digest (or error) of the first run.
+    pub first: String,
+    /// The digest (or error) of the second run.
+    pub second: String,
+}
+
+impl Experiment {
+    /// The points of a quick run, in order.
+    pub fn quick_points(&self) -> impl Iterator<Item = &Point> {
+        self.points
+            .iter()
+            .filter(|point| self.quick_points.matches(point))
+    }
+
+    /// The points that are run.
+    pub fn points_of(&self, options: &Options) -> Vec<&Point> {
+        if options.quick {
+            self.quick_points().collect()
+        } else {
+            self.points.iter().collect()
+        }
+    }
+
+    /// Seeds and times of the runs.
+    pub fn extent(&self, options: &Options) -> Extent {
+        let usual = if options.quick {
+            &self.quick
+        } else {
+            &self.full
+        };
+        let seeds = options.seeds.clone().unwrap_or_else(|| usual.seeds.clone());
+        Extent {
+            seeds,
+            ..usual.clone()
+        }
+    }
+
+    /// Every run that this experiment needs: point by point, seed by seed.
+    pub fn jobs(&self, options: &Options) -> Vec<Job> {
+        let extent = self.extent(options);
+        let mut jobs = Vec::new();
+        for point in self.points_of(options) {
+            for seed in &extent.seeds {
+                jobs.push(Job {
+                    plan: self.parts.plan(point, *seed, &extent),
+                    point: point.clone(),
+                    name: format!("{}: {}", self.id, self.name_of(point)),
+                });
+            }
+        }
+        jobs
+    }
+}
+
+impl Runs {
+    /// Runs every distinct plan of `jobs` once, on `threads` threads (0: one a core), telling
+    /// `progress` of each that ends, from whatever thread it ended on.
+    ///
+    /// # Panics
+    /// When the operating system refuses to start threads.
+    pub fn of(
+        jobs: impl IntoIterator<Item = Job>,
+        simulator: &dyn Simulator,
+        threads: usize,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
+    ) -> Runs {
+        let mut named: BTreeMap<Plan, String> = BTreeMap::new();
+        for job in jobs {
+            named.entry(job.plan).or_insert(job.name);
+        }
+        let (total, done) = (named.len(), AtomicUsize::new(0));
+        let one = |(plan, name): (Plan, String)| {
+            let result = simulator.simulate(&plan);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            progress(Progress {
+                done,
+                total,
+                name: &name,
+            });
+            (plan, result)
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.expect("threads can be started");
+        let plans: Vec<(Plan, String)> = named.into_iter().collect();
+        let results: Vec<_> =
+            pool.install(|| plans.into_par_iter().with_max_len(1).map(one).collect());
+        Runs(results.into_iter().collect())
+    }
+
+    /// What differs between two times of the same runs.
+    pub fn differences(&self, again: &Runs) -> Vec<Difference> {
+        let told = |result: Option<&Result<Measured, RunError>>| match result {
+            Some(Ok(measured)) => measured.digest.clone(),
+            Some(Err(error)) => error.to_string(),
+            None => "not run".to_owned(),
+        };
+        let mut differences = Vec::new();
+        for (plan, result) in &self.0 {
+            let (first, second) = (told(Some(result)), told(again.0.get(plan)));
+            if first != second {
+                differences.push(Difference {
+                    plan: plan.clone(),
+                    first,
+                    second,
+                });
+            }
+        }
+        differences
+    }
+
+    /// What `plan` gave, if it gave a measurement.
+    pub fn measured(&self, plan: &Plan) -> Option<&Measured> {
+        self.0.get(plan).and_then(|result| result.as_ref().ok())
+    }
+}
+
+/// The seeds 1..=`count`, for `--seeds 5`.
+pub fn seeds(count: u64) -> Vec<u64> {
+    (1..=count).collect()
+}

@@ -1,0 +1,239 @@
+//! An outcome as a section of a report: rows, claims, plots, parameters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warmq_report::{
+    Axis, Digest, Kind, Label, Origin, Parameter, Plot, PlotPoint, Section, Series, Verdict, X,
+};
+
+use crate::experiment::{Experiment, PlotSpec};
+use crate::judge::Finding;
+use crate::outcome::{Outcome, shown_value};
+use crate::point::Point;
+use crate::run::{Options, Runs};
+use crate::value::Value;
+
+impl Experiment {
+    /// The section of a report that shows `outcome`; `command` makes it again.
+    pub fn section(
+        &self,
+        options: &Options,
+        runs: &Runs,
+        outcome: &Outcome,
+        command: &str,
+    ) -> Section {
+        let mut plots: Vec<Plot> = Vec::new();
+        for spec in &self.plots {
+            let series = match spec.kind {
+                Kind::Histogram => self.histogram(spec, options, runs),
+                Kind::Lines | Kind::Bars => self.series(spec, outcome),
+            };
+            plots.push(self.plot(spec, series));
+        }
+        plots.retain(|plot| plot.series.iter().any(|series| !series.points.is_empty()));
+        Section {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            paper: self.figure.clone(),
+            shows: self.about.clone(),
+            plots,
+            rows: outcome.rows.clone(),
+            columns: self.columns.clone(),
+            labels: self.labels.iter().map(label).collect(),
+            tolerances: self.tolerances.clone(),
+            verdicts: verdicts(outcome),
+            parameters: parameters(outcome),
+            notes: self.notes.iter().cloned().chain(remarks(outcome)).collect(),
+            command: command.to_owned(),
+            digests: vec![Digest {
+                of: "all runs".to_owned(),
+                value: outcome.digest.clone(),
+            }],
+            took_s: 0.0,
+        }
+    }
+
+    fn plot(&self, spec: &PlotSpec, series: Vec<Series>) -> Plot {
+        let unit = self
+            .measure(&spec.y)
+            .map_or("", |measure| measure.unit.as_str());
+        let name = self
+            .measure(&spec.y)
+            .map_or(spec.y.clone(), |measure| measure.title.clone());
+        let x = if spec.x.is_empty() { "offset" } else { &spec.x };
+        Plot {
+            title: spec.title.clone(),
+            x: Axis::linear(x, "").on(spec.scale),
+            y: Axis::linear(name, unit),
+            kind: spec.kind,
+            series,
+            markers: spec.markers.clone(),
+            caption: spec.caption.clone(),
+        }
+    }
+
+    /// Simulated and published values over the key `x`, one series for each value of the other
+    /// keys of the plot.
+    fn series(&self, spec: &PlotSpec, outcome: &Outcome) -> Vec<Series> {
+        let Some(measure) = self.measure(&spec.y) else {
+            return Vec::new();
+        };
+        let mut simulated: Vec<(String, Vec<PlotPoint>)> = Vec::new();
+        let mut published: Vec<(String, Vec<PlotPoint>)> = Vec::new();
+        for point in measure.domain.iter().filter(|point| spec.at.matches(point)) {
+            let Some(x) = point.0.get(&spec.x).map(|value| self.place(spec, value)) else {
+                continue;
+            };
+            let name = self.series_name(spec, point);
+            if let Some(it) = outcome.figures.at(&spec.y, point) {
+                let drawn = PlotPoint {
+                    x: x.clone(),
+                    y: it.value,
+                    low: it.low,
+                    high: it.high,
+                };
+                add(&mut simulated, &name, drawn);
+            }
+            let here = self
+                .published
+                .iter()
+                .find(|it| it.metric == spec.y && it.point == *point);
+            if let Some(figure) = here {
+                add(&mut published, &name, PlotPoint::exact(x, figure.value));
+            }
+        }
+        let of = |origin| {
+            move |(name, points)| Series {
+                name,
+                origin,
+                points,
+            }
+        };
+        let simulated = simulated.into_iter().map(of(Origin::Simulated));
+        simulated
+            .chain(published.into_iter().map(of(Origin::Published)))
+            .collect()
+    }
+
+    fn place(&self, spec: &PlotSpec, value: &Value) -> X {
+        match value {
+            Value::Integer(count) => X::Number(*count as f64),
+            _ => X::Category(self.word(&spec.x, value)),
+        }
+    }
+
+    /// What people call the values of the series' keys at `point`.
+    fn series_name(&self, spec: &PlotSpec, point: &Point) -> String {
+        let word = |key: &String| point.0.get(key).map(|value| self.word(key, value));
+        let words: Vec<String> = spec.series.iter().filter_map(word).collect();
+        match words.as_slice() {
+            [] => self
+                .measure(&spec.y)
+                .map_or(spec.y.clone(), |measure| measure.title.clone()),
+            _ => words.join(", "),
+        }
+    }
+
+    fn word(&self, key: &str, value: &Value) -> String {
+        let label = self
+            .labels
+            .iter()
+            .find(|(of, it, _)| of == key && it == value);
+        match (label, value) {
+            (Some((_, _, text)), _) => text.clone(),
+            (None, Value::Integer(count)) => format!("{count} {key}"),
+            (None, Value::Bool(flag)) => format!("{key}: {}", if *flag { "yes" } else { "no" }),
+            (None, _) => value.to_string(),
+        }
+    }
+
+    /// The histogram of the first seed at every point of the plot.
+    fn histogram(&self, spec: &PlotSpec, options: &Options, runs: &Runs) -> Vec<Series> {
+        let extent = self.extent(options);
+        let mut series = Vec::new();
+        for point in self
+            .points_of(options)
+            .into_iter()
+            .filter(|it| spec.at.matches(it))
+        {
+            let plan = self.parts.plan(point, extent.seeds[0], &extent);
+            let bins = runs
+                .measured(&plan)
+                .and_then(|it| it.histograms.get(&spec.y));
+            let Some(bins) = bins else { continue };
+            let points = bins
+                .iter()
+                .map(|(x, y)| PlotPoint::exact(X::Number(*x), *y))
+                .collect();
+            let name = self.series_name(spec, point);
+            series.push(Series {
+                name,
+                origin: Origin::Simulated,
+                points,
+            });
+        }
+        series
+    }
+}
+
+fn add(series: &mut Vec<(String, Vec<PlotPoint>)>, name: &str, point: PlotPoint) {
+    match series.iter_mut().find(|(other, _)| other == name) {
+        Some((_, points)) => points.push(point),
+        None => series.push((name.to_owned(), vec![point])),
+    }
+}
+
+fn label((key, value, text): &(String, Value, String)) -> Label {
+    Label {
+        key: key.clone(),
+        value: shown_value(value),
+        text: text.clone(),
+    }
+}
+
+fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
+    let checked = outcome
+        .claims
+        .iter()
+        .filter(|it| it.finding != Finding::NotChecked);
+    let verdict = |judged: &crate::judge::Judged| Verdict {
+        statement: judged.says.clone(),
+        holds: judged.finding == Finding::Holds,
+        numbers: judged.numbers.clone(),
+        source: judged.source.clone(),
+    };
+    checked.map(verdict).collect()
+}
+
+/// What the runs left unsaid: claims that were not checked, runs that failed.
+fn remarks(outcome: &Outcome) -> Vec<String> {
+    let unchecked = outcome
+        .claims
+        .iter()
+        .filter(|it| it.finding == Finding::NotChecked);
+    let mut remarks: Vec<String> = unchecked
+        .map(|it| format!("Not checked in a quick run: {}", it.says))
+        .collect();
+    for (run, why) in &outcome.failures {
+        remarks.push(format!("No measurement from {run}: {why}"));
+    }
+    remarks
+}
+
+/// Each parameter once; where a sweep changes it, all its values.
+fn parameters(outcome: &Outcome) -> Vec<Parameter> {
+    let mut values: BTreeMap<(&str, &str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for it in &outcome.parameters {
+        values
+            .entry((&it.name, &it.unit, &it.source))
+            .or_default()
+            .insert(&it.value);
+    }
+    let joined = |((name, unit, source), values): ((&str, &str, &str), BTreeSet<&str>)| Parameter {
+        name: name.to_owned(),
+        value: values.into_iter().collect::<Vec<_>>().join(", "),
+        unit: unit.to_owned(),
+        source: source.to_owned(),
+    };
+    values.into_iter().map(joined).collect()
+}

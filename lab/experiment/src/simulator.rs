@@ -1,0 +1,106 @@
+//! What this crate asks of the engine: which parts there are, and one run at a time.
+
+use std::collections::BTreeMap;
+
+use crate::plan::{Part, Plan};
+use crate::setting::Setting;
+
+/// The engine, seen from an experiment.
+///
+/// `Sync`, because runs go on several threads at once; every run must be independent of the
+/// others, and equal plans must give equal answers.
+pub trait Simulator: Sync {
+    /// The names of all parts of a kind that are built in, for suggestions and lists.
+    fn names(&self, part: Part) -> Vec<String>;
+
+    /// What can be set on one part, under its name, a path or (machines) `host`.
+    ///
+    /// # Errors
+    /// [`PartError::Unknown`] when there is none of that name, [`PartError::Broken`] when there is
+    /// one (a machine's file) that cannot be used.
+    fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError>;
+
+    /// Every figure that a run can give.
+    fn metrics(&self) -> Vec<MetricDescription>;
+
+    /// Every histogram that a run can give.
+    fn histograms(&self) -> Vec<HistogramDescription>;
+
+    /// Runs `plan` to its end.
+    ///
+    /// # Errors
+    /// When the plan asks for what cannot be, for all that its settings are allowed one by one; or
+    /// when the run came to an end that is no measurement (the scheduler broke a rule, a stall).
+    fn simulate(&self, plan: &Plan) -> Result<Measured, RunError>;
+}
+
+/// Why a part cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PartError {
+    /// There is none of that name.
+    #[error("there is none of that name")]
+    Unknown,
+    /// It is there and cannot be used; the text says why and what would mend it.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// A figure that a run can give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricDescription {
+    /// The name by which an experiment asks for it: `walk_l2_miss_ratio`.
+    pub name: String,
+    /// Its unit: `%`, `us`, `1/s`; empty for a plain number.
+    pub unit: String,
+    /// What it is, in a sentence.
+    pub what: String,
+}
+
+/// A histogram that a run can give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramDescription {
+    /// The name by which an experiment asks for it: `bus_by_page_offset`.
+    pub name: String,
+    /// What is counted along the axis: `offset in the page`.
+    pub along: String,
+    /// The unit of the counts.
+    pub unit: String,
+    /// What it is, in a sentence.
+    pub what: String,
+}
+
+/// What one run gave.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Measured {
+    /// Metric to value. A metric that means nothing for this run (chat's messages in web) is absent.
+    pub figures: BTreeMap<String, f64>,
+    /// Histogram to its bins: (where on the axis, how much), ascending.
+    pub histograms: BTreeMap<String, Vec<(f64, f64)>>,
+    /// The digest of everything that happened, in hexadecimal.
+    pub digest: String,
+    /// How the run ended, in words: `time up`.
+    pub ending: String,
+    /// Every parameter of the model that was in force, with its source.
+    pub parameters: Vec<Parameter>,
+}
+
+/// A parameter of the model, as it was in one run.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Parameter {
+    /// Its name, led by the part that owns it: `machine.cache.l2.latency`.
+    pub name: String,
+    /// Its value, printed.
+    pub value: String,
+    /// Its unit.
+    pub unit: String,
+    /// Who measured it, or what it was calibrated on.
+    pub source: String,
+}
+
+/// Why a run gave no measurement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct RunError {
+    /// What happened, in a sentence: who, which rule, when.
+    pub what: String,
+}

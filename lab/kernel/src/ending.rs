@@ -1,0 +1,170 @@
+//! How a run can end. Endings are values: a scheduler's bad answer is a result, not a panic.
+
+use std::fmt;
+
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every task exited.
+    WorkDone,
+    /// The time that was asked for is over.
+    TimeUp,
+    /// The scheduler gave an answer that no kernel could act on.
+    SchedulerBroke(Violation),
+    /// Nothing can go on, or somebody cannot.
+    Stalled(Stall),
+    /// A fork found no memory.
+    MemoryFull {
+        /// When.
+        at: Instant,
+    },
+}
+
+/// A rule that a scheduler broke, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// When the answer was given.
+    pub at: Instant,
+    /// The CPU that had asked.
+    pub cpu: CpuId,
+    /// Which rule.
+    pub rule: Rule,
+}
+
+/// What a scheduler must not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The task picked does not exist or is gone.
+    PickedNobody(TaskId),
+    /// The task picked sleeps.
+    PickedSleeper(TaskId),
+    /// The task picked runs on another CPU.
+    PickedRunning(TaskId, CpuId),
+    /// The task's affinity forbids the CPU.
+    CpuNotAllowed(TaskId),
+    /// The machine has no such CPU.
+    NoSuchCpu(CpuId),
+    /// `pick_next` asked to try again too often.
+    TriedTooOften,
+    /// A lock was released by a CPU that does not hold it.
+    NotTheHolder,
+}
+
+/// Why a run cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// A runnable task was never given a CPU.
+    NeverRan {
+        /// Who waits.
+        task: TaskId,
+        /// Its name.
+        comm: String,
+        /// Since when.
+        since: Instant,
+        /// For how long.
+        waited: Duration,
+    },
+    /// A task does operation after operation and no time passes.
+    NoProgress {
+        /// Who loops.
+        task: Option<TaskId>,
+        /// Its name.
+        comm: String,
+        /// When.
+        at: Instant,
+    },
+    /// Every task waits for something that can no longer happen.
+    WaitsForEver {
+        /// Who waits, and for what; the first few.
+        who: Vec<(TaskId, String, Waiting)>,
+        /// How many wait in all.
+        tasks: usize,
+        /// Since when nothing can happen.
+        at: Instant,
+    },
+}
+
+/// What a sleeping task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// A point in time.
+    Timer,
+    /// Data on a socket.
+    Data(u32),
+    /// Room in a socket's buffer.
+    Room(u32),
+    /// A connection on a listening socket.
+    Connection(u32),
+    /// A mutex.
+    Mutex(u32),
+    /// A condition.
+    Condition(u32),
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Waiting::Timer => write!(formatter, "a timer"),
+            Waiting::Data(socket) => write!(formatter, "data on socket {socket}"),
+            Waiting::Room(socket) => write!(formatter, "room in the buffer of socket {socket}"),
+            Waiting::Connection(listener) => write!(formatter, "a connection on {listener}"),
+            Waiting::Mutex(mutex) => write!(formatter, "mutex {mutex}"),
+            Waiting::Condition(condition) => write!(formatter, "condition {condition}"),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rule::PickedNobody(task) => write!(formatter, "picked {task}, which does not exist"),
+            Rule::PickedSleeper(task) => write!(formatter, "picked {task}, which is not runnable"),
+            Rule::PickedRunning(task, cpu) => {
+                write!(formatter, "picked {task}, which runs on {cpu}")
+            }
+            Rule::CpuNotAllowed(task) => {
+                write!(formatter, "chose a CPU that the affinity of {task} forbids")
+            }
+            Rule::NoSuchCpu(cpu) => write!(formatter, "chose {cpu}, which the machine lacks"),
+            Rule::TriedTooOften => write!(formatter, "asked to pick again without end"),
+            Rule::NotTheHolder => write!(formatter, "released a lock that it does not hold"),
+        }
+    }
+}
+
+impl fmt::Display for Stall {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stall::NeverRan { task, comm, since, waited } => {
+                write!(formatter, "{task} ({comm}) is runnable since {since} and never ran: ")?;
+                write!(formatter, "{waited}")
+            }
+            Stall::NoProgress { comm, at, .. } => {
+                write!(formatter, "{comm} works without end while time stands still at {at}")
+            }
+            Stall::WaitsForEver { who, tasks, at } => {
+                write!(formatter, "from {at} on all {tasks} tasks wait for ever:")?;
+                for (task, comm, waiting) in who {
+                    write!(formatter, " {task} ({comm}) for {waiting};")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::WorkDone => write!(formatter, "work done"),
+            Ending::TimeUp => write!(formatter, "time up"),
+            Ending::SchedulerBroke(Violation { at, cpu, rule }) => {
+                write!(formatter, "the scheduler broke a rule at {at} on {cpu}: it {rule}")
+            }
+            Ending::MemoryFull { at } => write!(formatter, "a fork found no memory at {at}"),
+            Ending::Stalled(stall) => write!(formatter, "stalled: {stall}"),
+        }
+    }
+}

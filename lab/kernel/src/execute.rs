@@ -1,0 +1,296 @@
+//! The interpreter of steps: what a CPU does next, and how long it takes.
+
+use warmq_machine::Access;
+use warmq_trace::{Interrupt, Observer, Record};
+use warmq_units::{Address, CpuId, Duration, Instant, LockId, TaskId};
+
+use crate::cpu::PendingInterrupt;
+use crate::ending::{Ending, Rule, Stall};
+use crate::kernel::{Event, Kernel};
+use crate::memory::Within;
+use crate::operation::Touch;
+use crate::program::resume;
+use crate::step::{Mode, Step};
+
+/// What came of a step.
+pub(crate) enum Flow {
+    /// On to the next.
+    Next,
+    /// The CPU is busy in this mode for this long.
+    Takes(Duration, Mode),
+    /// The CPU spins until a lock is handed to it.
+    Spins,
+}
+
+/// Accesses of one touch are made in chunks of this much time, so that CPUs interleave.
+const CHUNK: Duration = Duration::from_us(4);
+/// Steps at one point of time after which a program is said to make no progress.
+const STEPS_AT_ONCE: u32 = 1_000_000;
+/// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
+/// frames of a short call chain, some 200 bytes.
+const STACK_LINES: u64 = 6;
+
+impl<O: Observer> Kernel<O> {
+    /// Lets `cpu` go on from here to the next step that takes time.
+    pub(crate) fn advance(&mut self, cpu: CpuId) {
+        while self.ending.is_none() {
+            let here = self.cpu(cpu);
+            here.steps_at_once += 1;
+            if here.steps_at_once > STEPS_AT_ONCE {
+                return self.no_progress(cpu);
+            }
+            if here.takes_interrupts()
+                && let Some(interrupt) = here.interrupts.pop_front()
+            {
+                self.enter_interrupt(cpu, interrupt);
+                continue;
+            }
+            let Some(step) = self.next_step(cpu) else {
+                let now = self.now();
+                self.cpu(cpu).turn_to(now, Mode::Idle, None);
+                return;
+            };
+            match self.perform(cpu, step) {
+                Flow::Next => {}
+                Flow::Takes(Duration::ZERO, _) => {}
+                Flow::Takes(span, mode) => return self.busy(cpu, span, mode),
+                Flow::Spins => {
+                    let now = self.now();
+                    self.cpu(cpu).turn_to(now, Mode::Spin, None);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn busy(&mut self, cpu: CpuId, span: Duration, mode: Mode) {
+        let now = self.now();
+        let until = now + span;
+        let here = self.cpu(cpu);
+        here.turn_to(now, mode, Some(until));
+        let generation = here.generation;
+        self.core.schedule(until, Event::StepDone { cpu, generation });
+    }
+
+    fn no_progress(&mut self, cpu: CpuId) {
+        let at = self.now();
+        let task = self.cpu(cpu).current;
+        let comm = task.map_or("idle", |task| self.core.lives[task.index()].comm.as_str()).to_owned();
+        self.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+    }
+
+    /// The step on top of the stack; in user mode, preemption and the program's next operation
+    /// come first. `None` when the CPU has nothing to do.
+    fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
+        let here = self.cpu(cpu);
+        let in_user_mode = match here.stack.last() {
+            None => true,
+            Some(Step::Busy { user, .. } | Step::Touch { user, .. }) => *user,
+            Some(_) => false,
+        };
+        if in_user_mode && here.need_resched && here.irq_depth == 0 {
+            return Some(Step::Schedule);
+        }
+        if let Some(step) = here.stack.pop() {
+            return Some(step);
+        }
+        let current = here.current?;
+        self.ask_program(cpu, current);
+        Some(Step::Busy { left: Duration::ZERO, user: false })
+    }
+
+    /// Lets the program of `current` run up to its next operation, whose steps go on the stack.
+    fn ask_program(&mut self, cpu: CpuId, current: TaskId) {
+        let life = &mut self.core.lives[current.index()];
+        let program = life.program.as_mut().expect("a running task has a program");
+        let returned = resume(program);
+        let asked = life.mailbox.take();
+        match asked {
+            Some(operation) if !returned => self.begin_operation(cpu, current, operation),
+            _ => self.cpu(cpu).stack.extend([Step::Exit]),
+        }
+    }
+
+    fn perform(&mut self, cpu: CpuId, step: Step) -> Flow {
+        match step {
+            Step::Busy { left, user } => Flow::Takes(left, self.mode(cpu, user)),
+            Step::Touch { touch, done, user } => self.touch(cpu, touch, done, user),
+            Step::Acquire(lock) => self.acquire(cpu, lock),
+            Step::Release(lock) => {
+                self.cpu(cpu).irq_off -= 1;
+                self.release(lock, cpu);
+                Flow::Next
+            }
+            Step::Schedule => self.begin_schedule(cpu),
+            Step::Pick { lock, tries } => self.pick(cpu, lock, tries),
+            Step::Unlocked => self.callback(cpu, |scheduler, context| scheduler.unlocked(context)),
+            Step::Switch { next, paid } => self.switch(cpu, next, paid),
+            Step::PutPrev(prev) => {
+                self.callback(cpu, |scheduler, context| {
+                    if context.task(prev).is_runnable() {
+                        scheduler.put_prev(context, prev);
+                    }
+                })
+            }
+            Step::Wake(task) => self.begin_wake(cpu, task),
+            Step::Activate { task, target } => self.activate(cpu, task, target),
+            Step::Fork { child } => self.forked(cpu, child),
+            Step::Tick => {
+                let running = self.cpu(cpu).current;
+                self.callback(cpu, |scheduler, context| scheduler.tick(context, running))
+            }
+            Step::EndInterrupt { interrupt } => {
+                self.cpu(cpu).irq_depth -= 1;
+                self.record(self.now(), Record::InterruptExit { cpu, interrupt });
+                Flow::Next
+            }
+            Step::Poll(nic) => self.poll_card(cpu, nic),
+            Step::Perform(operation) => self.perform_operation(cpu, operation),
+            Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
+            Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
+            Step::Answer(answer) => {
+                let current = self.cpu(cpu).current.expect("answers go to a task");
+                self.core.lives[current.index()].mailbox.answer(answer);
+                Flow::Next
+            }
+            Step::Exit => self.exit(cpu),
+        }
+    }
+
+    pub(crate) fn mode(&mut self, cpu: CpuId, user: bool) -> Mode {
+        let here = self.cpu(cpu);
+        match (user, here.irq_depth > 0) {
+            (true, _) => Mode::User,
+            (false, true) => Mode::Interrupt,
+            (false, false) => Mode::System,
+        }
+    }
+
+    fn touch(&mut self, cpu: CpuId, touch: Touch, done: u64, user: bool) -> Flow {
+        let now = self.now();
+        let work = self.core.clock.time_of(touch.work);
+        let (done, took) = self.core.memory.touch(cpu, &touch, done, work, now, CHUNK);
+        if done < touch.lines {
+            self.cpu(cpu).stack.push(Step::Touch { touch, done, user });
+        }
+        Flow::Takes(took, self.mode(cpu, user))
+    }
+
+    /// Calls the scheduler on `cpu`; the CPU is busy for as long as the callback took.
+    pub(crate) fn callback(
+        &mut self,
+        cpu: CpuId,
+        call: impl FnOnce(&mut dyn crate::Scheduler, &mut crate::Context<'_>),
+    ) -> Flow {
+        let took = self.call(cpu, call);
+        Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        call: impl FnOnce(&mut dyn crate::Scheduler, &mut crate::Context<'_>),
+    ) -> Duration {
+        let now = self.core.timeline.now();
+        let recalculations = self.core.walks.recalculations;
+        let mut context = crate::Context::new(&mut self.core, cpu);
+        call(&mut *self.scheduler, &mut context);
+        let (at, broke) = (context.at, context.broke);
+        if let Some(rule) = broke {
+            self.broke(cpu, rule);
+        }
+        if self.core.walks.recalculations != recalculations {
+            self.record(now, Record::Recalculate { cpu });
+        }
+        at - now
+    }
+
+    // Locks.
+
+    fn acquire(&mut self, cpu: CpuId, lock: LockId) -> Flow {
+        let now = self.now();
+        self.cpu(cpu).irq_off += 1;
+        let address = self.core.locks[lock.index()].address;
+        if self.core.locks[lock.index()].request(cpu, now) {
+            let access = Access::Write;
+            let took = self.core.memory.access(cpu, address, access, now, Within::Elsewhere);
+            return Flow::Takes(took, self.mode(cpu, false));
+        }
+        Flow::Spins
+    }
+
+    /// `cpu` gives `lock` back; the CPU that spun longest goes on with it.
+    pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) {
+        let now = self.now();
+        let Some(released) = self.core.locks[lock.index()].release(cpu, now) else {
+            return self.broke(cpu, Rule::NotTheHolder);
+        };
+        let (waited, held) = (released.waited, released.held);
+        self.record(now, Record::Lock { cpu, lock, waited, held });
+        let Some(heir) = released.heir else { return };
+        let address = self.core.locks[lock.index()].address;
+        let moved =
+            self.core.memory.access(heir, address, Access::Write, now, Within::Elsewhere);
+        let mode = self.mode(heir, false);
+        // Even a free move takes an event, so that the heir goes on after the one that released.
+        self.busy(heir, moved, mode);
+    }
+
+    // Interrupts.
+
+    /// An interrupt for `cpu`: taken at once if it can, else when it can.
+    pub(crate) fn interrupt(&mut self, cpu: CpuId, interrupt: PendingInterrupt) {
+        let now = self.now();
+        let here = self.cpu(cpu);
+        here.interrupts.push_back(interrupt);
+        if !here.takes_interrupts() {
+            return;
+        }
+        let user = here.activity.mode == Mode::User;
+        if let Some(until) = here.activity.until.filter(|until| *until > now) {
+            here.stack.push(Step::Busy { left: until - now, user });
+        }
+        let mode = here.activity.mode;
+        here.turn_to(now, mode, None);
+        self.advance(cpu);
+    }
+
+    fn enter_interrupt(&mut self, cpu: CpuId, pending: PendingInterrupt) {
+        let now = self.now();
+        let interrupt = match pending {
+            PendingInterrupt::Tick | PendingInterrupt::Timer(_) => Interrupt::Timer,
+            PendingInterrupt::Reschedule => Interrupt::Reschedule,
+            PendingInterrupt::Network(_) => Interrupt::Network,
+        };
+        self.record(now, Record::InterruptEnter { cpu, interrupt });
+        let stack = self.stack_touch(cpu, now);
+        let times = self.times;
+        let (first, handler) = match pending {
+            PendingInterrupt::Tick => (times.timer_tick, Some(Step::Tick)),
+            PendingInterrupt::Reschedule => (Duration::ZERO, None),
+            PendingInterrupt::Network(nic) => (Duration::ZERO, Some(Step::Poll(nic))),
+            PendingInterrupt::Timer(task) => (Duration::ZERO, Some(Step::Wake(task))),
+        };
+        let here = self.cpu(cpu);
+        here.irq_depth += 1;
+        here.stack.push(Step::EndInterrupt { interrupt });
+        here.stack.push(Step::Busy { left: times.interrupt_exit, user: false });
+        here.stack.extend(handler);
+        let left = times.interrupt_entry + first + stack;
+        here.stack.push(Step::Busy { left, user: false });
+    }
+
+    /// Entering the kernel writes to the top of the current task's kernel stack.
+    pub(crate) fn stack_touch(&mut self, cpu: CpuId, now: Instant) -> Duration {
+        let Some(current) = self.cpu(cpu).current else { return Duration::ZERO };
+        let line = self.core.memory.line();
+        let top = self.core.lives[current.index()].block + self.settings.block.0;
+        let mut took = Duration::ZERO;
+        for frame in 1..=STACK_LINES {
+            let address = Address(top.0 - frame * line);
+            let access = Access::Write;
+            took += self.core.memory.access(cpu, address, access, now + took, Within::Elsewhere);
+        }
+        took
+    }
+}

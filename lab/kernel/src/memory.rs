@@ -1,0 +1,171 @@
+//! The simulated memory of a run: regions of pages, and accesses through the caches.
+
+use warmq_machine::{Access, Hierarchy, OutOfMemory, PhysicalMemory, Served};
+use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
+
+use crate::operation::{Region, Touch};
+
+/// Which code an access belongs to, as far as counters are read around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Within {
+    /// Anything else.
+    #[default]
+    Elsewhere,
+    /// The loop of `schedule()` over the run queue (the coloring paper's equation 2).
+    RunQueueWalk,
+}
+
+/// How many accesses each level answered, within one stretch of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct AccessCounts {
+    /// By cache level; entry 0 is level 1.
+    pub by_level: [u64; 4],
+    /// Answered by another CPU's cache.
+    pub by_cache: u64,
+    /// Answered by memory.
+    pub by_memory: u64,
+}
+
+impl AccessCounts {
+    fn count(&mut self, served: Served) {
+        match served {
+            Served::Level(level) => self.by_level[usize::from(level) - 1] += 1,
+            Served::Cache => self.by_cache += 1,
+            Served::Memory => self.by_memory += 1,
+        }
+    }
+
+    /// Accesses that got as far as `level` (1 is all).
+    pub fn reached(&self, level: u8) -> u64 {
+        let answered_before: u64 = self.by_level[..usize::from(level) - 1].iter().sum();
+        self.total() - answered_before
+    }
+
+    /// All accesses.
+    pub fn total(&self) -> u64 {
+        self.by_level.iter().sum::<u64>() + self.by_cache + self.by_memory
+    }
+}
+
+/// Memory with the caches in front of it; without caches, every access is free.
+pub(crate) struct Memory {
+    hierarchy: Option<Hierarchy>,
+    physical: PhysicalMemory,
+    page: Bytes,
+    line: u64,
+    /// How many independent misses overlap.
+    overlap: u64,
+    regions: Vec<Vec<Address>>,
+    counts: [AccessCounts; 2],
+}
+
+impl Memory {
+    pub(crate) fn new(
+        hierarchy: Option<Hierarchy>,
+        physical: PhysicalMemory,
+        page: Bytes,
+        line: Bytes,
+        overlap: u64,
+    ) -> Memory {
+        Memory {
+            hierarchy,
+            physical,
+            page,
+            line: line.0,
+            overlap: overlap.max(1),
+            regions: Vec::new(),
+            counts: Default::default(),
+        }
+    }
+
+    pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {
+        self.hierarchy.as_ref()
+    }
+
+    pub(crate) fn counts(&self, within: Within) -> AccessCounts {
+        self.counts[within as usize]
+    }
+
+    pub(crate) fn reset_counts(&mut self) {
+        self.counts = Default::default();
+        if let Some(hierarchy) = &mut self.hierarchy {
+            hierarchy.reset_counts();
+        }
+    }
+
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// A block of `bytes` of kernel memory, aligned on its size rounded up to a power of two pages.
+    pub(crate) fn block(&mut self, bytes: Bytes) -> Result<Address, OutOfMemory> {
+        self.physical.allocate(order(bytes, self.page))
+    }
+
+    pub(crate) fn free_block(&mut self, block: Address, bytes: Bytes) {
+        self.physical.free(block, order(bytes, self.page));
+    }
+
+    /// Pages for `bytes`, each wherever the allocator finds one, as user memory is.
+    pub(crate) fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
+        let pages = bytes.0.div_ceil(self.page.0).max(1);
+        let pages = (0..pages).map(|_| self.physical.allocate(0)).collect::<Result<_, _>>()?;
+        self.regions.push(pages);
+        Ok(Region(self.regions.len() as u32 - 1))
+    }
+
+    /// The address of line `line` of `region`, around its end.
+    fn address(&self, region: Region, line: u64) -> Address {
+        let pages = &self.regions[region.index()];
+        let lines_a_page = self.page.0 / self.line;
+        let page = line / lines_a_page % pages.len() as u64;
+        pages[page as usize] + line % lines_a_page * self.line
+    }
+
+    /// One access whose answer the CPU waits for.
+    #[inline]
+    pub(crate) fn access(
+        &mut self,
+        cpu: CpuId,
+        address: Address,
+        access: Access,
+        at: Instant,
+        within: Within,
+    ) -> Duration {
+        let Some(hierarchy) = &mut self.hierarchy else { return Duration::ZERO };
+        let outcome = hierarchy.access(cpu, address, access, at);
+        self.counts[within as usize].count(outcome.served);
+        outcome.takes
+    }
+
+    /// The accesses of `touch` from the `done`-th on, until `enough` time has passed or the
+    /// touch is over. Returns how far it came and how long it took.
+    ///
+    /// Accesses of one touch do not depend on each other, so the CPU overlaps their misses: each
+    /// costs its latency divided by the machine's overlap.
+    pub(crate) fn touch(
+        &mut self,
+        cpu: CpuId,
+        touch: &Touch,
+        done: u64,
+        work: Duration,
+        from: Instant,
+        enough: Duration,
+    ) -> (u64, Duration) {
+        let (mut took, mut done) = (Duration::ZERO, done);
+        while done < touch.lines && took < enough {
+            let address = self.address(touch.region, touch.first + done * touch.stride);
+            let wait = self.access(cpu, address, touch.access, from + took, Within::Elsewhere);
+            took += wait / self.overlap + work;
+            done += 1;
+            if self.hierarchy.is_none() && work == Duration::ZERO {
+                return (touch.lines, took);
+            }
+        }
+        (done, took)
+    }
+}
+
+fn order(bytes: Bytes, page: Bytes) -> u32 {
+    bytes.0.div_ceil(page.0).max(1).next_power_of_two().trailing_zeros()
+}

@@ -1,0 +1,259 @@
+//! System calls: from an operation that a program asked for to the steps that perform it.
+
+use warmq_machine::Access;
+use warmq_trace::Observer;
+use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
+
+use crate::ending::{Ending, Waiting};
+use crate::execute::Flow;
+use crate::kernel::{Event, Kernel};
+use crate::network::{Peer, SEGMENT};
+use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
+use crate::step::{Mode, Step};
+
+impl<O: Observer> Kernel<O> {
+    /// Puts the steps of `operation` onto the stack of `cpu`.
+    pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
+        let step = match operation {
+            Operation::Compute(cycles) => {
+                Step::Busy { left: self.core.clock.time_of(cycles), user: true }
+            }
+            Operation::Touch(touch) => Step::Touch { touch, done: 0, user: true },
+            Operation::Lock(mutex) if self.mutexes[mutex.index()].owner.is_none() => {
+                self.mutexes[mutex.index()].owner = Some(current);
+                Step::Busy { left: self.times.lock_uncontended, user: true }
+            }
+            operation => {
+                let now = self.now();
+                let left = self.times.system_call + self.stack_touch(cpu, now);
+                let stack = &mut self.cpu(cpu).stack;
+                stack.push(Step::Perform(operation));
+                Step::Busy { left, user: false }
+            }
+        };
+        self.cpu(cpu).stack.push(step);
+    }
+
+    /// Performs a system call in the kernel, or as much of it as can be done before sleeping.
+    pub(crate) fn perform_operation(&mut self, cpu: CpuId, operation: Operation) -> Flow {
+        let current = self.cpu(cpu).current.expect("system calls come from tasks");
+        match operation {
+            Operation::Compute(_) | Operation::Touch(_) => unreachable!("these need no kernel"),
+            Operation::Sleep(span) => self.sleep_for(cpu, current, span),
+            Operation::Yield => {
+                let took =
+                    self.call(cpu, |scheduler, context| scheduler.yielded(context, current));
+                self.cpu(cpu).stack.push(Step::Schedule);
+                Flow::Takes(took, Mode::System)
+            }
+            Operation::Send { socket, left } => self.send(cpu, current, socket, left),
+            Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
+            Operation::Close(socket) => self.close(cpu, socket),
+            Operation::Accept(listener) => self.accept(cpu, current, listener),
+            Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
+            Operation::Unlock(mutex) => self.unlock_mutex(cpu, mutex),
+            Operation::Wait(condition, mutex) => {
+                self.conditions[condition.index()].waiters.push_back(current);
+                self.cpu(cpu).stack.push(Step::Perform(Operation::Lock(mutex)));
+                self.sleep(cpu, current, Waiting::Condition(condition.0));
+                self.unlock_mutex(cpu, mutex)
+            }
+            Operation::Notify { condition, all } => {
+                let waiters = &mut self.conditions[condition.index()].waiters;
+                let count = if all { waiters.len() } else { waiters.len().min(1) };
+                let woken: Vec<_> = waiters.drain(..count).rev().map(Step::Wake).collect();
+                self.cpu(cpu).stack.extend(woken);
+                Flow::Next
+            }
+            Operation::Spawn { spec, program } => {
+                let Ok(child) = self.try_create(&spec, Some(cpu)) else {
+                    self.ending = Some(Ending::MemoryFull { at: self.now() });
+                    return Flow::Next;
+                };
+                self.give_program(child, program);
+                let steps = [Step::Answer(child.0.into()), Step::Wake(child), Step::Fork { child }];
+                self.cpu(cpu).stack.extend(steps);
+                Flow::Takes(self.times.fork, Mode::System)
+            }
+            Operation::SetNice(task, nice) => {
+                self.life(task).nice = nice.clamp(-20, 19);
+                self.callback(cpu, |scheduler, context| scheduler.changed(context, task))
+            }
+            Operation::SetAffinity(task, cpus) => {
+                self.life(task).allowed = Some(cpus);
+                self.callback(cpu, |scheduler, context| scheduler.changed(context, task))
+            }
+        }
+    }
+
+    fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
+        let resolution = self.settings.timer_resolution.0.max(1);
+        let at = Instant((self.now() + span).0.next_multiple_of(resolution));
+        self.core.schedule(at, Event::Timer(current));
+        self.sleep(cpu, current, Waiting::Timer);
+        Flow::Next
+    }
+
+    // Mutexes.
+
+    fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+        let state = &mut self.mutexes[mutex.index()];
+        match state.owner {
+            Some(owner) if owner == current => {}
+            None => state.owner = Some(current),
+            Some(_) => {
+                state.waiters.push_back(current);
+                // When it wakes, the mutex has been handed to it.
+                self.sleep(cpu, current, Waiting::Mutex(mutex.0));
+            }
+        }
+        Flow::Next
+    }
+
+    fn unlock_mutex(&mut self, cpu: CpuId, mutex: Mutex) -> Flow {
+        if let Some(heir) = self.mutexes[mutex.index()].hand_on() {
+            self.cpu(cpu).stack.push(Step::Wake(heir));
+        }
+        Flow::Takes(self.times.lock_uncontended, Mode::System)
+    }
+
+    // Sockets.
+
+    fn lines_of(&self, buffer: Region, position: u64, bytes: u64) -> Touch {
+        let line = self.core.memory.line();
+        let first = position / line;
+        let lines = (position + bytes).div_ceil(line) - first;
+        Touch::read(buffer, first, lines).working(self.times.copy_per_line)
+    }
+
+    fn send(&mut self, cpu: CpuId, current: TaskId, socket: Socket, left: Bytes) -> Flow {
+        match self.endpoints[socket.index()].peer {
+            Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
+            Peer::Outside { .. } => self.send_out(cpu, socket, left),
+        }
+    }
+
+    fn send_local(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        peer: Socket,
+        left: Bytes,
+    ) -> Flow {
+        let to = &mut self.endpoints[peer.index()];
+        if to.closed || left.0 == 0 {
+            return Flow::Next;
+        }
+        let bytes = to.room().min(left.0);
+        if bytes == 0 {
+            to.writers.push_back(current);
+            self.cpu(cpu).stack.push(Step::Perform(Operation::Send { socket, left }));
+            self.sleep(cpu, current, Waiting::Room(peer.0));
+            return Flow::Next;
+        }
+        let (buffer, written) = (to.buffer, to.written);
+        to.reserved += bytes;
+        to.written += bytes;
+        let touch = Touch { access: Access::Write, ..self.lines_of(buffer, written, bytes) };
+        let rest = Bytes(left.0 - bytes);
+        let stack = &mut self.cpu(cpu).stack;
+        if rest.0 > 0 {
+            stack.push(Step::Perform(Operation::Send { socket, left: rest }));
+        }
+        stack.push(Step::Deliver { socket: peer, bytes });
+        stack.push(Step::Touch { touch, done: 0, user: false });
+        let packets = bytes.div_ceil(SEGMENT);
+        Flow::Takes(self.times.socket_send + self.times.network_packet * packets, Mode::System)
+    }
+
+    fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
+        let endpoint = &mut self.endpoints[socket.index()];
+        let (buffer, written) = (endpoint.buffer, endpoint.written);
+        endpoint.written += left.0;
+        let touch = Touch { access: Access::Write, ..self.lines_of(buffer, written, left.0) };
+        let stack = &mut self.cpu(cpu).stack;
+        stack.push(Step::Deliver { socket, bytes: left.0 });
+        stack.push(Step::Touch { touch, done: 0, user: false });
+        let packets = left.0.div_ceil(SEGMENT);
+        Flow::Takes(self.times.socket_send + self.times.network_packet * packets, Mode::System)
+    }
+
+    /// The copied bytes reach the socket's buffer, or the link of its card.
+    pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        if let Peer::Outside { outside, nic } = self.endpoints[socket.index()].peer {
+            self.transmit(outside, nic, socket, bytes);
+            return Flow::Next;
+        }
+        let endpoint = &mut self.endpoints[socket.index()];
+        endpoint.reserved -= bytes;
+        endpoint.filled += bytes;
+        if let Some(reader) = endpoint.readers.pop_front() {
+            self.cpu(cpu).stack.push(Step::Wake(reader));
+        }
+        Flow::Next
+    }
+
+    fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
+        let endpoint = &mut self.endpoints[socket.index()];
+        let bytes = endpoint.filled.min(at_most.0);
+        if bytes == 0 && endpoint.peer_closed {
+            self.cpu(cpu).stack.push(Step::Answer(0));
+            return Flow::Next;
+        }
+        if bytes == 0 {
+            endpoint.readers.push_back(current);
+            let again = Step::Perform(Operation::Receive { socket, at_most });
+            self.cpu(cpu).stack.push(again);
+            self.sleep(cpu, current, Waiting::Data(socket.0));
+            return Flow::Next;
+        }
+        let (buffer, read) = (endpoint.buffer, endpoint.read);
+        endpoint.read += bytes;
+        let touch = self.lines_of(buffer, read, bytes);
+        let stack = &mut self.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes));
+        stack.push(Step::Take { socket, bytes });
+        stack.push(Step::Touch { touch, done: 0, user: false });
+        Flow::Takes(self.times.socket_receive, Mode::System)
+    }
+
+    /// The copied bytes leave the buffer, and a sender that waited for room goes on.
+    pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        let endpoint = &mut self.endpoints[socket.index()];
+        endpoint.filled -= bytes;
+        if let Some(writer) = endpoint.writers.pop_front() {
+            self.cpu(cpu).stack.push(Step::Wake(writer));
+        }
+        Flow::Next
+    }
+
+    fn close(&mut self, cpu: CpuId, socket: Socket) -> Flow {
+        let endpoint = &mut self.endpoints[socket.index()];
+        endpoint.closed = true;
+        match endpoint.peer {
+            Peer::Local(peer) => {
+                let there = &mut self.endpoints[peer.index()];
+                there.peer_closed = true;
+                let readers: Vec<_> = there.readers.drain(..).collect();
+                let writers = self.endpoints[socket.index()].writers.drain(..);
+                let woken: Vec<_> = readers.into_iter().chain(writers).map(Step::Wake).collect();
+                self.cpu(cpu).stack.extend(woken);
+            }
+            Peer::Outside { .. } => self.reuse_if_closed(socket),
+        }
+        Flow::Next
+    }
+
+    fn accept(&mut self, cpu: CpuId, current: TaskId, listener: Listener) -> Flow {
+        let backlog = &mut self.backlogs[listener.index()];
+        let Some(socket) = backlog.connections.pop_front() else {
+            backlog.acceptors.push_back(current);
+            self.cpu(cpu).stack.push(Step::Perform(Operation::Accept(listener)));
+            self.sleep(cpu, current, Waiting::Connection(listener.0));
+            return Flow::Next;
+        };
+        self.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
+        Flow::Takes(self.times.accept, Mode::System)
+    }
+}

@@ -1,0 +1,122 @@
+//! What a program can ask of the kernel.
+
+use warmq_machine::Access;
+use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
+
+use crate::program::BoxedProgram;
+use crate::task::TaskSpec;
+
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(crate) u32);
+
+        impl $name {
+            pub(crate) fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
+handle!(
+    /// One end of a stream connection.
+    Socket
+);
+handle!(
+    /// A socket that listens for connections.
+    Listener
+);
+handle!(
+    /// A mutex of user space.
+    Mutex
+);
+handle!(
+    /// A condition variable.
+    Condition
+);
+handle!(
+    /// A piece of simulated memory, made of physical pages.
+    Region
+);
+handle!(
+    /// An address space; its tasks share memory and switch cheaply among themselves.
+    Mm
+);
+handle!(
+    /// A network card.
+    Nic
+);
+handle!(
+    /// Somebody beyond the network: a client that costs this machine no CPU of its own.
+    Outside
+);
+
+/// Accesses to `lines` lines of a region: line `first`, then each `stride` lines further on,
+/// around the region's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// Which memory.
+    pub region: Region,
+    /// The first line, counted from the region's start.
+    pub first: u64,
+    /// How many lines.
+    pub lines: u64,
+    /// Lines from one access to the next; 1 is sequential, an odd number scatters.
+    pub stride: u64,
+    /// Read or write.
+    pub access: Access,
+    /// Work on each line besides the access itself.
+    pub work: Cycles,
+}
+
+impl Touch {
+    /// Reads `lines` lines in sequence from line `first`.
+    pub fn read(region: Region, first: u64, lines: u64) -> Touch {
+        Touch { region, first, lines, stride: 1, access: Access::Read, work: Cycles(0) }
+    }
+
+    /// The same accesses as writes.
+    pub fn writing(self) -> Touch {
+        Touch { access: Access::Write, ..self }
+    }
+
+    /// The same accesses `stride` lines apart.
+    pub fn stride(self, stride: u64) -> Touch {
+        Touch { stride, ..self }
+    }
+
+    /// The same accesses with `work` on each line.
+    pub fn working(self, work: Cycles) -> Touch {
+        Touch { work, ..self }
+    }
+}
+
+/// A system call, or a stretch of computation.
+pub(crate) enum Operation {
+    Compute(Cycles),
+    Touch(Touch),
+    Sleep(Duration),
+    Yield,
+    Send { socket: Socket, left: Bytes },
+    Receive { socket: Socket, at_most: Bytes },
+    Close(Socket),
+    Accept(Listener),
+    Lock(Mutex),
+    Unlock(Mutex),
+    Wait(Condition, Mutex),
+    Notify { condition: Condition, all: bool },
+    Spawn { spec: TaskSpec, program: BoxedProgram },
+    SetNice(TaskId, i8),
+    SetAffinity(TaskId, Vec<CpuId>),
+}
+
+/// What somebody outside can do.
+pub(crate) enum OutsideOperation {
+    Pause(Duration),
+    Connect { listener: Listener, nic: Nic },
+    Send { socket: Socket, bytes: Bytes },
+    Receive { socket: Socket, bytes: Bytes },
+    Close(Socket),
+}

@@ -1,0 +1,176 @@
+//! What goes on between the machine and those beyond the network.
+
+use warmq_trace::Observer;
+use warmq_units::CpuId;
+
+use crate::cpu::PendingInterrupt;
+use crate::execute::Flow;
+use crate::kernel::{Event, Kernel};
+use crate::network::{Endpoint, Packet, Peer, SEGMENT};
+use crate::operation::{Nic, Outside, OutsideOperation, Socket};
+use crate::program::resume;
+use crate::step::{Mode, Step};
+
+/// Bytes of a packet that carries no data; the link adds the headers.
+const EMPTY: u64 = 0;
+
+impl<O: Observer> Kernel<O> {
+    /// Lets somebody outside go on with `answer`, up to the next operation that takes time.
+    pub(crate) fn resume_outside(&mut self, outside: Outside, answer: u64) {
+        self.outsides[outside.index()].mailbox.answer(answer);
+        loop {
+            let here = &mut self.outsides[outside.index()];
+            let Some(program) = &mut here.program else { return };
+            if resume(program) {
+                here.program = None;
+                return;
+            }
+            let Some(operation) = here.mailbox.take() else { return };
+            if !self.operate_outside(outside, operation) {
+                return;
+            }
+        }
+    }
+
+    /// True when the operation is over at once.
+    fn operate_outside(&mut self, outside: Outside, operation: OutsideOperation) -> bool {
+        let now = self.now();
+        match operation {
+            OutsideOperation::Pause(span) => {
+                self.core.schedule(now + span, Event::Outside(outside));
+                false
+            }
+            OutsideOperation::Connect { listener, nic } => {
+                let socket = self.connection(Peer::Outside { outside, nic });
+                self.inbound(nic, Packet::Connect { listener, socket }, EMPTY);
+                self.outsides[outside.index()].mailbox.answer(socket.0.into());
+                true
+            }
+            OutsideOperation::Send { socket, bytes } => {
+                if let Peer::Outside { nic, .. } = self.endpoints[socket.index()].peer {
+                    self.inbound(nic, Packet::Data { socket, bytes }, bytes.0);
+                }
+                true
+            }
+            OutsideOperation::Receive { socket, bytes } => {
+                let endpoint = &mut self.endpoints[socket.index()];
+                if endpoint.sent_out >= bytes.0 {
+                    endpoint.sent_out -= bytes.0;
+                    return true;
+                }
+                self.outsides[outside.index()].wants = Some((socket, bytes.0));
+                false
+            }
+            OutsideOperation::Close(socket) => {
+                if let Peer::Outside { nic, .. } = self.endpoints[socket.index()].peer {
+                    self.inbound(nic, Packet::End { socket }, EMPTY);
+                }
+                true
+            }
+        }
+    }
+
+    fn inbound(&mut self, nic: Nic, packet: Packet, bytes: u64) {
+        let now = self.now();
+        let at = self.cards[nic.index()].receive(bytes, now);
+        self.core.schedule(at, Event::Packet(nic, packet));
+    }
+
+    fn connection(&mut self, peer: Peer) -> Socket {
+        let capacity = self.settings.socket_buffer;
+        if let Some(socket) = self.free_endpoints.pop() {
+            let buffer = self.endpoints[socket.index()].buffer;
+            self.endpoints[socket.index()] = Endpoint::new(peer, buffer, capacity);
+            return socket;
+        }
+        let whole = "the machine's memory holds its socket buffers";
+        let buffer = self.core.memory.region(capacity).expect(whole);
+        self.endpoints.push(Endpoint::new(peer, buffer, capacity));
+        Socket(self.endpoints.len() as u32 - 1)
+    }
+
+    pub(crate) fn reuse_if_closed(&mut self, socket: Socket) {
+        let endpoint = &self.endpoints[socket.index()];
+        if endpoint.closed && endpoint.peer_closed {
+            self.free_endpoints.push(socket);
+        }
+    }
+
+    /// The card got a packet; if its ring was quiet, it interrupts.
+    pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
+        let cpus = self.core.cpus.len() as u16;
+        let card = &mut self.cards[nic.index()];
+        card.ring.push_back(packet);
+        if card.polled {
+            return;
+        }
+        card.polled = true;
+        let cpu = card.interrupt_cpu(cpus);
+        self.interrupt(cpu, PendingInterrupt::Network(nic));
+    }
+
+    /// One packet of the ring goes up the protocol stack; then the next, until it is empty.
+    pub(crate) fn poll_card(&mut self, cpu: CpuId, nic: Nic) -> Flow {
+        let Some(packet) = self.cards[nic.index()].ring.pop_front() else {
+            self.cards[nic.index()].polled = false;
+            return Flow::Next;
+        };
+        self.cpu(cpu).stack.push(Step::Poll(nic));
+        let packets = match packet {
+            Packet::Data { bytes, .. } => bytes.0.div_ceil(SEGMENT).max(1),
+            Packet::Connect { .. } | Packet::End { .. } | Packet::Acknowledge => 1,
+        };
+        if let Some(woken) = self.accept_packet(packet) {
+            self.cpu(cpu).stack.push(Step::Wake(woken));
+        }
+        Flow::Takes(self.times.network_packet * packets, Mode::Interrupt)
+    }
+
+    /// What the packet does to its socket, and whom it wakes.
+    fn accept_packet(&mut self, packet: Packet) -> Option<warmq_units::TaskId> {
+        match packet {
+            Packet::Connect { listener, socket } => {
+                let backlog = &mut self.backlogs[listener.index()];
+                backlog.connections.push_back(socket);
+                backlog.acceptors.pop_front()
+            }
+            Packet::Data { socket, bytes } => {
+                let endpoint = &mut self.endpoints[socket.index()];
+                endpoint.filled += bytes.0;
+                endpoint.readers.pop_front()
+            }
+            Packet::End { socket } => {
+                let endpoint = &mut self.endpoints[socket.index()];
+                endpoint.peer_closed = true;
+                let reader = endpoint.readers.pop_front();
+                self.reuse_if_closed(socket);
+                reader
+            }
+            Packet::Acknowledge => None,
+        }
+    }
+
+    /// `bytes` go out over the card's link. Every second segment is acknowledged.
+    pub(crate) fn transmit(&mut self, outside: Outside, nic: Nic, socket: Socket, bytes: u64) {
+        let now = self.now();
+        let at = self.cards[nic.index()].send(bytes, now);
+        self.core.schedule(at, Event::Delivered { outside, socket, bytes });
+        for _ in 0..bytes.div_ceil(SEGMENT) / 2 {
+            let back = at + self.cards[nic.index()].delay();
+            self.core.schedule(back, Event::Packet(nic, Packet::Acknowledge));
+        }
+    }
+
+    /// Bytes reached the other side.
+    pub(crate) fn delivered(&mut self, outside: Outside, socket: Socket, bytes: u64) {
+        let endpoint = &mut self.endpoints[socket.index()];
+        endpoint.sent_out += bytes;
+        let Some((wanted, want)) = self.outsides[outside.index()].wants else { return };
+        if wanted == socket && endpoint.sent_out >= want {
+            endpoint.sent_out -= want;
+            self.outsides[outside.index()].wants = None;
+            self.resume_outside(outside, 0);
+        }
+    }
+}
+

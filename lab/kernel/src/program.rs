@@ -1,0 +1,245 @@
+//! Programs: `async fn`s that read like the programs they model.
+//!
+//! A program holds no reference to the kernel. Each `await` is a system call (or a stretch of
+//! computation) that the kernel performs in simulated time; preemption is the kernel's business.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
+
+use crate::operation::{
+    Condition, Listener, Mutex, Nic, Operation, Outside, OutsideOperation, Socket, Touch,
+};
+use crate::task::TaskSpec;
+
+/// What a task does: anything that makes a future out of the task's handle.
+pub trait Program {
+    /// The program's run as `task`.
+    fn start(self: Box<Self>, task: Task) -> Running;
+}
+
+/// A program on its way.
+pub type Running = Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type BoxedProgram = Box<dyn Program>;
+
+impl<F, R> Program for F
+where
+    F: FnOnce(Task) -> R,
+    R: Future<Output = ()> + 'static,
+{
+    fn start(self: Box<Self>, task: Task) -> Running {
+        Box::pin(self(task))
+    }
+}
+
+/// Where a program puts what it asks, and finds what it is answered.
+pub(crate) struct Mailbox<O> {
+    asked: Cell<Option<O>>,
+    answer: Cell<u64>,
+}
+
+impl<O> Mailbox<O> {
+    pub(crate) fn new() -> Rc<Mailbox<O>> {
+        Rc::new(Mailbox { asked: Cell::new(None), answer: Cell::new(0) })
+    }
+
+    pub(crate) fn take(&self) -> Option<O> {
+        self.asked.take()
+    }
+
+    pub(crate) fn answer(&self, answer: u64) {
+        self.answer.set(answer);
+    }
+}
+
+/// Lets a program run up to its next operation. True when it has returned.
+pub(crate) fn resume(program: &mut Running) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    program.as_mut().poll(&mut context) == Poll::Ready(())
+}
+
+/// One operation: puts it into the mailbox, and is ready when the kernel asks again.
+struct Call<'a, O> {
+    mailbox: &'a Mailbox<O>,
+    operation: Option<O>,
+}
+
+impl<O: Unpin> Future for Call<'_, O> {
+    type Output = u64;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u64> {
+        match self.operation.take() {
+            Some(operation) => {
+                self.mailbox.asked.set(Some(operation));
+                Poll::Pending
+            }
+            None => Poll::Ready(self.mailbox.answer.get()),
+        }
+    }
+}
+
+/// A task's own handle: its system calls.
+#[derive(Clone)]
+pub struct Task {
+    id: TaskId,
+    mailbox: Rc<Mailbox<Operation>>,
+}
+
+impl Task {
+    pub(crate) fn new(id: TaskId, mailbox: Rc<Mailbox<Operation>>) -> Task {
+        Task { id, mailbox }
+    }
+
+    /// Who this is.
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+
+    fn call(&self, operation: Operation) -> impl Future<Output = u64> {
+        Call { mailbox: &*self.mailbox, operation: Some(operation) }
+    }
+
+    /// Works for `cycles` without touching memory that matters.
+    pub async fn compute(&self, cycles: Cycles) {
+        self.call(Operation::Compute(cycles)).await;
+    }
+
+    /// Reads or writes memory, line by line.
+    pub async fn touch(&self, touch: Touch) {
+        self.call(Operation::Touch(touch)).await;
+    }
+
+    /// Sleeps for at least `span`, to the kernel's timer resolution.
+    pub async fn sleep(&self, span: Duration) {
+        self.call(Operation::Sleep(span)).await;
+    }
+
+    /// Lets others run first (`sched_yield`).
+    pub async fn yield_now(&self) {
+        self.call(Operation::Yield).await;
+    }
+
+    /// Sends `bytes`; sleeps while the peer's buffer is full.
+    pub async fn send(&self, socket: Socket, bytes: Bytes) {
+        self.call(Operation::Send { socket, left: bytes }).await;
+    }
+
+    /// Receives at most `at_most` bytes; sleeps while there are none. Zero when the peer closed.
+    pub async fn receive(&self, socket: Socket, at_most: Bytes) -> Bytes {
+        Bytes(self.call(Operation::Receive { socket, at_most }).await)
+    }
+
+    /// Receives exactly `bytes`, unless the peer closes before.
+    pub async fn receive_all(&self, socket: Socket, bytes: Bytes) {
+        let mut left = bytes.0;
+        while left > 0 {
+            let got = self.receive(socket, Bytes(left)).await.0;
+            if got == 0 {
+                return;
+            }
+            left -= got;
+        }
+    }
+
+    /// Closes this end.
+    pub async fn close(&self, socket: Socket) {
+        self.call(Operation::Close(socket)).await;
+    }
+
+    /// Waits for a connection.
+    pub async fn accept(&self, listener: Listener) -> Socket {
+        Socket(self.call(Operation::Accept(listener)).await as u32)
+    }
+
+    /// Takes a mutex; sleeps while another task has it.
+    pub async fn lock(&self, mutex: Mutex) {
+        self.call(Operation::Lock(mutex)).await;
+    }
+
+    /// Gives a mutex back; the one that waited longest gets it.
+    pub async fn unlock(&self, mutex: Mutex) {
+        self.call(Operation::Unlock(mutex)).await;
+    }
+
+    /// Gives `mutex` back, sleeps until `condition` is notified, and takes `mutex` again.
+    pub async fn wait(&self, condition: Condition, mutex: Mutex) {
+        self.call(Operation::Wait(condition, mutex)).await;
+    }
+
+    /// Wakes the task that has waited longest for `condition`.
+    pub async fn notify_one(&self, condition: Condition) {
+        self.call(Operation::Notify { condition, all: false }).await;
+    }
+
+    /// Wakes all that wait for `condition`.
+    pub async fn notify_all(&self, condition: Condition) {
+        self.call(Operation::Notify { condition, all: true }).await;
+    }
+
+    /// Creates a task (`fork` or `clone`).
+    pub async fn spawn(&self, spec: TaskSpec, program: impl Program + 'static) -> TaskId {
+        let program: BoxedProgram = Box::new(program);
+        TaskId(self.call(Operation::Spawn { spec, program }).await as u32)
+    }
+
+    /// Changes the nice value of `task`, from -20 to 19.
+    pub async fn set_nice(&self, task: TaskId, nice: i8) {
+        self.call(Operation::SetNice(task, nice)).await;
+    }
+
+    /// Changes the CPUs on which `task` may run.
+    pub async fn set_affinity(&self, task: TaskId, cpus: Vec<CpuId>) {
+        self.call(Operation::SetAffinity(task, cpus)).await;
+    }
+}
+
+/// The handle of somebody outside of the machine, whose own work costs the machine nothing.
+#[derive(Clone)]
+pub struct OutsideTask {
+    id: Outside,
+    mailbox: Rc<Mailbox<OutsideOperation>>,
+}
+
+impl OutsideTask {
+    pub(crate) fn new(id: Outside, mailbox: Rc<Mailbox<OutsideOperation>>) -> OutsideTask {
+        OutsideTask { id, mailbox }
+    }
+
+    /// Who this is.
+    pub fn id(&self) -> Outside {
+        self.id
+    }
+
+    fn call(&self, operation: OutsideOperation) -> impl Future<Output = u64> {
+        Call { mailbox: &*self.mailbox, operation: Some(operation) }
+    }
+
+    /// Does nothing for `span`.
+    pub async fn pause(&self, span: Duration) {
+        self.call(OutsideOperation::Pause(span)).await;
+    }
+
+    /// Opens a connection through `nic`. The answer is the machine's end of it.
+    pub async fn connect(&self, listener: Listener, nic: Nic) -> Socket {
+        Socket(self.call(OutsideOperation::Connect { listener, nic }).await as u32)
+    }
+
+    /// Sends `bytes` to the machine's end `socket`.
+    pub async fn send(&self, socket: Socket, bytes: Bytes) {
+        self.call(OutsideOperation::Send { socket, bytes }).await;
+    }
+
+    /// Waits until `bytes` have come from `socket`.
+    pub async fn receive(&self, socket: Socket, bytes: Bytes) {
+        self.call(OutsideOperation::Receive { socket, bytes }).await;
+    }
+
+    /// Closes the connection; the machine's end learns it.
+    pub async fn close(&self, socket: Socket) {
+        self.call(OutsideOperation::Close(socket)).await;
+    }
+}

@@ -1,0 +1,295 @@
+//! The table of callbacks that a scheduler is, and the narrow view of the kernel it gets.
+//!
+//! A task's life, as a scheduler sees it:
+//!
+//! ```text
+//! fork(child)                         the task exists, not yet runnable
+//! loop {
+//!     select_cpu(task)                it was woken: where?
+//!     enqueue(task, cpu)              under lock_for(cpu): the scheduler owns it now
+//!     woken(task, cpu)                same lock: should somebody be preempted?
+//!     loop {
+//!         pick_next(prev) -> task     under lock_for(the CPU that asks)
+//!         tick(task) ...              while it runs
+//!         put_prev(task)              it left the CPU and is still runnable
+//!     }
+//!     dequeue(task)                   it sleeps or exits; under lock_for(its CPU)
+//! }
+//! exit(task)                          its memory is freed after this call
+//! ```
+
+use warmq_machine::Access;
+use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
+
+use crate::costs::{Costs, UnknownCost};
+use crate::kernel::{Core, Event};
+use crate::lock::SpinLock;
+use crate::memory::Within;
+use crate::task::View;
+
+/// What `pick_next` may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// Run this task. It must be runnable, allowed here, and on no other CPU.
+    Task(TaskId),
+    /// Nothing to run: go idle.
+    Idle,
+    /// Drop the lock, call [`Scheduler::unlocked`], take the lock and ask again.
+    Retry,
+}
+
+/// Why a task joins the run queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It was just created.
+    Fork,
+    /// It slept and was woken.
+    Wakeup,
+}
+
+/// A scheduler: the policy, as callbacks. The kernel is the mechanism.
+///
+/// Callbacks run on a CPU, named by [`Context::cpu`], and take as long as what they do through the
+/// context takes: touches, computation. All of them run with interrupts off.
+pub trait Scheduler {
+    /// Called once, before anything runs: declare locks, allocate memory, look costs up.
+    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost>;
+
+    /// The lock that guards the queue of `cpu`. Taken by the kernel around `enqueue`, `woken`,
+    /// `dequeue`, `pick_next` and `put_prev`.
+    fn lock_for(&self, cpu: CpuId) -> LockId;
+
+    /// `child` came into being; `parent` made it (`None` for those that the machine starts with).
+    /// No lock is held.
+    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId);
+
+    /// Where a woken task should go. No lock is held. The kernel checks it against the affinity.
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        context.task(task).last_cpu()
+    }
+
+    /// Queue a task that became runnable. From here on the scheduler owns it: a task that it
+    /// never hands back by [`Scheduler::pick_next`] starves, and the kernel will report it.
+    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why);
+
+    /// Called right after `enqueue`, under the same lock: call [`Context::reschedule`] for the
+    /// CPU that should look again, if any should.
+    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId);
+
+    /// `task` is no longer runnable. It may be the one that `pick_next` picked last here.
+    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId);
+
+    /// The task that this CPU should run next. `prev` has the CPU now; ask its view whether it is
+    /// still runnable. A prev that is not has just been dequeued.
+    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick;
+
+    /// Called without the lock after `pick_next` answered [`Pick::Retry`].
+    fn unlocked(&mut self, _context: &mut Context<'_>) {}
+
+    /// Whether the kernel should take the lock and call [`Scheduler::put_prev`] after a switch
+    /// away from a task that could have gone on.
+    fn wants_put_prev(&self) -> bool {
+        false
+    }
+
+    /// `prev` left this CPU and is still runnable; another CPU might want it.
+    fn put_prev(&mut self, _context: &mut Context<'_>, _prev: TaskId) {}
+
+    /// The timer interrupted `running` (`None`: the idle task). No lock is held.
+    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>);
+
+    /// `task` called `sched_yield`. No lock is held; `pick_next` follows.
+    fn yielded(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+
+    /// The nice value, policy or affinity of `task` changed. No lock is held.
+    fn changed(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+
+    /// `task` is gone for good. No lock is held.
+    fn exit(&mut self, context: &mut Context<'_>, task: TaskId);
+}
+
+/// What a scheduler may ask for when it is attached.
+pub struct Attach<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) costs: &'a Costs,
+}
+
+impl Attach<'_> {
+    /// How many CPUs the machine has.
+    pub fn cpus(&self) -> u16 {
+        self.core.cpus.len() as u16
+    }
+
+    /// The size of a cache line in bytes.
+    pub fn line(&self) -> u64 {
+        self.core.memory.line()
+    }
+
+    /// Size over associativity of the cache of `level` (1 is nearest): addresses that differ by a
+    /// multiple of it share a set. `None` where there is no such level.
+    pub fn way_size(&self, level: usize) -> Option<Bytes> {
+        self.core.way_sizes.get(level.checked_sub(1)?).copied().map(Bytes)
+    }
+
+    /// Declares a spin lock, which lives in a cache line of its own.
+    pub fn lock(&mut self, name: &'static str) -> LockId {
+        let address = self.data(Bytes(self.core.memory.line()));
+        self.core.locks.push(SpinLock::new(name, address));
+        LockId(self.core.locks.len() as u16 - 1)
+    }
+
+    /// Kernel data of the scheduler's own, aligned on a cache line.
+    pub fn data(&mut self, bytes: Bytes) -> Address {
+        self.core.kernel_data(bytes)
+    }
+
+    /// A cost of this kernel on this machine, by name.
+    pub fn cost(&self, name: &str) -> Result<Cycles, UnknownCost> {
+        self.costs.get(name)
+    }
+}
+
+/// What a scheduler sees and may do inside of a callback. Time passes here by what it does.
+pub struct Context<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) cpu: CpuId,
+    /// The CPU's own time, ahead of the timeline by what the callback has done so far.
+    pub(crate) at: Instant,
+    pub(crate) within: Within,
+    pub(crate) prefetched: Option<(Address, Instant)>,
+    pub(crate) broke: Option<crate::ending::Rule>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(core: &'a mut Core, cpu: CpuId) -> Context<'a> {
+        let at = core.timeline.now();
+        let within = Within::Elsewhere;
+        Context { core, cpu, at, within, prefetched: None, broke: None }
+    }
+
+    /// The time on this CPU.
+    pub fn now(&self) -> Instant {
+        self.at
+    }
+
+    /// The CPU on which the callback runs.
+    pub fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// How many CPUs the machine has.
+    pub fn cpus(&self) -> u16 {
+        self.core.cpus.len() as u16
+    }
+
+    /// What may be known of `task`.
+    ///
+    /// # Panics
+    /// When there is no such task: schedulers only know tasks that `fork` told them of.
+    #[inline]
+    pub fn task(&self, task: TaskId) -> View<'_> {
+        View { id: task, life: &self.core.lives[task.index()] }
+    }
+
+    /// Who runs on `cpu`; `None` is the idle task.
+    pub fn running_on(&self, cpu: CpuId) -> Option<TaskId> {
+        self.core.cpus[cpu.index()].current
+    }
+
+    /// Whether `cpu` was asked to reschedule and has not done so yet.
+    pub fn will_reschedule(&self, cpu: CpuId) -> bool {
+        self.core.cpus[cpu.index()].need_resched
+    }
+
+    /// When `cpu` last went through a switch.
+    pub fn last_switch(&self, cpu: CpuId) -> Instant {
+        self.core.cpus[cpu.index()].last_switch
+    }
+
+    /// Works for `cycles`.
+    #[inline]
+    pub fn compute(&mut self, cycles: Cycles) {
+        self.at += self.core.clock.time_of(cycles);
+    }
+
+    /// Works for `span`.
+    #[inline]
+    pub fn spend(&mut self, span: Duration) {
+        self.at += span;
+    }
+
+    /// How long `cycles` take on this machine.
+    pub fn time_of(&self, cycles: Cycles) -> Duration {
+        self.core.clock.time_of(cycles)
+    }
+
+    /// Reads or writes the scheduler's data at `address`, and waits for it.
+    #[inline]
+    pub fn touch(&mut self, address: Address, access: Access) {
+        if let Some((line, ready)) = self.prefetched
+            && line.0 / self.core.memory.line() == address.0 / self.core.memory.line()
+        {
+            self.prefetched = None;
+            self.at = self.at.max(ready);
+            return;
+        }
+        self.at += self.core.memory.access(self.cpu, address, access, self.at, self.within);
+    }
+
+    /// Asks for the line of `address` and does not wait: the next touch of it waits for the rest.
+    pub fn prefetch(&mut self, address: Address) {
+        let takes =
+            self.core.memory.access(self.cpu, address, Access::Read, self.at, self.within);
+        self.prefetched = Some((address, self.at + takes));
+    }
+
+    /// From here on, accesses count as made within `within`.
+    pub fn within(&mut self, within: Within) {
+        self.within = within;
+    }
+
+    /// Kernel data that is never freed, aligned on a cache line.
+    pub fn data(&mut self, bytes: Bytes) -> Address {
+        self.core.kernel_data(bytes)
+    }
+
+    /// Counts one walk over `visits` entries of a run queue.
+    pub fn walked(&mut self, visits: u64) {
+        self.core.walks.walks += 1;
+        self.core.walks.visits += visits;
+        self.core.walks.longest = self.core.walks.longest.max(visits);
+    }
+
+    /// Records that every time slice is computed anew.
+    pub fn recalculated(&mut self) {
+        self.core.walks.recalculations += 1;
+    }
+
+    /// Lets `cpu` call `pick_next` as soon as it is out of the kernel. For another CPU this
+    /// sends a reschedule interrupt.
+    pub fn reschedule(&mut self, cpu: CpuId) {
+        if cpu.index() >= self.core.cpus.len() {
+            self.broke = Some(crate::ending::Rule::NoSuchCpu(cpu));
+            return;
+        }
+        self.core.cpus[cpu.index()].need_resched = true;
+        if cpu != self.cpu {
+            self.at += self.core.send_interrupt_cost;
+            let event = Event::Reschedule { from: self.cpu, to: cpu };
+            self.core.schedule(self.at, event);
+        }
+    }
+
+    /// Takes `lock` if it is free. It must be given back by [`Context::unlock`] in this callback.
+    pub fn try_lock(&mut self, lock: LockId) -> bool {
+        let address = self.core.locks[lock.index()].address;
+        self.touch(address, Access::Write);
+        self.core.locks[lock.index()].try_request(self.cpu, self.at)
+    }
+
+    /// Gives back a lock that [`Context::try_lock`] took; others see it free from now on.
+    pub fn unlock(&mut self, lock: LockId) {
+        let cpu = self.cpu;
+        self.core.schedule(self.at, Event::Unlock { lock, cpu });
+    }
+}

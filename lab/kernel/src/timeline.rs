@@ -1,0 +1,113 @@
+//! The one queue of events of a run.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use warmq_units::Instant;
+
+/// Events to come, in a total order: by time, then by the order in which they were scheduled.
+///
+/// Invariant: nothing pending lies before `now`.
+#[derive(Debug)]
+pub struct Timeline<E> {
+    now: Instant,
+    scheduled: u64,
+    pending: BinaryHeap<Reverse<Pending<E>>>,
+}
+
+#[derive(Debug)]
+struct Pending<E> {
+    at: Instant,
+    order: u64,
+    event: E,
+}
+
+impl<E> PartialEq for Pending<E> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+
+impl<E> Eq for Pending<E> {}
+
+impl<E> PartialOrd for Pending<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Ord for Pending<E> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+impl<E> Default for Timeline<E> {
+    fn default() -> Self {
+        Timeline { now: Instant::START, scheduled: 0, pending: BinaryHeap::new() }
+    }
+}
+
+impl<E> Timeline<E> {
+    /// The time of the event that was popped last.
+    #[inline]
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Let `event` happen at `at`, after everything that was scheduled for the same time before.
+    ///
+    /// # Panics
+    /// When `at` lies in the past.
+    #[inline]
+    pub fn schedule(&mut self, at: Instant, event: E) {
+        assert!(at >= self.now, "nothing can be scheduled in the past");
+        self.scheduled += 1;
+        self.pending.push(Reverse(Pending { at, order: self.scheduled, event }));
+    }
+
+    /// The next event, unless it lies after `end`; time moves to it, else to `end`.
+    #[inline]
+    pub fn pop_until(&mut self, end: Instant) -> Option<E> {
+        match self.pending.peek() {
+            Some(Reverse(next)) if next.at <= end => {
+                let Reverse(next) = self.pending.pop()?;
+                self.now = next.at;
+                Some(next.event)
+            }
+            _ => {
+                self.now = self.now.max(end);
+                None
+            }
+        }
+    }
+
+    /// How many events were ever scheduled.
+    pub fn scheduled(&self) -> u64 {
+        self.scheduled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_one_time_come_in_the_order_of_scheduling() {
+        let mut timeline = Timeline::default();
+        for (at, event) in [(5, 'c'), (3, 'a'), (5, 'd'), (3, 'b')] {
+            timeline.schedule(Instant(at), event);
+        }
+        let order: String = std::iter::from_fn(|| timeline.pop_until(Instant(9))).collect();
+        assert_eq!(order, "abcd");
+        assert_eq!(timeline.now(), Instant(9));
+    }
+
+    #[test]
+    fn an_event_after_the_end_stays() {
+        let mut timeline = Timeline::default();
+        timeline.schedule(Instant(8), ());
+        assert_eq!(timeline.pop_until(Instant(7)), None);
+        assert_eq!(timeline.pop_until(Instant(8)), Some(()));
+    }
+}

@@ -1,0 +1,116 @@
+//! `goodness()` of Linux 2.4.4 (kernel/sched.c), as arithmetic.
+
+use warmq_kernel::{Mm, Policy, View};
+use warmq_units::CpuId;
+
+/// What having run on this CPU last is worth (PROC_CHANGE_PENALTY on SMP x86).
+pub(crate) const AFFINITY: i32 = 15;
+/// What sharing the address space of the task that leaves is worth.
+pub(crate) const SAME_MM: i32 = 1;
+/// Real-time tasks start here.
+const REAL_TIME: i32 = 1_000;
+
+/// What the weight of a task on a CPU depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) policy: Policy,
+    pub(crate) nice: i8,
+    /// Ticks left of its time slice.
+    pub(crate) counter: i32,
+    /// It called `sched_yield` since it was picked last.
+    pub(crate) yielded: bool,
+    pub(crate) last_here: bool,
+    pub(crate) same_mm: bool,
+}
+
+impl Candidate {
+    pub(crate) fn new(
+        view: View<'_>,
+        counter: i32,
+        yielded: bool,
+        cpu: CpuId,
+        mm: Option<Mm>,
+    ) -> Candidate {
+        Candidate {
+            policy: view.policy(),
+            nice: view.nice(),
+            counter,
+            yielded,
+            last_here: view.last_cpu() == cpu,
+            same_mm: view.mm().is_none() || view.mm() == mm,
+        }
+    }
+
+    /// How much this CPU should want to run the task. Zero means that its slice is used up, less
+    /// than zero that it gave way.
+    ///
+    /// ```text
+    ///     SCHED_OTHER:  counter + 20 - nice + 15 (ran here last) + 1 (same mm);  0 if counter = 0
+    ///     real time:    1000 + priority
+    /// ```
+    pub(crate) fn goodness(self) -> i32 {
+        match (self.yielded, self.policy) {
+            (true, _) => -1,
+            (_, Policy::Fifo(priority) | Policy::RoundRobin(priority)) => {
+                REAL_TIME + i32::from(priority)
+            }
+            (_, Policy::Other | Policy::Batch) if self.counter == 0 => 0,
+            (_, Policy::Other | Policy::Batch) => {
+                let affinity = if self.last_here { AFFINITY } else { 0 };
+                let same_mm = if self.same_mm { SAME_MM } else { 0 };
+                static_goodness(self.counter, self.nice) + affinity + same_mm
+            }
+        }
+    }
+}
+
+/// The part of the weight that is the same on every CPU: counter + 20 - nice.
+pub(crate) fn static_goodness(counter: i32, nice: i8) -> i32 {
+    counter + 20 - i32::from(nice)
+}
+
+/// A new time slice in ticks of a hundredth of a second: 6 for nice 0, 11 for -20, 1 for 19
+/// (NICE_TO_TICKS at HZ = 100).
+pub(crate) fn ticks(nice: i8) -> i32 {
+    ((20 - i32::from(nice)) >> 2) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_follow_nice() {
+        let table = [(-20, 11), (-10, 8), (0, 6), (10, 3), (19, 1)];
+        for (nice, expected) in table {
+            assert_eq!(ticks(nice), expected, "nice {nice}");
+        }
+    }
+
+    #[test]
+    fn goodness_by_table() {
+        let plain = Candidate {
+            policy: Policy::Other,
+            nice: 0,
+            counter: 6,
+            yielded: false,
+            last_here: false,
+            same_mm: false,
+        };
+        let table = [
+            (plain, 26),
+            (Candidate { last_here: true, ..plain }, 41),
+            (Candidate { same_mm: true, ..plain }, 27),
+            (Candidate { last_here: true, same_mm: true, ..plain }, 42),
+            (Candidate { counter: 0, last_here: true, same_mm: true, ..plain }, 0),
+            (Candidate { nice: 19, counter: 1, ..plain }, 2),
+            (Candidate { nice: -20, counter: 11, ..plain }, 51),
+            (Candidate { yielded: true, ..plain }, -1),
+            (Candidate { policy: Policy::Fifo(3), counter: 0, ..plain }, 1_003),
+            (Candidate { policy: Policy::RoundRobin(99), yielded: true, ..plain }, -1),
+        ];
+        for (candidate, expected) in table {
+            assert_eq!(candidate.goodness(), expected, "{candidate:?}");
+        }
+    }
+}

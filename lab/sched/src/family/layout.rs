@@ -1,0 +1,178 @@
+//! Where task structures lie: the vanilla layout, cache coloring, and slab coloring.
+//!
+//! The fields that the walk reads lie in one 32-byte line of the structure, at 0x20..0x3f; the
+//! first of them that is read, `has_cpu`, at 0x30 (`struct task_struct` of Linux 2.4.4 on x86).
+
+use warmq_kernel::{Attach, Context};
+use warmq_units::setting::{Chosen, Setting};
+use warmq_units::{Address, Bytes, TaskId};
+
+/// Offset of the line with need_resched, which whoever preempts a task writes.
+const NEED_RESCHED: u64 = 0x14;
+/// Offset of `has_cpu`, the field that the walk reads first.
+const HAS_CPU: u64 = 0x30;
+/// Offset of `run_list.prev`, in the line after the one that the walk reads.
+const PREV_LINK: u64 = 0x40;
+/// Offset of the link of the list of all tasks.
+const NEXT_TASK: u64 = 0x48;
+/// Task structures in a slab are this far apart (`sizeof(struct task_struct)`, about 1.7 KB).
+const STRUCTURE: u64 = 0x6c0;
+/// A slab is two pages.
+const SLAB: Bytes = Bytes::from_kb(8);
+
+/// Where each task structure lies.
+pub(crate) struct Layout {
+    kind: Kind,
+    line: u64,
+    structures: Vec<Address>,
+}
+
+enum Kind {
+    /// At the bottom of the 8 KB block of the kernel stack, moved up by the block's color.
+    Block { colors: u64, first_bit: u32 },
+    /// In slabs; each slab starts one line further in than the one before (Spraul).
+    Slab { colors: u64, slabs: u64, current: Option<(Address, u64)> },
+}
+
+/// The settings that [`Layout`] reads.
+pub(crate) fn settings() -> Vec<Setting> {
+    vec![
+        Setting::count("colors", (1, 256), 1, "colors").says(
+            "how many colors task structures take, a power of two; 1 is the vanilla kernel",
+            "coloring paper, section on equation 1",
+        ),
+        Setting::count("first_bit", (0, 40), 0, "bit").says(
+            "the lowest bit of a block's address that makes its color; 0 takes the one right above \
+             log2(cache size / associativity) of the level-2 cache. The paper's shift is this less \
+             log2(line size)",
+            "coloring paper, equation 1",
+        ),
+        Setting::choice("layout", &["block", "slab"]).says(
+            "`block`: the structure shares its 8 KB block with the kernel stack; `slab`: structures \
+             come from slabs whose starts are colored in the order of allocation",
+            "coloring paper; Spraul's slab coloring",
+        ),
+    ]
+}
+
+impl Layout {
+    /// The layout that `chosen` asks for on the machine of `attach`.
+    pub(crate) fn new(attach: &Attach<'_>, chosen: &Chosen) -> Layout {
+        let colors = chosen.count("colors").next_power_of_two();
+        let line = attach.line();
+        let kind = if chosen.choice("layout") == "slab" {
+            Kind::Slab { colors, slabs: 0, current: None }
+        } else {
+            let first_bit = match chosen.count("first_bit") {
+                0 => equation_1(attach.way_size(2).or(attach.way_size(1))),
+                bit => bit as u32,
+            };
+            Kind::Block { colors, first_bit }
+        };
+        Layout { kind, line, structures: Vec::new() }
+    }
+
+    /// True where computing `current` takes more than masking the stack pointer.
+    pub(crate) fn is_colored(&self) -> bool {
+        match self.kind {
+            Kind::Block { colors, .. } => colors > 1,
+            Kind::Slab { .. } => true,
+        }
+    }
+
+    /// Finds a place for the structure of `task`, which was just created.
+    pub(crate) fn place(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let line = self.line;
+        let block = context.task(task).block();
+        let structure = match &mut self.kind {
+            Kind::Block { colors, first_bit } => {
+                block + color(block, *colors, *first_bit) * line
+            }
+            Kind::Slab { colors, slabs, current } => {
+                let start = current.take().unwrap_or_else(|| {
+                    let offset = *slabs % *colors * line;
+                    *slabs += 1;
+                    (context.data(SLAB) + offset, (SLAB.0 - offset) / STRUCTURE)
+                });
+                let (structure, left) = start;
+                *current = (left > 1).then(|| (structure + STRUCTURE, left - 1));
+                structure
+            }
+        };
+        self.structures.resize(task.index() + 1, Address(0));
+        self.structures[task.index()] = structure;
+    }
+
+    fn structure(&self, task: TaskId) -> Address {
+        self.structures[task.index()]
+    }
+
+    /// The line that the walk reads, at the field that it reads first.
+    #[inline]
+    pub(crate) fn hot(&self, task: TaskId) -> Address {
+        self.structure(task) + HAS_CPU
+    }
+
+    /// The counter; the same line as [`Layout::hot`].
+    pub(crate) fn counter(&self, task: TaskId) -> Address {
+        self.hot(task)
+    }
+
+    /// The backward link of the run list.
+    pub(crate) fn prev_link(&self, task: TaskId) -> Address {
+        self.structure(task) + PREV_LINK
+    }
+
+    /// The flag that asks a running task to give way.
+    pub(crate) fn need_resched(&self, task: TaskId) -> Address {
+        self.structure(task) + NEED_RESCHED
+    }
+
+    /// The forward link of the list of all tasks.
+    pub(crate) fn next_task(&self, task: TaskId) -> Address {
+        self.structure(task) + NEXT_TASK
+    }
+}
+
+/// Equation 1: the lowest address bit above those that choose a set, b = log2(size / ways).
+///
+/// Blocks that differ only in bits from b on share a set; bits below b never make blocks conflict,
+/// so colors made of them gain nothing.
+fn equation_1(way_size: Option<Bytes>) -> u32 {
+    way_size.map_or(0, |way| way.0.ilog2())
+}
+
+/// The color of a block: the log2(colors) bits of its address from `first_bit` on.
+fn color(block: Address, colors: u64, first_bit: u32) -> u64 {
+    (block.0 >> first_bit) & (colors - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_color_bit_lies_right_above_the_set_index() {
+        let table = [(512 << 10, 4, 17), (256 << 10, 4, 16), (1024 << 10, 4, 18), (32 << 10, 1, 15)];
+        for (size, ways, bit) in table {
+            assert_eq!(equation_1(Some(Bytes(size / ways))), bit);
+        }
+    }
+
+    /// The paper's figure 4: mask 0x60 for 4 colors, 0xe0 for 8, with 32-byte lines.
+    #[test]
+    fn colors_move_the_structure_as_the_papers_macro_does() {
+        for (colors, mask) in [(4, 0x60), (8, 0xe0), (32, 0x3e0)] {
+            for block in (0..2_000).map(|number| number * 0x2000) {
+                let shift = 15 - 5;
+                let macros = (block >> shift) & mask;
+                assert_eq!(color(Address(block), colors, 15) * 32, macros, "block {block:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_color_moves_nothing() {
+        assert_eq!(color(Address(0xffff_e000), 1, 17), 0);
+    }
+}

@@ -1,0 +1,179 @@
+//! Chat: rooms of users who send messages to one another through a server, all on one machine.
+//!
+//! Each user has four threads: on the client's side one sends and one receives, on the server's
+//! side one reads what the user sends and puts it into the queue of every user of the room, and
+//! one writes what is in the user's queue. Two processes, threads of one sharing memory.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use warmq_kernel::{Boot, Condition, Mm, Mutex, Region, Socket, Task, TaskSpec, Touch, Workload};
+use warmq_machine::OutOfMemory;
+use warmq_units::setting::{Chosen, Setting};
+use warmq_units::{Bytes, Cycles};
+
+use crate::counter::{Counter, Counters};
+
+const PAPER: &str = "coloring paper, how it was measured";
+
+pub(crate) fn settings() -> Vec<Setting> {
+    vec![
+        Setting::count("rooms", (1, 10_000), 30, "rooms").says("chat rooms", PAPER),
+        Setting::count("users", (1, 1_000), 20, "users").says("users in a room", PAPER),
+        Setting::count("messages", (1, 1_000_000), 300, "messages")
+            .says("messages that each user sends to its room", PAPER),
+        Setting::bytes("size", (Bytes(1), Bytes::from_kb(64)), Bytes(100))
+            .says("size of a message", PAPER),
+        Setting::bytes("buffer", (Bytes(1_024), Bytes::from_kb(1_024)), Bytes::from_kb(16))
+            .says("receive buffer of a socket", "assumed: what small messages leave of 64 KB"),
+        Setting::count("work", (0, 100_000_000), 2_000, "cycles")
+            .says("a thread's own work on a message", "assumed: the paper gives no figure"),
+    ]
+}
+
+pub(crate) struct Chat {
+    rooms: u64,
+    users: u64,
+    messages: u64,
+    size: Bytes,
+    buffer: Bytes,
+    work: Cycles,
+    delivered: Counter,
+}
+
+impl Chat {
+    pub(crate) fn new(chosen: &Chosen, counters: &Counters) -> Chat {
+        Chat {
+            rooms: chosen.count("rooms"),
+            users: chosen.count("users"),
+            messages: chosen.count("messages"),
+            size: chosen.bytes("size"),
+            buffer: chosen.bytes("buffer"),
+            work: Cycles(chosen.count("work")),
+            delivered: counters.counter("messages"),
+        }
+    }
+}
+
+/// A user's queue on the server.
+///
+/// Invariant: `queued` changes only while `mutex` is held.
+struct Queue {
+    mutex: Mutex,
+    filled: Condition,
+    queued: Cell<u64>,
+    memory: Region,
+    added: Cell<u64>,
+    removed: Cell<u64>,
+}
+
+impl Queue {
+    fn new(boot: &mut Boot<'_>) -> Result<Queue, OutOfMemory> {
+        Ok(Queue {
+            mutex: boot.mutex(),
+            filled: boot.condition(),
+            queued: Cell::new(0),
+            memory: boot.region(Bytes::from_kb(4))?,
+            added: Cell::new(0),
+            removed: Cell::new(0),
+        })
+    }
+
+    async fn put(&self, task: &Task) {
+        task.lock(self.mutex).await;
+        let slot = self.added.replace(self.added.get() + 1);
+        task.touch(Touch::read(self.memory, slot, 1).writing()).await;
+        self.queued.set(self.queued.get() + 1);
+        task.notify_one(self.filled).await;
+        task.unlock(self.mutex).await;
+    }
+
+    async fn take(&self, task: &Task) {
+        task.lock(self.mutex).await;
+        while self.queued.get() == 0 {
+            task.wait(self.filled, self.mutex).await;
+        }
+        self.queued.set(self.queued.get() - 1);
+        let slot = self.removed.replace(self.removed.get() + 1);
+        task.touch(Touch::read(self.memory, slot, 1)).await;
+        task.unlock(self.mutex).await;
+    }
+}
+
+/// What every thread of a room knows.
+struct Room {
+    queues: Vec<Queue>,
+    messages: u64,
+    size: Bytes,
+    work: Cycles,
+    delivered: Counter,
+}
+
+impl Room {
+    fn messages_to_each(&self) -> u64 {
+        self.messages * self.queues.len() as u64
+    }
+}
+
+async fn client_sends(task: Task, room: Rc<Room>, socket: Socket) {
+    for _ in 0..room.messages {
+        task.compute(room.work).await;
+        task.send(socket, room.size).await;
+    }
+}
+
+async fn client_receives(task: Task, room: Rc<Room>, socket: Socket) {
+    for _ in 0..room.messages_to_each() {
+        task.receive_all(socket, room.size).await;
+        task.compute(room.work).await;
+        room.delivered.add(1);
+    }
+}
+
+async fn server_reads(task: Task, room: Rc<Room>, socket: Socket) {
+    for _ in 0..room.messages {
+        task.receive_all(socket, room.size).await;
+        for queue in &room.queues {
+            task.compute(room.work).await;
+            queue.put(&task).await;
+        }
+    }
+}
+
+async fn server_writes(task: Task, room: Rc<Room>, user: usize, socket: Socket) {
+    for _ in 0..room.messages_to_each() {
+        room.queues[user].take(&task).await;
+        task.compute(room.work).await;
+        task.send(socket, room.size).await;
+    }
+}
+
+impl Chat {
+    fn start_room(&self, boot: &mut Boot<'_>, client: Mm, server: Mm) -> Result<(), OutOfMemory> {
+        let queues = (0..self.users).map(|_| Queue::new(boot)).collect::<Result<_, _>>()?;
+        let (messages, size, work) = (self.messages, self.size, self.work);
+        let delivered = self.delivered.clone();
+        let room = Rc::new(Room { queues, messages, size, work, delivered });
+        for user in 0..self.users as usize {
+            let (near, far) = boot.socket_pair(self.buffer)?;
+            let task = |name: &str, mm| TaskSpec::new(name, Some(mm));
+            let of = || room.clone();
+            let (a, b, c, d) = (of(), of(), of(), of());
+            boot.task(task("receiver", client), move |task: Task| client_receives(task, a, near))?;
+            boot.task(task("writer", server), move |task: Task| server_writes(task, b, user, far))?;
+            boot.task(task("reader", server), move |task: Task| server_reads(task, c, far))?;
+            boot.task(task("sender", client), move |task: Task| client_sends(task, d, near))?;
+        }
+        Ok(())
+    }
+}
+
+impl Workload for Chat {
+    fn start(&self, boot: &mut Boot<'_>) -> Result<(), OutOfMemory> {
+        let (client, server) = (boot.mm(), boot.mm());
+        for _ in 0..self.rooms {
+            self.start_room(boot, client, server)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! Counts of work done, shared between programs and whoever reports.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A count that programs add to.
+#[derive(Clone, Debug, Default)]
+pub struct Counter(Rc<Cell<u64>>);
+
+impl Counter {
+    /// Adds `amount`.
+    pub fn add(&self, amount: u64) {
+        self.0.set(self.0.get() + amount);
+    }
+
+    /// The count.
+    pub fn get(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// The counters of one run, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Counters(Rc<RefCell<BTreeMap<&'static str, Counter>>>);
+
+impl Counters {
+    /// The counter called `name`, from 0 when it is new.
+    pub fn counter(&self, name: &'static str) -> Counter {
+        self.0.borrow_mut().entry(name).or_default().clone()
+    }
+
+    /// What `name` counted; 0 when there is no such counter.
+    pub fn get(&self, name: &str) -> u64 {
+        self.0.borrow().get(name).map_or(0, Counter::get)
+    }
+
+    /// Sets all counts to 0, after a warm-up.
+    pub fn reset(&self) {
+        for counter in self.0.borrow().values() {
+            counter.0.set(0);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What can go wrong in a measurement, with the mend.
+
+use std::fmt::Display;
+use std::io;
+
+use thiserror::Error;
+
+/// Why a measurement did not take place.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A setting makes no sense.
+    #[error("{field} = {value}: {problem}; {mend}")]
+    Setting {
+        /// The field of the settings, by its name there.
+        field: &'static str,
+        /// Its value as given.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+        /// What to write instead.
+        mend: String,
+    },
+    /// The operating system refused something.
+    #[error("cannot {action}: {source}; {mend}")]
+    System {
+        /// What was tried.
+        action: String,
+        /// The system's answer.
+        source: io::Error,
+        /// What may help.
+        mend: &'static str,
+    },
+}
+
+impl BenchError {
+    pub(crate) fn setting(
+        field: &'static str,
+        value: impl Display,
+        problem: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> BenchError {
+        BenchError::Setting {
+            field,
+            value: value.to_string(),
+            problem: problem.into(),
+            mend: mend.into(),
+        }
+    }
+
+    /// The error that the last system call of this thread left behind.
+    pub(crate) fn last_system(action: impl Into<String>, mend: &'static str) -> BenchError {
+        let source = io::Error::last_os_error();
+        BenchError::System { action: action.into(), source, mend }
+    }
+}
