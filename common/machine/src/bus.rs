@@ -21,6 +21,7 @@ const MOST_SLOTS: u64 = 32;
 pub struct Timetable {
     // Set when it is built, and never after.
     slot: u64,
+    slots_in_2_to_the_64: u64,
 
     // Changed only by `book`. A ring: word w of all time lies at w modulo the length.
     words: Vec<Word>,
@@ -51,6 +52,7 @@ impl Timetable {
             .next_power_of_two();
         Timetable {
             slot,
+            slots_in_2_to_the_64: u64::MAX / slot,
             words: vec![Word::default(); words as usize],
             latest: 0,
         }
@@ -75,7 +77,7 @@ impl Timetable {
     #[inline]
     pub fn book(&mut self, now: Instant, slots: u32) -> Duration {
         assert!(slots <= WORD as u32, "a transaction of {slots} slots");
-        let asked = now.0 / self.slot;
+        let asked = self.slot_of(now);
         let (mut word, mut from) = (asked / WORD, asked % WORD);
         if slots == 0 || word + (self.words.len() as u64) <= self.latest {
             return Duration::ZERO;
@@ -94,6 +96,15 @@ impl Timetable {
         } else {
             Duration(start * self.slot - now.0)
         }
+    }
+
+    /// `now / slot` by multiplication, which hosts do faster. The estimate falls short by less
+    /// than one: `2^64 / slot` is rounded down by at most one, and `now` is less than `2^64`.
+    #[inline]
+    fn slot_of(&self, now: Instant) -> u64 {
+        let product = u128::from(now.0) * u128::from(self.slots_in_2_to_the_64);
+        let estimate = (product >> 64) as u64;
+        estimate + u64::from(now.0 - estimate * self.slot >= self.slot)
     }
 
     #[inline]
@@ -141,5 +152,34 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
         one
     } else {
         greatest_common_divisor(other, one % other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slot_of_a_time_is_its_quotient() {
+        for slot in [1, 2, 3, 1_000, 1_876, 20_000, 1 << 20, 59_999_999] {
+            let timetable = Timetable::new(Duration(slot), Duration(slot));
+            for time in [
+                0,
+                1,
+                slot - 1,
+                slot,
+                slot + 1,
+                7 * slot - 1,
+                7 * slot,
+                1 << 50,
+                u64::MAX,
+            ] {
+                assert_eq!(
+                    timetable.slot_of(Instant(time)),
+                    time / slot,
+                    "{time} / {slot}"
+                );
+            }
+        }
     }
 }

@@ -83,7 +83,7 @@ impl Cache {
     }
 
     #[inline]
-    fn first_way(&self, line: Line) -> usize {
+    fn set_of(&self, line: Line) -> usize {
         let set = if self.sets_are_power_of_two {
             line.0 & (self.sets - 1)
         } else if line.0 >> 32 == 0 {
@@ -91,7 +91,7 @@ impl Cache {
         } else {
             line.0 % self.sets
         };
-        set as usize * self.ways
+        set as usize
     }
 
     #[inline]
@@ -102,21 +102,23 @@ impl Cache {
     /// Uses `line`: finds it and makes it the newest of its set.
     #[inline]
     pub(crate) fn hit(&mut self, line: Line) -> Option<Slot> {
-        let (first, key) = (self.first_way(line), self.key(line));
-        let set = &mut self.words[first..first + self.ways];
+        let (set, key) = (self.set_of(line), self.key(line));
+        let first = set * self.ways;
+        let ways = &mut self.words[first..first + self.ways];
         if let Some(trees) = &mut self.trees {
-            let position = position(set, key)?;
-            trees.point_away(first / self.ways, position);
-            return Some(Slot(first + position));
+            let way = position(ways, key)?;
+            trees.point_away(set, way);
+            return Some(Slot(first + way));
         }
-        move_to_front(set, key).then_some(Slot(first))
+        move_to_front(ways, key).then_some(Slot(first))
     }
 
     /// Finds `line` without using it.
     #[inline]
     pub(crate) fn find(&self, line: Line) -> Option<Slot> {
-        let (first, key) = (self.first_way(line), self.key(line));
-        position(&self.words[first..first + self.ways], key).map(|way| Slot(first + way))
+        let first = self.set_of(line) * self.ways;
+        let way = position(&self.words[first..first + self.ways], self.key(line))?;
+        Some(Slot(first + way))
     }
 
     /// The state of `line`, if held.
@@ -138,32 +140,43 @@ impl Cache {
         *word = *word & TAG | state as u32;
     }
 
+    /// Makes the line in `slot` modified if `modified`, without a branch on that.
+    #[inline]
+    pub(crate) fn modify_if(&mut self, slot: Slot, modified: bool) {
+        self.words[slot.0] |= u32::from(modified) * LineState::Modified as u32;
+    }
+
     /// Takes in `line`, which is not held, as the newest of its set. If the set was full, the line
     /// that left is the answer.
     pub(crate) fn insert(&mut self, line: Line, state: LineState) -> Option<(Line, LineState)> {
-        let (first, word) = (self.first_way(line), self.key(line) | state as u32);
-        let set = &mut self.words[first..first + self.ways];
-        debug_assert!(position(set, word & TAG).is_none(), "a line twice in a set");
+        let (set, word) = (self.set_of(line), self.key(line) | state as u32);
+        let first = set * self.ways;
+        let ways = &mut self.words[first..first + self.ways];
+        debug_assert!(
+            position(ways, word & TAG).is_none(),
+            "a line twice in a set"
+        );
         let left = match &mut self.trees {
-            None => push_front(set, word),
+            None => push_front(ways, word),
             Some(trees) => {
-                let empty = set.iter().position(|word| *word == 0);
-                let way = empty.unwrap_or_else(|| trees.victim(first / self.ways));
-                trees.point_away(first / self.ways, way);
-                std::mem::replace(&mut set[way], word)
+                let empty = ways.iter().position(|word| *word == 0);
+                let way = empty.unwrap_or_else(|| trees.victim(set));
+                trees.point_away(set, way);
+                std::mem::replace(&mut ways[way], word)
             }
         };
-        (left != 0).then(|| (self.line_of(left, first), state_of(left)))
+        (left != 0).then(|| (self.line_of(left, set), state_of(left)))
     }
 
     /// Gives up `line`, if held.
     pub(crate) fn remove(&mut self, line: Line) -> Option<LineState> {
-        let slot = self.find(line)?;
-        let state = self.state_at(slot);
-        self.words[slot.0] = 0;
+        let (first, key) = (self.set_of(line) * self.ways, self.key(line));
+        let ways = &mut self.words[first..first + self.ways];
+        let way = position(ways, key)?;
+        let state = state_of(ways[way]);
+        ways[way] = 0;
         if self.trees.is_none() {
-            let end = slot.0 - slot.0 % self.ways + self.ways;
-            self.words[slot.0..end].rotate_left(1);
+            ways[way..].rotate_left(1);
         }
         Some(state)
     }
@@ -175,16 +188,12 @@ impl Cache {
             .iter()
             .enumerate()
             .filter(|(_, word)| **word != 0);
-        held.map(|(slot, word)| {
-            (
-                self.line_of(*word, slot - slot % self.ways),
-                state_of(*word),
-            )
-        })
+        held.map(|(slot, word)| (self.line_of(*word, slot / self.ways), state_of(*word)))
     }
 
-    fn line_of(&self, word: u32, first_way: usize) -> Line {
-        let set = (first_way / self.ways) as u64;
+    #[inline]
+    fn line_of(&self, word: u32, set: usize) -> Line {
+        let set = set as u64;
         let lowest = u64::from((word >> 2) - 1) << self.tag_shift;
         if self.sets_are_power_of_two {
             return Line(lowest | set);

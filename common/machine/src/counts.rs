@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use warmq_units::{Address, Bytes, CpuId, Duration};
 
+use crate::hierarchy::Access;
+
 /// Everything counted since the hierarchy was made or its counts were reset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    levels: Vec<LevelCounts>,
+    levels: Vec<Tally>,
     depth: usize,
     /// Transactions that left the outermost caches.
     pub bus: BusCounts,
@@ -31,6 +33,14 @@ pub struct LevelCounts {
     pub write_misses: u64,
     /// The misses by their cause; all zero unless classification was asked for.
     pub kinds: MissKinds,
+}
+
+/// What [`LevelCounts`] tells, indexed by [`Access`] so that counting needs no branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    accesses: [u64; 2],
+    misses: [u64; 2],
+    kinds: MissKinds,
 }
 
 /// Misses by cause. With classification on, the sum is the number of misses.
@@ -129,7 +139,7 @@ impl MissKinds {
         self.cold + self.conflict + self.capacity + self.coherence
     }
 
-    pub(crate) fn note(&mut self, kind: MissKind) {
+    fn note(&mut self, kind: MissKind) {
         match kind {
             MissKind::Cold => self.cold += 1,
             MissKind::Conflict => self.conflict += 1,
@@ -161,7 +171,7 @@ impl Histogram {
 impl Counts {
     pub(crate) fn new(cpus: usize, depth: usize, histogram: bool) -> Counts {
         Counts {
-            levels: vec![LevelCounts::default(); cpus * depth],
+            levels: vec![Tally::default(); cpus * depth],
             depth,
             bus: BusCounts::default(),
             inner_supplies: 0,
@@ -176,10 +186,19 @@ impl Counts {
     pub fn level(&self, cpu: CpuId, level: u8) -> LevelCounts {
         let within = (1..=self.depth).contains(&usize::from(level));
         let index = (cpu.index() * self.depth + usize::from(level)).wrapping_sub(1);
-        if within {
-            self.levels.get(index).copied().unwrap_or_default()
-        } else {
-            Default::default()
+        match self.levels.get(index) {
+            Some(Tally {
+                accesses: [reads, writes],
+                misses: [read, write],
+                kinds,
+            }) if within => LevelCounts {
+                reads: *reads,
+                writes: *writes,
+                read_misses: *read,
+                write_misses: *write,
+                kinds: *kinds,
+            },
+            _ => LevelCounts::default(),
         }
     }
 
@@ -218,8 +237,17 @@ impl Counts {
     }
 
     #[inline]
-    pub(crate) fn at(&mut self, cpu: usize, level: usize) -> &mut LevelCounts {
-        &mut self.levels[cpu * self.depth + level]
+    pub(crate) fn note_access(&mut self, cpu: usize, level: usize, access: Access) {
+        self.levels[cpu * self.depth + level].accesses[access as usize] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn note_miss(&mut self, cpu: usize, level: usize, access: Access) {
+        self.levels[cpu * self.depth + level].misses[access as usize] += 1;
+    }
+
+    pub(crate) fn note_miss_kind(&mut self, cpu: usize, level: usize, kind: MissKind) {
+        self.levels[cpu * self.depth + level].kinds.note(kind);
     }
 
     #[inline]

@@ -23,7 +23,9 @@
 mod build;
 mod check;
 mod contents;
+mod others;
 mod requests;
+mod writes;
 
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
@@ -37,9 +39,9 @@ use build::Shape;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// A load.
-    Read,
+    Read = 0,
     /// A store, or an atomic operation.
-    Write,
+    Write = 1,
 }
 
 /// Who answered an access.
@@ -178,11 +180,7 @@ impl Hierarchy {
             cache: number,
             latency,
         } = self.nearest[cpu.index()];
-        let level = self.counts.at(cpu.index(), 0);
-        match access {
-            Access::Read => level.reads += 1,
-            Access::Write => level.writes += 1,
-        }
+        self.counts.note_access(cpu.index(), 0, access);
         assert!(
             line.0 < self.line_limit,
             "the caches cannot tell {address} from a lower address"

@@ -88,13 +88,12 @@ impl<'a> Fields<'a> {
         self.table.keys().map(|key| key.get_ref().as_ref())
     }
 
-    /// The full path of a key: `cache[1].ways`.
+    /// The full path of a key: `cache[1].ways`, `costs."linux-2.4"`.
     pub fn path(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        let bare = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+        let quote = if key.chars().all(bare) { "" } else { "\"" };
+        let dot = if self.path.is_empty() { "" } else { "." };
+        format!("{}{dot}{quote}{key}{quote}", self.path)
     }
 
     fn flaw(&self, key: &str, problem: impl Into<String>, mend: impl Into<String>) -> Flaw {

@@ -77,13 +77,23 @@ pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, MachineEr
         &name
     };
     let (clock, miss_overlap) = read_cpu(&root, &mut sources)?;
-    let cpus = read_topology(&root, &mut sources)?.places();
+    let layout = read_topology(&root, &mut sources)?;
+    let mut cpus = layout.places();
+    let caches = read_caches(&root, &cpus, &mut sources)?;
+    if layout.llcs_per_socket == 1
+        && caches
+            .last()
+            .is_some_and(|all| all.cpus.len() == cpus.len())
+    {
+        // One outermost cache, also of several sockets, is one last-level domain.
+        cpus.iter_mut().for_each(|place| place.llc = 0);
+    }
     let machine = MachineDescription {
         title: title.to_owned(),
         name,
         clock,
         miss_overlap,
-        caches: read_caches(&root, &cpus, &mut sources)?,
+        caches,
         cpus,
         coherence: read_coherence(&root, &mut sources)?,
         memory: read_memory(&root, &mut sources)?,

@@ -40,7 +40,7 @@ fn every_file_in_the_folder_of_machines_is_shipped() {
 fn every_number_of_a_shipped_machine_has_a_source() {
     for machine in all() {
         let costs = machine.costs.values().flat_map(|costs| costs.iter());
-        let sources = machine.sources.iter().map(|(key, source)| (key, source));
+        let sources = machine.sources.iter();
         for (key, source) in sources.chain(costs.map(|(name, cost)| (name, &cost.source))) {
             assert!(
                 source != NOT_GIVEN && source.len() > 10,

@@ -107,6 +107,16 @@ fn numbers_are_read_exactly_and_what_is_left_out_has_a_default() {
 }
 
 #[test]
+fn one_cache_of_the_whole_machine_is_one_domain() {
+    let text = SMT
+        .replacen("llcs_per_socket = 2", "llcs_per_socket = 1", 1)
+        .replacen("per = \"llc\"", "per = \"machine\"", 1);
+    let machine = read(&text).unwrap();
+    assert_eq!((machine.sockets(), machine.llcs()), (2, 1));
+    assert_eq!(machine.caches.last().unwrap().cpus.len(), 8);
+}
+
+#[test]
 fn a_source_that_is_missing_is_shown_as_not_given() {
     let machine = read(SMT).unwrap();
     assert_eq!(machine.sources["cache.l2"], NOT_GIVEN);
@@ -339,14 +349,14 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
     (
         "goodness = 12",
         "goodness = 99999999999",
-        "costs.linux-2.4.goodness",
+        "costs.\"linux-2.4\".goodness",
         34,
         "at most",
     ),
     (
         "goodness = 12",
         "goodness = \"12\"",
-        "costs.linux-2.4.goodness",
+        "costs.\"linux-2.4\".goodness",
         34,
         "goodness = 4",
     ),

@@ -185,7 +185,10 @@ fn histogram() -> Section {
             hexadecimal: true,
             ..Axis::linear("Page offset", "")
         },
-        y: Axis::linear("Bus transactions", "1/s").on(Scale::Log10),
+        y: Axis {
+            holds: vec![410_000.0],
+            ..Axis::linear("Bus transactions", "1/s").on(Scale::Log10)
+        },
         kind: Kind::Histogram,
         series: vec![series(name, Origin::Simulated, bins(colored))],
         markers: if colored {

@@ -33,6 +33,9 @@ pub struct Axis {
     pub scale: Scale,
     /// Whether its ticks are hexadecimal, as offsets and addresses are.
     pub hexadecimal: bool,
+    /// For a vertical axis: values that it holds beside those of the points. Give two plots the
+    /// same ones to make them comparable at a glance.
+    pub holds: Vec<f64>,
 }
 
 /// How values are spread along an axis.

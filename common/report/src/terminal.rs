@@ -42,14 +42,14 @@ impl Terminal {
         let _ = writeln!(text, "{} ({paper})", section.title);
         for pivot in pivots(section) {
             let _ = writeln!(text, "\n{}", heading(&pivot));
-            let _ = writeln!(text, "{}", self.pivot(section, &pivot));
+            let _ = writeln!(text, "{}", self.pivot(section, &pivot).trim_fmt());
             if pivot.lines.len() > LINES_SHOWN {
                 let _ = writeln!(text, "… and {} more lines", pivot.lines.len() - LINES_SHOWN);
             }
         }
         text.push_str(&legend(section));
         if !section.verdicts.is_empty() {
-            let _ = writeln!(text, "\n{}", self.verdicts(section));
+            let _ = writeln!(text, "\n{}", self.verdicts(section).trim_fmt());
         }
         text
     }
@@ -89,7 +89,7 @@ impl Terminal {
         for column in 2..=4 {
             right(&mut table, column);
         }
-        format!("{table}\n{}", worst(&summary))
+        format!("{}\n{}", table.trim_fmt(), worst(&summary))
     }
 
     fn pivot(self, section: &Section, pivot: &Pivot) -> Table {

@@ -290,12 +290,16 @@ pub struct PlotSpec {
     pub caption: String,
     /// How it is drawn.
     pub kind: PlotKind,
-    /// The key along the horizontal axis; empty for a histogram.
+    /// The key along the horizontal axis; for a histogram, what is along it.
     pub x: String,
     /// How the horizontal axis is spread.
     pub scale: Scale,
     /// The measure, or the histogram.
     pub y: String,
+    /// What a person would call it.
+    pub label: String,
+    /// Its unit.
+    pub unit: String,
     /// The keys whose values make the series.
     pub series: Vec<String>,
     /// The points that are drawn.

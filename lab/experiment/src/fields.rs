@@ -33,10 +33,8 @@ impl<'a> Item<'a> {
 
     /// Reports that this is not `wanted`.
     pub(crate) fn wrong<T>(&self, wanted: &str) -> Option<T> {
-        self.report(
-            format!("{} is not {wanted}", self.node.describe()),
-            format!("write {wanted}"),
-        );
+        let what = format!("{} cannot stand here", self.node.describe());
+        self.report(what, format!("write {wanted}"));
         None
     }
 

@@ -28,7 +28,7 @@ impl Experiment {
                 Kind::Histogram => self.histogram(spec, options, runs),
                 Kind::Lines | Kind::Bars => self.series(spec, outcome),
             };
-            plots.push(self.plot(spec, series));
+            plots.push(plot(spec, series));
         }
         plots.retain(|plot| plot.series.iter().any(|series| !series.points.is_empty()));
         Section {
@@ -50,25 +50,6 @@ impl Experiment {
                 value: outcome.digest.clone(),
             }],
             took_s: 0.0,
-        }
-    }
-
-    fn plot(&self, spec: &PlotSpec, series: Vec<Series>) -> Plot {
-        let unit = self
-            .measure(&spec.y)
-            .map_or("", |measure| measure.unit.as_str());
-        let name = self
-            .measure(&spec.y)
-            .map_or(spec.y.clone(), |measure| measure.title.clone());
-        let x = if spec.x.is_empty() { "offset" } else { &spec.x };
-        Plot {
-            title: spec.title.clone(),
-            x: Axis::linear(x, "").on(spec.scale),
-            y: Axis::linear(name, unit),
-            kind: spec.kind,
-            series,
-            markers: spec.markers.clone(),
-            caption: spec.caption.clone(),
         }
     }
 
@@ -127,9 +108,7 @@ impl Experiment {
         let word = |key: &String| point.0.get(key).map(|value| self.word(key, value));
         let words: Vec<String> = spec.series.iter().filter_map(word).collect();
         match words.as_slice() {
-            [] => self
-                .measure(&spec.y)
-                .map_or(spec.y.clone(), |measure| measure.title.clone()),
+            [] => spec.label.clone(),
             _ => words.join(", "),
         }
     }
@@ -173,6 +152,18 @@ impl Experiment {
             });
         }
         series
+    }
+}
+
+fn plot(spec: &PlotSpec, series: Vec<Series>) -> Plot {
+    Plot {
+        title: spec.title.clone(),
+        x: Axis::linear(spec.x.as_str(), "").on(spec.scale),
+        y: Axis::linear(spec.label.as_str(), spec.unit.as_str()),
+        kind: spec.kind,
+        series,
+        markers: spec.markers.clone(),
+        caption: spec.caption.clone(),
     }
 }
 

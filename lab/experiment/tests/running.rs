@@ -192,6 +192,7 @@ const CLAIMS: &[(&str, Finding, Finding)] = {
             Fails,
         ),
         ("metric = \"absent\"\nat_most = 5", Fails, Fails),
+        ("metric = \"absent\"\nat_most = 5\nnot = true", Fails, Fails),
         (
             "metric = \"gain\"\nat = { colors = 32 }\nnear = 30\nwithin_percent = 5",
             Holds,
@@ -393,6 +394,8 @@ fn a_section_shows_rows_claims_plots_and_parameters() {
         .map(|series| series.name.as_str())
         .collect();
     assert_eq!(names, ["vanilla", "8 colors", "32 colors"]);
+    assert_eq!(section.plots[1].x.label, "offset in the page");
+    assert_eq!(section.plots[0].y.unit, "%");
     let parameters: Vec<&str> = section
         .parameters
         .iter()

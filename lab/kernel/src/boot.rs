@@ -301,7 +301,8 @@ impl<O: Observer> Kernel<O> {
     }
 
     /// The first tasks join the run queue, clocks start, and every CPU picks. What the scheduler
-    /// does before that costs nothing.
+    /// does before that costs nothing, and the caches are cold: the machine has been up for long,
+    /// and these tasks slept.
     fn start_time(&mut self) {
         let cpus = self.core.cpus.len() as u64;
         for index in 0..self.core.lives.len() {
@@ -317,6 +318,7 @@ impl<O: Observer> Kernel<O> {
                 scheduler.enqueue(context, task, cpu, Why::Fork);
             });
         }
+        self.core.memory.switch_caches_on();
         for index in 0..self.outsides.len() {
             self.core.schedule(Instant::START, Event::Outside(Outside(index as u32)));
         }

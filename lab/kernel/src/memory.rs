@@ -50,6 +50,8 @@ impl AccessCounts {
 /// Memory with the caches in front of it; without caches, every access is free.
 pub(crate) struct Memory {
     hierarchy: Option<Hierarchy>,
+    /// The caches, until time starts: what is set up before leaves no trace in them.
+    cold: Option<Hierarchy>,
     physical: PhysicalMemory,
     page: Bytes,
     line: u64,
@@ -61,14 +63,15 @@ pub(crate) struct Memory {
 
 impl Memory {
     pub(crate) fn new(
-        hierarchy: Option<Hierarchy>,
+        cold: Option<Hierarchy>,
         physical: PhysicalMemory,
         page: Bytes,
         line: Bytes,
         overlap: u64,
     ) -> Memory {
         Memory {
-            hierarchy,
+            hierarchy: None,
+            cold,
             physical,
             page,
             line: line.0,
@@ -76,6 +79,11 @@ impl Memory {
             regions: Vec::new(),
             counts: Default::default(),
         }
+    }
+
+    /// Time starts, and the caches are cold.
+    pub(crate) fn switch_caches_on(&mut self) {
+        self.hierarchy = self.cold.take();
     }
 
     pub(crate) fn hierarchy(&self) -> Option<&Hierarchy> {

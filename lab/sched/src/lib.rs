@@ -3,8 +3,11 @@
 //! Purpose: one file a scheduler, each a table of callbacks of
 //! [`warmq_kernel::Scheduler`]. None of them knows a workload.
 
+mod elsc;
 mod family;
 mod linux24;
+mod mq;
+mod pls;
 
 use warmq_kernel::Scheduler;
 use warmq_units::setting::{Chosen, Setting};
@@ -41,6 +44,27 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         settings: linux24::settings,
         build: |chosen| Box::new(linux24::Linux24::new(chosen)),
+    },
+    Entry {
+        name: "mq",
+        what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
+        kernel: "linux-2.4",
+        settings: mq::settings,
+        build: |chosen| Box::new(mq::Mq::new(chosen)),
+    },
+    Entry {
+        name: "elsc",
+        what: "2.4 with a table of lists by static goodness, of which only the top is searched",
+        kernel: "linux-2.4",
+        settings: elsc::settings,
+        build: |chosen| Box::new(elsc::Elsc::new(chosen)),
+    },
+    Entry {
+        name: "pls",
+        what: "2.4 with a list for each priority level, walked from the top",
+        kernel: "linux-2.4",
+        settings: pls::settings,
+        build: |chosen| Box::new(pls::Pls::new(chosen)),
     },
 ];
 

@@ -8,12 +8,11 @@
 use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
 use warmq_machine::Access;
 use warmq_units::setting::{Chosen, Setting};
-use warmq_units::{CpuId, Cycles, LockId, TaskId};
+use warmq_units::{Bytes, CpuId, LockId, TaskId};
 
-use crate::family::idle::reschedule_idle;
-use crate::family::layout::{self, Layout};
+use crate::family::layout;
 use crate::family::list::Lists;
-use crate::family::slices::Slices;
+use crate::family::state::{Common, mm_of, still_runnable};
 
 /// The only list.
 const RUN_QUEUE: usize = 0;
@@ -42,16 +41,7 @@ pub(crate) struct Linux24 {
 struct State {
     lock: LockId,
     queue: Lists,
-    layout: Layout,
-    slices: Slices,
-    costs: Costs,
-}
-
-struct Costs {
-    fixed: Cycles,
-    visit: Cycles,
-    wakeup: Cycles,
-    current: Cycles,
+    common: Common,
 }
 
 impl Linux24 {
@@ -75,7 +65,6 @@ impl State {
         prefetch: bool,
         mut best: (i32, Option<TaskId>),
     ) -> (i32, Option<TaskId>) {
-        let cpu = context.cpu();
         let mut visits = 0;
         context.touch(self.queue.head(RUN_QUEUE), Access::Read);
         context.within(Within::RunQueueWalk);
@@ -83,17 +72,8 @@ impl State {
         while let Some(task) = next {
             next = self.queue.after(task);
             visits += 1;
-            context.touch(self.layout.hot(task), Access::Read);
-            if prefetch && let Some(ahead) = next {
-                context.prefetch(self.layout.hot(ahead));
-            }
-            context.compute(self.costs.visit);
-            let view = context.task(task);
-            if view.on_cpu().is_some() || !view.may_run_on(cpu) {
-                continue;
-            }
-            let weight = self.slices.candidate(context, task, cpu, mm).goodness();
-            if weight > best.0 {
+            let weight = self.common.visit(context, task, mm, next.filter(|_| prefetch));
+            if let Some(weight) = weight.filter(|weight| *weight > best.0) {
                 best = (weight, Some(task));
             }
         }
@@ -101,31 +81,14 @@ impl State {
         context.walked(visits);
         best
     }
-
-    /// The task that leaves competes first, unless it gave way.
-    fn weight_of_prev(&mut self, context: &Context<'_>, prev: TaskId) -> i32 {
-        if self.slices.forget_yield(prev) {
-            return 0;
-        }
-        let mm = context.task(prev).mm();
-        self.slices.candidate(context, prev, context.cpu(), mm).goodness()
-    }
 }
 
 impl Scheduler for Linux24 {
     fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        let layout = Layout::new(attach, &self.chosen);
+        let common = Common::new(attach, &self.chosen)?;
         let lock = attach.lock("runqueue_lock");
-        let head = attach.data(warmq_units::Bytes(attach.line()));
-        let colored = if layout.is_colored() { attach.cost("current_colored")? } else { Cycles(0) };
-        let costs = Costs {
-            fixed: attach.cost("schedule_fixed")?,
-            visit: attach.cost("goodness")?,
-            wakeup: attach.cost("wakeup")?,
-            current: colored,
-        };
-        let slices = Slices::new(attach)?;
-        self.state = Some(State { lock, queue: Lists::new(vec![head]), layout, slices, costs });
+        let head = attach.data(Bytes(attach.line()));
+        self.state = Some(State { lock, queue: Lists::new(vec![head]), common });
         Ok(())
     }
 
@@ -135,58 +98,51 @@ impl Scheduler for Linux24 {
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
         let state = self.state();
-        state.layout.place(context, child);
-        state.slices.fork(context, parent, child);
+        state.common.fork(context, parent, child);
         state.queue.admit(child);
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         let state = self.state();
-        context.compute(state.costs.wakeup);
-        state.queue.add_first(context, &state.layout, RUN_QUEUE, task);
+        context.compute(state.common.wakeup);
+        state.queue.add_first(context, &state.common.layout, RUN_QUEUE, task);
     }
 
     fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        let state = self.state();
-        reschedule_idle(context, &state.slices, &state.layout, task);
+        self.state().common.reschedule_idle(context, task);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = self.state();
-        state.queue.remove(context, &state.layout, task);
+        state.queue.remove(context, &state.common.layout, task);
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
         let prefetch = self.prefetch;
-        let state = self.state();
-        context.compute(state.costs.fixed + state.costs.current);
-        let mm = prev.and_then(|prev| context.task(prev).mm());
+        let State { queue, common, .. } = self.state();
+        context.compute(common.fixed);
         let mut best = (IDLE, None);
-        if let Some(prev) = prev.filter(|prev| context.task(*prev).is_runnable()) {
-            if state.slices.renew_round_robin(context, prev) {
-                state.queue.remove(context, &state.layout, prev);
-                state.queue.add_last(context, &state.layout, RUN_QUEUE, prev);
+        if let Some(prev) = still_runnable(context, prev) {
+            if common.slices.renew_round_robin(context, prev) {
+                queue.remove(context, &common.layout, prev);
+                queue.add_last(context, &common.layout, RUN_QUEUE, prev);
             }
-            best = (state.weight_of_prev(context, prev), Some(prev));
+            best = (common.weight_of_prev(context, prev), Some(prev));
         }
-        let (weight, task) = state.walk(context, mm, prefetch, best);
-        match task {
-            _ if weight == 0 => Pick::Retry,
-            None => Pick::Idle,
-            Some(task) => {
-                // has_cpu and processor of the one that comes, and has_cpu of the one that goes.
-                context.touch(state.layout.hot(task), Access::Write);
-                if let Some(prev) = prev.filter(|prev| *prev != task) {
-                    context.touch(state.layout.hot(prev), Access::Write);
-                }
-                Pick::Task(task)
+        let mm = mm_of(context, prev);
+        let state = self.state();
+        match state.walk(context, mm, prefetch, best) {
+            (0, _) => Pick::Retry,
+            (_, None) => Pick::Idle,
+            (_, Some(next)) => {
+                state.common.hand_over(context, prev, next);
+                Pick::Task(next)
             }
         }
     }
 
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        let State { slices, layout, .. } = self.state();
-        slices.recalculate(context, layout);
+        self.state().common.recalculate(context);
     }
 
     fn wants_put_prev(&self) -> bool {
@@ -194,24 +150,18 @@ impl Scheduler for Linux24 {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        let state = self.state();
-        reschedule_idle(context, &state.slices, &state.layout, prev);
+        self.state().common.reschedule_idle(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        let Some(running) = running else { return };
-        let state = self.state();
-        context.touch(state.layout.counter(running), Access::Write);
-        if state.slices.charge_tick(running) {
-            context.reschedule(context.cpu());
-        }
+        self.state().common.tick(context, running);
     }
 
     fn yielded(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().slices.yields(task);
+        self.state().common.slices.yields(task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().slices.exit(task);
+        self.state().common.slices.exit(task);
     }
 }

@@ -1,17 +1,43 @@
-//! The walk by hand: `cargo run --release -p warmq-bench --example walk`.
+//! The walk by hand, measured and simulated: `cargo run --release -p warmq-bench --example walk`.
 
-use warmq_bench::{Geometry, WalkSettings, measure};
-use warmq_units::Bytes;
+use std::path::Path;
+
+use warmq_bench::{Geometry, WalkSettings, measure, measure_latencies, simulate_walk};
+use warmq_units::CpuId;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let cache = Geometry { level: 2, size: Bytes::from_mb(2), ways: 16, line: Bytes(64) };
-    let report = measure(&WalkSettings::default(), cache, &mut |_| ())?;
+    let settings = WalkSettings::default();
+    let mut machine = warmq_host::read(Path::new("/"))?;
+    let latencies = measure_latencies(&machine, settings.cpu, settings.block_size)?;
+    println!("{latencies:#?}");
+    let measured = latencies.for_machine(&machine);
+    warmq_host::set_latencies(&mut machine, &measured, "measured")?;
+    let cpu = CpuId(latencies.cpu);
+    let cache = Geometry::to_color(&machine, cpu).ok_or("no cache")?;
+    let report = measure(&settings, cache, &mut |_| ())?;
     println!("{:#?}", report.facts);
+    let mut plru = machine.clone();
+    for c in &mut plru.caches { if c.level == 2 { c.replacement = warmq_machine::Replacement::TreePlru; } }
+    println!("blocks colors needed   measured (quartiles)  simulated  ratio  misses");
     for row in &report.rows {
-        let s = row.ns_per_visit;
+        let mut sets = std::collections::BTreeMap::new();
+        for v in &row.visits { *sets.entry(cache.set_of(v.0)).or_insert(0u32) += 1; }
+        println!("SETS {} {} {:.3} {:?}", row.blocks, row.colors, row.ns_per_visit.median, sets.values().collect::<Vec<_>>());
+        let ns = row.ns_per_visit;
+        let translation = Some(&latencies.translation);
+        let simulated = simulate_walk(&machine, cpu, &report.facts, row, translation);
         println!(
-            "{:5} blocks {:3} colors (needs {:2}): {:6.2} ns ({:.2}..{:.2}, {:.2}..{:.2}) disturbed {}",
-            row.blocks, row.colors, row.needed_colors, s.median, s.low, s.high, s.min, s.max, row.disturbed
+            "{:6} {:6} {:6} {:8.2} ({:6.2}..{:6.2}) {:10.2} {:6.2} {:6.1} %   plru {:.2}",
+            row.blocks,
+            row.colors,
+            row.needed_colors,
+            ns.median,
+            ns.low,
+            ns.high,
+            simulated.ns_per_visit,
+            simulated.ns_per_visit / ns.median,
+            simulated.miss_ratio * 100.0,
+            simulate_walk(&plru, cpu, &report.facts, row, translation).ns_per_visit / ns.median,
         );
     }
     Ok(())

@@ -35,7 +35,6 @@ impl<'arena> Evictor<'arena> {
                 evictor.read(other);
             });
         })?;
-        eprintln!("hit {hit} miss {miss}");
         evictor.slow = hit.midpoint(miss);
         (miss > hit + hit / 4).then_some(evictor)
     }

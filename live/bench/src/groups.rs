@@ -41,14 +41,20 @@ pub struct Groups {
 
 impl Groups {
     /// Finds up to `expected` groups among `pool`, in a cache of `ways` ways. Ends early when
-    /// what is left of the pool makes no group any more.
-    pub fn find(oracle: &mut dyn Oracle, mut pool: Vec<u32>, ways: u32, expected: usize) -> Groups {
+    /// what is left of the pool makes no group any more, or `give_up` says so.
+    pub fn find(
+        oracle: &mut dyn Oracle,
+        mut pool: Vec<u32>,
+        ways: u32,
+        expected: usize,
+        give_up: &dyn Fn() -> bool,
+    ) -> Groups {
         let mut found = Groups { groups: Vec::new(), ways: ways as usize };
         let mut failures = 0;
-        while found.groups.len() < expected && failures < FAILURES {
+        while found.groups.len() < expected && failures < FAILURES && !give_up() {
             let Some(founder) = pool.pop() else { break };
-            if let Some(group) = found.group_of(oracle, founder) {
-                found.groups[group as usize].push(founder);
+            if let Some(group) = found.evicting(oracle, founder).first() {
+                found.groups[*group as usize].push(founder);
                 continue;
             }
             match found.evictors_of(oracle, &pool, founder) {
@@ -71,40 +77,29 @@ impl Groups {
         self.groups.len()
     }
 
-    pub fn debug(&self, oracle: &mut dyn Oracle, all: u32) {
-        eprintln!("sizes {:?}", self.groups.iter().map(Vec::len).collect::<Vec<_>>());
-        let mut h = [0; 8];
-        let mut which = vec![0; 32];
-        for page in (0..all).step_by(2).take(400) {
-            let m: Vec<usize> = (0..self.groups.len()).filter(|index| {
-                let g: Vec<u32> = self.groups[*index].iter().copied().filter(|m| *m != page).take(32).collect();
-                oracle.evicts(&g, page)
-            }).collect();
-            h[m.len().min(7)] += 1;
-            if m.len() > 1 { for x in &m { which[*x] += 1; } }
-        }
-        eprintln!("matches {h:?} multi {which:?}");
-    }
-
     /// The group whose pages evict `page`, if there is exactly one such.
     pub fn group_of(&self, oracle: &mut dyn Oracle, page: u32) -> Option<u32> {
-        (0..TRIES).find_map(|_| {
-            let mut evicting = (0..self.groups.len()).filter(|index| {
-                let group = &self.groups[*index];
-                let enough = group.iter().copied().filter(|member| *member != page);
-                let evictors: Vec<u32> = enough.take(self.ways * ENOUGH).collect();
-                oracle.evicts(&evictors, page)
-            });
-            let only = evicting.next()?;
-            evicting.next().is_none().then_some(only as u32)
+        (0..TRIES).find_map(|_| match self.evicting(oracle, page)[..] {
+            [only] => Some(only),
+            _ => None,
         })
+    }
+
+    /// Every group whose pages evict `page`.
+    fn evicting(&self, oracle: &mut dyn Oracle, page: u32) -> Vec<u32> {
+        let all = self.groups.iter().zip(0..);
+        let evicting = all.filter(|(group, _)| {
+            let others = group.iter().copied().filter(|member| *member != page);
+            let evictors: Vec<u32> = others.take(self.ways * ENOUGH).collect();
+            oracle.evicts(&evictors, page)
+        });
+        evicting.map(|(_, index)| index).collect()
     }
 
     /// The fewest pages of `pool` that evict `founder`; `None` when the pool has not enough.
     fn evictors_of(&self, oracle: &mut dyn Oracle, pool: &[u32], founder: u32) -> Option<Vec<u32>> {
         let mut evictors = pool.to_vec();
         if !oracle.evicts_at_once(&evictors, founder) {
-            eprint!("- ");
             return None;
         }
         let mut part = evictors.len().div_ceil(self.ways * ENOUGH);
@@ -115,7 +110,6 @@ impl Groups {
             }
             part = part.min(evictors.len().div_ceil(self.ways * ENOUGH));
         }
-        eprint!("{} ", evictors.len());
         (evictors.len() <= self.ways * FEW).then_some(evictors)
     }
 }
@@ -196,8 +190,8 @@ mod tests {
             let pool = groups * ways as u32 * 3;
             let mut cache = made_up(pool * 2, u64::from(groups), ways, 0);
             let found =
-                Groups::find(&mut cache, (0..pool).collect(), ways as u32, groups as usize);
-            assert_eq!(found.count(), groups as usize);
+                Groups::find(&mut cache, (0..pool).collect(), ways as u32, groups as usize, &|| false);
+            assert_eq!(found.count(), groups as usize, &|| false);
             let names: Vec<_> =
                 (0..pool * 2).map(|page| found.group_of(&mut cache, page).unwrap()).collect();
             for page in 1..pool as usize * 2 {
@@ -210,12 +204,12 @@ mod tests {
     #[test]
     fn a_pool_too_small_makes_no_group() {
         let mut cache = made_up(8, 1, 16, 0);
-        assert_eq!(Groups::find(&mut cache, (0..8).collect(), 16, 1).count(), 0);
+        assert_eq!(Groups::find(&mut cache, (0..8).collect(), 16, 1, &|| false).count(), 0);
     }
 
     #[test]
     fn a_few_wrong_answers_do_not_hang_the_search() {
         let mut cache = made_up(1000, 8, 8, 10);
-        assert!(Groups::find(&mut cache, (0..1000).collect(), 8, 8).count() <= 8);
+        assert!(Groups::find(&mut cache, (0..1000).collect(), 8, 8, &|| false).count() <= 8);
     }
 }

@@ -1,5 +1,7 @@
 //! Where pages lie as the cache to be colored sees it: their groups, found by measuring.
 
+use std::time::{Duration, Instant};
+
 use warmq_units::{Address, Seed};
 
 use crate::arena::{Arena, SMALL_PAGE};
@@ -15,7 +17,12 @@ const POOL: usize = 4;
 const MOST_PAGES: usize = 65_536;
 
 /// The share of pages, in percent, whose group must be found for the result to be believed.
-const ENOUGH_PERCENT: usize = 90;
+const ENOUGH_PERCENT: usize = 70;
+
+/// How often the search is begun anew, and how long one search may last: most take a second, and
+/// one that takes longer is on a machine too busy to come to an end.
+const ATTEMPTS: u32 = 3;
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Which group of the cache's sets each page uses, for the pages that were asked for.
 ///
@@ -31,34 +38,45 @@ impl Placement {
     /// fine clock, a machine too busy, or a cache in which every page uses all sets alike.
     pub fn measure(
         arena: &Arena,
-        pages: impl Iterator<Item = u64>,
+        pages: &[u64],
         cache: Geometry,
         seed: Seed,
     ) -> Option<Placement> {
         let way_size = cache.way_size();
-        let expected = (way_size / SMALL_PAGE) as usize;
-        let all = (arena.length() / SMALL_PAGE) as u32;
-        if expected < 2 || !way_size.is_multiple_of(SMALL_PAGE) {
+        let pages = &pages[..pages.len().min(MOST_PAGES)];
+        if way_size < 2 * SMALL_PAGE || !way_size.is_multiple_of(SMALL_PAGE) {
             return None;
         }
-        let t = std::time::Instant::now();
+        let mut shuffled = seed.stream("pool");
+        (0..ATTEMPTS).find_map(|_| {
+            let mut pool: Vec<u32> = (0..(arena.length() / SMALL_PAGE) as u32).collect();
+            shuffled.shuffle(&mut pool);
+            Placement::attempt(arena, pages, cache, pool)
+        })
+    }
+
+    fn attempt(
+        arena: &Arena,
+        pages: &[u64],
+        cache: Geometry,
+        mut pool: Vec<u32>,
+    ) -> Option<Placement> {
+        let way_size = cache.way_size();
+        let expected = (way_size / SMALL_PAGE) as usize;
         let mut evictor = Evictor::new(arena)?;
-        let mut pool: Vec<u32> = (0..all).collect();
-        seed.stream("pool").shuffle(&mut pool);
+        let mut groups = vec![None; pool.len()];
         pool.truncate(expected * cache.ways as usize * POOL);
-        let found = Groups::find(&mut evictor, pool, cache.ways, expected);
-        let mut groups = vec![None; all as usize];
-        let (mut asked, mut known) = (0, 0);
-        for page in pages.take(MOST_PAGES) {
-            let group = found.group_of(&mut evictor, page as u32);
-            asked += 1;
-            known += usize::from(group.is_some());
-            groups[page as usize] = group;
+        let start = Instant::now();
+        let give_up = || start.elapsed() > PATIENCE;
+        let found = Groups::find(&mut evictor, pool, cache.ways, expected, &give_up);
+        if found.count() != expected {
+            return None;
         }
-        eprintln!("{:?} count {} known {known} asked {asked}", t.elapsed(), found.count());
-        found.debug(&mut evictor, all);
-        let enough = found.count() == expected && known * 100 >= asked * ENOUGH_PERCENT;
-        enough.then_some(Placement { groups, way_size })
+        for page in pages {
+            groups[*page as usize] = found.group_of(&mut evictor, *page as u32);
+        }
+        let known = groups.iter().flatten().count();
+        (known * 100 >= pages.len() * ENOUGH_PERCENT).then_some(Placement { groups, way_size })
     }
 
     /// An address that uses the same set as what lies `offset` bytes into the arena, and no other

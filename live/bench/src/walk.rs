@@ -69,14 +69,14 @@ impl Place {
     /// search for the sets, which needs more memory than the cache holds.
     fn new(settings: &WalkSettings, cache: Geometry) -> Result<Place, BenchError> {
         let list = settings.largest_list().0;
-        let arena = Arena::new(Bytes((list + list / 4).max(4 * cache.size.0)), settings.huge_pages)?;
+        let arena = Arena::new(Bytes((list + list / 2).max(4 * cache.size.0)), settings.huge_pages)?;
         let most_colors = settings.colors.iter().copied().max().unwrap_or(1);
         let hot = settings.layout(most_colors, cache).end_of_hot();
         let block = settings.block_size.0;
         let all = (0..arena.length() / block).map(|index| index * block);
         let mut pages: Vec<u64> = all.clone().flat_map(|start| pages_of(start, hot)).collect();
         pages.dedup();
-        let placement = Placement::measure(&arena, pages.into_iter(), cache, settings.seed);
+        let placement = Placement::measure(&arena, &pages, cache, settings.seed);
         let is_known = |start: &u64| match &placement {
             Some(known) => pages_of(*start, hot).all(|p| known.address(p * SMALL_PAGE).is_some()),
             None => true,

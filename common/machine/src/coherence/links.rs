@@ -65,7 +65,7 @@ impl Links {
     }
 
     /// A line from memory for a CPU of `socket`: how long it takes.
-    pub(crate) fn from_memory(
+    pub(crate) fn memory_answers(
         &mut self,
         socket: usize,
         now: Instant,
@@ -77,7 +77,7 @@ impl Links {
     }
 
     /// A line from another cache at `reach`: how long it takes.
-    pub(crate) fn from_cache(
+    pub(crate) fn cache_answers(
         &mut self,
         reach: Reach,
         now: Instant,

@@ -53,8 +53,8 @@ impl Presence {
             return;
         }
         let (first, last) = (among.start / CELL, (among.end - 1) / CELL);
-        for cell in first..=last {
-            let mut bits = cells[cell] & !except.get(cell).copied().unwrap_or(0);
+        for (cell, bits) in cells.iter().enumerate().take(last + 1).skip(first) {
+            let mut bits = bits & !except.get(cell).copied().unwrap_or(0);
             while bits != 0 {
                 let group = cell * CELL + bits.trailing_zeros() as usize;
                 if among.contains(&group) {

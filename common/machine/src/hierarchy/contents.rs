@@ -11,20 +11,22 @@ impl Hierarchy {
     /// All levels nearer than `level` take the line in, the outermost first.
     #[inline]
     pub(super) fn fill(&mut self, request: Request, level: usize, fill: Fill) {
-        let path = self.shape.paths[request.cpu];
+        let path = &self.shape.paths[request.cpu];
         let mut present = path.get(level).map(|cache| self.shape.caches[*cache].group);
         for index in (0..level).rev() {
+            let path = &self.shape.paths[request.cpu];
+            let cache = path[index];
             let state = match index {
                 0 => fill.nearest,
                 index if index + 1 == path.len() => fill.root,
                 _ => fill.between,
             };
-            let group = self.shape.caches[path[index]].group;
+            let group = self.shape.caches[cache].group;
             if present != Some(group) {
                 self.presence.set(request.line, group);
                 present = Some(group);
             }
-            self.take_in(path[index], request.line, state, request);
+            self.take_in(cache, request.line, state, request);
         }
     }
 
@@ -40,6 +42,7 @@ impl Hierarchy {
     }
 
     /// `line` fell out of `cache` in `state`.
+    #[inline]
     fn victim_left(&mut self, cache: usize, line: Line, state: LineState, request: Request) {
         let Place {
             group,
@@ -51,27 +54,28 @@ impl Hierarchy {
         if inclusive {
             modified |= self.remove_nearer(cache, line);
         }
-        let same_group = parent.is_some_and(|parent| self.shape.caches[parent].group == group);
-        if same_group && !modified && self.shape.caches[parent.unwrap_or(cache)].inclusive {
-            return; // the next cache of the group includes this one
+        // Nearly always the next cache of the group has the line still, and that is all.
+        let next = parent.filter(|parent| self.shape.caches[*parent].group == group);
+        let kept = next.and_then(|next| Some((next, self.caches[next].find(line)?)));
+        if let Some((next, slot)) = kept {
+            self.caches[next].modify_if(slot, modified);
+            return;
         }
-        let asked = parent.filter(|_| modified || same_group);
-        let behind = asked.and_then(|parent| Some((parent, self.caches[parent].find(line)?)));
-        match (behind, parent) {
-            (Some((parent, slot)), _) if modified => {
-                self.caches[parent].set_state_at(slot, LineState::Modified);
-            }
-            (None, Some(parent)) if modified => {
-                self.presence.set(line, self.shape.caches[parent].group);
-                self.take_in(parent, line, LineState::Modified, request);
-            }
-            (None, None) if modified => self.write_back(cache, line, request.now),
+        match parent {
+            Some(parent) if modified => self.write_into(parent, line, request),
+            None if modified => self.write_back(cache, line, request.now),
             _ => {}
         }
-        // Nearly always the next cache of the group has the line still, and this is all.
-        if behind.is_none() || !same_group {
-            self.forget_if_gone(group, line);
+        self.forget_if_gone(group, line);
+    }
+
+    /// A modified line comes to `cache` from a nearer one.
+    fn write_into(&mut self, cache: usize, line: Line, request: Request) {
+        if let Some(slot) = self.caches[cache].find(line) {
+            return self.caches[cache].set_state_at(slot, LineState::Modified);
         }
+        self.presence.set(line, self.shape.caches[cache].group);
+        self.take_in(cache, line, LineState::Modified, request);
     }
 
     /// `line` left a cache of `group`; perhaps the last one that held it.

@@ -25,6 +25,7 @@ const LIVE: u8 = 0x80;
 ///
 /// Invariant: a page is the head of a free block exactly if its state is `FREE | order`, and then
 /// it is on the list of its region's zone and of that order; no two free blocks are buddies.
+#[derive(Clone, Debug)]
 pub struct Buddy {
     region_order: u32,
     regions: Vec<Option<Box<Region>>>,
@@ -32,6 +33,7 @@ pub struct Buddy {
 }
 
 /// A region of the memory that was opened.
+#[derive(Clone, Debug)]
 struct Region {
     zone: Zone,
     /// By page: the head of a free block, the head of a live block, or neither.
@@ -40,7 +42,7 @@ struct Region {
     links: Vec<Link>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Link {
     previous: u32,
     next: u32,

@@ -56,6 +56,7 @@ pub struct OutOfMemory {
 /// other in random order; larger ones and huge pages come from whole regions; either falls back
 /// on the other. Regions are opened in batches when they are needed, so that a terabyte costs
 /// little. That a whole region is one of eight is an assumption, on no published figure.
+#[derive(Clone, Debug)]
 pub struct PhysicalMemory {
     // Set when the machine is built, and never after.
     page: Bytes,

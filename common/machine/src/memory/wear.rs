@@ -14,6 +14,7 @@ const WHOLE_ONE_IN: u64 = 8;
 ///
 /// Invariant: `free_units` of the `units` of two pages in all worn regions are free, spread evenly
 /// over the regions in the order in which they are opened.
+#[derive(Clone, Debug)]
 pub struct Wear {
     cluster: u32,
     units: u64,

@@ -44,8 +44,8 @@ pub(crate) fn draw(layout: &Layout, frame: Frame) -> Result<String, String> {
         )?;
         let canvas = Canvas { root: &root, chart };
         let cursor = cursor::lines(layout, &canvas);
-        marks::draw(layout, &canvas)?;
         canvas.vertical_lines(layout, frame, &rows)?;
+        marks::draw(layout, &canvas)?;
         root.present().map_err(|error| error.to_string())?;
         cursor
     };

@@ -58,6 +58,7 @@ impl<'a> Layout<'a> {
         }
         let points = plot.series.iter().flat_map(|series| &series.points);
         let heights = points.flat_map(|point| [point.y, point.low, point.high]);
+        let heights = heights.chain(plot.y.holds.iter().copied());
         Layout {
             plot,
             across: Across::new(plot, frame),
@@ -115,7 +116,8 @@ impl<'a> Layout<'a> {
             .windows(2)
             .map(|pair| pair[1] - pair[0])
             .filter(|gap| *gap > 0.0);
-        gaps.fold(f64::INFINITY, f64::min).min(1e9)
+        let (low, high) = self.across.ends();
+        gaps.fold(high - low, f64::min)
     }
 }
 

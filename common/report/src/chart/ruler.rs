@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// Places from `low` to `high`, with a word at each tick.
+/// Places from `low` to `high`, with a word at each tick. What lies outside is drawn at the edge.
 pub(crate) struct Ruler {
     pub low: f64,
     pub high: f64,
@@ -16,7 +16,7 @@ impl Ranged for Ruler {
     type ValueType = f64;
 
     fn map(&self, place: &f64, (start, end): (i32, i32)) -> i32 {
-        let share = (place - self.low) / (self.high - self.low);
+        let share = ((place - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
         start + (share * f64::from(end - start)).round() as i32
     }
 

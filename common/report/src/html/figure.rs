@@ -107,9 +107,11 @@ fn meaning(plot: &Plot, origin: Origin) -> Option<&'static str> {
     })
 }
 
-/// A small picture of how a name is drawn: 30 by 14 pixels.
+/// A small picture of how a name is drawn: 30 by 14 pixels, or 14 square without a line.
 fn swatch(kind: Kind, origin: Origin, name: usize) -> Markup {
     let color = hex(color(name));
+    let boxed = origin == Origin::Published || kind != Kind::Lines;
+    let view = if boxed { "80 0 140 140" } else { "0 0 300 140" };
     let shape = |size: f64| {
         let corners = outline(name, size).into_iter();
         corners
@@ -117,7 +119,7 @@ fn swatch(kind: Kind, origin: Origin, name: usize) -> Markup {
             .collect::<String>()
     };
     html! {
-        svg.swatch viewBox="0 0 300 140" aria-hidden="true" {
+        svg class=(if boxed { "swatch boxed" } else { "swatch" }) viewBox=(view) aria-hidden="true" {
             @match (origin, kind) {
                 (Origin::Published, _) => {
                     polygon points=(shape(52.0)) fill="#FEFEFE" stroke=(color) stroke-width="20" {}

@@ -43,24 +43,27 @@ fn table(section: &Section, pivot: &Pivot) -> Markup {
     }
 }
 
-/// Two lines of heads: the columns' names, and under each what its cells are.
+/// The columns' names, and where any has published figures, under each what its cells are.
 fn heads(pivot: &Pivot, compared: &[bool]) -> Markup {
+    let lines = if compared.contains(&true) { 2 } else { 1 };
     html! {
         thead {
             tr {
-                @for key in &pivot.keys { th.key scope="col" rowspan="2" { (key) } }
+                @for key in &pivot.keys { th.key scope="col" rowspan=(lines) { (key) } }
                 @for (name, compared) in pivot.columns.iter().zip(compared) {
                     th.group scope="colgroup" colspan=(if *compared { 3 } else { 1 }) { (name) }
                 }
             }
-            tr {
-                @for compared in compared {
-                    @if *compared {
-                        th.number.group scope="col" { "published" }
-                        th.number scope="col" { "ours" }
-                        th.number scope="col" { "ratio" }
-                    } @else {
-                        th.number.group scope="col" { "ours" }
+            @if lines == 2 {
+                tr {
+                    @for compared in compared {
+                        @if *compared {
+                            th.number.group scope="col" { "published" }
+                            th.number scope="col" { "ours" }
+                            th.number scope="col" { "ratio" }
+                        } @else {
+                            th.number.group scope="col" { "ours" }
+                        }
                     }
                 }
             }

@@ -1,24 +1,23 @@
 //! Tests of several points at once: a trend along a key, and an order of places.
 
-use super::{Checked, Subject, View, digits, grouped};
+use super::{Checked, Group, Subject, View, digits, grouped};
 use crate::experiment::{Direction, Experiment};
 use crate::point::Point;
 use crate::value::Value;
 
 /// One item a group of points that differ only in the key `along`, from one end to the other;
 /// only groups in which both ends are swept.
-pub(super) fn along<'a, 'p>(
-    metric: &'a str,
+pub(super) fn along<'p>(
     points: impl Iterator<Item = &'p Point>,
     along: &str,
     (from, to): (Option<&Value>, Option<&Value>),
     experiment: &Experiment,
-) -> Vec<Subject<'a>> {
+) -> Vec<Group> {
     let Some(axis) = experiment.parts.axis(along) else {
         return Vec::new();
     };
     let rank = |value: &Value| axis.values.iter().position(|other| other == value);
-    let mut subjects = Vec::new();
+    let mut groups = Vec::new();
     for (common, points) in grouped(points, &[along]) {
         let swept = |end: &Value| points.iter().any(|point| point.0.get(along) == Some(end));
         if ![from, to].into_iter().flatten().all(swept) {
@@ -33,15 +32,10 @@ pub(super) fn along<'a, 'p>(
         let last = to.map_or(Some(usize::MAX), rank);
         ranked.retain(|(rank, _)| *rank >= first && *rank <= last);
         if ranked.len() >= 2 {
-            let points = ranked.into_iter().map(|(_, point)| point).collect();
-            subjects.push(Subject {
-                metric,
-                points,
-                common,
-            });
+            groups.push((common, ranked.into_iter().map(|(_, point)| point).collect()));
         }
     }
-    subjects
+    groups
 }
 
 /// A thinned run checks a trend on the points that it has, if both ends are among them.
@@ -63,20 +57,20 @@ pub(super) fn trend(
             values.push(value);
         }
     }
-    let word = match direction {
-        Direction::Rises => "rises",
-        Direction::Falls => "falls",
-        Direction::Flat => "flat",
-    };
-    let numbers = format!(
-        "{}{} ({word} along {along})",
-        view.lead(subject),
-        steps.join(", ")
-    );
+    let numbers = format!("{}{}", view.lead(subject), steps.join(" - "));
     Some(Checked {
         passes: goes(&values, direction, slack),
         numbers,
     })
+}
+
+pub(super) fn wanted_trend(along: &str, direction: Direction) -> String {
+    let word = match direction {
+        Direction::Rises => "rising",
+        Direction::Falls => "falling",
+        Direction::Flat => "flat",
+    };
+    format!("{word} along {along}")
 }
 
 /// Whether `values`, at least two, go one way; a single step may go the wrong way by `slack`
@@ -98,28 +92,20 @@ fn goes(values: &[f64], direction: Direction, slack: f64) -> bool {
 
 /// One item a group of points that differ only in the keys of `places`; only groups in which
 /// every place is swept.
-pub(super) fn places<'a, 'p>(
-    metric: &'a str,
-    points: impl Iterator<Item = &'p Point>,
-    places: &[Point],
-) -> Vec<Subject<'a>> {
+pub(super) fn places<'p>(points: impl Iterator<Item = &'p Point>, places: &[Point]) -> Vec<Group> {
     let keys: Vec<&str> = places
         .iter()
         .flat_map(|place| place.0.keys())
         .map(String::as_str)
         .collect();
-    let mut subjects = Vec::new();
+    let mut groups = Vec::new();
     for (common, points) in grouped(points, &keys) {
         let at = |place: &Point| points.iter().find(|point| point.is_at(place)).cloned();
         if let Some(points) = places.iter().map(at).collect::<Option<Vec<Point>>>() {
-            subjects.push(Subject {
-                metric,
-                points,
-                common,
-            });
+            groups.push((common, points));
         }
     }
-    subjects
+    groups
 }
 
 pub(super) fn order(factor: f64, subject: &Subject, view: &View) -> Option<Checked> {
@@ -140,6 +126,13 @@ pub(super) fn order(factor: f64, subject: &Subject, view: &View) -> Option<Check
         passes,
         numbers: format!("{}{}", view.lead(subject), names.join(" > ")),
     })
+}
+
+pub(super) fn wanted_order(factor: f64) -> String {
+    match factor {
+        1.0 => "in this order".to_owned(),
+        factor => format!("in this order, by a factor of {}", digits(factor)),
+    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,12 @@ pub(crate) struct Subject<'a> {
     pub(crate) points: Vec<Point>,
     /// What all points of the item have in common.
     pub(crate) common: Point,
+    /// Whether the claim is about this one measure only.
+    pub(crate) alone: bool,
 }
+
+/// What the points of an item have in common, and the points.
+pub(crate) type Group = (Point, Vec<Point>);
 
 /// How many items are shown in full.
 const SHOWN: usize = 6;
@@ -70,11 +75,7 @@ pub(crate) fn judge(claim: &Claim, view: &View) -> Judged {
     let subjects = subjects(claim, view.experiment);
     let checked: Vec<Checked> = subjects
         .iter()
-        .filter_map(|subject| check(&claim.test, subject, view))
-        .map(|it| Checked {
-            passes: it.passes != claim.negated,
-            ..it
-        })
+        .filter_map(|subject| check(claim, subject, view))
         .collect();
     let passed = checked.iter().filter(|item| item.passes).count();
     let enough = passed as f64 * 100.0 >= claim.share * checked.len() as f64;
@@ -83,7 +84,7 @@ pub(crate) fn judge(claim: &Claim, view: &View) -> Judged {
         (false, true) => Finding::Holds,
         (false, false) => Finding::Fails,
     };
-    let numbers = numbers(&checked, passed, subjects.len());
+    let numbers = numbers(claim, &checked, subjects.len());
     Judged {
         says: claim.says.clone(),
         source: claim.source.clone(),
@@ -92,8 +93,9 @@ pub(crate) fn judge(claim: &Claim, view: &View) -> Judged {
     }
 }
 
-fn check(test: &Test, subject: &Subject, view: &View) -> Option<Checked> {
-    match test {
+/// An item that could not be measured passes no test, and its negation neither.
+fn check(claim: &Claim, subject: &Subject, view: &View) -> Option<Checked> {
+    let item = match &claim.test {
         Test::Bounds { least, most } => point::bounds(*least, *most, subject, view),
         Test::Near { to, within } => point::near(*to, *within, subject, view),
         Test::Trend {
@@ -103,12 +105,22 @@ fn check(test: &Test, subject: &Subject, view: &View) -> Option<Checked> {
             ..
         } => group::trend(along, *direction, *slack, subject, view),
         Test::Order { factor, .. } => group::order(*factor, subject, view),
-    }
+    }?;
+    let mut values = subject
+        .points
+        .iter()
+        .filter_map(|point| view.value(subject.metric, point));
+    let measured = values.all(|value| !value.is_nan());
+    Some(Checked {
+        passes: measured && item.passes != claim.negated,
+        ..item
+    })
 }
 
 /// The items of a claim in a full run.
 fn subjects<'a>(claim: &'a Claim, experiment: &Experiment) -> Vec<Subject<'a>> {
     let mut subjects = Vec::new();
+    let alone = claim.metrics.len() == 1;
     for metric in &claim.metrics {
         let Some(measure) = experiment.measure(metric) else {
             continue;
@@ -117,43 +129,34 @@ fn subjects<'a>(claim: &'a Claim, experiment: &Experiment) -> Vec<Subject<'a>> {
             .domain
             .iter()
             .filter(|point| claim.at.matches(point));
-        match &claim.test {
+        let found: Vec<Group> = match &claim.test {
             Test::Trend {
                 along, from, to, ..
-            } => {
-                let ends = (from.as_ref(), to.as_ref());
-                subjects.extend(group::along(metric, matching, along, ends, experiment));
-            }
-            Test::Order { places, .. } => subjects.extend(group::places(metric, matching, places)),
+            } => group::along(matching, along, (from.as_ref(), to.as_ref()), experiment),
+            Test::Order { places, .. } => group::places(matching, places),
             Test::Near { to: None, .. } => {
-                let is_published = |point: &&Point| point::published(metric, point, experiment);
-                subjects.extend(
-                    matching
-                        .filter(|it| is_published(it).is_some())
-                        .map(|it| single(metric, it)),
-                );
+                let is_published = |it: &&Point| point::published(metric, it, experiment).is_some();
+                matching.filter(is_published).map(single).collect()
             }
-            Test::Bounds { .. } | Test::Near { .. } => {
-                subjects.extend(matching.map(|point| single(metric, point)));
-            }
-        }
+            Test::Bounds { .. } | Test::Near { .. } => matching.map(single).collect(),
+        };
+        let subject = |(common, points)| Subject {
+            metric,
+            points,
+            common,
+            alone,
+        };
+        subjects.extend(found.into_iter().map(subject));
     }
     subjects
 }
 
-fn single<'a>(metric: &'a str, point: &Point) -> Subject<'a> {
-    Subject {
-        metric,
-        points: vec![point.clone()],
-        common: point.clone(),
-    }
+fn single(point: &Point) -> Group {
+    (point.clone(), vec![point.clone()])
 }
 
 /// Points by what they have in common when `keys` are left out, in order of first appearance.
-pub(crate) fn grouped<'p>(
-    points: impl Iterator<Item = &'p Point>,
-    keys: &[&str],
-) -> Vec<(Point, Vec<Point>)> {
+pub(crate) fn grouped<'p>(points: impl Iterator<Item = &'p Point>, keys: &[&str]) -> Vec<Group> {
     let mut order: Vec<Point> = Vec::new();
     let mut groups: BTreeMap<Point, Vec<Point>> = BTreeMap::new();
     for point in points {
@@ -169,29 +172,52 @@ pub(crate) fn grouped<'p>(
         .collect()
 }
 
-/// The failing items first, then how many passed.
-fn numbers(checked: &[Checked], passed: usize, of: usize) -> String {
+/// What is wanted, how many items passed, and the items, failing ones first.
+fn numbers(claim: &Claim, checked: &[Checked], of: usize) -> String {
     if checked.is_empty() {
         return "its points are not in the quick run".to_owned();
     }
-    let failing = checked.iter().filter(|item| !item.passes);
-    let passing = checked.iter().filter(|item| item.passes);
-    let lines: Vec<&str> = failing
-        .chain(passing)
-        .take(SHOWN)
-        .map(|item| item.numbers.as_str())
-        .collect();
-    let mut numbers = lines.join("; ");
-    if checked.len() > 1 {
-        numbers = format!("{passed} of {} pass: {numbers}", checked.len());
-    }
-    if checked.len() > SHOWN {
-        numbers.push_str("; ...");
+    let (passing, failing): (Vec<&Checked>, Vec<&Checked>) =
+        checked.iter().partition(|item| item.passes);
+    let mut parts = vec![wanted(claim)];
+    if of > 1 {
+        parts.push(format!("{} of {} pass", passing.len(), checked.len()));
     }
     if checked.len() < of {
-        numbers.push_str(&format!(" ({} of {of} checked)", checked.len()));
+        parts.push(format!("{} not checked in a quick run", of - checked.len()));
     }
-    numbers
+    let room = SHOWN.saturating_sub(failing.len()).max(2);
+    parts.extend(listed("failing", &failing, SHOWN));
+    parts.extend(listed("passing", &passing, room));
+    parts.join("; ")
+}
+
+fn listed(word: &str, items: &[&Checked], room: usize) -> Option<String> {
+    let shown: Vec<&str> = items
+        .iter()
+        .take(room)
+        .map(|item| item.numbers.as_str())
+        .collect();
+    let more = if items.len() > room {
+        " \u{b7} ..."
+    } else {
+        ""
+    };
+    (!items.is_empty()).then(|| format!("{word}: {}{more}", shown.join(" \u{b7} ")))
+}
+
+/// The test in words.
+fn wanted(claim: &Claim) -> String {
+    let test = match &claim.test {
+        Test::Bounds { least, most } => point::wanted_bounds(*least, *most),
+        Test::Near { to, within } => point::wanted_near(*to, *within),
+        Test::Trend {
+            along, direction, ..
+        } => group::wanted_trend(along, *direction),
+        Test::Order { factor, .. } => group::wanted_order(*factor),
+    };
+    let not = if claim.negated { "not " } else { "" };
+    format!("{} {not}{test}", claim.metrics.join(", "))
 }
 
 impl View<'_> {
@@ -214,9 +240,12 @@ impl View<'_> {
 
     /// What to say before a value: the measure if the claim is about several, and the point.
     pub(crate) fn lead(&self, subject: &Subject) -> String {
-        match self.experiment.name_of(&subject.common).as_str() {
-            "" => format!("{}: ", subject.metric),
-            point => format!("{} at {point}: ", subject.metric),
+        let point = self.experiment.name_of(&subject.common);
+        let measure = if subject.alone { "" } else { subject.metric };
+        match (measure, point.as_str()) {
+            ("", "") => String::new(),
+            ("", words) | (words, "") => format!("{words}: "),
+            (measure, point) => format!("{measure} at {point}: "),
         }
     }
 }

@@ -14,17 +14,29 @@ pub(super) fn bounds(
     let passes = least.is_none_or(|least| value >= least)
         && most.is_none_or(|most| value <= most)
         && !value.is_nan();
-    let wanted = match (least, most) {
+    let shown = view.shown(subject.metric, value);
+    Some(Checked {
+        passes,
+        numbers: format!("{}{shown}", view.lead(subject)),
+    })
+}
+
+pub(super) fn wanted_bounds(least: Option<f64>, most: Option<f64>) -> String {
+    match (least, most) {
         (Some(least), Some(most)) => format!("from {} to {}", digits(least), digits(most)),
         (Some(least), None) => format!("at least {}", digits(least)),
         (None, Some(most)) => format!("at most {}", digits(most)),
         (None, None) => String::new(),
-    };
-    let shown = view.shown(subject.metric, value);
-    Some(Checked {
-        passes,
-        numbers: format!("{}{shown} ({wanted})", view.lead(subject)),
-    })
+    }
+}
+
+pub(super) fn wanted_near(to: Option<f64>, within: Within) -> String {
+    let to = to.map_or("the published figure".to_owned(), digits);
+    match within {
+        Within::Factor(factor) => format!("within a factor of {} of {to}", digits(factor)),
+        Within::Percent(percent) => format!("within {} % of {to}", digits(percent)),
+        Within::Points(points) => format!("within {} of {to}", digits(points)),
+    }
 }
 
 pub(super) fn near(
@@ -35,14 +47,17 @@ pub(super) fn near(
 ) -> Option<Checked> {
     let point = subject.points.first()?;
     let value = view.value(subject.metric, point)?;
-    let to = to.or_else(|| published(subject.metric, point, view.experiment))?;
-    let (ours, theirs) = (
-        view.shown(subject.metric, value),
-        view.shown(subject.metric, to),
+    let figure = to.or_else(|| published(subject.metric, point, view.experiment))?;
+    let mut numbers = format!(
+        "{}{}",
+        view.lead(subject),
+        view.shown(subject.metric, value)
     );
-    let numbers = format!("{}{ours} near {theirs}", view.lead(subject));
+    if to.is_none() {
+        numbers.push_str(&format!(" (published {})", digits(figure)));
+    }
     Some(Checked {
-        passes: is_near(value, to, within),
+        passes: is_near(value, figure, within),
         numbers,
     })
 }

@@ -4,7 +4,7 @@ use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 
 use super::measures::{axis_of, readable};
 use super::published::measure_of;
-use crate::experiment::{Experiment, PlotSpec};
+use crate::experiment::{Experiment, Measure, PlotSpec};
 use crate::fields::{Fields, Item};
 use crate::point::Filter;
 use crate::problem::did_you_mean;
@@ -56,22 +56,12 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
     let (title, caption) = (table.text("title"), table.text("caption"));
     let x = table.item("x");
     let y = table.required("y", "name the measure or histogram to draw")?;
-    let (x, name) = match kind {
-        PlotKind::Histogram => (String::new(), histogram_of(&y, simulator)?),
-        _ => {
-            let measure = measure_of(&y, experiment)?;
-            let Some(x) = x else {
-                table.report("`x` is missing", "name the swept key along the axis");
-                return None;
-            };
-            let axis = axis_of(&x, &experiment.parts.axes, measure)?;
-            (axis.key.clone(), measure.name.clone())
-        }
+    let drawn = match kind {
+        PlotKind::Histogram => histogram_of(&y, simulator)?,
+        _ => drawn_over(table, x, &y, experiment)?,
     };
-    let measured = experiment
-        .measure(&name)
-        .map(|measure| measure.title.clone());
-    let title = title.or(measured).unwrap_or_else(|| readable(&name));
+    let Drawn { x, y, label, unit } = drawn;
+    let title = title.unwrap_or_else(|| label.clone());
     let caption = caption.unwrap_or_default();
     Some(PlotSpec {
         title,
@@ -79,18 +69,52 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
         kind,
         x,
         scale,
-        y: name,
+        y,
+        label,
+        unit,
         series,
         at: at?,
         markers,
     })
 }
 
-fn histogram_of(item: &Item, simulator: &dyn Simulator) -> Option<String> {
+/// What the axes of a plot show.
+struct Drawn {
+    x: String,
+    y: String,
+    label: String,
+    unit: String,
+}
+
+fn drawn_over(table: &Fields, x: Option<Item>, y: &Item, experiment: &Experiment) -> Option<Drawn> {
+    let Measure {
+        name, title, unit, ..
+    } = measure_of(y, experiment)?;
+    let Some(x) = x else {
+        table.report("`x` is missing", "name the swept key along the axis");
+        return None;
+    };
+    let axis = axis_of(&x, &experiment.parts.axes, experiment.measure(name)?)?;
+    let (label, unit) = (title.clone(), unit.clone());
+    Some(Drawn {
+        x: axis.key.clone(),
+        y: name.clone(),
+        label,
+        unit,
+    })
+}
+
+fn histogram_of(item: &Item, simulator: &dyn Simulator) -> Option<Drawn> {
     let name = item.text()?;
     let known = simulator.histograms();
-    if known.iter().any(|histogram| histogram.name == name) {
-        return Some(name);
+    if let Some(it) = known.iter().find(|histogram| histogram.name == name) {
+        let (x, unit) = (it.along.clone(), it.unit.clone());
+        return Some(Drawn {
+            x,
+            label: readable(&name),
+            y: name,
+            unit,
+        });
     }
     let names = known.iter().map(|histogram| histogram.name.as_str());
     item.report(

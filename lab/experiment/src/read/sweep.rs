@@ -10,7 +10,7 @@ use crate::point::Point;
 use crate::value::Value;
 
 /// More points than anybody runs; a sweep beyond it is a slip of the keyboard.
-const MOST_POINTS: usize = 10_000;
+const MOST_POINTS: usize = 4_000;
 
 /// The lists of one block, key by key.
 type Block = Vec<(String, Vec<Value>)>;
@@ -38,10 +38,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
             axis.values.sort();
         }
     }
-    let all: BTreeSet<Point> = blocks
-        .iter()
-        .flat_map(|block| combinations(block))
-        .collect();
+    let all: BTreeSet<Point> = blocks.iter().flat_map(combinations).collect();
     experiment.points = in_order(&scope.parts.axes, all);
     read_quick(fields, scope, experiment);
     scope.sink.count() == before

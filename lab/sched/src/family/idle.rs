@@ -6,6 +6,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::layout::Layout;
 use super::slices::Slices;
+use super::state::is_idle;
 
 /// Asks the CPU that suits `task` best to reschedule: its last one if that idles; else the one
 /// that has idled longest; else the one whose running task loses most against `task`.
@@ -27,10 +28,6 @@ pub(crate) fn reschedule_idle(
         context.touch(layout.need_resched(running), Access::Write);
         context.reschedule(cpu);
     }
-}
-
-fn is_idle(context: &Context<'_>, cpu: CpuId) -> bool {
-    context.running_on(cpu).is_none()
 }
 
 fn allowed_cpus<'a>(

@@ -4,5 +4,7 @@
 pub(crate) mod goodness;
 pub(crate) mod idle;
 pub(crate) mod layout;
+pub(crate) mod levels;
 pub(crate) mod list;
 pub(crate) mod slices;
+pub(crate) mod state;

@@ -57,6 +57,10 @@ impl Slices {
         self.yielded[task.index()] = true;
     }
 
+    pub(crate) fn has_yielded(&self, task: TaskId) -> bool {
+        self.yielded[task.index()]
+    }
+
     /// Forgets a yield. True when there was one.
     pub(crate) fn forget_yield(&mut self, task: TaskId) -> bool {
         std::mem::take(&mut self.yielded[task.index()])
@@ -104,5 +108,13 @@ impl Slices {
     ) -> Candidate {
         let (counter, yielded) = (self.counters[task.index()], self.yielded[task.index()]);
         Candidate::new(context.task(task), counter, yielded, cpu, mm)
+    }
+
+    /// What a CPU where `task` never ran would weigh of it.
+    pub(crate) fn candidate_anywhere(&self, context: &Context<'_>, task: TaskId) -> Candidate {
+        let view = context.task(task);
+        let (counter, yielded) = (self.counters[task.index()], self.yielded[task.index()]);
+        let here = Candidate::new(view, counter, yielded, view.last_cpu(), view.mm());
+        Candidate { last_here: false, same_mm: false, ..here }
     }
 }

@@ -1,0 +1,110 @@
+//! A write beyond the level-1 hit: who settles that the line is the writer's alone.
+
+use super::requests::Fill;
+use super::{Hierarchy, Outcome, Request, Served};
+use crate::cache::{LineState, Slot};
+use crate::counts::Transaction;
+
+impl Hierarchy {
+    /// A write to a line that `level` has in `slot`, and no nearer one.
+    pub(super) fn write_to_level(&mut self, request: Request, level: usize, slot: Slot) -> Outcome {
+        let cache = self.shape.paths[request.cpu][level];
+        if self.caches[cache].state_at(slot) == LineState::Shared {
+            return self.write(request, level);
+        }
+        // What this level owns, the ones behind it own too.
+        let outcome = self.write_settled_by(request, level, level);
+        self.fill(request, level, Fill::TO_WRITE);
+        outcome
+    }
+
+    /// A write that missed in all levels nearer than `level`, or that found the line shared in the
+    /// nearest (`level` 0).
+    pub(super) fn write(&mut self, request: Request, level: usize) -> Outcome {
+        let depth = self.shape.paths[request.cpu].len();
+        let settles = (level..depth).find(|level| {
+            let cache = self.shape.paths[request.cpu][*level];
+            self.caches[cache]
+                .state(request.line)
+                .is_some_and(|state| state > LineState::Shared)
+        });
+        let outcome = match settles {
+            Some(settles) => self.write_settled_by(request, level, settles),
+            None if level < depth => self.upgrade(request, level),
+            None => self.read_for_ownership(request),
+        };
+        self.own_path(request, level);
+        self.fill(request, level, Fill::TO_WRITE);
+        if level == 0 && !self.shadows.is_empty() {
+            self.shadows[self.shape.paths[request.cpu][0]].use_line(request.line);
+        }
+        outcome
+    }
+
+    /// The cache at level `settles` knows that nobody beyond it has the line.
+    fn write_settled_by(&mut self, request: Request, level: usize, settles: usize) -> Outcome {
+        let cache = self.shape.paths[request.cpu][settles];
+        let latency = self.shape.caches[cache].latency;
+        let others = self.invalidate_others_under(request, cache);
+        let takes = if others.any {
+            self.links.inner(latency)
+        } else {
+            latency
+        };
+        let served = match others.modified {
+            Some(_) => Served::Cache,
+            None => Served::Level(level as u8 + 1),
+        };
+        self.counts.inner_supplies += u64::from(others.modified.is_some());
+        self.counts.inner_upgrades += u64::from(settles > level);
+        Outcome { takes, served }
+    }
+
+    /// The line is here, but shared: a transaction without data makes it ours.
+    fn upgrade(&mut self, request: Request, level: usize) -> Outcome {
+        let others = self.invalidate_others(request, 0..self.shape.groups.len());
+        debug_assert!(others.modified.is_none(), "shared here and modified there");
+        let reach = self.farthest_holder(request.cpu);
+        self.counts.note(Transaction::Upgrade, request.address);
+        let upgrade = self.links.upgrade(reach, request.now, &mut self.counts.bus);
+        let latency = self.shape.caches[self.shape.paths[request.cpu][level]].latency;
+        Outcome {
+            takes: latency + upgrade,
+            served: Served::Level(level as u8 + 1),
+        }
+    }
+
+    fn read_for_ownership(&mut self, request: Request) -> Outcome {
+        let others = self.invalidate_others(request, 0..self.shape.groups.len());
+        if let Some(supplier) = others.modified {
+            let takes = self.fetch_from_cache(request, supplier, Transaction::ReadForOwnership);
+            return Outcome {
+                takes,
+                served: Served::Cache,
+            };
+        }
+        let mut takes = self.fetch_from_memory(request, Transaction::ReadForOwnership);
+        if others.any {
+            takes = takes.max(self.links.invalidation(self.farthest_holder(request.cpu)));
+        }
+        Outcome {
+            takes,
+            served: Served::Memory,
+        }
+    }
+
+    /// After all others were invalidated: the levels from `level` on that have the line own it.
+    fn own_path(&mut self, request: Request, level: usize) {
+        for index in level..self.shape.paths[request.cpu].len() {
+            let cache = &mut self.caches[self.shape.paths[request.cpu][index]];
+            let Some(slot) = cache.find(request.line) else {
+                continue;
+            };
+            if index == 0 {
+                cache.set_state_at(slot, LineState::Modified);
+            } else if cache.state_at(slot) == LineState::Shared {
+                cache.set_state_at(slot, LineState::Exclusive);
+            }
+        }
+    }
+}

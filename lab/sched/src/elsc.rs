@@ -1,0 +1,208 @@
+//! ELSC: Linux 2.4 with a table of lists that is sorted by static goodness (Molloy and Honeyman).
+//!
+//! Purpose: a pick that looks at a few tasks of the topmost list only. It gives up some of
+//! vanilla's choice: a task with the affinity bonus in a lower list is not seen. One lock.
+//!
+//! A task whose slice is used up is filed at once where its next slice will put it, in a second
+//! table; when the first has nobody left, slices are computed anew and the tables change places.
+
+use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
+use warmq_units::setting::{Chosen, Setting};
+use warmq_units::{CpuId, LockId, TaskId};
+
+use crate::family::goodness::{static_goodness, ticks};
+use crate::family::layout;
+use crate::family::levels::Levels;
+use crate::family::state::{Common, mm_of, still_runnable};
+
+/// Lists of a table: 20 for SCHED_OTHER, four steps of static goodness each, and 10 for real time,
+/// ten priorities each.
+const LISTS: usize = 30;
+const REAL_TIME: usize = 20;
+const IDLE: i32 = -1_000;
+
+pub(crate) fn settings() -> Vec<Setting> {
+    layout::settings()
+}
+
+/// The ELSC scheduler.
+///
+/// Invariant: a runnable task is in one of the tables, unless it runs; the table of the used up
+/// holds only tasks whose counter is 0.
+pub(crate) struct Elsc {
+    chosen: Chosen,
+    state: Option<State>,
+}
+
+struct State {
+    lock: LockId,
+    active: Levels,
+    used_up: Levels,
+    common: Common,
+}
+
+impl Elsc {
+    pub(crate) fn new(chosen: Chosen) -> Elsc {
+        Elsc { chosen, state: None }
+    }
+
+    fn state(&mut self) -> &mut State {
+        self.state.as_mut().expect("attached before anything runs")
+    }
+}
+
+/// The list of a task with `counter` ticks left.
+fn list(policy: Policy, counter: i32, nice: i8) -> usize {
+    match policy {
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+            REAL_TIME + usize::from(priority / 10)
+        }
+        Policy::Other | Policy::Batch => {
+            (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1)
+        }
+    }
+}
+
+impl State {
+    fn add(&mut self, context: &mut Context<'_>, task: TaskId, in_front: bool) {
+        let view = context.task(task);
+        let (policy, nice) = (view.policy(), view.nice());
+        let counter = self.common.slices.counter(task);
+        let real_time = matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
+        let (table, counter) = if counter > 0 || real_time {
+            (&mut self.active, counter)
+        } else {
+            (&mut self.used_up, ticks(nice))
+        };
+        table.add(context, &self.common.layout, task, list(policy, counter, nice), in_front);
+    }
+
+    fn remove(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.active.remove(context, &self.common.layout, task);
+        self.used_up.remove(context, &self.common.layout, task);
+    }
+
+    /// The best of the first few of the topmost list where one can run here.
+    fn best(&self, context: &mut Context<'_>, prev: Option<TaskId>) -> Option<TaskId> {
+        let mm = mm_of(context, prev);
+        let (mut best, mut visits) = ((IDLE, None), 0);
+        let mut bound = LISTS;
+        while let Some(level) = self.active.highest_below(context, bound)
+            && best.1.is_none()
+        {
+            let mut left = u32::from(context.cpus()) / 2 + 5;
+            context.within(Within::RunQueueWalk);
+            let mut next = self.active.first(level);
+            while let Some(task) = next.filter(|_| left > 0) {
+                next = self.active.after(task);
+                visits += 1;
+                if let Some(weight) = self.common.visit(context, task, mm, None) {
+                    left -= 1;
+                    if weight > best.0 {
+                        best = (weight, Some(task));
+                    }
+                }
+            }
+            context.within(Within::Elsewhere);
+            bound = level;
+        }
+        context.walked(visits);
+        best.1
+    }
+}
+
+impl Scheduler for Elsc {
+    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
+        let common = Common::new(attach, &self.chosen)?;
+        let lock = attach.lock("runqueue_lock");
+        let (active, used_up) = (Levels::new(attach, LISTS), Levels::new(attach, LISTS));
+        self.state = Some(State { lock, active, used_up, common });
+        Ok(())
+    }
+
+    fn lock_for(&self, _: CpuId) -> LockId {
+        self.state.as_ref().expect("attached before anything runs").lock
+    }
+
+    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
+        let state = self.state();
+        state.common.fork(context, parent, child);
+        state.active.admit(child);
+        state.used_up.admit(child);
+    }
+
+    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
+        let state = self.state();
+        context.compute(state.common.wakeup);
+        state.add(context, task, true);
+    }
+
+    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
+        self.state().common.reschedule_idle(context, task);
+    }
+
+    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state().remove(context, task);
+    }
+
+    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
+        let state = self.state();
+        context.compute(state.common.fixed);
+        if let Some(prev) = still_runnable(context, prev)
+            && !state.active.contains(prev)
+            && !state.used_up.contains(prev)
+        {
+            let renewed = state.common.slices.renew_round_robin(context, prev);
+            let yields = state.common.slices.has_yielded(prev);
+            state.add(context, prev, !renewed && !yields);
+        }
+        let best = state.best(context, prev);
+        if let Some(prev) = prev {
+            state.common.slices.forget_yield(prev);
+        }
+        match best {
+            Some(next) => {
+                state.active.remove(context, &state.common.layout, next);
+                state.common.hand_over(context, prev, next);
+                Pick::Task(next)
+            }
+            None if state.used_up.highest_below(context, LISTS).is_some() => Pick::Retry,
+            None => Pick::Idle,
+        }
+    }
+
+    /// New slices for all; those that were used up are filed under them already.
+    fn unlocked(&mut self, context: &mut Context<'_>) {
+        let state = self.state();
+        state.common.recalculate(context);
+        // Whoever is left in the active table runs elsewhere or may not run here.
+        for task in state.active.all_below(LISTS) {
+            state.active.remove(context, &state.common.layout, task);
+            let view = context.task(task);
+            let counter = state.common.slices.counter(task);
+            let list = list(view.policy(), counter, view.nice());
+            state.used_up.add(context, &state.common.layout, task, list, false);
+        }
+        std::mem::swap(&mut state.active, &mut state.used_up);
+    }
+
+    fn wants_put_prev(&self) -> bool {
+        true
+    }
+
+    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        self.state().common.reschedule_idle(context, prev);
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
+        self.state().common.tick(context, running);
+    }
+
+    fn yielded(&mut self, _: &mut Context<'_>, task: TaskId) {
+        self.state().common.slices.yields(task);
+    }
+
+    fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
+        self.state().common.slices.exit(task);
+    }
+}

@@ -1,0 +1,123 @@
+//! What every scheduler of the family keeps besides its queues: where structures lie, slices, and
+//! costs.
+
+use warmq_kernel::{Attach, Context, Mm, UnknownCost};
+use warmq_machine::Access;
+use warmq_units::setting::Chosen;
+use warmq_units::{CpuId, Cycles, TaskId};
+
+use super::idle::reschedule_idle;
+use super::layout::Layout;
+use super::slices::Slices;
+
+/// The part of a scheduler's state that does not depend on how it queues.
+pub(crate) struct Common {
+    pub(crate) layout: Layout,
+    pub(crate) slices: Slices,
+    /// `schedule()` but for the walk.
+    pub(crate) fixed: Cycles,
+    /// One visit of the walk, but for its misses.
+    pub(crate) visit: Cycles,
+    pub(crate) wakeup: Cycles,
+}
+
+impl Common {
+    pub(crate) fn new(attach: &Attach<'_>, chosen: &Chosen) -> Result<Common, UnknownCost> {
+        let layout = Layout::new(attach, chosen);
+        let current = match layout.is_colored() {
+            true => attach.cost("current_colored")?,
+            false => Cycles(0),
+        };
+        Ok(Common {
+            layout,
+            slices: Slices::new(attach)?,
+            fixed: attach.cost("schedule_fixed")? + current,
+            visit: attach.cost("goodness")?,
+            wakeup: attach.cost("wakeup")?,
+        })
+    }
+
+    pub(crate) fn fork(
+        &mut self,
+        context: &mut Context<'_>,
+        parent: Option<TaskId>,
+        child: TaskId,
+    ) {
+        self.layout.place(context, child);
+        self.slices.fork(context, parent, child);
+    }
+
+    /// One visit of a walk: what `task` is worth on this CPU; `None` when it cannot run here now.
+    /// The line of `ahead` is on its way while goodness() is computed (Sears's prefetch).
+    #[inline]
+    pub(crate) fn visit(
+        &self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        mm: Option<Mm>,
+        ahead: Option<TaskId>,
+    ) -> Option<i32> {
+        context.touch(self.layout.hot(task), Access::Read);
+        if let Some(ahead) = ahead {
+            context.prefetch(self.layout.hot(ahead));
+        }
+        context.compute(self.visit);
+        let view = context.task(task);
+        let cpu = context.cpu();
+        let free = view.on_cpu().is_none() && view.may_run_on(cpu);
+        free.then(|| self.slices.candidate(context, task, cpu, mm).goodness())
+    }
+
+    /// What the task that leaves is worth, unless it gave way.
+    pub(crate) fn weight_of_prev(&mut self, context: &Context<'_>, prev: TaskId) -> i32 {
+        if self.slices.forget_yield(prev) {
+            return 0;
+        }
+        let mm = context.task(prev).mm();
+        self.slices.candidate(context, prev, context.cpu(), mm).goodness()
+    }
+
+    /// `has_cpu` and `processor` of the task that comes, `has_cpu` of the one that goes.
+    pub(crate) fn hand_over(
+        &self,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+        next: TaskId,
+    ) {
+        context.touch(self.layout.hot(next), Access::Write);
+        if let Some(prev) = prev.filter(|prev| *prev != next) {
+            context.touch(self.layout.hot(prev), Access::Write);
+        }
+    }
+
+    pub(crate) fn reschedule_idle(&self, context: &mut Context<'_>, task: TaskId) {
+        reschedule_idle(context, &self.slices, &self.layout, task);
+    }
+
+    pub(crate) fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
+        let Some(running) = running else { return };
+        context.touch(self.layout.counter(running), Access::Write);
+        if self.slices.charge_tick(running) {
+            context.reschedule(context.cpu());
+        }
+    }
+
+    pub(crate) fn recalculate(&mut self, context: &mut Context<'_>) {
+        self.slices.recalculate(context, &self.layout);
+    }
+}
+
+/// The address space of the task that leaves.
+pub(crate) fn mm_of(context: &Context<'_>, prev: Option<TaskId>) -> Option<Mm> {
+    prev.and_then(|prev| context.task(prev).mm())
+}
+
+/// `prev`, if it could go on.
+pub(crate) fn still_runnable(context: &Context<'_>, prev: Option<TaskId>) -> Option<TaskId> {
+    prev.filter(|prev| context.task(*prev).is_runnable())
+}
+
+/// True when nobody but the idle task is on `cpu`.
+pub(crate) fn is_idle(context: &Context<'_>, cpu: CpuId) -> bool {
+    context.running_on(cpu).is_none()
+}
