@@ -9,25 +9,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = WalkSettings::default();
     let mut machine = warmq_host::read(Path::new("/"))?;
     let latencies = measure_latencies(&machine, settings.cpu, settings.block_size)?;
-    println!("{latencies:#?}");
+    for level in &latencies.levels {
+        println!(
+            "level {}: {:.2} ns ({})",
+            level.level, level.ns, level.buffer
+        );
+    }
+    println!("translation: {:.1?}", latencies.translation.table);
     let measured = latencies.for_machine(&machine);
     warmq_host::set_latencies(&mut machine, &measured, "measured")?;
     let cpu = CpuId(latencies.cpu);
     let cache = Geometry::to_color(&machine, cpu).ok_or("no cache")?;
     let report = measure(&settings, cache, &mut |_| ())?;
     println!("{:#?}", report.facts);
-    let mut plru = machine.clone();
-    for c in &mut plru.caches { if c.level == 2 { c.replacement = warmq_machine::Replacement::TreePlru; } }
     println!("blocks colors needed   measured (quartiles)  simulated  ratio  misses");
     for row in &report.rows {
-        let mut sets = std::collections::BTreeMap::new();
-        for v in &row.visits { *sets.entry(cache.set_of(v.0)).or_insert(0u32) += 1; }
-        println!("SETS {} {} {:.3} {:?}", row.blocks, row.colors, row.ns_per_visit.median, sets.values().collect::<Vec<_>>());
         let ns = row.ns_per_visit;
         let translation = Some(&latencies.translation);
         let simulated = simulate_walk(&machine, cpu, &report.facts, row, translation);
         println!(
-            "{:6} {:6} {:6} {:8.2} ({:6.2}..{:6.2}) {:10.2} {:6.2} {:6.1} %   plru {:.2}",
+            "{:6} {:6} {:6} {:8.2} ({:6.2}..{:6.2}) {:10.2} {:6.2} {:6.1} %",
             row.blocks,
             row.colors,
             row.needed_colors,
@@ -37,7 +38,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             simulated.ns_per_visit,
             simulated.ns_per_visit / ns.median,
             simulated.miss_ratio * 100.0,
-            simulate_walk(&plru, cpu, &report.facts, row, translation).ns_per_visit / ns.median,
         );
     }
     Ok(())

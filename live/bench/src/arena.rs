@@ -43,11 +43,20 @@ impl Arena {
         let offset = (mapped as usize).next_multiple_of(HUGE_PAGE as usize) - mapped as usize;
         // SAFETY: the mapping is one huge page longer than `length`, so `offset` lies within it.
         let start = unsafe { NonNull::new_unchecked(mapped.cast::<u8>().add(offset)) };
-        let advice = if huge_pages { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        let advice = if huge_pages {
+            libc::MADV_HUGEPAGE
+        } else {
+            libc::MADV_NOHUGEPAGE
+        };
         // SAFETY: start..start+length lies within the mapping made above, which nobody else knows.
         // A kernel without huge pages answers EINVAL, and that is fine.
         unsafe { libc::madvise(start.as_ptr().cast(), length as usize, advice) };
-        let mut arena = Arena { start, length, mapped, mapped_length };
+        let mut arena = Arena {
+            start,
+            length,
+            mapped,
+            mapped_length,
+        };
         arena.touch();
         Ok(arena)
     }
@@ -56,7 +65,12 @@ impl Arena {
     fn reserved(length: u64) -> Option<Arena> {
         let (mapped, mapped_length) = map(length, libc::MAP_HUGETLB)?;
         let start = NonNull::new(mapped.cast::<u8>())?;
-        let mut arena = Arena { start, length, mapped, mapped_length };
+        let mut arena = Arena {
+            start,
+            length,
+            mapped,
+            mapped_length,
+        };
         arena.touch();
         Some(arena)
     }
@@ -81,14 +95,21 @@ impl Arena {
         let reach = reach.max(size_of::<Word>() as u64);
         assert!(count > 0, "a ring has a first word");
         for offset in offsets {
-            assert!(offset % 8 == 0 && offset + reach <= self.length, "offset {offset:#x}");
+            assert!(
+                offset % 8 == 0 && offset + reach <= self.length,
+                "offset {offset:#x}"
+            );
         }
         for (index, offset) in offsets.iter().enumerate() {
             let next = Word(self.at(offsets[(index + 1) % count]));
             // SAFETY: both offsets were checked to be aligned words within the arena.
             unsafe { self.at(*offset).write(next) };
         }
-        Ring { position: self.at(offsets[0]), reach, arena: PhantomData }
+        Ring {
+            position: self.at(offsets[0]),
+            reach,
+            arena: PhantomData,
+        }
     }
 
     /// The word `offset` bytes from the start; the caller checks that it lies within.
@@ -146,7 +167,10 @@ impl Ring<'_> {
     /// When these lines were not within the reach given to [`Arena::link`].
     #[inline(never)]
     pub fn walk_lines(&mut self, steps: u64, lines: u32, line: u64) {
-        assert!(u64::from(lines.max(1) - 1) * line + 8 <= self.reach, "lines beyond the reach");
+        assert!(
+            u64::from(lines.max(1) - 1) * line + 8 <= self.reach,
+            "lines beyond the reach"
+        );
         let mut position = self.position;
         for _ in 0..steps {
             for index in 1..u64::from(lines) {

@@ -50,6 +50,10 @@ impl BenchError {
     /// The error that the last system call of this thread left behind.
     pub(crate) fn last_system(action: impl Into<String>, mend: &'static str) -> BenchError {
         let source = io::Error::last_os_error();
-        BenchError::System { action: action.into(), source, mend }
+        BenchError::System {
+            action: action.into(),
+            source,
+            mend,
+        }
     }
 }

@@ -31,9 +31,11 @@ impl<'arena> Evictor<'arena> {
         let mut evictor = Evictor { arena, slow: 0 };
         let hit = evictor.median_read(|_, _| ())?;
         let miss = evictor.median_read(|evictor, page| {
-            (0..evictor.pages().min(MANY)).filter(|other| *other != page).for_each(|other| {
-                evictor.read(other);
-            });
+            (0..evictor.pages().min(MANY))
+                .filter(|other| *other != page)
+                .for_each(|other| {
+                    evictor.read(other);
+                });
         })?;
         evictor.slow = hit.midpoint(miss);
         (miss > hit + hit / 4).then_some(evictor)
@@ -68,7 +70,8 @@ impl<'arena> Evictor<'arena> {
         for _ in 0..passes {
             pages.iter().for_each(|page| self.read(*page));
         }
-        self.timed_read(victim).is_some_and(|ticks| ticks >= self.slow)
+        self.timed_read(victim)
+            .is_some_and(|ticks| ticks >= self.slow)
     }
 
     /// Ticks for one read.
@@ -99,7 +102,11 @@ impl Oracle for Evictor<'_> {
         let passes = READS.div_ceil(pages.len().max(1)).max(FEWEST_PASSES);
         let (mut gone, mut kept) = (0, 0);
         while gone.max(kept) * 2 < TRIALS {
-            let counter = if self.trial(pages, victim, passes) { &mut gone } else { &mut kept };
+            let counter = if self.trial(pages, victim, passes) {
+                &mut gone
+            } else {
+                &mut kept
+            };
             *counter += 1;
         }
         gone > kept

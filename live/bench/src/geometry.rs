@@ -30,7 +30,10 @@ impl Geometry {
 
     /// The cache of `cpu` at `level`.
     pub fn at(machine: &MachineDescription, cpu: CpuId, level: u8) -> Option<Geometry> {
-        let cache = machine.caches.iter().find(|c| c.level == level && c.cpus.contains(&cpu));
+        let cache = machine
+            .caches
+            .iter()
+            .find(|c| c.level == level && c.cpus.contains(&cpu));
         cache.map(Geometry::from)
     }
 
@@ -58,6 +61,11 @@ impl Geometry {
 
 impl From<&CacheDescription> for Geometry {
     fn from(cache: &CacheDescription) -> Geometry {
-        Geometry { level: cache.level, size: cache.size, ways: cache.ways, line: cache.line }
+        Geometry {
+            level: cache.level,
+            size: cache.size,
+            ways: cache.ways,
+            line: cache.line,
+        }
     }
 }

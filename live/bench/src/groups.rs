@@ -49,7 +49,10 @@ impl Groups {
         expected: usize,
         give_up: &dyn Fn() -> bool,
     ) -> Groups {
-        let mut found = Groups { groups: Vec::new(), ways: ways as usize };
+        let mut found = Groups {
+            groups: Vec::new(),
+            ways: ways as usize,
+        };
         let mut failures = 0;
         while found.groups.len() < expected && failures < FAILURES && !give_up() {
             let Some(founder) = pool.pop() else { break };
@@ -147,7 +150,11 @@ fn members(
     // Among the evictors some may have been along by chance.
     for (index, page) in evictors.iter().enumerate() {
         let others = [&group[..], &evictors[..index], &evictors[index + 1..]].concat();
-        let list = if oracle.evicts(&others, *page) { &mut group } else { &mut *pool };
+        let list = if oracle.evicts(&others, *page) {
+            &mut group
+        } else {
+            &mut *pool
+        };
         list.push(*page);
     }
     group
@@ -169,7 +176,10 @@ mod tests {
     impl Oracle for MadeUp {
         fn evicts(&mut self, pages: &[u32], victim: u32) -> bool {
             let group = self.group[victim as usize];
-            let rivals = pages.iter().filter(|page| self.group[**page as usize] == group).count();
+            let rivals = pages
+                .iter()
+                .filter(|page| self.group[**page as usize] == group)
+                .count();
             (rivals >= self.ways) ^ self.noise.chance(self.wrong_in_thousand, 1000)
         }
 
@@ -181,7 +191,12 @@ mod tests {
     fn made_up(pages: u32, groups: u64, ways: usize, wrong_in_thousand: u64) -> MadeUp {
         let mut random = Seed(5).stream("groups");
         let group = (0..pages).map(|_| random.below(groups) as u32).collect();
-        MadeUp { group, ways, wrong_in_thousand, noise: Seed(5).stream("noise") }
+        MadeUp {
+            group,
+            ways,
+            wrong_in_thousand,
+            noise: Seed(5).stream("noise"),
+        }
     }
 
     #[test]
@@ -189,14 +204,24 @@ mod tests {
         for (groups, ways) in [(2, 4), (8, 8), (32, 16)] {
             let pool = groups * ways as u32 * 3;
             let mut cache = made_up(pool * 2, u64::from(groups), ways, 0);
-            let found =
-                Groups::find(&mut cache, (0..pool).collect(), ways as u32, groups as usize, &|| false);
+            let found = Groups::find(
+                &mut cache,
+                (0..pool).collect(),
+                ways as u32,
+                groups as usize,
+                &|| false,
+            );
             assert_eq!(found.count(), groups as usize, &|| false);
-            let names: Vec<_> =
-                (0..pool * 2).map(|page| found.group_of(&mut cache, page).unwrap()).collect();
+            let names: Vec<_> = (0..pool * 2)
+                .map(|page| found.group_of(&mut cache, page).unwrap())
+                .collect();
             for page in 1..pool as usize * 2 {
                 let together = cache.group[page] == cache.group[page - 1];
-                assert_eq!(names[page] == names[page - 1], together, "pages {page} and before");
+                assert_eq!(
+                    names[page] == names[page - 1],
+                    together,
+                    "pages {page} and before"
+                );
             }
         }
     }
@@ -204,7 +229,10 @@ mod tests {
     #[test]
     fn a_pool_too_small_makes_no_group() {
         let mut cache = made_up(8, 1, 16, 0);
-        assert_eq!(Groups::find(&mut cache, (0..8).collect(), 16, 1, &|| false).count(), 0);
+        assert_eq!(
+            Groups::find(&mut cache, (0..8).collect(), 16, 1, &|| false).count(),
+            0
+        );
     }
 
     #[test]

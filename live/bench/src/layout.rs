@@ -51,7 +51,10 @@ impl Layout {
     /// When `order` names a block that is not there.
     pub fn visits(&self, blocks: &[Address], order: &[u32]) -> Vec<Address> {
         let first_hot = |block: Address| block + self.offset_in_block(block);
-        order.iter().map(|index| first_hot(blocks[*index as usize])).collect()
+        order
+            .iter()
+            .map(|index| first_hot(blocks[*index as usize]))
+            .collect()
     }
 }
 

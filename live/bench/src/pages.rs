@@ -26,7 +26,9 @@ pub enum Backing {
 
 /// What stands behind `arena`, as /proc/self/smaps says.
 pub fn backing(arena: &Arena) -> Backing {
-    let Ok(smaps) = File::open("/proc/self/smaps") else { return Backing::Unknown };
+    let Ok(smaps) = File::open("/proc/self/smaps") else {
+        return Backing::Unknown;
+    };
     let end = arena.start() + arena.length();
     let lines = BufReader::new(smaps).lines().map_while(Result::ok);
     huge_bytes(lines, arena.start(), end).map_or(Backing::Unknown, |huge| match huge {
@@ -56,7 +58,10 @@ fn huge_bytes(lines: impl Iterator<Item = String>, start: u64, end: u64) -> Opti
 /// The two addresses of a line that begins a mapping: `7f00a000-7f00c000 rw-p ...`.
 fn mapping(line: &str) -> Option<(u64, u64)> {
     let (from, to) = line.split_whitespace().next()?.split_once('-')?;
-    Some((u64::from_str_radix(from, 16).ok()?, u64::from_str_radix(to, 16).ok()?))
+    Some((
+        u64::from_str_radix(from, 16).ok()?,
+        u64::from_str_radix(to, 16).ok()?,
+    ))
 }
 
 fn huge_kb(line: &str) -> Option<u64> {
@@ -81,12 +86,28 @@ impl Frames {
         const FRAME: u64 = (1 << 55) - 1;
         let mut bytes = vec![0; (arena.length() / SMALL_PAGE * 8) as usize];
         let pagemap = File::open("/proc/self/pagemap").ok()?;
-        pagemap.read_exact_at(&mut bytes, arena.start() / SMALL_PAGE * 8).ok()?;
-        let entries = bytes.as_chunks().0.iter().map(|entry| u64::from_ne_bytes(*entry));
-        let frames: Vec<u64> =
-            entries.map(|entry| if entry & PRESENT == 0 { 0 } else { entry & FRAME }).collect();
+        pagemap
+            .read_exact_at(&mut bytes, arena.start() / SMALL_PAGE * 8)
+            .ok()?;
+        let entries = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|entry| u64::from_ne_bytes(*entry));
+        let frames: Vec<u64> = entries
+            .map(|entry| {
+                if entry & PRESENT == 0 {
+                    0
+                } else {
+                    entry & FRAME
+                }
+            })
+            .collect();
         let known = frames.iter().all(|frame| *frame != 0);
-        known.then_some(Frames { start: arena.start(), frames })
+        known.then_some(Frames {
+            start: arena.start(),
+            frames,
+        })
     }
 
     /// The physical address of a virtual one within the arena.
@@ -111,7 +132,10 @@ AnonHugePages:      4096 kB
 7f0000800000-7f0000900000 rw-p 00000000 00:00 0
 AnonHugePages:         8 kB";
         let lines = || smaps.lines().map(str::to_owned);
-        assert_eq!(huge_bytes(lines(), 0x7f00_0020_0000, 0x7f00_0080_0000), Some(4096 << 10));
+        assert_eq!(
+            huge_bytes(lines(), 0x7f00_0020_0000, 0x7f00_0080_0000),
+            Some(4096 << 10)
+        );
         assert_eq!(huge_bytes(lines(), 0x1000, 0x2000), None);
     }
 }

@@ -36,12 +36,7 @@ pub struct Placement {
 impl Placement {
     /// Finds the groups of `pages` of `arena` in `cache`. `None` where they cannot be told: no
     /// fine clock, a machine too busy, or a cache in which every page uses all sets alike.
-    pub fn measure(
-        arena: &Arena,
-        pages: &[u64],
-        cache: Geometry,
-        seed: Seed,
-    ) -> Option<Placement> {
+    pub fn measure(arena: &Arena, pages: &[u64], cache: Geometry, seed: Seed) -> Option<Placement> {
         let way_size = cache.way_size();
         let pages = &pages[..pages.len().min(MOST_PAGES)];
         if way_size < 2 * SMALL_PAGE || !way_size.is_multiple_of(SMALL_PAGE) {
@@ -84,6 +79,8 @@ impl Placement {
     pub fn address(&self, offset: u64) -> Option<Address> {
         let page = offset / SMALL_PAGE;
         let group = u64::from((*self.groups.get(page as usize)?)?);
-        Some(Address(page * self.way_size + group * SMALL_PAGE + offset % SMALL_PAGE))
+        Some(Address(
+            page * self.way_size + group * SMALL_PAGE + offset % SMALL_PAGE,
+        ))
     }
 }

@@ -88,17 +88,32 @@ impl WalkSettings {
         let size = self.block_size;
         if !size.0.is_power_of_two() || !(256..=1 << 20).contains(&size.0) {
             let problem = "a block is a power of two from 256 B to 1 MB";
-            return Err(BenchError::setting("block_size", size, problem, "write 8 KB"));
+            return Err(BenchError::setting(
+                "block_size",
+                size,
+                problem,
+                "write 8 KB",
+            ));
         }
         if self.blocks.is_empty() || self.blocks.contains(&0) {
             let value = format!("{:?}", self.blocks);
             let problem = "a list has at least one block";
-            return Err(BenchError::setting("blocks", value, problem, "write 256,512,1024,2048"));
+            return Err(BenchError::setting(
+                "blocks",
+                value,
+                problem,
+                "write 256,512,1024,2048",
+            ));
         }
         if self.largest_list().0 > LARGEST_ARENA {
             let problem = format!("these blocks take {}", self.largest_list());
             let mend = format!("write at most {}", LARGEST_ARENA / size.0);
-            return Err(BenchError::setting("blocks", format!("{:?}", self.blocks), problem, mend));
+            return Err(BenchError::setting(
+                "blocks",
+                format!("{:?}", self.blocks),
+                problem,
+                mend,
+            ));
         }
         Ok(())
     }
@@ -117,7 +132,12 @@ impl WalkSettings {
         let listed = || format!("{:?}", self.colors);
         if self.colors.is_empty() || self.colors.iter().any(|colors| !colors.is_power_of_two()) {
             let problem = "colors are bits of an address, so their number is a power of two";
-            return Err(BenchError::setting("colors", listed(), problem, "write 1,4,32"));
+            return Err(BenchError::setting(
+                "colors",
+                listed(),
+                problem,
+                "write 1,4,32",
+            ));
         }
         let most = self.colors.iter().copied().max().unwrap_or(1);
         if self.layout(most, cache).end_of_hot() > self.block_size.0 {
@@ -136,7 +156,12 @@ impl WalkSettings {
         }
         if bits + most.ilog2() > 47 {
             let problem = "an address ends at bit 47".to_owned();
-            return Err(BenchError::setting("color_bits", bits, problem, "write less"));
+            return Err(BenchError::setting(
+                "color_bits",
+                bits,
+                problem,
+                "write less",
+            ));
         }
         Ok(())
     }
@@ -144,11 +169,21 @@ impl WalkSettings {
     fn check_repetitions(&self) -> Result<(), BenchError> {
         if !(1..=10_000).contains(&self.repetitions) {
             let (value, problem) = (self.repetitions, "the median is of 1 to 10000 measurements");
-            return Err(BenchError::setting("repetitions", value, problem, "write 15"));
+            return Err(BenchError::setting(
+                "repetitions",
+                value,
+                problem,
+                "write 15",
+            ));
         }
         if self.min_time < Duration::from_us(1) || self.min_time > Duration::from_s(10) {
             let problem = "a measurement lasts from 1 us to 10 s";
-            return Err(BenchError::setting("min_time", self.min_time, problem, "write 4 ms"));
+            return Err(BenchError::setting(
+                "min_time",
+                self.min_time,
+                problem,
+                "write 4 ms",
+            ));
         }
         Ok(())
     }

@@ -45,7 +45,11 @@ pub fn simulate_walk(
     translation: Option<&Translation>,
 ) -> SimulatedWalk {
     let mut caches = Hierarchy::new(machine, Options::default());
-    let mut walk = Walk { caches: &mut caches, cpu, now: Instant::START };
+    let mut walk = Walk {
+        caches: &mut caches,
+        cpu,
+        now: Instant::START,
+    };
     let lines = |first: &Address| {
         let (first, line) = (*first, facts.cache.line.0);
         (0..u64::from(facts.lines)).map(move |index| first + index * line)
@@ -81,7 +85,9 @@ struct Walk<'caches> {
 impl Walk<'_> {
     /// How long a read takes, and which level answers: 255 beyond all caches.
     fn read(&mut self, address: Address) -> (Duration, u8) {
-        let outcome = self.caches.access(self.cpu, address, Access::Read, self.now);
+        let outcome = self
+            .caches
+            .access(self.cpu, address, Access::Read, self.now);
         self.now += outcome.takes;
         let level = match outcome.served {
             warmq_machine::Served::Level(level) => level,

@@ -26,7 +26,13 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
         let [low, median, high] = [0.25, 0.5, 0.75].map(|share| quantile(&sorted, share));
-        Some(Spread { min, low, median, high, max })
+        Some(Spread {
+            min,
+            low,
+            median,
+            high,
+            max,
+        })
     }
 }
 

@@ -28,10 +28,17 @@ impl Pinned {
         let last = CpuId((last * 64) as u16 + before[last].max(1).ilog2() as u16);
         let cpu = cpu.unwrap_or(last);
         let mut only: Mask = [0; 128];
-        let word = only.get_mut(cpu.index() / 64).filter(|_| is_in(cpu, &before));
+        let word = only
+            .get_mut(cpu.index() / 64)
+            .filter(|_| is_in(cpu, &before));
         let Some(word) = word else {
             let mend = format!("write one of {}", members(&before));
-            return Err(BenchError::setting("cpu", cpu.0, "this program may not run there", mend));
+            return Err(BenchError::setting(
+                "cpu",
+                cpu.0,
+                "this program may not run there",
+                mend,
+            ));
         };
         *word = 1 << (cpu.index() % 64);
         allow(&only)?;
@@ -52,12 +59,17 @@ impl Drop for Pinned {
 }
 
 fn is_in(cpu: CpuId, mask: &Mask) -> bool {
-    mask.get(cpu.index() / 64).is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
+    mask.get(cpu.index() / 64)
+        .is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
 }
 
 fn members(mask: &Mask) -> String {
-    let all = (0..(mask.len() * 64) as u16).map(CpuId).filter(|cpu| is_in(*cpu, mask));
-    all.map(|cpu| cpu.0.to_string()).collect::<Vec<_>>().join(", ")
+    let all = (0..(mask.len() * 64) as u16)
+        .map(CpuId)
+        .filter(|cpu| is_in(*cpu, mask));
+    all.map(|cpu| cpu.0.to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn allowed() -> Result<Mask, BenchError> {

@@ -32,15 +32,23 @@ pub fn time(ring: &mut Ring<'_>, stops: Stops, min_ns: u64) -> Timed {
     run(ring, stops, stops.count * 4);
     let probe = stops.count.max(4096);
     let estimate = run(ring, stops, probe).0.max(1);
-    let rounds = (min_ns * probe).div_ceil(estimate).div_ceil(stops.count).max(1);
+    let rounds = (min_ns * probe)
+        .div_ceil(estimate)
+        .div_ceil(stops.count)
+        .max(1);
     let mut best = None;
     for _ in 0..TRIES {
         let (ns, disturbed) = run(ring, stops, rounds * stops.count);
-        let timed = Timed { ns_per_step: ns as f64 / (rounds * stops.count) as f64, disturbed };
+        let timed = Timed {
+            ns_per_step: ns as f64 / (rounds * stops.count) as f64,
+            disturbed,
+        };
         if !disturbed {
             return timed;
         }
-        best = best.filter(|b: &Timed| b.ns_per_step <= timed.ns_per_step).or(Some(timed));
+        best = best
+            .filter(|b: &Timed| b.ns_per_step <= timed.ns_per_step)
+            .or(Some(timed));
     }
     best.expect("at least one try")
 }
@@ -52,5 +60,8 @@ fn run(ring: &mut Ring<'_>, stops: Stops, steps: u64) -> (u64, bool) {
         1 => ring.walk(steps),
         lines => ring.walk_lines(steps, lines, stops.line),
     }
-    (thread::cpu_time_ns() - start, thread::preemptions() != switches)
+    (
+        thread::cpu_time_ns() - start,
+        thread::preemptions() != switches,
+    )
 }

@@ -69,7 +69,10 @@ impl Place {
     /// search for the sets, which needs more memory than the cache holds.
     fn new(settings: &WalkSettings, cache: Geometry) -> Result<Place, BenchError> {
         let list = settings.largest_list().0;
-        let arena = Arena::new(Bytes((list + list / 2).max(4 * cache.size.0)), settings.huge_pages)?;
+        let arena = Arena::new(
+            Bytes((list + list / 2).max(4 * cache.size.0)),
+            settings.huge_pages,
+        )?;
         let most_colors = settings.colors.iter().copied().max().unwrap_or(1);
         let hot = settings.layout(most_colors, cache).end_of_hot();
         let block = settings.block_size.0;
@@ -85,22 +88,39 @@ impl Place {
         let frames = Frames::of(&arena);
         let enough = blocks.len() as u64 * block >= list;
         if enough {
-            return Ok(Place { arena, frames, placement, blocks });
+            return Ok(Place {
+                arena,
+                frames,
+                placement,
+                blocks,
+            });
         }
-        let blocks = (0..arena.length() / block).map(|index| index * block).collect();
-        Ok(Place { arena, frames, placement: None, blocks })
+        let blocks = (0..arena.length() / block)
+            .map(|index| index * block)
+            .collect();
+        Ok(Place {
+            arena,
+            frames,
+            placement: None,
+            blocks,
+        })
     }
 
     /// The address from whose bits a block takes its color: what its kernel takes for physical, as
     /// far as that can be read.
     fn block_address(&self, start: u64) -> Address {
         let address = self.arena.start() + start;
-        self.frames.as_ref().map_or(Address(address), |frames| frames.physical(address))
+        self.frames
+            .as_ref()
+            .map_or(Address(address), |frames| frames.physical(address))
     }
 
     /// The address, as the caches index it, of what lies `offset` bytes into the arena.
     fn address(&self, offset: u64) -> Address {
-        let measured = self.placement.as_ref().and_then(|known| known.address(offset));
+        let measured = self
+            .placement
+            .as_ref()
+            .and_then(|known| known.address(offset));
         measured.unwrap_or_else(|| self.block_address(offset))
     }
 
@@ -130,9 +150,14 @@ struct Case {
 
 fn cases(settings: &WalkSettings, cache: Geometry, place: &Place) -> Vec<Case> {
     let pairs = settings.blocks.iter().flat_map(|blocks| {
-        settings.colors.iter().map(move |colors| (*blocks, settings.layout(*colors, cache)))
+        settings
+            .colors
+            .iter()
+            .map(move |colors| (*blocks, settings.layout(*colors, cache)))
     });
-    pairs.map(|(blocks, layout)| Case::new(settings, blocks, layout, place)).collect()
+    pairs
+        .map(|(blocks, layout)| Case::new(settings, blocks, layout, place))
+        .collect()
 }
 
 impl Case {
@@ -143,19 +168,36 @@ impl Case {
             start + layout.offset_in_block(place.block_address(start))
         };
         let offsets: Vec<u64> = order.iter().map(hot).collect();
-        let visits = offsets.iter().map(|offset| place.address(*offset)).collect();
-        Case { blocks, layout, offsets, visits, measured: Vec::new() }
+        let visits = offsets
+            .iter()
+            .map(|offset| place.address(*offset))
+            .collect();
+        Case {
+            blocks,
+            layout,
+            offsets,
+            visits,
+            measured: Vec::new(),
+        }
     }
 
     fn time(&self, arena: &mut Arena, min_ns: u64) -> Timed {
         let Layout { lines, line, .. } = self.layout;
         let mut ring = arena.link(&self.offsets, u64::from(lines - 1) * line.0 + 8);
-        let stops = Stops { count: u64::from(self.blocks), lines, line: line.0 };
+        let stops = Stops {
+            count: u64::from(self.blocks),
+            lines,
+            line: line.0,
+        };
         timing::time(&mut ring, stops, min_ns)
     }
 
     fn into_row(self, cache: Geometry) -> WalkRow {
-        let times: Vec<f64> = self.measured.iter().map(|timed| timed.ns_per_step).collect();
+        let times: Vec<f64> = self
+            .measured
+            .iter()
+            .map(|timed| timed.ns_per_step)
+            .collect();
         WalkRow {
             blocks: self.blocks,
             colors: self.layout.colors,
