@@ -1,2 +1,39 @@
 //! `warmq`: the door to the laboratory and to the real thing.
-fn main() {}
+//!
+//! Arguments are parsed low (`arguments`, and the `Arguments` of each command), checked high, and
+//! then run. Results go to standard output, everything else to standard error; what goes wrong is a
+//! [`failure::Failure`], which knows its exit code.
+
+mod arguments;
+mod clocked;
+mod commands;
+mod exit;
+mod failure;
+mod listing;
+mod machines;
+mod output;
+mod page;
+mod pair;
+mod progress;
+mod seeds;
+mod shipped;
+mod snippet;
+mod source;
+mod study;
+mod trace;
+mod walk;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = arguments::Arguments::parse();
+    match commands::run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.tell();
+            failure.exit().map_or(ExitCode::SUCCESS, ExitCode::from)
+        }
+    }
+}

@@ -1,9 +1,11 @@
 //! One set-associative cache: which lines it holds, in which state, and who leaves next.
 
+mod age;
 mod tree;
 mod ways;
 
 use crate::description::{CacheDescription, Replacement};
+use age::Ages;
 use tree::Trees;
 use ways::{move_to_front, position, push_front};
 
@@ -45,7 +47,14 @@ pub(crate) struct Cache {
     // fewer than sets and lie next to each other, so that set and tag together name a line also
     // where the sets are no power of two.
     tag_shift: u32,
-    trees: Option<Trees>,
+    // None under LRU.
+    marks: Option<Marks>,
+}
+
+/// What a cache remembers of the use of its ways, where that is not their order.
+enum Marks {
+    Trees(Trees),
+    Ages(Ages),
 }
 
 /// A way of a cache, valid until the cache changes.
@@ -58,9 +67,10 @@ impl Cache {
         let ways = description.ways as usize;
         let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
         assert!(sets > 0 && ways > 0, "a cache without room for a line");
-        let trees = match description.replacement {
+        let marks = match description.replacement {
             Replacement::Lru => None,
-            Replacement::TreePlru => Some(Trees::new(sets as usize, ways)),
+            Replacement::TreePlru => Some(Marks::Trees(Trees::new(sets as usize, ways))),
+            Replacement::QuadAge => Some(Marks::Ages(Ages::new(sets as usize, ways))),
         };
         Cache {
             words: vec![0; sets as usize * ways],
@@ -68,7 +78,7 @@ impl Cache {
             sets,
             sets_are_power_of_two: sets.is_power_of_two(),
             tag_shift: sets.ilog2(),
-            trees,
+            marks,
         }
     }
 
@@ -105,9 +115,9 @@ impl Cache {
         let (set, key) = (self.set_of(line), self.key(line));
         let first = set * self.ways;
         let ways = &mut self.words[first..first + self.ways];
-        if let Some(trees) = &mut self.trees {
+        if let Some(marks) = &mut self.marks {
             let way = position(ways, key)?;
-            trees.point_away(set, way);
+            marks.used(set, way);
             return Some(Slot(first + way));
         }
         move_to_front(ways, key).then_some(Slot(first))
@@ -156,12 +166,12 @@ impl Cache {
             position(ways, word & TAG).is_none(),
             "a line twice in a set"
         );
-        let left = match &mut self.trees {
+        let left = match &mut self.marks {
             None => push_front(ways, word),
-            Some(trees) => {
+            Some(marks) => {
                 let empty = ways.iter().position(|word| *word == 0);
-                let way = empty.unwrap_or_else(|| trees.victim(set));
-                trees.point_away(set, way);
+                let way = empty.unwrap_or_else(|| marks.victim(set));
+                marks.taken_in(set, way);
                 std::mem::replace(&mut ways[way], word)
             }
         };
@@ -170,13 +180,15 @@ impl Cache {
 
     /// Gives up `line`, if held.
     pub(crate) fn remove(&mut self, line: Line) -> Option<LineState> {
-        let (first, key) = (self.set_of(line) * self.ways, self.key(line));
+        let (set, key) = (self.set_of(line), self.key(line));
+        let first = set * self.ways;
         let ways = &mut self.words[first..first + self.ways];
         let way = position(ways, key)?;
         let state = state_of(ways[way]);
         ways[way] = 0;
-        if self.trees.is_none() {
-            ways[way..].rotate_left(1);
+        match &mut self.marks {
+            None => ways[way..].rotate_left(1),
+            Some(marks) => marks.emptied(set, way),
         }
         Some(state)
     }
@@ -199,6 +211,39 @@ impl Cache {
             return Line(lowest | set);
         }
         Line(lowest + (set + self.sets - lowest % self.sets) % self.sets)
+    }
+}
+
+impl Marks {
+    #[inline]
+    fn used(&mut self, set: usize, way: usize) {
+        match self {
+            Marks::Trees(trees) => trees.point_away(set, way),
+            Marks::Ages(ages) => ages.used(set, way),
+        }
+    }
+
+    #[inline]
+    fn taken_in(&mut self, set: usize, way: usize) {
+        match self {
+            Marks::Trees(trees) => trees.point_away(set, way),
+            Marks::Ages(ages) => ages.taken_in(set, way),
+        }
+    }
+
+    fn emptied(&mut self, set: usize, way: usize) {
+        match self {
+            Marks::Trees(_) => {} // an empty way is taken before the tree is asked
+            Marks::Ages(ages) => ages.emptied(set, way),
+        }
+    }
+
+    #[inline]
+    fn victim(&self, set: usize) -> usize {
+        match self {
+            Marks::Trees(trees) => trees.victim(set),
+            Marks::Ages(ages) => ages.victim(set),
+        }
     }
 }
 

@@ -78,6 +78,15 @@ pub enum Replacement {
     Lru,
     /// A binary tree of bits that point away from recent use; ways must be a power of two.
     TreePlru,
+    /// Two bits of age a way. A line taken in is of age 1, a line used again of age 0; the first way
+    /// of age 3 leaves. When no way is of age 3, all but the one just used grow older until one is.
+    ///
+    /// `QLRU_H00_M1_R0_U1` in the terms of Abel and Reineke, "nanoBench: A Low-Overhead Tool for
+    /// Running Microbenchmarks on x86 Systems", ISPASS 2020, and <https://uops.info/cache.html>, who
+    /// found it in level 2 of Intel's Cannon Lake and Ice Lake (Coffee Lake takes the last way of
+    /// age 3). That later cores have it too is inferred, from walks measured on one of them
+    /// (live/bench). A list a little longer than the ways is not lost as a whole, as under LRU.
+    QuadAge,
 }
 
 /// How caches that do not share are kept coherent (MESI, write-invalidate, in both cases).

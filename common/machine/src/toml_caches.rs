@@ -39,9 +39,10 @@ const PER: [(&str, Per); 5] = [
     ("socket", Per::Socket),
     ("machine", Per::Machine),
 ];
-const REPLACEMENT: [(&str, Replacement); 2] = [
+const REPLACEMENT: [(&str, Replacement); 3] = [
     ("lru", Replacement::Lru),
     ("tree-plru", Replacement::TreePlru),
+    ("quad-age", Replacement::QuadAge),
 ];
 
 /// All caches of the machine, by level and then by first CPU.

@@ -5,7 +5,7 @@ mod cache_support;
 use cache_support::machines::{LINE, Level, bus, directory, machine};
 use cache_support::reference::Reference;
 use proptest::prelude::*;
-use warmq_machine::{Access, Hierarchy, MachineDescription, Options};
+use warmq_machine::{Access, Hierarchy, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Duration, Instant};
 
 const OBSERVE_ALL: Options = Options {
@@ -19,7 +19,8 @@ type Step = (u16, u64, u64, Access);
 fn any_level() -> impl Strategy<Value = Level> {
     let lru = (1..=5_u64, 1..=5_u32).prop_map(|(sets, ways)| Level::lru(sets, ways));
     let tree = (1..=5_u64, 0..=3_u32).prop_map(|(sets, log)| Level::tree(sets, 1 << log));
-    (prop_oneof![lru, tree], any::<bool>())
+    let ages = (1..=5_u64, 1..=5_u32).prop_map(|(sets, ways)| Level::quad_age(sets, ways));
+    (prop_oneof![lru, tree, ages], any::<bool>())
         .prop_map(|(level, inclusive)| Level { inclusive, ..level })
 }
 
@@ -195,4 +196,24 @@ fn run(caches: &mut Hierarchy, cpus: u16, steps: &[Step]) -> Vec<Duration> {
         takes
     };
     steps.iter().map(step).collect()
+}
+
+#[test]
+fn a_list_a_little_longer_than_the_ways_is_lost_under_lru_and_mostly_kept_under_quad_age() {
+    let misses = |level: Level, lines: u64| {
+        let mut caches = Hierarchy::new(&machine(1, &[level], bus()), Options::default());
+        let mut missed = 0;
+        for line in (0..100).flat_map(|_| 0..lines) {
+            let at = caches.access(CpuId(0), Address(line * LINE), Access::Read, Instant(0));
+            missed += u64::from(at.served == Served::Memory);
+        }
+        missed
+    };
+    for lines in [2, 16] {
+        assert_eq!(misses(Level::lru(1, 16), lines), lines);
+        assert_eq!(misses(Level::quad_age(1, 16), lines), lines);
+    }
+    assert_eq!(misses(Level::lru(1, 16), 17), 1700);
+    assert!((200..700).contains(&misses(Level::quad_age(1, 16), 17)));
+    assert_eq!(misses(Level::quad_age(1, 16), 48), 4800);
 }

@@ -28,7 +28,9 @@ impl Seed {
     /// ```
     pub fn stream(self, name: &str) -> Stream {
         let start = xxh3_128_with_seed(name.as_bytes(), self.0);
-        Stream { generator: Pcg64Mcg::from_seed(start.to_le_bytes()) }
+        Stream {
+            generator: Pcg64Mcg::from_seed(start.to_le_bytes()),
+        }
     }
 }
 
@@ -76,7 +78,6 @@ mod tests {
         let drawn = [stream.below(1000), stream.below(1000), stream.below(1000)];
         assert_eq!(drawn, [15, 425, 147]);
     }
-    
 
     #[test]
     fn a_shuffle_keeps_every_item() {

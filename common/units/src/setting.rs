@@ -108,7 +108,9 @@ impl Chosen {
     /// The name of the first value that no setting admits.
     pub fn new(settings: Vec<Setting>, values: BTreeMap<String, Value>) -> Result<Chosen, String> {
         let admitted = |name: &str, value: &Value| {
-            settings.iter().any(|setting| setting.name == name && setting.kind.admits(value))
+            settings
+                .iter()
+                .any(|setting| setting.name == name && setting.kind.admits(value))
         };
         match values.iter().find(|(name, value)| !admitted(name, value)) {
             Some((name, _)) => Err(name.clone()),
@@ -172,26 +174,37 @@ impl Chosen {
 
     /// Every setting with the value that is in force.
     pub fn in_force(&self) -> impl Iterator<Item = (&Setting, &Value)> {
-        self.settings.iter().map(|setting| (setting, self.value(&setting.name)))
+        self.settings
+            .iter()
+            .map(|setting| (setting, self.value(&setting.name)))
     }
 }
 
 impl Setting {
     /// A count from `min` to `max`.
     pub fn count(name: &str, bounds: (i64, i64), default: i64, unit: &str) -> Setting {
-        let kind = Kind::Integer { min: bounds.0, max: bounds.1 };
+        let kind = Kind::Integer {
+            min: bounds.0,
+            max: bounds.1,
+        };
         Setting::plain(name, kind, Value::Integer(default), unit)
     }
 
     /// A size from `min` to `max`.
     pub fn bytes(name: &str, bounds: (Bytes, Bytes), default: Bytes) -> Setting {
-        let kind = Kind::Bytes { min: bounds.0, max: bounds.1 };
+        let kind = Kind::Bytes {
+            min: bounds.0,
+            max: bounds.1,
+        };
         Setting::plain(name, kind, Value::Bytes(default), "")
     }
 
     /// A span from `min` to `max`.
     pub fn duration(name: &str, bounds: (Duration, Duration), default: Duration) -> Setting {
-        let kind = Kind::Duration { min: bounds.0, max: bounds.1 };
+        let kind = Kind::Duration {
+            min: bounds.0,
+            max: bounds.1,
+        };
         Setting::plain(name, kind, Value::Duration(default), "")
     }
 
@@ -209,11 +222,22 @@ impl Setting {
 
     fn plain(name: &str, kind: Kind, default: Value, unit: &str) -> Setting {
         let (name, unit) = (name.to_owned(), unit.to_owned());
-        Setting { name, kind, unit, default, what: String::new(), source: String::new() }
+        Setting {
+            name,
+            kind,
+            unit,
+            default,
+            what: String::new(),
+            source: String::new(),
+        }
     }
 
     /// What it does, in a sentence, and where the default comes from.
     pub fn says(self, what: &str, source: &str) -> Setting {
-        Setting { what: what.to_owned(), source: source.to_owned(), ..self }
+        Setting {
+            what: what.to_owned(),
+            source: source.to_owned(),
+            ..self
+        }
     }
 }

@@ -59,7 +59,9 @@ impl FromStr for Bytes {
     /// assert!("12 apples".parse::<Bytes>().is_err());
     /// ```
     fn from_str(text: &str) -> Result<Bytes, ParseBytesError> {
-        let error = || ParseBytesError { text: text.to_owned() };
+        let error = || ParseBytesError {
+            text: text.to_owned(),
+        };
         let trimmed = text.trim().to_ascii_uppercase().replace("IB", "B");
         let (digits, shift) = UNITS
             .iter()
@@ -88,7 +90,11 @@ impl fmt::Display for Address {
 
 impl fmt::Display for ParseBytesError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}` is not a size; write it as 64, 32KB, 2MB or 16GB", self.text)
+        write!(
+            formatter,
+            "`{}` is not a size; write it as 64, 32KB, 2MB or 16GB",
+            self.text
+        )
     }
 }
 

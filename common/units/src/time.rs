@@ -251,8 +251,13 @@ mod tests {
 
     #[test]
     fn a_span_prints_in_the_unit_a_person_would_use() {
-        let printed = [Duration(7), Duration::from_ns(34), Duration(1_500_000), Duration::from_s(3)]
-            .map(|span| span.to_string());
+        let printed = [
+            Duration(7),
+            Duration::from_ns(34),
+            Duration(1_500_000),
+            Duration::from_s(3),
+        ]
+        .map(|span| span.to_string());
         assert_eq!(printed, ["7 ps", "34.000 ns", "1.500 us", "3.000 s"]);
     }
 }

@@ -7,7 +7,7 @@ use warmq_units::{Duration, Seed};
 
 use crate::plan::{Chosen, Part, Plan};
 use crate::point::{Filter, Point};
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 /// An experiment that can be run.
 ///

@@ -7,7 +7,7 @@ use warmq_units::Duration;
 
 use crate::document::{Entry, Node, NodeKind};
 use crate::problem::{Sink, did_you_mean};
-use crate::value::parse_duration;
+use warmq_units::setting::parse_duration;
 
 /// A value, the keys that lead to it, and where to report what is wrong with it.
 #[derive(Clone)]

@@ -5,7 +5,7 @@
 //! [`Runs::of`] runs each distinct [`Plan`] once, on several threads; [`Experiment::outcome`] makes
 //! rows and judges claims; [`Experiment::section`] shows them in a report.
 //!
-//! What an experiment can say is in docs/experiments.md. This crate knows no engine: what can be
+//! What an experiment can say is in docs/experiments.md. All but [`Lab`] knows no engine: what can be
 //! named, set and measured, and one run at a time, come through [`Simulator`].
 
 mod document;
@@ -13,6 +13,7 @@ mod experiment;
 mod fields;
 mod figures;
 mod judge;
+mod lab;
 mod outcome;
 mod plan;
 mod point;
@@ -20,22 +21,22 @@ mod problem;
 mod read;
 mod run;
 mod section;
-mod setting;
 mod simulator;
-mod value;
 
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Parts,
     PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use judge::{Finding, Judged};
+pub use lab::Lab;
 pub use outcome::Outcome;
 pub use plan::{Chosen, Part, Plan};
 pub use point::{Filter, Point};
 pub use problem::{Problem, Problems};
 pub use run::{Difference, Job, Options, Progress, Runs, seeds};
-pub use setting::{Kind, Setting};
+
 pub use simulator::{
-    HistogramDescription, Measured, MetricDescription, Parameter, PartError, RunError, Simulator,
+    Cause, HistogramDescription, Measured, MetricDescription, Parameter, PartError, RunError,
+    Simulator,
 };
-pub use value::Value;
+pub use warmq_units::setting::{Kind, Setting, Value};

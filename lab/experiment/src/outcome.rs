@@ -11,7 +11,7 @@ use crate::judge::{self, Judged, View};
 use crate::point::Point;
 use crate::run::{Options, Runs};
 use crate::simulator::Parameter;
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 /// What an experiment comes to.
 #[derive(Clone, Debug)]

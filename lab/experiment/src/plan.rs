@@ -5,7 +5,7 @@ use std::fmt;
 
 use warmq_units::{Duration, Seed};
 
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 /// The three parts that a run is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 /// A point of a sweep, or of what remains when some keys are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,7 +11,7 @@ use crate::judge::Finding;
 use crate::outcome::{Outcome, shown_value};
 use crate::point::Point;
 use crate::run::{Options, Runs};
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 impl Experiment {
     /// The section of a report that shows `outcome`; `command` makes it again.

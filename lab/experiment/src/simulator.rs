@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{Part, Plan};
-use crate::setting::Setting;
+use warmq_units::setting::Setting;
 
 /// The engine, seen from an experiment.
 ///
@@ -103,4 +103,19 @@ pub struct Parameter {
 pub struct RunError {
     /// What happened, in a sentence: who, which rule, when.
     pub what: String,
+    /// Whose fault it is.
+    pub cause: Cause,
+}
+
+/// Why a run gave no measurement, as far as whoever started it should act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The plan asks for what cannot be.
+    Setting,
+    /// The scheduler gave an answer that no kernel could act on.
+    SchedulerBroke,
+    /// Nothing could go on, or somebody could not.
+    Stalled,
+    /// The workload did not fit into the machine's memory.
+    MemoryFull,
 }

@@ -8,6 +8,7 @@ use warmq_trace::{Observer, Record};
 use warmq_units::{Bytes, CpuId, Duration, Instant, Seed, TaskId};
 
 use crate::costs::{Costs, Times, UnknownCost};
+use crate::figures::RunnableClock;
 use crate::kernel::{Core, Event, Kernel};
 use crate::memory::Memory;
 use crate::network::{Backlog, Card, Endpoint, OutsideLife, Peer};
@@ -52,7 +53,10 @@ impl Settings {
             patience: Duration::from_s(120),
             caches: true,
             counting: Options::default(),
-            fragmentation: Fragmentation::Worn { cluster: 8, used_percent: 50 },
+            fragmentation: Fragmentation::Worn {
+                cluster: 8,
+                used_percent: 50,
+            },
             seed,
         }
     }
@@ -84,7 +88,10 @@ impl fmt::Display for BootError {
         match self {
             BootError::Cost(cost) => cost.fmt(formatter),
             BootError::Memory(memory) => {
-                write!(formatter, "the workload does not fit into the machine: {memory}")
+                write!(
+                    formatter,
+                    "the workload does not fit into the machine: {memory}"
+                )
             }
         }
     }
@@ -168,7 +175,7 @@ impl Boot<'_> {
         let id = self.kernel.next_outside();
         let mailbox = Mailbox::new();
         let running: Running = Box::pin(program(OutsideTask::new(id, mailbox.clone())));
-        self.kernel.outside(OutsideLife { mailbox, program: Some(running), wants: None });
+        self.kernel.outside(OutsideLife::new(mailbox, running));
         id
     }
 
@@ -215,10 +222,18 @@ impl<O: Observer> Kernel<O> {
     ) -> Result<Kernel<O>, BootError> {
         let times = Times::new(costs, machine.clock)?;
         let mut kernel = Kernel::bare(machine, settings, times, scheduler, observer);
-        kernel.scheduler.attach(&mut Attach { core: &mut kernel.core, costs })?;
-        workload.start(&mut Boot { kernel: &mut kernel })?;
+        kernel.scheduler.attach(&mut Attach {
+            core: &mut kernel.core,
+            costs,
+        })?;
+        workload.start(&mut Boot {
+            kernel: &mut kernel,
+        })?;
         kernel.start_time();
-        Ok(kernel)
+        match kernel.core.memory_full {
+            Some(full) => Err(BootError::Memory(full)),
+            None => Ok(kernel),
+        }
     }
 
     fn bare(
@@ -228,7 +243,9 @@ impl<O: Observer> Kernel<O> {
         scheduler: Box<dyn Scheduler>,
         observer: O,
     ) -> Kernel<O> {
-        let hierarchy = settings.caches.then(|| Hierarchy::new(machine, settings.counting));
+        let hierarchy = settings
+            .caches
+            .then(|| Hierarchy::new(machine, settings.counting));
         let pages = settings.seed.stream("pages");
         let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
         let line = machine.caches[0].line;
@@ -256,10 +273,11 @@ impl<O: Observer> Kernel<O> {
             alive: 0,
             measured_from: Instant::START,
             events: 0,
+            runnable: RunnableClock::default(),
         }
     }
 
-    /// A new task without a program; `None` where its memory does not fit.
+    /// A new task without a program, made on CPU `on`.
     pub(crate) fn try_create(
         &mut self,
         spec: &TaskSpec,
@@ -268,15 +286,21 @@ impl<O: Observer> Kernel<O> {
         let block = self.core.memory.block(self.settings.block)?;
         let id = TaskId(self.core.lives.len() as u32);
         let cpus = self.core.cpus.len() as u32;
-        let first = spec.allowed.as_ref().and_then(|allowed| allowed.first().copied());
-        let placed = on.or(first).unwrap_or(CpuId((id.0 % cpus) as u16));
+        let allowed = spec
+            .allowed
+            .as_ref()
+            .and_then(|allowed| self.existing(allowed));
+        let may = |cpu: &CpuId| allowed.as_ref().is_none_or(|allowed| allowed.contains(cpu));
+        let first = allowed.as_ref().map(|allowed| allowed[0]);
+        let placed = on.filter(may).or(first);
+        let placed = placed.unwrap_or(CpuId((id.0 % cpus) as u16));
         self.core.lives.push(Life {
             comm: spec.comm,
             mm: spec.mm,
             block,
             nice: spec.nice.clamp(-20, 19),
             policy: spec.policy,
-            allowed: spec.allowed.clone(),
+            allowed,
             state: State::New,
             queued: false,
             runnable_since: self.now(),
@@ -292,6 +316,14 @@ impl<O: Observer> Kernel<O> {
         });
         self.alive += 1;
         Ok(id)
+    }
+
+    /// Those of `cpus` that the machine has; `None` when it has none of them, and no affinity can
+    /// be made of that (EINVAL).
+    pub(crate) fn existing(&self, cpus: &[CpuId]) -> Option<Vec<CpuId>> {
+        let exists = |cpu: &CpuId| cpu.index() < self.core.cpus.len();
+        let existing: Vec<CpuId> = cpus.iter().copied().filter(exists).collect();
+        (!existing.is_empty()).then_some(existing)
     }
 
     pub(crate) fn give_program(&mut self, task: TaskId, program: BoxedProgram) {
@@ -310,9 +342,25 @@ impl<O: Observer> Kernel<O> {
             let life = self.life(task);
             life.state = State::Runnable;
             life.queued = true;
+            self.runnable.joins(Instant::START);
+            let life = self.life(task);
             let (cpu, comm) = (life.last_cpu, life.comm);
-            self.record(Instant::START, Record::Fork { parent: None, child: task, comm });
-            self.record(Instant::START, Record::Wakeup { waker: cpu, task, target: cpu });
+            self.record(
+                Instant::START,
+                Record::Fork {
+                    parent: None,
+                    child: task,
+                    comm,
+                },
+            );
+            self.record(
+                Instant::START,
+                Record::Wakeup {
+                    waker: cpu,
+                    task,
+                    target: cpu,
+                },
+            );
             self.call(cpu, |scheduler, context| {
                 scheduler.fork(context, None, task);
                 scheduler.enqueue(context, task, cpu, Why::Fork);
@@ -320,9 +368,11 @@ impl<O: Observer> Kernel<O> {
         }
         self.core.memory.switch_caches_on();
         for index in 0..self.outsides.len() {
-            self.core.schedule(Instant::START, Event::Outside(Outside(index as u32)));
+            self.core
+                .schedule(Instant::START, Event::Outside(Outside(index as u32)));
         }
-        self.core.schedule(Instant::START + self.settings.patience, Event::Watch);
+        self.core
+            .schedule(Instant::START + self.settings.patience, Event::Watch);
         for index in 0..cpus {
             let first = Instant(self.settings.tick.0 * (index + 1) / cpus);
             self.core.schedule(first, Event::Tick(CpuId(index as u16)));
@@ -337,10 +387,16 @@ impl<O: Observer> Kernel<O> {
 
 /// Size over associativity of the caches that CPU 0 uses, nearest first.
 fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
-    let mut caches: Vec<_> =
-        machine.caches.iter().filter(|cache| cache.cpus.contains(&CpuId(0))).collect();
+    let mut caches: Vec<_> = machine
+        .caches
+        .iter()
+        .filter(|cache| cache.cpus.contains(&CpuId(0)))
+        .collect();
     caches.sort_by_key(|cache| cache.level);
-    caches.iter().map(|cache| cache.size.0 / u64::from(cache.ways)).collect()
+    caches
+        .iter()
+        .map(|cache| cache.size.0 / u64::from(cache.ways))
+        .collect()
 }
 
 impl<O: Observer> Bootable for Kernel<O> {
@@ -376,7 +432,8 @@ impl<O: Observer> Bootable for Kernel<O> {
         let second = Socket(first.0 + 1);
         for peer in [second, first] {
             let buffer = self.core.memory.region(capacity)?;
-            self.endpoints.push(Endpoint::new(Peer::Local(peer), buffer, capacity));
+            self.endpoints
+                .push(Endpoint::new(Peer::Local(peer), buffer, capacity));
         }
         Ok((first, second))
     }
@@ -388,7 +445,8 @@ impl<O: Observer> Bootable for Kernel<O> {
 
     fn nic(&mut self, bits_per_second: u64, delay: Duration) -> Nic {
         let first_cpu = self.cards.len() as u16;
-        self.cards.push(Card::new(bits_per_second, delay, first_cpu));
+        self.cards
+            .push(Card::new(bits_per_second, delay, first_cpu));
         Nic(self.cards.len() as u32 - 1)
     }
 

@@ -22,7 +22,11 @@ pub struct UnknownCost {
 impl fmt::Display for UnknownCost {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "the machine gives no cost `{}`: ", self.name)?;
-        write!(formatter, "add `{} = {{ cycles = N, source = \"...\" }}` to its costs", self.name)
+        write!(
+            formatter,
+            "add `{} = {{ cycles = N, source = \"...\" }}` to its costs",
+            self.name
+        )
     }
 }
 
@@ -36,15 +40,27 @@ impl Costs {
 
     /// Costs of nothing at all, for tests of pure policy.
     pub fn free() -> Costs {
-        let cost = || Cost { cycles: Cycles(0), source: "none: a test of policy".to_owned() };
+        let cost = || Cost {
+            cycles: Cycles(0),
+            source: "none: a test of policy".to_owned(),
+        };
         let names = KERNEL_COSTS.iter().chain(SCHEDULER_COSTS);
-        Costs { table: names.map(|(name, _)| ((*name).to_owned(), cost())).collect() }
+        Costs {
+            table: names
+                .map(|(name, _)| ((*name).to_owned(), cost()))
+                .collect(),
+        }
     }
 
     /// The cost `name`.
     pub fn get(&self, name: &str) -> Result<Cycles, UnknownCost> {
-        let unknown = || UnknownCost { name: name.to_owned() };
-        self.table.get(name).map(|cost| cost.cycles).ok_or_else(unknown)
+        let unknown = || UnknownCost {
+            name: name.to_owned(),
+        };
+        self.table
+            .get(name)
+            .map(|cost| cost.cycles)
+            .ok_or_else(unknown)
     }
 
     /// All costs, by name.
@@ -56,17 +72,32 @@ impl Costs {
 /// The costs that the kernel itself looks up, and what each is the cost of.
 pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ("system_call", "entering and leaving the kernel"),
-    ("context_switch", "switching registers and stacks, after the pick"),
-    ("mm_switch", "loading another page table, and the TLB misses that follow"),
+    (
+        "context_switch",
+        "switching registers and stacks, after the pick",
+    ),
+    (
+        "mm_switch",
+        "loading another page table, and the TLB misses that follow",
+    ),
     ("interrupt_entry", "from the interrupt to its handler"),
     ("interrupt_exit", "from the handler back"),
-    ("timer_tick", "the timer's handler but for the scheduler's part"),
-    ("reschedule_interrupt", "sending a reschedule interrupt to another CPU"),
+    (
+        "timer_tick",
+        "the timer's handler but for the scheduler's part",
+    ),
+    (
+        "reschedule_interrupt",
+        "sending a reschedule interrupt to another CPU",
+    ),
     ("network_packet", "driver and protocol work on one packet"),
     ("accept", "taking a connection from a listening socket"),
     ("socket_send", "a send, but for packets and copying"),
     ("socket_receive", "a receive, but for copying"),
-    ("copy_per_line", "copying one cache line, but for its misses"),
+    (
+        "copy_per_line",
+        "copying one cache line, but for its misses",
+    ),
     ("fork", "creating a task"),
     ("exit", "ending a task"),
     ("lock_uncontended", "taking or giving back a free mutex"),
@@ -74,11 +105,20 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
 
 /// The costs that schedulers of the 2.4 family look up.
 pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
-    ("schedule_fixed", "schedule() but for the walk over the run queue"),
-    ("goodness", "one visit of the walk: tests and goodness(), but for its misses"),
+    (
+        "schedule_fixed",
+        "schedule() but for the walk over the run queue",
+    ),
+    (
+        "goodness",
+        "one visit of the walk: tests and goodness(), but for its misses",
+    ),
     ("recalculate_per_task", "a new time slice for one task"),
     ("wakeup", "try_to_wake_up() but for its misses"),
-    ("current_colored", "what computing `current` costs more with colors"),
+    (
+        "current_colored",
+        "what computing `current` costs more with colors",
+    ),
 ];
 
 /// The kernel's costs as times, looked up once.

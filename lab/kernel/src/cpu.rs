@@ -32,8 +32,9 @@ pub(crate) struct Cpu {
     /// Steps end by an event that carries this number; an older one is void.
     pub(crate) generation: u32,
     pub(crate) spent: [Duration; 5],
-    /// Steps since time last passed here.
+    /// Steps since `stepped_at`, the last time at which there were any.
     pub(crate) steps_at_once: u32,
+    pub(crate) stepped_at: Instant,
 }
 
 /// An interrupt that waits for its CPU.
@@ -56,15 +57,31 @@ impl Cpu {
             irq_depth: 0,
             interrupts: VecDeque::new(),
             need_resched: false,
-            activity: Activity { mode: Mode::Idle, since: Instant::START, until: None },
+            activity: Activity {
+                mode: Mode::Idle,
+                since: Instant::START,
+                until: None,
+            },
             generation: 0,
             spent: [Duration::ZERO; 5],
             steps_at_once: 0,
+            stepped_at: Instant::START,
         }
     }
 
     pub(crate) fn takes_interrupts(&self) -> bool {
         self.irq_off == 0 && self.irq_depth == 0
+    }
+
+    /// Counts one more step at `now`; returns how many there were at this time.
+    #[inline]
+    pub(crate) fn count_step(&mut self, now: Instant) -> u32 {
+        if self.stepped_at != now {
+            self.stepped_at = now;
+            self.steps_at_once = 0;
+        }
+        self.steps_at_once += 1;
+        self.steps_at_once
     }
 
     /// Charges the time up to `now` to what the CPU did, and starts counting anew.
@@ -76,8 +93,11 @@ impl Cpu {
     /// From `now` on the CPU does something else.
     pub(crate) fn turn_to(&mut self, now: Instant, mode: Mode, until: Option<Instant>) {
         self.charge(now);
-        self.activity = Activity { mode, since: now, until };
+        self.activity = Activity {
+            mode,
+            since: now,
+            until,
+        };
         self.generation = self.generation.wrapping_add(1);
-        self.steps_at_once = 0;
     }
 }

@@ -15,7 +15,7 @@ pub enum Ending {
     SchedulerBroke(Violation),
     /// Nothing can go on, or somebody cannot.
     Stalled(Stall),
-    /// A fork found no memory.
+    /// A fork, a connection or the scheduler's own data found no memory.
     MemoryFull {
         /// When.
         at: Instant,
@@ -50,6 +50,8 @@ pub enum Rule {
     TriedTooOften,
     /// A lock was released by a CPU that does not hold it.
     NotTheHolder,
+    /// A callback took a lock and did not give it back.
+    KeptLock,
 }
 
 /// Why a run cannot go on.
@@ -130,6 +132,7 @@ impl fmt::Display for Rule {
             Rule::NoSuchCpu(cpu) => write!(formatter, "chose {cpu}, which the machine lacks"),
             Rule::TriedTooOften => write!(formatter, "asked to pick again without end"),
             Rule::NotTheHolder => write!(formatter, "released a lock that it does not hold"),
+            Rule::KeptLock => write!(formatter, "kept a lock beyond the callback that took it"),
         }
     }
 }
@@ -137,12 +140,23 @@ impl fmt::Display for Rule {
 impl fmt::Display for Stall {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stall::NeverRan { task, comm, since, waited } => {
-                write!(formatter, "{task} ({comm}) is runnable since {since} and never ran: ")?;
+            Stall::NeverRan {
+                task,
+                comm,
+                since,
+                waited,
+            } => {
+                write!(
+                    formatter,
+                    "{task} ({comm}) is runnable since {since} and never ran: "
+                )?;
                 write!(formatter, "{waited}")
             }
             Stall::NoProgress { comm, at, .. } => {
-                write!(formatter, "{comm} works without end while time stands still at {at}")
+                write!(
+                    formatter,
+                    "{comm} works without end while time stands still at {at}"
+                )
             }
             Stall::WaitsForEver { who, tasks, at } => {
                 write!(formatter, "from {at} on all {tasks} tasks wait for ever:")?;
@@ -161,9 +175,12 @@ impl fmt::Display for Ending {
             Ending::WorkDone => write!(formatter, "work done"),
             Ending::TimeUp => write!(formatter, "time up"),
             Ending::SchedulerBroke(Violation { at, cpu, rule }) => {
-                write!(formatter, "the scheduler broke a rule at {at} on {cpu}: it {rule}")
+                write!(
+                    formatter,
+                    "the scheduler broke a rule at {at} on {cpu}: it {rule}"
+                )
             }
-            Ending::MemoryFull { at } => write!(formatter, "a fork found no memory at {at}"),
+            Ending::MemoryFull { at } => write!(formatter, "the machine's memory was full at {at}"),
             Ending::Stalled(stall) => write!(formatter, "stalled: {stall}"),
         }
     }

@@ -25,7 +25,7 @@ pub(crate) enum Flow {
 /// Accesses of one touch are made in chunks of this much time, so that CPUs interleave.
 const CHUNK: Duration = Duration::from_us(4);
 /// Steps at one point of time after which a program is said to make no progress.
-const STEPS_AT_ONCE: u32 = 1_000_000;
+pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
 /// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
 /// frames of a short call chain, some 200 bytes.
 const STACK_LINES: u64 = 6;
@@ -33,10 +33,10 @@ const STACK_LINES: u64 = 6;
 impl<O: Observer> Kernel<O> {
     /// Lets `cpu` go on from here to the next step that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
+        let now = self.now();
         while self.ending.is_none() {
             let here = self.cpu(cpu);
-            here.steps_at_once += 1;
-            if here.steps_at_once > STEPS_AT_ONCE {
+            if here.count_step(now) > STEPS_AT_ONCE {
                 return self.no_progress(cpu);
             }
             if here.takes_interrupts()
@@ -69,13 +69,16 @@ impl<O: Observer> Kernel<O> {
         let here = self.cpu(cpu);
         here.turn_to(now, mode, Some(until));
         let generation = here.generation;
-        self.core.schedule(until, Event::StepDone { cpu, generation });
+        self.core
+            .schedule(until, Event::StepDone { cpu, generation });
     }
 
     fn no_progress(&mut self, cpu: CpuId) {
         let at = self.now();
         let task = self.cpu(cpu).current;
-        let comm = task.map_or("idle", |task| self.core.lives[task.index()].comm.as_str()).to_owned();
+        let comm = task
+            .map_or("idle", |task| self.core.lives[task.index()].comm.as_str())
+            .to_owned();
         self.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
@@ -96,7 +99,10 @@ impl<O: Observer> Kernel<O> {
         }
         let current = here.current?;
         self.ask_program(cpu, current);
-        Some(Step::Busy { left: Duration::ZERO, user: false })
+        Some(Step::Busy {
+            left: Duration::ZERO,
+            user: false,
+        })
     }
 
     /// Lets the program of `current` run up to its next operation, whose steps go on the stack.
@@ -125,13 +131,11 @@ impl<O: Observer> Kernel<O> {
             Step::Pick { lock, tries } => self.pick(cpu, lock, tries),
             Step::Unlocked => self.callback(cpu, |scheduler, context| scheduler.unlocked(context)),
             Step::Switch { next, paid } => self.switch(cpu, next, paid),
-            Step::PutPrev(prev) => {
-                self.callback(cpu, |scheduler, context| {
-                    if context.task(prev).is_runnable() {
-                        scheduler.put_prev(context, prev);
-                    }
-                })
-            }
+            Step::PutPrev(prev) => self.callback(cpu, |scheduler, context| {
+                if context.task(prev).is_runnable() {
+                    scheduler.put_prev(context, prev);
+                }
+            }),
             Step::Wake(task) => self.begin_wake(cpu, task),
             Step::Activate { task, target } => self.activate(cpu, task, target),
             Step::Fork { child } => self.forked(cpu, child),
@@ -195,9 +199,12 @@ impl<O: Observer> Kernel<O> {
         let recalculations = self.core.walks.recalculations;
         let mut context = crate::Context::new(&mut self.core, cpu);
         call(&mut *self.scheduler, &mut context);
-        let (at, broke) = (context.at, context.broke);
-        if let Some(rule) = broke {
+        let (at, kept) = (context.at, context.locks_kept > 0);
+        if let Some(rule) = context.broke.or(kept.then_some(Rule::KeptLock)) {
             self.broke(cpu, rule);
+        }
+        if self.core.memory_full.is_some() {
+            self.ending = Some(Ending::MemoryFull { at: now });
         }
         if self.core.walks.recalculations != recalculations {
             self.record(now, Record::Recalculate { cpu });
@@ -213,7 +220,10 @@ impl<O: Observer> Kernel<O> {
         let address = self.core.locks[lock.index()].address;
         if self.core.locks[lock.index()].request(cpu, now) {
             let access = Access::Write;
-            let took = self.core.memory.access(cpu, address, access, now, Within::Elsewhere);
+            let took = self
+                .core
+                .memory
+                .access(cpu, address, access, now, Within::Elsewhere);
             return Flow::Takes(took, self.mode(cpu, false));
         }
         Flow::Spins
@@ -226,11 +236,21 @@ impl<O: Observer> Kernel<O> {
             return self.broke(cpu, Rule::NotTheHolder);
         };
         let (waited, held) = (released.waited, released.held);
-        self.record(now, Record::Lock { cpu, lock, waited, held });
+        self.record(
+            now,
+            Record::Lock {
+                cpu,
+                lock,
+                waited,
+                held,
+            },
+        );
         let Some(heir) = released.heir else { return };
         let address = self.core.locks[lock.index()].address;
-        let moved =
-            self.core.memory.access(heir, address, Access::Write, now, Within::Elsewhere);
+        let moved = self
+            .core
+            .memory
+            .access(heir, address, Access::Write, now, Within::Elsewhere);
         let mode = self.mode(heir, false);
         // Even a free move takes an event, so that the heir goes on after the one that released.
         self.busy(heir, moved, mode);
@@ -248,7 +268,10 @@ impl<O: Observer> Kernel<O> {
         }
         let user = here.activity.mode == Mode::User;
         if let Some(until) = here.activity.until.filter(|until| *until > now) {
-            here.stack.push(Step::Busy { left: until - now, user });
+            here.stack.push(Step::Busy {
+                left: until - now,
+                user,
+            });
         }
         let mode = here.activity.mode;
         here.turn_to(now, mode, None);
@@ -274,7 +297,10 @@ impl<O: Observer> Kernel<O> {
         let here = self.cpu(cpu);
         here.irq_depth += 1;
         here.stack.push(Step::EndInterrupt { interrupt });
-        here.stack.push(Step::Busy { left: times.interrupt_exit, user: false });
+        here.stack.push(Step::Busy {
+            left: times.interrupt_exit,
+            user: false,
+        });
         here.stack.extend(handler);
         let left = times.interrupt_entry + first + stack;
         here.stack.push(Step::Busy { left, user: false });
@@ -282,14 +308,19 @@ impl<O: Observer> Kernel<O> {
 
     /// Entering the kernel writes to the top of the current task's kernel stack.
     pub(crate) fn stack_touch(&mut self, cpu: CpuId, now: Instant) -> Duration {
-        let Some(current) = self.cpu(cpu).current else { return Duration::ZERO };
+        let Some(current) = self.cpu(cpu).current else {
+            return Duration::ZERO;
+        };
         let line = self.core.memory.line();
         let top = self.core.lives[current.index()].block + self.settings.block.0;
         let mut took = Duration::ZERO;
         for frame in 1..=STACK_LINES {
             let address = Address(top.0 - frame * line);
             let access = Access::Write;
-            took += self.core.memory.access(cpu, address, access, now + took, Within::Elsewhere);
+            took += self
+                .core
+                .memory
+                .access(cpu, address, access, now + took, Within::Elsewhere);
         }
         took
     }

@@ -2,7 +2,7 @@
 
 use warmq_machine::Counts;
 use warmq_trace::Observer;
-use warmq_units::{Duration, TaskId};
+use warmq_units::{Duration, Instant, TaskId};
 
 use crate::kernel::Kernel;
 use crate::lock::LockFigures;
@@ -22,6 +22,32 @@ pub struct Walks {
     pub recalculations: u64,
 }
 
+/// How many tasks are runnable, added up over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunnableClock {
+    tasks: u64,
+    since: Instant,
+    /// Tasks times picoseconds, up to `since`.
+    area: u128,
+}
+
+impl RunnableClock {
+    pub(crate) fn charge(&mut self, now: Instant) {
+        self.area += u128::from(self.tasks) * u128::from((now - self.since).0);
+        self.since = now;
+    }
+
+    pub(crate) fn joins(&mut self, now: Instant) {
+        self.charge(now);
+        self.tasks += 1;
+    }
+
+    pub(crate) fn leaves(&mut self, now: Instant) {
+        self.charge(now);
+        self.tasks -= 1;
+    }
+}
+
 /// What `time -v` would say of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TaskFigures {
@@ -39,7 +65,10 @@ impl<O: Observer> Kernel<O> {
         let now = self.now();
         self.measured_from = now;
         self.core.walks = Walks::default();
+        self.core.switches = 0;
         self.core.memory.reset_counts();
+        self.runnable.charge(now);
+        self.runnable.area = 0;
         for lock in &mut self.core.locks {
             lock.reset_figures();
         }
@@ -56,7 +85,11 @@ impl<O: Observer> Kernel<O> {
 
     /// Time that all CPUs together spent in `mode`.
     pub fn spent(&self, mode: Mode) -> Duration {
-        self.core.cpus.iter().map(|cpu| cpu.spent[mode as usize]).sum()
+        self.core
+            .cpus
+            .iter()
+            .map(|cpu| cpu.spent[mode as usize])
+            .sum()
     }
 
     /// Time that each CPU spent in each of [`Mode::ALL`].
@@ -66,7 +99,11 @@ impl<O: Observer> Kernel<O> {
 
     /// The figures of every lock.
     pub fn locks(&self) -> Vec<LockFigures> {
-        self.core.locks.iter().map(|lock| lock.figures().clone()).collect()
+        self.core
+            .locks
+            .iter()
+            .map(|lock| lock.figures().clone())
+            .collect()
     }
 
     /// The walks over run queues.
@@ -81,12 +118,18 @@ impl<O: Observer> Kernel<O> {
 
     /// What the caches and the bus counted; `None` without caches.
     pub fn counts(&self) -> Option<&Counts> {
-        self.core.memory.hierarchy().map(warmq_machine::Hierarchy::counts)
+        self.core
+            .memory
+            .hierarchy()
+            .map(warmq_machine::Hierarchy::counts)
     }
 
     /// Checks that the caches are coherent; a checker for tests.
     pub fn check_coherence(&self) -> Result<(), String> {
-        self.core.memory.hierarchy().map_or(Ok(()), warmq_machine::Hierarchy::check_coherence)
+        self.core
+            .memory
+            .hierarchy()
+            .map_or(Ok(()), warmq_machine::Hierarchy::check_coherence)
     }
 
     /// What `time -v` would say of `task`; `None` when there never was such a task.
@@ -98,8 +141,24 @@ impl<O: Observer> Kernel<O> {
         })
     }
 
+    /// How many tasks were runnable, as thousandths of a task in the mean over the measured time.
+    pub fn runnable_mean_milli(&self) -> u64 {
+        let mut clock = self.runnable;
+        clock.charge(self.now());
+        (clock.area * 1_000 / u128::from(self.measured().0.max(1))) as u64
+    }
+
+    /// Switches from one task (or idling) to another.
+    pub fn switches(&self) -> u64 {
+        self.core.switches
+    }
+
     /// How many tasks are runnable now.
     pub fn runnable(&self) -> usize {
-        self.core.lives.iter().filter(|life| life.is_runnable()).count()
+        self.core
+            .lives
+            .iter()
+            .filter(|life| life.is_runnable())
+            .count()
     }
 }

@@ -1,11 +1,12 @@
 //! The kernel: its state, its run loop, and what a run leaves behind.
 
+use warmq_machine::OutOfMemory;
 use warmq_trace::{Observer, Record};
 use warmq_units::{Address, Bytes, CpuId, Duration, Hertz, Instant, LockId, TaskId};
 
 use crate::boot::Settings;
-use crate::cpu::{Cpu, PendingInterrupt};
 use crate::costs::Times;
+use crate::cpu::{Cpu, PendingInterrupt};
 use crate::ending::{Ending, Rule, Stall, Violation};
 use crate::figures::Walks;
 use crate::lock::SpinLock;
@@ -33,7 +34,11 @@ pub(crate) enum Event {
     /// A packet reached a card's ring.
     Packet(Nic, Packet),
     /// Bytes reached somebody outside.
-    Delivered { outside: Outside, socket: Socket, bytes: u64 },
+    Delivered {
+        outside: Outside,
+        socket: Socket,
+        bytes: u64,
+    },
     /// Somebody outside goes on.
     Outside(Outside),
     /// Look for tasks that are runnable and never run.
@@ -56,6 +61,7 @@ pub(crate) struct Core {
     pub(crate) locks: Vec<SpinLock>,
     pub(crate) memory: Memory,
     pub(crate) walks: Walks,
+    pub(crate) switches: u64,
     pub(crate) send_interrupt_cost: Duration,
     /// Events that are pending and not periodic: when there are none and no CPU is busy, nothing
     /// can ever happen.
@@ -64,6 +70,8 @@ pub(crate) struct Core {
     pub(crate) way_sizes: Vec<u64>,
     kernel_page: Option<(Address, u64)>,
     page: u64,
+    /// Kernel data that found no memory; whoever let a callback ask for it looks here.
+    pub(crate) memory_full: Option<OutOfMemory>,
 }
 
 impl Core {
@@ -76,11 +84,13 @@ impl Core {
             locks: Vec::new(),
             memory,
             walks: Walks::default(),
+            switches: 0,
             send_interrupt_cost: Duration::ZERO,
             pending: 0,
             way_sizes: Vec::new(),
             kernel_page: None,
             page: page.0,
+            memory_full: None,
         }
     }
 
@@ -100,19 +110,30 @@ impl Core {
     }
 
     /// Kernel data that is never freed, aligned on a cache line: from the current page while it
-    /// lasts, from a block of its own when larger than a page.
+    /// lasts, from a block of its own when larger than a page. Where memory is full, `memory_full`
+    /// says so.
     pub(crate) fn kernel_data(&mut self, bytes: Bytes) -> Address {
-        let size = bytes.0.next_multiple_of(self.memory.line()).max(self.memory.line());
-        let whole = "the machine's memory holds the kernel's own data";
-        if size > self.page {
-            return self.memory.block(bytes).expect(whole);
+        let size = bytes
+            .0
+            .next_multiple_of(self.memory.line())
+            .max(self.memory.line());
+        if let Some((page, used)) = self.kernel_page
+            && used + size <= self.page
+        {
+            self.kernel_page = Some((page, used + size));
+            return page + used;
         }
-        let (page, used) = match self.kernel_page {
-            Some((page, used)) if used + size <= self.page => (page, used),
-            _ => (self.memory.block(Bytes(self.page)).expect(whole), 0),
-        };
-        self.kernel_page = Some((page, used + size));
-        page + used
+        match self.memory.block(Bytes(size.max(self.page))) {
+            Ok(block) if size <= self.page => {
+                self.kernel_page = Some((block, size));
+                block
+            }
+            Ok(block) => block,
+            Err(full) => {
+                self.memory_full = Some(full);
+                Address(0)
+            }
+        }
     }
 }
 
@@ -135,6 +156,7 @@ pub struct Kernel<O: Observer> {
     pub(crate) alive: u64,
     pub(crate) measured_from: Instant,
     pub(crate) events: u64,
+    pub(crate) runnable: crate::figures::RunnableClock,
 }
 
 impl<O: Observer> Kernel<O> {
@@ -169,14 +191,11 @@ impl<O: Observer> Kernel<O> {
         &mut self.core.cpus[cpu.index()]
     }
 
-    /// Lets time run until `end`, or until nothing can go on. Called again, it goes on.
+    /// Lets time run until `end`, or until nothing can go on. Called again after
+    /// [`Ending::TimeUp`], it goes on; any other ending stays.
     pub fn run_until(&mut self, end: Instant) -> Ending {
-        self.ending = None;
         while self.ending.is_none() {
-            let Some(event) = self.core.next_event(end) else {
-                self.ending = Some(Ending::TimeUp);
-                break;
-            };
+            let Some(event) = self.core.next_event(end) else { break };
             self.events += 1;
             self.handle(event);
             if self.alive == 0 && self.ending.is_none() {
@@ -208,7 +227,11 @@ impl<O: Observer> Kernel<O> {
                 self.interrupt(cpu, PendingInterrupt::Timer(task));
             }
             Event::Packet(nic, packet) => self.packet_arrived(nic, packet),
-            Event::Delivered { outside, socket, bytes } => self.delivered(outside, socket, bytes),
+            Event::Delivered {
+                outside,
+                socket,
+                bytes,
+            } => self.delivered(outside, socket, bytes),
             Event::Outside(outside) => self.resume_outside(outside, 0),
             Event::Watch => self.watch(),
         }
@@ -233,13 +256,24 @@ impl<O: Observer> Kernel<O> {
 
     fn who_waits(&self) -> Stall {
         const SHOWN: usize = 5;
-        let mut waiting = self.core.lives.iter().enumerate().filter_map(|(index, life)| {
-            let crate::task::State::Sleeping(waiting) = life.state else { return None };
-            Some((TaskId(index as u32), life.comm.as_str().to_owned(), waiting))
-        });
+        let mut waiting = self
+            .core
+            .lives
+            .iter()
+            .enumerate()
+            .filter_map(|(index, life)| {
+                let crate::task::State::Sleeping(waiting) = life.state else {
+                    return None;
+                };
+                Some((TaskId(index as u32), life.comm.as_str().to_owned(), waiting))
+            });
         let who: Vec<_> = waiting.by_ref().take(SHOWN).collect();
         let tasks = who.len() + waiting.count();
-        Stall::WaitsForEver { who, tasks, at: self.now() }
+        Stall::WaitsForEver {
+            who,
+            tasks,
+            at: self.now(),
+        }
     }
 
     /// Looks for a task that has been runnable, and not running, for longer than the settings'
@@ -249,9 +283,7 @@ impl<O: Observer> Kernel<O> {
         let patience = self.settings.patience;
         self.core.schedule(now + patience / 4, Event::Watch);
         let starved = self.core.lives.iter().enumerate().find(|(_, life)| {
-            life.is_runnable()
-                && life.on_cpu.is_none()
-                && now.since(life.runnable_since) > patience
+            life.is_runnable() && life.on_cpu.is_none() && now.since(life.runnable_since) > patience
         });
         if let Some((index, life)) = starved {
             self.ending = Some(Ending::Stalled(Stall::NeverRan {

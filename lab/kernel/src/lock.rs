@@ -29,7 +29,8 @@ pub struct LockFigures {
     pub contended: u64,
     /// How long it was held, in all.
     pub held: Duration,
-    /// The longest tenure.
+    /// The longest tenure since time started, warm-up included: Lockmeter was on from the start of
+    /// the load, and the first walks find cold caches.
     pub held_max: Duration,
     /// How long CPUs spun for it, in all.
     pub waited: Duration,
@@ -47,7 +48,10 @@ impl SpinLock {
             granted_at: Instant::START,
             waited: Duration::ZERO,
             waiters: VecDeque::new(),
-            figures: LockFigures { name, ..LockFigures::default() },
+            figures: LockFigures {
+                name,
+                ..LockFigures::default()
+            },
         }
     }
 
@@ -56,11 +60,12 @@ impl SpinLock {
     }
 
     pub(crate) fn reset_figures(&mut self) {
-        self.figures = LockFigures { name: self.figures.name, ..LockFigures::default() };
-    }
-
-    pub(crate) fn is_held(&self) -> bool {
-        self.holder.is_some()
+        let LockFigures { name, held_max, .. } = self.figures;
+        self.figures = LockFigures {
+            name,
+            held_max,
+            ..LockFigures::default()
+        };
     }
 
     /// `cpu` asks for the lock. True when it has it; else it spins until [`SpinLock::release`]
@@ -136,13 +141,25 @@ mod tests {
         assert!(!lock.try_request(CpuId(3), Instant(14)));
         let first = lock.release(CpuId(0), Instant(20)).unwrap();
         assert_eq!((first.held, first.heir), (Duration(10), Some(CpuId(2))));
-        assert!(lock.release(CpuId(1), Instant(21)).is_none(), "cpu1 still waits");
+        assert!(
+            lock.release(CpuId(1), Instant(21)).is_none(),
+            "cpu1 still waits"
+        );
         let second = lock.release(CpuId(2), Instant(25)).unwrap();
         assert_eq!((second.waited, second.heir), (Duration(8), Some(CpuId(1))));
         lock.release(CpuId(1), Instant(26)).unwrap();
         let figures = lock.figures();
-        assert_eq!((figures.requests, figures.contended, figures.releases), (4, 3, 3));
-        assert_eq!((figures.held, figures.held_max), (Duration(16), Duration(10)));
-        assert_eq!((figures.waited, figures.waited_max), (Duration(20), Duration(12)));
+        assert_eq!(
+            (figures.requests, figures.contended, figures.releases),
+            (4, 3, 3)
+        );
+        assert_eq!(
+            (figures.held, figures.held_max),
+            (Duration(16), Duration(10))
+        );
+        assert_eq!(
+            (figures.waited, figures.waited_max),
+            (Duration(20), Duration(12))
+        );
     }
 }

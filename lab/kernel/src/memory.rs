@@ -117,7 +117,9 @@ impl Memory {
     /// Pages for `bytes`, each wherever the allocator finds one, as user memory is.
     pub(crate) fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
         let pages = bytes.0.div_ceil(self.page.0).max(1);
-        let pages = (0..pages).map(|_| self.physical.allocate(0)).collect::<Result<_, _>>()?;
+        let pages = (0..pages)
+            .map(|_| self.physical.allocate(0))
+            .collect::<Result<_, _>>()?;
         self.regions.push(pages);
         Ok(Region(self.regions.len() as u32 - 1))
     }
@@ -140,7 +142,9 @@ impl Memory {
         at: Instant,
         within: Within,
     ) -> Duration {
-        let Some(hierarchy) = &mut self.hierarchy else { return Duration::ZERO };
+        let Some(hierarchy) = &mut self.hierarchy else {
+            return Duration::ZERO;
+        };
         let outcome = hierarchy.access(cpu, address, access, at);
         self.counts[within as usize].count(outcome.served);
         outcome.takes
@@ -175,5 +179,10 @@ impl Memory {
 }
 
 fn order(bytes: Bytes, page: Bytes) -> u32 {
-    bytes.0.div_ceil(page.0).max(1).next_power_of_two().trailing_zeros()
+    bytes
+        .0
+        .div_ceil(page.0)
+        .max(1)
+        .next_power_of_two()
+        .trailing_zeros()
 }

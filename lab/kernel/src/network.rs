@@ -18,7 +18,7 @@ pub(crate) struct Endpoint {
     pub(crate) capacity: u64,
     /// Bytes that wait to be received.
     pub(crate) filled: u64,
-    /// Bytes that a sender is copying in.
+    /// Bytes that a sender is copying in, or a receiver out.
     pub(crate) reserved: u64,
     pub(crate) written: u64,
     pub(crate) read: u64,
@@ -27,6 +27,8 @@ pub(crate) struct Endpoint {
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
+    /// Bytes on their way to the peer outside.
+    pub(crate) in_flight: u64,
     /// Bytes that reached the peer outside and were not received there yet.
     pub(crate) sent_out: u64,
 }
@@ -51,6 +53,7 @@ impl Endpoint {
             closed: false,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
+            in_flight: 0,
             sent_out: 0,
         }
     }
@@ -141,4 +144,29 @@ pub(crate) struct OutsideLife {
     pub(crate) mailbox: Rc<Mailbox<OutsideOperation>>,
     pub(crate) program: Option<Running>,
     pub(crate) wants: Option<(Socket, u64)>,
+    /// Operations since `stepped_at`, the last time at which there were any.
+    steps_at_once: u32,
+    stepped_at: Instant,
+}
+
+impl OutsideLife {
+    pub(crate) fn new(mailbox: Rc<Mailbox<OutsideOperation>>, program: Running) -> OutsideLife {
+        OutsideLife {
+            mailbox,
+            program: Some(program),
+            wants: None,
+            steps_at_once: 0,
+            stepped_at: Instant::START,
+        }
+    }
+
+    /// Counts one more operation at `now`; returns how many there were at this time.
+    pub(crate) fn count_step(&mut self, now: Instant) -> u32 {
+        if self.stepped_at != now {
+            self.stepped_at = now;
+            self.steps_at_once = 0;
+        }
+        self.steps_at_once += 1;
+        self.steps_at_once
+    }
 }

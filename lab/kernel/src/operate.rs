@@ -10,18 +10,27 @@ use crate::kernel::{Event, Kernel};
 use crate::network::{Peer, SEGMENT};
 use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::step::{Mode, Step};
+use crate::task::State;
 
 impl<O: Observer> Kernel<O> {
     /// Puts the steps of `operation` onto the stack of `cpu`.
     pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
         let step = match operation {
-            Operation::Compute(cycles) => {
-                Step::Busy { left: self.core.clock.time_of(cycles), user: true }
-            }
-            Operation::Touch(touch) => Step::Touch { touch, done: 0, user: true },
+            Operation::Compute(cycles) => Step::Busy {
+                left: self.core.clock.time_of(cycles),
+                user: true,
+            },
+            Operation::Touch(touch) => Step::Touch {
+                touch,
+                done: 0,
+                user: true,
+            },
             Operation::Lock(mutex) if self.mutexes[mutex.index()].owner.is_none() => {
                 self.mutexes[mutex.index()].owner = Some(current);
-                Step::Busy { left: self.times.lock_uncontended, user: true }
+                Step::Busy {
+                    left: self.times.lock_uncontended,
+                    user: true,
+                }
             }
             operation => {
                 let now = self.now();
@@ -41,8 +50,9 @@ impl<O: Observer> Kernel<O> {
             Operation::Compute(_) | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),
             Operation::Yield => {
-                let took =
-                    self.call(cpu, |scheduler, context| scheduler.yielded(context, current));
+                let took = self.call(cpu, |scheduler, context| {
+                    scheduler.yielded(context, current)
+                });
                 self.cpu(cpu).stack.push(Step::Schedule);
                 Flow::Takes(took, Mode::System)
             }
@@ -53,14 +63,22 @@ impl<O: Observer> Kernel<O> {
             Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
             Operation::Unlock(mutex) => self.unlock_mutex(cpu, mutex),
             Operation::Wait(condition, mutex) => {
-                self.conditions[condition.index()].waiters.push_back(current);
-                self.cpu(cpu).stack.push(Step::Perform(Operation::Lock(mutex)));
+                self.conditions[condition.index()]
+                    .waiters
+                    .push_back(current);
+                self.cpu(cpu)
+                    .stack
+                    .push(Step::Perform(Operation::Lock(mutex)));
                 self.sleep(cpu, current, Waiting::Condition(condition.0));
                 self.unlock_mutex(cpu, mutex)
             }
             Operation::Notify { condition, all } => {
                 let waiters = &mut self.conditions[condition.index()].waiters;
-                let count = if all { waiters.len() } else { waiters.len().min(1) };
+                let count = if all {
+                    waiters.len()
+                } else {
+                    waiters.len().min(1)
+                };
                 let woken: Vec<_> = waiters.drain(..count).rev().map(Step::Wake).collect();
                 self.cpu(cpu).stack.extend(woken);
                 Flow::Next
@@ -71,19 +89,33 @@ impl<O: Observer> Kernel<O> {
                     return Flow::Next;
                 };
                 self.give_program(child, program);
-                let steps = [Step::Answer(child.0.into()), Step::Wake(child), Step::Fork { child }];
+                let steps = [
+                    Step::Answer(child.0.into()),
+                    Step::Wake(child),
+                    Step::Fork { child },
+                ];
                 self.cpu(cpu).stack.extend(steps);
                 Flow::Takes(self.times.fork, Mode::System)
             }
             Operation::SetNice(task, nice) => {
                 self.life(task).nice = nice.clamp(-20, 19);
-                self.callback(cpu, |scheduler, context| scheduler.changed(context, task))
+                self.changed(cpu, task)
             }
             Operation::SetAffinity(task, cpus) => {
-                self.life(task).allowed = Some(cpus);
-                self.callback(cpu, |scheduler, context| scheduler.changed(context, task))
+                if let Some(allowed) = self.existing(&cpus) {
+                    self.life(task).allowed = Some(allowed);
+                }
+                self.changed(cpu, task)
             }
         }
+    }
+
+    /// Tells the scheduler of new parameters of `task`, if that still lives.
+    fn changed(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        if self.life(task).state == State::Dead {
+            return Flow::Next;
+        }
+        self.callback(cpu, |scheduler, context| scheduler.changed(context, task))
     }
 
     fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
@@ -148,35 +180,66 @@ impl<O: Observer> Kernel<O> {
         let bytes = to.room().min(left.0);
         if bytes == 0 {
             to.writers.push_back(current);
-            self.cpu(cpu).stack.push(Step::Perform(Operation::Send { socket, left }));
+            self.cpu(cpu)
+                .stack
+                .push(Step::Perform(Operation::Send { socket, left }));
             self.sleep(cpu, current, Waiting::Room(peer.0));
             return Flow::Next;
         }
         let (buffer, written) = (to.buffer, to.written);
         to.reserved += bytes;
         to.written += bytes;
-        let touch = Touch { access: Access::Write, ..self.lines_of(buffer, written, bytes) };
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, bytes)
+        };
         let rest = Bytes(left.0 - bytes);
         let stack = &mut self.cpu(cpu).stack;
         if rest.0 > 0 {
             stack.push(Step::Perform(Operation::Send { socket, left: rest }));
         }
-        stack.push(Step::Deliver { socket: peer, bytes });
-        stack.push(Step::Touch { touch, done: 0, user: false });
+        stack.push(Step::Deliver {
+            socket: peer,
+            bytes,
+        });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
         let packets = bytes.div_ceil(SEGMENT);
-        Flow::Takes(self.times.socket_send + self.times.network_packet * packets, Mode::System)
+        Flow::Takes(
+            self.times.socket_send + self.times.network_packet * packets,
+            Mode::System,
+        )
     }
 
     fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
         let endpoint = &mut self.endpoints[socket.index()];
+        if endpoint.closed || left.0 == 0 {
+            return Flow::Next;
+        }
         let (buffer, written) = (endpoint.buffer, endpoint.written);
         endpoint.written += left.0;
-        let touch = Touch { access: Access::Write, ..self.lines_of(buffer, written, left.0) };
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, left.0)
+        };
         let stack = &mut self.cpu(cpu).stack;
-        stack.push(Step::Deliver { socket, bytes: left.0 });
-        stack.push(Step::Touch { touch, done: 0, user: false });
+        stack.push(Step::Deliver {
+            socket,
+            bytes: left.0,
+        });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
         let packets = left.0.div_ceil(SEGMENT);
-        Flow::Takes(self.times.socket_send + self.times.network_packet * packets, Mode::System)
+        Flow::Takes(
+            self.times.socket_send + self.times.network_packet * packets,
+            Mode::System,
+        )
     }
 
     /// The copied bytes reach the socket's buffer, or the link of its card.
@@ -188,17 +251,18 @@ impl<O: Observer> Kernel<O> {
         let endpoint = &mut self.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         endpoint.filled += bytes;
-        if let Some(reader) = endpoint.readers.pop_front() {
-            self.cpu(cpu).stack.push(Step::Wake(reader));
-        }
+        self.wake_ends(cpu, socket);
         Flow::Next
     }
 
     fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
         let endpoint = &mut self.endpoints[socket.index()];
         let bytes = endpoint.filled.min(at_most.0);
-        if bytes == 0 && endpoint.peer_closed {
-            self.cpu(cpu).stack.push(Step::Answer(0));
+        if bytes == 0 && (endpoint.peer_closed || at_most.0 == 0) {
+            let next = endpoint.readers.pop_front().map(Step::Wake);
+            let stack = &mut self.cpu(cpu).stack;
+            stack.push(Step::Answer(0));
+            stack.extend(next);
             return Flow::Next;
         }
         if bytes == 0 {
@@ -210,27 +274,49 @@ impl<O: Observer> Kernel<O> {
         }
         let (buffer, read) = (endpoint.buffer, endpoint.read);
         endpoint.read += bytes;
+        endpoint.filled -= bytes;
+        endpoint.reserved += bytes;
         let touch = self.lines_of(buffer, read, bytes);
         let stack = &mut self.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
         stack.push(Step::Take { socket, bytes });
-        stack.push(Step::Touch { touch, done: 0, user: false });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
         Flow::Takes(self.times.socket_receive, Mode::System)
     }
 
     /// The copied bytes leave the buffer, and a sender that waited for room goes on.
     pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         let endpoint = &mut self.endpoints[socket.index()];
-        endpoint.filled -= bytes;
-        if let Some(writer) = endpoint.writers.pop_front() {
-            self.cpu(cpu).stack.push(Step::Wake(writer));
-        }
+        endpoint.reserved -= bytes;
+        self.wake_ends(cpu, socket);
         Flow::Next
+    }
+
+    /// Wakes who can go on with `socket`: a reader if there is data, a writer if there is room.
+    /// Where several wait, each wakes the next by what it leaves.
+    fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
+        let endpoint = &mut self.endpoints[socket.index()];
+        let writer = match endpoint.peer {
+            Peer::Local(_) if endpoint.room() > 0 => endpoint.writers.pop_front(),
+            Peer::Local(_) | Peer::Outside { .. } => None,
+        };
+        let reader = match endpoint.filled {
+            0 => None,
+            _ => endpoint.readers.pop_front(),
+        };
+        let woken = writer.into_iter().chain(reader).map(Step::Wake);
+        self.cpu(cpu).stack.extend(woken);
     }
 
     fn close(&mut self, cpu: CpuId, socket: Socket) -> Flow {
         let endpoint = &mut self.endpoints[socket.index()];
-        endpoint.closed = true;
+        if std::mem::replace(&mut endpoint.closed, true) {
+            return Flow::Next;
+        }
         match endpoint.peer {
             Peer::Local(peer) => {
                 let there = &mut self.endpoints[peer.index()];
@@ -249,7 +335,9 @@ impl<O: Observer> Kernel<O> {
         let backlog = &mut self.backlogs[listener.index()];
         let Some(socket) = backlog.connections.pop_front() else {
             backlog.acceptors.push_back(current);
-            self.cpu(cpu).stack.push(Step::Perform(Operation::Accept(listener)));
+            self.cpu(cpu)
+                .stack
+                .push(Step::Perform(Operation::Accept(listener)));
             self.sleep(cpu, current, Waiting::Connection(listener.0));
             return Flow::Next;
         };

@@ -11,6 +11,9 @@ macro_rules! handle {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub(crate) u32);
+    };
+    ($(#[$doc:meta])* $name:ident, with a table) => {
+        handle!($(#[$doc])* $name);
 
         impl $name {
             pub(crate) fn index(self) -> usize {
@@ -22,23 +25,23 @@ macro_rules! handle {
 
 handle!(
     /// One end of a stream connection.
-    Socket
+    Socket, with a table
 );
 handle!(
     /// A socket that listens for connections.
-    Listener
+    Listener, with a table
 );
 handle!(
     /// A mutex of user space.
-    Mutex
+    Mutex, with a table
 );
 handle!(
     /// A condition variable.
-    Condition
+    Condition, with a table
 );
 handle!(
     /// A piece of simulated memory, made of physical pages.
-    Region
+    Region, with a table
 );
 handle!(
     /// An address space; its tasks share memory and switch cheaply among themselves.
@@ -46,11 +49,11 @@ handle!(
 );
 handle!(
     /// A network card.
-    Nic
+    Nic, with a table
 );
 handle!(
     /// Somebody beyond the network: a client that costs this machine no CPU of its own.
-    Outside
+    Outside, with a table
 );
 
 /// Accesses to `lines` lines of a region: line `first`, then each `stride` lines further on,
@@ -74,12 +77,22 @@ pub struct Touch {
 impl Touch {
     /// Reads `lines` lines in sequence from line `first`.
     pub fn read(region: Region, first: u64, lines: u64) -> Touch {
-        Touch { region, first, lines, stride: 1, access: Access::Read, work: Cycles(0) }
+        Touch {
+            region,
+            first,
+            lines,
+            stride: 1,
+            access: Access::Read,
+            work: Cycles(0),
+        }
     }
 
     /// The same accesses as writes.
     pub fn writing(self) -> Touch {
-        Touch { access: Access::Write, ..self }
+        Touch {
+            access: Access::Write,
+            ..self
+        }
     }
 
     /// The same accesses `stride` lines apart.
@@ -99,15 +112,27 @@ pub(crate) enum Operation {
     Touch(Touch),
     Sleep(Duration),
     Yield,
-    Send { socket: Socket, left: Bytes },
-    Receive { socket: Socket, at_most: Bytes },
+    Send {
+        socket: Socket,
+        left: Bytes,
+    },
+    Receive {
+        socket: Socket,
+        at_most: Bytes,
+    },
     Close(Socket),
     Accept(Listener),
     Lock(Mutex),
     Unlock(Mutex),
     Wait(Condition, Mutex),
-    Notify { condition: Condition, all: bool },
-    Spawn { spec: TaskSpec, program: BoxedProgram },
+    Notify {
+        condition: Condition,
+        all: bool,
+    },
+    Spawn {
+        spec: TaskSpec,
+        program: BoxedProgram,
+    },
     SetNice(TaskId, i8),
     SetAffinity(TaskId, Vec<CpuId>),
 }

@@ -4,7 +4,8 @@ use warmq_trace::Observer;
 use warmq_units::CpuId;
 
 use crate::cpu::PendingInterrupt;
-use crate::execute::Flow;
+use crate::ending::{Ending, Stall};
+use crate::execute::{Flow, STEPS_AT_ONCE};
 use crate::kernel::{Event, Kernel};
 use crate::network::{Endpoint, Packet, Peer, SEGMENT};
 use crate::operation::{Nic, Outside, OutsideOperation, Socket};
@@ -19,17 +20,35 @@ impl<O: Observer> Kernel<O> {
     pub(crate) fn resume_outside(&mut self, outside: Outside, answer: u64) {
         self.outsides[outside.index()].mailbox.answer(answer);
         loop {
+            let now = self.now();
             let here = &mut self.outsides[outside.index()];
-            let Some(program) = &mut here.program else { return };
+            if here.count_step(now) > STEPS_AT_ONCE {
+                return self.no_progress_outside(outside);
+            }
+            let Some(program) = &mut here.program else {
+                return;
+            };
             if resume(program) {
                 here.program = None;
                 return;
             }
-            let Some(operation) = here.mailbox.take() else { return };
+            let Some(operation) = here.mailbox.take() else {
+                return;
+            };
             if !self.operate_outside(outside, operation) {
                 return;
             }
         }
+    }
+
+    fn no_progress_outside(&mut self, outside: Outside) {
+        let (at, comm) = (self.now(), format!("client {}", outside.index()));
+        let stall = Stall::NoProgress {
+            task: None,
+            comm,
+            at,
+        };
+        self.ending = Some(Ending::Stalled(stall));
     }
 
     /// True when the operation is over at once.
@@ -41,9 +60,13 @@ impl<O: Observer> Kernel<O> {
                 false
             }
             OutsideOperation::Connect { listener, nic } => {
-                let socket = self.connection(Peer::Outside { outside, nic });
+                let Some(socket) = self.connection(Peer::Outside { outside, nic }) else {
+                    return false;
+                };
                 self.inbound(nic, Packet::Connect { listener, socket }, EMPTY);
-                self.outsides[outside.index()].mailbox.answer(socket.0.into());
+                self.outsides[outside.index()]
+                    .mailbox
+                    .answer(socket.0.into());
                 true
             }
             OutsideOperation::Send { socket, bytes } => {
@@ -76,22 +99,27 @@ impl<O: Observer> Kernel<O> {
         self.core.schedule(at, Event::Packet(nic, packet));
     }
 
-    fn connection(&mut self, peer: Peer) -> Socket {
+    /// A socket for a connection from outside; `None`, and the run's end, where memory is full.
+    fn connection(&mut self, peer: Peer) -> Option<Socket> {
         let capacity = self.settings.socket_buffer;
         if let Some(socket) = self.free_endpoints.pop() {
             let buffer = self.endpoints[socket.index()].buffer;
             self.endpoints[socket.index()] = Endpoint::new(peer, buffer, capacity);
-            return socket;
+            return Some(socket);
         }
-        let whole = "the machine's memory holds its socket buffers";
-        let buffer = self.core.memory.region(capacity).expect(whole);
+        let Ok(buffer) = self.core.memory.region(capacity) else {
+            self.ending = Some(Ending::MemoryFull { at: self.now() });
+            return None;
+        };
         self.endpoints.push(Endpoint::new(peer, buffer, capacity));
-        Socket(self.endpoints.len() as u32 - 1)
+        Some(Socket(self.endpoints.len() as u32 - 1))
     }
 
+    /// Gives the socket to the next connection when both ends closed it and nothing that it sent
+    /// is on its way any more. Called whenever one of the three becomes true.
     pub(crate) fn reuse_if_closed(&mut self, socket: Socket) {
         let endpoint = &self.endpoints[socket.index()];
-        if endpoint.closed && endpoint.peer_closed {
+        if endpoint.closed && endpoint.peer_closed && endpoint.in_flight == 0 {
             self.free_endpoints.push(socket);
         }
     }
@@ -141,7 +169,9 @@ impl<O: Observer> Kernel<O> {
             }
             Packet::End { socket } => {
                 let endpoint = &mut self.endpoints[socket.index()];
-                endpoint.peer_closed = true;
+                if std::mem::replace(&mut endpoint.peer_closed, true) {
+                    return None;
+                }
                 let reader = endpoint.readers.pop_front();
                 self.reuse_if_closed(socket);
                 reader
@@ -154,23 +184,36 @@ impl<O: Observer> Kernel<O> {
     pub(crate) fn transmit(&mut self, outside: Outside, nic: Nic, socket: Socket, bytes: u64) {
         let now = self.now();
         let at = self.cards[nic.index()].send(bytes, now);
-        self.core.schedule(at, Event::Delivered { outside, socket, bytes });
+        self.endpoints[socket.index()].in_flight += bytes;
+        self.core.schedule(
+            at,
+            Event::Delivered {
+                outside,
+                socket,
+                bytes,
+            },
+        );
         for _ in 0..bytes.div_ceil(SEGMENT) / 2 {
             let back = at + self.cards[nic.index()].delay();
-            self.core.schedule(back, Event::Packet(nic, Packet::Acknowledge));
+            self.core
+                .schedule(back, Event::Packet(nic, Packet::Acknowledge));
         }
     }
 
     /// Bytes reached the other side.
     pub(crate) fn delivered(&mut self, outside: Outside, socket: Socket, bytes: u64) {
         let endpoint = &mut self.endpoints[socket.index()];
+        endpoint.in_flight -= bytes;
         endpoint.sent_out += bytes;
-        let Some((wanted, want)) = self.outsides[outside.index()].wants else { return };
-        if wanted == socket && endpoint.sent_out >= want {
+        let wants = &mut self.outsides[outside.index()].wants;
+        if let Some((wanted, want)) = *wants
+            && wanted == socket
+            && endpoint.sent_out >= want
+        {
             endpoint.sent_out -= want;
-            self.outsides[outside.index()].wants = None;
+            *wants = None;
             self.resume_outside(outside, 0);
         }
+        self.reuse_if_closed(socket);
     }
 }
-

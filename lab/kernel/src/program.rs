@@ -44,7 +44,10 @@ pub(crate) struct Mailbox<O> {
 
 impl<O> Mailbox<O> {
     pub(crate) fn new() -> Rc<Mailbox<O>> {
-        Rc::new(Mailbox { asked: Cell::new(None), answer: Cell::new(0) })
+        Rc::new(Mailbox {
+            asked: Cell::new(None),
+            answer: Cell::new(0),
+        })
     }
 
     pub(crate) fn take(&self) -> Option<O> {
@@ -100,7 +103,10 @@ impl Task {
     }
 
     fn call(&self, operation: Operation) -> impl Future<Output = u64> {
-        Call { mailbox: &*self.mailbox, operation: Some(operation) }
+        Call {
+            mailbox: &*self.mailbox,
+            operation: Some(operation),
+        }
     }
 
     /// Works for `cycles` without touching memory that matters.
@@ -125,7 +131,11 @@ impl Task {
 
     /// Sends `bytes`; sleeps while the peer's buffer is full.
     pub async fn send(&self, socket: Socket, bytes: Bytes) {
-        self.call(Operation::Send { socket, left: bytes }).await;
+        self.call(Operation::Send {
+            socket,
+            left: bytes,
+        })
+        .await;
     }
 
     /// Receives at most `at_most` bytes; sleeps while there are none. Zero when the peer closed.
@@ -172,12 +182,20 @@ impl Task {
 
     /// Wakes the task that has waited longest for `condition`.
     pub async fn notify_one(&self, condition: Condition) {
-        self.call(Operation::Notify { condition, all: false }).await;
+        self.call(Operation::Notify {
+            condition,
+            all: false,
+        })
+        .await;
     }
 
     /// Wakes all that wait for `condition`.
     pub async fn notify_all(&self, condition: Condition) {
-        self.call(Operation::Notify { condition, all: true }).await;
+        self.call(Operation::Notify {
+            condition,
+            all: true,
+        })
+        .await;
     }
 
     /// Creates a task (`fork` or `clone`).
@@ -191,7 +209,8 @@ impl Task {
         self.call(Operation::SetNice(task, nice)).await;
     }
 
-    /// Changes the CPUs on which `task` may run.
+    /// Changes the CPUs on which `task` may run. CPUs that the machine lacks do not count; where
+    /// none is left, nothing changes.
     pub async fn set_affinity(&self, task: TaskId, cpus: Vec<CpuId>) {
         self.call(Operation::SetAffinity(task, cpus)).await;
     }
@@ -215,7 +234,10 @@ impl OutsideTask {
     }
 
     fn call(&self, operation: OutsideOperation) -> impl Future<Output = u64> {
-        Call { mailbox: &*self.mailbox, operation: Some(operation) }
+        Call {
+            mailbox: &*self.mailbox,
+            operation: Some(operation),
+        }
     }
 
     /// Does nothing for `span`.

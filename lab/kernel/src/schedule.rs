@@ -22,7 +22,8 @@ impl<O: Observer> Kernel<O> {
         let lock = self.scheduler.lock_for(cpu);
         let here = self.cpu(cpu);
         here.need_resched = false;
-        here.stack.extend([Step::Pick { lock, tries: 0 }, Step::Acquire(lock)]);
+        here.stack
+            .extend([Step::Pick { lock, tries: 0 }, Step::Acquire(lock)]);
         Flow::Next
     }
 
@@ -48,18 +49,27 @@ impl<O: Observer> Kernel<O> {
                 return Flow::Next;
             }
             Pick::Retry => self.cpu(cpu).stack.extend([
-                Step::Pick { lock, tries: tries + 1 },
+                Step::Pick {
+                    lock,
+                    tries: tries + 1,
+                },
                 Step::Acquire(lock),
                 Step::Unlocked,
             ]),
-            Pick::Idle => self.cpu(cpu).stack.push(Step::Switch { next: None, paid: false }),
+            Pick::Idle => self.cpu(cpu).stack.push(Step::Switch {
+                next: None,
+                paid: false,
+            }),
             Pick::Task(next) => {
                 if let Err(rule) = self.may_pick(cpu, next) {
                     self.broke(cpu, rule);
                     return Flow::Next;
                 }
                 self.claim(cpu, next);
-                self.cpu(cpu).stack.push(Step::Switch { next: Some(next), paid: false });
+                self.cpu(cpu).stack.push(Step::Switch {
+                    next: Some(next),
+                    paid: false,
+                });
             }
         }
         self.cpu(cpu).stack.push(Step::Release(lock));
@@ -67,7 +77,11 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn may_pick(&self, cpu: CpuId, next: TaskId) -> Result<(), Rule> {
-        let life = self.core.lives.get(next.index()).ok_or(Rule::PickedNobody(next))?;
+        let life = self
+            .core
+            .lives
+            .get(next.index())
+            .ok_or(Rule::PickedNobody(next))?;
         match (life.state, life.on_cpu) {
             (State::Dead, _) => Err(Rule::PickedNobody(next)),
             (State::New | State::Sleeping(_), _) => Err(Rule::PickedSleeper(next)),
@@ -84,7 +98,14 @@ impl<O: Observer> Kernel<O> {
         life.on_cpu = Some(cpu);
         let from = std::mem::replace(&mut life.last_cpu, cpu);
         if from != cpu {
-            self.record(at, Record::Migrate { task: next, from, to: cpu });
+            self.record(
+                at,
+                Record::Migrate {
+                    task: next,
+                    from,
+                    to: cpu,
+                },
+            );
         }
     }
 
@@ -98,7 +119,11 @@ impl<O: Observer> Kernel<O> {
         }
         let mm = |task: Option<TaskId>| task.and_then(|task| self.core.lives[task.index()].mm);
         let another_mm = mm(next).is_some() && mm(next) != mm(prev);
-        let mm_switch = if another_mm { self.times.mm_switch } else { Duration::ZERO };
+        let mm_switch = if another_mm {
+            self.times.mm_switch
+        } else {
+            Duration::ZERO
+        };
         self.cpu(cpu).stack.push(Step::Switch { next, paid: true });
         Flow::Takes(self.times.context_switch + mm_switch, Mode::System)
     }
@@ -111,14 +136,27 @@ impl<O: Observer> Kernel<O> {
             here.idle_stack = std::mem::take(&mut here.stack);
         }
         self.switch_in(cpu, next);
-        self.record(now, Record::Switch { cpu, prev, prev_runnable, next });
+        self.core.switches += 1;
+        self.record(
+            now,
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            },
+        );
         if let Some(prev) = prev.filter(|prev| self.life(*prev).state == State::Dead) {
             self.bury(cpu, prev);
         }
         let stack = self.stack_touch(cpu, now);
         if let Some(prev) = prev.filter(|_| prev_runnable && self.scheduler.wants_put_prev()) {
             let lock = self.scheduler.lock_for(cpu);
-            let steps = [Step::Release(lock), Step::PutPrev(prev), Step::Acquire(lock)];
+            let steps = [
+                Step::Release(lock),
+                Step::PutPrev(prev),
+                Step::Acquire(lock),
+            ];
             self.cpu(cpu).stack.extend(steps);
         }
         Flow::Takes(stack, Mode::System)
@@ -159,6 +197,7 @@ impl<O: Observer> Kernel<O> {
 
     /// `task` sleeps from here on; the CPU picks another as its next step.
     pub(crate) fn sleep(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
+        self.runnable.leaves(self.core.timeline.now());
         self.life(task).state = State::Sleeping(waiting);
         self.cpu(cpu).stack.push(Step::Schedule);
     }
@@ -178,8 +217,11 @@ impl<O: Observer> Kernel<O> {
             self.broke(cpu, Rule::CpuNotAllowed(task));
         } else {
             let lock = self.scheduler.lock_for(target);
-            let steps =
-                [Step::Release(lock), Step::Activate { task, target }, Step::Acquire(lock)];
+            let steps = [
+                Step::Release(lock),
+                Step::Activate { task, target },
+                Step::Acquire(lock),
+            ];
             self.cpu(cpu).stack.extend(steps);
         }
         Flow::Takes(took, self.mode(cpu, false))
@@ -193,12 +235,20 @@ impl<O: Observer> Kernel<O> {
             State::New => Why::Fork,
             State::Runnable | State::Dead => return Flow::Next,
         };
+        self.runnable.joins(now);
         let life = self.life(task);
         life.state = State::Runnable;
         life.runnable_since = now;
         // A task that is on its way to sleep is still queued: it just stays.
         let queued = std::mem::replace(&mut life.queued, true);
-        self.record(now, Record::Wakeup { waker: cpu, task, target });
+        self.record(
+            now,
+            Record::Wakeup {
+                waker: cpu,
+                task,
+                target,
+            },
+        );
         if queued {
             return Flow::Next;
         }
@@ -211,13 +261,23 @@ impl<O: Observer> Kernel<O> {
     pub(crate) fn forked(&mut self, cpu: CpuId, child: TaskId) -> Flow {
         let parent = self.cpu(cpu).current;
         let comm = self.life(child).comm;
-        self.record(self.now(), Record::Fork { parent, child, comm });
-        self.callback(cpu, |scheduler, context| scheduler.fork(context, parent, child))
+        self.record(
+            self.now(),
+            Record::Fork {
+                parent,
+                child,
+                comm,
+            },
+        );
+        self.callback(cpu, |scheduler, context| {
+            scheduler.fork(context, parent, child)
+        })
     }
 
     pub(crate) fn exit(&mut self, cpu: CpuId) -> Flow {
         let current = self.cpu(cpu).current.expect("the idle task does not exit");
         self.alive -= 1;
+        self.runnable.leaves(self.core.timeline.now());
         let life = self.life(current);
         life.state = State::Dead;
         life.program = None;

@@ -63,9 +63,13 @@ pub trait Scheduler {
     /// No lock is held.
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId);
 
-    /// Where a woken task should go. No lock is held. The kernel checks it against the affinity.
+    /// Where a woken task should go; by default its last CPU, or the first that its affinity
+    /// allows. No lock is held. The kernel checks the answer against the affinity.
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
-        context.task(task).last_cpu()
+        let view = context.task(task);
+        let mut cpus = std::iter::once(view.last_cpu()).chain((0..context.cpus()).map(CpuId));
+        let allowed = cpus.find(|cpu| view.may_run_on(*cpu));
+        allowed.unwrap_or(view.last_cpu())
     }
 
     /// Queue a task that became runnable. From here on the scheduler owns it: a task that it
@@ -128,7 +132,11 @@ impl Attach<'_> {
     /// Size over associativity of the cache of `level` (1 is nearest): addresses that differ by a
     /// multiple of it share a set. `None` where there is no such level.
     pub fn way_size(&self, level: usize) -> Option<Bytes> {
-        self.core.way_sizes.get(level.checked_sub(1)?).copied().map(Bytes)
+        self.core
+            .way_sizes
+            .get(level.checked_sub(1)?)
+            .copied()
+            .map(Bytes)
     }
 
     /// Declares a spin lock, which lives in a cache line of its own.
@@ -158,13 +166,20 @@ pub struct Context<'a> {
     pub(crate) within: Within,
     pub(crate) prefetched: Option<(Address, Instant)>,
     pub(crate) broke: Option<crate::ending::Rule>,
+    /// Locks taken by `try_lock` and not given back yet.
+    pub(crate) locks_kept: u32,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(core: &'a mut Core, cpu: CpuId) -> Context<'a> {
         let at = core.timeline.now();
         let within = Within::Elsewhere;
-        Context { core, cpu, at, within, prefetched: None, broke: None }
+        Context {
+            core,
+            cpu,
+            at,
+            within,
+            prefetched: None, broke: None, locks_kept: 0, }
     }
 
     /// The time on this CPU.
@@ -188,7 +203,10 @@ impl<'a> Context<'a> {
     /// When there is no such task: schedulers only know tasks that `fork` told them of.
     #[inline]
     pub fn task(&self, task: TaskId) -> View<'_> {
-        View { id: task, life: &self.core.lives[task.index()] }
+        View {
+            id: task,
+            life: &self.core.lives[task.index()],
+        }
     }
 
     /// Who runs on `cpu`; `None` is the idle task.
@@ -233,13 +251,18 @@ impl<'a> Context<'a> {
             self.at = self.at.max(ready);
             return;
         }
-        self.at += self.core.memory.access(self.cpu, address, access, self.at, self.within);
+        self.at += self
+            .core
+            .memory
+            .access(self.cpu, address, access, self.at, self.within);
     }
 
     /// Asks for the line of `address` and does not wait: the next touch of it waits for the rest.
     pub fn prefetch(&mut self, address: Address) {
-        let takes =
-            self.core.memory.access(self.cpu, address, Access::Read, self.at, self.within);
+        let takes = self
+            .core
+            .memory
+            .access(self.cpu, address, Access::Read, self.at, self.within);
         self.prefetched = Some((address, self.at + takes));
     }
 
@@ -275,7 +298,10 @@ impl<'a> Context<'a> {
         self.core.cpus[cpu.index()].need_resched = true;
         if cpu != self.cpu {
             self.at += self.core.send_interrupt_cost;
-            let event = Event::Reschedule { from: self.cpu, to: cpu };
+            let event = Event::Reschedule {
+                from: self.cpu,
+                to: cpu,
+            };
             self.core.schedule(self.at, event);
         }
     }
@@ -284,12 +310,15 @@ impl<'a> Context<'a> {
     pub fn try_lock(&mut self, lock: LockId) -> bool {
         let address = self.core.locks[lock.index()].address;
         self.touch(address, Access::Write);
-        self.core.locks[lock.index()].try_request(self.cpu, self.at)
+        let taken = self.core.locks[lock.index()].try_request(self.cpu, self.at);
+        self.locks_kept += u32::from(taken);
+        taken
     }
 
     /// Gives back a lock that [`Context::try_lock`] took; others see it free from now on.
     pub fn unlock(&mut self, lock: LockId) {
         let cpu = self.cpu;
+        self.locks_kept = self.locks_kept.saturating_sub(1);
         self.core.schedule(self.at, Event::Unlock { lock, cpu });
     }
 }

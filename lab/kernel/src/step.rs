@@ -26,34 +26,65 @@ pub enum Mode {
 
 impl Mode {
     /// All modes; they sum up to wall time.
-    pub const ALL: [Mode; 5] =
-        [Mode::User, Mode::System, Mode::Interrupt, Mode::Spin, Mode::Idle];
+    pub const ALL: [Mode; 5] = [
+        Mode::User,
+        Mode::System,
+        Mode::Interrupt,
+        Mode::Spin,
+        Mode::Idle,
+    ];
 }
 
 pub(crate) enum Step {
     /// Time passes.
-    Busy { left: Duration, user: bool },
+    Busy {
+        left: Duration,
+        user: bool,
+    },
     /// Memory is touched, from the `done`-th line on.
-    Touch { touch: Touch, done: u64, user: bool },
+    Touch {
+        touch: Touch,
+        done: u64,
+        user: bool,
+    },
     /// Spin for a lock, with interrupts off from here to the release.
     Acquire(LockId),
     Release(LockId),
     Schedule,
-    Pick { lock: LockId, tries: u32 },
+    Pick {
+        lock: LockId,
+        tries: u32,
+    },
     Unlocked,
-    Switch { next: Option<TaskId>, paid: bool },
+    Switch {
+        next: Option<TaskId>,
+        paid: bool,
+    },
     PutPrev(TaskId),
     Wake(TaskId),
-    Activate { task: TaskId, target: CpuId },
-    Fork { child: TaskId },
+    Activate {
+        task: TaskId,
+        target: CpuId,
+    },
+    Fork {
+        child: TaskId,
+    },
     Tick,
-    EndInterrupt { interrupt: Interrupt },
+    EndInterrupt {
+        interrupt: Interrupt,
+    },
     Poll(Nic),
     Perform(Operation),
     /// `bytes` that a sender copied are there to be received.
-    Deliver { socket: Socket, bytes: u64 },
+    Deliver {
+        socket: Socket,
+        bytes: u64,
+    },
     /// `bytes` that a receiver copied make room.
-    Take { socket: Socket, bytes: u64 },
+    Take {
+        socket: Socket,
+        bytes: u64,
+    },
     Answer(u64),
     Exit,
 }

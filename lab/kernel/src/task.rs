@@ -35,14 +35,21 @@ pub struct TaskSpec {
     pub nice: i8,
     /// Its policy.
     pub policy: Policy,
-    /// Where it may run; `None` is everywhere.
+    /// Where it may run; `None` is everywhere. CPUs that the machine lacks do not count; where none
+    /// is left, the task may run everywhere.
     pub allowed: Option<Vec<CpuId>>,
 }
 
 impl TaskSpec {
     /// A plain SCHED_OTHER task of nice 0 that may run everywhere.
     pub fn new(comm: &str, mm: Option<Mm>) -> TaskSpec {
-        TaskSpec { comm: Comm::new(comm), mm, nice: 0, policy: Policy::Other, allowed: None }
+        TaskSpec {
+            comm: Comm::new(comm),
+            mm,
+            nice: 0,
+            policy: Policy::Other,
+            allowed: None,
+        }
     }
 
     /// The same with another nice value, from -20 to 19.
@@ -57,7 +64,10 @@ impl TaskSpec {
 
     /// The same bound to `cpus`.
     pub fn bound(self, cpus: impl IntoIterator<Item = CpuId>) -> TaskSpec {
-        TaskSpec { allowed: Some(cpus.into_iter().collect()), ..self }
+        TaskSpec {
+            allowed: Some(cpus.into_iter().collect()),
+            ..self
+        }
     }
 }
 
@@ -111,7 +121,9 @@ impl Life {
     }
 
     pub(crate) fn may_run_on(&self, cpu: CpuId) -> bool {
-        self.allowed.as_ref().is_none_or(|allowed| allowed.contains(&cpu))
+        self.allowed
+            .as_ref()
+            .is_none_or(|allowed| allowed.contains(&cpu))
     }
 }
 

@@ -44,7 +44,11 @@ impl<E> Ord for Pending<E> {
 
 impl<E> Default for Timeline<E> {
     fn default() -> Self {
-        Timeline { now: Instant::START, scheduled: 0, pending: BinaryHeap::new() }
+        Timeline {
+            now: Instant::START,
+            scheduled: 0,
+            pending: BinaryHeap::new(),
+        }
     }
 }
 
@@ -63,7 +67,11 @@ impl<E> Timeline<E> {
     pub fn schedule(&mut self, at: Instant, event: E) {
         assert!(at >= self.now, "nothing can be scheduled in the past");
         self.scheduled += 1;
-        self.pending.push(Reverse(Pending { at, order: self.scheduled, event }));
+        self.pending.push(Reverse(Pending {
+            at,
+            order: self.scheduled,
+            event,
+        }));
     }
 
     /// The next event, unless it lies after `end`; time moves to it, else to `end`.

@@ -43,7 +43,10 @@ struct State {
 
 impl Elsc {
     pub(crate) fn new(chosen: Chosen) -> Elsc {
-        Elsc { chosen, state: None }
+        Elsc {
+            chosen,
+            state: None,
+        }
     }
 
     fn state(&mut self) -> &mut State {
@@ -74,7 +77,13 @@ impl State {
         } else {
             (&mut self.used_up, ticks(nice))
         };
-        table.add(context, &self.common.layout, task, list(policy, counter, nice), in_front);
+        table.add(
+            context,
+            &self.common.layout,
+            task,
+            list(policy, counter, nice),
+            in_front,
+        );
     }
 
     fn remove(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -116,12 +125,20 @@ impl Scheduler for Elsc {
         let common = Common::new(attach, &self.chosen)?;
         let lock = attach.lock("runqueue_lock");
         let (active, used_up) = (Levels::new(attach, LISTS), Levels::new(attach, LISTS));
-        self.state = Some(State { lock, active, used_up, common });
+        self.state = Some(State {
+            lock,
+            active,
+            used_up,
+            common,
+        });
         Ok(())
     }
 
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.state.as_ref().expect("attached before anything runs").lock
+        self.state
+            .as_ref()
+            .expect("attached before anything runs")
+            .lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
@@ -181,7 +198,9 @@ impl Scheduler for Elsc {
             let view = context.task(task);
             let counter = state.common.slices.counter(task);
             let list = list(view.policy(), counter, view.nice());
-            state.used_up.add(context, &state.common.layout, task, list, false);
+            state
+                .used_up
+                .add(context, &state.common.layout, task, list, false);
         }
         std::mem::swap(&mut state.active, &mut state.used_up);
     }

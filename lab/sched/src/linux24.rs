@@ -47,7 +47,11 @@ struct State {
 impl Linux24 {
     pub(crate) fn new(chosen: Chosen) -> Linux24 {
         let prefetch = chosen.flag("prefetch");
-        Linux24 { chosen, prefetch, state: None }
+        Linux24 {
+            chosen,
+            prefetch,
+            state: None,
+        }
     }
 
     fn state(&mut self) -> &mut State {
@@ -72,7 +76,9 @@ impl State {
         while let Some(task) = next {
             next = self.queue.after(task);
             visits += 1;
-            let weight = self.common.visit(context, task, mm, next.filter(|_| prefetch));
+            let weight = self
+                .common
+                .visit(context, task, mm, next.filter(|_| prefetch));
             if let Some(weight) = weight.filter(|weight| *weight > best.0) {
                 best = (weight, Some(task));
             }
@@ -88,12 +94,19 @@ impl Scheduler for Linux24 {
         let common = Common::new(attach, &self.chosen)?;
         let lock = attach.lock("runqueue_lock");
         let head = attach.data(Bytes(attach.line()));
-        self.state = Some(State { lock, queue: Lists::new(vec![head]), common });
+        self.state = Some(State {
+            lock,
+            queue: Lists::new(vec![head]),
+            common,
+        });
         Ok(())
     }
 
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.state.as_ref().expect("attached before anything runs").lock
+        self.state
+            .as_ref()
+            .expect("attached before anything runs")
+            .lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
@@ -105,7 +118,9 @@ impl Scheduler for Linux24 {
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         let state = self.state();
         context.compute(state.common.wakeup);
-        state.queue.add_first(context, &state.common.layout, RUN_QUEUE, task);
+        state
+            .queue
+            .add_first(context, &state.common.layout, RUN_QUEUE, task);
     }
 
     fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {

@@ -54,7 +54,10 @@ struct Found {
 
 impl Mq {
     pub(crate) fn new(chosen: Chosen) -> Mq {
-        Mq { chosen, state: None }
+        Mq {
+            chosen,
+            state: None,
+        }
     }
 
     fn state(&mut self) -> &mut State {
@@ -64,13 +67,7 @@ impl Mq {
 
 impl State {
     /// Walks the queue of `of` for the best task for this CPU.
-    fn walk(
-        &self,
-        context: &mut Context<'_>,
-        of: CpuId,
-        mm: Option<Mm>,
-        mut best: Found,
-    ) -> Found {
+    fn walk(&self, context: &mut Context<'_>, of: CpuId, mm: Option<Mm>, mut best: Found) -> Found {
         let mut visits = 0;
         context.touch(self.lists.head(of.index()), Access::Read);
         context.within(Within::RunQueueWalk);
@@ -80,7 +77,10 @@ impl State {
             visits += 1;
             let weight = self.common.visit(context, task, mm, None);
             if let Some(weight) = weight.filter(|weight| *weight > best.weight) {
-                best = Found { weight, task: Some(task) };
+                best = Found {
+                    weight,
+                    task: Some(task),
+                };
             }
         }
         context.within(Within::Elsewhere);
@@ -111,7 +111,10 @@ impl State {
     }
 
     fn worth_elsewhere(&self, context: &Context<'_>, task: TaskId) -> i32 {
-        self.common.slices.candidate_anywhere(context, task).goodness()
+        self.common
+            .slices
+            .candidate_anywhere(context, task)
+            .goodness()
     }
 
     /// Looks at what the other queues publish, best first, and takes a task that beats `best`.
@@ -123,7 +126,10 @@ impl State {
     ) -> Found {
         let here = context.cpu();
         let mut offers: Vec<(i32, CpuId)> = Vec::new();
-        for cpu in (0..self.queues.len() as u16).map(CpuId).filter(|cpu| *cpu != here) {
+        for cpu in (0..self.queues.len() as u16)
+            .map(CpuId)
+            .filter(|cpu| *cpu != here)
+        {
             let queue = &self.queues[cpu.index()];
             context.touch(queue.published_at, Access::Read);
             if queue.published > best.weight && queue.published > 0 {
@@ -151,10 +157,13 @@ impl State {
             return None;
         }
         let found = self.walk(context, from, mm, best);
-        let taken = found.task.filter(|task| self.queue_of[task.index()] == from);
+        let taken = found
+            .task
+            .filter(|task| self.queue_of[task.index()] == from);
         if let Some(task) = taken {
             self.lists.remove(context, &self.common.layout, task);
-            self.lists.add_first(context, &self.common.layout, here.index(), task);
+            self.lists
+                .add_first(context, &self.common.layout, here.index(), task);
             self.queue_of[task.index()] = here;
         }
         self.publish(context, from, None);
@@ -175,12 +184,21 @@ impl Scheduler for Mq {
         let queues: Vec<Queue> = (0..attach.cpus()).map(|_| queue(attach)).collect();
         let heads = (0..attach.cpus()).map(|_| attach.data(line)).collect();
         let lists = Lists::new(heads);
-        self.state = Some(State { queues, lists, queue_of: Vec::new(), common });
+        self.state = Some(State {
+            queues,
+            lists,
+            queue_of: Vec::new(),
+            common,
+        });
         Ok(())
     }
 
     fn lock_for(&self, cpu: CpuId) -> LockId {
-        self.state.as_ref().expect("attached before anything runs").queues[cpu.index()].lock
+        self.state
+            .as_ref()
+            .expect("attached before anything runs")
+            .queues[cpu.index()]
+        .lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
@@ -194,7 +212,9 @@ impl Scheduler for Mq {
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         let view = context.task(task);
         let last = view.last_cpu();
-        let mut allowed = (0..context.cpus()).map(CpuId).filter(|cpu| view.may_run_on(*cpu));
+        let mut allowed = (0..context.cpus())
+            .map(CpuId)
+            .filter(|cpu| view.may_run_on(*cpu));
         if view.may_run_on(last) && is_idle(context, last) {
             return last;
         }
@@ -207,7 +227,9 @@ impl Scheduler for Mq {
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
         let state = self.state();
         context.compute(state.common.wakeup);
-        state.lists.add_first(context, &state.common.layout, cpu.index(), task);
+        state
+            .lists
+            .add_first(context, &state.common.layout, cpu.index(), task);
         state.queue_of[task.index()] = cpu;
         let worth = state.worth_elsewhere(context, task);
         if worth > state.queues[cpu.index()].published {
@@ -217,11 +239,16 @@ impl Scheduler for Mq {
 
     fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let common = &self.state().common;
-        let Some(running) = context.running_on(cpu) else { return context.reschedule(cpu) };
+        let Some(running) = context.running_on(cpu) else {
+            return context.reschedule(cpu);
+        };
         context.touch(common.layout.hot(running), Access::Read);
         let mm = context.task(running).mm();
         let ours = common.slices.candidate(context, task, cpu, mm).goodness();
-        let theirs = common.slices.candidate(context, running, cpu, mm).goodness();
+        let theirs = common
+            .slices
+            .candidate(context, running, cpu, mm)
+            .goodness();
         if ours > theirs + 1 {
             context.touch(common.layout.need_resched(running), Access::Write);
             context.reschedule(cpu);
@@ -238,11 +265,17 @@ impl Scheduler for Mq {
         let here = context.cpu();
         context.compute(state.common.fixed);
         let mm = mm_of(context, prev);
-        let mut best = Found { weight: IDLE, task: None };
+        let mut best = Found {
+            weight: IDLE,
+            task: None,
+        };
         if let Some(prev) = still_runnable(context, prev) {
             state.common.slices.renew_round_robin(context, prev);
             let weight = state.common.weight_of_prev(context, prev);
-            best = Found { weight, task: Some(prev) };
+            best = Found {
+                weight,
+                task: Some(prev),
+            };
         }
         let local = state.walk(context, here, mm, best);
         let found = state.take_from_others(context, mm, local);
@@ -252,7 +285,9 @@ impl Scheduler for Mq {
                 state.publish(context, here, None);
                 Pick::Idle
             }
-            Found { task: Some(next), .. } => {
+            Found {
+                task: Some(next), ..
+            } => {
                 state.publish(context, here, Some(next));
                 state.common.hand_over(context, prev, next);
                 Pick::Task(next)

@@ -39,7 +39,10 @@ struct State {
 
 impl Pls {
     pub(crate) fn new(chosen: Chosen) -> Pls {
-        Pls { chosen, state: None }
+        Pls {
+            chosen,
+            state: None,
+        }
     }
 
     fn state(&mut self) -> &mut State {
@@ -59,7 +62,13 @@ impl State {
                 counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
             },
         };
-        self.levels.add(context, &self.common.layout, task, level.min(LEVELS - 1), in_front);
+        self.levels.add(
+            context,
+            &self.common.layout,
+            task,
+            level.min(LEVELS - 1),
+            in_front,
+        );
     }
 
     /// The best of those that wait, and how good it is.
@@ -93,12 +102,19 @@ impl Scheduler for Pls {
     fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
         let common = Common::new(attach, &self.chosen)?;
         let lock = attach.lock("runqueue_lock");
-        self.state = Some(State { lock, levels: Levels::new(attach, LEVELS), common });
+        self.state = Some(State {
+            lock,
+            levels: Levels::new(attach, LEVELS),
+            common,
+        });
         Ok(())
     }
 
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.state.as_ref().expect("attached before anything runs").lock
+        self.state
+            .as_ref()
+            .expect("attached before anything runs")
+            .lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {

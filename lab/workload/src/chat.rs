@@ -24,10 +24,20 @@ pub(crate) fn settings() -> Vec<Setting> {
             .says("messages that each user sends to its room", PAPER),
         Setting::bytes("size", (Bytes(1), Bytes::from_kb(64)), Bytes(100))
             .says("size of a message", PAPER),
-        Setting::bytes("buffer", (Bytes(1_024), Bytes::from_kb(1_024)), Bytes::from_kb(16))
-            .says("receive buffer of a socket", "assumed: what small messages leave of 64 KB"),
-        Setting::count("work", (0, 100_000_000), 2_000, "cycles")
-            .says("a thread's own work on a message", "assumed: the paper gives no figure"),
+        Setting::bytes(
+            "buffer",
+            (Bytes(1_024), Bytes::from_kb(1_024)),
+            Bytes::from_kb(2),
+        )
+        .says(
+            "receive buffer of a socket, in bytes of messages",
+            "assumed: a 100-byte message takes a buffer and a header of 2.4's socket buffers, so \
+             that few fit into the default of 64 KB",
+        ),
+        Setting::count("work", (0, 100_000_000), 2_000, "cycles").says(
+            "a thread's own work on a message",
+            "assumed: the paper gives no figure",
+        ),
     ]
 }
 
@@ -82,7 +92,8 @@ impl Queue {
     async fn put(&self, task: &Task) {
         task.lock(self.mutex).await;
         let slot = self.added.replace(self.added.get() + 1);
-        task.touch(Touch::read(self.memory, slot, 1).writing()).await;
+        task.touch(Touch::read(self.memory, slot, 1).writing())
+            .await;
         self.queued.set(self.queued.get() + 1);
         task.notify_one(self.filled).await;
         task.unlock(self.mutex).await;
@@ -150,19 +161,35 @@ async fn server_writes(task: Task, room: Rc<Room>, user: usize, socket: Socket) 
 
 impl Chat {
     fn start_room(&self, boot: &mut Boot<'_>, client: Mm, server: Mm) -> Result<(), OutOfMemory> {
-        let queues = (0..self.users).map(|_| Queue::new(boot)).collect::<Result<_, _>>()?;
+        let queues = (0..self.users)
+            .map(|_| Queue::new(boot))
+            .collect::<Result<_, _>>()?;
         let (messages, size, work) = (self.messages, self.size, self.work);
         let delivered = self.delivered.clone();
-        let room = Rc::new(Room { queues, messages, size, work, delivered });
+        let room = Rc::new(Room {
+            queues,
+            messages,
+            size,
+            work,
+            delivered,
+        });
         for user in 0..self.users as usize {
             let (near, far) = boot.socket_pair(self.buffer)?;
             let task = |name: &str, mm| TaskSpec::new(name, Some(mm));
             let of = || room.clone();
             let (a, b, c, d) = (of(), of(), of(), of());
-            boot.task(task("receiver", client), move |task: Task| client_receives(task, a, near))?;
-            boot.task(task("writer", server), move |task: Task| server_writes(task, b, user, far))?;
-            boot.task(task("reader", server), move |task: Task| server_reads(task, c, far))?;
-            boot.task(task("sender", client), move |task: Task| client_sends(task, d, near))?;
+            boot.task(task("receiver", client), move |task: Task| {
+                client_receives(task, a, near)
+            })?;
+            boot.task(task("writer", server), move |task: Task| {
+                server_writes(task, b, user, far)
+            })?;
+            boot.task(task("reader", server), move |task: Task| {
+                server_reads(task, c, far)
+            })?;
+            boot.task(task("sender", client), move |task: Task| {
+                client_sends(task, d, near)
+            })?;
         }
         Ok(())
     }

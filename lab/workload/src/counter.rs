@@ -35,6 +35,11 @@ impl Counters {
         self.0.borrow().get(name).map_or(0, Counter::get)
     }
 
+    /// What `name` counted, if there is such a counter.
+    pub fn find(&self, name: &str) -> Option<u64> {
+        self.0.borrow().get(name).map(Counter::get)
+    }
+
     /// Sets all counts to 0, after a warm-up.
     pub fn reset(&self) {
         for counter in self.0.borrow().values() {

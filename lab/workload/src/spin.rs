@@ -10,8 +10,10 @@ use crate::counter::{Counter, Counters};
 pub(crate) fn settings() -> Vec<Setting> {
     vec![
         Setting::count("tasks", (1, 100_000), 8, "tasks").says("how many tasks", "ours"),
-        Setting::count("burst", (1, 1_000_000_000), 500_000, "cycles")
-            .says("work between two points at which a task counts its progress", "ours"),
+        Setting::count("burst", (1, 1_000_000_000), 500_000, "cycles").says(
+            "work between two points at which a task counts its progress",
+            "ours",
+        ),
     ]
 }
 

@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use warmq_kernel::{Boot, Listener, Nic, OutsideTask, Region, Socket, Task, TaskSpec, Touch};
 use warmq_kernel::Workload;
+use warmq_kernel::{Boot, Listener, Nic, OutsideTask, Region, Socket, Task, TaskSpec, Touch};
 use warmq_machine::OutOfMemory;
 use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, Cycles, Duration, Stream};
@@ -35,17 +35,17 @@ fn server_settings() -> Vec<Setting> {
     vec![
         Setting::count("processes", (1, 20_000), 256, "processes")
             .says("server processes (MaxClients)", PAPER),
-        Setting::count("request_cycles", (0, 100_000_000), 150_000, "cycles").says(
+        Setting::count("request_cycles", (0, 100_000_000), 200_000, "cycles").says(
             "work of a process from accepting a connection to sending the page, but for memory",
             "calibrated on tables 4 and 6 of the coloring paper",
         ),
-        Setting::count("cleanup_cycles", (0, 100_000_000), 50_000, "cycles").says(
+        Setting::count("cleanup_cycles", (0, 100_000_000), 70_000, "cycles").says(
             "work of a process after the page is sent: close, log, clear its pools",
             "calibrated on tables 4 and 6 of the coloring paper",
         ),
-        Setting::bytes("private_memory", (kb(4), kb(65_536)), kb(64))
+        Setting::bytes("private_memory", (kb(4), kb(65_536)), kb(128))
             .says("memory of each process's own", OURS),
-        Setting::bytes("private_touched", (none, kb(65_536)), kb(40)).says(
+        Setting::bytes("private_touched", (none, kb(65_536)), kb(96)).says(
             "how much of it a request touches; a quarter is written",
             "calibrated on table 2 of the coloring paper",
         ),
@@ -55,8 +55,10 @@ fn server_settings() -> Vec<Setting> {
             "how much of it a request touches, all read",
             "calibrated on table 2 of the coloring paper",
         ),
-        Setting::bytes("documents", (kb(64), kb(1 << 20)), kb(4_096))
-            .says("the pages that are served, in memory", "assumed: WebBench's static tree"),
+        Setting::bytes("documents", (kb(64), kb(1 << 20)), kb(4_096)).says(
+            "the pages that are served, in memory",
+            "assumed: WebBench's static tree",
+        ),
         Setting::bytes("page", (Bytes(1), kb(1_024)), kb(6)).says(
             "mean size of a page; sizes spread evenly from a quarter to seven quarters of it",
             "assumed: the mean of WebBench's static tree",
@@ -67,15 +69,30 @@ fn server_settings() -> Vec<Setting> {
 fn network_settings() -> Vec<Setting> {
     vec![
         Setting::count("clients", (1, 20_000), 256, "clients").says("client threads", PAPER),
-        Setting::duration("think", (Duration::ZERO, Duration::from_s(100)), Duration::ZERO)
-            .says("a client's pause between two requests", "WebBench's default"),
+        Setting::duration(
+            "think",
+            (Duration::ZERO, Duration::from_s(100)),
+            Duration::ZERO,
+        )
+        .says(
+            "a client's pause between two requests",
+            "WebBench's default",
+        ),
         Setting::count("cards", (1, 64), 4, "cards").says("network cards", PAPER),
-        Setting::count("link_mbit", (1, 1_000_000), 1_000, "Mbit/s")
-            .says("bandwidth of each card's link: 100 on machine A, 1000 on machine B", PAPER),
-        Setting::duration("delay", (Duration::ZERO, Duration::from_s(1)), Duration::from_us(100))
-            .says("one way through switch and client", OURS),
-        Setting::bytes("request", (Bytes(1), Bytes::from_kb(64)), Bytes(300))
-            .says("size of a request", "assumed: WebBench's GET with its headers"),
+        Setting::count("link_mbit", (1, 1_000_000), 1_000, "Mbit/s").says(
+            "bandwidth of each card's link: 100 on machine A, 1000 on machine B",
+            PAPER,
+        ),
+        Setting::duration(
+            "delay",
+            (Duration::ZERO, Duration::from_s(1)),
+            Duration::from_us(100),
+        )
+        .says("one way through switch and client", OURS),
+        Setting::bytes("request", (Bytes(1), Bytes::from_kb(64)), Bytes(300)).says(
+            "size of a request",
+            "assumed: WebBench's GET with its headers",
+        ),
     ]
 }
 
@@ -144,8 +161,13 @@ impl Web {
     /// What a client asks for next: sizes evenly from a quarter to seven quarters of the mean,
     /// from anywhere among the documents.
     fn next_page(&self, line: u64, wishes: &mut Stream) -> Page {
-        let bytes = wishes.between(self.page.div_ceil(4), self.page * 7 / 4).max(1);
-        Page { bytes: Bytes(bytes), first_line: wishes.below(self.documents.0 / line) }
+        let bytes = wishes
+            .between(self.page.div_ceil(4), self.page * 7 / 4)
+            .max(1);
+        Page {
+            bytes: Bytes(bytes),
+            first_line: wishes.below(self.documents.0 / line),
+        }
     }
 }
 
@@ -154,10 +176,15 @@ impl Server {
     async fn touch(&self, task: &Task, private: Region, share: u64) {
         let lines = self.web.private_touched / self.line * share / 4;
         let quarter = lines / 4;
-        task.touch(Touch::read(self.shared, 0, self.web.shared_touched / self.line * share / 4))
-            .await;
+        task.touch(Touch::read(
+            self.shared,
+            0,
+            self.web.shared_touched / self.line * share / 4,
+        ))
+        .await;
         task.touch(Touch::read(private, 0, lines - quarter)).await;
-        task.touch(Touch::read(private, lines - quarter, quarter).writing()).await;
+        task.touch(Touch::read(private, lines - quarter, quarter).writing())
+            .await;
     }
 }
 
@@ -169,7 +196,8 @@ async fn serve(task: Task, server: Rc<Server>, private: Region) {
         task.compute(server.web.request_cycles).await;
         let page = server.asked.borrow()[&connection];
         let lines = page.bytes.0.div_ceil(server.line);
-        task.touch(Touch::read(server.documents, page.first_line, lines)).await;
+        task.touch(Touch::read(server.documents, page.first_line, lines))
+            .await;
         task.send(connection, page.bytes).await;
         // Lingering close: until the client's end of the connection arrives.
         while task.receive(connection, server.web.request).await.0 > 0 {}
@@ -181,7 +209,9 @@ async fn serve(task: Task, server: Rc<Server>, private: Region) {
 
 async fn browse(client: OutsideTask, server: Rc<Server>, nic: Nic, mut wishes: Stream) {
     let web = &server.web;
-    client.pause(Duration::from_us(wishes.below(START_WITHIN_US))).await;
+    client
+        .pause(Duration::from_us(wishes.below(START_WITHIN_US)))
+        .await;
     loop {
         let page = web.next_page(server.line, &mut wishes);
         let connection = client.connect(server.listener, nic).await;
@@ -211,8 +241,9 @@ impl Workload for Web {
             let spec = TaskSpec::new("httpd", Some(mm));
             boot.task(spec, move |task: Task| serve(task, server, private))?;
         }
-        let cards: Vec<Nic> =
-            (0..self.cards).map(|_| boot.nic(self.link_bits, self.delay)).collect();
+        let cards: Vec<Nic> = (0..self.cards)
+            .map(|_| boot.nic(self.link_bits, self.delay))
+            .collect();
         for client in 0..self.clients {
             let nic = cards[(client % self.cards) as usize];
             let wishes = boot.seed().stream(&format!("client {client}"));

@@ -211,7 +211,7 @@ mod tests {
                 groups as usize,
                 &|| false,
             );
-            assert_eq!(found.count(), groups as usize, &|| false);
+            assert_eq!(found.count(), groups as usize);
             let names: Vec<_> = (0..pool * 2)
                 .map(|page| found.group_of(&mut cache, page).unwrap())
                 .collect();

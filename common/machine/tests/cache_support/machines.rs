@@ -38,6 +38,13 @@ impl Level {
         }
     }
 
+    pub fn quad_age(sets: u64, ways: u32) -> Level {
+        Level {
+            replacement: Replacement::QuadAge,
+            ..Level::lru(sets, ways)
+        }
+    }
+
     pub fn inclusive(self) -> Level {
         Level {
             inclusive: true,

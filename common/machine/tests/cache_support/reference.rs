@@ -27,6 +27,8 @@ struct SlowCache {
     // For each set and each range of ways that is more than one way: whether its right half is
     // the one to give up.
     right_is_old: BTreeMap<(usize, usize, usize), bool>,
+    // For each set and way an age, where it is not 3.
+    young: BTreeMap<(usize, usize), u8>,
     // For the causes of misses: a fully associative cache, newest first.
     shadow: Vec<u64>,
     seen: BTreeSet<u64>,
@@ -77,11 +79,27 @@ impl SlowCache {
         }
     }
 
-    fn note_use(&mut self, line: u64, clock: u64) {
+    fn age(&self, set: usize, way: usize) -> u8 {
+        self.young.get(&(set, way)).copied().unwrap_or(3)
+    }
+
+    /// The way is of `age`; the others of its set grow older together until one is of age 3.
+    fn note_age(&mut self, set: usize, way: usize, age: u8) {
+        self.young.insert((set, way), age);
+        let others: Vec<usize> = (0..self.sets[set].len()).filter(|w| *w != way).collect();
+        while !others.is_empty() && others.iter().all(|other| self.age(set, *other) < 3) {
+            for other in &others {
+                *self.young.get_mut(&(set, *other)).unwrap() += 1;
+            }
+        }
+    }
+
+    fn note_use(&mut self, line: u64, clock: u64, age: u8) {
         let set = self.set(line);
         let is_it = |held: &Option<Held>| held.is_some_and(|held| held.line == line);
         let way = self.sets[set].iter().position(is_it).unwrap();
         self.sets[set][way].as_mut().unwrap().used = clock;
+        self.note_age(set, way, age);
         let (mut low, mut high) = (0, self.sets[set].len());
         while high - low > 1 {
             let middle = (low + high) / 2;
@@ -107,6 +125,10 @@ impl SlowCache {
             let age = |way: &usize| self.sets[set][*way].unwrap().used;
             return (0..self.sets[set].len()).min_by_key(age).unwrap();
         }
+        if self.replacement == Replacement::QuadAge {
+            let is_old = |way: &usize| self.age(set, *way) == 3;
+            return (0..self.sets[set].len()).find(is_old).unwrap_or(0);
+        }
         let (mut low, mut high) = (0, self.sets[set].len());
         while high - low > 1 {
             let middle = (low + high) / 2;
@@ -129,16 +151,17 @@ impl SlowCache {
             state,
             used: clock,
         });
-        self.note_use(line, clock);
+        self.note_use(line, clock, 1);
         left
     }
 
     fn drop_line(&mut self, line: u64) -> Option<LineState> {
         let state = self.state(line)?;
         let set = self.set(line);
-        for way in &mut self.sets[set] {
+        for (index, way) in self.sets[set].iter_mut().enumerate() {
             if way.is_some_and(|held| held.line == line) {
                 *way = None;
+                self.young.remove(&(set, index));
             }
         }
         self.shadow.retain(|held| *held != line);
@@ -168,6 +191,7 @@ impl Reference {
                 cpus: cache.cpus.iter().map(|cpu| cpu.index()).collect(),
                 inclusive: cache.inclusive,
                 replacement: cache.replacement,
+                young: BTreeMap::new(),
                 latency: machine.clock.time_of(cache.latency),
                 sets: vec![vec![None; ways]; sets],
                 right_is_old: BTreeMap::new(),
@@ -247,7 +271,7 @@ impl Reference {
                 Access::Write => counts.writes += 1,
             }
             if hit {
-                self.caches[path[level]].note_use(line, self.clock);
+                self.caches[path[level]].note_use(line, self.clock, 0);
                 break;
             }
             match access {

@@ -8,9 +8,9 @@ use crate::fields::{Fields, Item};
 use crate::plan::Part;
 use crate::point::{Filter, Point};
 use crate::problem::{Sink, did_you_mean};
-use crate::setting::{Kind, Setting};
 use crate::simulator::{PartError, Simulator};
-use crate::value::{Value, parse_duration};
+use warmq_units::setting::{Kind, Setting};
+use warmq_units::setting::{Value, parse_duration};
 
 /// What names mean in one file: the parts in use and their settings.
 pub(super) struct Scope<'a> {

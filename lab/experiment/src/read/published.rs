@@ -5,7 +5,7 @@ use crate::experiment::{Experiment, Measure, Published};
 use crate::fields::{Fields, Item};
 use crate::point::{Filter, Point};
 use crate::problem::did_you_mean;
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 pub(super) fn read(fields: &Fields, experiment: &mut Experiment) {
     for table in fields.tables("published") {

@@ -7,7 +7,7 @@ use crate::experiment::{Axis, Experiment, Target};
 use crate::fields::{Fields, Item};
 use crate::plan::Part;
 use crate::point::Point;
-use crate::value::Value;
+use warmq_units::setting::Value;
 
 /// More points than anybody runs; a sweep beyond it is a slip of the keyboard.
 const MOST_POINTS: usize = 4_000;

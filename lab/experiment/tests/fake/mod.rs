@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warmq_experiment::{
-    Experiment, HistogramDescription, Kind, Measured, MetricDescription, Options, Outcome,
+    Cause, Experiment, HistogramDescription, Kind, Measured, MetricDescription, Options, Outcome,
     Parameter, Part, PartError, Plan, RunError, Runs, Setting, Simulator, Value,
 };
 use warmq_units::{Bytes, Duration};
@@ -150,6 +150,7 @@ impl Simulator for Fake {
         if plan.scheduler.name == "elsc" && count(plan, Part::Scheduler, "colors") == 13 {
             return Err(RunError {
                 what: "elsc gave cpu 1 a task that sleeps, at 3.2 ms".into(),
+                cause: Cause::SchedulerBroke,
             });
         }
         let mut digest = plan.to_string().len().to_string();

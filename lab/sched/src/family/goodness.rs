@@ -99,15 +99,76 @@ mod tests {
         };
         let table = [
             (plain, 26),
-            (Candidate { last_here: true, ..plain }, 41),
-            (Candidate { same_mm: true, ..plain }, 27),
-            (Candidate { last_here: true, same_mm: true, ..plain }, 42),
-            (Candidate { counter: 0, last_here: true, same_mm: true, ..plain }, 0),
-            (Candidate { nice: 19, counter: 1, ..plain }, 2),
-            (Candidate { nice: -20, counter: 11, ..plain }, 51),
-            (Candidate { yielded: true, ..plain }, -1),
-            (Candidate { policy: Policy::Fifo(3), counter: 0, ..plain }, 1_003),
-            (Candidate { policy: Policy::RoundRobin(99), yielded: true, ..plain }, -1),
+            (
+                Candidate {
+                    last_here: true,
+                    ..plain
+                },
+                41,
+            ),
+            (
+                Candidate {
+                    same_mm: true,
+                    ..plain
+                },
+                27,
+            ),
+            (
+                Candidate {
+                    last_here: true,
+                    same_mm: true,
+                    ..plain
+                },
+                42,
+            ),
+            (
+                Candidate {
+                    counter: 0,
+                    last_here: true,
+                    same_mm: true,
+                    ..plain
+                },
+                0,
+            ),
+            (
+                Candidate {
+                    nice: 19,
+                    counter: 1,
+                    ..plain
+                },
+                2,
+            ),
+            (
+                Candidate {
+                    nice: -20,
+                    counter: 11,
+                    ..plain
+                },
+                51,
+            ),
+            (
+                Candidate {
+                    yielded: true,
+                    ..plain
+                },
+                -1,
+            ),
+            (
+                Candidate {
+                    policy: Policy::Fifo(3),
+                    counter: 0,
+                    ..plain
+                },
+                1_003,
+            ),
+            (
+                Candidate {
+                    policy: Policy::RoundRobin(99),
+                    yielded: true,
+                    ..plain
+                },
+                -1,
+            ),
         ];
         for (candidate, expected) in table {
             assert_eq!(candidate.goodness(), expected, "{candidate:?}");

@@ -35,7 +35,9 @@ fn allowed_cpus<'a>(
     task: TaskId,
 ) -> impl Iterator<Item = CpuId> + use<'a> {
     let view = context.task(task);
-    (0..context.cpus()).map(CpuId).filter(move |cpu| view.may_run_on(*cpu))
+    (0..context.cpus())
+        .map(CpuId)
+        .filter(move |cpu| view.may_run_on(*cpu))
 }
 
 fn longest_idle(context: &Context<'_>, task: TaskId) -> Option<CpuId> {
@@ -55,7 +57,9 @@ fn weakest(
     let mut found = None;
     let cpus: Vec<CpuId> = allowed_cpus(context, task).collect();
     for cpu in cpus {
-        let Some(running) = context.running_on(cpu) else { continue };
+        let Some(running) = context.running_on(cpu) else {
+            continue;
+        };
         context.touch(layout.hot(running), Access::Read);
         let mm = context.task(running).mm();
         let ours = slices.candidate(context, task, cpu, mm).goodness();

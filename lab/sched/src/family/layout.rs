@@ -31,7 +31,11 @@ enum Kind {
     /// At the bottom of the 8 KB block of the kernel stack, moved up by the block's color.
     Block { colors: u64, first_bit: u32 },
     /// In slabs; each slab starts one line further in than the one before (Spraul).
-    Slab { colors: u64, slabs: u64, current: Option<(Address, u64)> },
+    Slab {
+        colors: u64,
+        slabs: u64,
+        current: Option<(Address, u64)>,
+    },
 }
 
 /// The settings that [`Layout`] reads.
@@ -61,7 +65,11 @@ impl Layout {
         let colors = chosen.count("colors").next_power_of_two();
         let line = attach.line();
         let kind = if chosen.choice("layout") == "slab" {
-            Kind::Slab { colors, slabs: 0, current: None }
+            Kind::Slab {
+                colors,
+                slabs: 0,
+                current: None,
+            }
         } else {
             let first_bit = match chosen.count("first_bit") {
                 0 => equation_1(attach.way_size(2).or(attach.way_size(1))),
@@ -69,7 +77,11 @@ impl Layout {
             };
             Kind::Block { colors, first_bit }
         };
-        Layout { kind, line, structures: Vec::new() }
+        Layout {
+            kind,
+            line,
+            structures: Vec::new(),
+        }
     }
 
     /// True where computing `current` takes more than masking the stack pointer.
@@ -85,10 +97,12 @@ impl Layout {
         let line = self.line;
         let block = context.task(task).block();
         let structure = match &mut self.kind {
-            Kind::Block { colors, first_bit } => {
-                block + color(block, *colors, *first_bit) * line
-            }
-            Kind::Slab { colors, slabs, current } => {
+            Kind::Block { colors, first_bit } => block + color(block, *colors, *first_bit) * line,
+            Kind::Slab {
+                colors,
+                slabs,
+                current,
+            } => {
                 let start = current.take().unwrap_or_else(|| {
                     let offset = *slabs % *colors * line;
                     *slabs += 1;
@@ -153,7 +167,12 @@ mod tests {
 
     #[test]
     fn the_first_color_bit_lies_right_above_the_set_index() {
-        let table = [(512 << 10, 4, 17), (256 << 10, 4, 16), (1024 << 10, 4, 18), (32 << 10, 1, 15)];
+        let table = [
+            (512 << 10, 4, 17),
+            (256 << 10, 4, 16),
+            (1024 << 10, 4, 18),
+            (32 << 10, 1, 15),
+        ];
         for (size, ways, bit) in table {
             assert_eq!(equation_1(Some(Bytes(size / ways))), bit);
         }
@@ -166,7 +185,11 @@ mod tests {
             for block in (0..2_000).map(|number| number * 0x2000) {
                 let shift = 15 - 5;
                 let macros = (block >> shift) & mask;
-                assert_eq!(color(Address(block), colors, 15) * 32, macros, "block {block:#x}");
+                assert_eq!(
+                    color(Address(block), colors, 15) * 32,
+                    macros,
+                    "block {block:#x}"
+                );
             }
         }
     }

@@ -23,14 +23,21 @@ impl Levels {
     /// `levels` empty lists, their heads side by side in memory.
     pub(crate) fn new(attach: &mut Attach<'_>, levels: usize) -> Levels {
         let table = attach.data(Bytes(levels as u64 * HEAD));
-        let heads = (0..levels as u64).map(|level| table + level * HEAD).collect();
+        let heads = (0..levels as u64)
+            .map(|level| table + level * HEAD)
+            .collect();
         let bitmap = vec![0; levels.div_ceil(64)];
-        Levels { lists: Lists::new(heads), level_of: Vec::new(), bitmap }
+        Levels {
+            lists: Lists::new(heads),
+            level_of: Vec::new(),
+            bitmap,
+        }
     }
 
     pub(crate) fn admit(&mut self, task: TaskId) {
         self.lists.admit(task);
-        self.level_of.resize(self.level_of.len().max(task.index() + 1), 0);
+        self.level_of
+            .resize(self.level_of.len().max(task.index() + 1), 0);
     }
 
     /// Puts `task` in front of `level`, or behind those that wait there.
@@ -64,14 +71,14 @@ impl Levels {
     }
 
     /// The highest level below `bound` where somebody waits; reads its list's head.
-    pub(crate) fn highest_below(
-        &self,
-        context: &mut Context<'_>,
-        bound: usize,
-    ) -> Option<usize> {
+    pub(crate) fn highest_below(&self, context: &mut Context<'_>, bound: usize) -> Option<usize> {
         let level = (0..bound.div_ceil(64)).rev().find_map(|word| {
             let bits = bound - word * 64;
-            let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+            let mask = if bits >= 64 {
+                u64::MAX
+            } else {
+                (1 << bits) - 1
+            };
             let waiting = self.bitmap[word] & mask;
             (waiting != 0).then(|| word * 64 + 63 - waiting.leading_zeros() as usize)
         })?;

@@ -24,7 +24,11 @@ impl Lists {
     /// Empty lists with heads at these addresses.
     pub(crate) fn new(heads: Vec<Address>) -> Lists {
         let nodes: Vec<u32> = (0..heads.len() as u32).collect();
-        Lists { heads, next: nodes.clone(), prev: nodes }
+        Lists {
+            heads,
+            next: nodes.clone(),
+            prev: nodes,
+        }
     }
 
     /// Makes room for `task`, which is in no list.
@@ -40,15 +44,19 @@ impl Lists {
     }
 
     fn task_at(&self, node: u32) -> Option<TaskId> {
-        (node as usize).checked_sub(self.heads.len()).map(|index| TaskId(index as u32))
+        (node as usize)
+            .checked_sub(self.heads.len())
+            .map(|index| TaskId(index as u32))
     }
 
     fn forward_link(&self, layout: &Layout, node: u32) -> Address {
-        self.task_at(node).map_or_else(|| self.heads[node as usize], |task| layout.hot(task))
+        self.task_at(node)
+            .map_or_else(|| self.heads[node as usize], |task| layout.hot(task))
     }
 
     fn backward_link(&self, layout: &Layout, node: u32) -> Address {
-        self.task_at(node).map_or_else(|| self.heads[node as usize], |task| layout.prev_link(task))
+        self.task_at(node)
+            .map_or_else(|| self.heads[node as usize], |task| layout.prev_link(task))
     }
 
     /// Puts `task` in front of `head`'s list.

@@ -21,7 +21,12 @@ impl Slices {
     pub(crate) fn new(attach: &Attach<'_>) -> Result<Slices, UnknownCost> {
         let cost_of_one = attach.cost("recalculate_per_task")?;
         let (counters, yielded, living) = Default::default();
-        Ok(Slices { counters, yielded, living, cost_of_one })
+        Ok(Slices {
+            counters,
+            yielded,
+            living,
+            cost_of_one,
+        })
     }
 
     pub(crate) fn counter(&self, task: TaskId) -> i32 {
@@ -29,12 +34,7 @@ impl Slices {
     }
 
     /// The child gets half of what the parent has left, and the parent keeps the other half.
-    pub(crate) fn fork(
-        &mut self,
-        context: &Context<'_>,
-        parent: Option<TaskId>,
-        child: TaskId,
-    ) {
+    pub(crate) fn fork(&mut self, context: &Context<'_>, parent: Option<TaskId>, child: TaskId) {
         let counter = match parent {
             Some(parent) => {
                 let left = self.counters[parent.index()];
@@ -115,6 +115,10 @@ impl Slices {
         let view = context.task(task);
         let (counter, yielded) = (self.counters[task.index()], self.yielded[task.index()]);
         let here = Candidate::new(view, counter, yielded, view.last_cpu(), view.mm());
-        Candidate { last_here: false, same_mm: false, ..here }
+        Candidate {
+            last_here: false,
+            same_mm: false,
+            ..here
+        }
     }
 }

@@ -74,16 +74,13 @@ impl Common {
             return 0;
         }
         let mm = context.task(prev).mm();
-        self.slices.candidate(context, prev, context.cpu(), mm).goodness()
+        self.slices
+            .candidate(context, prev, context.cpu(), mm)
+            .goodness()
     }
 
     /// `has_cpu` and `processor` of the task that comes, `has_cpu` of the one that goes.
-    pub(crate) fn hand_over(
-        &self,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-        next: TaskId,
-    ) {
+    pub(crate) fn hand_over(&self, context: &mut Context<'_>, prev: Option<TaskId>, next: TaskId) {
         context.touch(self.layout.hot(next), Access::Write);
         if let Some(prev) = prev.filter(|prev| *prev != next) {
             context.touch(self.layout.hot(prev), Access::Write);

@@ -1,0 +1,121 @@
+//! What can be typed, and the help that explains it.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands::{
+    bench, check, completions, machines, man, reproduce, run, schedulers, workloads,
+};
+use crate::exit;
+use crate::seeds::Seeds;
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq reproduce --quick                  the papers in two minutes, with a page to look at
+  warmq run table2-miss-ratio              one experiment that comes with warmq
+  warmq run mine.toml --json | jq .value   your own, a row a line
+  warmq run mine.toml --machine host       the same on a model of this machine
+  warmq bench walk                         the walk over the run queue on this machine's caches";
+
+/// A laboratory for CPU schedulers and caches, and the real thing beside it.
+///
+/// WarmQ simulates Linux schedulers on machines of any make, cache line by cache line, and shows
+/// published and simulated figures side by side. An experiment is a TOML file
+/// (docs/experiments.md); machines, schedulers and workloads are listed by commands of their names.
+#[derive(Debug, Parser)]
+#[command(name = "warmq", version, after_help = EXAMPLES, after_long_help = long_help())]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+fn long_help() -> String {
+    format!("{EXAMPLES}\n\n{}", exit::TABLE)
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run experiments and show what they came to.
+    Run(run::Arguments),
+    /// Do the experiments of a paper again and lay its figures beside ours.
+    Reproduce(reproduce::Arguments),
+    /// Check experiments' files without running anything.
+    Check(check::Arguments),
+    /// List the machines, or describe one.
+    Machines(machines::Arguments),
+    /// List the schedulers, or what can be set on one.
+    Schedulers(schedulers::Arguments),
+    /// List the workloads, or what can be set on one.
+    Workloads(workloads::Arguments),
+    /// List what an experiment can measure.
+    Metrics,
+    /// Run the real programs on this machine.
+    Bench(bench::Arguments),
+    /// Write completions for a shell.
+    Completions(completions::Arguments),
+    /// Write the manual page.
+    Man(man::Arguments),
+}
+
+/// What of an experiment is run, and how.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Extent {
+    /// Run only the points, seeds and times that the files mark as quick.
+    #[arg(long)]
+    pub quick: bool,
+    /// How many seeds (3), or which (4,7; a single one with a comma: 7,) [default: the file's].
+    #[arg(long, value_name = "N|LIST")]
+    pub seeds: Option<Seeds>,
+    /// Runs at a time [default: one a CPU].
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+    /// Run everything twice and compare the digests.
+    #[arg(long)]
+    pub check_determinism: bool,
+    /// Exit with 1 when a claim fails.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print a row a line as JSON, and nothing else, on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where the page goes.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Out {
+    /// Write report.html, rows.parquet and rows.csv into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+impl Extent {
+    /// What of an experiment is run, in the terms of the laboratory.
+    pub fn options(&self) -> warmq_experiment::Options {
+        warmq_experiment::Options {
+            quick: self.quick,
+            seeds: self.seeds.clone().map(|Seeds(seeds)| seeds),
+        }
+    }
+
+    /// Threads; 0 stands for one a CPU.
+    pub fn threads(&self) -> usize {
+        self.jobs.map_or(0, NonZeroUsize::get)
+    }
+
+    /// The options that decide what is run, as they would be typed again.
+    pub fn typed(&self) -> String {
+        let quick = if self.quick { " --quick" } else { "" };
+        let list = |Seeds(seeds): &Seeds| {
+            let words: Vec<String> = seeds.iter().map(u64::to_string).collect();
+            let comma = if words.len() == 1 { "," } else { "" };
+            format!(" --seeds {}{comma}", words.join(","))
+        };
+        let seeds = self.seeds.as_ref().map(list).unwrap_or_default();
+        format!("{quick}{seeds}")
+    }
+}

@@ -1,0 +1,34 @@
+//! The commands, a file each: arguments first, then what is done with them.
+
+pub mod bench;
+pub mod check;
+pub mod completions;
+pub mod machines;
+pub mod man;
+pub mod metrics;
+pub mod reproduce;
+pub mod run;
+pub mod schedulers;
+pub mod workloads;
+
+use crate::arguments::Command;
+use crate::failure::Failure;
+
+/// Does what was asked for.
+///
+/// # Errors
+/// What ended it early.
+pub fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Machines(arguments) => machines::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
+        Command::Workloads(arguments) => workloads::run(&arguments),
+        Command::Metrics => metrics::run(),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+    }
+}

@@ -1,0 +1,37 @@
+//! The exit codes: stable, so that scripts can rely on them.
+
+use std::process::ExitCode;
+
+/// How the command ended, in a number. The codes never change their meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Exit {
+    /// A claim failed, and `--strict` was given.
+    ClaimFailed = 1,
+    /// Bad input or usage. (clap's own code for a wrong option, too.)
+    BadInput = 2,
+    /// A scheduler broke a rule of the kernel.
+    SchedulerBroke = 3,
+    /// A run could not go on: a stall, or no memory left on the simulated machine.
+    Stalled = 4,
+    /// Two times the same run gave different results.
+    NotDeterministic = 5,
+    /// This machine cannot do it: no permission, no space, no such CPU.
+    MachineCannot = 6,
+}
+
+/// The codes as `--help` and the manual explain them.
+pub const TABLE: &str = "\
+Exit codes:
+  0  done; failed claims are results, not errors, unless --strict is given
+  1  a claim failed, and --strict was given
+  2  bad input or usage
+  3  a scheduler broke a rule of the kernel
+  4  a run could not go on: a stall, or the simulated memory is full
+  5  not deterministic: the same run gave two different results
+  6  this machine cannot do it: no permission, no space, no such CPU";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}

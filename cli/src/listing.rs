@@ -1,0 +1,72 @@
+//! Lists for people: names with what they are, and settings with all that is known of them.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use warmq_experiment::{Setting, Value};
+
+use crate::output::Screen;
+
+/// A table without lines, as wide as the screen.
+pub fn table() -> Table {
+    let screen = Screen::of_results();
+    let mut table = Table::new();
+    table
+        .load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(screen.width);
+    if screen.colors {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table
+}
+
+/// A cell that stands out.
+pub fn name(text: impl ToString) -> Cell {
+    Cell::new(text).add_attribute(Attribute::Bold)
+}
+
+/// A name and a sentence a line.
+pub fn names<'a>(entries: impl IntoIterator<Item = (&'a str, String)>) -> String {
+    let mut table = table();
+    for (word, what) in entries {
+        table.add_row([name(word), Cell::new(what)]);
+    }
+    table.trim_fmt()
+}
+
+/// Settings: the default, what is allowed, what it does, and where the default comes from.
+pub fn settings(settings: &[Setting]) -> String {
+    if settings.is_empty() {
+        return "nothing can be set on it".to_owned();
+    }
+    let mut table = table();
+    for setting in settings {
+        table.add_row([name(written(setting)), Cell::new(explained(setting))]);
+    }
+    table.trim_fmt()
+}
+
+/// `colors = 1`, as it stands in an experiment's file.
+fn written(setting: &Setting) -> String {
+    let quoted = matches!(
+        setting.default,
+        Value::Bytes(_) | Value::Duration(_) | Value::Text(_)
+    );
+    let quote = if quoted { "\"" } else { "" };
+    format!("{} = {quote}{}{quote}", setting.name, setting.default)
+}
+
+fn explained(setting: &Setting) -> String {
+    let unit = match setting.unit.as_str() {
+        "" => String::new(),
+        unit => format!(", in {unit}"),
+    };
+    let source = match setting.source.as_str() {
+        "" => "not given",
+        source => source,
+    };
+    let allowed = setting.kind.allowed();
+    format!("{}\n{allowed}{unit}; default: {source}", setting.what)
+}

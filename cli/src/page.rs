@@ -1,0 +1,40 @@
+//! The files of `--out`: the page and the rows. Each is written whole or not at all.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use warmq_report::{Report, Row, WriteError, write_csv, write_html, write_parquet};
+
+use crate::failure::Failure;
+
+/// Writes `report.html`, `rows.parquet` and `rows.csv` into `folder`, which is made where it is
+/// missing. Answers the path of the page.
+///
+/// # Errors
+/// When the folder or a file cannot be written.
+pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
+    let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
+    fs::create_dir_all(folder).map_err(make)?;
+    let rows: Vec<Row> = report.sections.iter().flat_map(|it| it.rows.clone()).collect();
+    file(&folder.join("rows.csv"), |out| write_csv(&rows, out))?;
+    file(&folder.join("rows.parquet"), |out| write_parquet(&rows, out))?;
+    let page = folder.join("report.html");
+    file(&page, |out| write_html(report, out))?;
+    Ok(page)
+}
+
+/// A file that has its name only once it is complete: who is interrupted leaves no half a page.
+fn file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), WriteError>,
+) -> Result<(), Failure> {
+    let partial = path.with_added_extension("partial");
+    let refused = |error: &dyn std::fmt::Display| {
+        Failure::System(format!("write {}", path.display()), error.to_string())
+    };
+    let mut out = BufWriter::new(File::create(&partial).map_err(|error| refused(&error))?);
+    write(&mut out).map_err(|error| refused(&error))?;
+    out.into_inner().map_err(|error| refused(&error))?;
+    fs::rename(&partial, path).map_err(|error| refused(&error))
+}

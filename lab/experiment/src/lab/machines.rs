@@ -1,0 +1,120 @@
+//! Machines by name, path or as the host, and what can be set on one.
+
+use std::path::Path;
+
+use warmq_machine::{MachineDescription, Overrides, builtin, builtin_names, read_hwloc, read_toml};
+use warmq_units::Bytes;
+use warmq_units::setting::{Chosen, Setting};
+
+use super::CostTable;
+use crate::simulator::PartError;
+
+/// The machine whose kernel costs stand in where a machine gives none.
+const STAND_IN: &str = "epyc-12llc";
+
+pub(super) fn names(with_host: bool) -> Vec<&'static str> {
+    builtin_names().chain(with_host.then_some("host")).collect()
+}
+
+pub(super) fn find(
+    name: &str,
+    host: Option<&MachineDescription>,
+) -> Result<MachineDescription, PartError> {
+    if name == "host" {
+        let unasked = || PartError::Broken("nobody asked this host what it is".to_owned());
+        return host.cloned().ok_or_else(unasked);
+    }
+    let broken = |error: warmq_machine::MachineError| PartError::Broken(error.to_string());
+    if let Some(text) = builtin(name) {
+        return read_toml(name, text).map_err(broken);
+    }
+    let read = match Path::new(name)
+        .extension()
+        .and_then(|ending| ending.to_str())
+    {
+        Some("toml") => read_toml,
+        Some("xml") => read_hwloc,
+        _ => return Err(PartError::Unknown),
+    };
+    let text = std::fs::read_to_string(name)
+        .map_err(|error| PartError::Broken(format!("{name} cannot be read: {error}")))?;
+    read(name, &text).map_err(broken)
+}
+
+/// What can be set on `machine`.
+pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
+    let cpus = machine.cpus.len() as i64;
+    let mut settings = vec![
+        Setting::count("cpus", (1, cpus), cpus, "CPUs")
+            .says("how many CPUs, the first ones", "the machine's description"),
+    ];
+    for (level, size) in level_sizes(machine) {
+        let bounds = (Bytes(1), Bytes(1 << 36));
+        settings.push(Setting::bytes(&format!("l{level}"), bounds, size).says(
+            &format!("size of each level-{level} cache; ways, line and latency stay"),
+            "the machine's description",
+        ));
+    }
+    settings.extend([
+        Setting::count("page_cluster", (1, 1_024), 8, "blocks").says(
+            "free memory lies in clusters of so many 8 KB blocks in the mean",
+            "coloring paper, note on table 2",
+        ),
+        Setting::count("memory_used", (0, 90), 40, "%")
+            .says("share of memory that others hold for good", "assumed"),
+        Setting::flag("caches", true).says(
+            "whether accesses go through the caches; without, they are free",
+            "ours",
+        ),
+        Setting::flag("classify_misses", false).says(
+            "tell cold, conflict, capacity and coherence misses apart; slower",
+            "ours",
+        ),
+    ]);
+    settings
+}
+
+fn level_sizes(machine: &MachineDescription) -> Vec<(u8, Bytes)> {
+    let mut sizes: Vec<(u8, Bytes)> = Vec::new();
+    for cache in &machine.caches {
+        if sizes.iter().all(|(level, _)| *level != cache.level) {
+            sizes.push((cache.level, cache.size));
+        }
+    }
+    sizes
+}
+
+/// `machine` with everything as chosen; an error says what is wrong and how to mend it.
+pub(super) fn set(
+    machine: &MachineDescription,
+    chosen: &Chosen,
+) -> Result<MachineDescription, String> {
+    let cpus = chosen.count("cpus") as u16;
+    let mut overrides = Overrides::default();
+    if usize::from(cpus) != machine.cpus.len() {
+        overrides = overrides.first_cpus(cpus);
+    }
+    for (level, size) in level_sizes(machine) {
+        let wanted = chosen.bytes(&format!("l{level}"));
+        if wanted != size {
+            overrides = overrides.cache(level, wanted);
+        }
+    }
+    machine
+        .with_overrides(&overrides)
+        .map_err(|flaw| flaw.to_string())
+}
+
+/// The costs of `kernel` on `machine`, or those of a present-day server where it gives none.
+pub(super) fn costs(machine: &MachineDescription, kernel: &str) -> CostTable {
+    let own = machine.costs.get(kernel).cloned();
+    let stand_in = || {
+        let described = find(STAND_IN, None).ok()?;
+        let mut table = described.costs.get(kernel)?.clone();
+        for cost in table.values_mut() {
+            cost.source = format!("taken from {STAND_IN}: {}", cost.source);
+        }
+        Some(table)
+    };
+    own.or_else(stand_in).unwrap_or_default()
+}

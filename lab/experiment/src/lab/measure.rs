@@ -1,0 +1,290 @@
+//! From what a run counted to the figures that experiments ask for. Floats start here.
+
+use std::collections::BTreeMap;
+
+use warmq_kernel::{Kernel, LockFigures, Mode, Within};
+use warmq_machine::Counts;
+use warmq_trace::Observer;
+use warmq_units::Duration;
+use warmq_workload::Counters;
+
+use crate::simulator::{HistogramDescription, MetricDescription};
+
+/// The page offsets of the lines that 32 colors use: one line in 0x20..0x3f without colors, and
+/// the 31 that follow it with them.
+const HOT_OFFSETS: std::ops::Range<u64> = 0x20..0x420;
+/// Bytes in a bin of the histogram.
+const BIN: usize = 16;
+const HISTOGRAM: &str = "bus_by_page_offset";
+
+/// Name, unit and meaning of every metric.
+const METRICS: &[(&str, &str, &str)] = &[
+    (
+        "requests_per_second",
+        "1/s",
+        "pages that the clients of the web workload received",
+    ),
+    (
+        "messages_per_second",
+        "1/s",
+        "messages that users of the chat workload received",
+    ),
+    (
+        "bursts_per_second",
+        "1/s",
+        "stretches of work that the tasks of the spin workload finished",
+    ),
+    (
+        "walk_l2_miss_ratio",
+        "%",
+        "level-2 misses over level-2 reads inside the run-queue walk",
+    ),
+    (
+        "walk_length",
+        "visits",
+        "mean visits of a walk over a run queue",
+    ),
+    ("walk_length_max", "visits", "visits of the longest walk"),
+    ("walks_per_second", "1/s", "walks over run queues"),
+    (
+        "recalculations",
+        "",
+        "how often all time slices were computed anew",
+    ),
+    (
+        "bus_transactions_per_second",
+        "1/s",
+        "transactions on the bus",
+    ),
+    (
+        "bus_transactions_per_request",
+        "",
+        "transactions on the bus for each unit of work",
+    ),
+    (
+        "bus_hot_transactions_per_second",
+        "1/s",
+        "transactions on the page offsets of 32 colors",
+    ),
+    (
+        "bus_hot_transactions_per_request",
+        "",
+        "the same for each unit of work",
+    ),
+    ("bus_hot_share", "%", "share of them in all transactions"),
+    ("bus_busy", "%", "share of time that the bus was occupied"),
+    (
+        "lock_contention",
+        "%",
+        "share of requests for run-queue locks that found them held",
+    ),
+    ("lock_hold_mean", "us", "mean hold of run-queue locks"),
+    (
+        "lock_hold_max",
+        "us",
+        "longest hold of a run-queue lock, warm-up included",
+    ),
+    (
+        "lock_wait_mean",
+        "us",
+        "mean wait of the requests that had to wait",
+    ),
+    ("lock_wait_max", "us", "longest wait"),
+    (
+        "lock_requests_per_second",
+        "1/s",
+        "requests for run-queue locks",
+    ),
+    (
+        "switches_per_second",
+        "1/s",
+        "switches from one task to another",
+    ),
+    (
+        "runnable_mean",
+        "tasks",
+        "runnable tasks, those that run included, in the mean over time",
+    ),
+    (
+        "cpu_busy_share",
+        "%",
+        "time in programs, and in the kernel on their behalf",
+    ),
+    ("cpu_interrupt_share", "%", "time in interrupts"),
+    ("cpu_spin_share", "%", "time spinning for locks"),
+    ("cpu_idle_share", "%", "idle time"),
+    (
+        "l2_misses_cold",
+        "%",
+        "share of level-2 misses on lines never seen; needs classify_misses",
+    ),
+    (
+        "l2_misses_conflict",
+        "%",
+        "share that full associativity would have spared",
+    ),
+    (
+        "l2_misses_capacity",
+        "%",
+        "share that only a larger cache would have spared",
+    ),
+    (
+        "l2_misses_coherence",
+        "%",
+        "share on lines that another CPU's write took away",
+    ),
+    ("simulated_seconds", "s", "simulated time that was measured"),
+];
+
+pub(super) fn metrics() -> Vec<MetricDescription> {
+    let described = |(name, unit, what): &(&str, &str, &str)| MetricDescription {
+        name: (*name).to_owned(),
+        unit: (*unit).to_owned(),
+        what: (*what).to_owned(),
+    };
+    METRICS.iter().map(described).collect()
+}
+
+pub(super) fn histogram_descriptions() -> Vec<HistogramDescription> {
+    vec![HistogramDescription {
+        name: HISTOGRAM.to_owned(),
+        along: "offset in the page of 4096 bytes".to_owned(),
+        unit: "transactions".to_owned(),
+        what: "bus transactions by the page offset of their address, as GATES counts them"
+            .to_owned(),
+    }]
+}
+
+pub(super) fn histograms<O: Observer>(kernel: &Kernel<O>) -> BTreeMap<String, Vec<(f64, f64)>> {
+    let bins = kernel
+        .counts()
+        .and_then(Counts::histogram)
+        .map(|histogram| histogram.bins());
+    let point = |(bin, count): (usize, &u64)| ((bin * BIN) as f64, *count as f64);
+    let points = bins.map(|bins| bins.iter().enumerate().map(point).collect());
+    points
+        .map(|points| (HISTOGRAM.to_owned(), points))
+        .into_iter()
+        .collect()
+}
+
+/// A run's figures in the making.
+struct Figures {
+    seconds: f64,
+    found: BTreeMap<String, f64>,
+}
+
+impl Figures {
+    fn put(&mut self, name: &str, value: f64) {
+        debug_assert!(METRICS.iter().any(|(metric, ..)| *metric == name), "{name}");
+        if value.is_finite() {
+            self.found.insert(name.to_owned(), value);
+        }
+    }
+
+    fn put_rate(&mut self, name: &str, count: u64) {
+        self.put(name, count as f64 / self.seconds);
+    }
+
+    fn put_share(&mut self, name: &str, part: u64, whole: u64) {
+        self.put(name, 100.0 * part as f64 / whole as f64);
+    }
+
+    fn put_us(&mut self, name: &str, span: Duration, over: u64) {
+        self.put(name, span.0 as f64 / 1e6 / over as f64);
+    }
+}
+
+pub(super) fn figures<O: Observer>(
+    kernel: &Kernel<O>,
+    counters: &Counters,
+) -> BTreeMap<String, f64> {
+    let seconds = kernel.measured().as_s_f64();
+    let mut figures = Figures {
+        seconds,
+        found: BTreeMap::new(),
+    };
+    figures.put("simulated_seconds", seconds);
+    let mut work = 0;
+    for counter in ["requests", "messages", "bursts"] {
+        if let Some(done) = counters.find(counter) {
+            figures.put_rate(&format!("{counter}_per_second"), done);
+            work += done;
+        }
+    }
+    put_walks(&mut figures, kernel);
+    put_locks(&mut figures, &kernel.locks());
+    put_cpus(&mut figures, kernel);
+    if let Some(counts) = kernel.counts() {
+        put_bus(&mut figures, counts, work);
+        put_misses(&mut figures, counts);
+    }
+    figures.found
+}
+
+fn put_walks<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
+    let (walks, accesses) = (kernel.walks(), kernel.accesses(Within::RunQueueWalk));
+    figures.put_share(
+        "walk_l2_miss_ratio",
+        accesses.reached(3),
+        accesses.reached(2),
+    );
+    figures.put("walk_length", walks.visits as f64 / walks.walks as f64);
+    figures.put("walk_length_max", walks.longest as f64);
+    figures.put_rate("walks_per_second", walks.walks);
+    figures.put("recalculations", walks.recalculations as f64);
+}
+
+fn put_locks(figures: &mut Figures, locks: &[LockFigures]) {
+    let sum = |of: fn(&LockFigures) -> u64| locks.iter().map(of).sum::<u64>();
+    let span = |of: fn(&LockFigures) -> Duration| locks.iter().map(of).sum::<Duration>();
+    let longest = |of: fn(&LockFigures) -> Duration| locks.iter().map(of).max().unwrap_or_default();
+    let (requests, contended) = (sum(|lock| lock.requests), sum(|lock| lock.contended));
+    figures.put_rate("lock_requests_per_second", requests);
+    figures.put_share("lock_contention", contended, requests);
+    figures.put_us(
+        "lock_hold_mean",
+        span(|lock| lock.held),
+        sum(|lock| lock.releases),
+    );
+    figures.put_us("lock_hold_max", longest(|lock| lock.held_max), 1);
+    figures.put_us("lock_wait_mean", span(|lock| lock.waited), contended);
+    figures.put_us("lock_wait_max", longest(|lock| lock.waited_max), 1);
+}
+
+fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
+    let spent = |mode| kernel.spent(mode).0;
+    let all: u64 = Mode::ALL.into_iter().map(spent).sum();
+    let busy = spent(Mode::User) + spent(Mode::System);
+    figures.put_share("cpu_busy_share", busy, all);
+    figures.put_share("cpu_interrupt_share", spent(Mode::Interrupt), all);
+    figures.put_share("cpu_spin_share", spent(Mode::Spin), all);
+    figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
+    figures.put("runnable_mean", kernel.runnable_mean_milli() as f64 / 1e3);
+    figures.put_rate("switches_per_second", kernel.switches());
+}
+
+fn put_bus(figures: &mut Figures, counts: &Counts, work: u64) {
+    let (all, hot) = (
+        counts.bus.transactions(),
+        counts.transactions_at(HOT_OFFSETS),
+    );
+    figures.put_rate("bus_transactions_per_second", all);
+    figures.put_rate("bus_hot_transactions_per_second", hot);
+    figures.put("bus_transactions_per_request", all as f64 / work as f64);
+    figures.put("bus_hot_transactions_per_request", hot as f64 / work as f64);
+    figures.put_share("bus_hot_share", hot, all);
+    figures.put(
+        "bus_busy",
+        100.0 * counts.bus.busy.as_s_f64() / figures.seconds,
+    );
+}
+
+fn put_misses(figures: &mut Figures, counts: &Counts) {
+    let kinds = counts.total(2).kinds;
+    let all = kinds.cold + kinds.conflict + kinds.capacity + kinds.coherence;
+    figures.put_share("l2_misses_cold", kinds.cold, all);
+    figures.put_share("l2_misses_conflict", kinds.conflict, all);
+    figures.put_share("l2_misses_capacity", kinds.capacity, all);
+    figures.put_share("l2_misses_coherence", kinds.coherence, all);
+}

@@ -1,0 +1,160 @@
+//! What is run.
+
+use std::collections::BTreeMap;
+use std::time::{Duration as HostTime, Instant as HostInstant};
+
+use warmq_kernel::{Costs, Ending, Kernel, Settings};
+use warmq_machine::{MachineDescription, Overrides, builtin, read_toml};
+use warmq_sched::scheduler;
+use warmq_trace::{Digest, Observer, Record};
+use warmq_units::setting::{Chosen, Setting, Value};
+use warmq_units::{Duration, Instant, Seed};
+use warmq_workload::{Counters, workload};
+
+/// One run that is measured.
+pub(crate) struct Scene {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    /// How much simulated time.
+    pub(crate) time: Duration,
+    machine: &'static str,
+    /// The first so many CPUs of the machine; all where it is `None`.
+    cpus: Option<u16>,
+    /// False where memory accesses cost nothing and no cache is simulated.
+    caches: bool,
+    scheduler: &'static str,
+    workload: &'static str,
+    set: &'static [(&'static str, i64)],
+}
+
+/// Every scene. A program that computes has an event at the end of each burst, which makes no
+/// record: where records are counted, the bursts are long.
+pub(crate) const SCENES: &[Scene] = &[
+    Scene {
+        name: "engine-4cpus",
+        what: "4 CPUs, 8 CPU-bound tasks, linux24, no caches",
+        time: Duration::from_s(500),
+        machine: "p3xeon-8way",
+        cpus: Some(4),
+        caches: false,
+        scheduler: "linux24",
+        workload: "spin",
+        set: &[("tasks", 8)],
+    },
+    Scene {
+        name: "engine-4cpus-ticks",
+        what: "the same, bursts longer than a slice: ticks and switches only",
+        time: Duration::from_s(2_000),
+        machine: "p3xeon-8way",
+        cpus: Some(4),
+        caches: false,
+        scheduler: "linux24",
+        workload: "spin",
+        set: &[("tasks", 8), ("burst", 1_000_000_000)],
+    },
+    Scene {
+        name: "server-384cpus",
+        what: "384 CPUs, 24 last-level caches, 768 CPU-bound tasks, mq, with caches",
+        time: Duration::from_s(5),
+        machine: "server-24llc",
+        cpus: None,
+        caches: true,
+        scheduler: "mq",
+        workload: "spin",
+        set: &[("tasks", 768), ("burst", 1_000_000_000)],
+    },
+    Scene {
+        name: "web-8cpus",
+        what: "8 CPUs, web with 1024 processes, linux24, with caches (table 4's first row)",
+        time: Duration::from_ms(1_000),
+        machine: "p3xeon-8way",
+        cpus: None,
+        caches: true,
+        scheduler: "linux24",
+        workload: "web",
+        set: &[("processes", 1_024)],
+    },
+];
+
+/// What a run came to.
+pub(crate) struct Made {
+    pub(crate) took: HostTime,
+    pub(crate) events: u64,
+    pub(crate) records: u64,
+    /// Stands for all that happened, so that a change of behaviour shows.
+    pub(crate) digest: u64,
+}
+
+/// Counts records, and does nothing else with them.
+#[derive(Default)]
+struct Count(u64);
+
+impl Observer for Count {
+    fn see(&mut self, _: Instant, record: &Record) {
+        std::hint::black_box(record);
+        self.0 += 1;
+    }
+}
+
+impl Scene {
+    /// Runs it for `time`; booting is not timed. The digest comes from a run of its own, a tenth as
+    /// long.
+    pub(crate) fn run(&self, time: Duration) -> Made {
+        let mut kernel = self.boot(Count::default());
+        let start = HostInstant::now();
+        let ending = kernel.run_until(Instant::START + time);
+        let took = start.elapsed();
+        assert_eq!(ending, Ending::TimeUp, "{}", self.name);
+        let events = kernel.events();
+        if std::env::var("PROBE").is_ok() { eprintln!("{:?} {:?}", kernel.walks(), kernel.counts().map(|c| (1..=3).map(|l| c.total(l)).collect::<Vec<_>>()));
+        eprintln!("{:?} {:?}", kernel.accesses(warmq_kernel::Within::RunQueueWalk), kernel.counts().map(|c| c.bus.clone()));
+        for m in warmq_kernel::Mode::ALL { eprintln!("{m:?} {}", kernel.spent(m)); } }
+        let records = kernel.into_observer().0;
+        Made {
+            took,
+            events,
+            records,
+            digest: self.digest(time / 10),
+        }
+    }
+
+    fn digest(&self, time: Duration) -> u64 {
+        let mut kernel = self.boot(Digest::new());
+        kernel.run_until(Instant::START + time);
+        kernel.into_observer().value()
+    }
+
+    fn boot<O: Observer>(&self, observer: O) -> Kernel<O> {
+        let machine = self.machine();
+        let scheduler = scheduler(self.scheduler).expect("a scheduler of ours");
+        let workload = workload(self.workload).expect("a workload of ours");
+        let costs = Costs::new(machine.costs[scheduler.kernel].clone());
+        let settings = Settings {
+            caches: self.caches,
+            ..Settings::linux24(Seed(1))
+        };
+        let policy = scheduler.build(chosen(scheduler.settings(), &[]));
+        let load = workload.build(&chosen(workload.settings(), self.set), &Counters::default());
+        Kernel::boot(&machine, &costs, settings, policy, &*load, observer).expect("it boots")
+    }
+
+    fn machine(&self) -> MachineDescription {
+        let text = builtin(self.machine).expect("a machine of ours");
+        let machine = read_toml(self.machine, text).expect("a machine that can be read");
+        let overrides = Overrides {
+            cpus: self.cpus,
+            ..Overrides::default()
+        };
+        machine
+            .with_overrides(&overrides)
+            .expect("no more CPUs than there are")
+    }
+}
+
+fn chosen(settings: Vec<Setting>, set: &[(&str, i64)]) -> Chosen {
+    let values: BTreeMap<String, Value> = set
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), Value::Integer(*value)))
+        .collect();
+    Chosen::new(settings, values).expect("values within bounds")
+}

@@ -1,0 +1,134 @@
+//! The simulated walk.
+
+use std::collections::BTreeMap;
+
+use warmq_bench::{
+    Backing, Geometry, Known, Layout, Spread, Translation, WalkFacts, WalkRow, list_order,
+    simulate_walk,
+};
+use warmq_machine::description::{
+    CacheDescription, Coherence, CpuPlace, MachineDescription, MemoryDescription, Replacement,
+};
+use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Seed};
+
+/// One CPU at 1 GHz, so that a cycle is a nanosecond: 4 KB direct-mapped, then 64 KB in 4 ways.
+fn machine() -> MachineDescription {
+    let cache = |level, kb, ways, latency| CacheDescription {
+        level,
+        size: Bytes::from_kb(kb),
+        ways,
+        line: Bytes(64),
+        latency: Cycles(latency),
+        replacement: Replacement::Lru,
+        inclusive: false,
+        cpus: vec![CpuId(0)],
+    };
+    MachineDescription {
+        name: "tiny".into(),
+        title: "One CPU".into(),
+        clock: Hertz::from_khz(1_000_000),
+        cpus: vec![CpuPlace {
+            socket: 0,
+            llc: 0,
+            core: 0,
+        }],
+        caches: vec![cache(1, 4, 1, 2), cache(2, 64, 4, 10)],
+        coherence: Coherence::Bus {
+            line_transfer: Duration::ZERO,
+            address_only: Duration::ZERO,
+            cache_to_cache: Duration::from_ns(100),
+        },
+        memory: MemoryDescription {
+            size: Bytes::from_mb(64),
+            page: Bytes::from_kb(4),
+            huge_page: Bytes::from_mb(2),
+            latency: Duration::from_ns(100),
+        },
+        miss_overlap: 4,
+        costs: BTreeMap::new(),
+        sources: BTreeMap::new(),
+    }
+}
+
+/// A walk over `blocks` neighbouring blocks, as if it had been measured.
+fn walk(blocks: u32, colors: u32, lines: u32) -> (WalkFacts, WalkRow) {
+    let cache = Geometry::to_color(&machine(), CpuId(0)).unwrap();
+    let color_bits = cache.first_free_bit();
+    let block_size = Bytes::from_kb(8);
+    let layout = Layout {
+        block_size,
+        line: Bytes(64),
+        lines,
+        colors,
+        color_bits,
+    };
+    let starts: Vec<Address> = (0..blocks)
+        .map(|index| Address(u64::from(index) << 13))
+        .collect();
+    let row = WalkRow {
+        blocks,
+        colors,
+        needed_colors: 1,
+        ns_per_visit: Spread::of(&[1.0]).unwrap(),
+        repetitions: 1,
+        disturbed: 0,
+        visits: layout.visits(&starts, &list_order(blocks, Seed(1))),
+    };
+    let facts = WalkFacts {
+        cpu: 0,
+        block_size,
+        lines,
+        cache,
+        first_free_bit: color_bits,
+        color_bits,
+        huge_pages_asked: true,
+        pages: Backing::Huge,
+        addresses: Known::Physical,
+        colors_from_physical: true,
+        seed: 1,
+        min_time_ns: 1,
+    };
+    (facts, row)
+}
+
+fn simulated(blocks: u32, colors: u32, lines: u32) -> (f64, f64) {
+    let (facts, row) = walk(blocks, colors, lines);
+    let simulated = simulate_walk(&machine(), CpuId(0), &facts, &row, None);
+    (simulated.ns_per_visit, simulated.miss_ratio)
+}
+
+#[test]
+fn a_list_that_fits_costs_the_latency_of_the_level_it_fits_into() {
+    // One block: level 1. Eight blocks: two sets of four ways in level 2, one set in level 1.
+    assert_eq!(simulated(1, 1, 1), (2.0, 0.0));
+    assert_eq!(simulated(8, 1, 1), (10.0, 0.0));
+}
+
+#[test]
+fn twice_as_many_blocks_as_fit_miss_always_and_two_colors_mend_it() {
+    assert_eq!(simulated(16, 1, 1), (100.0, 1.0));
+    assert_eq!(simulated(16, 2, 1), (10.0, 0.0));
+    // Equation 3: 32 blocks of 8 KB in 64 KB need four colors; two do not help.
+    assert_eq!(simulated(32, 2, 1), (100.0, 1.0));
+    assert_eq!(simulated(32, 4, 1), (10.0, 0.0));
+}
+
+#[test]
+fn further_lines_hide_behind_the_pointer_until_too_many_are_under_way() {
+    assert_eq!(simulated(8, 1, 4).0, 10.0);
+    assert_eq!(simulated(8, 1, 8).0, 20.0);
+}
+
+#[test]
+fn translation_is_added_to_every_visit() {
+    let (facts, row) = walk(8, 1, 1);
+    let translation = Translation {
+        stride: Bytes(8192),
+        table: vec![(8, 3.0)],
+    };
+    let simulated = simulate_walk(&machine(), CpuId(0), &facts, &row, Some(&translation));
+    assert_eq!(
+        (simulated.ns_per_visit, simulated.translation_ns),
+        (13.0, 3.0)
+    );
+}
