@@ -7,6 +7,7 @@
 mod arguments;
 mod clocked;
 mod commands;
+mod described;
 mod exit;
 mod failure;
 mod listing;
@@ -14,6 +15,7 @@ mod machines;
 mod output;
 mod page;
 mod pair;
+mod present;
 mod progress;
 mod seeds;
 mod shipped;

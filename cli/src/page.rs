@@ -16,9 +16,15 @@ use crate::failure::Failure;
 pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
     let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
     fs::create_dir_all(folder).map_err(make)?;
-    let rows: Vec<Row> = report.sections.iter().flat_map(|it| it.rows.clone()).collect();
+    let rows: Vec<Row> = report
+        .sections
+        .iter()
+        .flat_map(|it| it.rows.clone())
+        .collect();
     file(&folder.join("rows.csv"), |out| write_csv(&rows, out))?;
-    file(&folder.join("rows.parquet"), |out| write_parquet(&rows, out))?;
+    file(&folder.join("rows.parquet"), |out| {
+        write_parquet(&rows, out)
+    })?;
     let page = folder.join("report.html");
     file(&page, |out| write_html(report, out))?;
     Ok(page)

@@ -15,7 +15,10 @@ impl FromStr for Pair {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Pair, String> {
-        match text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+        match text
+            .split_once('=')
+            .map(|(key, value)| (key.trim(), value.trim()))
+        {
             Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok(Pair {
                 key: key.to_owned(),
                 value: value.to_owned(),

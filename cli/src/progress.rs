@@ -74,7 +74,9 @@ impl Watch {
                 let left = began.elapsed().as_secs_f64() / done.max(1) as f64
                     * total.saturating_sub(done) as f64;
                 let left = HumanDuration(Duration::from_secs_f64(left));
-                say(&format!("warmq: {done} of {total} {what} done, {left} left: {name}"));
+                say(&format!(
+                    "warmq: {done} of {total} {what} done, {left} left: {name}"
+                ));
             }
         }
     }

@@ -28,7 +28,10 @@ impl FromStr for Seeds {
         }
         let listed = text.strip_suffix(',').unwrap_or(text).split(',');
         let seeds = listed.map(number).collect::<Result<Vec<u64>, String>>()?;
-        let twice = seeds.iter().enumerate().find(|(at, seed)| seeds[..*at].contains(seed));
+        let twice = seeds
+            .iter()
+            .enumerate()
+            .find(|(at, seed)| seeds[..*at].contains(seed));
         match twice {
             Some((_, seed)) => Err(format!("seed {seed} is there twice")),
             None => Ok(Seeds(seeds)),
@@ -42,8 +45,12 @@ mod tests {
 
     #[test]
     fn a_number_counts_and_a_list_names() {
-        let table: [(&str, &[u64]); 4] =
-            [("3", &[1, 2, 3]), ("4,7", &[4, 7]), ("7,", &[7]), ("2, 1", &[2, 1])];
+        let table: [(&str, &[u64]); 4] = [
+            ("3", &[1, 2, 3]),
+            ("4,7", &[4, 7]),
+            ("7,", &[7]),
+            ("2, 1", &[2, 1]),
+        ];
         for (text, seeds) in table {
             assert_eq!(text.parse(), Ok(Seeds(seeds.to_vec())), "{text}");
         }

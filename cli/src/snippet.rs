@@ -15,7 +15,7 @@ use crate::output;
 #[error("{title}")]
 struct Mistake {
     title: String,
-    source: NamedSource<String>,
+    text: NamedSource<String>,
     span: Option<Range<usize>>,
     label: String,
     mend: String,
@@ -23,7 +23,7 @@ struct Mistake {
 
 impl Diagnostic for Mistake {
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.span.as_ref().map(|_| &self.source as &dyn SourceCode)
+        self.span.as_ref().map(|_| &self.text as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
@@ -41,8 +41,13 @@ impl Diagnostic for Mistake {
 /// Everything wrong in an experiment's file.
 pub fn problems(problems: &Problems) -> String {
     let mistakes = problems.list.iter().map(|problem| Mistake {
-        title: titled(&problem.file, Some(problem.line), &problem.key, &problem.what),
-        source: NamedSource::new(&problem.file, problems.text.clone()),
+        title: titled(
+            &problem.file,
+            Some(problem.line),
+            &problem.key,
+            &problem.what,
+        ),
+        text: NamedSource::new(&problem.file, problems.text.clone()),
         // A problem of the whole file has no place in it.
         span: Some(problem.span.clone()).filter(|span| !span.is_empty()),
         label: "here".to_owned(),
@@ -55,7 +60,7 @@ pub fn problems(problems: &Problems) -> String {
 pub fn machine(error: &MachineError, text: &str) -> String {
     drawn(&Mistake {
         title: titled(&error.file, error.line, &error.key, &error.problem),
-        source: NamedSource::new(&error.file, text.to_owned()),
+        text: NamedSource::new(&error.file, text.to_owned()),
         span: error.span.clone().filter(|span| span.end <= text.len()),
         label: "here".to_owned(),
         mend: error.mend.to_string(),

@@ -90,7 +90,10 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let mend = match error.kind() {
         std::io::ErrorKind::NotFound => {
             let ids: Vec<&str> = shipped::COLORING.iter().map(|it| it.id).collect();
-            format!("give a file, or one that comes with warmq: {}", ids.join(", "))
+            format!(
+                "give a file, or one that comes with warmq: {}",
+                ids.join(", ")
+            )
         }
         _ => "give the file of an experiment".to_owned(),
     };
@@ -102,7 +105,9 @@ mod tests {
     use super::*;
 
     fn changed(text: &str, machine: Option<&str>, settings: &[(&str, &str)]) -> String {
-        let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let settings = settings
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_string()));
         let changes = Changes {
             machine: machine.map(str::to_owned),
             settings: settings.collect(),
@@ -125,7 +130,10 @@ mod tests {
     fn a_setting_needs_no_table_to_go_into() {
         let changed = changed("title = \"a\"\n", None, &[("scheduler.colors", "4")]);
         let document: DocumentMut = changed.parse().unwrap();
-        assert_eq!(document["settings"]["scheduler"]["colors"].as_integer(), Some(4));
+        assert_eq!(
+            document["settings"]["scheduler"]["colors"].as_integer(),
+            Some(4)
+        );
     }
 
     #[test]

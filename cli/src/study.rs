@@ -64,16 +64,14 @@ pub fn read(sources: &[Source], lab: &Lab) -> Result<Vec<Experiment>, Failure> {
 
 impl Study {
     /// Runs all `experiments` on `threads` threads (0: one a CPU), showing progress.
-    pub fn run(
-        experiments: Vec<Experiment>,
-        options: Options,
-        lab: &Lab,
-        threads: usize,
-    ) -> Study {
+    pub fn run(experiments: Vec<Experiment>, options: Options, lab: &Lab, threads: usize) -> Study {
         let began = Instant::now();
         let clocked = Clocked::new(lab);
         let runs = simulate(&experiments, &options, &clocked, threads);
-        let outcomes = experiments.iter().map(|it| it.outcome(&options, &runs)).collect();
+        let outcomes = experiments
+            .iter()
+            .map(|it| it.outcome(&options, &runs))
+            .collect();
         Study {
             experiments,
             outcomes,
@@ -139,7 +137,10 @@ impl Study {
             fact("Extent", extent.to_owned()),
             fact("Runs", self.runs.0.len().to_string()),
             fact("Seeds", seeds.join(", ")),
-            fact("Simulated in", format!("{:.0} s", self.elapsed.as_secs_f64())),
+            fact(
+                "Simulated in",
+                format!("{:.0} s", self.elapsed.as_secs_f64()),
+            ),
         ]
     }
 
@@ -159,8 +160,15 @@ impl Study {
     /// # Errors
     /// That.
     pub fn verdict(&self, strict: bool) -> Result<(), Failure> {
-        let errors = self.runs.0.values().filter_map(|result| result.as_ref().err());
-        if let Some(exit) = errors.map(|error| exit_of(error)).max_by_key(|exit| severity(*exit)) {
+        let errors = self
+            .runs
+            .0
+            .values()
+            .filter_map(|result| result.as_ref().err());
+        if let Some(exit) = errors
+            .map(|error| exit_of(error))
+            .max_by_key(|exit| severity(*exit))
+        {
             let failures = self.outcomes.iter().flat_map(|outcome| &outcome.failures);
             let sentences = failures.map(|(run, why)| format!("{run}: {why}")).collect();
             return Err(Failure::Runs(exit, sentences));

@@ -30,7 +30,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn fine(experiment: &Experiment) -> String {
     let runs = |quick| {
         let jobs = experiment.jobs(&Options { quick, seeds: None });
-        jobs.into_iter().map(|job| job.plan).collect::<BTreeSet<_>>().len()
+        jobs.into_iter()
+            .map(|job| job.plan)
+            .collect::<BTreeSet<_>>()
+            .len()
     };
     format!(
         "{}: fine; {} points, {} runs ({} when quick), {} published figures, {} claims",

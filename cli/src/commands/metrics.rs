@@ -13,7 +13,13 @@ pub fn run() -> Result<(), Failure> {
         figures.add_row([listing::name(name), unit.into(), what.into()]);
     }
     let mut histograms = listing::table();
-    for HistogramDescription { name, along, unit, what } in lab.histograms() {
+    for HistogramDescription {
+        name,
+        along,
+        unit,
+        what,
+    } in lab.histograms()
+    {
         let what = format!("{what}, along {along}");
         histograms.add_row([listing::name(name), unit.into(), what.into()]);
     }

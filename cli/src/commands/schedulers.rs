@@ -20,16 +20,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let entry = |it: &Entry| (it.name, it.what.to_owned());
             output::print(&listing::names(SCHEDULERS.iter().map(entry)))
         }
-        Some(name) => output::print(&described(warmq_sched::scheduler(name).ok_or_else(|| {
-            let known: Vec<&str> = SCHEDULERS.iter().map(|it| it.name).collect();
-            let mend = format!("there are {}", known.join(", "));
-            Failure::usage(format!("no scheduler is called {name}"), mend)
-        })?)),
+        Some(name) => output::print(&described(warmq_sched::scheduler(name).ok_or_else(
+            || {
+                let known: Vec<&str> = SCHEDULERS.iter().map(|it| it.name).collect();
+                let mend = format!("there are {}", known.join(", "));
+                Failure::usage(format!("no scheduler is called {name}"), mend)
+            },
+        )?)),
     }
 }
 
 fn described(entry: &Entry) -> String {
-    let Entry { name, what, kernel, .. } = entry;
+    let Entry {
+        name, what, kernel, ..
+    } = entry;
     let settings = listing::settings(&entry.settings());
     format!("{name}: {what}\nIts costs are those of {kernel} on the machine.\n\n{settings}")
 }

@@ -20,16 +20,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let entry = |it: &Entry| (it.name, it.what.to_owned());
             output::print(&listing::names(WORKLOADS.iter().map(entry)))
         }
-        Some(name) => output::print(&described(warmq_workload::workload(name).ok_or_else(|| {
-            let known: Vec<&str> = WORKLOADS.iter().map(|it| it.name).collect();
-            let mend = format!("there are {}", known.join(", "));
-            Failure::usage(format!("no workload is called {name}"), mend)
-        })?)),
+        Some(name) => output::print(&described(warmq_workload::workload(name).ok_or_else(
+            || {
+                let known: Vec<&str> = WORKLOADS.iter().map(|it| it.name).collect();
+                let mend = format!("there are {}", known.join(", "));
+                Failure::usage(format!("no workload is called {name}"), mend)
+            },
+        )?)),
     }
 }
 
 fn described(entry: &Entry) -> String {
-    let Entry { name, what, work, .. } = entry;
+    let Entry {
+        name, what, work, ..
+    } = entry;
     let settings = listing::settings(&entry.settings());
     format!("{name}: {what}\nIts work is counted in {work}.\n\n{settings}")
 }

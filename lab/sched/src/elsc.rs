@@ -91,13 +91,14 @@ impl State {
         self.used_up.remove(context, &self.common.layout, task);
     }
 
-    /// The best of the first few of the topmost list where one can run here.
-    fn best(&self, context: &mut Context<'_>, prev: Option<TaskId>) -> Option<TaskId> {
+    /// The best of the first few of the topmost list where one can run here, and how good it is.
+    /// One that gave way is worth less than anybody in the lists below.
+    fn best(&self, context: &mut Context<'_>, prev: Option<TaskId>) -> (i32, Option<TaskId>) {
         let mm = mm_of(context, prev);
         let (mut best, mut visits) = ((IDLE, None), 0);
         let mut bound = LISTS;
         while let Some(level) = self.active.highest_below(context, bound)
-            && best.1.is_none()
+            && best.0 < 0
         {
             let mut left = u32::from(context.cpus()) / 2 + 5;
             context.within(Within::RunQueueWalk);
@@ -116,7 +117,7 @@ impl State {
             bound = level;
         }
         context.walked(visits);
-        best.1
+        best
     }
 }
 
@@ -150,7 +151,7 @@ impl Scheduler for Elsc {
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         let state = self.state();
-        context.compute(state.common.wakeup);
+        state.common.queued(context, task);
         state.add(context, task, true);
     }
 
@@ -174,17 +175,17 @@ impl Scheduler for Elsc {
             state.add(context, prev, !renewed && !yields);
         }
         let best = state.best(context, prev);
-        if let Some(prev) = prev {
-            state.common.slices.forget_yield(prev);
-        }
+        
         match best {
-            Some(next) => {
+            (weight, _) if weight < 0 && state.used_up.highest_below(context, LISTS).is_some() => {
+                Pick::Retry
+            }
+            (_, Some(next)) => {
                 state.active.remove(context, &state.common.layout, next);
                 state.common.hand_over(context, prev, next);
                 Pick::Task(next)
             }
-            None if state.used_up.highest_below(context, LISTS).is_some() => Pick::Retry,
-            None => Pick::Idle,
+            (_, None) => Pick::Idle,
         }
     }
 
@@ -210,15 +211,24 @@ impl Scheduler for Elsc {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.state().common.reschedule_idle(context, prev);
+        self.state().common.put_prev(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
         self.state().common.tick(context, running);
     }
 
-    fn yielded(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(task);
+    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state().common.slices.yields(context, task);
+    }
+
+    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = self.state();
+        if state.active.contains(task) || state.used_up.contains(task) {
+            state.remove(context, task);
+            state.add(context, task, true);
+        }
+        state.common.changed(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {

@@ -12,7 +12,7 @@ use warmq_units::{Bytes, CpuId, LockId, TaskId};
 
 use crate::family::layout;
 use crate::family::list::Lists;
-use crate::family::state::{Common, mm_of, still_runnable};
+use crate::family::state::{Common, may_go_on, mm_of};
 
 /// The only list.
 const RUN_QUEUE: usize = 0;
@@ -60,7 +60,7 @@ impl Linux24 {
 }
 
 impl State {
-    /// The walk: every runnable task that no CPU has is weighed, and the first of the best is
+    /// The walk: every runnable task that no other CPU has is weighed, and the first of the best is
     /// kept. Returns its weight with it.
     fn walk(
         &self,
@@ -117,7 +117,7 @@ impl Scheduler for Linux24 {
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         let state = self.state();
-        context.compute(state.common.wakeup);
+        state.common.queued(context, task);
         state
             .queue
             .add_first(context, &state.common.layout, RUN_QUEUE, task);
@@ -137,12 +137,14 @@ impl Scheduler for Linux24 {
         let State { queue, common, .. } = self.state();
         context.compute(common.fixed);
         let mut best = (IDLE, None);
-        if let Some(prev) = still_runnable(context, prev) {
+        if let Some(prev) = may_go_on(context, prev) {
             if common.slices.renew_round_robin(context, prev) {
+                // Last in the queue, the walk gives its equals their turn.
                 queue.remove(context, &common.layout, prev);
                 queue.add_last(context, &common.layout, RUN_QUEUE, prev);
+            } else {
+                best = (common.weight_of_prev(context, prev), Some(prev));
             }
-            best = (common.weight_of_prev(context, prev), Some(prev));
         }
         let mm = mm_of(context, prev);
         let state = self.state();
@@ -165,15 +167,19 @@ impl Scheduler for Linux24 {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.state().common.reschedule_idle(context, prev);
+        self.state().common.put_prev(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
         self.state().common.tick(context, running);
     }
 
-    fn yielded(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(task);
+    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state().common.slices.yields(context, task);
+    }
+
+    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state().common.changed(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {

@@ -13,7 +13,7 @@ use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
 use crate::family::layout;
 use crate::family::list::Lists;
-use crate::family::state::{Common, is_idle, mm_of, still_runnable};
+use crate::family::state::{Common, is_idle, may_go_on, mm_of, still_runnable};
 
 const IDLE: i32 = -1_000;
 
@@ -35,6 +35,8 @@ struct State {
     /// One list a CPU.
     lists: Lists,
     queue_of: Vec<CpuId>,
+    /// A task that could go on must leave its CPU for good: its affinity changed.
+    homeless: bool,
     common: Common,
 }
 
@@ -107,6 +109,15 @@ impl State {
         if queue.published != best {
             queue.published = best;
             context.touch(queue.published_at, Access::Write);
+        }
+    }
+
+    /// Publishes `task`, which waits, and lets the first CPU where it may run look for it.
+    fn offer(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.publish(context, self.queue_of[task.index()], None);
+        let may = |cpu: &CpuId| context.task(task).may_run_on(*cpu);
+        if let Some(cpu) = (0..context.cpus()).map(CpuId).find(may) {
+            context.reschedule(cpu);
         }
     }
 
@@ -188,6 +199,7 @@ impl Scheduler for Mq {
             queues,
             lists,
             queue_of: Vec::new(),
+            homeless: false,
             common,
         });
         Ok(())
@@ -215,7 +227,9 @@ impl Scheduler for Mq {
         let mut allowed = (0..context.cpus())
             .map(CpuId)
             .filter(|cpu| view.may_run_on(*cpu));
-        if view.may_run_on(last) && is_idle(context, last) {
+        // Only the CPU that still switches away from the task can know when it is free again.
+        let there = view.on_cpu().is_some() || is_idle(context, last);
+        if view.may_run_on(last) && there {
             return last;
         }
         let free = |cpu: &CpuId| is_idle(context, *cpu) && !context.will_reschedule(*cpu);
@@ -226,7 +240,7 @@ impl Scheduler for Mq {
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
         let state = self.state();
-        context.compute(state.common.wakeup);
+        state.common.queued(context, task);
         state
             .lists
             .add_first(context, &state.common.layout, cpu.index(), task);
@@ -239,7 +253,7 @@ impl Scheduler for Mq {
 
     fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let common = &self.state().common;
-        let Some(running) = context.running_on(cpu) else {
+        let Some(running) = context.running_on(cpu).filter(|running| *running != task) else {
             return context.reschedule(cpu);
         };
         context.touch(common.layout.hot(running), Access::Read);
@@ -269,16 +283,20 @@ impl Scheduler for Mq {
             weight: IDLE,
             task: None,
         };
-        if let Some(prev) = still_runnable(context, prev) {
-            state.common.slices.renew_round_robin(context, prev);
-            let weight = state.common.weight_of_prev(context, prev);
-            best = Found {
-                weight,
-                task: Some(prev),
-            };
+        if let Some(prev) = may_go_on(context, prev) {
+            if state.common.slices.renew_round_robin(context, prev) {
+                // Last in the queue, the walk gives its equals their turn.
+                state.lists.remove(context, &state.common.layout, prev);
+                let layout = &state.common.layout;
+                state.lists.add_last(context, layout, here.index(), prev);
+            } else {
+                let (weight, task) = (state.common.weight_of_prev(context, prev), Some(prev));
+                best = Found { weight, task };
+            }
         }
         let local = state.walk(context, here, mm, best);
         let found = state.take_from_others(context, mm, local);
+        state.homeless = still_runnable(context, prev) != may_go_on(context, prev);
         match found {
             Found { weight: 0, .. } => Pick::Retry,
             Found { task: None, .. } => {
@@ -290,8 +308,31 @@ impl Scheduler for Mq {
             } => {
                 state.publish(context, here, Some(next));
                 state.common.hand_over(context, prev, next);
+                if let Some(prev) = prev {
+                    state.common.slices.forget_yield(prev);
+                }
                 Pick::Task(next)
             }
+        }
+    }
+
+    fn wants_put_prev(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| state.homeless)
+    }
+
+    /// `prev` may not run here any more: offer it to those where it may.
+    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        let state = self.state();
+        state.homeless = false;
+        state.offer(context, prev);
+    }
+
+    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let view = context.task(task);
+        match view.on_cpu() {
+            Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
+            None if view.is_runnable() => self.state().offer(context, task),
+            Some(_) | None => {}
         }
     }
 
@@ -307,8 +348,8 @@ impl Scheduler for Mq {
         self.state().common.tick(context, running);
     }
 
-    fn yielded(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(task);
+    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state().common.slices.yields(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {

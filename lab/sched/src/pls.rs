@@ -125,7 +125,7 @@ impl Scheduler for Pls {
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         let state = self.state();
-        context.compute(state.common.wakeup);
+        state.common.queued(context, task);
         state.add(context, task, true);
     }
 
@@ -148,9 +148,7 @@ impl Scheduler for Pls {
             state.add(context, prev, in_front);
         }
         let (weight, best) = state.best(context, prev);
-        if let Some(prev) = prev {
-            state.common.slices.forget_yield(prev);
-        }
+        
         match (weight, best) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
@@ -177,15 +175,24 @@ impl Scheduler for Pls {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.state().common.reschedule_idle(context, prev);
+        self.state().common.put_prev(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
         self.state().common.tick(context, running);
     }
 
-    fn yielded(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(task);
+    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state().common.slices.yields(context, task);
+    }
+
+    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = self.state();
+        if state.levels.contains(task) {
+            state.levels.remove(context, &state.common.layout, task);
+            state.add(context, task, true);
+        }
+        state.common.changed(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {

@@ -53,17 +53,18 @@ impl Slices {
         self.living.retain(|living| *living != task);
     }
 
-    pub(crate) fn yields(&mut self, task: TaskId) {
-        self.yielded[task.index()] = true;
+    /// `task` gives way to everybody; a real-time task does not (`sys_sched_yield()`).
+    pub(crate) fn yields(&mut self, context: &Context<'_>, task: TaskId) {
+        let policy = context.task(task).policy();
+        self.yielded[task.index()] = matches!(policy, Policy::Other | Policy::Batch);
     }
 
     pub(crate) fn has_yielded(&self, task: TaskId) -> bool {
         self.yielded[task.index()]
     }
 
-    /// Forgets a yield. True when there was one.
-    pub(crate) fn forget_yield(&mut self, task: TaskId) -> bool {
-        std::mem::take(&mut self.yielded[task.index()])
+    pub(crate) fn forget_yield(&mut self, task: TaskId) {
+        self.yielded[task.index()] = false;
     }
 
     /// One tick of `task`'s slice is over. True when it was the last.

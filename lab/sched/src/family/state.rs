@@ -45,6 +45,9 @@ impl Common {
     ) {
         self.layout.place(context, child);
         self.slices.fork(context, parent, child);
+        if parent.is_some_and(|parent| self.slices.counter(parent) == 0) {
+            context.reschedule(context.cpu());
+        }
     }
 
     /// One visit of a walk: what `task` is worth on this CPU; `None` when it cannot run here now.
@@ -64,26 +67,54 @@ impl Common {
         context.compute(self.visit);
         let view = context.task(task);
         let cpu = context.cpu();
-        let free = view.on_cpu().is_none() && view.may_run_on(cpu);
+        let free = view.on_cpu().is_none_or(|there| there == cpu) && view.may_run_on(cpu);
         free.then(|| self.slices.candidate(context, task, cpu, mm).goodness())
     }
 
-    /// What the task that leaves is worth, unless it gave way.
-    pub(crate) fn weight_of_prev(&mut self, context: &Context<'_>, prev: TaskId) -> i32 {
-        if self.slices.forget_yield(prev) {
-            return 0;
-        }
+    /// What the task that leaves is worth here.
+    pub(crate) fn weight_of_prev(&self, context: &Context<'_>, prev: TaskId) -> i32 {
         let mm = context.task(prev).mm();
         self.slices
             .candidate(context, prev, context.cpu(), mm)
             .goodness()
     }
 
-    /// `has_cpu` and `processor` of the task that comes, `has_cpu` of the one that goes.
-    pub(crate) fn hand_over(&self, context: &mut Context<'_>, prev: Option<TaskId>, next: TaskId) {
+    /// `has_cpu` and `processor` of the task that comes, `has_cpu` of the one that goes. One that
+    /// gave way and is picked all the same has done its duty.
+    pub(crate) fn hand_over(
+        &mut self, context: &mut Context<'_>, prev: Option<TaskId>, next: TaskId) {
         context.touch(self.layout.hot(next), Access::Write);
-        if let Some(prev) = prev.filter(|prev| *prev != next) {
-            context.touch(self.layout.hot(prev), Access::Write);
+        match prev {
+            Some(prev) if prev == next => self.slices.forget_yield(prev),
+            Some(prev) => context.touch(self.layout.hot(prev), Access::Write),
+            None => {}
+        }
+    }
+
+    /// A task joins a queue: what waking it costs, but for its misses.
+    pub(crate) fn queued(&mut self, context: &mut Context<'_>, task: TaskId) {
+        context.compute(self.wakeup);
+        self.slices.forget_yield(task);
+    }
+
+    /// `prev` left this CPU and could have gone on: another might want it, unless it gave way
+    /// (`__schedule_tail()`).
+    pub(crate) fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        if self.slices.has_yielded(prev) {
+            self.slices.forget_yield(prev);
+        } else {
+            self.reschedule_idle(context, prev);
+        }
+    }
+
+    /// The affinity of `task` may have changed: whoever may not have it any more lets go of it, and
+    /// one that waits looks for a CPU anew.
+    pub(crate) fn changed(&self, context: &mut Context<'_>, task: TaskId) {
+        let view = context.task(task);
+        match view.on_cpu() {
+            Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
+            None if view.is_runnable() => self.reschedule_idle(context, task),
+            Some(_) | None => {}
         }
     }
 
@@ -109,9 +140,14 @@ pub(crate) fn mm_of(context: &Context<'_>, prev: Option<TaskId>) -> Option<Mm> {
     prev.and_then(|prev| context.task(prev).mm())
 }
 
-/// `prev`, if it could go on.
+/// `prev`, if it does not sleep.
 pub(crate) fn still_runnable(context: &Context<'_>, prev: Option<TaskId>) -> Option<TaskId> {
     prev.filter(|prev| context.task(*prev).is_runnable())
+}
+
+/// `prev`, if it could go on here.
+pub(crate) fn may_go_on(context: &Context<'_>, prev: Option<TaskId>) -> Option<TaskId> {
+    still_runnable(context, prev).filter(|prev| context.task(*prev).may_run_on(context.cpu()))
 }
 
 /// True when nobody but the idle task is on `cpu`.

@@ -1,0 +1,161 @@
+//! `warmq bench`: the real programs.
+
+use std::path::PathBuf;
+
+use clap::builder::BoolishValueParser;
+use clap::{Args, Subcommand};
+use warmq_bench::WalkSettings;
+use warmq_report::Report;
+use warmq_units::setting::parse_duration;
+use warmq_units::{Bytes, CpuId, Duration, Seed};
+
+use crate::failure::Failure;
+use crate::walk::{self, Walk};
+use crate::{output, present};
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq bench walk
+  warmq bench walk --blocks 512,1024 --colors 1,4,32 --lines 4
+  warmq bench walk --json | jq 'select(.colors == 32) | .ns_per_visit.median'";
+
+/// Run the real programs on this machine.
+#[derive(Args, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    program: Program,
+}
+
+#[derive(Debug, Subcommand)]
+enum Program {
+    /// The walk over the run queue, on this machine's own caches.
+    Walk(WalkArguments),
+}
+
+/// The walk over the run queue, on this machine's own caches.
+///
+/// Blocks lie as a kernel would lay them out, linked in random order; a pinned CPU visits the hot
+/// lines of each. All numbers of colors are measured in turn. Then the same walk is simulated on a
+/// description of this machine with latencies that were measured apart.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+struct WalkArguments {
+    /// Blocks on the list; each count is measured on its own [default: 64,256,512,1024,2048].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    blocks: Option<Vec<u32>>,
+    /// Size and alignment of a block [default: 8KB].
+    #[arg(long, value_name = "SIZE")]
+    block_size: Option<Bytes>,
+    /// Hot lines a block [default: 1].
+    #[arg(long, value_name = "N")]
+    lines: Option<u32>,
+    /// Numbers of colors, powers of two; 1 is the vanilla kernel [default: 1,4,32].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    colors: Option<Vec<u32>>,
+    /// The lowest address bit that colors are taken from [default: by equation 1].
+    #[arg(long, value_name = "BIT")]
+    color_bits: Option<u32>,
+    /// Ask for huge pages, or not [default: yes].
+    #[arg(long, value_name = "yes|no", num_args = 0..=1, default_missing_value = "yes",
+        value_parser = BoolishValueParser::new())]
+    hugepages: Option<bool>,
+    /// The CPU to pin to [default: the last one allowed].
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<u16>,
+    /// Measurements for each pair of blocks and colors; the median is shown [default: 15].
+    #[arg(long, value_name = "N")]
+    repetitions: Option<u32>,
+    /// The shortest time that a single measurement may take [default: 4ms].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    min_time: Option<Duration>,
+    /// Makes the list's order [default: 1].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Print a row a line as JSON, and nothing else, on standard output.
+    #[arg(long)]
+    json: bool,
+    /// Write report.html, rows.parquet and rows.csv into this folder.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "write a whole number and a unit, as in 4ms".to_owned())
+}
+
+/// Measures, simulates, shows both.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let Program::Walk(arguments) = &arguments.program;
+    let walk = Walk::measure(&arguments.settings())?;
+    let section = walk::section(&walk, &arguments.command());
+    if arguments.json {
+        output::print(&walk::json_lines(&walk))?;
+    } else {
+        output::print(&walk::table(&walk, &section))?;
+    }
+    let Some(folder) = &arguments.out else {
+        return Ok(());
+    };
+    let report = Report {
+        title: section.title.clone(),
+        subtitle: walk::on_what(&walk),
+        command: section.command.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        facts: Vec::new(),
+        sections: vec![section],
+    };
+    present::files(&report, folder, arguments.json)
+}
+
+impl WalkArguments {
+    fn settings(&self) -> WalkSettings {
+        let usual = WalkSettings::default();
+        WalkSettings {
+            blocks: self.blocks.clone().unwrap_or(usual.blocks),
+            block_size: self.block_size.unwrap_or(usual.block_size),
+            lines: self.lines.unwrap_or(usual.lines),
+            colors: self.colors.clone().unwrap_or(usual.colors),
+            color_bits: self.color_bits.or(usual.color_bits),
+            huge_pages: self.hugepages.unwrap_or(usual.huge_pages),
+            cpu: self.cpu.map(CpuId).or(usual.cpu),
+            repetitions: self.repetitions.unwrap_or(usual.repetitions),
+            min_time: self.min_time.unwrap_or(usual.min_time),
+            seed: self.seed.map_or(usual.seed, Seed),
+        }
+    }
+
+    /// The command with all that was not left at its default.
+    fn command(&self) -> String {
+        let list = |list: &Vec<u32>| {
+            let words: Vec<String> = list.iter().map(u32::to_string).collect();
+            words.join(",")
+        };
+        let plain = |value: &Option<u32>| value.map(|value| value.to_string());
+        let options = [
+            ("blocks", self.blocks.as_ref().map(list)),
+            (
+                "block-size",
+                self.block_size
+                    .map(|size| size.to_string().replace(' ', "")),
+            ),
+            ("lines", plain(&self.lines)),
+            ("colors", self.colors.as_ref().map(list)),
+            ("color-bits", plain(&self.color_bits)),
+            (
+                "hugepages",
+                self.hugepages
+                    .map(|it| if it { "yes" } else { "no" }.to_owned()),
+            ),
+            ("cpu", self.cpu.map(|cpu| cpu.to_string())),
+            ("repetitions", plain(&self.repetitions)),
+            ("seed", self.seed.map(|seed| seed.to_string())),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        given.fold("warmq bench walk".to_owned(), |text, (name, value)| {
+            format!("{text} --{name} {value}")
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! `warmq reproduce`: a paper again, with its figures beside ours.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use warmq_report::{Report, Section};
+
+use crate::arguments::Extent;
+use crate::failure::Failure;
+use crate::source::Source;
+use crate::study::{self, Study};
+use crate::walk::{self, Walk};
+use crate::{machines, output, present, shipped};
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq reproduce --quick                 about two minutes on two cores
+  warmq reproduce coloring --full         everything, within a quarter of an hour
+  warmq reproduce --quick --with-walk     with the real walk on this machine on the same page";
+
+/// The papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Paper {
+    /// S. Yamamura et al., "Speeding Up Kernel Scheduler by Reducing Cache Misses", USENIX 2002.
+    Coloring,
+    /// Every paper that there is.
+    All,
+}
+
+/// Do the experiments of a paper again and lay its figures beside ours.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Which paper.
+    #[arg(value_enum, default_value = "all")]
+    paper: Paper,
+    #[command(flatten)]
+    extent: Extent,
+    /// Run every point, seed and time of the files; so it is unless --quick is given.
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+    /// Write report.html, rows.parquet and rows.csv into this folder.
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    out: PathBuf,
+    /// Run the real walk on this machine, too, and put it on the same page.
+    #[arg(long)]
+    with_walk: bool,
+}
+
+/// Runs what comes with warmq, then the real walk if that was asked for.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let sources: Vec<Source> = papers(arguments.paper).map(Source::shipped).collect();
+    let lab = machines::lab(std::iter::empty())?;
+    let experiments = study::read(&sources, &lab)?;
+    let extent = &arguments.extent;
+    let study = Study::run(experiments, extent.options(), &lab, extent.threads());
+    let mut report = report(arguments, &study);
+    if !extent.json {
+        present::sections(&report)?;
+    }
+    if arguments.with_walk {
+        // After the simulations: nothing else is to use the caches meanwhile.
+        report.sections.push(walked(extent.json)?);
+    }
+    show(&report, &study, extent.json)?;
+    present::files(&report, &arguments.out, extent.json)?;
+    if extent.check_determinism {
+        study.check_determinism(&lab, extent.threads())?;
+        output::say(&format!(
+            "warmq: deterministic: {} runs, twice the same",
+            study.count()
+        ));
+    }
+    study.verdict(extent.strict)
+}
+
+fn papers(paper: Paper) -> impl Iterator<Item = shipped::Shipped> {
+    match paper {
+        Paper::Coloring | Paper::All => shipped::COLORING.iter().copied(),
+    }
+}
+
+fn walked(json: bool) -> Result<Section, Failure> {
+    let walk = Walk::measure(&warmq_bench::WalkSettings::default())?;
+    let section = walk::section(&walk, "warmq bench walk");
+    if !json {
+        output::print(&walk::table(&walk, &section))?;
+    }
+    Ok(section)
+}
+
+fn show(report: &Report, study: &Study, json: bool) -> Result<(), Failure> {
+    if json {
+        return present::json(report);
+    }
+    present::summary(report, study)
+}
+
+fn report(arguments: &Arguments, study: &Study) -> Report {
+    let typed = arguments.extent.typed();
+    let name = match arguments.paper {
+        Paper::Coloring => "coloring",
+        Paper::All => "all",
+    };
+    let walk = if arguments.with_walk {
+        " --with-walk"
+    } else {
+        ""
+    };
+    Report {
+        title: "Cache coloring of the run queue, reproduced".to_owned(),
+        subtitle: "S. Yamamura, A. Hirai, M. Sato, M. Yamamoto, A. Naruse, K. Kumon: Speeding Up \
+                   Kernel Scheduler by Reducing Cache Misses (USENIX 2002). Published figures \
+                   beside simulated ones."
+            .to_owned(),
+        command: format!("warmq reproduce {name}{typed}{walk}"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        facts: study.facts(),
+        sections: study.sections(|it| format!("warmq run {}{typed}", it.id)),
+    }
+}

@@ -1,0 +1,143 @@
+//! A machine as JSON. Units stand in the names of the keys.
+
+use serde_json::{Value, json};
+use warmq_machine::{CacheDescription, Coherence, CpuPlace, MachineDescription, Replacement};
+use warmq_units::{Duration, Hertz};
+
+/// How many there are of what CPUs share.
+pub struct Counts {
+    /// Sockets.
+    pub sockets: usize,
+    /// Last-level caches.
+    pub llcs: usize,
+    /// Cores.
+    pub cores: usize,
+}
+
+impl Counts {
+    /// Of `machine`: they are numbered from 0 without a gap.
+    pub fn of(machine: &MachineDescription) -> Counts {
+        let most = |number: fn(&CpuPlace) -> u16| {
+            machine
+                .cpus
+                .iter()
+                .map(number)
+                .max()
+                .map_or(0, |most| usize::from(most) + 1)
+        };
+        Counts {
+            sockets: most(|place| place.socket),
+            llcs: most(|place| place.llc),
+            cores: most(|place| place.core),
+        }
+    }
+}
+
+/// The whole of `machine`.
+pub fn json(machine: &MachineDescription) -> Value {
+    let cpu = |(number, place): (usize, &CpuPlace)| json!({"cpu": number, "socket": place.socket, "llc": place.llc, "core": place.core});
+    let Counts {
+        sockets,
+        llcs,
+        cores,
+    } = Counts::of(machine);
+    let memory = machine.memory;
+    json!({
+        "name": machine.name,
+        "title": machine.title,
+        "clock_hz": hertz(machine.clock),
+        "sockets": sockets,
+        "llcs": llcs,
+        "cores": cores,
+        "cpus": machine.cpus.iter().enumerate().map(cpu).collect::<Vec<Value>>(),
+        "caches": machine.caches.iter().map(cache).collect::<Vec<Value>>(),
+        "coherence": coherence(machine.coherence),
+        "memory": {
+            "size_bytes": memory.size.0,
+            "page_bytes": memory.page.0,
+            "huge_page_bytes": memory.huge_page.0,
+            "latency_ns": ns(memory.latency),
+        },
+        "miss_overlap": machine.miss_overlap,
+        "costs": costs(machine),
+        "sources": machine.sources,
+    })
+}
+
+/// Where the sources of a cache stand: its group, and the key of its latency.
+pub fn cache_keys(cache: &CacheDescription) -> (String, String) {
+    let group = format!("cache.l{}", cache.level);
+    let latency = format!("{group}.latency");
+    (group, latency)
+}
+
+/// A frequency in hertz.
+pub fn hertz(clock: Hertz) -> f64 {
+    clock.khz() as f64 * 1000.0
+}
+
+fn cache(cache: &CacheDescription) -> Value {
+    let replacement = match cache.replacement {
+        Replacement::Lru => "lru",
+        Replacement::TreePlru => "tree-plru",
+        Replacement::QuadAge => "quad-age",
+    };
+    json!({
+        "level": cache.level,
+        "size_bytes": cache.size.0,
+        "ways": cache.ways,
+        "line_bytes": cache.line.0,
+        "latency_cycles": cache.latency.0,
+        "replacement": replacement,
+        "inclusive": cache.inclusive,
+        "cpus": cache.cpus.iter().map(|cpu| cpu.0).collect::<Vec<u16>>(),
+    })
+}
+
+fn coherence(coherence: Coherence) -> Value {
+    match coherence {
+        Coherence::Bus {
+            line_transfer,
+            address_only,
+            cache_to_cache,
+        } => json!({
+            "kind": "bus",
+            "line_transfer_ns": ns(line_transfer),
+            "address_only_ns": ns(address_only),
+            "cache_to_cache_ns": ns(cache_to_cache),
+        }),
+        Coherence::Directory {
+            same_domain,
+            other_domain,
+            other_socket,
+            line_transfer,
+        } => json!({
+            "kind": "directory",
+            "same_domain_ns": ns(same_domain),
+            "other_domain_ns": ns(other_domain),
+            "other_socket_ns": ns(other_socket),
+            "line_transfer_ns": ns(line_transfer),
+        }),
+    }
+}
+
+fn costs(machine: &MachineDescription) -> Value {
+    let mut kernels = serde_json::Map::new();
+    for (kernel, costs) in &machine.costs {
+        let cost = |(name, cost): (&String, &warmq_machine::Cost)| {
+            (
+                name.clone(),
+                json!({"cycles": cost.cycles.0, "source": cost.source}),
+            )
+        };
+        kernels.insert(
+            kernel.clone(),
+            Value::Object(costs.iter().map(cost).collect()),
+        );
+    }
+    Value::Object(kernels)
+}
+
+fn ns(time: Duration) -> f64 {
+    time.0 as f64 / 1000.0
+}

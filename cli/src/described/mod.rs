@@ -1,0 +1,217 @@
+//! A machine described: for people with units and sources, for scripts as JSON.
+
+mod json;
+
+use comfy_table::Cell;
+use warmq_experiment::{Lab, Part, Simulator};
+use warmq_machine::{
+    CacheDescription, Coherence, MachineDescription, MemoryDescription, NOT_GIVEN, Replacement,
+};
+use warmq_units::{Duration, Hertz};
+
+use crate::listing;
+
+pub use json::json;
+
+/// Everything that is known of `machine`, with units and sources.
+pub fn text(machine: &MachineDescription) -> String {
+    let mut parts = vec![
+        format!("{}: {}", machine.name, machine.title),
+        format!("CPUs\n{}", cpus(machine)),
+        format!("Caches\n{}", caches(machine)),
+        format!("Coherence\n{}", coherence(machine)),
+        format!("Memory\n{}", memory(machine)),
+    ];
+    for (kernel, costs) in &machine.costs {
+        let mut table = listing::table();
+        for (name, cost) in costs {
+            let takes = format!("{} cycles", cost.cycles.0);
+            let time = span(machine.clock.time_of(cost.cycles));
+            table.add_row([name, &takes, &time, &cost.source]);
+        }
+        parts.push(format!("Costs of {kernel}\n{}", table.trim_fmt()));
+    }
+    let settings = Lab::new(Some(machine.clone())).settings(Part::Machine, crate::machines::HOST);
+    let settings = settings.unwrap_or_default();
+    parts.push(format!("What can be set\n{}", listing::settings(&settings)));
+    parts.join("\n\n")
+}
+
+fn cpus(machine: &MachineDescription) -> String {
+    let counts = json::Counts::of(machine);
+    let places = format!(
+        "{} CPUs: {}, {}, {}",
+        machine.cpus.len(),
+        several(counts.sockets, "socket"),
+        several(counts.llcs, "last-level cache"),
+        several(counts.cores, "core"),
+    );
+    let overlap = format!("{} misses of a stream overlap", machine.miss_overlap);
+    let mut table = listing::table();
+    table.add_row(["topology", &places, source(machine, "topology", "topology")]);
+    table.add_row([
+        "clock",
+        &clock(machine.clock),
+        source(machine, "cpu.clock", "cpu"),
+    ]);
+    table.add_row([
+        "overlap",
+        &overlap,
+        source(machine, "cpu.miss_overlap", "cpu"),
+    ]);
+    table.trim_fmt()
+}
+
+fn several(count: usize, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{s}")
+}
+
+/// A line a kind of cache: equal caches of a level are told once, with their number.
+fn caches(machine: &MachineDescription) -> String {
+    let mut table = listing::table();
+    for (cache, count) in kinds(machine) {
+        let (group, key) = json::cache_keys(cache);
+        table.add_row([
+            Cell::new(format!("{count} x L{}", cache.level)),
+            Cell::new(shape(machine, cache)),
+            Cell::new(source(machine, &key, &group)),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn kinds(machine: &MachineDescription) -> Vec<(&CacheDescription, usize)> {
+    let mut kinds: Vec<(&CacheDescription, usize)> = Vec::new();
+    for cache in &machine.caches {
+        let alike = |other: &CacheDescription| {
+            CacheDescription {
+                cpus: cache.cpus.clone(),
+                ..other.clone()
+            } == *cache
+                && other.cpus.len() == cache.cpus.len()
+        };
+        match kinds.iter_mut().find(|(other, _)| alike(other)) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((cache, 1)),
+        }
+    }
+    kinds
+}
+
+fn shape(machine: &MachineDescription, cache: &CacheDescription) -> String {
+    let shared = match cache.cpus.len() {
+        1 => "for one CPU".to_owned(),
+        count => format!("shared by {count} CPUs"),
+    };
+    let inclusive = if cache.inclusive { ", inclusive" } else { "" };
+    format!(
+        "{}, {} ways, lines of {}, {} cycles ({}), {}{inclusive}, {shared}",
+        cache.size,
+        cache.ways,
+        cache.line,
+        cache.latency.0,
+        span(machine.clock.time_of(cache.latency)),
+        replacement(cache.replacement),
+    )
+}
+
+fn replacement(replacement: Replacement) -> &'static str {
+    match replacement {
+        Replacement::Lru => "LRU",
+        Replacement::TreePlru => "tree-PLRU",
+        Replacement::QuadAge => "quad-age LRU",
+    }
+}
+
+fn coherence(machine: &MachineDescription) -> String {
+    let (kind, times) = match machine.coherence {
+        Coherence::Bus {
+            line_transfer,
+            address_only,
+            cache_to_cache,
+        } => (
+            "MESI, snooping on one bus",
+            vec![
+                ("a line takes the bus for", line_transfer),
+                ("an address takes it for", address_only),
+                ("another cache answers in", cache_to_cache),
+            ],
+        ),
+        Coherence::Directory {
+            same_domain,
+            other_domain,
+            other_socket,
+            line_transfer,
+        } => (
+            "MESI, a directory at the shared level",
+            vec![
+                ("same last-level cache answers in", same_domain),
+                ("another one of the socket in", other_domain),
+                ("another socket in", other_socket),
+                ("a line takes the memory channel for", line_transfer),
+            ],
+        ),
+    };
+    let mut table = listing::table();
+    table.add_row(["kind", kind, source(machine, "coherence", "coherence")]);
+    for (what, time) in times {
+        table.add_row([what, &span(time), ""]);
+    }
+    table.trim_fmt()
+}
+
+fn memory(machine: &MachineDescription) -> String {
+    let MemoryDescription {
+        size,
+        page,
+        huge_page,
+        latency,
+    } = machine.memory;
+    let pages = format!("{page}, huge {huge_page}");
+    let latency = format!("{} from the outermost miss on", span(latency));
+    let mut table = listing::table();
+    table.add_row([
+        "size",
+        &size.to_string(),
+        source(machine, "memory.size", "memory"),
+    ]);
+    table.add_row(["pages", &pages, source(machine, "memory.page", "memory")]);
+    table.add_row([
+        "latency",
+        &latency,
+        source(machine, "memory.latency", "memory"),
+    ]);
+    table.trim_fmt()
+}
+
+/// Who says so: of the key if that has a source of its own, else of its group.
+fn source<'m>(machine: &'m MachineDescription, key: &str, group: &str) -> &'m str {
+    let sources = &machine.sources;
+    let found = sources.get(key).or_else(|| sources.get(group));
+    found.map_or(NOT_GIVEN, String::as_str)
+}
+
+/// `550 MHz`, `2.45 GHz`.
+fn clock(clock: Hertz) -> String {
+    let mhz = 1e-6 * json::hertz(clock);
+    if mhz < 1000.0 {
+        format!("{mhz} MHz")
+    } else {
+        format!("{} GHz", mhz / 1000.0)
+    }
+}
+
+/// A time in nanoseconds, or in microseconds from there on.
+fn span(time: Duration) -> String {
+    let ns = time.0 as f64 / 1000.0;
+    let trimmed = |number: f64| {
+        let text = format!("{number:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    if ns < 1000.0 {
+        format!("{} ns", trimmed(ns))
+    } else {
+        format!("{} us", trimmed(ns / 1000.0))
+    }
+}

@@ -1,0 +1,74 @@
+//! A finished report: on the terminal or as JSON, and as files.
+
+use std::path::Path;
+
+use warmq_report::{Report, write_json_lines};
+
+use crate::failure::Failure;
+use crate::output::{self, Screen};
+use crate::page;
+use crate::study::{Claims, Study};
+
+/// Prints every row as a line of JSON.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn json(report: &Report) -> Result<(), Failure> {
+    let mut lines = Vec::new();
+    write_json_lines(report.sections.iter().flat_map(|it| &it.rows), &mut lines)?;
+    output::write(|out| out.write_all(&lines))
+}
+
+/// Prints a section an experiment: its tables and claims.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn sections(report: &Report) -> Result<(), Failure> {
+    let terminal = Screen::of_results().terminal();
+    report
+        .sections
+        .iter()
+        .try_for_each(|it| output::print(&terminal.section(it)))
+}
+
+/// Prints what it all comes to.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
+    let terminal = Screen::of_results().terminal();
+    output::print(terminal.summary(report).trim_end())?;
+    let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());
+    let s = if runs == 1 { "" } else { "s" };
+    output::print(&format!(
+        "{}; {runs} run{s} in {seconds:.1} s",
+        claims(study.claims())
+    ))
+}
+
+fn claims(claims: Claims) -> String {
+    let Claims {
+        held,
+        failed,
+        unchecked,
+    } = claims;
+    let unchecked = match unchecked {
+        0 => String::new(),
+        count => format!(", {count} not checked (they need points that were not run)"),
+    };
+    format!("claims: {held} hold, {failed} fail{unchecked}")
+}
+
+/// Writes the files and says where the page is: on standard output, unless that is for rows.
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn files(report: &Report, folder: &Path, json: bool) -> Result<(), Failure> {
+    let page = page::write(report, folder)?;
+    let text = format!("page: {}", page.display());
+    if json {
+        output::say(&text);
+        return Ok(());
+    }
+    output::print(&text)
+}

@@ -1,0 +1,136 @@
+//! One run of an experiment, written down for the Perfetto UI.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+
+use warmq_experiment::{Experiment, Lab, Measured, Options, Plan, Point, Simulator};
+use warmq_report::{PointValue, Row, Section};
+use warmq_trace::Perfetto;
+
+use crate::failure::Failure;
+use crate::pair::Pair;
+use crate::progress::Watch;
+use crate::study::exit_of;
+
+/// A run that was written down.
+pub struct Traced {
+    /// Which: `table6-lock: cpus = 4, colors = 32, seed 1`.
+    pub name: String,
+    /// All its figures.
+    pub section: Section,
+}
+
+/// Runs one point of `experiment` with its first seed, and writes the trace to `file`.
+///
+/// # Errors
+/// No such point; a run without a measurement; a file that cannot be written.
+pub fn run(
+    experiment: &Experiment,
+    options: &Options,
+    wanted: &[Pair],
+    lab: &Lab,
+    file: &Path,
+) -> Result<Traced, Failure> {
+    let point = chosen(experiment, options, wanted)?;
+    let extent = experiment.extent(options);
+    let plan = experiment.parts.plan(point, extent.seeds[0], &extent);
+    let at = experiment.name_of(point);
+    let name = format!("{}: {at}, seed {}", experiment.id, plan.seed.0);
+    let measured = {
+        let _watch = Watch::until_done(&format!("tracing {name}"));
+        written(lab, &plan, &name, file)?
+    };
+    let section = section(experiment, point, &measured, lab);
+    Ok(Traced { name, section })
+}
+
+/// The first point where every wanted key has the wanted value.
+fn chosen<'e>(
+    experiment: &'e Experiment,
+    options: &Options,
+    wanted: &[Pair],
+) -> Result<&'e Point, Failure> {
+    let points = experiment.points_of(options);
+    let keys: Vec<&str> = experiment
+        .parts
+        .axes
+        .iter()
+        .map(|axis| axis.key.as_str())
+        .collect();
+    if let Some(pair) = wanted
+        .iter()
+        .find(|pair| !keys.contains(&pair.key.as_str()))
+    {
+        let mend = format!("swept are {}", keys.join(", "));
+        return Err(Failure::usage(
+            format!("--point: `{}` is not swept", pair.key),
+            mend,
+        ));
+    }
+    let has = |point: &Point, pair: &Pair| {
+        point
+            .0
+            .get(&pair.key)
+            .is_some_and(|value| value.to_string() == pair.value)
+    };
+    let found = points
+        .iter()
+        .find(|point| wanted.iter().all(|pair| has(point, pair)));
+    found.copied().ok_or_else(|| {
+        let words: Vec<String> = points.iter().map(|it| experiment.name_of(it)).collect();
+        let mend = format!("there are: {}", words.join("; "));
+        Failure::usage("--point: the sweep has no such point", mend)
+    })
+}
+
+/// The file has its name only once it is complete.
+fn written(lab: &Lab, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
+    let refused = |error| Failure::system(format!("write {}", file.display()), &error);
+    let partial = file.with_added_extension("partial");
+    let out = BufWriter::new(File::create(&partial).map_err(refused)?);
+    let observed = lab.observe(plan, Perfetto::new(out, &plan.machine.name));
+    let (measured, perfetto) = observed.map_err(|error| {
+        let _ = fs::remove_file(&partial);
+        Failure::Runs(exit_of(&error), vec![format!("{name}: {error}")])
+    })?;
+    perfetto.finish().map_err(refused)?;
+    fs::rename(&partial, file).map_err(refused)?;
+    Ok(measured)
+}
+
+fn section(experiment: &Experiment, point: &Point, measured: &Measured, lab: &Lab) -> Section {
+    let shown = |key: &String| Some((key.clone(), point_value(point.0.get(key)?)));
+    let axes = experiment.parts.axes.iter();
+    let place = warmq_report::Point::new(axes.filter_map(|axis| shown(&axis.key)));
+    let row = |metric: warmq_experiment::MetricDescription| {
+        let value = *measured.figures.get(&metric.name)?;
+        Some(Row {
+            experiment: experiment.id.clone(),
+            point: place.clone(),
+            metric: metric.name,
+            value,
+            unit: metric.unit,
+            low: value,
+            high: value,
+            published: None,
+            calibration: false,
+        })
+    };
+    Section {
+        id: experiment.id.clone(),
+        title: experiment.title.clone(),
+        paper: experiment.figure.clone(),
+        rows: lab.metrics().into_iter().filter_map(row).collect(),
+        ..Section::default()
+    }
+}
+
+fn point_value(value: &warmq_experiment::Value) -> PointValue {
+    use warmq_experiment::Value;
+    match value {
+        Value::Integer(count) => (*count).into(),
+        Value::Bool(flag) => (*flag).into(),
+        Value::Bytes(_) | Value::Duration(_) | Value::Text(_) => value.to_string().into(),
+    }
+}

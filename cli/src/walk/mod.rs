@@ -1,0 +1,110 @@
+//! The real walk and its simulated twin, side by side.
+
+mod json;
+mod section;
+mod table;
+
+use std::path::Path;
+
+use warmq_bench::{
+    Geometry, LatencyReport, SimulatedWalk, WalkReport, WalkRow, WalkSettings, measure,
+    measure_latencies, simulate_walk,
+};
+use warmq_machine::MachineDescription;
+use warmq_units::CpuId;
+
+use crate::failure::Failure;
+use crate::machines;
+use crate::progress::Watch;
+
+pub use json::json_lines;
+pub use section::section;
+pub use table::{on_what, table};
+
+/// Who says how long this machine's caches take.
+const MEASURED: &str = "measured here: chains of pointers through buffers of each level's size";
+
+/// A walk that was measured, and simulated on a description of the same machine.
+pub struct Walk {
+    /// The latencies and how they were found.
+    pub latencies: LatencyReport,
+    /// What was measured.
+    pub report: WalkReport,
+    /// What was simulated, a row each.
+    pub simulated: Vec<SimulatedWalk>,
+}
+
+impl Walk {
+    /// Measures latencies and the walk, then simulates the walk, with progress shown.
+    ///
+    /// # Errors
+    /// Settings that make no sense; what the operating system refuses.
+    pub fn measure(settings: &WalkSettings) -> Result<Walk, Failure> {
+        let mut machine = machines::host()?;
+        if let Some(cache) = Geometry::to_color(&machine, CpuId(0)) {
+            // What cannot be meant is told before anything that takes time.
+            settings.check(cache)?;
+        }
+        let latencies = {
+            let _watch = Watch::until_done("measuring the latencies of this machine's caches");
+            measure_latencies(&machine, settings.cpu, settings.block_size)?
+        };
+        let measured = latencies.for_machine(&machine);
+        warmq_host::set_latencies(&mut machine, &measured, MEASURED)
+            .map_err(|flaw| Failure::System("use the latencies".to_owned(), flaw.to_string()))?;
+        let cpu = described(CpuId(latencies.cpu))?;
+        let cache = Geometry::to_color(&machine, cpu).ok_or_else(|| {
+            Failure::usage(
+                format!("CPU {} has no cache", latencies.cpu),
+                "choose another --cpu",
+            )
+        })?;
+        let report = walked(settings, cache)?;
+        let simulated = simulated(&machine, cpu, &report, &latencies);
+        Ok(Walk {
+            latencies,
+            report,
+            simulated,
+        })
+    }
+
+    /// Every measured row with its simulated twin and the ratio of the latter to the former.
+    pub fn rows(&self) -> impl Iterator<Item = (&WalkRow, &SimulatedWalk, f64)> {
+        let pairs = self.report.rows.iter().zip(&self.simulated);
+        pairs.map(|(row, twin)| (row, twin, twin.ns_per_visit / row.ns_per_visit.median))
+    }
+}
+
+/// The number that the description gives the CPU that the system calls `cpu`.
+fn described(cpu: CpuId) -> Result<CpuId, Failure> {
+    let online = warmq_host::online(Path::new("/"))?;
+    let place = online.iter().position(|other| *other == cpu);
+    Ok(place.map_or(cpu, |place| CpuId(place as u16)))
+}
+
+fn walked(settings: &WalkSettings, cache: Geometry) -> Result<WalkReport, Failure> {
+    let repetitions = settings.repetitions as usize;
+    let watch = Watch::over(
+        "measurements of the walk",
+        repetitions * settings.blocks.len() * settings.colors.len(),
+    );
+    Ok(measure(settings, cache, &mut |progress| {
+        watch.see(progress.done as usize, progress.total as usize, "");
+    })?)
+}
+
+fn simulated(
+    machine: &MachineDescription,
+    cpu: CpuId,
+    report: &WalkReport,
+    latencies: &LatencyReport,
+) -> Vec<SimulatedWalk> {
+    let watch = Watch::over("simulated walks", report.rows.len());
+    let translation = Some(&latencies.translation);
+    let twin = |(index, row): (usize, &WalkRow)| {
+        let twin = simulate_walk(machine, cpu, &report.facts, row, translation);
+        watch.see(index + 1, report.rows.len(), "");
+        twin
+    };
+    report.rows.iter().enumerate().map(twin).collect()
+}

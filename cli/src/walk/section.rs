@@ -1,0 +1,286 @@
+//! The walk as a section of a page.
+
+use std::collections::BTreeSet;
+
+use warmq_bench::WalkRow;
+use warmq_report::{
+    Axis, Label, Origin, Parameter, Plot, PlotPoint, Point, Row, Scale, Section, Series, Verdict,
+    VerticalLine, X,
+};
+
+use super::{MEASURED, Walk, table};
+
+/// How far simulated and measured may lie apart, as a share of measured.
+pub const TOLERANCE: f64 = 0.25;
+
+const ID: &str = "walk";
+
+/// The section of `walk`, which `command` measures again.
+pub fn section(walk: &Walk, command: &str) -> Section {
+    Section {
+        id: ID.to_owned(),
+        title: "The real thing: the walk on this machine".to_owned(),
+        shows: format!(
+            "The walk over the run queue on this machine's own caches, vanilla and colored in turn, \
+             and the same visits simulated on a description of this machine. {}",
+            table::on_what(walk)
+        ),
+        plots: vec![plot(walk)],
+        rows: rows(walk),
+        columns: vec!["colors".to_owned()],
+        labels: vec![Label {
+            key: "colors".to_owned(),
+            value: 1.into(),
+            text: "vanilla".to_owned(),
+        }],
+        verdicts: verdicts(walk),
+        parameters: parameters(walk),
+        notes: notes(walk),
+        command: command.to_owned(),
+        ..Section::default()
+    }
+}
+
+fn rows(walk: &Walk) -> Vec<Row> {
+    let row = |it: &WalkRow, metric: &str, unit: &str, value: f64, low: f64, high: f64| Row {
+        experiment: ID.to_owned(),
+        point: Point::new([("blocks", it.blocks.into()), ("colors", it.colors.into())]),
+        metric: metric.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        low,
+        high,
+        published: None,
+        calibration: false,
+    };
+    let measured = walk.rows().map(|(it, _, _)| {
+        let spread = it.ns_per_visit;
+        row(
+            it,
+            "measured_visit",
+            "ns",
+            spread.median,
+            spread.low,
+            spread.high,
+        )
+    });
+    let simulated = walk.rows().map(|(it, twin, _)| {
+        let ns = twin.ns_per_visit;
+        row(it, "simulated_visit", "ns", ns, ns, ns)
+    });
+    let ratios = walk
+        .rows()
+        .map(|(it, _, ratio)| row(it, "simulated_over_measured", "", ratio, ratio, ratio));
+    measured.chain(simulated).chain(ratios).collect()
+}
+
+/// Time over blocks, a series for each number of colors, measured and simulated.
+fn plot(walk: &Walk) -> Plot {
+    let colors: BTreeSet<u32> = walk.report.rows.iter().map(|row| row.colors).collect();
+    let mut series = Vec::new();
+    for origin in [Origin::Measured, Origin::Simulated] {
+        series.extend(colors.iter().map(|colors| of(walk, *colors, origin)));
+    }
+    Plot {
+        title: "Time for a visit".to_owned(),
+        x: Axis::linear("blocks", "").on(Scale::Log2),
+        y: Axis::linear("time a visit", "ns"),
+        series,
+        markers: markers(walk, &colors),
+        caption:
+            "Measured: median and quartiles. The lines mark equation 3: so many blocks need no \
+                  more than so many colors."
+                .to_owned(),
+        ..Plot::default()
+    }
+}
+
+fn of(walk: &Walk, colors: u32, origin: Origin) -> Series {
+    let rows = walk.rows().filter(|(row, _, _)| row.colors == colors);
+    let mut points: Vec<(u32, PlotPoint)> = rows
+        .map(|(row, twin, _)| {
+            let (x, spread) = (X::Number(f64::from(row.blocks)), row.ns_per_visit);
+            let point = match origin {
+                Origin::Measured => PlotPoint {
+                    x,
+                    y: spread.median,
+                    low: spread.low,
+                    high: spread.high,
+                },
+                Origin::Simulated | Origin::Published => PlotPoint::exact(x, twin.ns_per_visit),
+            };
+            (row.blocks, point)
+        })
+        .collect();
+    points.sort_by_key(|(blocks, _)| *blocks);
+    Series {
+        name: name(colors),
+        origin,
+        points: points.into_iter().map(|(_, point)| point).collect(),
+    }
+}
+
+/// Equation 3, `c >= p / (s / block)`, solved for the blocks p that c colors suffice for; those
+/// that lie within the plot.
+fn markers(walk: &Walk, colors: &BTreeSet<u32>) -> Vec<VerticalLine> {
+    let facts = &walk.report.facts;
+    let blocks = |colors: u32| u64::from(colors) * facts.cache.size.0 / facts.block_size.0.max(1);
+    let most = walk
+        .report
+        .rows
+        .iter()
+        .map(|row| u64::from(row.blocks))
+        .max()
+        .unwrap_or(0);
+    let least = walk
+        .report
+        .rows
+        .iter()
+        .map(|row| u64::from(row.blocks))
+        .min()
+        .unwrap_or(0);
+    let line = |colors: &u32| VerticalLine {
+        x: blocks(*colors) as f64,
+        label: format!("equation 3: {}", name(*colors)),
+    };
+    let inside = |colors: &&u32| (least..=most).contains(&blocks(**colors));
+    colors.iter().filter(inside).map(line).collect()
+}
+
+fn name(colors: u32) -> String {
+    if colors == 1 {
+        "vanilla".to_owned()
+    } else {
+        format!("{colors} colors")
+    }
+}
+
+fn verdicts(walk: &Walk) -> Vec<Verdict> {
+    let mut verdicts = vec![near(walk)];
+    verdicts.extend(faster(walk));
+    verdicts
+}
+
+/// Simulated lies near measured, in every row.
+fn near(walk: &Walk) -> Verdict {
+    let ratios: Vec<f64> = walk.rows().map(|(_, _, ratio)| ratio).collect();
+    let (least, most) = ratios
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), it| {
+            (least.min(*it), most.max(*it))
+        });
+    let off = ratios
+        .iter()
+        .filter(|it| (*it - 1.0).abs() > TOLERANCE)
+        .count();
+    Verdict {
+        statement: "A simulated visit takes as long as a measured one, within 25 %".to_owned(),
+        holds: off == 0,
+        numbers: format!(
+            "simulated over measured from {least:.2} to {most:.2}; {off} of {} outside",
+            ratios.len()
+        ),
+        source: "ours".to_owned(),
+    }
+}
+
+/// Enough colors beat none, wherever more than one is needed. None if no row can tell.
+fn faster(walk: &Walk) -> Option<Verdict> {
+    let vanilla = |blocks: u32| {
+        let mut rows = walk.report.rows.iter();
+        rows.find(|row| row.blocks == blocks && row.colors == 1)
+    };
+    let enough = |row: &&WalkRow| row.needed_colors > 1 && row.colors >= row.needed_colors;
+    let pairs: Vec<(&WalkRow, &WalkRow)> = walk
+        .report
+        .rows
+        .iter()
+        .filter(enough)
+        .filter_map(|row| Some((vanilla(row.blocks)?, row)))
+        .collect();
+    let numbers = |(without, with): &(&WalkRow, &WalkRow)| {
+        let (without, ns) = (without.ns_per_visit.median, with.ns_per_visit.median);
+        let times = without / ns;
+        format!(
+            "{} blocks: {without:.1} to {ns:.1} ns with {} colors ({times:.1} times)",
+            with.blocks, with.colors
+        )
+    };
+    let holds =
+        |(without, with): &(&WalkRow, &WalkRow)| with.ns_per_visit.high < without.ns_per_visit.low;
+    (!pairs.is_empty()).then(|| Verdict {
+        statement: "As many colors as equation 3 asks for make every visit faster".to_owned(),
+        holds: pairs.iter().all(holds),
+        numbers: pairs.iter().map(numbers).collect::<Vec<_>>().join("; "),
+        source: "equation 3".to_owned(),
+    })
+}
+
+fn parameters(walk: &Walk) -> Vec<Parameter> {
+    let parameter = |name: String, value: String, unit: &str, source: &str| Parameter {
+        name,
+        value,
+        unit: unit.to_owned(),
+        source: source.to_owned(),
+    };
+    let facts = &walk.report.facts;
+    let level = |it: &warmq_bench::LevelLatency| {
+        let name = format!("cache.l{}.latency", it.level);
+        parameter(name, format!("{:.2}", it.ns), "ns", MEASURED)
+    };
+    let mut parameters: Vec<Parameter> = walk.latencies.levels.iter().map(level).collect();
+    if let Some(ns) = walk.latencies.memory_ns {
+        parameters.push(parameter(
+            "memory.latency".to_owned(),
+            format!("{ns:.1}"),
+            "ns",
+            MEASURED,
+        ));
+    }
+    let (cache, seen) = (facts.cache, "/sys of this machine");
+    let shape = format!(
+        "{}, {} ways, lines of {}",
+        cache.size, cache.ways, cache.line
+    );
+    parameters.push(parameter(
+        format!("cache.l{}", cache.level),
+        shape,
+        "",
+        seen,
+    ));
+    let given = "this command's options";
+    parameters.push(parameter(
+        "block_size".to_owned(),
+        facts.block_size.to_string(),
+        "",
+        given,
+    ));
+    parameters.push(parameter(
+        "lines".to_owned(),
+        facts.lines.to_string(),
+        "",
+        given,
+    ));
+    parameters.push(parameter(
+        "seed".to_owned(),
+        facts.seed.to_string(),
+        "",
+        given,
+    ));
+    parameters
+}
+
+fn notes(walk: &Walk) -> Vec<String> {
+    let disturbed: u32 = walk.report.rows.iter().map(|row| row.disturbed).sum();
+    let measurements: u32 = walk.report.rows.iter().map(|row| row.repetitions).sum();
+    let mut notes = vec![
+        "Measured on whatever machine made this page: the figures differ from one to the next."
+            .to_owned(),
+    ];
+    if disturbed > 0 {
+        notes.push(format!(
+            "During {disturbed} of {measurements} measurements another task had the CPU."
+        ));
+    }
+    notes
+}

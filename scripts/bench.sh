@@ -1,0 +1,61 @@
+#!/bin/sh
+# Prints how fast everything is, on this machine: the caches, whole runs, and both beside programs
+# that do the same (pycachesim's C core, SimSo). `make bench` calls it; docs/speed.md explains it.
+#
+# Needs cargo, a C compiler, Python 3 with venv, and the Python Package Index for the comparisons.
+set -eu
+cd "$(dirname "$0")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+folder=$target/compare
+venv=$folder/venv
+
+# Installs the Debian packages "$@"; says so first.
+install() {
+	as_root=
+	[ "$(id -u)" -eq 0 ] || as_root=sudo
+	echo "bench: installing with apt: $*"
+	$as_root apt-get update -qq
+	$as_root apt-get install -y --no-install-recommends "$@"
+}
+
+make_venv() {
+	python3 -c 'import ensurepip, venv' 2>/dev/null || install python3-venv
+	[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+	"$venv/bin/pip" install --quiet --disable-pip-version-check 'simso==0.8.5' 'setuptools<81'
+}
+
+# pycachesim's own C source from its package, compiled with our driver; without Python in between.
+make_theirs() {
+	command -v cc >/dev/null || install gcc libc6-dev
+	package=pycachesim-0.3.1
+	if [ ! -d "$folder/$package" ]; then
+		"$venv/bin/pip" download --quiet --disable-pip-version-check --no-deps \
+			--no-binary :all: --dest "$folder" pycachesim==0.3.1
+		tar -xzf "$folder/$package.tar.gz" -C "$folder"
+	fi
+	core=$folder/$package/cachesim
+	cc -std=gnu11 -O3 -w -DNO_PYTHON -I"$core" -o "$folder/theirs" \
+		bench/caches/theirs.c "$core/backend.c"
+}
+
+echo "== caches: accesses a second"
+cargo bench -p warmq-machine --bench caches
+
+echo
+echo "== engine: events, and records of scheduling, a second of this machine's time"
+cargo bench -p warmq-sched --bench engine
+
+mkdir -p "$folder"
+make_venv
+make_theirs
+cargo build --release -p warmq-sched --example compare_caches --example compare_scheduling
+
+echo
+echo "== caches, beside pycachesim"
+"$venv/bin/python" bench/compare_caches.py \
+	"$target/release/examples/compare_caches" "$folder/theirs" "$folder"
+
+echo
+echo "== scheduling, beside SimSo"
+"$venv/bin/python" bench/compare_scheduling.py "$target/release/examples/compare_scheduling"
