@@ -83,8 +83,8 @@ impl Timetable {
             return Duration::ZERO;
         }
         let start = loop {
-            let taken = u128::from(self.taken(word)) | u128::from(self.taken(word + 1)) << WORD;
-            let starts = starts_of_runs(!taken, slots) as u64 & u64::MAX << from;
+            let starts = starts_of_runs(!self.taken(word), !self.taken(word + 1), slots);
+            let starts = starts & u64::MAX << from;
             if starts != 0 {
                 break word * WORD + u64::from(starts.trailing_zeros());
             }
@@ -135,13 +135,14 @@ impl Timetable {
     }
 }
 
-/// The bits at which `length` set bits in a row begin.
+/// The bits of `free` at which `length` set bits in a row begin; they may go on in `next`.
 #[inline]
-fn starts_of_runs(free: u128, length: u32) -> u128 {
-    let (mut starts, mut known) = (free, 1);
+fn starts_of_runs(free: u64, next: u64, length: u32) -> u64 {
+    let (mut starts, mut next, mut known) = (free, next, 1);
     while known < length {
-        let step = known.min(length - known);
-        starts &= starts >> step;
+        let step = known.min(length - known); // at most 32
+        starts &= starts >> step | next << (WORD as u32 - step);
+        next &= next >> step;
         known += step;
     }
     starts

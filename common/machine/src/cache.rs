@@ -1,13 +1,17 @@
 //! One set-associative cache: which lines it holds, in which state, and who leaves next.
 
 mod age;
+mod all;
+mod lru;
 mod tree;
 mod ways;
 
 use crate::description::{CacheDescription, Replacement};
 use age::Ages;
+pub(crate) use all::Caches;
+pub(crate) use lru::Taken;
 use tree::Trees;
-use ways::{move_to_front, position, push_front};
+use ways::{close_up, move_to_front, position, push_front};
 
 /// The state of a line that a cache holds. A line that is not held has no state.
 ///
@@ -33,13 +37,15 @@ const TAG: u32 = !3;
 /// Tags of 30 bits, and the tag of an empty way is none of them.
 const TAGS: u64 = (1 << 30) - 1;
 
-/// The contents of one cache.
+/// One cache. Its words lie among those of all the others, see [`Caches`].
 ///
 /// A way is one word: the line's tag plus one, shifted left by two, and its [`LineState`]; zero
 /// when empty. Invariant: no set holds a line twice; under LRU the ways of a set are in the order
 /// of use, newest first, with the empty ones last, so that the position *is* the age.
 pub(crate) struct Cache {
-    words: Vec<u32>,
+    // Where the words of set 0 begin, and how far it is to those of the next set.
+    first: usize,
+    stride: usize,
     ways: usize,
     sets: u64,
     sets_are_power_of_two: bool,
@@ -73,7 +79,8 @@ impl Cache {
             Replacement::QuadAge => Some(Marks::Ages(Ages::new(sets as usize, ways))),
         };
         Cache {
-            words: vec![0; sets as usize * ways],
+            first: 0,
+            stride: ways,
             ways,
             sets,
             sets_are_power_of_two: sets.is_power_of_two(),
@@ -84,7 +91,7 @@ impl Cache {
 
     /// How many lines fit in.
     pub(crate) fn capacity(&self) -> usize {
-        self.words.len()
+        self.sets as usize * self.ways
     }
 
     /// Lines from this number on cannot be told apart.
@@ -104,6 +111,12 @@ impl Cache {
         set as usize
     }
 
+    /// Where the ways of a set begin.
+    #[inline]
+    fn start_of(&self, set: usize) -> usize {
+        self.first + set * self.stride
+    }
+
     #[inline]
     fn key(&self, line: Line) -> u32 {
         ((line.0 >> self.tag_shift) as u32 + 1) << 2
@@ -111,10 +124,10 @@ impl Cache {
 
     /// Uses `line`: finds it and makes it the newest of its set.
     #[inline]
-    pub(crate) fn hit(&mut self, line: Line) -> Option<Slot> {
+    fn hit(&mut self, words: &mut [u32], line: Line) -> Option<Slot> {
         let (set, key) = (self.set_of(line), self.key(line));
-        let first = set * self.ways;
-        let ways = &mut self.words[first..first + self.ways];
+        let first = self.start_of(set);
+        let ways = &mut words[first..first + self.ways];
         if let Some(marks) = &mut self.marks {
             let way = position(ways, key)?;
             marks.used(set, way);
@@ -125,43 +138,23 @@ impl Cache {
 
     /// Finds `line` without using it.
     #[inline]
-    pub(crate) fn find(&self, line: Line) -> Option<Slot> {
-        let first = self.set_of(line) * self.ways;
-        let way = position(&self.words[first..first + self.ways], self.key(line))?;
+    fn find(&self, words: &[u32], line: Line) -> Option<Slot> {
+        let first = self.start_of(self.set_of(line));
+        let way = position(&words[first..first + self.ways], self.key(line))?;
         Some(Slot(first + way))
-    }
-
-    /// The state of `line`, if held.
-    #[inline]
-    pub(crate) fn state(&self, line: Line) -> Option<LineState> {
-        self.find(line).map(|slot| self.state_at(slot))
-    }
-
-    /// The state of the line in `slot`.
-    #[inline]
-    pub(crate) fn state_at(&self, slot: Slot) -> LineState {
-        state_of(self.words[slot.0])
-    }
-
-    /// Changes the state of the line in `slot`.
-    #[inline]
-    pub(crate) fn set_state_at(&mut self, slot: Slot, state: LineState) {
-        let word = &mut self.words[slot.0];
-        *word = *word & TAG | state as u32;
-    }
-
-    /// Makes the line in `slot` modified if `modified`, without a branch on that.
-    #[inline]
-    pub(crate) fn modify_if(&mut self, slot: Slot, modified: bool) {
-        self.words[slot.0] |= u32::from(modified) * LineState::Modified as u32;
     }
 
     /// Takes in `line`, which is not held, as the newest of its set. If the set was full, the line
     /// that left is the answer.
-    pub(crate) fn insert(&mut self, line: Line, state: LineState) -> Option<(Line, LineState)> {
+    fn insert(
+        &mut self,
+        words: &mut [u32],
+        line: Line,
+        state: LineState,
+    ) -> Option<(Line, LineState)> {
         let (set, word) = (self.set_of(line), self.key(line) | state as u32);
-        let first = set * self.ways;
-        let ways = &mut self.words[first..first + self.ways];
+        let first = self.start_of(set);
+        let ways = &mut words[first..first + self.ways];
         debug_assert!(
             position(ways, word & TAG).is_none(),
             "a line twice in a set"
@@ -179,28 +172,28 @@ impl Cache {
     }
 
     /// Gives up `line`, if held.
-    pub(crate) fn remove(&mut self, line: Line) -> Option<LineState> {
+    fn remove(&mut self, words: &mut [u32], line: Line) -> Option<LineState> {
         let (set, key) = (self.set_of(line), self.key(line));
-        let first = set * self.ways;
-        let ways = &mut self.words[first..first + self.ways];
-        let way = position(ways, key)?;
-        let state = state_of(ways[way]);
-        ways[way] = 0;
-        match &mut self.marks {
-            None => ways[way..].rotate_left(1),
-            Some(marks) => marks.emptied(set, way),
-        }
-        Some(state)
+        let first = self.start_of(set);
+        let ways = &mut words[first..first + self.ways];
+        let word = match &mut self.marks {
+            None => close_up(ways, key),
+            Some(marks) => {
+                let way = position(ways, key)?;
+                marks.emptied(set, way);
+                std::mem::take(&mut ways[way])
+            }
+        };
+        (word != 0).then(|| state_of(word))
     }
 
     /// Every line held, with its state.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = (Line, LineState)> + '_ {
-        let held = self
-            .words
-            .iter()
-            .enumerate()
-            .filter(|(_, word)| **word != 0);
-        held.map(|(slot, word)| (self.line_of(*word, slot / self.ways), state_of(*word)))
+    fn lines<'a>(&'a self, words: &'a [u32]) -> impl Iterator<Item = (Line, LineState)> + 'a {
+        (0..self.sets as usize).flat_map(move |set| {
+            let ways = words[self.start_of(set)..][..self.ways].iter();
+            let held = ways.filter(|word| **word != 0);
+            held.map(move |word| (self.line_of(*word, set), state_of(*word)))
+        })
     }
 
     #[inline]

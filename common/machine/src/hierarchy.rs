@@ -24,16 +24,19 @@ mod build;
 mod check;
 mod contents;
 mod others;
+mod private;
+mod private_shared;
 mod requests;
 mod writes;
 
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
-use crate::cache::{Cache, Line, LineState};
+use crate::cache::{Caches, Line, LineState};
 use crate::coherence::{Links, Presence};
 use crate::counts::Counts;
 use crate::shadow::Shadow;
 use build::Shape;
+use private::{Lane, Miss, Snoop};
 
 /// What a CPU does with a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,11 +129,20 @@ pub struct Hierarchy {
     shape: Shape,
     // For each CPU, its level 1: all that an access that hits there needs to know.
     nearest: Vec<Nearest>,
+    // The ways of every level 1, if all are alike, with LRU, and nothing is observed; else 0.
+    nearest_ways: usize,
+    // What answers where level 1 does not, and what it wants to know of each CPU.
+    miss: Miss,
+    // What answers a write where level 1 has the line, but shared.
+    claim: Miss,
+    lanes: Vec<Lane>,
+    // Who tells which groups hold a line where presence is not noted.
+    snoop: Option<Snoop>,
     line_shift: u32,
     line_limit: u64,
 
     // Changed by accesses.
-    caches: Vec<Cache>,
+    caches: Caches,
     presence: Presence,
     links: Links,
 
@@ -143,6 +155,7 @@ pub struct Hierarchy {
 }
 
 /// The level 1 of a CPU.
+#[derive(Clone, Copy)]
 struct Nearest {
     cache: u32,
     latency: Duration,
@@ -176,10 +189,6 @@ impl Hierarchy {
         now: Instant,
     ) -> Outcome {
         let line = Line(address.0 >> self.line_shift);
-        let Nearest {
-            cache: number,
-            latency,
-        } = self.nearest[cpu.index()];
         self.counts.note_access(cpu.index(), 0, access);
         assert!(
             line.0 < self.line_limit,
@@ -192,18 +201,47 @@ impl Hierarchy {
             access,
             now,
         };
-        let cache = &mut self.caches[number as usize];
-        let Some(slot) = cache.hit(line) else {
-            return self.miss_nearest(request);
+        match self.nearest_ways {
+            2 => self.access_lru::<2>(request),
+            4 => self.access_lru::<4>(request),
+            8 => self.access_lru::<8>(request),
+            _ => self.access_any(request),
+        }
+    }
+
+    /// Where every level 1 has LRU and `WAYS` ways, and nothing is observed.
+    #[inline(always)]
+    fn access_lru<const WAYS: usize>(&mut self, request: Request) -> Outcome {
+        let Nearest { cache, latency } = self.nearest[request.cpu];
+        let Some(word) = self.caches.lru::<WAYS>(cache as usize).hit(request.line) else {
+            return (self.miss)(self, request);
         };
-        if access == Access::Write {
-            if cache.state_at(slot) == LineState::Shared {
+        let write = request.access == Access::Write;
+        if write & (word.state() == LineState::Shared) {
+            return (self.claim)(self, request);
+        }
+        word.modify_if(write);
+        Outcome {
+            takes: latency,
+            served: Served::Level(1),
+        }
+    }
+
+    /// On any machine, and with all that may be observed.
+    fn access_any(&mut self, request: Request) -> Outcome {
+        let Nearest { cache, latency } = self.nearest[request.cpu];
+        let cache = cache as usize;
+        let Some(slot) = self.caches.hit(cache, request.line) else {
+            return (self.miss)(self, request);
+        };
+        if request.access == Access::Write {
+            if self.caches.state_at(slot) == LineState::Shared {
                 return self.write(request, 0);
             }
-            cache.set_state_at(slot, LineState::Modified);
+            self.caches.set_state_at(slot, LineState::Modified);
         }
         if !self.shadows.is_empty() {
-            self.shadows[number as usize].use_line(line);
+            self.shadows[cache].use_line(request.line);
         }
         Outcome {
             takes: latency,
@@ -231,6 +269,6 @@ impl Hierarchy {
     pub fn state(&self, cpu: CpuId, level: u8, address: Address) -> Option<LineState> {
         let index = usize::from(level).checked_sub(1)?;
         let cache = *self.shape.paths.get(cpu.index())?.get(index)?;
-        self.caches[cache].state(Line(address.0 >> self.line_shift))
+        self.caches.state(cache, Line(address.0 >> self.line_shift))
     }
 }

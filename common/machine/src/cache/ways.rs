@@ -42,8 +42,14 @@ pub(super) fn push_front(set: &mut [u32], word: u32) -> u32 {
     by_length!(set, push_front_fixed, push_front_any, word)
 }
 
+/// Takes the line with `key` out of `set`; the ones behind it move up. What was there, or zero.
 #[inline(always)]
-fn position_fixed<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> Option<usize> {
+pub(super) fn close_up(set: &mut [u32], key: u32) -> u32 {
+    by_length!(set, close_up_fixed, close_up_any, key)
+}
+
+#[inline(always)]
+pub(super) fn position_fixed<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> Option<usize> {
     let mut found = 0;
     for (way, word) in set.iter().enumerate() {
         found |= u32::from(word & TAG == key) << way;
@@ -56,7 +62,7 @@ fn position_any(set: &[u32], key: u32) -> Option<usize> {
 }
 
 #[inline(always)]
-fn move_to_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key: u32) -> bool {
+pub(super) fn move_to_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key: u32) -> bool {
     let Some(position) = position_fixed(set, key) else {
         return false;
     };
@@ -78,7 +84,7 @@ fn move_to_front_any(set: &mut [u32], key: u32) -> bool {
 }
 
 #[inline(always)]
-fn push_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], word: u32) -> u32 {
+pub(super) fn push_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], word: u32) -> u32 {
     let last = set[WAYS - 1];
     set.copy_within(0..WAYS - 1, 1);
     set[0] = word;
@@ -88,4 +94,27 @@ fn push_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], word: u32) -> u32 
 fn push_front_any(set: &mut [u32], word: u32) -> u32 {
     set.rotate_right(1);
     std::mem::replace(&mut set[0], word)
+}
+
+#[inline(always)]
+pub(super) fn close_up_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key: u32) -> u32 {
+    let Some(position) = position_fixed(set, key) else {
+        return 0;
+    };
+    let (word, before) = (set[position % WAYS], *set);
+    for way in 0..WAYS {
+        let next = if way + 1 < WAYS { before[way + 1] } else { 0 };
+        let stays = u32::from(way < position).wrapping_neg(); // all ones before the old place
+        set[way] = before[way] & stays | next & !stays;
+    }
+    word
+}
+
+fn close_up_any(set: &mut [u32], key: u32) -> u32 {
+    let Some(position) = position_any(set, key) else {
+        return 0;
+    };
+    let word = std::mem::take(&mut set[position]);
+    set[position..].rotate_left(1);
+    word
 }

@@ -18,23 +18,51 @@ const CELL: usize = 16;
 /// levels over 192 cores 28 bytes a line that was ever touched.
 pub(crate) struct Presence {
     table: Sparse<u16>,
+    kept: bool,
 }
 
 impl Presence {
     pub(crate) fn new(groups: usize) -> Presence {
         Presence {
             table: Sparse::new(groups.div_ceil(CELL)),
+            kept: true,
+        }
+    }
+
+    /// Nothing is noted: whoever wants to know who holds a line asks the caches.
+    pub(crate) fn none() -> Presence {
+        Presence {
+            table: Sparse::new(1),
+            kept: false,
         }
     }
 
     #[inline]
     pub(crate) fn set(&mut self, line: Line, group: usize) {
-        self.table.get_mut(line)[group / CELL] |= 1 << (group % CELL);
+        if self.kept {
+            self.table.get_mut(line)[group / CELL] |= 1 << (group % CELL);
+        }
+    }
+
+    /// Notes that `group` holds `line` if no group outside `own` (a `mask`) does. Whether it did.
+    #[inline]
+    pub(crate) fn set_if_alone(&mut self, line: Line, group: usize, own: &[u16]) -> bool {
+        let cells = self.table.get_mut(line);
+        let others = cells
+            .iter()
+            .zip(own)
+            .fold(0, |others, (cell, own)| others | cell & !own);
+        if others == 0 {
+            cells[group / CELL] |= 1 << (group % CELL);
+        }
+        others == 0
     }
 
     #[inline]
     pub(crate) fn clear(&mut self, line: Line, group: usize) {
-        self.table.get_mut(line)[group / CELL] &= !(1 << (group % CELL));
+        if self.kept {
+            self.table.get_mut(line)[group / CELL] &= !(1 << (group % CELL));
+        }
     }
 
     /// Writes into `found`, ascending, the groups in `among` that hold `line`, but for those of

@@ -4,8 +4,9 @@ use std::ops::{Deref, Range};
 
 use warmq_units::Duration;
 
+use super::private::{Miss, Pairs};
 use super::{Hierarchy, Nearest, Options};
-use crate::cache::Cache;
+use crate::cache::{Cache, Caches};
 use crate::coherence::{Links, Presence, Reach};
 use crate::counts::Counts;
 use crate::description::{CpuPlace, MachineDescription};
@@ -87,17 +88,56 @@ impl Hierarchy {
             cache: path[0] as u32,
             latency: shape.caches[path[0]].latency,
         });
+        let plain = shadows.is_empty();
+        let ways = machine.caches[shape.paths[0][0]].ways as usize;
+        let alike = |path: &Path| caches[path[0]].is_lru_of(ways);
+        let nearest_ways = if plain && shape.paths.iter().all(alike) {
+            ways
+        } else {
+            0
+        };
+        let pairs = Pairs::new(&shape, &caches).filter(|_| plain);
+        let snoop = pairs.as_ref().and_then(|pairs| pairs.snoop);
+        let (lanes, miss, claim, interleaved) = match pairs {
+            Some(Pairs {
+                lanes, miss, claim, ..
+            }) => {
+                let groups = shape.groups.len();
+                let interleaved = [0..groups, groups..2 * groups];
+                (
+                    lanes,
+                    miss,
+                    claim,
+                    interleaved
+                        .into_iter()
+                        .filter(|_| snoop.is_some())
+                        .collect(),
+                )
+            }
+            None => {
+                let claim: Miss = |caches, request| caches.write(request, 0);
+                (vec![], Hierarchy::miss_nearest as Miss, claim, vec![])
+            }
+        };
         let depth = shape.paths.iter().map(|path| path.len()).max().unwrap_or(0);
         Hierarchy {
             nearest: nearest.collect(),
+            nearest_ways,
+            lanes,
+            miss,
+            claim,
+            snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
             line_limit: caches.iter().map(Cache::line_limit).min().unwrap_or(0),
-            presence: Presence::new(shape.groups.len()),
+            presence: match snoop {
+                Some(_) => Presence::none(),
+                None => Presence::new(shape.groups.len()),
+            },
             links: Links::new(machine),
             counts: Counts::new(machine.cpus.len(), depth, options.histogram),
             shadows,
             holders: Vec::with_capacity(shape.groups.len()),
-            caches,
+            caches: Caches::new(caches, &interleaved),
             shape,
         }
     }

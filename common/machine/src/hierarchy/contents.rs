@@ -32,7 +32,7 @@ impl Hierarchy {
 
     /// `cache`, which does not hold `line`, takes it in, and gives up another one if it must.
     fn take_in(&mut self, cache: usize, line: Line, state: LineState, request: Request) {
-        let left = self.caches[cache].insert(line, state);
+        let left = self.caches.insert(cache, line, state);
         if !self.shadows.is_empty() {
             self.shadows[cache].use_line(line);
         }
@@ -42,8 +42,13 @@ impl Hierarchy {
     }
 
     /// `line` fell out of `cache` in `state`.
-    #[inline]
-    fn victim_left(&mut self, cache: usize, line: Line, state: LineState, request: Request) {
+    pub(super) fn victim_left(
+        &mut self,
+        cache: usize,
+        line: Line,
+        state: LineState,
+        request: Request,
+    ) {
         let Place {
             group,
             parent,
@@ -56,9 +61,9 @@ impl Hierarchy {
         }
         // Nearly always the next cache of the group has the line still, and that is all.
         let next = parent.filter(|parent| self.shape.caches[*parent].group == group);
-        let kept = next.and_then(|next| Some((next, self.caches[next].find(line)?)));
-        if let Some((next, slot)) = kept {
-            self.caches[next].modify_if(slot, modified);
+        let kept = next.and_then(|next| self.caches.find(next, line));
+        if let Some(slot) = kept {
+            self.caches.modify_if(slot, modified);
             return;
         }
         match parent {
@@ -71,8 +76,8 @@ impl Hierarchy {
 
     /// A modified line comes to `cache` from a nearer one.
     fn write_into(&mut self, cache: usize, line: Line, request: Request) {
-        if let Some(slot) = self.caches[cache].find(line) {
-            return self.caches[cache].set_state_at(slot, LineState::Modified);
+        if let Some(slot) = self.caches.find(cache, line) {
+            return self.caches.set_state_at(slot, LineState::Modified);
         }
         self.presence.set(line, self.shape.caches[cache].group);
         self.take_in(cache, line, LineState::Modified, request);
@@ -81,12 +86,12 @@ impl Hierarchy {
     /// `line` left a cache of `group`; perhaps the last one that held it.
     fn forget_if_gone(&mut self, group: usize, line: Line) {
         let mut chain = self.shape.groups[group].caches.iter();
-        if !chain.any(|cache| self.caches[*cache].find(line).is_some()) {
+        if !chain.any(|cache| self.caches.find(*cache, line).is_some()) {
             self.presence.clear(line, group);
         }
     }
 
-    fn write_back(&mut self, cache: usize, line: Line, now: Instant) {
+    pub(super) fn write_back(&mut self, cache: usize, line: Line, now: Instant) {
         self.counts
             .note(Transaction::WriteBack, Address(line.0 << self.line_shift));
         let socket = usize::from(self.shape.caches[cache].at.socket);
@@ -121,7 +126,7 @@ impl Hierarchy {
     }
 
     fn remove_for_inclusion(&mut self, cache: usize, line: Line) -> bool {
-        let Some(state) = self.caches[cache].remove(line) else {
+        let Some(state) = self.caches.remove(cache, line) else {
             return false;
         };
         if !self.shadows.is_empty() {

@@ -27,6 +27,15 @@ impl Hierarchy {
     /// Finds the groups in `among` that hold the line, off the path of the CPU.
     fn find_others(&mut self, request: Request, among: Range<usize>) {
         let own = &self.shape.own_groups[request.cpu];
+        if let Some(snoop) = self.snoop {
+            let mut bits = snoop(self, request.line) & !u32::from(own[0]);
+            self.holders.clear();
+            while bits != 0 {
+                self.holders.push(bits.trailing_zeros() as u16);
+                bits &= bits - 1;
+            }
+            return;
+        }
         self.presence
             .holders(request.line, among, own, &mut self.holders);
     }
@@ -74,13 +83,13 @@ impl Hierarchy {
         for index in 0..self.holders.len() {
             let group = usize::from(self.holders[index]);
             for cache in &self.shape.groups[group].caches {
-                let Some(slot) = self.caches[*cache].find(request.line) else {
+                let Some(slot) = self.caches.find(*cache, request.line) else {
                     continue;
                 };
-                if self.caches[*cache].state_at(slot) == LineState::Modified {
+                if self.caches.state_at(slot) == LineState::Modified {
                     others.modified = Some(group);
                 }
-                self.caches[*cache].set_state_at(slot, LineState::Shared);
+                self.caches.set_state_at(slot, LineState::Shared);
             }
         }
         others
@@ -105,7 +114,7 @@ impl Hierarchy {
     fn invalidate(&mut self, group: usize, line: Line) -> bool {
         let mut modified = false;
         for cache in &self.shape.groups[group].caches {
-            let Some(state) = self.caches[*cache].remove(line) else {
+            let Some(state) = self.caches.remove(*cache, line) else {
                 continue;
             };
             modified |= state == LineState::Modified;

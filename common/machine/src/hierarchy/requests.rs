@@ -45,9 +45,14 @@ impl Hierarchy {
             }
             self.count_miss(request, level);
         }
+        self.ask_outside(request)
+    }
+
+    /// No level has the line, and all have counted that.
+    pub(super) fn ask_outside(&mut self, request: Request) -> Outcome {
         match request.access {
             Access::Read => self.read_from_outside(request),
-            Access::Write => self.write(request, depth),
+            Access::Write => self.write(request, self.shape.paths[request.cpu].len()),
         }
     }
 
@@ -56,7 +61,7 @@ impl Hierarchy {
     fn hit(&mut self, request: Request, level: usize) -> Option<Slot> {
         self.counts.note_access(request.cpu, level, request.access);
         let cache = self.shape.paths[request.cpu][level];
-        let slot = self.caches[cache].hit(request.line)?;
+        let slot = self.caches.hit(cache, request.line)?;
         if !self.shadows.is_empty() {
             self.shadows[cache].use_line(request.line);
         }
@@ -82,13 +87,13 @@ impl Hierarchy {
             served: Served::Level(level as u8 + 1),
         };
         let mut state = LineState::Shared;
-        if self.caches[cache].state_at(slot) > LineState::Shared {
+        if self.caches.state_at(slot) > LineState::Shared {
             let others = self.make_others_under_share(request, cache);
             if !others.any {
                 state = LineState::Exclusive;
             }
             if others.modified.is_some() {
-                self.caches[cache].set_state_at(slot, LineState::Modified);
+                self.caches.set_state_at(slot, LineState::Modified);
                 self.counts.inner_supplies += 1;
                 outcome = Outcome {
                     takes: self.links.inner(latency),
@@ -133,6 +138,7 @@ impl Hierarchy {
         }
     }
 
+    #[inline]
     pub(super) fn fetch_from_memory(&mut self, request: Request, kind: Transaction) -> Duration {
         self.counts.note(kind, request.address);
         let socket = usize::from(self.shape.cpus[request.cpu].socket);
@@ -141,6 +147,7 @@ impl Hierarchy {
     }
 
     /// A supplier under the same root answers without a transaction.
+    #[inline]
     pub(super) fn fetch_from_cache(
         &mut self,
         request: Request,

@@ -8,8 +8,7 @@ use crate::counts::Transaction;
 impl Hierarchy {
     /// A write to a line that `level` has in `slot`, and no nearer one.
     pub(super) fn write_to_level(&mut self, request: Request, level: usize, slot: Slot) -> Outcome {
-        let cache = self.shape.paths[request.cpu][level];
-        if self.caches[cache].state_at(slot) == LineState::Shared {
+        if self.caches.state_at(slot) == LineState::Shared {
             return self.write(request, level);
         }
         // What this level owns, the ones behind it own too.
@@ -24,8 +23,8 @@ impl Hierarchy {
         let depth = self.shape.paths[request.cpu].len();
         let settles = (level..depth).find(|level| {
             let cache = self.shape.paths[request.cpu][*level];
-            self.caches[cache]
-                .state(request.line)
+            self.caches
+                .state(cache, request.line)
                 .is_some_and(|state| state > LineState::Shared)
         });
         let outcome = match settles {
@@ -96,14 +95,14 @@ impl Hierarchy {
     /// After all others were invalidated: the levels from `level` on that have the line own it.
     fn own_path(&mut self, request: Request, level: usize) {
         for index in level..self.shape.paths[request.cpu].len() {
-            let cache = &mut self.caches[self.shape.paths[request.cpu][index]];
-            let Some(slot) = cache.find(request.line) else {
+            let cache = self.shape.paths[request.cpu][index];
+            let Some(slot) = self.caches.find(cache, request.line) else {
                 continue;
             };
             if index == 0 {
-                cache.set_state_at(slot, LineState::Modified);
-            } else if cache.state_at(slot) == LineState::Shared {
-                cache.set_state_at(slot, LineState::Exclusive);
+                self.caches.set_state_at(slot, LineState::Modified);
+            } else if self.caches.state_at(slot) == LineState::Shared {
+                self.caches.set_state_at(slot, LineState::Exclusive);
             }
         }
     }

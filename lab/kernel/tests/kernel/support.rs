@@ -148,18 +148,192 @@ impl Stage {
         Stage { scheduler, ..self }
     }
 
+    /// Switches the machine on and stops before time starts.
+    pub fn boot(self, workload: impl Workload) -> Result<Kernel<Watch>, BootError> {
+        let watch = Watch {
+            records: Vec::new(),
+            checker: Checker::of_a_run(),
+            digest: Digest::new(),
+        };
+        let Stage {
+            machine,
+            costs,
+            settings,
+            scheduler,
+            ..
+        } = self;
+        Kernel::boot(&machine, &costs, settings, scheduler, &workload, watch)
+    }
+
     /// Runs `workload`, without judging the run.
     pub fn plays_badly(self, workload: impl Workload) -> Story {
-        let mut kernel = self.boots(&workload).expect("the workload fits");
-        let ending = kernel.run_until(Instant::START + self.until_of());
+        let end = Instant::START + self.until;
+        let mut kernel = self.boot(workload).expect("the workload fits");
+        let ending = kernel.run_until(end);
         Story { ending, kernel }
     }
 
-    fn boots(&self, _: &dyn Workload) -> Result<Kernel<Watch>, BootError> {
-        unreachable!("replaced below")
+    /// Runs `workload`, and holds the run to every law.
+    pub fn plays(self, workload: impl Workload) -> Story {
+        let story = self.plays_badly(workload);
+        story.keeps_the_laws();
+        story
+    }
+}
+
+impl Story {
+    /// Every law of a run: the checker's, coherence, and that no CPU's time is lost.
+    pub fn keeps_the_laws(&self) {
+        let watch = self.kernel.observer();
+        let now = self.kernel.now();
+        assert_eq!(watch.checker.clone().finish(now), Ok(()));
+        assert_eq!(self.kernel.check_coherence(), Ok(()));
+        for spent in self.kernel.spent_by_cpu() {
+            assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
+        }
     }
 
-    fn until_of(&self) -> Duration {
-        self.until
+    pub fn records(&self) -> &[(Instant, Record)] {
+        &self.kernel.observer().records
     }
+
+    /// When `task` exited, in microseconds.
+    pub fn exit_us(&self, task: u32) -> u64 {
+        let exit = self.records().iter().find_map(|(at, record)| match record {
+            Record::Exit { task: gone, .. } if gone.0 == task => Some(*at),
+            _ => None,
+        });
+        (exit.expect("the task exited") - Instant::START).as_us()
+    }
+
+    /// Who got CPU `cpu`, one after the other; `None` is the idle task.
+    pub fn turns(&self, cpu: u16) -> Vec<Option<u32>> {
+        let next = |record: &Record| match record {
+            Record::Switch { cpu: on, next, .. } if on.0 == cpu => Some(next.map(|task| task.0)),
+            _ => None,
+        };
+        self.records()
+            .iter()
+            .filter_map(|(_, record)| next(record))
+            .collect()
+    }
+
+    pub fn spent(&self, cpu: u16, mode: Mode) -> Duration {
+        self.kernel.spent_by_cpu()[usize::from(cpu)][mode as usize]
+    }
+}
+
+/// What programs say, in the order in which they say it.
+#[derive(Clone, Default)]
+pub struct Said(Rc<RefCell<Vec<String>>>);
+
+impl Said {
+    pub fn say(&self, what: impl Into<String>) {
+        self.0.borrow_mut().push(what.into());
+    }
+
+    pub fn all(&self) -> Vec<String> {
+        self.0.borrow().clone()
+    }
+}
+
+pub fn us(us: u64) -> Cycles {
+    Cycles(us * 1_000)
+}
+
+pub fn cpu(cpu: u16) -> CpuId {
+    CpuId(cpu)
+}
+
+/// A task without an address space of its own.
+pub fn called(name: &str) -> TaskSpec {
+    TaskSpec::new(name, None)
+}
+
+pub type Started = Result<(), OutOfMemory>;
+
+/// The plainest scheduler: one queue, one lock, a turn of one tick.
+#[derive(Default)]
+pub struct RoundRobin {
+    lock: Option<LockId>,
+    queue: VecDeque<TaskId>,
+    /// Nanoseconds that a pick takes, all under the lock.
+    pub pick_ns: u64,
+}
+
+impl RoundRobin {
+    fn offer(&self, context: &mut Context<'_>, task: TaskId) {
+        let view = context.task(task);
+        let last = std::iter::once(view.last_cpu());
+        let mut cpus = last.chain((0..context.cpus()).map(CpuId));
+        let idle = |cpu: &CpuId| view.may_run_on(*cpu) && context.running_on(*cpu).is_none();
+        if let Some(cpu) = cpus.find(idle) {
+            context.reschedule(cpu);
+        }
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
+        self.lock = Some(boot.lock("queue"));
+        Ok(())
+    }
+
+    fn lock_for(&self, _: CpuId) -> LockId {
+        self.lock.expect("attached before anything runs")
+    }
+
+    fn fork(&mut self, _: &mut Context<'_>, _: Option<TaskId>, _: TaskId) {}
+
+    fn enqueue(&mut self, _: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
+        self.queue.push_back(task);
+    }
+
+    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
+        self.offer(context, task);
+    }
+
+    fn dequeue(&mut self, _: &mut Context<'_>, task: TaskId) {
+        self.queue.retain(|queued| *queued != task);
+    }
+
+    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
+        context.spend(Duration::from_ns(self.pick_ns));
+        let (here, prev) = (context.cpu(), prev.filter(|prev| !self.queue.contains(prev)));
+        self.queue
+            .extend(prev.filter(|prev| context.task(*prev).is_runnable()));
+        let free = |task: &TaskId| {
+            let view = context.task(*task);
+            view.may_run_on(here) && view.on_cpu().is_none_or(|there| there == here)
+        };
+        let first = self.queue.iter().position(free);
+        first
+            .and_then(|index| self.queue.remove(index))
+            .map_or(Pick::Idle, Pick::Task)
+    }
+
+    fn wants_put_prev(&self) -> bool {
+        true
+    }
+
+    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        self.offer(context, prev);
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
+        if running.is_some() {
+            context.reschedule(context.cpu());
+        }
+    }
+
+    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let view = context.task(task);
+        match view.on_cpu() {
+            Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
+            None if view.is_runnable() => self.offer(context, task),
+            Some(_) | None => {}
+        }
+    }
+
+    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }

@@ -64,6 +64,17 @@ pub(crate) const SCENES: &[Scene] = &[
         set: &[("tasks", 768), ("burst", 1_000_000_000)],
     },
     Scene {
+        name: "server-384cpus-bare",
+        what: "the same without caches: what the engine and the scheduler take of it",
+        time: Duration::from_s(5),
+        machine: "server-24llc",
+        cpus: None,
+        caches: false,
+        scheduler: "mq",
+        workload: "spin",
+        set: &[("tasks", 768), ("burst", 1_000_000_000)],
+    },
+    Scene {
         name: "web-8cpus",
         what: "8 CPUs, web with 1024 processes, linux24, with caches (table 4's first row)",
         time: Duration::from_ms(1_000),
@@ -106,9 +117,6 @@ impl Scene {
         let took = start.elapsed();
         assert_eq!(ending, Ending::TimeUp, "{}", self.name);
         let events = kernel.events();
-        if std::env::var("PROBE").is_ok() { eprintln!("{:?} {:?}", kernel.walks(), kernel.counts().map(|c| (1..=3).map(|l| c.total(l)).collect::<Vec<_>>()));
-        eprintln!("{:?} {:?}", kernel.accesses(warmq_kernel::Within::RunQueueWalk), kernel.counts().map(|c| c.bus.clone()));
-        for m in warmq_kernel::Mode::ALL { eprintln!("{m:?} {}", kernel.spent(m)); } }
         let records = kernel.into_observer().0;
         Made {
             took,

@@ -1,0 +1,127 @@
+//! All caches of a machine, with their contents in one piece of memory.
+
+use super::{Cache, Line, LineState, Slot, TAG, state_of};
+
+/// Words in a line of the host, so that no set of up to 16 ways lies in two.
+const HOST_LINE: usize = 16;
+
+/// The caches of a machine, by number, and the words of them all.
+///
+/// Each cache has its words in a piece, set after set, unless it is *interleaved* with others of
+/// the same shape: then set 0 of the first is followed by set 0 of the second, and so on, and who
+/// looks at a line in all of them looks at one place of memory.
+pub(crate) struct Caches {
+    all: Vec<Cache>,
+    words: Vec<u32>,
+}
+
+impl Caches {
+    /// The caches, empty; those of each range in `interleaved`, which have one shape, interleaved.
+    pub(crate) fn new(mut all: Vec<Cache>, interleaved: &[std::ops::Range<usize>]) -> Caches {
+        let (mut end, mut cache) = (0, 0);
+        while cache < all.len() {
+            let here = interleaved.iter().find(|range| range.start == cache);
+            let together = here.cloned().unwrap_or(cache..cache + 1);
+            let stride = all[together.clone()].iter().map(|cache| cache.ways).sum();
+            cache = together.end;
+            let mut column = end;
+            for cache in &mut all[together] {
+                (cache.first, cache.stride) = (column, stride);
+                column += cache.ways;
+            }
+            end += stride * all[cache - 1].sets as usize;
+            end = end.next_multiple_of(HOST_LINE);
+        }
+        let words = vec![0; end];
+        Caches { all, words }
+    }
+
+    /// All caches with what their contents are made of, for a view of some.
+    #[inline(always)]
+    pub(super) fn parts(&mut self, cache: usize) -> (&Cache, &mut [u32]) {
+        (&self.all[cache], &mut self.words)
+    }
+
+    /// Of the caches interleaved with `first`, which is the first of them, those that hold `line`:
+    /// a bit for each. `WAYS` is the number of ways of each, `columns` how many they are.
+    #[inline(always)]
+    pub(crate) fn snoop<const WAYS: usize>(&self, first: usize, columns: usize, line: Line) -> u32 {
+        let cache = &self.all[first];
+        let key = cache.key(line);
+        let start = cache.start_of(line.0 as usize & (cache.sets as usize - 1));
+        let row = self.words[start..start + columns * WAYS]
+            .as_chunks::<WAYS>()
+            .0;
+        let has = |ways: &[u32; WAYS]| {
+            ways.iter()
+                .fold(false, |has, word| has | (word & TAG == key)) // no branch
+        };
+        let columns = row.iter().enumerate();
+        columns.fold(0, |bits, (column, ways)| {
+            bits | u32::from(has(ways)) << column
+        })
+    }
+
+    /// Uses `line`: finds it in `cache` and makes it the newest of its set.
+    #[inline]
+    pub(crate) fn hit(&mut self, cache: usize, line: Line) -> Option<Slot> {
+        self.all[cache].hit(&mut self.words, line)
+    }
+
+    /// Finds `line` in `cache` without using it.
+    #[inline]
+    pub(crate) fn find(&self, cache: usize, line: Line) -> Option<Slot> {
+        self.all[cache].find(&self.words, line)
+    }
+
+    /// The state of `line` in `cache`, if held.
+    #[inline]
+    pub(crate) fn state(&self, cache: usize, line: Line) -> Option<LineState> {
+        self.find(cache, line).map(|slot| self.state_at(slot))
+    }
+
+    /// The state of the line in `slot`.
+    #[inline]
+    pub(crate) fn state_at(&self, slot: Slot) -> LineState {
+        state_of(self.words[slot.0])
+    }
+
+    /// Changes the state of the line in `slot`.
+    #[inline]
+    pub(crate) fn set_state_at(&mut self, slot: Slot, state: LineState) {
+        let word = &mut self.words[slot.0];
+        *word = *word & TAG | state as u32;
+    }
+
+    /// Makes the line in `slot` modified if `modified`, without a branch on that.
+    #[inline]
+    pub(crate) fn modify_if(&mut self, slot: Slot, modified: bool) {
+        self.words[slot.0] |= u32::from(modified) * LineState::Modified as u32;
+    }
+
+    /// `cache` takes in `line`, which it does not hold, as the newest of its set. If the set was
+    /// full, the line that left is the answer.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        cache: usize,
+        line: Line,
+        state: LineState,
+    ) -> Option<(Line, LineState)> {
+        self.all[cache].insert(&mut self.words, line, state)
+    }
+
+    /// `cache` gives up `line`, if held.
+    #[inline]
+    pub(crate) fn remove(&mut self, cache: usize, line: Line) -> Option<LineState> {
+        self.all[cache].remove(&mut self.words, line)
+    }
+
+    /// Every line that some cache holds, with the cache and its state there.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Line, usize, LineState)> + '_ {
+        self.all.iter().enumerate().flat_map(|(number, cache)| {
+            let lines = cache.lines(&self.words);
+            lines.map(move |(line, state)| (line, number, state))
+        })
+    }
+}

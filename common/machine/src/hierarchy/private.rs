@@ -1,0 +1,217 @@
+//! The same answers as `requests` and `writes`, in a straight line, for machines where every CPU
+//! has a level 1 and a level 2 to itself, both with LRU, and nothing is observed.
+//!
+//! Most of what a scheduler touches misses level 1 there: this is the path that simulations wait
+//! for. What is rare goes the general way; tests compare both ways with the same slow model.
+
+use super::build::Shape;
+use super::{Access, Hierarchy, Outcome, Request, Served};
+use crate::cache::{Cache, Line, LineState, Taken};
+use crate::counts::Transaction;
+use warmq_units::Duration;
+
+/// What answers an access that level 1 has counted and does not have.
+pub(super) type Miss = fn(&mut Hierarchy, Request) -> Outcome;
+
+/// The level 1 and 2 of a CPU.
+#[derive(Clone, Copy)]
+pub(super) struct Lane {
+    pub(super) near: usize,
+    pub(super) far: usize,
+    pub(super) group: usize,
+    /// Of a hit in level 2.
+    pub(super) latency: Duration,
+    /// Whether level 2 includes level 1.
+    inclusive: bool,
+}
+
+/// Which groups hold a line: a bit for each.
+pub(super) type Snoop = fn(&Hierarchy, Line) -> u32;
+
+/// The most pairs that are asked one by one who holds a line. For more, presence is noted.
+const MOST_SNOOPED: usize = 16;
+
+/// The lanes of all CPUs, with the code for their numbers of ways.
+pub(super) struct Pairs {
+    pub(super) lanes: Vec<Lane>,
+    pub(super) miss: Miss,
+    /// What answers a write to a line that level 1 has, but shared.
+    pub(super) claim: Miss,
+    /// If the caches of a level are few and alike. The ones of level 1 are then the first of the
+    /// machine and the ones of level 2 follow, both in the order of the groups.
+    pub(super) snoop: Option<Snoop>,
+}
+
+impl Pairs {
+    /// Nothing if the machine is not made of such pairs, or there is no code for them.
+    pub(super) fn new(shape: &Shape, caches: &[Cache]) -> Option<Pairs> {
+        let lanes: Option<Vec<Lane>> = shape.paths.iter().map(|path| lane(shape, path)).collect();
+        let lanes = lanes?;
+        let fits = |lane: &Lane, (near, far): (usize, usize)| {
+            caches[lane.near].is_lru_of(near) && caches[lane.far].is_lru_of(far)
+        };
+        let code: [((usize, usize), Miss, Miss, Snoop); 8] = [
+            code::<2, 4>(),
+            code::<2, 8>(),
+            code::<4, 4>(),
+            code::<4, 8>(),
+            code::<4, 16>(),
+            code::<8, 4>(),
+            code::<8, 8>(),
+            code::<8, 16>(),
+        ];
+        let all_fit = |ways| lanes.iter().all(|lane| fits(lane, ways));
+        let (_, miss, claim, snoop) = *code.iter().find(|(ways, ..)| all_fit(*ways))?;
+        let groups = shape.groups.len();
+        let alike = |lane: &Lane| {
+            (lane.near, lane.far) == (lane.group, groups + lane.group)
+                && caches[lane.near].is_like(&caches[0])
+                && caches[lane.far].is_like(&caches[groups])
+        };
+        let snooped = groups <= MOST_SNOOPED && lanes.iter().all(alike);
+        Some(Pairs {
+            snoop: snooped.then_some(snoop),
+            miss,
+            claim,
+            lanes,
+        })
+    }
+}
+
+fn code<const NEAR: usize, const FAR: usize>() -> ((usize, usize), Miss, Miss, Snoop) {
+    let miss = Hierarchy::miss_private::<NEAR, FAR>;
+    let claim = Hierarchy::claim::<NEAR, FAR>;
+    ((NEAR, FAR), miss, claim, Hierarchy::snoop::<NEAR, FAR>)
+}
+
+fn lane(shape: &Shape, path: &[usize]) -> Option<Lane> {
+    let &[near, far] = path else {
+        return None;
+    };
+    let place = &shape.caches[far];
+    (place.leaf && shape.caches[near].group == place.group).then_some(Lane {
+        near,
+        far,
+        group: place.group,
+        latency: place.latency,
+        inclusive: place.inclusive,
+    })
+}
+
+impl Hierarchy {
+    fn miss_private<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
+        let Request {
+            cpu, line, access, ..
+        } = request;
+        let lane = self.lanes[cpu];
+        self.counts.note_miss(cpu, 0, access);
+        self.counts.note_access(cpu, 1, access);
+        let Some(word) = self.caches.lru::<FAR>(lane.far).hit(line) else {
+            self.counts.note_miss(cpu, 1, access);
+            return self.miss_both::<NEAR, FAR>(request, lane);
+        };
+        let shared = word.state() == LineState::Shared;
+        let state = match access {
+            Access::Write if shared => return self.claim_in::<NEAR, FAR>(request, lane),
+            Access::Write => LineState::Modified,
+            Access::Read if shared => LineState::Shared,
+            Access::Read => LineState::Exclusive,
+        };
+        self.fill_near::<NEAR, FAR>(request, lane, state);
+        Outcome {
+            takes: lane.latency,
+            served: Served::Level(2),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn snoop<const NEAR: usize, const FAR: usize>(&self, line: Line) -> u32 {
+        let groups = self.shape.groups.len();
+        self.caches.snoop::<NEAR>(0, groups, line) | self.caches.snoop::<FAR>(groups, groups, line)
+    }
+
+    /// Neither level has the line, and both have counted that.
+    #[inline(always)]
+    fn miss_both<const NEAR: usize, const FAR: usize>(
+        &mut self,
+        request: Request,
+        lane: Lane,
+    ) -> Outcome {
+        let others = match self.snoop {
+            Some(_) => self.snoop::<NEAR, FAR>(request.line),
+            None => {
+                let own = &self.shape.own_groups[request.cpu];
+                let alone = self.presence.set_if_alone(request.line, lane.group, own);
+                if !alone {
+                    return self.ask_outside(request);
+                }
+                0
+            }
+        };
+        if others != 0 {
+            return self.share::<NEAR, FAR>(request, lane, others);
+        }
+        let (kind, state) = match request.access {
+            Access::Read => (Transaction::ReadLine, LineState::Exclusive),
+            Access::Write => (Transaction::ReadForOwnership, LineState::Modified),
+        };
+        let takes = self.fetch_from_memory(request, kind);
+        self.fill_far::<NEAR, FAR>(request, lane, LineState::Exclusive);
+        self.fill_near::<NEAR, FAR>(request, lane, state);
+        Outcome {
+            takes,
+            served: Served::Memory,
+        }
+    }
+
+    /// Level 2 takes the line in.
+    #[inline(always)]
+    pub(super) fn fill_far<const NEAR: usize, const FAR: usize>(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        state: LineState,
+    ) {
+        let far = self.caches.lru::<FAR>(lane.far);
+        if let Some(victim) = far.insert(request.line, state) {
+            self.left_far::<NEAR>(request, lane, victim);
+        }
+    }
+
+    /// Level 1 takes the line in, which level 2 has.
+    #[inline(always)]
+    pub(super) fn fill_near<const NEAR: usize, const FAR: usize>(
+        &mut self,
+        request: Request,
+        lane: Lane,
+        state: LineState,
+    ) {
+        let near = self.caches.lru::<NEAR>(lane.near);
+        let Some(victim) = near.insert(request.line, state) else {
+            return;
+        };
+        match self.caches.lru::<FAR>(lane.far).find(victim.line) {
+            Some(word) => word.modify_if(victim.state == LineState::Modified),
+            None => self.victim_left(lane.near, victim.line, victim.state, request),
+        }
+    }
+
+    /// Level 2 gave up a line.
+    #[inline(always)]
+    fn left_far<const NEAR: usize>(&mut self, request: Request, lane: Lane, victim: Taken) {
+        let Taken { line, state } = victim;
+        let near = self.caches.lru::<NEAR>(lane.near);
+        let (mut modified, mut kept) = (state == LineState::Modified, false);
+        if lane.inclusive {
+            modified |= near.remove(line) == Some(LineState::Modified);
+        } else {
+            kept = near.find(line).is_some();
+        }
+        if modified {
+            self.write_back(lane.far, line, request.now);
+        }
+        if !kept {
+            self.presence.clear(line, lane.group);
+        }
+    }
+}

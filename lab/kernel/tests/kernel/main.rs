@@ -1,0 +1,10 @@
+//! The kernel's own laws and stories, told with a scheduler as plain as can be.
+
+mod endings;
+mod interrupts;
+mod operations;
+mod outside;
+mod random;
+mod sockets;
+mod support;
+mod sync;

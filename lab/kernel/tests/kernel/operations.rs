@@ -1,0 +1,254 @@
+//! What a task can ask for, apart from sockets and locks.
+
+use warmq_kernel::*;
+use warmq_machine::Fragmentation;
+use warmq_trace::Record;
+use warmq_units::{Bytes, Cycles, Duration, TaskId};
+
+use crate::support::*;
+
+#[test]
+fn computing_takes_its_cycles_and_nothing_else() {
+    let story = stage(1).plays(|boot: &mut Boot<'_>| -> Started {
+        boot.task(called("one"), |task: Task| async move {
+            task.compute(us(1_500)).await;
+            task.compute(us(0)).await;
+            task.compute(us(500)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!((story.ending.clone(), story.exit_us(0)), (Ending::WorkDone, 2_000));
+    assert_eq!(story.spent(0, Mode::User), Duration::from_us(2_000));
+}
+
+#[test]
+fn a_preempted_computation_goes_on_where_it_stopped() {
+    let story = stage(1).plays(|boot: &mut Boot<'_>| -> Started {
+        for name in ["one", "two"] {
+            boot.task(called(name), |task: Task| async move {
+                task.compute(us(25_000)).await;
+            })?;
+        }
+        Ok(())
+    });
+    // Ten milliseconds each in turn: 1 2 1 2 1 2, the last two half as long.
+    assert_eq!((story.exit_us(0), story.exit_us(1)), (45_000, 50_000));
+    assert_eq!(story.turns(0), [0, 1, 0, 1, 0, 1].map(Some));
+    let figures = story.kernel.task(TaskId(0)).unwrap();
+    assert_eq!((figures.voluntary_switches, figures.involuntary_switches), (1, 2));
+    assert_eq!(figures.ran, Duration::from_ms(25));
+}
+
+#[test]
+fn each_line_is_touched_once_and_waited_for() {
+    let touched = |cpus, lines: u64, access: fn(Touch) -> Touch| {
+        stage(cpus).with_caches().plays(move |boot: &mut Boot<'_>| -> Started {
+            let region = boot.region(Bytes::from_kb(8))?;
+            boot.task(called("toucher"), move |task: Task| async move {
+                task.touch(access(Touch::read(region, 0, lines))).await;
+            })?;
+            Ok(())
+        })
+    };
+    // Cold misses: 100 ns of memory and 20 ns of the bus each, or whatever the bus makes of it,
+    // but never less than memory's latency.
+    let cold = touched(1, 64, |touch| touch);
+    assert!(cold.spent(0, Mode::User) >= Duration::from_ns(64 * 100));
+    assert_eq!(cold.kernel.accesses(Within::Elsewhere).by_memory, 64 + first_stack());
+    // The second round of 2 KB finds all in the cache of 4 KB.
+    let twice = touched(1, 64, |touch| Touch { lines: 128, stride: 1, ..touch });
+    assert_eq!(twice.kernel.accesses(Within::Elsewhere).by_memory, 128 + first_stack());
+    let around = touched(1, 1, |touch| Touch { lines: 64, stride: 256, ..touch });
+    assert_eq!(
+        around.kernel.accesses(Within::Elsewhere).by_memory,
+        1 + first_stack(),
+        "a stride of the region's size comes back to the same line"
+    );
+    let worked = touched(1, 64, |touch| touch.working(Cycles(500)));
+    assert_eq!(worked.spent(0, Mode::User), cold.spent(0, Mode::User) + Duration::from_us(32));
+}
+
+/// Cold misses of a run's start and end besides what its program touches: the lock's line, and the
+/// top of the kernel stack (6 lines).
+fn first_stack() -> u64 {
+    7
+}
+
+#[test]
+fn a_sleep_ends_at_the_first_jiffy_that_is_late_enough() {
+    for (asleep_us, from_us, woken_us) in
+        [(1, 0, 10_000), (10_000, 0, 10_000), (10_001, 0, 20_000), (9_000, 3_000, 20_000)]
+    {
+        let story = stage(1).plays(move |boot: &mut Boot<'_>| -> Started {
+            boot.task(called("sleeper"), move |task: Task| async move {
+                task.compute(us(from_us)).await;
+                task.sleep(Duration::from_us(asleep_us)).await;
+            })?;
+            Ok(())
+        });
+        assert_eq!(story.exit_us(0), woken_us, "{asleep_us} us from {from_us} us on");
+        assert_eq!(story.kernel.task(TaskId(0)).unwrap().voluntary_switches, 1);
+    }
+}
+
+#[test]
+fn who_yields_lets_the_others_run_first() {
+    let said = Said::default();
+    let (one, two) = (said.clone(), said.clone());
+    stage(1).plays(move |boot: &mut Boot<'_>| -> Started {
+        for (name, said) in [("one", one.clone()), ("two", two.clone())] {
+            boot.task(called(name), move |task: Task| async move {
+                for _ in 0..3 {
+                    said.say(name);
+                    task.compute(us(10)).await;
+                    task.yield_now().await;
+                }
+            })?;
+        }
+        Ok(())
+    });
+    assert_eq!(said.all(), ["one", "two", "one", "two", "one", "two"]);
+}
+
+#[test]
+fn a_child_runs_beside_its_parent_and_both_exit_once() {
+    let story = stage(2)
+        .costs(costs(&[("fork", 5_000), ("exit", 4_000)]))
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            boot.task(called("parent"), |task: Task| async move {
+                let child = task
+                    .spawn(called("child"), |child: Task| async move {
+                        child.compute(us(100)).await;
+                    })
+                    .await;
+                assert_eq!(child, TaskId(1));
+                task.compute(us(100)).await;
+            })?;
+            Ok(())
+        });
+    // The child is there after 5 us; both compute at once on two CPUs.
+    assert_eq!((story.exit_us(0), story.exit_us(1)), (105, 105));
+    let forks: Vec<_> = story
+        .records()
+        .iter()
+        .filter_map(|(_, record)| match record {
+            Record::Fork { parent, child, .. } => Some((parent.map(|parent| parent.0), child.0)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(forks, [(None, 0), (Some(0), 1)]);
+}
+
+#[test]
+fn the_memory_of_the_dead_is_used_again() {
+    let mut stage = stage(1);
+    stage.settings.fragmentation = Fragmentation::Fresh;
+    // 8 MB hold a thousand blocks of 8 KB; three thousand tasks live one after the other.
+    let story = stage.plays(|boot: &mut Boot<'_>| -> Started {
+        boot.task(called("parent"), |task: Task| async move {
+            for _ in 0..3_000 {
+                task.spawn(called("child"), |child: Task| async move {
+                    child.compute(us(1)).await;
+                })
+                .await;
+                task.yield_now().await;
+                task.yield_now().await;
+            }
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.ending, Ending::WorkDone);
+}
+
+#[test]
+fn affinity_binds_from_birth_and_whenever_it_is_set() {
+    let story = stage(3).plays(|boot: &mut Boot<'_>| -> Started {
+        boot.task(called("mover").bound([cpu(2)]), |task: Task| async move {
+            task.compute(us(100)).await;
+            task.set_affinity(task.id(), vec![cpu(1)]).await;
+            task.compute(us(100)).await;
+            task.spawn(called("child").bound([cpu(0)]), |child: Task| async move {
+                child.compute(us(50)).await;
+            })
+            .await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.spent(2, Mode::User), Duration::from_us(100));
+    assert_eq!(story.spent(1, Mode::User), Duration::from_us(100));
+    assert_eq!(story.spent(0, Mode::User), Duration::from_us(50));
+}
+
+#[test]
+fn an_affinity_for_no_cpu_of_the_machine_is_refused() {
+    let story = stage(2).plays(|boot: &mut Boot<'_>| -> Started {
+        boot.task(called("one").bound([cpu(9)]), |task: Task| async move {
+            task.set_affinity(task.id(), vec![]).await;
+            task.set_affinity(task.id(), vec![cpu(7)]).await;
+            task.sleep(Duration::from_ms(1)).await;
+            task.set_affinity(task.id(), vec![cpu(7), cpu(1)]).await;
+            task.compute(us(100)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.ending, Ending::WorkDone);
+    assert_eq!(story.spent(1, Mode::User), Duration::from_us(100));
+}
+
+#[test]
+fn the_scheduler_learns_of_a_new_nice_value() {
+    struct Nosy(RoundRobin, Said);
+    impl Scheduler for Nosy {
+        fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
+            self.0.attach(boot)
+        }
+        fn lock_for(&self, cpu: warmq_units::CpuId) -> warmq_units::LockId {
+            self.0.lock_for(cpu)
+        }
+        fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
+            self.0.fork(context, parent, child);
+        }
+        fn enqueue(
+            &mut self,
+            context: &mut Context<'_>,
+            task: TaskId,
+            cpu: warmq_units::CpuId,
+            why: Why,
+        ) {
+            self.0.enqueue(context, task, cpu, why);
+        }
+        fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: warmq_units::CpuId) {
+            self.0.woken(context, task, cpu);
+        }
+        fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+            self.0.dequeue(context, task);
+        }
+        fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
+            self.0.pick_next(context, prev)
+        }
+        fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
+            self.0.tick(context, running);
+        }
+        fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+            self.1.say(format!("{task} {}", context.task(task).nice()));
+        }
+        fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
+            self.1.say(format!("{task} exits"));
+        }
+    }
+    let said = Said::default();
+    let nosy = Nosy(RoundRobin::default(), said.clone());
+    stage(1).under(nosy).plays(|boot: &mut Boot<'_>| -> Started {
+        let other = boot.task(called("other").nice(-99), |task: Task| async move {
+            task.compute(us(1)).await;
+        })?;
+        boot.task(called("one"), move |task: Task| async move {
+            task.set_nice(task.id(), 7).await;
+            task.set_nice(task.id(), 99).await;
+            task.set_nice(other, 3).await;
+        })?;
+        Ok(())
+    });
+    // The other is dead by then, and its nice value concerns nobody.
+    assert_eq!(said.all(), ["task0 exits", "task1 7", "task1 19"]);
+}

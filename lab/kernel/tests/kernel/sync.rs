@@ -1,0 +1,136 @@
+//! Mutexes and conditions.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use warmq_kernel::*;
+
+use crate::support::*;
+
+#[test]
+fn a_mutex_is_handed_on_in_the_order_of_asking() {
+    let said = Said::default();
+    let speaker = said.clone();
+    let story = stage(4).plays(move |boot: &mut Boot<'_>| -> Started {
+        let mutex = boot.mutex();
+        for (number, name) in ["one", "two", "three", "four"].into_iter().enumerate() {
+            let said = speaker.clone();
+            boot.task(called(name), move |task: Task| async move {
+                task.compute(us(10 * number as u64)).await;
+                task.lock(mutex).await;
+                said.say(format!("{name} in"));
+                task.compute(us(100)).await;
+                said.say(format!("{name} out"));
+                task.unlock(mutex).await;
+            })?;
+        }
+        Ok(())
+    });
+    let expected = ["one", "two", "three", "four"]
+        .iter()
+        .flat_map(|name| [format!("{name} in"), format!("{name} out")]);
+    assert_eq!(said.all(), expected.collect::<Vec<_>>());
+    assert_eq!(story.exit_us(3), 400, "nobody waits for more than the others' 100 us each");
+}
+
+#[test]
+fn a_free_mutex_costs_no_system_call() {
+    let story = stage(1)
+        .costs(costs(&[("lock_uncontended", 40), ("system_call", 1_000)]))
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let mutex = boot.mutex();
+            boot.task(called("one"), move |task: Task| async move {
+                task.lock(mutex).await;
+            })?;
+            Ok(())
+        });
+    assert_eq!(story.spent(0, Mode::User).as_ns(), 40);
+    assert_eq!(story.spent(0, Mode::System).as_ns(), 0);
+}
+
+/// Three wait for a condition; another notifies as `notify` says. How many go on?
+fn woken_by(notify: fn(u32) -> bool, times: u32) -> (Ending, Vec<String>) {
+    let said = Said::default();
+    let speaker = said.clone();
+    let story = stage(2).plays(move |boot: &mut Boot<'_>| -> Started {
+        let (mutex, condition) = (boot.mutex(), boot.condition());
+        for name in ["one", "two", "three"] {
+            let said = speaker.clone();
+            boot.task(called(name), move |task: Task| async move {
+                task.lock(mutex).await;
+                task.wait(condition, mutex).await;
+                said.say(name);
+                task.compute(us(10)).await;
+                task.unlock(mutex).await;
+            })?;
+        }
+        boot.task(called("notifier"), move |task: Task| async move {
+            task.compute(us(50_000)).await;
+            for time in 0..times {
+                match notify(time) {
+                    true => task.notify_all(condition).await,
+                    false => task.notify_one(condition).await,
+                }
+                task.compute(us(1_000)).await;
+            }
+        })?;
+        Ok(())
+    });
+    (story.ending, said.all())
+}
+
+#[test]
+fn notifying_one_wakes_the_one_that_waited_longest() {
+    let (ending, said) = woken_by(|_| false, 2);
+    assert_eq!(said, ["one", "two"]);
+    let Ending::Stalled(Stall::WaitsForEver { who, tasks, .. }) = ending else {
+        panic!("the third waits for ever");
+    };
+    assert_eq!((tasks, who[0].1.as_str(), who[0].2.to_string()), (
+        1,
+        "three",
+        "condition 0".to_owned()
+    ));
+    assert_eq!(woken_by(|_| false, 4).0, Ending::WorkDone, "one notification too many is lost");
+}
+
+#[test]
+fn notifying_all_wakes_all_one_after_the_other() {
+    let (ending, said) = woken_by(|_| true, 1);
+    assert_eq!((ending, said.join(" ")), (Ending::WorkDone, "one two three".to_owned()));
+}
+
+#[test]
+fn a_wait_gives_the_mutex_back_and_ends_with_it() {
+    let inside = Rc::new(Cell::new(0));
+    let (counted, most) = (inside.clone(), Rc::new(Cell::new(0)));
+    let highest = most.clone();
+    stage(3).costs(some_costs()).plays(move |boot: &mut Boot<'_>| -> Started {
+        let (mutex, condition) = (boot.mutex(), boot.condition());
+        for turn in 0..6 {
+            let (inside, most) = (counted.clone(), highest.clone());
+            let enters = move || {
+                inside.set(inside.get() + 1);
+                most.set(most.get().max(inside.get()));
+                inside.clone()
+            };
+            boot.task(called("member"), move |task: Task| async move {
+                task.lock(mutex).await;
+                let inside = enters();
+                task.compute(us(10)).await;
+                if turn < 3 {
+                    inside.set(inside.get() - 1);
+                    task.wait(condition, mutex).await;
+                    enters();
+                    task.compute(us(10)).await;
+                } else {
+                    task.notify_one(condition).await;
+                }
+                inside.set(inside.get() - 1);
+                task.unlock(mutex).await;
+            })?;
+        }
+        Ok(())
+    });
+    assert_eq!((most.get(), inside.get()), (1, 0), "never two inside at once");
+}
