@@ -33,7 +33,7 @@ const STACK_LINES: u64 = 6;
 impl<O: Observer> Kernel<O> {
     /// Lets `cpu` go on from here to the next step that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
-        let now = self.now();
+        let mut now = self.now();
         while self.ending.is_none() {
             let here = self.cpu(cpu);
             if here.count_step(now) > STEPS_AT_ONCE {
@@ -53,6 +53,7 @@ impl<O: Observer> Kernel<O> {
             match self.perform(cpu, step) {
                 Flow::Next => {}
                 Flow::Takes(Duration::ZERO, _) => {}
+                Flow::Takes(span, mode) if self.passes(cpu, span, mode) => now = self.now(),
                 Flow::Takes(span, mode) => return self.busy(cpu, span, mode),
                 Flow::Spins => {
                     let now = self.now();
@@ -61,6 +62,20 @@ impl<O: Observer> Kernel<O> {
                 }
             }
         }
+    }
+
+    /// The same as [`Kernel::busy`] up to the end of the step, where nothing happens anywhere until
+    /// then. True when it was so, and the CPU may go on at once.
+    fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
+        let now = self.now();
+        let until = now + span;
+        // Without a task left, the run is over at this point of time.
+        if self.alive == 0 || !self.core.timeline.pass_until(until) {
+            return false;
+        }
+        self.cpu(cpu).turn_to(now, mode, Some(until));
+        self.events += 1;
+        true
     }
 
     fn busy(&mut self, cpu: CpuId, span: Duration, mode: Mode) {

@@ -11,6 +11,8 @@ use warmq_units::Instant;
 #[derive(Debug)]
 pub struct Timeline<E> {
     now: Instant,
+    /// How far time may go: the `end` of the last [`Timeline::pop_until`].
+    horizon: Instant,
     scheduled: u64,
     pending: BinaryHeap<Reverse<Pending<E>>>,
 }
@@ -46,6 +48,7 @@ impl<E> Default for Timeline<E> {
     fn default() -> Self {
         Timeline {
             now: Instant::START,
+            horizon: Instant::START,
             scheduled: 0,
             pending: BinaryHeap::new(),
         }
@@ -77,6 +80,7 @@ impl<E> Timeline<E> {
     /// The next event, unless it lies after `end`; time moves to it, else to `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<E> {
+        self.horizon = end;
         match self.pending.peek() {
             Some(Reverse(next)) if next.at <= end => {
                 let Reverse(next) = self.pending.pop()?;
@@ -88,6 +92,19 @@ impl<E> Timeline<E> {
                 None
             }
         }
+    }
+
+    /// Moves time to `at` as if an event had been scheduled then and popped next. Does nothing, and
+    /// says so, where that event would not be next: where another is pending up to `at`, or `at`
+    /// lies after the end of the last [`Timeline::pop_until`].
+    #[inline]
+    pub fn pass_until(&mut self, at: Instant) -> bool {
+        let first = |next: &Reverse<Pending<E>>| at < next.0.at;
+        let next = at <= self.horizon && self.pending.peek().is_none_or(first);
+        if next {
+            self.now = self.now.max(at);
+        }
+        next
     }
 
     /// How many events were ever scheduled.
@@ -109,6 +126,22 @@ mod tests {
         let order: String = std::iter::from_fn(|| timeline.pop_until(Instant(9))).collect();
         assert_eq!(order, "abcd");
         assert_eq!(timeline.now(), Instant(9));
+    }
+
+    #[test]
+    fn time_passes_only_where_nothing_would_happen_before() {
+        let mut timeline = Timeline::default();
+        assert!(!timeline.pass_until(Instant(1)), "nobody said how far");
+        timeline.schedule(Instant(0), 'a');
+        timeline.schedule(Instant(8), 'b');
+        assert_eq!(timeline.pop_until(Instant(10)), Some('a'));
+        assert!(timeline.pass_until(Instant(7)));
+        assert_eq!(timeline.now(), Instant(7));
+        assert!(!timeline.pass_until(Instant(8)), "what was scheduled before comes first");
+        assert_eq!(timeline.pop_until(Instant(10)), Some('b'));
+        assert!(timeline.pass_until(Instant(10)));
+        assert!(!timeline.pass_until(Instant(11)), "after the end");
+        assert_eq!(timeline.now(), Instant(10));
     }
 
     #[test]

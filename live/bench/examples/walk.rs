@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use warmq_bench::{Geometry, WalkSettings, measure, measure_latencies, simulate_walk};
-use warmq_machine::Replacement;
 use warmq_units::CpuId;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,9 +18,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("translation: {:.1?}", latencies.translation.table);
     let measured = latencies.for_machine(&machine);
     warmq_host::set_latencies(&mut machine, &measured, "measured")?;
-    for cache in machine.caches.iter_mut().filter(|cache| cache.level == 2) {
-        cache.replacement = Replacement::QuadAge; // right for Intel's recent cores only: see there
-    }
     let cpu = CpuId(latencies.cpu);
     let cache = Geometry::to_color(&machine, cpu).ok_or("no cache")?;
     let report = measure(&settings, cache, &mut |_| ())?;

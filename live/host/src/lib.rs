@@ -8,6 +8,7 @@
 mod cpus;
 mod error;
 mod latencies;
+mod replacement;
 mod tree;
 
 use std::path::Path;
@@ -44,11 +45,13 @@ pub fn read(root: &Path) -> Result<MachineDescription, HostError> {
         page,
         huge_page,
     };
-    observed.describe().map_err(|flaw| HostError {
+    let mut machine = observed.describe().map_err(|flaw| HostError {
         path: root.join(cpus::CPUS),
         problem: flaw.to_string(),
         mend: "describe this machine in TOML instead".to_owned(),
-    })
+    })?;
+    replacement::set_known(tree, &mut machine);
+    Ok(machine)
 }
 
 /// The numbers that the system gives the CPUs that are online: entry i is CPU i of [`read`].

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warmq_host::{HostError, Latencies, online, read, set_latencies};
+use warmq_machine::description::Replacement;
 use warmq_machine::{ASSUMED, MachineDescription};
 use warmq_units::{Bytes, CpuId, Cycles, Duration};
 
@@ -269,4 +270,29 @@ fn latencies_that_fall_outwards_change_nothing() {
     };
     assert!(set_latencies(&mut machine, &latencies, "measured").is_err());
     assert_eq!(machine, recorded());
+}
+
+#[test]
+fn the_model_tells_how_level_2_of_a_recent_core_replaces() {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xeon-2cpu");
+    let policies = |machine: &MachineDescription| -> Vec<(u8, Replacement)> {
+        machine
+            .caches
+            .iter()
+            .map(|cache| (cache.level, cache.replacement))
+            .collect()
+    };
+    let recent = policies(&read(&recorded).unwrap());
+    assert!(recent.contains(&(2, Replacement::QuadAge)));
+    assert!(
+        recent
+            .iter()
+            .all(|(level, policy)| *level == 2 || *policy == Replacement::Lru)
+    );
+    let unknown = policies(&smt("unknown-model").read().unwrap());
+    assert!(
+        unknown
+            .iter()
+            .all(|(_, policy)| *policy == Replacement::Lru)
+    );
 }
