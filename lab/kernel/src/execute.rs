@@ -69,8 +69,9 @@ impl<O: Observer> Kernel<O> {
     fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
         let now = self.now();
         let until = now + span;
-        // Without a task left, the run is over at this point of time.
-        if self.alive == 0 || !self.core.timeline.pass_until(until) {
+        // Where the run is over, it is so at this point of time.
+        let over = self.alive == 0 || self.ending.is_some();
+        if over || !self.core.timeline.pass_until(until) {
             return false;
         }
         self.cpu(cpu).turn_to(now, mode, Some(until));

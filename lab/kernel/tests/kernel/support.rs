@@ -258,10 +258,18 @@ pub struct RoundRobin {
     lock: Option<LockId>,
     queue: VecDeque<TaskId>,
     /// Nanoseconds that a pick takes, all under the lock.
-    pub pick_ns: u64,
+    pick_ns: u64,
 }
 
 impl RoundRobin {
+    /// Round robin whose picks take `pick_ns` nanoseconds each.
+    pub fn slow(pick_ns: u64) -> RoundRobin {
+        RoundRobin {
+            pick_ns,
+            ..RoundRobin::default()
+        }
+    }
+
     fn offer(&self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         let last = std::iter::once(view.last_cpu());

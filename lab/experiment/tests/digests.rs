@@ -1,0 +1,59 @@
+//! The digests of the shipped experiments' first 20 ms, so that a change of behaviour shows in
+//! review. A change that is meant: `cargo insta review`, and say in the commit what changed.
+
+use std::fs;
+use std::path::Path;
+
+use rayon::prelude::*;
+use warmq_experiment::{Experiment, Lab, Options, Plan, Simulator};
+use warmq_units::Duration;
+
+/// Long enough for hundreds of switches on every machine.
+const TIME: Duration = Duration::from_ms(20);
+
+fn shipped() -> Vec<(String, Experiment)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/coloring");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let lab = Lab::default();
+    let read = |path: &Path| {
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = fs::read_to_string(path).unwrap();
+        (name.clone(), Experiment::read(&name, &text, &lab).unwrap())
+    };
+    files.iter().map(|path| read(path)).collect()
+}
+
+/// The first and the last plan of an experiment, cut short.
+fn ends(experiment: &Experiment) -> Vec<Plan> {
+    let jobs = experiment.jobs(&Options { quick: true, seeds: None });
+    let cut = |plan: &Plan| Plan { warmup: Duration::ZERO, time: TIME, ..plan.clone() };
+    [jobs.first(), jobs.last()].into_iter().flatten().map(|job| cut(&job.plan)).collect()
+}
+
+#[test]
+fn shipped_experiments_do_what_they_did() {
+    let lab = Lab::default();
+    let digests: Vec<String> = shipped()
+        .par_iter()
+        .flat_map_iter(|(name, experiment)| {
+            let digest = |plan: Plan| match lab.simulate(&plan) {
+                Ok(measured) => format!("{name}: {}", measured.digest),
+                Err(error) => format!("{name}: {error}"),
+            };
+            ends(experiment).into_iter().map(digest).collect::<Vec<_>>()
+        })
+        .collect();
+    insta::assert_snapshot!(digests.join("\n"));
+}
+
+#[test]
+fn a_plan_gives_the_same_digest_again_and_another_seed_another() {
+    let (_, experiment) = &shipped()[0];
+    let lab = Lab::default();
+    let plan = ends(experiment).remove(0);
+    let again = lab.simulate(&plan).unwrap();
+    assert_eq!(lab.simulate(&plan).unwrap(), again);
+    let other = Plan { seed: warmq_units::Seed(plan.seed.0 + 1), ..plan };
+    assert_ne!(lab.simulate(&other).unwrap().digest, again.digest);
+}

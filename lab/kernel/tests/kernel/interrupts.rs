@@ -1,0 +1,162 @@
+//! Interrupts, spin locks, and where a CPU's time goes.
+
+use warmq_kernel::*;
+use warmq_trace::{Interrupt, Record};
+use warmq_units::{Bytes, Duration, Instant};
+
+use crate::support::*;
+
+/// Tasks that yield all the time, under a pick that holds the lock for `pick_ns`.
+fn yielders(cpus: u16, tasks: u32, pick_ns: u64) -> Story {
+    stage(cpus)
+        .under(RoundRobin::slow(pick_ns))
+        .costs(some_costs())
+        .until_ms(100)
+        .plays(move |boot: &mut Boot<'_>| -> Started {
+            for _ in 0..tasks {
+                boot.task(called("yielder"), |task: Task| async move {
+                    loop {
+                        task.compute(us(5)).await;
+                        task.yield_now().await;
+                    }
+                })?;
+            }
+            Ok(())
+        })
+}
+
+#[test]
+fn spinning_burns_the_cpu_that_waits() {
+    let alone = yielders(1, 8, 20_000);
+    assert_eq!(alone.kernel.spent(Mode::Spin), Duration::ZERO);
+    assert_eq!(alone.kernel.locks()[0].contended, 0);
+    let crowd = yielders(4, 8, 20_000);
+    let lock = &crowd.kernel.locks()[0];
+    assert!(crowd.kernel.spent(Mode::Spin) > Duration::from_ms(100), "picks take turns");
+    assert!(lock.waited <= crowd.kernel.spent(Mode::Spin), "some wait on at the end");
+    assert!(lock.held <= Duration::from_ms(100), "one holder at a time");
+    assert!(lock.contended * 2 > lock.requests);
+}
+
+#[test]
+fn no_interrupt_comes_while_a_cpu_spins_or_holds_the_lock() {
+    let story = yielders(4, 8, 200_000);
+    let tenures = story.records().iter().filter_map(|(at, record)| match record {
+        Record::Lock { cpu, waited, held, .. } => {
+            Some((*cpu, Instant(at.0 - held.0 - waited.0), *at))
+        }
+        _ => None,
+    });
+    let tenures: Vec<_> = tenures.collect();
+    let entries: Vec<_> = story
+        .records()
+        .iter()
+        .filter_map(|(at, record)| match record {
+            Record::InterruptEnter { cpu, .. } => Some((*cpu, *at)),
+            _ => None,
+        })
+        .collect();
+    assert!(tenures.len() > 100 && entries.len() > 30);
+    for (cpu, at) in entries {
+        let inside = tenures
+            .iter()
+            .find(|(holder, from, to)| *holder == cpu && *from < at && at < *to);
+        assert_eq!(inside, None, "an interrupt on {cpu} at {at}");
+    }
+}
+
+#[test]
+fn locks_are_granted_in_the_order_of_asking() {
+    let story = yielders(4, 8, 50_000);
+    let mut last_request = Instant::START;
+    for (at, record) in story.records() {
+        if let Record::Lock { waited, held, .. } = record {
+            let request = Instant(at.0 - held.0 - waited.0);
+            assert!(request >= last_request, "overtaken at {at}");
+            last_request = request;
+        }
+    }
+}
+
+#[test]
+fn a_tick_interrupts_every_cpu_a_hundred_times_a_second() {
+    let story = stage(2)
+        .costs(costs(&[("interrupt_entry", 400), ("interrupt_exit", 100), ("timer_tick", 500)]))
+        .until_ms(1_000)
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            boot.task(called("hog"), |task: Task| async move {
+                task.compute(us(10_000_000)).await;
+            })?;
+            Ok(())
+        });
+    for number in 0..2 {
+        let ticks = story.records().iter().filter(|(_, record)| {
+            *record
+                == Record::InterruptEnter {
+                    cpu: cpu(number),
+                    interrupt: Interrupt::Timer,
+                }
+        });
+        assert_eq!(ticks.count(), 100, "cpu{number}");
+    }
+    // The last tick of the hog's CPU has just begun, or is just over.
+    let interrupted = story.spent(1, Mode::Interrupt).as_us();
+    assert!((99..=100).contains(&interrupted), "{interrupted} us");
+    let hog = story.spent(0, Mode::User) + story.spent(1, Mode::User);
+    assert!(hog < Duration::from_us(999_902), "interrupts took their time from it: {hog}");
+}
+
+#[test]
+fn a_wakeup_for_another_cpu_costs_both_an_interrupt() {
+    let story = stage(2)
+        .costs(costs(&[
+            ("reschedule_interrupt", 600),
+            ("interrupt_entry", 400),
+            ("interrupt_exit", 200),
+        ]))
+        .until_ms(4)
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.socket_pair(Bytes(100))?;
+            boot.task(called("waker").bound([cpu(0)]), move |task: Task| async move {
+                task.compute(us(1_000)).await;
+                task.send(near, Bytes(10)).await;
+                task.compute(us(1_000)).await;
+            })?;
+            boot.task(called("woken").bound([cpu(1)]), move |task: Task| async move {
+                task.receive(far, Bytes(10)).await;
+            })?;
+            Ok(())
+        });
+    assert_eq!(story.spent(0, Mode::System).as_ns(), 600);
+    assert_eq!(story.spent(1, Mode::Interrupt).as_ns(), 600);
+    let sent = story
+        .records()
+        .iter()
+        .position(|(_, record)| matches!(record, Record::RescheduleSent { .. }));
+    let (at, _) = story.records()[sent.expect("one is sent")];
+    assert_eq!(at - Instant::START, Duration::from_ns(1_000_600), "when the sender is through");
+}
+
+#[test]
+fn figures_can_start_anew_in_the_middle() {
+    let mut kernel = stage(2)
+        .costs(some_costs())
+        .boot(|boot: &mut Boot<'_>| -> Started {
+            for _ in 0..5 {
+                boot.task(called("hog"), |task: Task| async move {
+                    task.compute(us(10_000_000)).await;
+                })?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let ms = |ms| Instant::START + Duration::from_ms(ms);
+    assert_eq!(kernel.run_until(ms(333)), Ending::TimeUp);
+    kernel.reset_figures();
+    assert_eq!(kernel.run_until(ms(1_000)), Ending::TimeUp);
+    assert_eq!(kernel.measured(), Duration::from_ms(667));
+    for spent in kernel.spent_by_cpu() {
+        assert_eq!(spent.into_iter().sum::<Duration>(), Duration::from_ms(667));
+    }
+    assert_eq!(kernel.runnable(), 5);
+}
