@@ -29,9 +29,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(fs::write(file, bytes)?)
         }
         ["play", ref geometry @ .., file] if geometry.len() == 5 => {
-            let numbers: Vec<u64> =
-                geometry.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
-            let [l1, l1_ways, l2, l2_ways, line] = numbers[..] else { unreachable!("five") };
+            let numbers: Vec<u64> = geometry
+                .iter()
+                .map(|word| word.parse())
+                .collect::<Result<_, _>>()?;
+            let [l1, l1_ways, l2, l2_ways, line] = numbers[..] else {
+                unreachable!("five")
+            };
             let machine = machine(line, [(l1, l1_ways), (l2, l2_ways)]);
             play(&machine, &read(file)?);
             Ok(())
@@ -51,7 +55,9 @@ fn make(count: u64, bytes: u64, one_write_in: u64) -> Vec<u64> {
 
 fn read(file: &str) -> Result<Vec<u64>, Box<dyn Error>> {
     let bytes = fs::read(file)?;
-    let words = bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes));
+    let words = bytes
+        .chunks_exact(8)
+        .map(|word| word.try_into().map(u64::from_ne_bytes));
     Ok(words.collect::<Result<_, _>>()?)
 }
 
@@ -60,8 +66,14 @@ fn play(machine: &MachineDescription, stream: &[u64]) {
     let mut now = Instant::START;
     let start = HostInstant::now();
     for word in stream {
-        let access = if word & 1 == 1 { Access::Write } else { Access::Read };
-        now += caches.access(CpuId(0), Address(word >> 1), access, now).takes;
+        let access = if word & 1 == 1 {
+            Access::Write
+        } else {
+            Access::Read
+        };
+        now += caches
+            .access(CpuId(0), Address(word >> 1), access, now)
+            .takes;
     }
     let took = start.elapsed().as_secs_f64();
     let misses = [1, 2].map(|level| {
@@ -89,7 +101,11 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
         name: "compared".into(),
         title: "One CPU with two levels of cache".into(),
         clock: Hertz::from_khz(1_000_000),
-        cpus: vec![CpuPlace { socket: 0, llc: 0, core: 0 }],
+        cpus: vec![CpuPlace {
+            socket: 0,
+            llc: 0,
+            core: 0,
+        }],
         caches: levels.into_iter().enumerate().map(cache).collect(),
         coherence: Coherence::Bus {
             line_transfer: Duration::from_ns(40),

@@ -38,8 +38,10 @@ impl Observer for Events {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let numbers: Vec<u64> =
-        std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
+    let numbers: Vec<u64> = std::env::args()
+        .skip(1)
+        .map(|word| word.parse())
+        .collect::<Result<_, _>>()?;
     let [cpus, tasks, period_ms, work_ms, seconds] = numbers[..] else {
         return Err("usage: compare_scheduling CPUS TASKS PERIOD_MS WORK_MS SECONDS".into());
     };
@@ -50,7 +52,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     if ending != Ending::TimeUp {
         return Err(format!("{ending:?}").into());
     }
-    let Events { woken, switched_in, switched_out } = kernel.into_observer();
+    let Events {
+        woken,
+        switched_in,
+        switched_out,
+    } = kernel.into_observer();
     println!(
         "{{\"events\": {}, \"kinds\": {{\"woken\": {woken}, \"switched_in\": {switched_in}, \
          \"switched_out\": {switched_out}}}, \"seconds\": {took:.6}}}",
@@ -69,7 +75,10 @@ fn boot(
 ) -> Result<Kernel<Events>, Box<dyn Error>> {
     let text = builtin(MACHINE).ok_or("the machine is built in")?;
     let whole = read_toml(MACHINE, text)?;
-    let overrides = Overrides { cpus: Some(cpus), cache_sizes: BTreeMap::new() };
+    let overrides = Overrides {
+        cpus: Some(cpus),
+        cache_sizes: BTreeMap::new(),
+    };
     let machine = whole.with_overrides(&overrides)?;
     let work = machine.clock.cycles_in(Duration::from_ms(work_ms));
     let workload = move |boot: &mut Boot<'_>| {
@@ -93,5 +102,12 @@ fn boot(
     let entry = warmq_sched::scheduler("linux24").ok_or("the scheduler is built in")?;
     let chosen = Chosen::new(entry.settings(), BTreeMap::new())?;
     let costs = Costs::new(machine.costs[entry.kernel].clone());
-    Ok(Kernel::boot(&machine, &costs, settings, entry.build(chosen), &workload, Events::default())?)
+    Ok(Kernel::boot(
+        &machine,
+        &costs,
+        settings,
+        entry.build(chosen),
+        &workload,
+        Events::default(),
+    )?)
 }

@@ -17,6 +17,8 @@ pub enum Exit {
     NotDeterministic = 5,
     /// This machine cannot do it: no permission, no space, no such CPU.
     MachineCannot = 6,
+    /// Interrupted, as shells number it: 128 and the number of SIGINT.
+    Interrupted = 130,
 }
 
 /// The codes as `--help` and the manual explain them.
@@ -28,10 +30,33 @@ Exit codes:
   3  a scheduler broke a rule of the kernel
   4  a run could not go on: a stall, or the simulated memory is full
   5  not deterministic: the same run gave two different results
-  6  this machine cannot do it: no permission, no space, no such CPU";
+  6  this machine cannot do it: no permission, no space, no such CPU
+  130  interrupted (Ctrl-C)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_are_those_that_the_help_explains() {
+        let codes = [
+            Exit::ClaimFailed,
+            Exit::BadInput,
+            Exit::SchedulerBroke,
+            Exit::Stalled,
+            Exit::NotDeterministic,
+            Exit::MachineCannot,
+            Exit::Interrupted,
+        ];
+        assert_eq!(codes.map(|exit| exit as u8), [1, 2, 3, 4, 5, 6, 130]);
+        for exit in codes {
+            assert!(TABLE.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
+        }
     }
 }

@@ -28,8 +28,6 @@ pub enum Failure {
     NotDeterministic(Vec<Difference>),
     /// The operating system refused: what was tried, its answer.
     System(String, String),
-    /// Whoever reads our output has seen enough (`| head`).
-    OutputClosed,
 }
 
 impl Failure {
@@ -43,26 +41,20 @@ impl Failure {
         Failure::System(action.into(), error.to_string())
     }
 
-    /// The exit code; none where the command is to end as if nothing had happened.
-    pub fn exit(&self) -> Option<Exit> {
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
         match self {
-            Failure::Usage(..) | Failure::Problems(_) | Failure::Machine(..) => {
-                Some(Exit::BadInput)
-            }
-            Failure::Runs(exit, _) => Some(*exit),
-            Failure::Claims(_) => Some(Exit::ClaimFailed),
-            Failure::NotDeterministic(_) => Some(Exit::NotDeterministic),
-            Failure::System(..) => Some(Exit::MachineCannot),
-            Failure::OutputClosed => None,
+            Failure::Usage(..) | Failure::Problems(_) | Failure::Machine(..) => Exit::BadInput,
+            Failure::Runs(exit, _) => *exit,
+            Failure::Claims(_) => Exit::ClaimFailed,
+            Failure::NotDeterministic(_) => Exit::NotDeterministic,
+            Failure::System(..) => Exit::MachineCannot,
         }
     }
 
     /// Tells the user, on standard error. That it cannot be written to changes nothing.
     pub fn tell(&self) {
-        let text = self.text();
-        if !text.is_empty() {
-            let _ = writeln!(io::stderr(), "{}", text.trim_end());
-        }
+        let _ = writeln!(io::stderr(), "{}", self.text().trim_end());
     }
 
     fn text(&self) -> String {
@@ -76,7 +68,6 @@ impl Failure {
             Failure::Claims(count) => format!("warmq: {count} claims failed"),
             Failure::NotDeterministic(differences) => different(differences),
             Failure::System(action, answer) => format!("warmq: cannot {action}: {answer}"),
-            Failure::OutputClosed => String::new(),
         }
     }
 }
@@ -129,5 +120,24 @@ impl From<BenchError> for Failure {
                 mend,
             } => Failure::System(action, format!("{source}; {mend}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_of_sentences_are_cut_with_a_word_on_how_many() {
+        let sentences: Vec<String> = (0..13).map(|it| format!("run {it}")).collect();
+        let text = told("no measurement from", &sentences);
+        assert_eq!(text.lines().count(), MOST_TOLD + 1);
+        assert!(text.ends_with("… and 3 more"), "{text}");
+    }
+
+    #[test]
+    fn what_is_not_deterministic_has_a_code_of_its_own() {
+        let failure = Failure::NotDeterministic(Vec::new());
+        assert_eq!(failure.exit(), Exit::NotDeterministic);
     }
 }

@@ -27,6 +27,16 @@ pub fn name(text: impl ToString) -> Cell {
     Cell::new(text).add_attribute(Attribute::Bold)
 }
 
+/// A text of several sentences, wrapped as the screen needs it.
+pub fn paragraph(text: &str) -> String {
+    let mut table = table();
+    table.add_row([text]);
+    let mut lines = table.trim_fmt();
+    // A table puts a space before its first column.
+    lines = lines.replace("\n ", "\n");
+    lines.trim_start().to_owned()
+}
+
 /// A name and a sentence a line.
 pub fn names<'a>(entries: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let mut table = table();

@@ -10,6 +10,7 @@ mod commands;
 mod described;
 mod exit;
 mod failure;
+mod files;
 mod listing;
 mod machines;
 mod output;
@@ -31,11 +32,12 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let arguments = arguments::Arguments::parse();
+    files::forget_unfinished_when_interrupted();
     match commands::run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
-            failure.exit().map_or(ExitCode::SUCCESS, ExitCode::from)
+            failure.exit().into()
         }
     }
 }

@@ -59,20 +59,21 @@ impl Screen {
 /// Writes `text` and an end of line to standard output.
 ///
 /// # Errors
-/// [`Failure::OutputClosed`] when nobody reads it any more.
+/// When standard output refuses.
 pub fn print(text: &str) -> Result<(), Failure> {
     write(|out| writeln!(out, "{text}"))
 }
 
-/// Lets `writer` write to standard output.
+/// Lets `writer` write to standard output. That nobody reads it any more (`| head`) is no error:
+/// there may still be files to write, and the exit code to tell.
 ///
 /// # Errors
-/// [`Failure::OutputClosed`] when nobody reads it any more; any other refusal as it is.
+/// When standard output refuses for any other reason.
 pub fn write(writer: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     match writer(&mut out).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::system("write to standard output", &error)),
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use warmq_report::{Report, Row, WriteError, write_csv, write_html, write_parquet};
 
 use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
 
 /// Writes `report.html`, `rows.parquet` and `rows.csv` into `folder`, which is made where it is
 /// missing. Answers the path of the page.
@@ -30,17 +31,11 @@ pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
     Ok(page)
 }
 
-/// A file that has its name only once it is complete: who is interrupted leaves no half a page.
 fn file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), WriteError>,
 ) -> Result<(), Failure> {
-    let partial = path.with_added_extension("partial");
-    let refused = |error: &dyn std::fmt::Display| {
-        Failure::System(format!("write {}", path.display()), error.to_string())
-    };
-    let mut out = BufWriter::new(File::create(&partial).map_err(|error| refused(&error))?);
-    write(&mut out).map_err(|error| refused(&error))?;
-    out.into_inner().map_err(|error| refused(&error))?;
-    fs::rename(&partial, path).map_err(|error| refused(&error))
+    let (unfinished, mut out) = Unfinished::begin(path)?;
+    write(&mut out).map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)
 }

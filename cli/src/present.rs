@@ -7,7 +7,7 @@ use warmq_report::{Report, write_json_lines};
 use crate::failure::Failure;
 use crate::output::{self, Screen};
 use crate::page;
-use crate::study::{Claims, Study};
+use crate::study::Study;
 
 /// Prints every row as a line of JSON.
 ///
@@ -42,21 +42,16 @@ pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
     let s = if runs == 1 { "" } else { "s" };
     output::print(&format!(
         "{}; {runs} run{s} in {seconds:.1} s",
-        claims(study.claims())
+        claims(report.summary().claims(), study.claims().unchecked)
     ))
 }
 
-fn claims(claims: Claims) -> String {
-    let Claims {
-        held,
-        failed,
-        unchecked,
-    } = claims;
+fn claims((held, all): (usize, usize), unchecked: usize) -> String {
     let unchecked = match unchecked {
         0 => String::new(),
         count => format!(", {count} not checked (they need points that were not run)"),
     };
-    format!("claims: {held} hold, {failed} fail{unchecked}")
+    format!("claims: {held} hold, {} fail{unchecked}", all - held)
 }
 
 /// Writes the files and says where the page is: on standard output, unless that is for rows.

@@ -35,6 +35,7 @@ pub const COLORING: &[Shipped] = shipped![
     "fig10-chat-scaling",
     "wrong-bits",
     "colored-mq",
+    "alternatives",
     "schedulers",
     "too-many-colors",
 ];

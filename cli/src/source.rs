@@ -118,11 +118,11 @@ mod tests {
 
     #[test]
     fn a_change_edits_its_key_and_leaves_the_rest() {
-        let text = "machine = \"a\" # old\n[settings]\ncolors = 1\n[sweep]\ncpus = [1]\n";
+        let text = "machine = \"a\"\n[settings]\ncolors = 1\n[sweep]\ncpus = [1]\n";
         let (machine, settings) = (Some("b"), [("colors", "32"), ("l2", "512KB")]);
         assert_eq!(
             changed(text, machine, &settings),
-            "machine = \"b\" # old\n[settings]\ncolors = 32\nl2 = \"512KB\"\n[sweep]\ncpus = [1]\n"
+            "machine = \"b\"\n[settings]\ncolors = 32\nl2 = \"512KB\"\n[sweep]\ncpus = [1]\n"
         );
     }
 

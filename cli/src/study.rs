@@ -26,11 +26,9 @@ pub struct Study {
     elapsed: Duration,
 }
 
-/// How the claims of a study came out.
+/// The claims of a study that did not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// Claims that hold.
-    pub held: usize,
     /// Claims that fail.
     pub failed: usize,
     /// Claims about points that were not run.
@@ -111,12 +109,12 @@ impl Study {
         plans.iter().filter_map(|plan| self.took.get(plan)).sum()
     }
 
-    /// How the claims came out.
+    /// The claims that did not hold.
     pub fn claims(&self) -> Claims {
         let mut claims = Claims::default();
         for judged in self.outcomes.iter().flat_map(|outcome| &outcome.claims) {
             match judged.finding {
-                Finding::Holds => claims.held += 1,
+                Finding::Holds => {}
                 Finding::Fails => claims.failed += 1,
                 Finding::NotChecked => claims.unchecked += 1,
             }
@@ -165,10 +163,7 @@ impl Study {
             .0
             .values()
             .filter_map(|result| result.as_ref().err());
-        if let Some(exit) = errors
-            .map(|error| exit_of(error))
-            .max_by_key(|exit| severity(*exit))
-        {
+        if let Some(exit) = errors.map(exit_of).max_by_key(|exit| severity(*exit)) {
             let failures = self.outcomes.iter().flat_map(|outcome| &outcome.failures);
             let sentences = failures.map(|(run, why)| format!("{run}: {why}")).collect();
             return Err(Failure::Runs(exit, sentences));
@@ -211,4 +206,23 @@ fn simulate(
     Runs::of(jobs, clocked, threads, &|progress| {
         watch.see(progress.done, progress.total, progress.name);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_of_a_run_without_a_measurement_has_its_code() {
+        let table = [
+            (Cause::Setting, Exit::BadInput),
+            (Cause::SchedulerBroke, Exit::SchedulerBroke),
+            (Cause::Stalled, Exit::Stalled),
+            (Cause::MemoryFull, Exit::Stalled),
+        ];
+        for (cause, exit) in table {
+            let what = String::new();
+            assert_eq!(exit_of(&RunError { what, cause }), exit);
+        }
+    }
 }

@@ -1,7 +1,5 @@
 //! One run of an experiment, written down for the Perfetto UI.
 
-use std::fs::{self, File};
-use std::io::BufWriter;
 use std::path::Path;
 
 use warmq_experiment::{Experiment, Lab, Measured, Options, Plan, Point, Simulator};
@@ -9,6 +7,7 @@ use warmq_report::{PointValue, Row, Section};
 use warmq_trace::Perfetto;
 
 use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
 use crate::pair::Pair;
 use crate::progress::Watch;
 use crate::study::exit_of;
@@ -84,18 +83,13 @@ fn chosen<'e>(
     })
 }
 
-/// The file has its name only once it is complete.
 fn written(lab: &Lab, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
-    let refused = |error| Failure::system(format!("write {}", file.display()), &error);
-    let partial = file.with_added_extension("partial");
-    let out = BufWriter::new(File::create(&partial).map_err(refused)?);
+    let (unfinished, out) = Unfinished::begin(file)?;
     let observed = lab.observe(plan, Perfetto::new(out, &plan.machine.name));
-    let (measured, perfetto) = observed.map_err(|error| {
-        let _ = fs::remove_file(&partial);
-        Failure::Runs(exit_of(&error), vec![format!("{name}: {error}")])
-    })?;
-    perfetto.finish().map_err(refused)?;
-    fs::rename(&partial, file).map_err(refused)?;
+    let (measured, perfetto) = observed
+        .map_err(|error| Failure::Runs(exit_of(&error), vec![format!("{name}: {error}")]))?;
+    let out = perfetto.finish().map_err(|error| refused(file, &error))?;
+    unfinished.finish(out)?;
     Ok(measured)
 }
 

@@ -58,7 +58,7 @@ struct WalkArguments {
     color_bits: Option<u32>,
     /// Ask for huge pages, or not [default: yes].
     #[arg(long, value_name = "yes|no", num_args = 0..=1, default_missing_value = "yes",
-        value_parser = BoolishValueParser::new())]
+        value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     hugepages: Option<bool>,
     /// The CPU to pin to [default: the last one allowed].
     #[arg(long, value_name = "CPU")]

@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Color};
 use warmq_bench::{Known, SimulatedWalk, WalkRow};
-use warmq_report::Section;
+use warmq_report::{Section, Verdict};
 
 use super::Walk;
 use super::section::TOLERANCE;
@@ -20,6 +20,9 @@ const HEAD: [&str; 8] = [
     "misses",
 ];
 
+const LEGEND: &str = "Times are ns a visit; needed: the colors that equation 3 asks for; \
+                      misses: of the first hot line, simulated.";
+
 /// What it was measured on, the rows, and what follows from them.
 pub fn table(walk: &Walk, section: &Section) -> String {
     let mut table = listing::table();
@@ -30,22 +33,21 @@ pub fn table(walk: &Walk, section: &Section) -> String {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text = format!(
-        "{}\n{}\n\n{}",
-        section.title,
-        on_what(walk),
-        table.trim_fmt()
-    );
-    text.push_str("\n\nTimes are ns a visit; needed: colors that equation 3 asks for; ");
-    text.push_str("misses: of the first hot line, simulated.\n");
-    for verdict in &section.verdicts {
-        let mark = if verdict.holds { "✓" } else { "✗" };
-        text.push_str(&format!(
-            "{mark} {}\n  {}\n",
-            verdict.statement, verdict.numbers
-        ));
-    }
-    text.trim_end().to_owned()
+    let (title, place) = (&section.title, listing::paragraph(&on_what(walk)));
+    let verdicts = section.verdicts.iter().map(verdict).collect::<Vec<_>>();
+    format!(
+        "{title}\n{place}\n\n{}\n\n{LEGEND}\n\n{}",
+        table.trim_fmt(),
+        verdicts.join("\n")
+    )
+}
+
+fn verdict(verdict: &Verdict) -> String {
+    let mark = if verdict.holds { "✓" } else { "✗" };
+    listing::paragraph(&format!(
+        "{mark} {}: {}",
+        verdict.statement, verdict.numbers
+    ))
 }
 
 /// The CPU, its cache, and how its addresses are known, in a paragraph.

@@ -82,6 +82,9 @@ impl Timetable {
         if slots == 0 || word + (self.words.len() as u64) <= self.latest {
             return Duration::ZERO;
         }
+        while self.taken(word) == u64::MAX {
+            (word, from) = (word + 1, 0);
+        }
         let start = loop {
             let starts = starts_of_runs(!self.taken(word), !self.taken(word + 1), slots);
             let starts = starts & u64::MAX << from;

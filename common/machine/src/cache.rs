@@ -9,8 +9,9 @@ mod ways;
 use crate::description::{CacheDescription, Replacement};
 use age::Ages;
 pub(crate) use all::Caches;
-pub(crate) use lru::Taken;
+pub(crate) use lru::{Extent, Lru, Taken};
 use tree::Trees;
+use warmq_units::Bytes;
 use ways::{close_up, move_to_front, position, push_front};
 
 /// The state of a line that a cache holds. A line that is not held has no state.
@@ -36,6 +37,14 @@ pub(crate) struct Line(pub(crate) u64);
 const TAG: u32 = !3;
 /// Tags of 30 bits, and the tag of an empty way is none of them.
 const TAGS: u64 = (1 << 30) - 1;
+
+/// How far memory may reach for a cache to tell its lines apart.
+pub(crate) fn farthest_memory(description: &CacheDescription) -> Bytes {
+    let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
+    let lines = u128::from(TAGS << sets.max(1).ilog2());
+    let bytes = lines * u128::from(description.line.0);
+    Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+}
 
 /// One cache. Its words lie among those of all the others, see [`Caches`].
 ///

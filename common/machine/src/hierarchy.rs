@@ -31,7 +31,7 @@ mod writes;
 
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
-use crate::cache::{Caches, Line, LineState};
+use crate::cache::{Caches, Extent, Line, LineState};
 use crate::coherence::{Links, Presence};
 use crate::counts::Counts;
 use crate::shadow::Shadow;
@@ -159,6 +159,7 @@ pub struct Hierarchy {
 struct Nearest {
     cache: u32,
     latency: Duration,
+    extent: Extent, // if `nearest_ways` is not 0
 }
 
 /// An access on its way through the levels.
@@ -178,8 +179,8 @@ impl Hierarchy {
     /// and takes calls that are out of order by some hundred microseconds as they were meant.
     ///
     /// # Panics
-    /// When there is no such CPU, or the address is so high that tags of 30 bits cannot tell it
-    /// from a lower one (2^30 lines times the number of sets of the cache with the fewest).
+    /// When there is no such CPU, or the address lies so far beyond memory that tags of 30 bits
+    /// cannot tell it from a lower one. Within memory, [`MachineDescription::check`](crate::MachineDescription::check) sees to that.
     #[inline]
     pub fn access(
         &mut self,
@@ -212,8 +213,10 @@ impl Hierarchy {
     /// Where every level 1 has LRU and `WAYS` ways, and nothing is observed.
     #[inline(always)]
     fn access_lru<const WAYS: usize>(&mut self, request: Request) -> Outcome {
-        let Nearest { cache, latency } = self.nearest[request.cpu];
-        let Some(word) = self.caches.lru::<WAYS>(cache as usize).hit(request.line) else {
+        let Nearest {
+            extent, latency, ..
+        } = self.nearest[request.cpu];
+        let Some(word) = self.caches.lru::<WAYS>(extent).hit(request.line) else {
             return (self.miss)(self, request);
         };
         let write = request.access == Access::Write;
@@ -229,7 +232,7 @@ impl Hierarchy {
 
     /// On any machine, and with all that may be observed.
     fn access_any(&mut self, request: Request) -> Outcome {
-        let Nearest { cache, latency } = self.nearest[request.cpu];
+        let Nearest { cache, latency, .. } = self.nearest[request.cpu];
         let cache = cache as usize;
         let Some(slot) = self.caches.hit(cache, request.line) else {
             return (self.miss)(self, request);

@@ -1,5 +1,7 @@
 //! Rows of one metric as people print them: some sweep keys down, the others across.
 
+use std::cmp::Ordering;
+
 use crate::{PointValue, Row, Section};
 
 /// The rows of one metric of a section, in two dimensions.
@@ -43,7 +45,8 @@ fn pivot<'a>(section: &'a Section, metric: &'a str) -> Pivot<'a> {
         keys.iter().map(|key| row.point.get(key)).collect()
     };
     let line_values = distinct(rows.iter().map(|row| values(row, &down)));
-    let column_values = distinct(rows.iter().map(|row| values(row, &across)));
+    let mut column_values = distinct(rows.iter().map(|row| values(row, &across)));
+    column_values.sort_by(by_number);
     let cell = |line: &Values<'a>, column: &Values<'a>| {
         let here = |row: &&&'a Row| values(row, &down) == *line && values(row, &across) == *column;
         rows.iter().find(here).copied()
@@ -115,6 +118,23 @@ fn name(section: &Section, keys: &[&str], values: &Values) -> String {
             .filter(|name| !name.is_empty())
     });
     named.collect::<Vec<_>>().join(" · ")
+}
+
+/// Counts ascend, as a reader expects of columns; names and sizes stay in the order of the sweep.
+fn by_number(left: &Values, right: &Values) -> Ordering {
+    let number = |value: &Option<&PointValue>| match value {
+        Some(PointValue::Integer(count)) => Some(*count as f64),
+        Some(PointValue::Number(number)) => Some(*number),
+        _ => None,
+    };
+    let pairs = left.iter().zip(right);
+    pairs
+        .map(|(left, right)| match (number(left), number(right)) {
+            (Some(left), Some(right)) => left.total_cmp(&right),
+            _ => Ordering::Equal,
+        })
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {

@@ -123,7 +123,7 @@ fn kernel_settings(plan: &Plan, machine: &Chosen) -> Settings {
         caches: machine.flag("caches"),
         counting: Options {
             classify_misses: machine.flag("classify_misses"),
-            histogram: true,
+            histogram: machine.flag("page_offsets"),
         },
         fragmentation: Fragmentation::Worn {
             cluster: machine.count("page_cluster") as u32,

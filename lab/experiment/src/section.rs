@@ -156,9 +156,13 @@ impl Experiment {
 }
 
 fn plot(spec: &PlotSpec, series: Vec<Series>) -> Plot {
+    let offsets = spec.kind == Kind::Histogram;
     Plot {
         title: spec.title.clone(),
-        x: Axis::linear(spec.x.as_str(), "").on(spec.scale),
+        x: Axis {
+            hexadecimal: offsets,
+            ..Axis::linear(spec.x.as_str(), "").on(spec.scale)
+        },
         y: Axis::linear(spec.label.as_str(), spec.unit.as_str()),
         kind: spec.kind,
         series,

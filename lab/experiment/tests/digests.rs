@@ -13,7 +13,10 @@ const TIME: Duration = Duration::from_ms(20);
 
 fn shipped() -> Vec<(String, Experiment)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/coloring");
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     let lab = Lab::default();
     let read = |path: &Path| {
@@ -26,9 +29,20 @@ fn shipped() -> Vec<(String, Experiment)> {
 
 /// The first and the last plan of an experiment, cut short.
 fn ends(experiment: &Experiment) -> Vec<Plan> {
-    let jobs = experiment.jobs(&Options { quick: true, seeds: None });
-    let cut = |plan: &Plan| Plan { warmup: Duration::ZERO, time: TIME, ..plan.clone() };
-    [jobs.first(), jobs.last()].into_iter().flatten().map(|job| cut(&job.plan)).collect()
+    let jobs = experiment.jobs(&Options {
+        quick: true,
+        seeds: None,
+    });
+    let cut = |plan: &Plan| Plan {
+        warmup: Duration::ZERO,
+        time: TIME,
+        ..plan.clone()
+    };
+    [jobs.first(), jobs.last()]
+        .into_iter()
+        .flatten()
+        .map(|job| cut(&job.plan))
+        .collect()
 }
 
 #[test]
@@ -54,6 +68,9 @@ fn a_plan_gives_the_same_digest_again_and_another_seed_another() {
     let plan = ends(experiment).remove(0);
     let again = lab.simulate(&plan).unwrap();
     assert_eq!(lab.simulate(&plan).unwrap(), again);
-    let other = Plan { seed: warmq_units::Seed(plan.seed.0 + 1), ..plan };
+    let other = Plan {
+        seed: warmq_units::Seed(plan.seed.0 + 1),
+        ..plan
+    };
     assert_ne!(lab.simulate(&other).unwrap().digest, again.digest);
 }

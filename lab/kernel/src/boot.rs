@@ -375,7 +375,9 @@ impl<O: Observer> Kernel<O> {
             .schedule(Instant::START + self.settings.patience, Event::Watch);
         for index in 0..cpus {
             let first = Instant(self.settings.tick.0 * (index + 1) / cpus);
-            self.core.schedule(first, Event::Tick(CpuId(index as u16)));
+            let cpu = CpuId(index as u16);
+            self.cpu(cpu).next_tick = first;
+            self.core.schedule(first, Event::Tick(cpu));
         }
         for index in 0..cpus {
             let cpu = CpuId(index as u16);

@@ -12,6 +12,10 @@ use crate::step::{Activity, Mode, Step};
 /// Invariant: `stack` belongs to `current`, or to the idle task when that is `None`; the stacks
 /// of all other tasks lie with them.
 pub(crate) struct Cpu {
+    // Changed only by the pick, under the lock of this CPU's queue.
+    /// Who was picked last: `current`, but between a pick and its switch.
+    pub(crate) chosen: Option<TaskId>,
+
     // Changed only by the switch.
     pub(crate) current: Option<TaskId>,
     pub(crate) stack: Vec<Step>,
@@ -26,6 +30,9 @@ pub(crate) struct Cpu {
 
     /// Set by whoever wants this CPU to pick again, cleared by the pick.
     pub(crate) need_resched: bool,
+
+    /// When the timer interrupts next; changed by the timer.
+    pub(crate) next_tick: Instant,
 
     // Changed whenever the CPU turns to something else.
     pub(crate) activity: Activity,
@@ -49,6 +56,7 @@ pub(crate) enum PendingInterrupt {
 impl Cpu {
     pub(crate) fn new() -> Cpu {
         Cpu {
+            chosen: None,
             current: None,
             stack: Vec::new(),
             idle_stack: Vec::new(),
@@ -57,6 +65,7 @@ impl Cpu {
             irq_depth: 0,
             interrupts: VecDeque::new(),
             need_resched: false,
+            next_tick: Instant::START,
             activity: Activity {
                 mode: Mode::Idle,
                 since: Instant::START,

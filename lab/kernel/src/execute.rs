@@ -85,6 +85,10 @@ impl<O: Observer> Kernel<O> {
         let here = self.cpu(cpu);
         here.turn_to(now, mode, Some(until));
         let generation = here.generation;
+        // Where the timer is sure to interrupt the step, its end need not be waited for.
+        if here.takes_interrupts() && here.next_tick <= until {
+            return;
+        }
         self.core
             .schedule(until, Event::StepDone { cpu, generation });
     }

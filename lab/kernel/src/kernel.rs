@@ -194,8 +194,13 @@ impl<O: Observer> Kernel<O> {
     /// Lets time run until `end`, or until nothing can go on. Called again after
     /// [`Ending::TimeUp`], it goes on; any other ending stays.
     pub fn run_until(&mut self, end: Instant) -> Ending {
+        if self.alive == 0 && self.ending.is_none() {
+            self.ending = Some(Ending::WorkDone);
+        }
         while self.ending.is_none() {
-            let Some(event) = self.core.next_event(end) else { break };
+            let Some(event) = self.core.next_event(end) else {
+                break;
+            };
             self.events += 1;
             self.handle(event);
             if self.alive == 0 && self.ending.is_none() {
@@ -239,6 +244,7 @@ impl<O: Observer> Kernel<O> {
 
     fn tick(&mut self, cpu: CpuId) {
         let next = self.now() + self.settings.tick;
+        self.cpu(cpu).next_tick = next;
         self.core.schedule(next, Event::Tick(cpu));
         if self.nothing_can_happen() {
             self.ending = Some(Ending::Stalled(self.who_waits()));

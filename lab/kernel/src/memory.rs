@@ -55,6 +55,8 @@ pub(crate) struct Memory {
     physical: PhysicalMemory,
     page: Bytes,
     line: u64,
+    /// log2 of the lines of a page; pages and lines are powers of two, as machines are checked for.
+    page_shift: u32,
     /// How many independent misses overlap.
     overlap: u64,
     regions: Vec<Vec<Address>>,
@@ -75,6 +77,7 @@ impl Memory {
             physical,
             page,
             line: line.0,
+            page_shift: (page.0 / line.0).ilog2(),
             overlap: overlap.max(1),
             regions: Vec::new(),
             counts: Default::default(),
@@ -127,9 +130,8 @@ impl Memory {
     /// The address of line `line` of `region`, around its end.
     fn address(&self, region: Region, line: u64) -> Address {
         let pages = &self.regions[region.index()];
-        let lines_a_page = self.page.0 / self.line;
-        let page = line / lines_a_page % pages.len() as u64;
-        pages[page as usize] + line % lines_a_page * self.line
+        let (page, within) = (line >> self.page_shift, line & ((1 << self.page_shift) - 1));
+        pages[(page % pages.len() as u64) as usize] + within * self.line
     }
 
     /// One access whose answer the CPU waits for.

@@ -56,10 +56,12 @@ impl<O: Observer> Kernel<O> {
                 Step::Acquire(lock),
                 Step::Unlocked,
             ]),
-            Pick::Idle => self.cpu(cpu).stack.push(Step::Switch {
-                next: None,
-                paid: false,
-            }),
+            Pick::Idle => {
+                let (next, paid) = (None, false);
+                let here = self.cpu(cpu);
+                here.chosen = next;
+                here.stack.push(Step::Switch { next, paid });
+            }
             Pick::Task(next) => {
                 if let Err(rule) = self.may_pick(cpu, next) {
                     self.broke(cpu, rule);
@@ -97,6 +99,7 @@ impl<O: Observer> Kernel<O> {
         let life = self.life(next);
         life.on_cpu = Some(cpu);
         let from = std::mem::replace(&mut life.last_cpu, cpu);
+        self.cpu(cpu).chosen = Some(next);
         if from != cpu {
             self.record(
                 at,

@@ -179,7 +179,10 @@ impl<'a> Context<'a> {
             cpu,
             at,
             within,
-            prefetched: None, broke: None, locks_kept: 0, }
+            prefetched: None,
+            broke: None,
+            locks_kept: 0,
+        }
     }
 
     /// The time on this CPU.
@@ -209,9 +212,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Who runs on `cpu`; `None` is the idle task.
+    /// Who runs on `cpu`, from the moment it was picked (`cpu_curr()` of Linux 2.4); `None` is the
+    /// idle task.
     pub fn running_on(&self, cpu: CpuId) -> Option<TaskId> {
-        self.core.cpus[cpu.index()].current
+        self.core.cpus[cpu.index()].chosen
     }
 
     /// Whether `cpu` was asked to reschedule and has not done so yet.

@@ -24,9 +24,17 @@ struct Pending<E> {
     event: E,
 }
 
+impl<E> Pending<E> {
+    /// The time, then the order: as one number, so that a heap compares without a branch.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.at.0) << 64 | u128::from(self.order)
+    }
+}
+
 impl<E> PartialEq for Pending<E> {
     fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
+        self.key() == other.key()
     }
 }
 
@@ -40,7 +48,7 @@ impl<E> PartialOrd for Pending<E> {
 
 impl<E> Ord for Pending<E> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
+        self.key().cmp(&other.key())
     }
 }
 
@@ -137,7 +145,10 @@ mod tests {
         assert_eq!(timeline.pop_until(Instant(10)), Some('a'));
         assert!(timeline.pass_until(Instant(7)));
         assert_eq!(timeline.now(), Instant(7));
-        assert!(!timeline.pass_until(Instant(8)), "what was scheduled before comes first");
+        assert!(
+            !timeline.pass_until(Instant(8)),
+            "what was scheduled before comes first"
+        );
         assert_eq!(timeline.pop_until(Instant(10)), Some('b'));
         assert!(timeline.pass_until(Instant(10)));
         assert!(!timeline.pass_until(Instant(11)), "after the end");

@@ -175,7 +175,7 @@ impl Scheduler for Elsc {
             state.add(context, prev, !renewed && !yields);
         }
         let best = state.best(context, prev);
-        
+
         match best {
             (weight, _) if weight < 0 && state.used_up.highest_below(context, LISTS).is_some() => {
                 Pick::Retry

@@ -8,6 +8,8 @@ mod family;
 mod linux24;
 mod mq;
 mod pls;
+#[cfg(test)]
+mod twins;
 
 use warmq_kernel::Scheduler;
 use warmq_units::setting::{Chosen, Setting};
@@ -72,3 +74,8 @@ pub const SCHEDULERS: &[Entry] = &[
 pub fn scheduler(name: &str) -> Option<&'static Entry> {
     SCHEDULERS.iter().find(|entry| entry.name == name)
 }
+
+/// The page that shows how to add a scheduler, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/add-a-scheduler.md")]
+struct AddAScheduler;

@@ -57,6 +57,15 @@ impl Linux24 {
     fn state(&mut self) -> &mut State {
         self.state.as_mut().expect("attached before anything runs")
     }
+
+    /// What every task there ever was would be worth here after `prev`, runnable or not.
+    #[cfg(test)]
+    pub(crate) fn worths(&mut self, context: &Context<'_>, prev: Option<TaskId>) -> Vec<i32> {
+        let mm = mm_of(context, prev);
+        let slices = &self.state().common.slices;
+        let worth = |task| slices.candidate(context, task, context.cpu(), mm).goodness();
+        (0..slices.known()).map(TaskId).map(worth).collect()
+    }
 }
 
 impl State {

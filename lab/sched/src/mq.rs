@@ -253,7 +253,7 @@ impl Scheduler for Mq {
 
     fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let common = &self.state().common;
-        let Some(running) = context.running_on(cpu).filter(|running| *running != task) else {
+        let Some(running) = context.running_on(cpu) else {
             return context.reschedule(cpu);
         };
         context.touch(common.layout.hot(running), Access::Read);

@@ -148,7 +148,7 @@ impl Scheduler for Pls {
             state.add(context, prev, in_front);
         }
         let (weight, best) = state.best(context, prev);
-        
+
         match (weight, best) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,

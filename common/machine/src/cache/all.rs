@@ -11,8 +11,8 @@ const HOST_LINE: usize = 16;
 /// the same shape: then set 0 of the first is followed by set 0 of the second, and so on, and who
 /// looks at a line in all of them looks at one place of memory.
 pub(crate) struct Caches {
-    all: Vec<Cache>,
-    words: Vec<u32>,
+    pub(super) all: Vec<Cache>,
+    pub(super) words: Vec<u32>,
 }
 
 impl Caches {
@@ -34,32 +34,6 @@ impl Caches {
         }
         let words = vec![0; end];
         Caches { all, words }
-    }
-
-    /// All caches with what their contents are made of, for a view of some.
-    #[inline(always)]
-    pub(super) fn parts(&mut self, cache: usize) -> (&Cache, &mut [u32]) {
-        (&self.all[cache], &mut self.words)
-    }
-
-    /// Of the caches interleaved with `first`, which is the first of them, those that hold `line`:
-    /// a bit for each. `WAYS` is the number of ways of each, `columns` how many they are.
-    #[inline(always)]
-    pub(crate) fn snoop<const WAYS: usize>(&self, first: usize, columns: usize, line: Line) -> u32 {
-        let cache = &self.all[first];
-        let key = cache.key(line);
-        let start = cache.start_of(line.0 as usize & (cache.sets as usize - 1));
-        let row = self.words[start..start + columns * WAYS]
-            .as_chunks::<WAYS>()
-            .0;
-        let has = |ways: &[u32; WAYS]| {
-            ways.iter()
-                .fold(false, |has, word| has | (word & TAG == key)) // no branch
-        };
-        let columns = row.iter().enumerate();
-        columns.fold(0, |bits, (column, ways)| {
-            bits | u32::from(has(ways)) << column
-        })
     }
 
     /// Uses `line`: finds it in `cache` and makes it the newest of its set.

@@ -6,7 +6,29 @@ use super::{Cache, Caches, Line, LineState, TAG};
 /// A view of a cache with LRU, `WAYS` ways and a power of two of sets.
 pub(crate) struct Lru<'cache, const WAYS: usize> {
     sets: &'cache mut [[u32; WAYS]],
-    cache: &'cache Cache,
+    extent: Extent,
+}
+
+/// Where the sets of a cache with a power of two of sets are, all in one piece.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Extent {
+    first: usize,
+    stride: usize,
+    last_set: usize,
+    tag_shift: u32,
+}
+
+impl Extent {
+    #[inline(always)]
+    fn key(self, line: Line) -> u32 {
+        ((line.0 >> self.tag_shift) as u32 + 1) << 2
+    }
+
+    /// Where the ways of the set of `line` begin.
+    #[inline(always)]
+    fn start(self, line: Line) -> usize {
+        self.first + (line.0 as usize & self.last_set) * self.stride
+    }
 }
 
 /// A line that fell out.
@@ -62,24 +84,52 @@ impl Cache {
 }
 
 impl Caches {
-    /// The cache, which [`Cache::is_lru_of`] said has `WAYS` ways.
+    /// The cache at `extent`, which [`Cache::is_lru_of`] said has `WAYS` ways.
     #[inline(always)]
-    pub(crate) fn lru<const WAYS: usize>(&mut self, cache: usize) -> Lru<'_, WAYS> {
-        let (cache, words) = self.parts(cache);
-        debug_assert!(cache.is_lru_of(WAYS), "a view of another shape");
+    pub(crate) fn lru<const WAYS: usize>(&mut self, extent: Extent) -> Lru<'_, WAYS> {
         Lru {
-            sets: words.as_chunks_mut().0,
-            cache,
+            sets: self.words.as_chunks_mut().0,
+            extent,
         }
+    }
+
+    /// Where `cache` is, which has a power of two of sets.
+    #[inline(always)]
+    pub(crate) fn extent(&self, cache: usize) -> Extent {
+        let cache = &self.all[cache];
+        debug_assert!(cache.sets_are_power_of_two, "no extent for such sets");
+        Extent {
+            first: cache.first,
+            stride: cache.stride,
+            last_set: cache.sets as usize - 1,
+            tag_shift: cache.tag_shift,
+        }
+    }
+
+    /// Of the caches interleaved with the one at `first`, which is the first of them, those that
+    /// hold `line`: a bit for each. `WAYS` is the number of ways of each.
+    #[inline(always)]
+    pub(crate) fn snoop<const WAYS: usize>(&self, first: Extent, line: Line) -> u32 {
+        let (start, key) = (first.start(line), first.key(line));
+        let row = self.words[start..start + first.stride]
+            .as_chunks::<WAYS>()
+            .0;
+        let has = |ways: &[u32; WAYS]| {
+            ways.iter()
+                .fold(false, |has, word| has | (word & TAG == key)) // no branch
+        };
+        let columns = row.iter().enumerate();
+        columns.fold(0, |bits, (column, ways)| {
+            bits | u32::from(has(ways)) << column
+        })
     }
 }
 
 impl<'cache, const WAYS: usize> Lru<'cache, WAYS> {
     #[inline(always)]
     fn set_and_key(self, line: Line) -> (&'cache mut [u32; WAYS], u32) {
-        let set = line.0 as usize & (self.cache.sets as usize - 1);
-        let key = self.cache.key(line);
-        (&mut self.sets[self.cache.start_of(set) / WAYS], key)
+        let start = self.extent.start(line);
+        (&mut self.sets[start / WAYS], self.extent.key(line))
     }
 
     /// Uses `line`: the word of its way, if it is here.
@@ -99,7 +149,7 @@ impl<'cache, const WAYS: usize> Lru<'cache, WAYS> {
     /// Takes in `line`, which is not held. If the set was full, the line that left is the answer.
     #[inline(always)]
     pub(crate) fn insert(self, line: Line, state: LineState) -> Option<Taken> {
-        let (shift, last) = (self.cache.tag_shift, self.cache.sets - 1);
+        let (shift, last) = (self.extent.tag_shift, self.extent.last_set as u64);
         let (set, key) = self.set_and_key(line);
         let left = push_front_fixed(set, key | state as u32);
         (left != 0).then(|| Taken {

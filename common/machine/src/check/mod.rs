@@ -5,6 +5,7 @@ mod sharing;
 
 use warmq_units::{Bytes, Cycles, Duration};
 
+use crate::cache::farthest_memory;
 use crate::description::{CacheDescription, Coherence, CpuPlace, MachineDescription};
 use crate::error::Flaw;
 use cache::{cache_key, check_cache};
@@ -182,6 +183,24 @@ impl MachineDescription {
                 problem,
                 "give 1MB to 8192GB, a whole number of pages",
             )
+        })?;
+        self.check_tags()
+    }
+
+    /// Every cache can tell all lines of memory apart.
+    fn check_tags(&self) -> Result<(), Flaw> {
+        let size = self.memory.size;
+        self.caches.iter().try_for_each(|cache| {
+            let farthest = farthest_memory(cache);
+            demand(size <= farthest, || {
+                let problem = format!(
+                    "{size} of memory behind so small a level-{} cache: its tags of 30 bits tell \
+                     {farthest} apart",
+                    cache.level
+                );
+                let mend = "give less memory, or that cache more sets";
+                Flaw::new("memory.size", problem, mend)
+            })
         })
     }
 

@@ -6,7 +6,7 @@ use warmq_units::Duration;
 
 use super::private::{Miss, Pairs};
 use super::{Hierarchy, Nearest, Options};
-use crate::cache::{Cache, Caches};
+use crate::cache::{Cache, Caches, Extent};
 use crate::coherence::{Links, Presence, Reach};
 use crate::counts::Counts;
 use crate::description::{CpuPlace, MachineDescription};
@@ -84,10 +84,6 @@ impl Hierarchy {
         } else {
             vec![]
         };
-        let nearest = shape.paths.iter().map(|path| Nearest {
-            cache: path[0] as u32,
-            latency: shape.caches[path[0]].latency,
-        });
         let plain = shadows.is_empty();
         let ways = machine.caches[shape.paths[0][0]].ways as usize;
         let alike = |path: &Path| caches[path[0]].is_lru_of(ways);
@@ -98,7 +94,7 @@ impl Hierarchy {
         };
         let pairs = Pairs::new(&shape, &caches).filter(|_| plain);
         let snoop = pairs.as_ref().and_then(|pairs| pairs.snoop);
-        let (lanes, miss, claim, interleaved) = match pairs {
+        let (mut lanes, miss, claim, interleaved) = match pairs {
             Some(Pairs {
                 lanes, miss, claim, ..
             }) => {
@@ -119,6 +115,18 @@ impl Hierarchy {
                 (vec![], Hierarchy::miss_nearest as Miss, claim, vec![])
             }
         };
+        let line_limit = caches.iter().map(Cache::line_limit).min().unwrap_or(0);
+        let caches = Caches::new(caches, &interleaved);
+        lanes.iter_mut().for_each(|lane| lane.settle(&caches));
+        let nearest = shape.paths.iter().map(|path| Nearest {
+            cache: path[0] as u32,
+            latency: shape.caches[path[0]].latency,
+            extent: if nearest_ways > 0 {
+                caches.extent(path[0])
+            } else {
+                Extent::default()
+            },
+        });
         let depth = shape.paths.iter().map(|path| path.len()).max().unwrap_or(0);
         Hierarchy {
             nearest: nearest.collect(),
@@ -128,7 +136,7 @@ impl Hierarchy {
             claim,
             snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
-            line_limit: caches.iter().map(Cache::line_limit).min().unwrap_or(0),
+            line_limit,
             presence: match snoop {
                 Some(_) => Presence::none(),
                 None => Presence::new(shape.groups.len()),
@@ -137,7 +145,7 @@ impl Hierarchy {
             counts: Counts::new(machine.cpus.len(), depth, options.histogram),
             shadows,
             holders: Vec::with_capacity(shape.groups.len()),
-            caches: Caches::new(caches, &interleaved),
+            caches,
             shape,
         }
     }

@@ -6,7 +6,7 @@
 
 use super::build::Shape;
 use super::{Access, Hierarchy, Outcome, Request, Served};
-use crate::cache::{Cache, Line, LineState, Taken};
+use crate::cache::{Cache, Caches, Extent, Line, LineState, Taken};
 use crate::counts::Transaction;
 use warmq_units::Duration;
 
@@ -16,8 +16,10 @@ pub(super) type Miss = fn(&mut Hierarchy, Request) -> Outcome;
 /// The level 1 and 2 of a CPU.
 #[derive(Clone, Copy)]
 pub(super) struct Lane {
-    pub(super) near: usize,
-    pub(super) far: usize,
+    near: usize,
+    far: usize,
+    pub(super) near_extent: Extent,
+    pub(super) far_extent: Extent,
     pub(super) group: usize,
     /// Of a hit in level 2.
     pub(super) latency: Duration,
@@ -78,6 +80,14 @@ impl Pairs {
     }
 }
 
+impl Lane {
+    /// To be called when the caches have got their places.
+    pub(super) fn settle(&mut self, caches: &Caches) {
+        self.near_extent = caches.extent(self.near);
+        self.far_extent = caches.extent(self.far);
+    }
+}
+
 fn code<const NEAR: usize, const FAR: usize>() -> ((usize, usize), Miss, Miss, Snoop) {
     let miss = Hierarchy::miss_private::<NEAR, FAR>;
     let claim = Hierarchy::claim::<NEAR, FAR>;
@@ -92,6 +102,8 @@ fn lane(shape: &Shape, path: &[usize]) -> Option<Lane> {
     (place.leaf && shape.caches[near].group == place.group).then_some(Lane {
         near,
         far,
+        near_extent: Extent::default(),
+        far_extent: Extent::default(),
         group: place.group,
         latency: place.latency,
         inclusive: place.inclusive,
@@ -106,16 +118,23 @@ impl Hierarchy {
         let lane = self.lanes[cpu];
         self.counts.note_miss(cpu, 0, access);
         self.counts.note_access(cpu, 1, access);
-        let Some(word) = self.caches.lru::<FAR>(lane.far).hit(line) else {
+        let Some(word) = self.caches.lru::<FAR>(lane.far_extent).hit(line) else {
             self.counts.note_miss(cpu, 1, access);
             return self.miss_both::<NEAR, FAR>(request, lane);
         };
         let shared = word.state() == LineState::Shared;
-        let state = match access {
-            Access::Write if shared => return self.claim_in::<NEAR, FAR>(request, lane),
-            Access::Write => LineState::Modified,
-            Access::Read if shared => LineState::Shared,
-            Access::Read => LineState::Exclusive,
+        let write = access == Access::Write;
+        if write & shared {
+            return self.claim_in::<NEAR, FAR>(request, lane);
+        }
+        let (for_write, for_read) = (
+            LineState::Modified,
+            [LineState::Exclusive, LineState::Shared],
+        );
+        let state = if write {
+            for_write
+        } else {
+            for_read[usize::from(shared)]
         };
         self.fill_near::<NEAR, FAR>(request, lane, state);
         Outcome {
@@ -127,11 +146,12 @@ impl Hierarchy {
     #[inline(always)]
     pub(super) fn snoop<const NEAR: usize, const FAR: usize>(&self, line: Line) -> u32 {
         let groups = self.shape.groups.len();
-        self.caches.snoop::<NEAR>(0, groups, line) | self.caches.snoop::<FAR>(groups, groups, line)
+        let (near, far) = (self.caches.extent(0), self.caches.extent(groups));
+        self.caches.snoop::<NEAR>(near, line) | self.caches.snoop::<FAR>(far, line)
     }
 
     /// Neither level has the line, and both have counted that.
-    #[inline(always)]
+    #[inline(never)]
     fn miss_both<const NEAR: usize, const FAR: usize>(
         &mut self,
         request: Request,
@@ -172,7 +192,7 @@ impl Hierarchy {
         lane: Lane,
         state: LineState,
     ) {
-        let far = self.caches.lru::<FAR>(lane.far);
+        let far = self.caches.lru::<FAR>(lane.far_extent);
         if let Some(victim) = far.insert(request.line, state) {
             self.left_far::<NEAR>(request, lane, victim);
         }
@@ -186,11 +206,11 @@ impl Hierarchy {
         lane: Lane,
         state: LineState,
     ) {
-        let near = self.caches.lru::<NEAR>(lane.near);
+        let near = self.caches.lru::<NEAR>(lane.near_extent);
         let Some(victim) = near.insert(request.line, state) else {
             return;
         };
-        match self.caches.lru::<FAR>(lane.far).find(victim.line) {
+        match self.caches.lru::<FAR>(lane.far_extent).find(victim.line) {
             Some(word) => word.modify_if(victim.state == LineState::Modified),
             None => self.victim_left(lane.near, victim.line, victim.state, request),
         }
@@ -200,7 +220,7 @@ impl Hierarchy {
     #[inline(always)]
     fn left_far<const NEAR: usize>(&mut self, request: Request, lane: Lane, victim: Taken) {
         let Taken { line, state } = victim;
-        let near = self.caches.lru::<NEAR>(lane.near);
+        let near = self.caches.lru::<NEAR>(lane.near_extent);
         let (mut modified, mut kept) = (state == LineState::Modified, false);
         if lane.inclusive {
             modified |= near.remove(line) == Some(LineState::Modified);

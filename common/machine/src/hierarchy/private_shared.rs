@@ -2,7 +2,7 @@
 
 use super::private::Lane;
 use super::{Access, Hierarchy, Outcome, Request, Served};
-use crate::cache::LineState;
+use crate::cache::{LineState, Lru};
 use crate::coherence::Reach;
 use crate::counts::Transaction;
 
@@ -63,6 +63,12 @@ impl Hierarchy {
         }
     }
 
+    #[inline(always)]
+    fn holder<const WAYS: usize>(&mut self, cache: usize) -> Lru<'_, WAYS> {
+        let extent = self.caches.extent(cache);
+        self.caches.lru(extent)
+    }
+
     /// `holder` may no longer write the line. Whether it was modified there.
     #[inline(always)]
     fn make_shared<const NEAR: usize, const FAR: usize>(
@@ -71,9 +77,9 @@ impl Hierarchy {
         holder: usize,
     ) -> bool {
         let groups = self.shape.groups.len();
-        let near = self.caches.lru::<NEAR>(holder).find(request.line);
+        let near = self.holder::<NEAR>(holder).find(request.line);
         let in_near = near.is_some_and(|word| word.share() == LineState::Modified);
-        let far = self.caches.lru::<FAR>(groups + holder).find(request.line);
+        let far = self.holder::<FAR>(groups + holder).find(request.line);
         let in_far = far.is_some_and(|word| word.share() == LineState::Modified);
         in_near | in_far
     }
@@ -110,8 +116,8 @@ impl Hierarchy {
         while others != 0 {
             let holder = others.trailing_zeros() as usize;
             others &= others - 1;
-            let near = self.caches.lru::<NEAR>(holder).remove(request.line);
-            let far = self.caches.lru::<FAR>(groups + holder).remove(request.line);
+            let near = self.holder::<NEAR>(holder).remove(request.line);
+            let far = self.holder::<FAR>(groups + holder).remove(request.line);
             if near.max(far) == Some(LineState::Modified) {
                 modified = Some(holder);
             }
@@ -127,7 +133,7 @@ impl Hierarchy {
         request: Request,
     ) -> Outcome {
         let lane = self.lanes[request.cpu];
-        let far = self.caches.lru::<FAR>(lane.far).find(request.line);
+        let far = self.caches.lru::<FAR>(lane.far_extent).find(request.line);
         let settled = |state| state > LineState::Shared;
         if self.snoop.is_none() || far.as_ref().is_some_and(|word| settled(word.state())) {
             return self.write(request, 0);
@@ -135,7 +141,7 @@ impl Hierarchy {
         if let Some(far) = far {
             far.own();
         }
-        if let Some(near) = self.caches.lru::<NEAR>(lane.near).find(request.line) {
+        if let Some(near) = self.caches.lru::<NEAR>(lane.near_extent).find(request.line) {
             near.modify_if(true);
         }
         let latency = self.nearest[request.cpu].latency;
@@ -155,7 +161,7 @@ impl Hierarchy {
         if self.snoop.is_none() {
             return self.write(request, 1);
         }
-        if let Some(far) = self.caches.lru::<FAR>(lane.far).find(request.line) {
+        if let Some(far) = self.caches.lru::<FAR>(lane.far_extent).find(request.line) {
             far.own();
         }
         let takes = lane.latency + self.claim_elsewhere::<NEAR, FAR>(request, lane);

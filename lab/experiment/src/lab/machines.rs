@@ -66,6 +66,10 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
             "whether accesses go through the caches; without, they are free",
             "ours",
         ),
+        Setting::flag("page_offsets", false).says(
+            "count bus transactions by page offset, as GATES does; slower",
+            "ours",
+        ),
         Setting::flag("classify_misses", false).says(
             "tell cold, conflict, capacity and coherence misses apart; slower",
             "ours",

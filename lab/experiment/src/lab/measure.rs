@@ -64,7 +64,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "bus_hot_transactions_per_second",
         "1/s",
-        "transactions on the page offsets of 32 colors",
+        "transactions on the page offsets of 32 colors; needs page_offsets",
     ),
     (
         "bus_hot_transactions_per_request",
@@ -150,7 +150,7 @@ pub(super) fn histogram_descriptions() -> Vec<HistogramDescription> {
         name: HISTOGRAM.to_owned(),
         along: "offset in the page of 4096 bytes".to_owned(),
         unit: "transactions".to_owned(),
-        what: "bus transactions by the page offset of their address, as GATES counts them"
+        what: "bus transactions by the page offset of their address, as GATES counts them; needs page_offsets"
             .to_owned(),
     }]
 }

@@ -32,8 +32,14 @@ fn spinning_burns_the_cpu_that_waits() {
     assert_eq!(alone.kernel.locks()[0].contended, 0);
     let crowd = yielders(4, 8, 20_000);
     let lock = &crowd.kernel.locks()[0];
-    assert!(crowd.kernel.spent(Mode::Spin) > Duration::from_ms(100), "picks take turns");
-    assert!(lock.waited <= crowd.kernel.spent(Mode::Spin), "some wait on at the end");
+    assert!(
+        crowd.kernel.spent(Mode::Spin) > Duration::from_ms(100),
+        "picks take turns"
+    );
+    assert!(
+        lock.waited <= crowd.kernel.spent(Mode::Spin),
+        "some wait on at the end"
+    );
     assert!(lock.held <= Duration::from_ms(100), "one holder at a time");
     assert!(lock.contended * 2 > lock.requests);
 }
@@ -41,12 +47,15 @@ fn spinning_burns_the_cpu_that_waits() {
 #[test]
 fn no_interrupt_comes_while_a_cpu_spins_or_holds_the_lock() {
     let story = yielders(4, 8, 200_000);
-    let tenures = story.records().iter().filter_map(|(at, record)| match record {
-        Record::Lock { cpu, waited, held, .. } => {
-            Some((*cpu, Instant(at.0 - held.0 - waited.0), *at))
-        }
-        _ => None,
-    });
+    let tenures = story
+        .records()
+        .iter()
+        .filter_map(|(at, record)| match record {
+            Record::Lock {
+                cpu, waited, held, ..
+            } => Some((*cpu, Instant(at.0 - held.0 - waited.0), *at)),
+            _ => None,
+        });
     let tenures: Vec<_> = tenures.collect();
     let entries: Vec<_> = story
         .records()
@@ -81,7 +90,11 @@ fn locks_are_granted_in_the_order_of_asking() {
 #[test]
 fn a_tick_interrupts_every_cpu_a_hundred_times_a_second() {
     let story = stage(2)
-        .costs(costs(&[("interrupt_entry", 400), ("interrupt_exit", 100), ("timer_tick", 500)]))
+        .costs(costs(&[
+            ("interrupt_entry", 400),
+            ("interrupt_exit", 100),
+            ("timer_tick", 500),
+        ]))
         .until_ms(1_000)
         .plays(|boot: &mut Boot<'_>| -> Started {
             boot.task(called("hog"), |task: Task| async move {
@@ -103,7 +116,10 @@ fn a_tick_interrupts_every_cpu_a_hundred_times_a_second() {
     let interrupted = story.spent(1, Mode::Interrupt).as_us();
     assert!((99..=100).contains(&interrupted), "{interrupted} us");
     let hog = story.spent(0, Mode::User) + story.spent(1, Mode::User);
-    assert!(hog < Duration::from_us(999_902), "interrupts took their time from it: {hog}");
+    assert!(
+        hog < Duration::from_us(999_902),
+        "interrupts took their time from it: {hog}"
+    );
 }
 
 #[test]
@@ -117,14 +133,20 @@ fn a_wakeup_for_another_cpu_costs_both_an_interrupt() {
         .until_ms(4)
         .plays(|boot: &mut Boot<'_>| -> Started {
             let (near, far) = boot.socket_pair(Bytes(100))?;
-            boot.task(called("waker").bound([cpu(0)]), move |task: Task| async move {
-                task.compute(us(1_000)).await;
-                task.send(near, Bytes(10)).await;
-                task.compute(us(1_000)).await;
-            })?;
-            boot.task(called("woken").bound([cpu(1)]), move |task: Task| async move {
-                task.receive(far, Bytes(10)).await;
-            })?;
+            boot.task(
+                called("waker").bound([cpu(0)]),
+                move |task: Task| async move {
+                    task.compute(us(1_000)).await;
+                    task.send(near, Bytes(10)).await;
+                    task.compute(us(1_000)).await;
+                },
+            )?;
+            boot.task(
+                called("woken").bound([cpu(1)]),
+                move |task: Task| async move {
+                    task.receive(far, Bytes(10)).await;
+                },
+            )?;
             Ok(())
         });
     assert_eq!(story.spent(0, Mode::System).as_ns(), 600);
@@ -134,7 +156,11 @@ fn a_wakeup_for_another_cpu_costs_both_an_interrupt() {
         .iter()
         .position(|(_, record)| matches!(record, Record::RescheduleSent { .. }));
     let (at, _) = story.records()[sent.expect("one is sent")];
-    assert_eq!(at - Instant::START, Duration::from_ns(1_000_600), "when the sender is through");
+    assert_eq!(
+        at - Instant::START,
+        Duration::from_ns(1_000_600),
+        "when the sender is through"
+    );
 }
 
 #[test]

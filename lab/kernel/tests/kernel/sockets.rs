@@ -10,7 +10,13 @@ use crate::support::*;
 
 /// Sends `sizes` through a buffer of `capacity`; the receiver asks for `at_most` at a time, and
 /// waits `slow` before it starts.
-fn stream(cpus: u16, capacity: u64, sizes: &[u64], at_most: u64, slow: u64) -> (Story, Vec<String>) {
+fn stream(
+    cpus: u16,
+    capacity: u64,
+    sizes: &[u64],
+    at_most: u64,
+    slow: u64,
+) -> (Story, Vec<String>) {
     let said = Said::default();
     let (speaker, sizes) = (said.clone(), sizes.to_vec());
     let story = stage(cpus).plays(move |boot: &mut Boot<'_>| -> Started {
@@ -52,9 +58,18 @@ fn every_byte_arrives_once_whoever_waits() {
 #[test]
 fn a_sender_sleeps_while_the_buffer_is_full() {
     let (story, got) = stream(2, 1_000, &[600, 600, 600], 10_000, 500);
-    assert_eq!(got.iter().map(|got| got.parse::<u64>().unwrap()).sum::<u64>(), 1_800);
+    assert_eq!(
+        got.iter()
+            .map(|got| got.parse::<u64>().unwrap())
+            .sum::<u64>(),
+        1_800
+    );
     assert_eq!(got[0], "1000", "what fitted");
-    assert_eq!(story.exit_us(0), 510, "10 us of work, then from 500 on with the receiver");
+    assert_eq!(
+        story.exit_us(0),
+        510,
+        "10 us of work, then from 500 on with the receiver"
+    );
 }
 
 #[test]
@@ -93,28 +108,37 @@ fn closing_wakes_who_waits_at_either_end() {
 fn two_readers_never_take_the_same_bytes() {
     let taken = Rc::new(Cell::new(0));
     let sum = taken.clone();
-    let story = stage(3).with_caches().costs(some_costs()).plays(
-        move |boot: &mut Boot<'_>| -> Started {
-            let (near, far) = boot.socket_pair(Bytes(8_192))?;
-            for name in ["one", "two"] {
-                let sum = sum.clone();
-                boot.task(called(name), move |task: Task| async move {
-                    for _ in 0..10 {
-                        sum.set(sum.get() + task.receive(far, Bytes(4_000)).await.0);
-                    }
-                })?;
-            }
-            boot.task(called("sender"), move |task: Task| async move {
-                for _ in 0..20 {
-                    task.send(near, Bytes(4_000)).await;
-                    task.compute(us(200)).await;
+    let story =
+        stage(3)
+            .with_caches()
+            .costs(some_costs())
+            .plays(move |boot: &mut Boot<'_>| -> Started {
+                let (near, far) = boot.socket_pair(Bytes(8_192))?;
+                for name in ["one", "two"] {
+                    let sum = sum.clone();
+                    boot.task(called(name), move |task: Task| async move {
+                        loop {
+                            let got = task.receive(far, Bytes(4_000)).await.0;
+                            if got == 0 {
+                                return;
+                            }
+                            sum.set(sum.get() + got);
+                        }
+                    })?;
                 }
-                task.close(near).await;
-            })?;
-            Ok(())
-        },
+                boot.task(called("sender"), move |task: Task| async move {
+                    for _ in 0..20 {
+                        task.send(near, Bytes(4_000)).await;
+                        task.compute(us(200)).await;
+                    }
+                    task.close(near).await;
+                })?;
+                Ok(())
+            });
+    assert_eq!(
+        (story.ending.clone(), taken.get()),
+        (Ending::WorkDone, 80_000)
     );
-    assert_eq!((story.ending.clone(), taken.get()), (Ending::WorkDone, 80_000));
 }
 
 #[test]
@@ -133,7 +157,11 @@ fn room_left_by_one_writer_wakes_the_next() {
         })?;
         Ok(())
     });
-    assert_eq!(story.ending, Ending::WorkDone, "both small messages found room");
+    assert_eq!(
+        story.ending,
+        Ending::WorkDone,
+        "both small messages found room"
+    );
 }
 
 #[test]

@@ -307,7 +307,10 @@ impl Scheduler for RoundRobin {
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
         context.spend(Duration::from_ns(self.pick_ns));
-        let (here, prev) = (context.cpu(), prev.filter(|prev| !self.queue.contains(prev)));
+        let (here, prev) = (
+            context.cpu(),
+            prev.filter(|prev| !self.queue.contains(prev)),
+        );
         self.queue
             .extend(prev.filter(|prev| context.task(*prev).is_runnable()));
         let free = |task: &TaskId| {

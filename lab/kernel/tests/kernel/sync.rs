@@ -30,7 +30,11 @@ fn a_mutex_is_handed_on_in_the_order_of_asking() {
         .iter()
         .flat_map(|name| [format!("{name} in"), format!("{name} out")]);
     assert_eq!(said.all(), expected.collect::<Vec<_>>());
-    assert_eq!(story.exit_us(3), 400, "nobody waits for more than the others' 100 us each");
+    assert_eq!(
+        story.exit_us(3),
+        400,
+        "nobody waits for more than the others' 100 us each"
+    );
 }
 
 #[test]
@@ -86,18 +90,24 @@ fn notifying_one_wakes_the_one_that_waited_longest() {
     let Ending::Stalled(Stall::WaitsForEver { who, tasks, .. }) = ending else {
         panic!("the third waits for ever");
     };
-    assert_eq!((tasks, who[0].1.as_str(), who[0].2.to_string()), (
-        1,
-        "three",
-        "condition 0".to_owned()
-    ));
-    assert_eq!(woken_by(|_| false, 4).0, Ending::WorkDone, "one notification too many is lost");
+    assert_eq!(
+        (tasks, who[0].1.as_str(), who[0].2.to_string()),
+        (1, "three", "condition 0".to_owned())
+    );
+    assert_eq!(
+        woken_by(|_| false, 4).0,
+        Ending::WorkDone,
+        "one notification too many is lost"
+    );
 }
 
 #[test]
 fn notifying_all_wakes_all_one_after_the_other() {
     let (ending, said) = woken_by(|_| true, 1);
-    assert_eq!((ending, said.join(" ")), (Ending::WorkDone, "one two three".to_owned()));
+    assert_eq!(
+        (ending, said.join(" ")),
+        (Ending::WorkDone, "one two three".to_owned())
+    );
 }
 
 #[test]
@@ -105,32 +115,38 @@ fn a_wait_gives_the_mutex_back_and_ends_with_it() {
     let inside = Rc::new(Cell::new(0));
     let (counted, most) = (inside.clone(), Rc::new(Cell::new(0)));
     let highest = most.clone();
-    stage(3).costs(some_costs()).plays(move |boot: &mut Boot<'_>| -> Started {
-        let (mutex, condition) = (boot.mutex(), boot.condition());
-        for turn in 0..6 {
-            let (inside, most) = (counted.clone(), highest.clone());
-            let enters = move || {
-                inside.set(inside.get() + 1);
-                most.set(most.get().max(inside.get()));
-                inside.clone()
-            };
-            boot.task(called("member"), move |task: Task| async move {
-                task.lock(mutex).await;
-                let inside = enters();
-                task.compute(us(10)).await;
-                if turn < 3 {
-                    inside.set(inside.get() - 1);
-                    task.wait(condition, mutex).await;
-                    enters();
+    stage(3)
+        .costs(some_costs())
+        .plays(move |boot: &mut Boot<'_>| -> Started {
+            let (mutex, condition) = (boot.mutex(), boot.condition());
+            for turn in 0..6 {
+                let (inside, most) = (counted.clone(), highest.clone());
+                let enters = move || {
+                    inside.set(inside.get() + 1);
+                    most.set(most.get().max(inside.get()));
+                    inside.clone()
+                };
+                boot.task(called("member"), move |task: Task| async move {
+                    task.lock(mutex).await;
+                    let inside = enters();
                     task.compute(us(10)).await;
-                } else {
-                    task.notify_one(condition).await;
-                }
-                inside.set(inside.get() - 1);
-                task.unlock(mutex).await;
-            })?;
-        }
-        Ok(())
-    });
-    assert_eq!((most.get(), inside.get()), (1, 0), "never two inside at once");
+                    if turn < 3 {
+                        inside.set(inside.get() - 1);
+                        task.wait(condition, mutex).await;
+                        enters();
+                        task.compute(us(10)).await;
+                    } else {
+                        task.notify_one(condition).await;
+                    }
+                    inside.set(inside.get() - 1);
+                    task.unlock(mutex).await;
+                })?;
+            }
+            Ok(())
+        });
+    assert_eq!(
+        (most.get(), inside.get()),
+        (1, 0),
+        "never two inside at once"
+    );
 }

@@ -198,4 +198,49 @@ mod tests {
     fn one_color_moves_nothing() {
         assert_eq!(color(Address(0xffff_e000), 1, 17), 0);
     }
+
+    /// Sets of a level-2 cache (512 KB, 4 ways, 32-byte lines) that the hot lines of `tasks` blocks
+    /// of worn memory cover.
+    fn sets_covered(tasks: usize, colors: u64, first_bit: u32) -> usize {
+        const SETS: u64 = (512 << 10) / 4 / 32;
+        let description = warmq_machine::MemoryDescription {
+            size: Bytes::from_mb(640),
+            page: Bytes::from_kb(4),
+            huge_page: Bytes::from_mb(4),
+            latency: warmq_units::Duration::from_ns(200),
+        };
+        let worn = warmq_machine::Fragmentation::Worn {
+            cluster: 8,
+            used_percent: 50,
+        };
+        let stream = warmq_units::Seed(7).stream("pages");
+        let mut memory = warmq_machine::PhysicalMemory::new(&description, worn, stream);
+        let set = |block: Address| {
+            let hot = block.0 + color(block, colors, first_bit) * 32 + HAS_CPU;
+            hot / 32 % SETS
+        };
+        let sets = (0..tasks).map(|_| set(memory.allocate(1).expect("room for a block")));
+        sets.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// Without colors there are 128 KB / 8 KB = 16 sets, whatever the number of tasks.
+    #[test]
+    fn more_colors_cover_more_sets() {
+        let covered = [1, 2, 4, 8, 16, 32].map(|colors| sets_covered(1_024, colors, 17));
+        assert_eq!(covered[0], 16);
+        for pair in covered.windows(2) {
+            assert!(pair[0] < pair[1], "{covered:?}");
+        }
+        assert!(covered[5] > 256, "half of 16 * 32 at least: {covered:?}");
+    }
+
+    /// Bits 13 to 16 choose one of the 16 sets; colors made of them move each of the 16 as a whole.
+    #[test]
+    fn colors_of_bits_below_b_cover_no_set_more() {
+        for (colors, first_bit) in [(2, 13), (4, 13), (16, 13), (4, 15), (2, 16)] {
+            let covered = sets_covered(1_024, colors, first_bit);
+            assert_eq!(covered, 16, "{colors} colors of bit {first_bit} on");
+        }
+        assert_eq!(sets_covered(1_024, 2, 17), 32);
+    }
 }

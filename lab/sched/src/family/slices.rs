@@ -29,6 +29,12 @@ impl Slices {
         })
     }
 
+    /// How many tasks there ever were.
+    #[cfg(test)]
+    pub(crate) fn known(&self) -> u32 {
+        self.counters.len() as u32
+    }
+
     pub(crate) fn counter(&self, task: TaskId) -> i32 {
         self.counters[task.index()]
     }

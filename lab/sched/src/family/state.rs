@@ -82,7 +82,11 @@ impl Common {
     /// `has_cpu` and `processor` of the task that comes, `has_cpu` of the one that goes. One that
     /// gave way and is picked all the same has done its duty.
     pub(crate) fn hand_over(
-        &mut self, context: &mut Context<'_>, prev: Option<TaskId>, next: TaskId) {
+        &mut self,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+        next: TaskId,
+    ) {
         context.touch(self.layout.hot(next), Access::Write);
         match prev {
             Some(prev) if prev == next => self.slices.forget_yield(prev),

@@ -4,7 +4,9 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use warmq_kernel::{Boot, Condition, Mutex, Policy, Region, Socket, Task, TaskSpec, Touch, Workload};
+use warmq_kernel::{
+    Boot, Condition, Mutex, Policy, Region, Socket, Task, TaskSpec, Touch, Workload,
+};
 use warmq_machine::OutOfMemory;
 use warmq_units::{Bytes, CpuId, Cycles, Duration};
 
@@ -12,7 +14,12 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration};
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     Compute(u64),
-    Touch { first: u64, lines: u64, stride: u64, write: bool },
+    Touch {
+        first: u64,
+        lines: u64,
+        stride: u64,
+        write: bool,
+    },
     Sleep(u64),
     Yield,
     /// A mutex, held for so many cycles.
@@ -59,8 +66,18 @@ fn parts() -> impl Strategy<Value = Part> {
         1 => (1u8..99).prop_map(Policy::Fifo),
         1 => (1u8..99).prop_map(Policy::RoundRobin),
     ];
-    (prop::collection::vec(acts(), 1..12), -20i8..20, policy, any::<bool>())
-        .prop_map(|(acts, nice, policy, mm)| Part { acts, nice, policy, mm })
+    (
+        prop::collection::vec(acts(), 1..12),
+        -20i8..20,
+        policy,
+        any::<bool>(),
+    )
+        .prop_map(|(acts, nice, policy, mm)| Part {
+            acts,
+            nice,
+            policy,
+            mm,
+        })
 }
 
 fn acts() -> impl Strategy<Value = Act> {
@@ -92,9 +109,15 @@ async fn perform(task: Task, acts: Vec<Act>, things: Rc<Things>) {
     for act in acts {
         match act {
             Act::Compute(cycles) => task.compute(Cycles(cycles)).await,
-            Act::Touch { first, lines, stride, write } => {
+            Act::Touch {
+                first,
+                lines,
+                stride,
+                write,
+            } => {
                 let touch = Touch::read(things.region, first, lines).stride(stride);
-                task.touch(if write { touch.writing() } else { touch }).await;
+                task.touch(if write { touch.writing() } else { touch })
+                    .await;
             }
             Act::Sleep(us) => task.sleep(Duration::from_us(us)).await,
             Act::Yield => task.yield_now().await,
@@ -133,11 +156,14 @@ impl Workload for Script {
         for capacity in &self.streams {
             let (near, far) = boot.socket_pair(Bytes(*capacity))?;
             streams.push(near);
-            boot.task(TaskSpec::new("reader", Some(mm)), move |task: Task| async move {
-                while task.receive(far, Bytes(2_000)).await.0 > 0 {
-                    task.compute(Cycles(3_000)).await;
-                }
-            })?;
+            boot.task(
+                TaskSpec::new("reader", Some(mm)),
+                move |task: Task| async move {
+                    while task.receive(far, Bytes(2_000)).await.0 > 0 {
+                        task.compute(Cycles(3_000)).await;
+                    }
+                },
+            )?;
         }
         let things = Rc::new(Things {
             cpus: boot.cpus(),
@@ -147,13 +173,16 @@ impl Workload for Script {
             streams,
         });
         let (mutex, condition) = (things.mutexes[0], things.condition);
-        boot.task(TaskSpec::new("waiter", None), move |task: Task| async move {
-            loop {
-                task.lock(mutex).await;
-                task.wait(condition, mutex).await;
-                task.unlock(mutex).await;
-            }
-        })?;
+        boot.task(
+            TaskSpec::new("waiter", None),
+            move |task: Task| async move {
+                loop {
+                    task.lock(mutex).await;
+                    task.wait(condition, mutex).await;
+                    task.unlock(mutex).await;
+                }
+            },
+        )?;
         boot.task(TaskSpec::new("bell", None), move |task: Task| async move {
             loop {
                 task.sleep(Duration::from_ms(10)).await;
@@ -163,7 +192,9 @@ impl Workload for Script {
         for part in &self.parts {
             let (acts, things) = (part.acts.clone(), things.clone());
             let mm = part.mm.then(|| boot.mm());
-            let spec = TaskSpec::new("part", mm).nice(part.nice).policy(part.policy);
+            let spec = TaskSpec::new("part", mm)
+                .nice(part.nice)
+                .policy(part.policy);
             boot.task(spec, move |task: Task| perform(task, acts, things))?;
         }
         Ok(())
@@ -174,13 +205,21 @@ impl Script {
     /// Tasks that all walk over the same memory again and again.
     #[allow(dead_code)] // not every test that reads this file needs it
     pub fn walkers(tasks: usize) -> Script {
-        let walk = Act::Touch { first: 0, lines: 500, stride: 1, write: false };
+        let walk = Act::Touch {
+            first: 0,
+            lines: 500,
+            stride: 1,
+            write: false,
+        };
         let part = Part {
             acts: vec![walk; 200],
             nice: 0,
             policy: Policy::Other,
             mm: true,
         };
-        Script { parts: vec![part; tasks], streams: vec![100] }
+        Script {
+            parts: vec![part; tasks],
+            streams: vec![100],
+        }
     }
 }

@@ -1,0 +1,41 @@
+//! What people read first.
+
+use super::support::Folder;
+
+/// The help of a command, as it stands in a snapshot of that name.
+fn shown(name: &str, arguments: &str) {
+    let help = Folder::new(&format!("help-{name}")).run(arguments).fine();
+    insta::assert_snapshot!(format!("help_{name}"), help);
+}
+
+#[test]
+fn the_help_explains_commands_with_examples_and_exit_codes() {
+    shown("warmq", "--help");
+}
+
+#[test]
+fn the_short_help_fits_a_screen() {
+    shown("warmq_short", "-h");
+}
+
+#[test]
+fn the_help_of_each_command_explains_its_options() {
+    shown("run", "run --help");
+    shown("reproduce", "reproduce --help");
+    shown("check", "check --help");
+    shown("machines", "machines --help");
+    shown("bench_walk", "bench walk --help");
+}
+
+#[test]
+fn without_arguments_the_help_is_shown_and_the_exit_code_tells() {
+    let ran = Folder::new("help-nothing").run("");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("Usage: warmq"));
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    let version = Folder::new("version").run("--version").fine();
+    assert_eq!(version, format!("warmq {}\n", env!("CARGO_PKG_VERSION")));
+}

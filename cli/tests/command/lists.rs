@@ -1,0 +1,106 @@
+//! Lists of what there is, and descriptions of one of them.
+
+use serde_json::Value;
+use warmq_machine::builtin_names;
+
+use super::support::Folder;
+
+fn run(arguments: &str) -> String {
+    let name: String = arguments
+        .chars()
+        .filter(|letter| letter.is_alphanumeric())
+        .collect();
+    Folder::new(&format!("lists-{name}")).run(arguments).fine()
+}
+
+#[test]
+fn each_list_names_what_there_is_and_says_what_it_is() {
+    insta::assert_snapshot!("list_machines", run("machines"));
+    insta::assert_snapshot!("list_schedulers", run("schedulers"));
+    insta::assert_snapshot!("list_workloads", run("workloads"));
+    insta::assert_snapshot!("list_metrics", run("metrics"));
+}
+
+#[test]
+fn a_machine_is_described_with_units_and_sources() {
+    insta::assert_snapshot!("machine_tiny_2cpu", run("machines tiny-2cpu"));
+}
+
+/// Without what a table does to a text: line breaks and columns.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_setting_of_a_scheduler_or_workload_is_shown_with_default_and_range() {
+    let schedulers = warmq_sched::SCHEDULERS.iter();
+    let schedulers = schedulers.map(|it| (format!("schedulers {}", it.name), it.settings()));
+    let workloads = warmq_workload::WORKLOADS.iter();
+    let workloads = workloads.map(|it| (format!("workloads {}", it.name), it.settings()));
+    for (command, settings) in schedulers.chain(workloads) {
+        let text = words(&run(&command));
+        for setting in settings {
+            assert!(
+                text.contains(&format!("{} = ", setting.name)),
+                "{command}: {}",
+                setting.name
+            );
+            assert!(
+                text.contains(&setting.kind.allowed()),
+                "{command}: {}",
+                setting.name
+            );
+            assert!(
+                !setting.what.is_empty(),
+                "{command}: {} says nothing",
+                setting.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_machine_is_an_object_of_json_with_units_in_its_keys() {
+    let lines = run("machines --json");
+    let machines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let names: Vec<&str> = machines
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, builtin_names().collect::<Vec<_>>());
+    for machine in &machines {
+        let name = &machine["name"];
+        assert!(machine["clock_hz"].as_f64().unwrap() > 0.0, "{name}");
+        assert!(
+            machine["memory"]["latency_ns"].as_f64().unwrap() > 0.0,
+            "{name}"
+        );
+        let caches = machine["caches"].as_array().unwrap();
+        assert!(
+            caches
+                .iter()
+                .all(|it| it["size_bytes"].as_u64().unwrap() > 0),
+            "{name}"
+        );
+        assert!(!machine["cpus"].as_array().unwrap().is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn a_machine_can_be_brought_as_toml_or_as_hwloc_xml() {
+    let xml = include_str!("../../../common/machine/tests/hwloc/xeon-2cpu-v2.xml");
+    let toml = warmq_machine::builtin("tiny-1cpu").unwrap();
+    let folder = Folder::new("lists-brought")
+        .with("mine.xml", xml)
+        .with("mine.toml", toml);
+    for file in ["mine.xml", "mine.toml"] {
+        let described = folder.run(&format!("machines {file}")).fine();
+        assert!(
+            described.contains("1 x L2") || described.contains("2 x L2"),
+            "{described}"
+        );
+    }
+}

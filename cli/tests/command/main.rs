@@ -1,0 +1,9 @@
+//! The command as people and scripts meet it.
+
+mod help;
+mod lists;
+mod refusals;
+mod results;
+mod shell;
+mod support;
+mod walk;

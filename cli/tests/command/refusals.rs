@@ -1,0 +1,128 @@
+//! Bad input: each kind is refused with place and mend, and an exit code.
+
+use super::support::{Folder, TRIAL};
+
+/// What was typed, the exit code, and what was said.
+fn told(folder: &Folder, arguments: &str) -> String {
+    let ran = folder.run(arguments);
+    assert_eq!(ran.out, "", "{arguments}: a refusal is no result");
+    format!(
+        "$ warmq {arguments}\n(exit code {})\n{}\n",
+        ran.code,
+        ran.err.trim_end()
+    )
+}
+
+fn all(folder: &Folder, commands: &[&str]) -> String {
+    commands
+        .iter()
+        .map(|arguments| told(folder, arguments))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn a_mistake_in_an_experiment_is_shown_in_its_text_with_the_mend() {
+    let folder = Folder::new("refusals-experiment")
+        .with(
+            "key.toml",
+            &TRIAL.replace("[sweep]\ntasks", "[sweep]\ntaks"),
+        )
+        .with("machine.toml", &TRIAL.replace("tiny-1cpu", "tiny-9cpu"))
+        .with("scheduler.toml", &TRIAL.replace("linux24", "linux23"))
+        .with("workload.toml", &TRIAL.replace("spin", "spun"))
+        .with("type.toml", &TRIAL.replace("[2, 4]", "[2, \"four\"]"))
+        .with("bounds.toml", &TRIAL.replace("[2, 4]", "[2, -4]"))
+        .with(
+            "metric.toml",
+            &TRIAL.replace("\"walk_length\"]", "\"walk_lenght\"]"),
+        )
+        .with("text.toml", "title = \n")
+        .with(
+            "both.toml",
+            &TRIAL.replace("title", "titel").replace("seeds", "sedes"),
+        );
+    let files = [
+        "key",
+        "machine",
+        "scheduler",
+        "workload",
+        "type",
+        "bounds",
+        "metric",
+        "text",
+    ];
+    let checks = files.map(|file| format!("check {file}.toml"));
+    let mut commands: Vec<&str> = checks.iter().map(String::as_str).collect();
+    commands.extend(["check both.toml key.toml", "run key.toml --json"]);
+    insta::assert_snapshot!("refusals_experiment", all(&folder, &commands));
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_is() {
+    let folder = Folder::new("refusals-names").with("trial.toml", TRIAL);
+    let commands = [
+        "check nothing.toml",
+        "run nothing.toml",
+        "machines nothing",
+        "machines nothing.toml",
+        "schedulers nothing",
+        "workloads nothing",
+        "reproduce nothing",
+        "run trial.toml --machine nothing",
+        "run trial.toml trial.toml",
+        "run trial.toml --trace it --point colors=1",
+        "run trial.toml --trace it --point tasks=3",
+        "run trial.toml table2-miss-ratio --trace it",
+        "run trial.toml --set nothing=1",
+        "run trial.toml --set burst=never",
+        "run trial.toml --set tasks=3",
+    ];
+    insta::assert_snapshot!("refusals_names", all(&folder, &commands));
+    assert_eq!(folder.names(), ["trial.toml"], "a refusal leaves no file");
+}
+
+#[test]
+fn an_option_that_cannot_be_meant_is_refused() {
+    let folder = Folder::new("refusals-options").with("trial.toml", TRIAL);
+    let commands = [
+        "run",
+        "run trial.toml --jobs 0",
+        "run trial.toml --jobs many",
+        "run trial.toml --seeds none",
+        "run trial.toml --seeds 0",
+        "run trial.toml --seeds 3,3",
+        "run trial.toml --sets 3",
+        "run trial.toml --set colors",
+        "run trial.toml --point tasks=2",
+        "run trial.toml --trace it --out there",
+        "reproduce --quick --full",
+        "bench",
+        "bench walk --block-size big",
+        "bench walk --min-time 4",
+        "completions dos",
+        "measure",
+    ];
+    insta::assert_snapshot!("refusals_options", all(&folder, &commands));
+}
+
+#[test]
+fn a_nonsensical_machine_is_shown_in_its_text_with_the_mend() {
+    let toml = warmq_machine::builtin("tiny-1cpu").unwrap();
+    let folder = Folder::new("refusals-machine")
+        .with("ways.toml", &toml.replacen("ways = ", "ways = 3 # ", 1))
+        .with("key.toml", &toml.replacen("clock = ", "clok = ", 1))
+        .with("text.toml", "name = ")
+        .with("not.xml", "<topology version=\"2.0\"><object/></topology>")
+        .with("broken.xml", "<topology>")
+        .with("trial.toml", TRIAL);
+    let commands = [
+        "machines ways.toml",
+        "machines key.toml",
+        "machines text.toml",
+        "machines not.xml",
+        "machines broken.xml",
+        "run trial.toml --machine ways.toml",
+    ];
+    insta::assert_snapshot!("refusals_machine", all(&folder, &commands));
+}

@@ -1,0 +1,63 @@
+//! The real walk, as short as it can be. What it measures is this machine's business.
+
+use serde_json::Value;
+
+use super::support::Folder;
+
+#[test]
+fn a_walk_is_measured_and_simulated_row_by_row() {
+    let folder = Folder::new("walk-rows");
+    let options = "--blocks 16,64 --colors 1,4 --repetitions 1 --min-time 10us";
+    let ran = folder.run(&format!("bench walk {options} --json --out page"));
+    let rows: Vec<Value> = ran
+        .fine()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let pairs: Vec<(u64, u64)> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["blocks"].as_u64().unwrap(),
+                row["colors"].as_u64().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(pairs, [(16, 1), (16, 4), (64, 1), (64, 4)]);
+    for row in &rows {
+        let measured = row["ns_per_visit"]["median"].as_f64().unwrap();
+        let simulated = row["simulated"]["ns_per_visit"].as_f64().unwrap();
+        let ratio = row["simulated_over_measured"].as_f64().unwrap();
+        assert!(measured > 0.0 && simulated > 0.0);
+        assert!((ratio - simulated / measured).abs() < 1e-9);
+        assert!(row["needed_colors"].as_u64().unwrap() >= 1);
+    }
+    let page = folder.text("page/report.html");
+    assert!(page.contains("measured") && page.contains("simulated"));
+}
+
+#[test]
+fn settings_of_which_no_walk_can_be_made_are_refused_by_their_options() {
+    let folder = Folder::new("walk-refusals");
+    for (options, named) in [
+        ("--colors 3", "--colors"),
+        ("--blocks 0", "--blocks"),
+        ("--block-size 3KB", "--block-size"),
+        ("--lines 0", "--lines"),
+        ("--repetitions 0", "--repetitions"),
+        ("--color-bits 2 --colors 1,4", "--color-bits"),
+        ("--min-time 1ns", "--min-time"),
+    ] {
+        let ran = folder.run(&format!("bench walk {options}"));
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (2, ""),
+            "{options}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(named), "{options}: {}", ran.err);
+    }
+    let absent = folder.run("bench walk --cpu 65000");
+    assert!(absent.code == 6 || absent.code == 2, "{}", absent.err);
+    assert!(absent.err.contains("65000"), "{}", absent.err);
+}

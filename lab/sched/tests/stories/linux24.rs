@@ -1,0 +1,90 @@
+//! Linux 2.4.4: goodness, counters, recalculation, reschedule_idle.
+
+use warmq_kernel::*;
+
+use crate::stage::*;
+
+#[test]
+fn nice_0_and_nice_10_share_six_to_three() {
+    let lines = stage(1).chart("linux24", 27, |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A"))?;
+        hog(boot, called("B").nice(10))?;
+        Ok(())
+    });
+    assert_eq!(lines, ["AAAAAABBBAAAAAABBBAAAAAABBB"]);
+}
+
+#[test]
+fn the_nicest_gets_one_tick_and_the_least_nice_eleven() {
+    let lines = stage(1).chart("linux24", 24, |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A").nice(-20))?;
+        hog(boot, called("B").nice(19))?;
+        Ok(())
+    });
+    assert_eq!(lines, ["AAAAAAAAAAABAAAAAAAAAAAB"]);
+}
+
+/// A sleeper's counter: 6, and half of it plus 6 at each recalculation: 9, 10, 11, 11...
+#[test]
+fn a_sleeper_saves_up_to_eleven_ticks() {
+    for (asleep, saved) in [(5, 6), (11, 9), (17, 10), (23, 11), (47, 11)] {
+        let lines = stage(1).chart("linux24", 70, move |boot: &mut Boot<'_>| -> Started {
+            hog(boot, called("A"))?;
+            sleeper(boot, called("S"), asleep, 100)?;
+            Ok(())
+        });
+        let (before, after) = lines[0].split_once('S').expect("it wakes");
+        assert_eq!(before.len() as u64, asleep, "{}", lines[0]);
+        let stint = 1 + after.find('A').expect("its slice ends");
+        assert_eq!(stint, saved, "{}", lines[0]);
+    }
+}
+
+#[test]
+fn the_woken_preempts_who_has_less_left_and_waits_for_who_has_more() {
+    // A's counter is 6 - 3 when W wakes with 6 (then 3 against 7).
+    let lines = stage(1).chart("linux24", 12, |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A"))?;
+        sleeper(boot, called("W"), 3, 1)?;
+        Ok(())
+    });
+    assert_eq!(lines, ["AAAWAAAWAAAW"]);
+    // V, of nice 5, first runs when A's slice is over: it goes to sleep, and all get new slices.
+    // A tick later it wakes with 6 + 15 against A's 5 + 20, and waits for the next end of a slice.
+    let lines = stage(1).chart("linux24", 14, |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A"))?;
+        sleeper(boot, called("V").nice(5), 1, 1)?;
+        Ok(())
+    });
+    assert_eq!(lines, ["AAAAAAAAAAAAVA"]);
+}
+
+#[test]
+fn tasks_stay_on_the_cpu_where_they_ran() {
+    let lines = stage(2).chart("linux24", 48, |boot: &mut Boot<'_>| -> Started {
+        for name in ["A", "B", "C", "D"] {
+            hog(boot, called(name))?;
+        }
+        Ok(())
+    });
+    for line in &lines {
+        let mut letters: Vec<char> = line.chars().collect();
+        letters.sort_unstable();
+        letters.dedup();
+        assert_eq!(
+            letters.len(),
+            2,
+            "{lines:?}: 15 for having run here beats any counter"
+        );
+    }
+}
+
+#[test]
+fn an_idle_cpu_takes_the_woken() {
+    let lines = stage(2).chart("linux24", 12, |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A").bound([cpu(0)]))?;
+        sleeper(boot, called("W"), 2, 2)?;
+        Ok(())
+    });
+    assert_eq!(lines, ["AAAAAAAAAAAA", "..WW..WW..WW"]);
+}

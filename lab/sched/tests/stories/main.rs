@@ -1,0 +1,14 @@
+//! Stories of every scheduler, told as charts that one can check by hand, and laws that hold under
+//! all of them.
+//!
+//! In a chart a line is a CPU, a letter a tick of 10 ms, and the letter is the task's name. The
+//! kernel costs nothing and memory is free, so that nothing but policy shows.
+
+mod colors;
+mod elsc;
+mod family;
+mod laws;
+mod linux24;
+mod mq;
+mod scripts;
+mod stage;

@@ -1,0 +1,183 @@
+//! A small machine for stories, with watchers on every run.
+
+use std::collections::BTreeMap;
+
+use warmq_kernel::*;
+use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
+use warmq_metrics::Chart;
+use warmq_trace::{Checker, Digest};
+use warmq_units::setting::{Chosen, Value};
+use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
+
+pub type Started = Result<(), OutOfMemory>;
+pub type Watch = (Chart, (Checker, Digest));
+
+/// A shipped machine with as many of its CPUs as wanted; its numbers are round.
+pub fn tiny(cpus: u16) -> MachineDescription {
+    let text = builtin("tiny-2cpu").expect("a shipped machine");
+    let mut machine = read_toml("tiny-2cpu.toml", text).expect("a sound machine");
+    let (place, caches) = (machine.cpus[0], machine.caches.clone());
+    machine.cpus = (0..cpus)
+        .map(|cpu| warmq_machine::CpuPlace {
+            llc: cpu,
+            core: cpu,
+            ..place
+        })
+        .collect();
+    machine.caches = (0..cpus)
+        .flat_map(|cpu| {
+            let of_first = caches.iter().filter(|cache| cache.cpus == [CpuId(0)]);
+            of_first.cloned().map(move |mut cache| {
+                cache.cpus = vec![CpuId(cpu)];
+                cache
+            })
+        })
+        .collect();
+    machine.caches.sort_by_key(|cache| cache.level);
+    machine
+}
+
+/// The scheduler `name`, set as said.
+pub fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
+    let entry = warmq_sched::scheduler(name).expect("a scheduler");
+    let values: BTreeMap<String, Value> = set
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect();
+    entry.build(Chosen::new(entry.settings(), values).expect("settings that it has"))
+}
+
+/// What a machine does for its scheduler, apart from the workload.
+pub struct Stage {
+    pub cpus: u16,
+    pub costs: Costs,
+    pub settings: Settings,
+}
+
+/// CPUs with a kernel that costs nothing and memory that is free.
+pub fn stage(cpus: u16) -> Stage {
+    let settings = Settings {
+        caches: false,
+        timer_resolution: Duration::from_ms(1),
+        ..Settings::linux24(Seed(1))
+    };
+    Stage {
+        cpus,
+        costs: Costs::free(),
+        settings,
+    }
+}
+
+impl Stage {
+    /// The same with the machine's own costs and caches.
+    pub fn real(self) -> Stage {
+        let costs = Costs::new(tiny(1).costs["linux-2.4"].clone());
+        let settings = Settings {
+            caches: true,
+            ..self.settings
+        };
+        Stage {
+            costs,
+            settings,
+            ..self
+        }
+    }
+
+    pub fn worn(mut self, cluster: u32) -> Stage {
+        self.settings.fragmentation = Fragmentation::Worn {
+            cluster,
+            used_percent: 50,
+        };
+        self
+    }
+
+    pub fn seed(mut self, seed: u64) -> Stage {
+        self.settings.seed = Seed(seed);
+        self
+    }
+
+    /// Runs `workload` for `ms`, and holds the run to every law.
+    pub fn plays(
+        self,
+        scheduler: Box<dyn Scheduler>,
+        ms: u64,
+        workload: impl Workload,
+    ) -> (Ending, Kernel<Watch>) {
+        let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
+        let watch = (chart, (Checker::of_a_run(), Digest::new()));
+        let machine = tiny(self.cpus);
+        let kernel = Kernel::boot(
+            &machine,
+            &self.costs,
+            self.settings,
+            scheduler,
+            &workload,
+            watch,
+        );
+        let mut kernel = kernel.expect("the workload fits");
+        let ending = kernel.run_until(Instant::START + Duration::from_ms(ms));
+        keeps_the_laws(&kernel);
+        (ending, kernel)
+    }
+
+    /// The chart of `ticks` ticks of `workload` under the scheduler `name`.
+    pub fn chart(self, name: &str, ticks: u64, workload: impl Workload) -> Vec<String> {
+        let (_, kernel) = self.plays(scheduler(name, &[]), ticks * 10, workload);
+        let end = Instant::START + Duration::from_ms(ticks * 10);
+        kernel.observer().0.lines_until(end)
+    }
+}
+
+/// The checker's laws, coherence, and that no CPU's time is lost.
+pub fn keeps_the_laws(kernel: &Kernel<Watch>) {
+    let now = kernel.now();
+    assert_eq!(kernel.observer().1.0.clone().finish(now), Ok(()));
+    assert_eq!(kernel.check_coherence(), Ok(()));
+    for spent in kernel.spent_by_cpu() {
+        assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
+    }
+}
+
+/// Work of so many ticks.
+pub fn ticks(ticks: u64) -> Cycles {
+    Cycles(ticks * 1_000_000)
+}
+
+/// Sleep of so many ticks.
+pub fn ms(ms: u64) -> Duration {
+    Duration::from_ms(ms)
+}
+
+pub fn cpu(cpu: u16) -> CpuId {
+    CpuId(cpu)
+}
+
+pub fn called(name: &str) -> TaskSpec {
+    TaskSpec::new(name, None)
+}
+
+/// A task that never sleeps.
+pub fn hog(boot: &mut Boot<'_>, spec: TaskSpec) -> Result<TaskId, OutOfMemory> {
+    boot.task(spec, |task: Task| async move {
+        loop {
+            task.compute(ticks(1)).await;
+        }
+    })
+}
+
+/// A task that sleeps for `asleep` ticks, works for `works`, and so on. It wakes a millisecond after
+/// a tick, so that it is not charged for that one.
+pub fn sleeper(
+    boot: &mut Boot<'_>,
+    spec: TaskSpec,
+    asleep: u64,
+    works: u64,
+) -> Result<TaskId, OutOfMemory> {
+    boot.task(spec, move |task: Task| async move {
+        task.sleep(ms(asleep * 10 + 1)).await;
+        loop {
+            task.compute(ticks(works)).await;
+            task.sleep(ms(asleep * 10)).await;
+        }
+    })
+}
