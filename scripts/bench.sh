@@ -53,9 +53,9 @@ cargo build --release -p warmq-sched --example compare_caches --example compare_
 
 echo
 echo "== caches, beside pycachesim"
-"$venv/bin/python" bench/compare_caches.py \
+"$venv/bin/python" -B bench/compare_caches.py \
 	"$target/release/examples/compare_caches" "$folder/theirs" "$folder"
 
 echo
 echo "== scheduling, beside SimSo"
-"$venv/bin/python" bench/compare_scheduling.py "$target/release/examples/compare_scheduling"
+"$venv/bin/python" -B bench/compare_scheduling.py "$target/release/examples/compare_scheduling"

@@ -110,9 +110,17 @@ impl Hertz {
     /// ```
     #[inline]
     pub fn time_of(self, cycles: Cycles) -> Duration {
-        let ps = (u128::from(cycles.0) * u128::from(PS_PER_MS) + u128::from(self.khz / 2))
-            / u128::from(self.khz);
-        Duration(ps as u64)
+        let half = self.khz / 2;
+        // Up to seconds of any clock the product fits into 64 bits, whose division is cheaper.
+        if let Some(product) = cycles
+            .0
+            .checked_mul(PS_PER_MS)
+            .and_then(|it| it.checked_add(half))
+        {
+            return Duration(product / self.khz);
+        }
+        let product = u128::from(cycles.0) * u128::from(PS_PER_MS) + u128::from(half);
+        Duration((product / u128::from(self.khz)) as u64)
     }
 
     /// How many whole cycles fit into `span`.
@@ -243,7 +251,13 @@ mod tests {
     #[test]
     fn cycles_become_the_nearest_picosecond() {
         let xeon = Hertz::from_khz(550_000);
-        for (cycles, ps) in [(0, 0), (1, 1_818), (11, 20_000), (550_000_000, PS_PER_S)] {
+        for (cycles, ps) in [
+            (0, 0),
+            (1, 1_818),
+            (11, 20_000),
+            (550_000_000, PS_PER_S),
+            (550_000_000_000, 1_000 * PS_PER_S),
+        ] {
             assert_eq!(xeon.time_of(Cycles(cycles)), Duration(ps));
         }
         assert_eq!(xeon.cycles_in(Duration::from_ns(20)), Cycles(11));

@@ -63,7 +63,11 @@ impl Linux24 {
     pub(crate) fn worths(&mut self, context: &Context<'_>, prev: Option<TaskId>) -> Vec<i32> {
         let mm = mm_of(context, prev);
         let slices = &self.state().common.slices;
-        let worth = |task| slices.candidate(context, task, context.cpu(), mm).goodness();
+        let worth = |task| {
+            slices
+                .candidate(context, task, context.cpu(), mm)
+                .goodness()
+        };
         (0..slices.known()).map(TaskId).map(worth).collect()
     }
 }

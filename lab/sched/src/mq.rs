@@ -112,13 +112,23 @@ impl State {
         }
     }
 
-    /// Publishes `task`, which waits, and lets the first CPU where it may run look for it.
-    fn offer(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.publish(context, self.queue_of[task.index()], None);
-        let may = |cpu: &CpuId| context.task(task).may_run_on(*cpu);
-        if let Some(cpu) = (0..context.cpus()).map(CpuId).find(may) {
-            context.reschedule(cpu);
-        }
+    /// Moves `task`, if it waits in the queue of a CPU that its affinity forbids by now, to the first
+    /// where it may run. It does so without that queue's lock: a path that 2.4 did not have.
+    fn find_home(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let (view, queue) = (context.task(task), self.queue_of[task.index()]);
+        let waits = view.is_runnable() && view.on_cpu().is_none();
+        let allowed = (0..context.cpus())
+            .map(CpuId)
+            .find(|cpu| view.may_run_on(*cpu));
+        let Some(home) = allowed.filter(|_| waits && !view.may_run_on(queue)) else {
+            return;
+        };
+        self.lists.remove(context, &self.common.layout, task);
+        self.lists
+            .add_first(context, &self.common.layout, home.index(), task);
+        self.queue_of[task.index()] = home;
+        self.publish(context, home, None);
+        context.reschedule(home);
     }
 
     fn worth_elsewhere(&self, context: &Context<'_>, task: TaskId) -> i32 {
@@ -320,19 +330,18 @@ impl Scheduler for Mq {
         self.state.as_ref().is_some_and(|state| state.homeless)
     }
 
-    /// `prev` may not run here any more: offer it to those where it may.
+    /// `prev` may not run here any more.
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let state = self.state();
         state.homeless = false;
-        state.offer(context, prev);
+        state.find_home(context, prev);
     }
 
     fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         match view.on_cpu() {
             Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
-            None if view.is_runnable() => self.state().offer(context, task),
-            Some(_) | None => {}
+            _ => self.state().find_home(context, task),
         }
     }
 

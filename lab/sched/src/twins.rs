@@ -125,7 +125,7 @@ fn play(script: &Script, cpus: usize) -> Ending {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn pls_picks_a_task_as_good_as_vanillas(script in scripts(), cpus in 1usize..5) {

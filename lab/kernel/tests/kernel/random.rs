@@ -22,7 +22,7 @@ fn play(script: &Script, cpus: u16, caches: bool, seed: u64, pick_ns: u64) -> St
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn every_run_keeps_the_laws_and_comes_out_the_same_twice(

@@ -21,7 +21,7 @@ fn play(name: &str, script: &Script, cpus: u16, real: bool, seed: u64) -> (Endin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn every_run_keeps_the_laws_and_comes_out_the_same_twice(
