@@ -4,8 +4,7 @@ mod fake;
 
 use std::path::{Path, PathBuf};
 
-use fake::Fake;
-use warmq_experiment::{Experiment, Finding, Options};
+use warmq_experiment::{Experiment, Finding, Lab, Options};
 
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/coloring");
@@ -20,7 +19,7 @@ fn files() -> Vec<PathBuf> {
 fn shipped() -> Vec<Experiment> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).unwrap();
-        Experiment::read(&path.to_string_lossy(), &text, &Fake::default())
+        Experiment::read(&path.to_string_lossy(), &text, &Lab::default())
             .unwrap_or_else(|problems| panic!("{problems}"))
     };
     files().iter().map(read).collect()

@@ -6,6 +6,8 @@
 //! again, and takes the task. It does badly where few tasks run on few CPUs: the looking around
 //! costs more than the walk that it saves.
 
+use std::collections::BTreeSet;
+
 use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
 use warmq_machine::Access;
 use warmq_units::setting::{Chosen, Setting};
@@ -35,8 +37,9 @@ struct State {
     /// One list a CPU.
     lists: Lists,
     queue_of: Vec<CpuId>,
-    /// A task that could go on must leave its CPU for good: its affinity changed.
-    homeless: bool,
+    /// Tasks that could go on and must leave their CPU for good, since their affinity changed: from
+    /// the pick there to the switch away.
+    homeless: BTreeSet<TaskId>,
     common: Common,
 }
 
@@ -209,7 +212,7 @@ impl Scheduler for Mq {
             queues,
             lists,
             queue_of: Vec::new(),
-            homeless: false,
+            homeless: BTreeSet::new(),
             common,
         });
         Ok(())
@@ -306,7 +309,9 @@ impl Scheduler for Mq {
         }
         let local = state.walk(context, here, mm, best);
         let found = state.take_from_others(context, mm, local);
-        state.homeless = still_runnable(context, prev) != may_go_on(context, prev);
+        if may_go_on(context, prev).is_none() {
+            state.homeless.extend(still_runnable(context, prev));
+        }
         match found {
             Found { weight: 0, .. } => Pick::Retry,
             Found { task: None, .. } => {
@@ -327,14 +332,17 @@ impl Scheduler for Mq {
     }
 
     fn wants_put_prev(&self) -> bool {
-        self.state.as_ref().is_some_and(|state| state.homeless)
+        self.state
+            .as_ref()
+            .is_some_and(|state| !state.homeless.is_empty())
     }
 
-    /// `prev` may not run here any more.
+    /// `prev` may not run here any more, if it is homeless.
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let state = self.state();
-        state.homeless = false;
-        state.find_home(context, prev);
+        if state.homeless.remove(&prev) {
+            state.find_home(context, prev);
+        }
     }
 
     fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
