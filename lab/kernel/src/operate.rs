@@ -105,6 +105,7 @@ impl<O: Observer> Kernel<O> {
                 if let Some(allowed) = self.existing(&cpus) {
                     self.life(task).allowed = Some(allowed);
                 }
+                self.leave_forbidden_cpu(task);
                 self.changed(cpu, task)
             }
         }

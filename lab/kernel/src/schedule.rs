@@ -149,6 +149,9 @@ impl<O: Observer> Kernel<O> {
                 next,
             },
         );
+        if let Some(prev) = prev {
+            self.leave_forbidden_cpu(prev);
+        }
         if let Some(prev) = prev.filter(|prev| self.life(*prev).state == State::Dead) {
             self.bury(cpu, prev);
         }
@@ -163,6 +166,21 @@ impl<O: Observer> Kernel<O> {
             self.cpu(cpu).stack.extend(steps);
         }
         Flow::Takes(stack, Mode::System)
+    }
+
+    /// A task that waits and may no longer use its last CPU waits for the first one that it may use.
+    pub(crate) fn leave_forbidden_cpu(&mut self, task: TaskId) {
+        let life = &self.core.lives[task.index()];
+        let (waits, from) = (life.is_runnable() && life.on_cpu.is_none(), life.last_cpu);
+        let first = life
+            .allowed
+            .as_ref()
+            .and_then(|allowed| allowed.first().copied());
+        if let Some(to) = first.filter(|_| waits && !life.may_run_on(from)) {
+            let now = self.now();
+            self.life(task).last_cpu = to;
+            self.record(now, Record::Migrate { task, from, to });
+        }
     }
 
     /// Takes `prev` off `cpu`, stack and all. True when it could have gone on.
