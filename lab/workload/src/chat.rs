@@ -26,13 +26,13 @@ pub(crate) fn settings() -> Vec<Setting> {
             .says("size of a message", PAPER),
         Setting::bytes(
             "buffer",
-            (Bytes(1_024), Bytes::from_kb(1_024)),
-            Bytes::from_kb(2),
+            (Bytes(256), Bytes::from_kb(1_024)),
+            Bytes::from_kb(1),
         )
         .says(
             "receive buffer of a socket, in bytes of messages",
-            "assumed: a 100-byte message takes a buffer and a header of 2.4's socket buffers, so \
-             that few fit into the default of 64 KB",
+            "calibrated on what the coloring paper says of figure 10: how often threads wait for one \
+             another, and so walk",
         ),
         Setting::count("work", (0, 100_000_000), 2_000, "cycles").says(
             "a thread's own work on a message",
@@ -159,48 +159,97 @@ async fn server_writes(task: Task, room: Rc<Room>, user: usize, socket: Socket) 
     }
 }
 
+/// One of a user's four threads.
+#[derive(Clone, Copy)]
+enum Part {
+    Receiver,
+    Writer,
+    Reader,
+    Sender,
+}
+
+/// A thread that is to be started.
+struct Thread {
+    part: Part,
+    room: Rc<Room>,
+    user: usize,
+    near: Socket,
+    far: Socket,
+}
+
+impl Thread {
+    fn start(self, boot: &mut Boot<'_>, client: Mm, server: Mm) -> Result<(), OutOfMemory> {
+        let Thread {
+            part,
+            room,
+            user,
+            near,
+            far,
+        } = self;
+        let spec = |name: &str, mm| TaskSpec::new(name, Some(mm));
+        match part {
+            Part::Receiver => boot.task(spec("receiver", client), move |task: Task| {
+                client_receives(task, room, near)
+            }),
+            Part::Writer => boot.task(spec("writer", server), move |task: Task| {
+                server_writes(task, room, user, far)
+            }),
+            Part::Reader => boot.task(spec("reader", server), move |task: Task| {
+                server_reads(task, room, far)
+            }),
+            Part::Sender => boot.task(spec("sender", client), move |task: Task| {
+                client_sends(task, room, near)
+            }),
+        }
+        .map(|_| ())
+    }
+}
+
 impl Chat {
-    fn start_room(&self, boot: &mut Boot<'_>, client: Mm, server: Mm) -> Result<(), OutOfMemory> {
+    fn room(&self, boot: &mut Boot<'_>) -> Result<Rc<Room>, OutOfMemory> {
         let queues = (0..self.users)
             .map(|_| Queue::new(boot))
             .collect::<Result<_, _>>()?;
-        let (messages, size, work) = (self.messages, self.size, self.work);
-        let delivered = self.delivered.clone();
-        let room = Rc::new(Room {
+        Ok(Rc::new(Room {
             queues,
-            messages,
-            size,
-            work,
-            delivered,
-        });
-        for user in 0..self.users as usize {
-            let (near, far) = boot.socket_pair(self.buffer)?;
-            let task = |name: &str, mm| TaskSpec::new(name, Some(mm));
-            let of = || room.clone();
-            let (a, b, c, d) = (of(), of(), of(), of());
-            boot.task(task("receiver", client), move |task: Task| {
-                client_receives(task, a, near)
-            })?;
-            boot.task(task("writer", server), move |task: Task| {
-                server_writes(task, b, user, far)
-            })?;
-            boot.task(task("reader", server), move |task: Task| {
-                server_reads(task, c, far)
-            })?;
-            boot.task(task("sender", client), move |task: Task| {
-                client_sends(task, d, near)
-            })?;
+            messages: self.messages,
+            size: self.size,
+            work: self.work,
+            delivered: self.delivered.clone(),
+        }))
+    }
+
+    fn threads(&self, boot: &mut Boot<'_>) -> Result<Vec<Thread>, OutOfMemory> {
+        let mut threads = Vec::new();
+        for _ in 0..self.rooms {
+            let room = self.room(boot)?;
+            for user in 0..self.users as usize {
+                let (near, far) = boot.socket_pair(self.buffer)?;
+                for part in [Part::Receiver, Part::Writer, Part::Reader, Part::Sender] {
+                    threads.push(Thread {
+                        part,
+                        room: room.clone(),
+                        user,
+                        near,
+                        far,
+                    });
+                }
+            }
         }
-        Ok(())
+        Ok(threads)
     }
 }
 
 impl Workload for Chat {
+    /// Threads start in a random order, which also spreads them over the CPUs at random: in the
+    /// order of users, threads of one kind would share a CPU wherever the CPUs are a multiple of
+    /// four.
     fn start(&self, boot: &mut Boot<'_>) -> Result<(), OutOfMemory> {
         let (client, server) = (boot.mm(), boot.mm());
-        for _ in 0..self.rooms {
-            self.start_room(boot, client, server)?;
-        }
-        Ok(())
+        let mut threads = self.threads(boot)?;
+        boot.seed().stream("order of threads").shuffle(&mut threads);
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.start(boot, client, server))
     }
 }
