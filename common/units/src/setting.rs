@@ -40,6 +40,13 @@ pub enum Kind {
         /// The greatest allowed.
         max: i64,
     },
+    /// A power of two.
+    PowerOfTwo {
+        /// The least allowed.
+        min: i64,
+        /// The greatest allowed.
+        max: i64,
+    },
     /// A size: `512KB`.
     Bytes {
         /// The least allowed.
@@ -64,6 +71,7 @@ impl Kind {
         match self {
             Kind::Bool => "true or false".to_owned(),
             Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::PowerOfTwo { min, max } => format!("a power of two from {min} to {max}"),
             Kind::Bytes { min, max } => {
                 let (min, max) = (Value::Bytes(*min), Value::Bytes(*max));
                 format!("a size from \"{min}\" to \"{max}\"")
@@ -84,6 +92,9 @@ impl Kind {
         match (self, value) {
             (Kind::Bool, Value::Bool(_)) => true,
             (Kind::Integer { min, max }, Value::Integer(count)) => (min..=max).contains(&count),
+            (Kind::PowerOfTwo { min, max }, Value::Integer(count)) => {
+                (min..=max).contains(&count) && count.count_ones() == 1
+            }
             (Kind::Bytes { min, max }, Value::Bytes(size)) => (min..=max).contains(&size),
             (Kind::Duration { min, max }, Value::Duration(span)) => (min..=max).contains(&span),
             (Kind::Choice(names), Value::Text(name)) => names.contains(name),
@@ -190,6 +201,17 @@ impl Setting {
         Setting::plain(name, kind, Value::Integer(default), unit)
     }
 
+    /// A power of two from `min` to `max`.
+    pub fn power_of_two(name: &str, bounds: (i64, i64), default: i64, unit: &str) -> Setting {
+        let (min, max) = bounds;
+        Setting::plain(
+            name,
+            Kind::PowerOfTwo { min, max },
+            Value::Integer(default),
+            unit,
+        )
+    }
+
     /// A size from `min` to `max`.
     pub fn bytes(name: &str, bounds: (Bytes, Bytes), default: Bytes) -> Setting {
         let kind = Kind::Bytes {
@@ -239,5 +261,19 @@ impl Setting {
             source: source.to_owned(),
             ..self
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_power_of_two_is_one_and_within_bounds() {
+        let kind = Kind::PowerOfTwo { min: 1, max: 256 };
+        let admitted = |count: i64| kind.admits(&Value::Integer(count));
+        let powers: Vec<i64> = (-8..600).filter(|count| admitted(*count)).collect();
+        assert_eq!(powers, [1, 2, 4, 8, 16, 32, 64, 128, 256]);
+        assert!(!kind.admits(&Value::Bool(true)));
     }
 }

@@ -45,7 +45,7 @@ impl Parts<'_> {
         for (part, chosen) in [("scheduler", self.scheduler), ("workload", self.workload)] {
             parameters.extend(chosen.in_force().map(|(setting, value)| {
                 let unit = match setting.kind {
-                    Kind::Integer { .. } => setting.unit.as_str(),
+                    Kind::Integer { .. } | Kind::PowerOfTwo { .. } => setting.unit.as_str(),
                     _ => "",
                 };
                 let name = format!("{part}.{}", setting.name);

@@ -243,7 +243,9 @@ impl<'a> Scope<'a> {
 fn read_value(kind: &Kind, item: &Item) -> Option<Value> {
     match (kind, &item.node.kind) {
         (Kind::Bool, NodeKind::Bool(flag)) => Some(Value::Bool(*flag)),
-        (Kind::Integer { .. }, NodeKind::Integer(count)) => Some(Value::Integer(*count)),
+        (Kind::Integer { .. } | Kind::PowerOfTwo { .. }, NodeKind::Integer(count)) => {
+            Some(Value::Integer(*count))
+        }
         (Kind::Bytes { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Bytes),
         (Kind::Duration { .. }, NodeKind::Text(text)) => parse_duration(text).map(Value::Duration),
         (Kind::Choice(_), NodeKind::Text(text)) => Some(Value::Text(text.clone())),

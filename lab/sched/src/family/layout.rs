@@ -41,8 +41,8 @@ enum Kind {
 /// The settings that [`Layout`] reads.
 pub(crate) fn settings() -> Vec<Setting> {
     vec![
-        Setting::count("colors", (1, 256), 1, "colors").says(
-            "how many colors task structures take, a power of two; 1 is the vanilla kernel",
+        Setting::power_of_two("colors", (1, 256), 1, "colors").says(
+            "how many colors task structures take; 1 is the vanilla kernel",
             "coloring paper, section on equation 1",
         ),
         Setting::count("first_bit", (0, 40), 0, "bit").says(
@@ -62,7 +62,7 @@ pub(crate) fn settings() -> Vec<Setting> {
 impl Layout {
     /// The layout that `chosen` asks for on the machine of `attach`.
     pub(crate) fn new(attach: &Attach<'_>, chosen: &Chosen) -> Layout {
-        let colors = chosen.count("colors").next_power_of_two();
+        let colors = chosen.count("colors");
         let line = attach.line();
         let kind = if chosen.choice("layout") == "slab" {
             Kind::Slab {

@@ -16,7 +16,7 @@ use crate::stage::*;
 fn play(name: &str, script: &Script, cpus: u16, real: bool, seed: u64) -> (Ending, Kernel<Watch>) {
     let stage = stage(cpus).seed(seed);
     let stage = if real { stage.real() } else { stage };
-    let colors = [("colors", Value::Integer(1 + (seed % 3) as i64))];
+    let colors = [("colors", Value::Integer(1 << (seed % 3)))];
     stage.plays(scheduler(name, &colors), 150, script.clone())
 }
 
