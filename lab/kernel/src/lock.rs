@@ -29,8 +29,8 @@ pub struct LockFigures {
     pub contended: u64,
     /// How long it was held, in all.
     pub held: Duration,
-    /// The longest tenure since time started, warm-up included: Lockmeter was on from the start of
-    /// the load, and the first walks find cold caches.
+    /// The longest tenure since time started, warm-up included, so that it sees the first walks with
+    /// cold caches. An assumption: see docs/fidelity.md.
     pub held_max: Duration,
     /// How long CPUs spun for it, in all.
     pub waited: Duration,
