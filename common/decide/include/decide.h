@@ -111,15 +111,36 @@ WARMQ_INLINE u64 warmq_emigrate(u64 position, u64 from_clock, u64 to_clock)
 }
 
 /*
+ * `apart` virtual ns, shrunk as the domain's load grows, so that crossing them takes about as long as it would with one task
+ * a CPU: what a task may be owed or owe is bounded in real time, too. Never less than the shortest slice.
+ */
+WARMQ_INLINE u64 warmq_shrink(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 apart)
+{
+	u64 capacity = domain->cpus * WARMQ_WHOLE, shrunk = apart;
+
+	if (domain->weight > capacity)
+		shrunk = apart * capacity / domain->weight;
+	return shrunk < policy->slice_min ? policy->slice_min : shrunk;
+}
+
+/*
  * Where a task that becomes runnable stands: where it stood, but at most `credit` behind the clock, so that a long sleep
  * is no claim on the past, and at most `limit` ahead of it, so that an old debt starves nobody. A sleep that was too
  * short (`counts` false) earns nothing: it does not stand before the clock.
  */
-WARMQ_INLINE u64 warmq_place(const struct warmq_policy *policy, u64 position, u64 clock, bool counts)
+WARMQ_INLINE u64 warmq_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position, bool counts)
 {
-	u64 credit = counts ? policy->credit : 0;
+	u64 credit = counts ? warmq_shrink(policy, domain, policy->credit) : 0;
 
-	return warmq_clamp(position, clock - credit, clock + policy->limit);
+	if (credit > policy->credit)
+		credit = policy->credit;
+	return warmq_clamp(position, domain->clock - credit, domain->clock + warmq_shrink(policy, domain, policy->limit));
+}
+
+/* Where a new task stands: behind everybody who waits, so that a storm of forks makes nobody wait for it. */
+WARMQ_INLINE u64 warmq_first_position(const struct warmq_policy *policy, const struct warmq_domain *domain)
+{
+	return domain->clock + policy->slice_max;
 }
 
 /*
@@ -168,17 +189,18 @@ WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64
 }
 
 /*
- * The longest that a runnable task of `weight` waits, in ns. Until its domain's clock has gone past where the task stands
- * (at most `limit` ahead, and a slice of its own) everything else may be served, and each of them may begin at the task's
- * position and run a slice: limit and slice in virtual time, times the domain's weight, over its CPUs; a group's batch and the
- * slice that is running come on top. Twice that is the bound, because clocks are read while others move them.
+ * The longest that a runnable task of `weight` waits, in ns. It stands at most `limit` (shrunk) or one slice of its own ahead
+ * of the clock, and the clock gets there when everything in the domain has had as much; others may begin a `credit` behind
+ * it. A group's batch and the slice that is running come on top. Twice that is the bound, because clocks are read while
+ * others move them.
  */
-WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, u64 weight, u64 domain_weight, u64 cpus)
+WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
 {
-	u64 apart = policy->credit + policy->limit + warmq_virtual(policy->slice_max, weight);
-	u64 bound = apart * (domain_weight / WARMQ_WHOLE + 1) / (cpus ? cpus : 1);
+	u64 owed = warmq_shrink(policy, domain, policy->credit) + warmq_shrink(policy, domain, policy->limit);
+	u64 apart = owed + warmq_virtual(policy->slice_max, weight);
+	u64 cpus = domain->cpus ? domain->cpus : 1;
 
-	return 2 * (bound + policy->batch_budget + policy->slice_max);
+	return 2 * (apart * (domain->weight / WARMQ_WHOLE + 1) / cpus + policy->batch_budget + policy->slice_max);
 }
 
 /* ---- sleepers -------------------------------------------------------------------------------------------- */
