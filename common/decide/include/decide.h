@@ -306,31 +306,45 @@ WARMQ_INLINE enum warmq_relief warmq_relieve(const struct warmq_policy *policy, 
 
 /* ---- inference: groups from who wakes whom -------------------------------------------------------------------- */
 
-/* How often one partner has to be met (against others) before two tasks are taken for a group, and at most. */
-#define WARMQ_FAMILIAR 8
-#define WARMQ_FAMILIAR_MAX 32
+/* How firmly a task belongs to its group at most. */
+#define WARMQ_FIRM 32
 
-/* A task's usual partner. Invariant: score is 0 only when there is none. */
-struct warmq_partner {
-	u32 id;
-	u32 score;
+/* What comes of a wakeup between two tasks, of which each may have a group. */
+enum warmq_kinship {
+	WARMQ_STRANGERS = 0,    /* nothing changes */
+	WARMQ_FOUND = 1,        /* a new group of both */
+	WARMQ_WAKEE_JOINS = 2,  /* the group of the one that wakes it */
+	WARMQ_WAKER_JOINS = 3,  /* the group of the one that it wakes */
 };
 
 /*
- * A wakeup between this task and `id`. The majority wins (Boyer and Moore's vote), and old habits fade, because the score
- * is bounded and each stranger takes one off it. Returns whether `id` is familiar now.
+ * Groups spread along wakeups as labels do (label propagation, with inertia): meeting its own group makes a task firmer,
+ * meeting another loosens it, and a loose one goes over to the older group, the one with the lower number, so that two
+ * groups never swap members for ever. 0 is no group. `firmness` is the wakee's, and changes.
  */
-WARMQ_INLINE bool warmq_meet(struct warmq_partner *partner, u32 id)
+WARMQ_INLINE enum warmq_kinship warmq_meet(u32 wakee, u32 waker, u32 *firmness)
 {
-	if (!partner->score) {
-		partner->id = id;
-		partner->score = 1;
-	} else if (partner->id != id) {
-		partner->score--;
-	} else if (partner->score < WARMQ_FAMILIAR_MAX) {
-		partner->score++;
+	if (!wakee && !waker)
+		return WARMQ_FOUND;
+	if (wakee == waker) {
+		*firmness += *firmness < WARMQ_FIRM;
+		return WARMQ_STRANGERS;
 	}
-	return partner->score >= WARMQ_FAMILIAR && partner->id == id;
+	if (!waker)
+		return WARMQ_WAKER_JOINS;
+	if (!wakee)
+		return WARMQ_WAKEE_JOINS;
+	if (*firmness) {
+		--*firmness;
+		return WARMQ_STRANGERS;
+	}
+	return waker < wakee ? WARMQ_WAKEE_JOINS : WARMQ_STRANGERS;
+}
+
+/* What a period without the group makes of a task's firmness; at 0 it leaves. */
+WARMQ_INLINE u32 warmq_fade(u32 firmness)
+{
+	return firmness / 2;
 }
 
 /* The default policy. */
