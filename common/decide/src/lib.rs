@@ -1,0 +1,1 @@
+//! What scx_warmq decides.
