@@ -4,7 +4,7 @@
 #   make test   formatting, lints, all tests and doc tests
 #   make bench  how fast it is, and beside what
 #
-# common/, lab/ and cli/ need nothing but cargo and a linker: `cargo test`, `cargo run -- --help`.
+# common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
 .PHONY: run test bench setup setup-test

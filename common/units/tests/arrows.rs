@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 /// Wing and crate, and the crates of ours that it may use.
 const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "units", &[]),
+    ("common", "decide", &[]),
     ("common", "trace", &["units"]),
     ("common", "machine", &["units"]),
     ("common", "metrics", &["units", "trace"]),
     ("common", "report", &["units", "metrics"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
-    ("lab", "sched", &["units", "machine", "kernel"]),
+    ("lab", "sched", &["units", "machine", "decide", "kernel"]),
     ("lab", "workload", &["units", "machine", "kernel"]),
     (
         "lab",
