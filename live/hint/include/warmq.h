@@ -268,7 +268,7 @@ static inline struct warmq_arena *warmq_find_arena(void)
 /* Takes `line` for `thread` if nobody who lives holds it. */
 static inline int warmq_take(struct warmq_line *line, uint32_t thread)
 {
-	uint32_t owner = line->owner;
+	uint32_t owner = __atomic_load_n(&line->owner, __ATOMIC_RELAXED);
 
 	if (owner != 0 && owner != thread && !warmq_kernel_is_dead(owner))
 		return 0;
@@ -285,7 +285,7 @@ static inline int warmq_take(struct warmq_line *line, uint32_t thread)
  */
 WARMQ_SLOW struct warmq_line *warmq_take_line(struct warmq_arena *arena, uint32_t thread)
 {
-	uint32_t used = arena->used, tries, fresh;
+	uint32_t used = __atomic_load_n(&arena->used, __ATOMIC_RELAXED), tries, fresh;
 
 	if (used >= WARMQ_LINES)
 		used = WARMQ_LINES;
@@ -309,7 +309,7 @@ static inline struct warmq_line *warmq_line_of(struct warmq_thread *self, uint32
 	struct warmq_line *line = self->line;
 	struct warmq_arena *arena;
 
-	if (line != NULL && line->owner == thread)
+	if (line != NULL && __atomic_load_n(&line->owner, __ATOMIC_RELAXED) == thread)
 		return line;
 	arena = warmq_find_arena();
 	line = arena != NULL ? warmq_take_line(arena, thread) : NULL;
@@ -331,13 +331,26 @@ static inline struct warmq_slot *warmq_slot_of(struct warmq_thread *self)
 	return nonce != 0 && line->slot.nonce == nonce ? &line->slot : NULL;
 }
 
-/* The slot is of no use for now; try again after 64, 128, 256, ... heard calls. */
+/*
+ * Back to prctl. A scheduler that does read the slot must not go on to believe what it says; and the
+ * slot last, so that both are of one mind even if a signal handler attaches in between.
+ */
 static inline void warmq_detach(struct warmq_thread *self)
+{
+	struct warmq_slot *slot = warmq_slot_of(self);
+
+	self->nonce = 0;
+	if (slot != NULL)
+		slot->nonce = 0;
+	self->unacknowledged = 0;
+}
+
+/* Slots are of no use for now: try again after 64, 128, 256, ... heard calls. */
+static inline void warmq_give_up(struct warmq_thread *self)
 {
 	uint8_t failures = self->failures;
 
-	self->nonce = 0;
-	self->unacknowledged = 0;
+	warmq_detach(self);
 	self->until_attach = WARMQ_CHECK_EVERY << failures;
 	self->failures = failures < 10 ? (uint8_t)(failures + 1) : failures;
 }
@@ -355,24 +368,21 @@ static inline int warmq_try_attach(struct warmq_thread *self)
 	line = warmq_line_of(self, thread);
 	if (line == NULL)
 		return -1;
-	line->slot.nonce = nonce;
 	line->slot.acknowledged = 0;
 	line->slot.hint = self->hint;
-	if (warmq_kernel_attach(thread, &line->slot) != 0)
-		return -1;
-	self->unacknowledged = 0;
-	self->nonce = nonce; /* From here on it is in use. */
-	return 0;
+	self->nonce = nonce;
+	line->slot.nonce = nonce; /* From here on it is in use, by a signal handler, too. */
+	return warmq_kernel_attach(thread, &line->slot);
 }
 
-/* A signal handler that comes in between finds `attaching` set and keeps to prctl. */
+/* A signal handler that comes in between does not begin it once more. */
 WARMQ_SLOW void warmq_attach(struct warmq_thread *self)
 {
 	if (self->attaching)
 		return;
 	self->attaching = 1;
 	if (warmq_try_attach(self) != 0)
-		warmq_detach(self);
+		warmq_give_up(self);
 	self->attaching = 0;
 }
 
@@ -389,7 +399,7 @@ static inline void warmq_watch(struct warmq_thread *self, struct warmq_slot *slo
 	} else if (missed < WARMQ_PATIENCE) {
 		self->unacknowledged = missed;
 	} else {
-		warmq_detach(self);
+		warmq_give_up(self);
 	}
 }
 
@@ -406,7 +416,7 @@ WARMQ_SLOW int warmq_knock(struct warmq_thread *self, uint64_t hint)
 	self->answer = answer;
 	self->until_check = WARMQ_CHECK_EVERY - 1;
 	if (answer != 0) {
-		self->nonce = 0;
+		warmq_detach(self);
 		self->until_attach = 0; /* The next scheduler starts afresh. */
 		self->failures = 0;
 	} else if (slot != NULL) {
@@ -442,8 +452,7 @@ static inline int warmq_tell_once(struct warmq_thread *self, uint64_t hint)
 	/* To leave can wait for the next time that the scheduler looks. */
 	if (!due && (hint == WARMQ_NONE || slot->acknowledged == hint))
 		return 0;
-	if (due)
-		slot->acknowledged = 0;
+	slot->acknowledged = 0; /* What is there next is fresh. */
 	return warmq_knock(self, hint);
 }
 

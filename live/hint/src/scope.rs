@@ -9,6 +9,11 @@ use crate::{Answer, calls, enter};
 /// Scopes nest; they must end in the opposite order of their beginning, as those of blocks do. A
 /// scope belongs to its thread. In an `async` function it must not live across an `await`: the
 /// thread would go on with other work under its hint.
+///
+/// ```compile_fail,E0277
+/// fn send<T: Send>(_: T) {}
+/// send(warmq_hint::Scope::enter(1, 2));
+/// ```
 #[derive(Debug)]
 #[must_use = "a scope that is not kept ends at once"]
 pub struct Scope {
