@@ -408,9 +408,9 @@ static inline void warmq_watch(struct warmq_thread *self, struct warmq_slot *slo
 /* Tells the scheduler by prctl, and learns from the answer what there is. */
 WARMQ_SLOW int warmq_knock(struct warmq_thread *self, uint64_t hint)
 {
-	struct warmq_slot *slot = warmq_slot_of(self);
 	int before = errno;
 	int answer = warmq_kernel_prctl(WARMQ_PRCTL_HINT, hint);
+	struct warmq_slot *slot = warmq_slot_of(self);
 	uint32_t until_attach = self->until_attach;
 
 	self->answer = answer;

@@ -14,6 +14,7 @@
 static volatile int fake_present;       /* a scheduler is loaded */
 static volatile int fake_takes_nonces;  /* ... that reads slots */
 static volatile int fake_refuses_slots; /* ... and whose map this process may not write */
+static volatile int fake_shows_nothing; /* ... and never acknowledges a hint in time */
 
 /* A task's storage. */
 __extension__ static __thread uint64_t fake_told;
@@ -35,7 +36,7 @@ static int warmq_kernel_prctl(int option, uint64_t value)
 		return 0;
 	}
 	fake_told = value;
-	if (fake_slot != NULL && fake_slot->nonce == fake_nonce)
+	if (!fake_shows_nothing && fake_slot != NULL && fake_slot->nonce == fake_nonce)
 		fake_slot->acknowledged = value;
 	return 0;
 }

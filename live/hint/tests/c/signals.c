@@ -113,7 +113,7 @@ static void unheard(void)
 }
 
 /* The handler's doing must be there or undone, and the scheduler must believe what the thread says. */
-static void judge(void (*doing)(void))
+static void judge(Setting setting, void (*doing)(void))
 {
 	uint64_t now = warmq_current();
 
@@ -124,6 +124,9 @@ static void judge(void (*doing)(void))
 		CHECK_AT(now == warmq_pack(9, AFTER) || now == warmq_pack(9, MIDDLE) || now == WARMQ_NONE,
 			 __LINE__, interrupt_at);
 	CHECK_EQUAL(warmq_this_thread.attaching, 0);
+	if (setting == never_asked) /* Whoever was first, the slot works. */
+		CHECK_AT(warmq_this_thread.nonce == fake_nonce && fake_slot->nonce == fake_nonce, __LINE__,
+			 interrupt_at);
 	CHECK_AT(errno == 4711, __LINE__, interrupt_at);
 }
 
@@ -149,7 +152,7 @@ static unsigned interrupt_everywhere(Setting setting, void (*doing)(void))
 		enter_step_by_step(AFTER);
 		if (instruction < interrupt_at)
 			return instruction;
-		judge(doing);
+		judge(setting, doing);
 		go_on();
 	}
 }

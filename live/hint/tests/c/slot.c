@@ -63,6 +63,19 @@ static void a_slot_that_nobody_reads_is_given_up(void)
 	CHECK_EQUAL(fake_believes(), warmq_pack(1, 7));
 }
 
+/* A scheduler that reads slots but does not show it: what was written there last must not stick. */
+static void a_slot_that_was_given_up_is_not_believed(void)
+{
+	uint32_t call;
+
+	fake_shows_nothing = 1;
+	for (call = 0; call < 10 * WARMQ_CHECK_EVERY; call++) {
+		CHECK_EQUAL(warmq_enter(2, call), 0);
+		CHECK_AT(fake_believes() == warmq_pack(2, call), __LINE__, call);
+	}
+	fake_shows_nothing = 0;
+}
+
 int main(void)
 {
 	fake_loads();
@@ -71,6 +84,7 @@ int main(void)
 	a_change_knocks_once();
 	one_call_in_so_many_checks();
 	a_slot_that_nobody_reads_is_given_up();
+	a_slot_that_was_given_up_is_not_believed();
 	CHECK_EQUAL(errno, 4711);
 	return 0;
 }
