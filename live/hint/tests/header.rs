@@ -107,6 +107,11 @@ fn a_thread_is_one_thread_in_c_and_in_cpp() {
 }
 
 #[test]
+fn the_example_runs() {
+    assert!(OURS.run("rooms", &["../../examples/rooms.c"]));
+}
+
+#[test]
 fn a_scope_in_cpp_ends_with_its_block() {
     for command in ["g++", "clang++-19"] {
         let standard = "c++11";
