@@ -59,11 +59,13 @@ static u64 load_of_place(u32 place)
 
 static __always_inline u64 place_cpus(u32 place)
 {
-	return place_is_cpu ? 1 : domain_of(place)->time.cpus;
+	if (place_is_cpu)
+		return cpu_domain[within(place, MAX_CPUS)] < MAX_DOMAINS;
+	return domain_of(place)->time.cpus;
 }
 
 /* May p run on every CPU of that place? */
-static bool fits(const struct task_struct *p, u32 place)
+static __always_inline bool fits(const struct task_struct *p, u32 place)
 {
 	struct bpf_cpumask *mask;
 
@@ -198,6 +200,7 @@ static void enter_group(struct task_state *t, u32 number, u64 now)
 	t->group = number;
 	t->inferred = number && group_of(number)->inferred;
 	t->firmness = 0;
+	t->faded_at = now;
 	count(COUNT_CHANGES);
 }
 
