@@ -7,6 +7,7 @@
 mod bpf_skel;
 mod counters;
 mod exit;
+mod label;
 mod libbpf;
 mod load;
 mod options;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
 
 fn obey(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Label(_) => anyhow::bail!("not yet"),
+        Command::Label(asked) => label::run(asked),
         Command::Unpin => unpin(),
     }
 }

@@ -57,9 +57,12 @@ static u64 load_of_place(u32 place)
 	return place_of(place)->managed + unmanaged + entity_of(PINNED_BASE + place)->time.weight;
 }
 
+/* CPUs of a place that are online: none where a CPU is not, and nothing may live there. */
 static __always_inline u64 place_cpus(u32 place)
 {
-	return place_is_cpu ? 1 : domain_of(place)->time.cpus;
+	if (place_is_cpu)
+		return cpu_domain[within(place, MAX_CPUS)] < MAX_DOMAINS;
+	return domain_of(place)->time.cpus;
 }
 
 /* May p run on every CPU of that place? */
