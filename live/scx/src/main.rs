@@ -1,46 +1,101 @@
+//! scx_warmq: loads the scheduler in src/bpf, and shows and tells it things.
+//!
+//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and what it is
+//! (topology.rs), and the program is configured (policy.rs), loaded and watched (load.rs). Others look at it through what
+//! it pins (pins.rs, state.rs): the monitor, the statistics, and the labels.
+
 mod bpf_skel;
-use std::mem::MaybeUninit;
-use anyhow::Context;
-use bpf_skel::*;
-use libbpf_rs::OpenObject;
-use scx_utils::{UserExitInfo, scx_ops_attach, scx_ops_load, scx_ops_open, uei_exited, uei_report};
-fn main() -> anyhow::Result<()> {
-    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let s2 = stop.clone();
-    ctrlc::set_handler(move || s2.store(true, std::sync::atomic::Ordering::Relaxed))?;
-    let topo = scx_utils::Topology::new()?;
-    let mut object = MaybeUninit::<OpenObject>::uninit();
-    let mut builder = BpfSkelBuilder::default();
-    builder.obj_builder.debug(std::env::args().any(|a| a == "-v"));
-    let mut skel = scx_ops_open!(builder, &mut object, warmq_ops, None::<libbpf_rs::libbpf_sys::bpf_object_open_opts>.as_ref().map(|x: &libbpf_rs::libbpf_sys::bpf_object_open_opts| x.clone()))?;
-    {
-        let ro = skel.maps.rodata_data.as_mut().context("rodata")?;
-        ro.nr_cpus = topo.all_cpus.len() as u32;
-        ro.nr_domains = topo.all_llcs.len() as u32;
-        ro.nr_places = ro.nr_domains;
-        for (id, cpu) in &topo.all_cpus { ro.cpu_domain[*id] = cpu.llc_id as u32; ro.cpu_sibling[*id] = *id as u32; }
+mod counters;
+mod exit;
+mod label;
+mod libbpf;
+mod load;
+mod options;
+mod pins;
+mod policy;
+mod refuse;
+mod state;
+mod stats;
+mod stop;
+mod topology;
+mod words;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use load::Ended;
+use options::{Command, Options, Schedule};
+use stop::Stop;
+
+const FAILED: u8 = 1;
+const FAULT: u8 = 3;
+const ENDED_BY_OTHERS: u8 = 4;
+
+fn main() -> ExitCode {
+    let options = Options::read();
+    let done = match &options {
+        Options {
+            command: Some(command),
+            ..
+        } => obey(command),
+        Options {
+            stats_json: Some(seconds),
+            ..
+        } => stats::print(*seconds),
+        _ => schedule(&options.schedule),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("scx_warmq: {error:#}");
+        ExitCode::from(FAILED)
+    })
+}
+
+fn obey(command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Label(asked) => label::run(asked),
+        Command::Unpin => unpin(),
     }
+}
+
+fn unpin() -> anyhow::Result<ExitCode> {
+    if let Some(name) =
+        refuse::loaded_scheduler(Path::new("/")).filter(|name| refuse::is_ours(name))
     {
-        let policy = &mut skel.maps.bss_data.as_mut().context("bss")?.policy;
-        policy.period = 20000000; policy.slice_max = 4000000; policy.slice_min = 500000;
-        policy.credit = 2000000; policy.limit = 40000000; policy.alpha=1000; policy.preempt_interval=1000000;
-        policy.batch_budget = 8000000; policy.imbalance = 25; policy.patience = 20000000;
+        anyhow::bail!("{name} is running and uses what is pinned: stop it first");
     }
-    let mut skel = scx_ops_load!(skel, warmq_ops, uei)?;
-    let link = scx_ops_attach!(skel, warmq_ops)?;
-    println!("loaded");
-    let mut n = 0;
-    while !stop.load(std::sync::atomic::Ordering::Relaxed) && !uei_exited!(&skel, uei) {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        n += 1;
-        if n % 5 == 0 {
-          let bss = skel.maps.bss_data.as_ref().unwrap();
-          let sum: Vec<u64> = (0..29).map(|i| bss.cpus.iter().map(|c| c.counters[i]).sum()).collect();
-          println!("{sum:?}");
+    match pins::remove_all()? {
+        0 => println!("nothing was pinned in {}", pins::FOLDER),
+        removed => println!("removed {removed} pins from {}", pins::FOLDER),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
+    for warning in refuse::check(Path::new("/"))? {
+        eprintln!("scx_warmq: warning: {warning}");
+    }
+    let stop = Stop::at_signals(schedule.exit_after.map(Duration::from_secs_f64))?;
+    match load::run(schedule, &stop)? {
+        Ended::Stopped => {
+            println!("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
+            Ok(ExitCode::SUCCESS)
         }
+        Ended::Ejected(exit) => Ok(report(schedule, &exit)),
     }
-    drop(link);
-    let r: UserExitInfo = uei_report!(&skel, uei)?;
-    println!("exit {:?}", r.should_restart());
-    Ok(())
+}
+
+fn report(schedule: &Schedule, exit: &exit::Exit) -> ExitCode {
+    if schedule.verbose && !exit.dump.is_empty() {
+        eprintln!("{}", exit.dump);
+    }
+    if !exit.is_fault() {
+        eprintln!("scx_warmq was ended by others: {}", exit.why());
+        return ExitCode::from(ENDED_BY_OTHERS);
+    }
+    eprintln!("scx_warmq was thrown out by the kernel: {}", exit.why());
+    if !schedule.verbose && !exit.dump.is_empty() {
+        eprintln!("(start it with --verbose to see the kernel's dump next time)");
+    }
+    ExitCode::from(FAULT)
 }

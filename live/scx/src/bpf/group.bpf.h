@@ -57,6 +57,7 @@ static u64 load_of_place(u32 place)
 	return place_of(place)->managed + unmanaged + entity_of(PINNED_BASE + place)->time.weight;
 }
 
+/* CPUs of a place that are online: none where a CPU is not, and nothing may live there. */
 static __always_inline u64 place_cpus(u32 place)
 {
 	if (place_is_cpu)
