@@ -10,6 +10,7 @@ mod exit;
 mod label;
 mod libbpf;
 mod load;
+mod monitor;
 mod options;
 mod pins;
 mod policy;
@@ -43,6 +44,10 @@ fn main() -> ExitCode {
             stats_json: Some(seconds),
             ..
         } => stats::print(*seconds),
+        Options {
+            monitor: Some(seconds),
+            ..
+        } => monitor::run(*seconds),
         _ => schedule(&options.schedule),
     };
     done.unwrap_or_else(|error| {

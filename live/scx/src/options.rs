@@ -398,3 +398,6 @@ fn pattern(text: &str) -> Result<glob::Pattern, String> {
     glob::Pattern::new(text)
         .map_err(|flaw| format!("{flaw}; put special characters into brackets, as in [*]"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 
 mod print;
 #[cfg(test)]
+pub mod sample;
+#[cfg(test)]
 mod tests;
 
 use serde::Serialize;
@@ -158,8 +160,8 @@ pub struct Group {
 impl Statistics {
     /// Of a copy of the scheduler's state.
     pub fn of(copy: &State) -> Statistics {
-        let View { settings, state } = View::of(copy);
-        let view = View { settings, state };
+        let view = View::of(copy);
+        let state = view.state;
         let cpus: Vec<Cpu> = (0..view.cpu_ids())
             .filter_map(|cpu| view.cpu(cpu))
             .collect();
@@ -286,7 +288,9 @@ impl<'a> View<'a> {
             .iter()
             .map(|cpu| &self.state.entities[PINNED_BASE + cpu]);
         let at_home = groups.iter().filter(|group| group.home as usize == place);
-        let waiting = at_home.clone().map(|group| group.runnable - group.running);
+        let waiting = at_home
+            .clone()
+            .map(|group| group.runnable.saturating_sub(group.running));
         let unmanaged = if self.settings.place_is_cpu {
             0
         } else {
