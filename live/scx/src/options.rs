@@ -297,7 +297,7 @@ pub struct Label {
     pub cgroup: Option<PathBuf>,
 
     /// All threads that have a label (with --remove)
-    #[arg(long, requires = "remove")]
+    #[arg(long, requires = "remove", conflicts_with = "fragment")]
     pub all: bool,
 
     /// The fragment: threads with the same number use the same data
@@ -305,11 +305,11 @@ pub struct Label {
     pub fragment: Option<u32>,
 
     /// Whose fragment it is, where several programs number theirs
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["remove", "list"])]
     pub app: u32,
 
     /// Go on and label new threads each second, until it is stopped
-    #[arg(long, requires = "fragment")]
+    #[arg(long, requires = "fragment", conflicts_with_all = ["remove", "list"])]
     pub follow: bool,
 
     /// Take the labels away
