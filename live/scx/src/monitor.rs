@@ -13,7 +13,7 @@ use crate::stop::Stop;
 use screen::Screen;
 
 /// How long a scheduler may be away while it restarts.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Shows a running scheduler until it is stopped, or there is none any more.
