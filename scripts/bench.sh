@@ -1,6 +1,7 @@
 #!/bin/sh
 # Prints how fast everything is, on this machine: the caches, whole runs, hints, and the first two
-# beside programs that do the same (pycachesim's C core, SimSo). `make bench` calls it; docs/speed.md explains it.
+# beside programs that do the same (pycachesim's C core, SimSo). `make bench` calls it;
+# docs/speed.md explains it.
 #
 # Needs cargo, a C compiler, Python 3 with venv, and the Python Package Index for the comparisons.
 set -eu

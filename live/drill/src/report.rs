@@ -34,7 +34,8 @@ pub struct Drill {
 #[macro_export]
 macro_rules! must {
     ($condition:expr, $($text:tt)*) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return Err($crate::report::Failure(format!($($text)*)));
         }
     };

@@ -52,7 +52,8 @@ impl Scheduler {
         Ok(scheduler)
     }
 
-    fn complaint(&mut self) -> String {
+    /// What it said on its standard error; ends it if it still runs.
+    pub fn complaint(&mut self) -> String {
         let _ = self.child.kill();
         let mut text = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {
@@ -114,6 +115,15 @@ impl Figures {
         self.0["counters"][name]
             .as_u64()
             .unwrap_or_else(|| panic!("no counter {name}"))
+    }
+
+    /// The runnable weight of each place.
+    pub fn weights(&self) -> Vec<u64> {
+        let places = self.0["places"].as_array().map_or(&[][..], |places| places);
+        places
+            .iter()
+            .map(|place| place["weight"].as_u64().unwrap_or(0))
+            .collect()
     }
 
     /// The groups of the process `tgid` (0: of everybody).

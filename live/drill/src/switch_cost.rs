@@ -55,11 +55,17 @@ fn least(measure: fn() -> std::io::Result<Duration>) -> std::io::Result<Duration
 pub fn print() -> std::io::Result<()> {
     let (alone, in_turn) = (least(alone)?, least(in_turn)?);
     let ratio = in_turn.as_secs_f64() / alone.as_secs_f64();
-    println!("switch cost {ratio:.3} (with a switch {in_turn:?}, without {alone:?}, scheduler {})", name());
+    println!(
+        "switch cost {ratio:.3} (with a switch {in_turn:?}, without {alone:?}, scheduler {})",
+        name()
+    );
     Ok(())
 }
 
 fn name() -> String {
     let name = std::fs::read_to_string("/sys/kernel/sched_ext/root/ops");
-    name.map_or_else(|_| "of the kernel".to_owned(), |name| name.trim().to_owned())
+    name.map_or_else(
+        |_| "of the kernel".to_owned(),
+        |name| name.trim().to_owned(),
+    )
 }

@@ -112,6 +112,12 @@ fn the_example_runs() {
 }
 
 #[test]
+fn where_a_hint_does_not_fit_a_word_nobody_can_listen() {
+    let example = ["-U__LP64__", "../../examples/rooms.c"];
+    assert!(OURS.run("rooms_32", &example));
+}
+
+#[test]
 fn a_scope_in_cpp_ends_with_its_block() {
     for command in ["g++", "clang++-19"] {
         let standard = "c++11";

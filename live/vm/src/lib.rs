@@ -9,25 +9,33 @@
 //!
 //! Not here: what is done with the output.
 //!
-//! - [`Kernel`]: a kernel from a file.
+//! - [`Cache`]: kernels from a Debian mirror, downloaded once. [`Kernel`]: one from a file.
 //! - [`Guest`]: the machine, its files, and [`Guest::run`].
 //! - [`Outcome`]: what came of it.
 
+mod apt;
+mod cache;
 mod console;
 mod error;
+mod fetch;
 mod guest;
 mod hardware;
 mod initramfs;
 mod kernel;
+mod listing;
 mod outcome;
 mod pack;
 mod qemu;
+mod release;
 mod shared;
 mod tree;
 mod watch;
 
+pub use cache::Cache;
 pub use error::VmError;
+pub use fetch::Step;
 pub use guest::{Guest, Stage};
 pub use kernel::Kernel;
 pub use outcome::{Ending, Outcome};
+pub use pack::find_on_host as program_on_path;
 pub use watch::Streams;

@@ -169,7 +169,7 @@ fn find_inside(tree: &Tree, name: &str) -> Option<String> {
 }
 
 /// Where on this machine the program `name` stands, as a shell would find it.
-pub(crate) fn find_on_host(name: &OsStr) -> Option<PathBuf> {
+pub fn find_on_host(name: &OsStr) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         let about = fs::metadata(path);
         about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)

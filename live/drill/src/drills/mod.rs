@@ -3,6 +3,7 @@
 mod affinity;
 mod fairness;
 mod hints;
+mod robust;
 mod sleepers;
 
 use crate::report::Drill;
@@ -14,6 +15,7 @@ pub fn all() -> Vec<&'static Drill> {
         fairness::DRILLS,
         sleepers::DRILLS,
         hints::DRILLS,
+        robust::DRILLS,
     ]
     .into_iter()
     .flatten()

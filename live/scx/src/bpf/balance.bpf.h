@@ -181,33 +181,42 @@ static bool pull_unmanaged(u32 domain)
 	return false;
 }
 
-static bool pull(u32 cpu, u64 now)
+static bool pull(u32 cpu)
 {
-	if (managed_queued && pull_for_place(cpu, now))
+	if (managed_queued && pull_for_place(cpu, scx_bpf_now()))
 		return true;
 	return nr_domains > 1 && pull_unmanaged(domain_of_cpu(cpu));
 }
 
-/* Sums what is added and taken away without a lock, anew: a group that moves while its members come and go leaves a rest. */
+/* For sum_weights() alone. */
+u64 domain_sums[MAX_DOMAINS];
+u64 place_sums[MAX_CPUS];
+
+/*
+ * Sums anew what is added and taken away without a lock: a group that moves while its members come and go leaves a rest. Summed
+ * apart and then stored, because others divide by it meanwhile.
+ */
 static void sum_weights(void)
 {
 	u32 domain, place, number, cpu;
 
 	bpf_for(domain, 0, nr_domains)
-		domain_of(domain)->time.weight = entity_of(domain)->time.weight;
+		domain_sums[within(domain, MAX_DOMAINS)] = entity_of(domain)->time.weight;
 	bpf_for(cpu, 0, nr_cpus)
-		__sync_fetch_and_add(&domain_of(domain_of_cpu(cpu))->time.weight, entity_of(PINNED_BASE + cpu)->time.weight);
+		domain_sums[domain_of_cpu(cpu)] += entity_of(PINNED_BASE + cpu)->time.weight;
 	bpf_for(place, 0, nr_places)
-		place_of(place)->managed = 0;
+		place_sums[within(place, MAX_CPUS)] = 0;
 	bpf_for(number, 1, nr_groups) {
 		u64 weight = entity_of(GROUP_BASE + number)->time.weight;
 		u32 home = group_of(number)->home;
 
-		if (!weight)
-			continue;
-		__sync_fetch_and_add(&place_of(home)->managed, weight);
-		__sync_fetch_and_add(&domain_of(domain_of_place(home))->time.weight, weight);
+		place_sums[within(home, MAX_CPUS)] += weight;
+		domain_sums[within(domain_of_place(home), MAX_DOMAINS)] += weight;
 	}
+	bpf_for(domain, 0, nr_domains)
+		domain_of(domain)->time.weight = domain_sums[within(domain, MAX_DOMAINS)];
+	bpf_for(place, 0, nr_places)
+		place_of(place)->managed = place_sums[within(place, MAX_CPUS)];
 }
 
 /* Wakes idle CPUs where something waits: nothing may wait for a kick that got lost. */

@@ -11,7 +11,7 @@ static __always_inline u64 own_weight(struct task_struct *p)
 	return p->scx.weight * (WARMQ_WHOLE / 100);
 }
 
-static void add_weight(struct task_state *t, u32 entity, u64 weight)
+static __always_inline void add_weight(struct task_state *t, u32 entity, u64 weight)
 {
 	__sync_fetch_and_add(&entity_of(entity)->time.weight, weight);
 	__sync_fetch_and_add(&domain_of(domain_of_entity(entity))->time.weight, weight);
@@ -25,7 +25,7 @@ static void add_weight(struct task_state *t, u32 entity, u64 weight)
 	t->weight += weight;
 }
 
-static void sub_weight(struct task_state *t, u32 entity, u64 weight)
+static __always_inline void sub_weight(struct task_state *t, u32 entity, u64 weight)
 {
 	__sync_fetch_and_sub(&entity_of(entity)->time.weight, weight);
 	__sync_fetch_and_sub(&domain_of(domain_of_entity(entity))->time.weight, weight);
@@ -35,7 +35,7 @@ static void sub_weight(struct task_state *t, u32 entity, u64 weight)
 }
 
 /* Makes a task runnable in `entity`; `counts`: its sleep was long enough to earn credit. */
-static void join(struct task_struct *p, struct task_state *t, u32 entity, bool counts)
+static __always_inline void join(struct task_struct *p, struct task_state *t, u32 entity, bool counts)
 {
 	u32 domain = domain_of_entity(entity);
 	struct warmq_domain *time = &domain_of(domain)->time;
@@ -60,7 +60,7 @@ static void join(struct task_struct *p, struct task_state *t, u32 entity, bool c
 }
 
 /* Takes it out again; where it stood is remembered. */
-static void leave(struct task_struct *p, struct task_state *t)
+static __always_inline void leave(struct task_struct *p, struct task_state *t)
 {
 	if (!t->weight)
 		return;
@@ -71,7 +71,7 @@ static void leave(struct task_struct *p, struct task_state *t)
 }
 
 /* It sleeps, or is no longer ours: its cgroups have it no longer, either. */
-static void leave_all(struct task_struct *p, struct task_state *t)
+static __always_inline void leave_all(struct task_struct *p, struct task_state *t)
 {
 	leave(p, t);
 	if (t->counted_cgroup)
@@ -81,7 +81,7 @@ static void leave_all(struct task_struct *p, struct task_state *t)
 }
 
 /* A task goes on in its entity with the weight that it has now: its nice or its cgroup's siblings may have changed. */
-static void reweigh(struct task_struct *p, struct task_state *t)
+static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 {
 	u64 own = own_weight(p), weight = own;
 
@@ -101,7 +101,7 @@ static void reweigh(struct task_struct *p, struct task_state *t)
 		sub_weight(t, t->entity, t->weight - weight);
 }
 
-static void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)
+static __always_inline void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)
 {
 	struct group_state *group;
 
@@ -120,21 +120,25 @@ static void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 
 }
 
 /* The running task pays for what it ran since it was last charged; so do its entity and its domain. */
-static void charge(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct warmq_entity *entity;
 	struct warmq_domain *domain;
-	u64 ran = now - t->charged_at;
+	u64 ran = now - t->charged_at, weight;
 
 	if (!t->weight || !t->running || (s64)ran <= 0)
 		return;
 	t->charged_at = now;
 	entity = &entity_of(t->entity)->time;
 	domain = &domain_of(domain_of_entity(t->entity))->time;
-	p->scx.dsq_vtime += warmq_virtual(ran, t->weight);
-	__sync_fetch_and_add(&entity->clock, warmq_virtual(ran, entity->weight));
-	__sync_fetch_and_add(&domain->clock, warmq_virtual(ran, domain->weight));
+	weight = t->weight;
+	p->scx.dsq_vtime += warmq_virtual(ran, weight);
+	/* The whole is no less than its part, whatever a moving group does to the sums just now. */
+	weight = entity->weight > weight ? entity->weight : weight;
+	__sync_fetch_and_add(&entity->clock, warmq_virtual(ran, weight));
+	weight = domain->weight > weight ? domain->weight : weight;
+	__sync_fetch_and_add(&domain->clock, warmq_virtual(ran, weight));
 	c->run_position = warmq_position(entity, p->scx.dsq_vtime);
 	c->run_charged = now;
 	c->batch_used += ran;
@@ -142,7 +146,7 @@ static void charge(struct task_struct *p, struct task_state *t, u32 cpu, u64 now
 }
 
 /* It is no longer in a dispatch queue. */
-static void unqueue(struct task_state *t)
+static __always_inline void unqueue(struct task_state *t)
 {
 	if (t->queued_in == NO_ENTITY)
 		return;

@@ -66,7 +66,7 @@ static __always_inline u64 place_cpus(u32 place)
 }
 
 /* May p run on every CPU of that place? */
-static bool fits(const struct task_struct *p, u32 place)
+static __always_inline bool fits(const struct task_struct *p, u32 place)
 {
 	struct bpf_cpumask *mask;
 
@@ -201,6 +201,7 @@ static void enter_group(struct task_state *t, u32 number, u64 now)
 	t->group = number;
 	t->inferred = number && group_of(number)->inferred;
 	t->firmness = 0;
+	t->faded_at = now;
 	count(COUNT_CHANGES);
 }
 

@@ -90,9 +90,13 @@ static void read_slot(struct task_struct *p, struct task_state *t, u32 cpu)
 
 	if (!slot)
 		return;
-	if (slot->nonce != t->nonce) {
+	if (slot->nonce != t->nonce) { /* given up, or not its own: what it last said itself holds */
+		struct told *told = bpf_task_storage_get(&hints, p, 0, 0);
+
 		t->nonce = 0;
 		count(COUNT_FORGED_SLOTS);
+		if (told)
+			follow(p, t, told->hint, false, cpu);
 		return;
 	}
 	hint = slot->hint;
@@ -146,6 +150,16 @@ static void move_now(struct task_state *t, u32 cpu)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
+/* A task that knocked has a slot: it need not knock for this hint again. */
+static void acknowledge(struct task_struct *p, struct task_state *t, u64 hint)
+{
+	struct slot_pointer *pointer = bpf_task_storage_get(&slots, p, 0, 0);
+	struct warmq_slot *slot = pointer ? pointer->slot : NULL;
+
+	if (slot && slot->nonce == t->nonce)
+		slot->acknowledged = hint;
+}
+
 static int hear_hint(struct task_struct *p, u64 hint)
 {
 	struct told *told = bpf_task_storage_get(&hints, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -158,13 +172,8 @@ static int hear_hint(struct task_struct *p, u64 hint)
 	count(COUNT_HINTS);
 	if (t && !t->labelled && follow(p, t, hint, false, cpu))
 		move_now(t, cpu);
-	if (t && t->nonce) {
-		struct slot_pointer *pointer = bpf_task_storage_get(&slots, p, 0, 0);
-		struct warmq_slot *slot = pointer ? pointer->slot : NULL;
-
-		if (slot && slot->nonce == t->nonce)
-			slot->acknowledged = hint;
-	}
+	if (t && t->nonce)
+		acknowledge(p, t, hint);
 	return HEARD;
 }
 
@@ -193,4 +202,21 @@ int BPF_PROG(hear, int option, unsigned long value)
 	if (option == PRCTL_SLOT)
 		return hear_nonce(bpf_get_current_task_btf(), value);
 	return NOT_HEARD;
+}
+
+/* Another program has begun: what the one before it said is void, and its slot is gone with its memory. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(forget, struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm)
+{
+	struct told *told = bpf_task_storage_get(&hints, p, 0, 0);
+	struct task_state *t = task_of(p);
+
+	if (told)
+		told->hint = told->nonce = 0;
+	if (t) {
+		t->nonce = 0;
+		if (!t->labelled)
+			follow(p, t, 0, false, bpf_get_smp_processor_id());
+	}
+	return 0;
 }

@@ -2,7 +2,7 @@
 /* Idle CPUs: the previous one, then its core, then its cache, then any. A group looks in its home only. */
 #pragma once
 
-static bool take_idle(const struct task_struct *p, s32 cpu)
+static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 {
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu);
 }

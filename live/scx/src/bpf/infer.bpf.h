@@ -30,8 +30,6 @@ static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 c
 	w = task_of(waker);
 	if (!w || w->hint || user_of(p) != user_of(waker))
 		return;
-	if (t->group && !t->firmness && !w->group)
-		enter_group(t, 0, now);
 	switch (warmq_meet(t->group, w->group, &t->firmness)) {
 	case WARMQ_FOUND:
 		group = found_group(p, cpu, now);

@@ -36,7 +36,7 @@ UEI_DEFINE(uei);
 #include "balance.bpf.h"
 
 /* The entity of a task that is, or will be, on `cpu`. */
-static u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
+static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	if (p->nr_cpus_allowed == 1 || is_migration_disabled(p))
 		return PINNED_BASE + cpu;
@@ -49,7 +49,7 @@ static u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
 }
 
 /* How long the next one of a domain runs. */
-static u64 slice_in(u32 domain)
+static __always_inline u64 slice_in(u32 domain)
 {
 	struct warmq_domain *time = &domain_of(domain)->time;
 
@@ -57,7 +57,7 @@ static u64 slice_in(u32 domain)
 }
 
 /* Becomes runnable in the right entity, or goes on in it with its present weight. Returns whether it slept enough. */
-static void settle(struct task_struct *p, struct task_state *t, u32 cpu, bool counts)
+static __always_inline void settle(struct task_struct *p, struct task_state *t, u32 cpu, bool counts)
 {
 	u32 entity = entity_for(p, t, cpu);
 
@@ -69,6 +69,15 @@ static void settle(struct task_struct *p, struct task_state *t, u32 cpu, bool co
 	join(p, t, entity, counts);
 }
 
+/* A task wakes, or is new: what that says about it. */
+static __always_inline void note_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, bool woken, u64 now)
+{
+	count(COUNT_WAKEUPS);
+	begin_period(p, t, cpu, now);
+	if (infer && woken)
+		infer_from_wakeup(p, t, cpu, now);
+}
+
 s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_state *t = task_of(p);
@@ -77,7 +86,6 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 
 	if (!t)
 		return prev_cpu;
-	now = scx_bpf_now();
 	look(p, t, prev_cpu);
 	if (t->group && keeps_groups && fits(p, group_of(t->group)->home)) {
 		u32 home = group_of(t->group)->home;
@@ -90,8 +98,9 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		if (cpu < 0)
 			return prev_cpu;
 	}
+	now = scx_bpf_now();
 	if (!t->weight) {
-		count(COUNT_WAKEUPS);
+		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
 		settle(p, t, cpu, now - t->slept_at >= policy.min_sleep);
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_in(domain_of_cpu(cpu)), 0);
@@ -99,7 +108,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 }
 
 /* Somebody idle should come for what was queued in `entity`. Returns whether one was found. */
-static bool kick_idle(struct task_struct *p, u32 entity, s32 cpu)
+static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu)
 {
 	s32 idle;
 
@@ -131,12 +140,8 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	unqueue(t); /* it was taken out of its queue without having run: its affinity or its class changed */
 	waking = !t->weight;
 	slept = now - t->slept_at;
-	if (waking) {
-		count(COUNT_WAKEUPS);
-		begin_period(p, t, cpu, now);
-		if (infer && (enq_flags & SCX_ENQ_WAKEUP))
-			infer_from_wakeup(p, t, cpu, now);
-	}
+	if (waking)
+		note_wakeup(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP, now);
 	look(p, t, cpu);
 	settle(p, t, cpu, slept >= policy.min_sleep);
 	entity = t->entity;
@@ -194,7 +199,7 @@ static u32 first_group(u32 place, u32 entity)
 }
 
 /* The entity that stands first for a CPU, of those with queued tasks; NO_ENTITY: nothing waits. */
-static u32 first_entity(u32 cpu)
+static __always_inline u32 first_entity(u32 cpu)
 {
 	u32 domain = domain_of_cpu(cpu), entity = NO_ENTITY;
 	struct entity_state *unmanaged = entity_of(domain), *pinned = entity_of(PINNED_BASE + cpu);
@@ -228,7 +233,7 @@ static u64 first_vtime(u32 entity, u64 otherwise)
 }
 
 /* Does the task that ran so far stand before the next one? */
-static bool stands_before(struct task_struct *prev, struct task_state *t, u32 entity)
+static __always_inline bool stands_before(struct task_struct *prev, struct task_state *t, u32 entity)
 {
 	struct warmq_entity *own, *other;
 
@@ -241,12 +246,12 @@ static bool stands_before(struct task_struct *prev, struct task_state *t, u32 en
 	return warmq_before(warmq_entity_position(own), warmq_entity_position(other));
 }
 
-static void go_on(struct task_struct *prev, struct task_state *t)
+static __always_inline void go_on(struct task_struct *prev, struct task_state *t)
 {
 	prev->scx.slice = slice_in(t->domain);
 }
 
-static void note_batch(struct cpu_state *c, u32 entity)
+static __always_inline void note_batch(struct cpu_state *c, u32 entity)
 {
 	if (c->batch_entity != entity) {
 		c->batch_entity = entity;
@@ -265,7 +270,7 @@ static void note_batch(struct cpu_state *c, u32 entity)
 }
 
 /* Is the group whose tasks run here in succession to go on? */
-static bool batch_goes_on(struct cpu_state *c, u32 cpu)
+static __always_inline bool batch_goes_on(struct cpu_state *c, u32 cpu)
 {
 	u32 entity = c->batch_entity;
 
@@ -273,7 +278,7 @@ static bool batch_goes_on(struct cpu_state *c, u32 cpu)
 	       warmq_batch_goes_on(&policy, c->batch_used, true);
 }
 
-static bool take(struct cpu_state *c, u32 entity)
+static __always_inline bool take(struct cpu_state *c, u32 entity)
 {
 	if (!scx_bpf_dsq_move_to_local(dsq_of(entity), 0))
 		return false;
@@ -285,7 +290,7 @@ static bool take(struct cpu_state *c, u32 entity)
 }
 
 /* The balancer found another domain much busier: one of its tasks comes here. */
-static bool pull_as_told(u32 domain)
+static __always_inline bool pull_as_told(u32 domain)
 {
 	u32 from = domain_of(domain)->pull_from;
 
@@ -328,13 +333,12 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct task_state *t = NULL;
-	u64 now = scx_bpf_now();
 	u32 entity;
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
 		if (t) {
-			charge(prev, t, cpu, now);
+			charge(prev, t, cpu, scx_bpf_now());
 			look(prev, t, cpu);
 		}
 	}
@@ -345,7 +349,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		if (t && t->weight && t->entity == entity_for(prev, t, cpu))
 			go_on(prev, t);
 		else if (!t)
-			pull(cpu, now);
+			pull(cpu);
 		return;
 	}
 	if (t && t->entity == entity_for(prev, t, cpu) && stands_before(prev, t, entity)) {
@@ -354,11 +358,11 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	if (!take(c, entity) && !take_any(c, cpu) && !t)
-		pull(cpu, now);
+		pull(cpu);
 }
 
 /* How long it waited, against what is promised. Only long waits are looked at closer. */
-static void judge_wait(struct task_state *t, struct cpu_state *c, u64 waited)
+static __always_inline void judge_wait(struct task_state *t, struct cpu_state *c, u64 waited)
 {
 	u64 bound;
 
@@ -606,6 +610,6 @@ SCX_OPS_DEFINE(warmq_ops,
 	       .cgroup_set_weight = (void *)warmq_cgroup_set_weight,
 	       .init = (void *)warmq_init,
 	       .exit = (void *)warmq_exit,
-	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE,
+	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
 	       .timeout_ms = 20000,
 	       .name = "warmq");

@@ -132,6 +132,7 @@ struct task_state {
 	u64 queued_at;  /* ns */
 	u64 slept_at;   /* ns */
 	u64 period_at;  /* ns, when the counting of sleeps began anew */
+	u64 faded_at;   /* ns, when its inferred group was last questioned */
 	u64 hint;       /* that it follows */
 	u64 nonce;      /* that its slot must hold; 0: it has none */
 	u32 entity;

@@ -2,21 +2,33 @@
 /* Sleepers: how often a task sleeps, and whether its wakeup preempts. */
 #pragma once
 
+/* How often an inferred group is questioned, in ns. */
+#define FADES_EVERY 1000000000ULL
+
+/* A task that has not met its inferred group for long leaves it. */
+static void fade(struct task_state *t, u64 now)
+{
+	t->faded_at = now;
+	if (t->firmness)
+		t->firmness = warmq_fade(t->firmness);
+	else
+		enter_group(t, 0, now);
+}
+
 /* Sleeps are counted within a period, and forgotten at each new one. */
-static void begin_period(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+static __always_inline void begin_period(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
 	if (now - t->period_at < policy.period)
 		return;
 	t->period_at = now;
 	t->sleeps = 0;
 	look_for_label(p, t, cpu);
-	if (t->inferred) {
-		t->firmness = warmq_fade(t->firmness);
-	}
+	if (t->inferred && now - t->faded_at >= FADES_EVERY)
+		fade(t, now);
 }
 
 /* Preempts what runs on `cpu`, when p, which slept for `slept`, may. */
-static void preempt(struct task_struct *p, struct task_state *t, u32 cpu, u64 slept, u64 now)
+static __always_inline void preempt(struct task_struct *p, struct task_state *t, u32 cpu, u64 slept, u64 now)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	u64 weight = c->run_weight, waking, running;
