@@ -1,8 +1,9 @@
 //! scx_warmq: loads the scheduler in src/bpf, and shows and tells it things.
 //!
-//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and what it is
-//! (topology.rs), and the program is configured (policy.rs), loaded and watched (load.rs). Others look at it through what
-//! it pins (pins.rs, state.rs): the monitor, the statistics, and the labels.
+//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and
+//! what it is (topology.rs), and the program is configured (policy.rs), loaded and watched
+//! (load.rs). Others look at it through what it pins (pins.rs, state.rs): the monitor, the
+//! statistics, and the labels.
 
 mod bpf_skel;
 mod counters;

@@ -1,5 +1,5 @@
-//! What a running scheduler counts, as people and programs want it: one value, that is printed as JSON and that the monitor
-//! compares with the one before.
+//! What a running scheduler counts, as people and programs want it: one value, that is printed as
+//! JSON and that the monitor compares with the one before.
 
 mod print;
 #[cfg(test)]
@@ -93,7 +93,8 @@ pub struct Home {
     pub domain: usize,
     /// Its CPUs.
     pub cpus: Vec<usize>,
-    /// Tasks that wait for it: those of its groups, those bound to its CPUs, and where it is a domain, those of no group.
+    /// Tasks that wait for it: those of its groups, those bound to its CPUs, and where it is a
+    /// domain, those of no group.
     pub queued: u64,
     /// What it has to do: its groups and its part of the others.
     pub weight: u64,
@@ -190,7 +191,8 @@ impl Statistics {
     }
 }
 
-/// A copy, and how to find one's way in it. Numbers in it are not trusted: they are from a map that others might replace.
+/// A copy, and how to find one's way in it. Numbers in it are not trusted: they are from a map that
+/// others might replace.
 #[derive(Clone, Copy)]
 struct View<'a> {
     settings: &'a rodata,

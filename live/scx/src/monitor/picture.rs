@@ -148,7 +148,8 @@ fn moves(interval: &Interval<'_>) -> String {
 fn waits(interval: &Interval<'_>) -> String {
     let counters = &interval.now.counters;
     format!(
-        "since start longest wait {} (promised {}), {} longer than promised; {} groups refused, {} slots not \
+        "since start longest wait {} (promised {}), {} longer than promised; {} groups refused, \
+         {} slots not \
          believed",
         milliseconds(counters.get("longest_wait_ns")),
         milliseconds(counters.get("longest_bound_ns")),

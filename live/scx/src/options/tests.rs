@@ -76,7 +76,8 @@ fn the_other_defaults_are_those_of_the_bpf_program() {
 
 #[test]
 fn every_dial_reaches_the_policy() {
-    let all = "--slice 3ms --slice-min 1ms --period 30ms --credit 5ms --limit 50ms --alpha 2us --preempt-interval 2ms \
+    let all = "--slice 3ms --slice-min 1ms --period 30ms --credit 5ms --limit 50ms --alpha 2us \
+    --preempt-interval 2ms \
                --min-sleep 7us --batch-budget 9ms --imbalance 40 --patience 1s";
     let ours = policy(&read(all).expect("right options").schedule);
     let times = [
@@ -171,4 +172,6 @@ fn what_people_write_is_taken() {
 fn help_explains() {
     let mut command = Options::command().term_width(100);
     insta::assert_snapshot!(command.render_long_help().to_string());
+    let label = command.find_subcommand_mut("label").expect("it is there");
+    insta::assert_snapshot!(label.clone().term_width(100).render_long_help().to_string());
 }

@@ -1,4 +1,5 @@
-//! A scheduler's state as it may be found: two domains of two CPUs, a fifth CPU that is offline, three groups.
+//! A scheduler's state as it may be found: two domains of two CPUs, a fifth CPU that is offline,
+//! three groups.
 
 use crate::bpf_skel::types::{bss, rodata};
 use crate::counters;

@@ -21,7 +21,8 @@ fn where_a_place_is_a_cpu_the_others_tasks_are_the_domains() {
         places.iter().map(|place| place.domain).collect::<Vec<_>>(),
         [0, 0, 1, 1]
     );
-    // One of group 1 waits at CPU 0, one of group 7 at CPU 1, and CPU 3 has one that is bound to it.
+    // One of group 1 waits at CPU 0, one of group 7 at CPU 1, and CPU 3 has one that is bound to
+    // it.
     assert_eq!(
         places.iter().map(|place| place.queued).collect::<Vec<_>>(),
         [1, 1, 0, 1]
