@@ -1,5 +1,5 @@
-//! What libbpf says: all of it and at once when asked for, else its warnings, and only once something failed: it also
-//! warns of what does no harm.
+//! What libbpf says: all of it and at once when asked for, else its warnings, and only once
+//! something failed: it also warns of what does no harm.
 
 use std::sync::Mutex;
 

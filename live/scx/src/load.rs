@@ -1,4 +1,5 @@
-//! The scheduler's life: opened, configured, loaded, attached, watched, and loaded again when the kernel asks for it.
+//! The scheduler's life: opened, configured, loaded, attached, watched, and loaded again when the
+//! kernel asks for it.
 
 use std::mem::MaybeUninit;
 use std::path::Path;

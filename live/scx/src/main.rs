@@ -1,8 +1,9 @@
 //! scx_warmq: loads the scheduler in src/bpf, and shows and tells it things.
 //!
-//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and what it is
-//! (topology.rs), and the program is configured (policy.rs), loaded and watched (load.rs). Others look at it through what
-//! it pins (pins.rs, state.rs): the monitor, the statistics, and the labels.
+//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and
+//! what it is (topology.rs), and the program is configured (policy.rs), loaded and watched
+//! (load.rs). Others look at it through what it pins (pins.rs, state.rs): the monitor, the
+//! statistics, and the labels.
 
 mod bpf_skel;
 mod counters;
@@ -10,6 +11,7 @@ mod exit;
 mod label;
 mod libbpf;
 mod load;
+mod monitor;
 mod options;
 mod pins;
 mod policy;
@@ -43,6 +45,10 @@ fn main() -> ExitCode {
             stats_json: Some(seconds),
             ..
         } => stats::print(*seconds),
+        Options {
+            monitor: Some(seconds),
+            ..
+        } => monitor::run(*seconds),
         _ => schedule(&options.schedule),
     };
     done.unwrap_or_else(|error| {

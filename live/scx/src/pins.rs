@@ -1,8 +1,9 @@
 //! What scx_warmq leaves in /sys/fs/bpf, where other programs find it.
 //!
-//! slots, labels and hints hold what programs and administrators said; they are used again when a scheduler is loaded anew, and
-//! are kept when it stops, because a thread that named its data once does not do so again. `scx_warmq unpin` removes them.
-//! state and settings are for those who look at a running scheduler, and go with it.
+//! slots, labels and hints hold what programs and administrators said; they are used again when a
+//! scheduler is loaded anew, and are kept when it stops, because a thread that named its data once
+//! does not do so again. `scx_warmq unpin` removes them. state and settings are for those who look
+//! at a running scheduler, and go with it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -126,7 +127,8 @@ impl Drop for Published {
     }
 }
 
-/// Lets others look at a program. Once it schedules: one that is refused must not take the pins of the one that runs.
+/// Lets others look at a program. Once it schedules: one that is refused must not take the pins of
+/// the one that runs.
 pub fn publish(program: &mut BpfSkel<'_>) -> Result<Published, PinError> {
     let published = Published(());
     pin_anew(Pin::State, &mut program.maps.bss)?;

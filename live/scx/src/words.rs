@@ -13,7 +13,8 @@ pub fn started(schedule: &Schedule, layout: &Layout) -> String {
 fn started_on(release: &str, schedule: &Schedule, layout: &Layout) -> String {
     let place = schedule.place.unwrap_or(layout.natural_place());
     format!(
-        "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is {} (--place {}). {}. \
+        "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is \
+         {} (--place {}). {}. \
          Stop it with Ctrl-C or SIGTERM; look at it with: scx_warmq --monitor 1",
         env!("CARGO_PKG_VERSION"),
         plural(layout.online(), "CPU"),

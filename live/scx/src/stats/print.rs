@@ -8,7 +8,8 @@ use crate::state::State;
 use crate::stats::Statistics;
 use crate::stop::Stop;
 
-/// Prints the statistics once, or a line of them every so many seconds until it is stopped or nobody reads any more.
+/// Prints the statistics once, or a line of them every so many seconds until it is stopped or
+/// nobody reads any more.
 pub fn print(every: Option<f64>) -> anyhow::Result<ExitCode> {
     let Some(seconds) = every else {
         put(&serde_json::to_string_pretty(&Statistics::of(
