@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use warmq_vm::{Cache, Ending, Guest, Kernel, Outcome, Stage, Step, Streams};
+use warmq_vm::{Cache, Ending, Guest, Kernel, Outcome, Stage, Step, Streams, VmError};
 
 use crate::failure::Failure;
 use crate::files;
@@ -110,8 +110,8 @@ struct RunArguments {
     /// Add to the kernel's command line. May be given several times.
     #[arg(long, value_name = "KERNEL_ARGS", allow_hyphen_values = true)]
     append: Vec<String>,
-    /// Write how it went into this file as JSON: kernel, release, seconds_to_boot, seconds, ending,
-    /// status.
+    /// Write how it went into this file as JSON (/dev/stderr is one, too): kernel,
+    /// release, seconds_to_boot, seconds, ending, status.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write what the kernel said on its console into this file.
@@ -131,6 +131,9 @@ Exit codes:
   6  this machine cannot do it: something is missing, before any guest
   130  interrupted (Ctrl-C)
 Where this matters, --json tells the cases apart.";
+
+/// 128 and the number of SIGPIPE, as shells have it.
+const BROKEN_PIPE: u8 = 141;
 
 fn long_help() -> String {
     format!("{EXAMPLES}\n\n{EXIT_CODES}")
@@ -273,7 +276,13 @@ impl RunArguments {
         };
         let outcome = guest.stream(&self.command, streams, &mut seen);
         drop(watch);
-        Ok(outcome?)
+        outcome.map_err(|error| match error {
+            // Nobody reads on (`| head`), which ends other programs by a signal.
+            VmError::System { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+                Failure::Guest(BROKEN_PIPE, String::new())
+            }
+            error => error.into(),
+        })
     }
 
     /// Writes the files that were asked for.
@@ -301,13 +310,17 @@ impl RunArguments {
         match outcome.ending {
             Ending::Exited(_) => String::new(),
             Ending::TimeUp => {
-                let limit = self.timeout.as_secs_f64();
-                let stage = if outcome.boot.is_some() {
-                    ""
-                } else {
-                    " while it booted"
-                };
-                format!("the guest was killed after {limit} s{stage}; --timeout gives it longer")
+                let killed = format!(
+                    "the guest was killed after {} s",
+                    self.timeout.as_secs_f64()
+                );
+                if outcome.boot.is_some() {
+                    return format!("{killed}; --timeout gives it longer");
+                }
+                let said = last(outcome);
+                format!(
+                    "{killed} while it booted; --timeout gives it longer; it said last:\n{said}"
+                )
             }
             Ending::Panicked => format!(
                 "the guest's kernel panicked; it said last:\n{}",
@@ -389,7 +402,13 @@ fn setting(text: &OsStr) -> Result<(String, OsString), Failure> {
     value.map(|value| (name.clone(), value)).ok_or_else(unset)
 }
 
+/// Standard error may be a file that holds something already: it is not opened anew.
 fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    if path == Path::new("/dev/stderr") {
+        return io::stderr()
+            .write_all(text)
+            .map_err(|error| files::refused(path, &error));
+    }
     let mut file = File::create(path).map_err(|error| files::refused(path, &error))?;
     file.write_all(text)
         .map_err(|error| files::refused(path, &error))

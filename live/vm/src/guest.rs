@@ -197,6 +197,7 @@ impl Guest {
                 "use letters, digits and _",
             ));
         }
+        self.kernel.check()?;
         self.hardware.check()
     }
 

@@ -16,6 +16,7 @@
 mod apt;
 mod cache;
 mod console;
+mod embedded;
 mod error;
 mod fetch;
 mod guest;
