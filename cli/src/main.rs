@@ -11,6 +11,7 @@ mod described;
 mod exit;
 mod failure;
 mod files;
+mod guest;
 mod listing;
 mod machines;
 mod output;
