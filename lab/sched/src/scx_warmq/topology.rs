@@ -117,7 +117,7 @@ impl Topology {
             .map(|cpu| CpuId(cpu as u16))
             .filter(|cpu| view.may_run_on(*cpu));
         let first = allowed.next()?;
-        allowed.next().is_none().then_some(first)
+        (allowed.next().is_none() && self.cpus().len() > 1).then_some(first)
     }
 
     /// The first CPU where a task may run.

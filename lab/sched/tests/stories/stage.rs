@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_metrics::Chart;
-use warmq_trace::{Checker, Digest};
+use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::setting::{Chosen, Value};
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
@@ -102,6 +102,13 @@ impl Stage {
         Stage { sharing, ..self }
     }
 
+    /// The same with a timer of so many milliseconds.
+    pub fn tick_of(mut self, ms: u64) -> Stage {
+        self.settings.tick = Duration::from_ms(ms);
+        self.settings.timer_resolution = Duration::from_us(1);
+        self
+    }
+
     pub fn worn(mut self, cluster: u32) -> Stage {
         self.settings.fragmentation = Fragmentation::Worn {
             cluster,
@@ -124,6 +131,19 @@ impl Stage {
     ) -> (Ending, Kernel<Watch>) {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
         let watch = (chart, (Checker::of_a_run(), Digest::new()));
+        let (ending, kernel) = self.plays_before(watch, scheduler, ms, workload);
+        keeps_the_laws(&kernel);
+        (ending, kernel)
+    }
+
+    /// Runs `workload` for `ms` before `watch`, and judges nothing.
+    pub fn plays_before<O: Observer>(
+        self,
+        watch: O,
+        scheduler: Box<dyn Scheduler>,
+        ms: u64,
+        workload: impl Workload,
+    ) -> (Ending, Kernel<O>) {
         let machine = tiny(self.cpus, self.sharing);
         let kernel = Kernel::boot(
             &machine,
@@ -135,7 +155,6 @@ impl Stage {
         );
         let mut kernel = kernel.expect("the workload fits");
         let ending = kernel.run_until(Instant::START + Duration::from_ms(ms));
-        keeps_the_laws(&kernel);
         (ending, kernel)
     }
 
