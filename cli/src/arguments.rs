@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands::{
-    bench, check, completions, machines, man, reproduce, run, schedulers, workloads,
+    bench, check, completions, machines, man, reproduce, run, schedulers, vm, workloads,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -17,7 +17,8 @@ Examples:
   warmq run table2-miss-ratio              one experiment that comes with warmq
   warmq run mine.toml --json | jq .value   your own, a row a line
   warmq run mine.toml --machine host       the same on a model of this machine
-  warmq bench walk                         the walk over the run queue on this machine's caches";
+  warmq bench walk                         the walk over the run queue on this machine's caches
+  warmq vm run -- uname -a                 a command in a kernel with sched_ext, booted for it";
 
 /// A laboratory for CPU schedulers and caches, and the real thing beside it.
 ///
@@ -56,6 +57,8 @@ pub enum Command {
     Metrics,
     /// Run the real programs on this machine.
     Bench(bench::Arguments),
+    /// Run a command in another kernel, without root.
+    Vm(vm::Arguments),
     /// Write completions for a shell.
     Completions(completions::Arguments),
     /// Write the manual page.

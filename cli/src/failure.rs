@@ -1,12 +1,14 @@
 //! Everything that can end a command early, as values; and what people see of it.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use warmq_bench::BenchError;
 use warmq_experiment::{Difference, Problems};
 use warmq_host::HostError;
 use warmq_machine::MachineError;
 use warmq_report::WriteError;
+use warmq_vm::VmError;
 
 use crate::exit::Exit;
 use crate::snippet;
@@ -28,6 +30,10 @@ pub enum Failure {
     NotDeterministic(Vec<Difference>),
     /// The operating system refused: what was tried, its answer.
     System(String, String),
+    /// This machine lacks something: what, and the mend (may be empty).
+    Lacking(String, String),
+    /// What a command in a guest ended with: its status, and a word on it if the guest failed.
+    Guest(u8, String),
 }
 
 impl Failure {
@@ -41,26 +47,41 @@ impl Failure {
         Failure::System(action.into(), error.to_string())
     }
 
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
+    /// The exit code, as a process ends with it.
+    pub fn code(&self) -> ExitCode {
+        match self {
+            Failure::Guest(status, _) => ExitCode::from(*status),
+            other => other.exit().into(),
+        }
+    }
+
+    /// The exit code of ours; a guest's is the guest's business.
+    fn exit(&self) -> Exit {
         match self {
             Failure::Usage(..) | Failure::Problems(_) | Failure::Machine(..) => Exit::BadInput,
             Failure::Runs(exit, _) => *exit,
             Failure::Claims(_) => Exit::ClaimFailed,
             Failure::NotDeterministic(_) => Exit::NotDeterministic,
-            Failure::System(..) => Exit::MachineCannot,
+            Failure::System(..) | Failure::Lacking(..) | Failure::Guest(..) => Exit::MachineCannot,
         }
     }
 
     /// Tells the user, on standard error. That it cannot be written to changes nothing.
     pub fn tell(&self) {
-        let _ = writeln!(io::stderr(), "{}", self.text().trim_end());
+        let text = self.text();
+        if !text.is_empty() {
+            let _ = writeln!(io::stderr(), "{}", text.trim_end());
+        }
     }
 
     fn text(&self) -> String {
         match self {
-            Failure::Usage(what, mend) if mend.is_empty() => format!("warmq: {what}"),
-            Failure::Usage(what, mend) => format!("warmq: {what}; {mend}"),
+            Failure::Usage(what, mend) | Failure::Lacking(what, mend) if mend.is_empty() => {
+                format!("warmq: {what}")
+            }
+            Failure::Usage(what, mend) | Failure::Lacking(what, mend) => {
+                format!("warmq: {what}; {mend}")
+            }
             Failure::Problems(files) => files.iter().map(snippet::problems).collect(),
             Failure::Machine(error, text) => snippet::machine(error, text),
             Failure::Runs(_, sentences) => told("no measurement from", sentences),
@@ -68,6 +89,8 @@ impl Failure {
             Failure::Claims(count) => format!("warmq: {count} claims failed"),
             Failure::NotDeterministic(differences) => different(differences),
             Failure::System(action, answer) => format!("warmq: cannot {action}: {answer}"),
+            Failure::Guest(_, word) if word.is_empty() => String::new(),
+            Failure::Guest(_, word) => format!("warmq: {word}"),
         }
     }
 }
@@ -119,6 +142,17 @@ impl From<BenchError> for Failure {
                 source,
                 mend,
             } => Failure::System(action, format!("{source}; {mend}")),
+        }
+    }
+}
+
+impl From<VmError> for Failure {
+    fn from(error: VmError) -> Failure {
+        match error {
+            VmError::Setting { .. } => Failure::usage(error.to_string(), ""),
+            VmError::System { action, source } => Failure::system(action, &source),
+            VmError::Missing { what, mend } => Failure::Lacking(what, mend),
+            VmError::Tool { .. } => Failure::Lacking(error.to_string(), String::new()),
         }
     }
 }

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
-            failure.exit().into()
+            failure.code()
         }
     }
 }

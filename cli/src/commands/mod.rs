@@ -9,6 +9,7 @@ pub mod metrics;
 pub mod reproduce;
 pub mod run;
 pub mod schedulers;
+pub mod vm;
 pub mod workloads;
 
 use crate::arguments::Command;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Workloads(arguments) => workloads::run(&arguments),
         Command::Metrics => metrics::run(),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Vm(arguments) => vm::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
     }

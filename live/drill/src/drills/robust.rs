@@ -1,0 +1,319 @@
+//! It survives, and leaves cleanly.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::must;
+use crate::report::{Drill, Failure, Outcome};
+use crate::scheduler::{Scheduler, figures, state};
+use crate::sys;
+use crate::workers::{Crew, hog, wait_until, work};
+
+pub const DRILLS: &[Drill] = &[
+    Drill {
+        name: "leaves-cleanly",
+        law: "SIGINT and SIGTERM end it with status 0, and tasks go back to the kernel's scheduler",
+        run: leaves,
+    },
+    Drill {
+        name: "one-at-a-time",
+        law: "a second one refuses to start, says why, and does not disturb the first",
+        run: one_at_a_time,
+    },
+    Drill {
+        name: "ejected",
+        law: "ejected by the kernel it says why, exits with a status of its own, and can be loaded again",
+        run: ejected,
+    },
+    Drill {
+        name: "hotplug",
+        law: "a CPU goes and comes under load, and it schedules afterwards",
+        run: hotplug,
+    },
+    Drill {
+        name: "churn",
+        law: "forks, exits, affinity changes and cgroup moves in any state do not stop it",
+        run: churn,
+    },
+    Drill {
+        name: "ten-thousand-tasks",
+        law: "10,000 tasks all run",
+        run: ten_thousand,
+    },
+    Drill {
+        name: "stress",
+        law: "after 60 s of stress-ng it is still enabled",
+        run: stress,
+    },
+];
+
+fn leaves() -> Result<Outcome, Failure> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let mut crew = Crew::new();
+        (0..4).for_each(|_| crew.add("hog", hog));
+        let mut scheduler = Scheduler::start(&[])?;
+        let status = scheduler
+            .end(signal)
+            .ok_or_else(|| Failure(format!("signal {signal} does not end it")))?;
+        must!(status.success(), "signal {signal}: {status}");
+        must!(
+            wait_until(Duration::from_secs(5), || state() == "disabled"),
+            "sched_ext is {} after signal {signal}",
+            state()
+        );
+        let had = crew.during(Duration::from_secs(1));
+        must!(
+            had.iter().all(|had| !had.is_zero()),
+            "a task does not run any more: {had:?}"
+        );
+    }
+    Ok(Outcome::Holds("both signals".to_owned()))
+}
+
+fn one_at_a_time() -> Result<Outcome, Failure> {
+    let mut first = Scheduler::start(&[])?;
+    let second = Command::new("scx_warmq")
+        .output()
+        .map_err(|error| Failure(error.to_string()))?;
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    must!(
+        !second.status.success(),
+        "the second one ended with {}",
+        second.status
+    );
+    must!(
+        said.contains("warmq"),
+        "it does not name the one that is loaded: {said}"
+    );
+    must!(
+        first.runs() && state() == "enabled",
+        "the first one is gone"
+    );
+    Ok(Outcome::Holds(format!(
+        "status {}",
+        second.status.code().unwrap_or(-1)
+    )))
+}
+
+fn ejected() -> Result<Outcome, Failure> {
+    let mut scheduler = Scheduler::start(&[])?;
+    // sysrq-S is the kernel's way to throw a scheduler out (kernel/sched/ext.c, sysrq_handle_sched_ext_reset).
+    fs::write("/proc/sysrq-trigger", "S")
+        .map_err(|error| Failure(format!("/proc/sysrq-trigger: {error}")))?;
+    let status = scheduler
+        .wait()
+        .ok_or_else(|| Failure("it does not end".to_owned()))?;
+    must!(
+        !status.success() && status.signal().is_none(),
+        "ejected, it ended with {status}"
+    );
+    let said = scheduler.complaint();
+    must!(
+        said.to_lowercase().contains("sysrq"),
+        "it does not say why: {said}"
+    );
+    let mut again = Scheduler::start(&[])?;
+    must!(
+        again.runs() && state() == "enabled",
+        "it cannot be loaded again"
+    );
+    Ok(Outcome::Holds(format!(
+        "status {}, loaded again",
+        status.code().unwrap_or(-1)
+    )))
+}
+
+fn hotplug() -> Result<Outcome, Failure> {
+    let online = "/sys/devices/system/cpu/cpu1/online";
+    let mut scheduler = Scheduler::start(&["--place", "cpu"])?;
+    let mut crew = Crew::new();
+    for fragment in 0..4 {
+        crew.add("hog", move |shift| {
+            sys::hint(Some((1, fragment)));
+            hog(shift);
+        });
+    }
+    for value in ["0", "1"] {
+        fs::write(online, value).map_err(|error| Failure(format!("{online}: {error}")))?;
+        let back = wait_until(Duration::from_secs(60), || {
+            state() == "enabled" && figures().is_ok()
+        });
+        must!(
+            back && scheduler.runs(),
+            "it does not come back after cpu1 = {value}; sched_ext is {}",
+            state()
+        );
+        thread::sleep(Duration::from_secs(1));
+        let had = crew.during(Duration::from_secs(2));
+        must!(
+            had.iter().all(|had| !had.is_zero()),
+            "a task does not run after cpu1 = {value}: {had:?}"
+        );
+    }
+    let groups = figures()?
+        .groups(std::process::id())
+        .iter()
+        .filter(|group| group.members > 0)
+        .count();
+    must!(
+        groups == 4,
+        "{groups} of 4 fragments are known after it restarted"
+    );
+    Ok(Outcome::Holds(
+        "off and on; 4 of 4 fragments known afterwards".to_owned(),
+    ))
+}
+
+fn cgroup(name: &str) -> Result<String, Failure> {
+    let path = format!("/sys/fs/cgroup/{name}");
+    let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
+    fs::create_dir_all(&path).map_err(|error| Failure(format!("{path}: {error}")))?;
+    Ok(path)
+}
+
+fn churn() -> Result<Outcome, Failure> {
+    let mut scheduler = Scheduler::start(&["--infer"])?;
+    let paths = [cgroup("drill-a")?, cgroup("drill-b")?];
+    let mut crew = Crew::new();
+    for number in 0..8_usize {
+        crew.add("turncoat", move |shift| {
+            let mut turn = number;
+            while shift.goes_on() {
+                sys::run_on(if turn % 3 == 0 {
+                    &[0]
+                } else if turn % 3 == 1 {
+                    &[1]
+                } else {
+                    &[0, 1]
+                });
+                sys::hint((turn % 5 != 0).then_some((1, turn as u32 % 7)));
+                sys::nice((turn % 4) as i32);
+                work(Duration::from_micros(300));
+                thread::sleep(Duration::from_micros(turn as u64 % 900));
+                turn += 1;
+            }
+        });
+    }
+    for _ in 0..2 {
+        crew.add("forks", |shift| {
+            while shift.goes_on() {
+                let _ = Command::new("/bin/true").status();
+            }
+        });
+    }
+    for turn in 0..40 {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn()
+            .map_err(|error| Failure(error.to_string()))?;
+        for step in 0..4 {
+            let _ = fs::write(
+                format!("{}/cgroup.procs", paths[(turn + step) % 2]),
+                child.id().to_string(),
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    crew.stop();
+    thread::sleep(Duration::from_millis(500));
+    paths.iter().for_each(|path| drop(fs::remove_dir(path)));
+    must!(
+        scheduler.runs() && state() == "enabled",
+        "it is gone; sched_ext is {}",
+        state()
+    );
+    let left: u64 = figures()?.weights().iter().sum();
+    // Whoever asks is runnable while the scheduler is read, and a few kernel threads may be.
+    must!(
+        left <= 20 * 6400,
+        "weights are left over when nobody runs: {left}"
+    );
+    Ok(Outcome::Holds(format!(
+        "weight {left} left, of those who ask"
+    )))
+}
+
+fn ten_thousand() -> Result<Outcome, Failure> {
+    let mut scheduler = Scheduler::start(&[])?;
+    let mut crew = Crew::new();
+    for _ in 0..10_000 {
+        crew.add("one-of-many", |shift| {
+            while shift.goes_on() {
+                work(Duration::from_micros(100));
+                thread::sleep(Duration::from_secs(2));
+            }
+        });
+    }
+    let all = wait_until(Duration::from_secs(30), || {
+        crew.had().iter().all(|had| !had.is_zero())
+    });
+    must!(
+        all,
+        "{} tasks never ran",
+        crew.had().iter().filter(|had| had.is_zero()).count()
+    );
+    must!(
+        scheduler.runs() && state() == "enabled",
+        "sched_ext is {}",
+        state()
+    );
+    let over = figures()?.counter("over_bound");
+    must!(over == 0, "{over} waits over the bound");
+    Ok(Outcome::Holds("all ran".to_owned()))
+}
+
+fn stress() -> Result<Outcome, Failure> {
+    let present = Command::new("stress-ng")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if present.is_err() {
+        return Ok(Outcome::Skipped(
+            "stress-ng is not in this guest".to_owned(),
+        ));
+    }
+    let mut scheduler = Scheduler::start(&["--infer"])?;
+    let stressors = [
+        "--cpu",
+        "4",
+        "--switch",
+        "2",
+        "--pipe",
+        "2",
+        "--fork",
+        "2",
+        "--futex",
+        "2",
+        "--yield",
+        "2",
+        "--affinity",
+        "2",
+        "--timer",
+        "1",
+    ];
+    let output = Command::new("stress-ng")
+        .args(stressors)
+        .args(["--timeout", "60", "--temp-path", "/tmp"])
+        .output();
+    let output = output.map_err(|error| Failure(format!("stress-ng: {error}")))?;
+    must!(
+        scheduler.runs() && state() == "enabled",
+        "sched_ext is {}: {}",
+        state(),
+        scheduler.complaint()
+    );
+    must!(
+        output.status.success(),
+        "stress-ng: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let over = figures()?.counter("over_bound");
+    Ok(Outcome::Holds(format!(
+        "still enabled; {over} waits over the bound"
+    )))
+}

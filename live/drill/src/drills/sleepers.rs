@@ -1,0 +1,170 @@
+//! Wakeup preemption.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::must;
+use crate::report::{Drill, Failure, Outcome};
+use crate::scheduler::{Figures, Scheduler, figures};
+use crate::sys;
+use crate::workers::{Crew, hog, sleeper};
+
+pub const DRILLS: &[Drill] = &[
+    Drill {
+        name: "frequent-sleeper-refused",
+        law: "a frequent sleeper does not preempt at each wakeup",
+        run: frequent,
+    },
+    Drill {
+        name: "rare-sleeper-granted",
+        law: "a rare sleeper preempts",
+        run: rare,
+    },
+    Drill {
+        name: "preempt-interval",
+        law: "a CPU is preempted by wakeups no more often than the dial says",
+        run: interval,
+    },
+    Drill {
+        name: "min-sleep",
+        law: "sleeps shorter than --min-sleep do not preempt, longer ones do",
+        run: min_sleep,
+    },
+    Drill {
+        name: "no-preempt",
+        law: "--no-preempt grants none",
+        run: none,
+    },
+];
+
+const TIME: Duration = Duration::from_secs(3);
+
+struct Counted {
+    granted: u64,
+    refused: u64,
+}
+
+fn count(figures: &Figures) -> Counted {
+    let refused = ["not_behind", "too_soon", "short_sleep"];
+    Counted {
+        granted: figures.counter("granted"),
+        refused: refused.iter().map(|name| figures.counter(name)).sum(),
+    }
+}
+
+/// A hog and a sleeper on one CPU; what came of the sleeper's wakeups. One CPU of two, so that the drill itself has the other.
+fn beside_a_hog(options: &[&str], busy: Duration, idle: Duration) -> Result<Counted, Failure> {
+    let _scheduler = Scheduler::start(options)?;
+    let mut crew = Crew::new();
+    crew.add("hog", |shift| {
+        sys::run_on(&[1]);
+        hog(shift);
+    });
+    crew.add("sleeper", move |shift| {
+        sys::run_on(&[1]);
+        sleeper(shift, busy, idle);
+    });
+    thread::sleep(Duration::from_secs(1));
+    let before = count(&figures()?);
+    thread::sleep(TIME);
+    let after = count(&figures()?);
+    Ok(Counted {
+        granted: after.granted - before.granted,
+        refused: after.refused - before.refused,
+    })
+}
+
+const SHORT: Duration = Duration::from_micros(100);
+const RARE: Duration = Duration::from_millis(60);
+
+fn frequent() -> Result<Outcome, Failure> {
+    let seen = beside_a_hog(
+        &["--preempt-interval", "0", "--alpha", "20us"],
+        SHORT,
+        Duration::from_micros(500),
+    )?;
+    must!(
+        seen.refused > 200,
+        "only {} wakeups were refused, {} granted",
+        seen.refused,
+        seen.granted
+    );
+    must!(
+        seen.refused > 4 * seen.granted,
+        "{} granted, {} refused",
+        seen.granted,
+        seen.refused
+    );
+    Ok(Outcome::Holds(format!(
+        "{} granted, {} refused",
+        seen.granted, seen.refused
+    )))
+}
+
+fn rare() -> Result<Outcome, Failure> {
+    let seen = beside_a_hog(&["--alpha", "20us"], SHORT, RARE)?;
+    must!(
+        seen.granted >= 20,
+        "{} granted in {TIME:?}, {} refused",
+        seen.granted,
+        seen.refused
+    );
+    Ok(Outcome::Holds(format!(
+        "{} granted, {} refused",
+        seen.granted, seen.refused
+    )))
+}
+
+fn interval() -> Result<Outcome, Failure> {
+    let options = ["--no-granularity", "--preempt-interval", "100ms"];
+    let seen = beside_a_hog(&options, SHORT, Duration::from_millis(2))?;
+    // Both CPUs together, over the time between the two looks, which is a little longer than TIME.
+    let most = 2 * (TIME.as_millis() as u64 / 100 + 20);
+    must!(
+        seen.granted <= most && seen.granted >= 10,
+        "{} granted, at most {most} are allowed",
+        seen.granted
+    );
+    must!(seen.refused > 100, "{} refused", seen.refused);
+    Ok(Outcome::Holds(format!(
+        "{} granted of at most {most}, {} refused",
+        seen.granted, seen.refused
+    )))
+}
+
+fn min_sleep() -> Result<Outcome, Failure> {
+    let options = [
+        "--no-granularity",
+        "--preempt-interval",
+        "0",
+        "--min-sleep",
+        "20ms",
+    ];
+    let short = beside_a_hog(&options, SHORT, Duration::from_millis(3))?;
+    let long = beside_a_hog(&options, SHORT, RARE)?;
+    must!(
+        short.refused > 10 * short.granted.max(1),
+        "short sleeps: {} granted, {} refused",
+        short.granted,
+        short.refused
+    );
+    must!(
+        long.granted >= 20,
+        "long sleeps: {} granted, {} refused",
+        long.granted,
+        long.refused
+    );
+    Ok(Outcome::Holds(format!(
+        "short: {} of {}, long: {} of {}",
+        short.granted,
+        short.granted + short.refused,
+        long.granted,
+        long.granted + long.refused
+    )))
+}
+
+fn none() -> Result<Outcome, Failure> {
+    let seen = beside_a_hog(&["--no-preempt"], SHORT, RARE)?;
+    must!(seen.granted == 0, "{} granted", seen.granted);
+    Ok(Outcome::Holds("none granted".to_owned()))
+}

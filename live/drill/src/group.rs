@@ -1,0 +1,51 @@
+//! A group as the scheduler tells of it.
+
+use serde_json::Value;
+
+/// The tasks of one fragment.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its number in the scheduler's table.
+    pub slot: u64,
+    /// The fragment that its tasks named.
+    pub fragment: u64,
+    /// The place where it lives.
+    pub home: u64,
+    /// Tasks in it.
+    pub members: u64,
+    /// CPU time of its tasks at home, ns.
+    pub ran_home: u64,
+    /// CPU time of its tasks elsewhere, ns.
+    pub ran_away: u64,
+    /// Successions of its tasks.
+    pub batches: u64,
+    /// Runs of its tasks.
+    pub runs: u64,
+    /// How often it got another home.
+    pub moves: u64,
+    /// How often one of its tasks was taken away alone.
+    pub splits: u64,
+}
+
+impl Group {
+    /// From the JSON of `scx_warmq --stats-json`.
+    pub fn read(value: &Value) -> Group {
+        let number = |name: &str| {
+            value[name]
+                .as_u64()
+                .unwrap_or_else(|| panic!("no {name} in {value}"))
+        };
+        Group {
+            slot: number("slot"),
+            fragment: number("fragment"),
+            home: number("home"),
+            members: number("members"),
+            ran_home: number("ran_home_ns"),
+            ran_away: number("ran_away_ns"),
+            batches: number("batches"),
+            runs: number("runs"),
+            moves: number("moves"),
+            splits: number("splits"),
+        }
+    }
+}

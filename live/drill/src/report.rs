@@ -1,0 +1,81 @@
+//! Runs drills and says what came of each, in the words of the test runner of the rest.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use thiserror::Error;
+
+use crate::scheduler;
+
+/// Why a drill failed: what was seen, and what should have been.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct Failure(pub String);
+
+/// What a drill came to.
+pub enum Outcome {
+    /// It holds; with what was measured.
+    Holds(String),
+    /// It cannot be tried here; with the reason.
+    Skipped(String),
+}
+
+/// A law, and how it is tried.
+pub struct Drill {
+    /// A short name.
+    pub name: &'static str,
+    /// What must hold.
+    pub law: &'static str,
+    /// Tries it.
+    pub run: fn() -> Result<Outcome, Failure>,
+}
+
+/// Fails with the text unless the condition holds.
+#[macro_export]
+macro_rules! must {
+    ($condition:expr, $($text:tt)*) => {
+        let holds: bool = $condition;
+        if !holds {
+            return Err($crate::report::Failure(format!($($text)*)));
+        }
+    };
+}
+
+/// Runs `drills` one after another.
+pub fn run(drills: &[&Drill]) -> ExitCode {
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    let begin = Instant::now();
+    for drill in drills {
+        let started = Instant::now();
+        let outcome = (drill.run)();
+        let took = started.elapsed().as_secs_f32();
+        match outcome {
+            Ok(Outcome::Holds(figures)) => {
+                passed += 1;
+                println!("drill {} ... ok ({figures}; {took:.0} s)", drill.name);
+            }
+            Ok(Outcome::Skipped(why)) => {
+                skipped += 1;
+                println!("drill {} ... SKIPPED: {why}", drill.name);
+            }
+            Err(Failure(why)) => {
+                failed += 1;
+                println!(
+                    "drill {} ... FAILED ({took:.0} s)\n    law: {}\n    seen: {why}",
+                    drill.name, drill.law
+                );
+                println!("    sched_ext: {}", scheduler::state());
+            }
+        }
+    }
+    let verdict = if failed == 0 { "ok" } else { "FAILED" };
+    let took = begin.elapsed().as_secs_f32();
+    println!(
+        "test result: {verdict}. {passed} passed; {failed} failed; {skipped} ignored; finished in {took:.0}s"
+    );
+    if failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,137 @@
+//! scx_warmq as a drill sees it: a process that is started and stopped, and figures.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::report::Failure;
+use crate::sys;
+use crate::workers::wait_until;
+
+/// How long loading may take: the verifier is slow where instructions are emulated.
+const LOADING: Duration = Duration::from_secs(60);
+
+/// What the kernel says of its loadable scheduler: `enabled`, `disabled`...
+pub fn state() -> String {
+    fs::read_to_string("/sys/kernel/sched_ext/state")
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+/// A running scx_warmq; stopped when it is dropped.
+pub struct Scheduler {
+    child: Child,
+}
+
+impl Scheduler {
+    /// Starts it and waits until it schedules.
+    pub fn start(options: &[&str]) -> Result<Scheduler, Failure> {
+        let child = Command::new("scx_warmq")
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| Failure(format!("scx_warmq cannot be started: {error}")))?;
+        let mut scheduler = Scheduler { child };
+        let exited = |child: &mut Child| child.try_wait().ok().flatten().is_some();
+        wait_until(LOADING, || {
+            state() == "enabled" || exited(&mut scheduler.child)
+        });
+        if exited(&mut scheduler.child) || state() != "enabled" {
+            return Err(Failure(format!(
+                "it does not load: {}",
+                scheduler.complaint()
+            )));
+        }
+        wait_until(Duration::from_secs(5), || figures().is_ok());
+        Ok(scheduler)
+    }
+
+    /// What it said on its standard error; ends it if it still runs.
+    pub fn complaint(&mut self) -> String {
+        let _ = self.child.kill();
+        let mut text = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+
+    /// Whether the process is still there.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().ok().flatten().is_none()
+    }
+
+    /// Waits for it to end by itself.
+    pub fn wait(&mut self) -> Option<ExitStatus> {
+        wait_until(Duration::from_secs(20), || {
+            self.child.try_wait().ok().flatten().is_some()
+        });
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Sends a signal and waits for the end.
+    pub fn end(&mut self, signal: i32) -> Option<ExitStatus> {
+        sys::signal(self.child.id(), signal);
+        self.wait()
+    }
+}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        if self.runs() && self.end(libc::SIGINT).is_none() {
+            let _ = self.child.kill();
+        }
+        wait_until(Duration::from_secs(10), || state() != "enabled");
+    }
+}
+
+/// All that `scx_warmq --stats-json` tells.
+pub struct Figures(Value);
+
+/// Asks the running scheduler.
+pub fn figures() -> Result<Figures, Failure> {
+    let output = Command::new("scx_warmq").arg("--stats-json").output();
+    let output = output.map_err(|error| Failure(format!("scx_warmq --stats-json: {error}")))?;
+    if !output.status.success() {
+        return Err(Failure(format!(
+            "scx_warmq --stats-json: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )));
+    }
+    let value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| Failure(format!("--stats-json: {error}")))?;
+    Ok(Figures(value))
+}
+
+impl Figures {
+    /// A counter by its name.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.0["counters"][name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no counter {name}"))
+    }
+
+    /// The runnable weight of each place.
+    pub fn weights(&self) -> Vec<u64> {
+        let places = self.0["places"].as_array().map_or(&[][..], |places| places);
+        places
+            .iter()
+            .map(|place| place["weight"].as_u64().unwrap_or(0))
+            .collect()
+    }
+
+    /// The groups of the process `tgid` (0: of everybody).
+    pub fn groups(&self, tgid: u32) -> Vec<crate::group::Group> {
+        let all = self.0["groups"].as_array().map_or(&[][..], |groups| groups);
+        let of_process = all
+            .iter()
+            .filter(|group| tgid == 0 || group["tgid"].as_u64() == Some(u64::from(tgid)));
+        of_process.map(crate::group::Group::read).collect()
+    }
+}

@@ -1,0 +1,119 @@
+//! Threads that behave in one way until they are told to stop, and how much CPU time each had.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::sys;
+
+/// What a thread sees of the crew that it belongs to.
+pub struct Shift {
+    stop: Arc<AtomicBool>,
+    had: Arc<AtomicU64>,
+}
+
+impl Shift {
+    /// Whether to go on; call it often, it also notes the CPU time so far.
+    pub fn goes_on(&self) -> bool {
+        self.had
+            .store(sys::cpu_time().as_nanos() as u64, Ordering::Relaxed);
+        !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Threads of a drill. Stopped when it is dropped.
+#[derive(Default)]
+pub struct Crew {
+    stop: Arc<AtomicBool>,
+    members: Vec<(JoinHandle<()>, Arc<AtomicU64>)>,
+}
+
+impl Crew {
+    /// Nobody yet.
+    pub fn new() -> Crew {
+        Crew::default()
+    }
+
+    /// One more thread, which does `work`.
+    pub fn add(&mut self, name: &str, work: impl FnOnce(&Shift) + Send + 'static) {
+        let had = Arc::new(AtomicU64::new(0));
+        let shift = Shift {
+            stop: Arc::clone(&self.stop),
+            had: Arc::clone(&had),
+        };
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(64 << 10);
+        let handle = thread.spawn(move || work(&shift)).expect("a thread");
+        self.members.push((handle, had));
+    }
+
+    /// CPU time that each member has had since it began.
+    pub fn had(&self) -> Vec<Duration> {
+        self.members
+            .iter()
+            .map(|(_, had)| Duration::from_nanos(had.load(Ordering::Relaxed)))
+            .collect()
+    }
+
+    /// CPU time that each member gets during `time`.
+    pub fn during(&self, time: Duration) -> Vec<Duration> {
+        let before = self.had();
+        thread::sleep(time);
+        self.had()
+            .iter()
+            .zip(before)
+            .map(|(after, before)| *after - before)
+            .collect()
+    }
+
+    /// Tells all to stop and waits for them.
+    pub fn stop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for (handle, _) in self.members.drain(..) {
+            let _ = handle.join();
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Works for `time` of CPU time.
+pub fn work(time: Duration) {
+    let until = sys::cpu_time() + time;
+    while sys::cpu_time() < until {
+        std::hint::spin_loop();
+    }
+}
+
+/// Works all the time.
+pub fn hog(shift: &Shift) {
+    while shift.goes_on() {
+        work(Duration::from_micros(200));
+    }
+}
+
+/// Works for `busy`, sleeps for `idle`, and so on.
+pub fn sleeper(shift: &Shift, busy: Duration, idle: Duration) {
+    while shift.goes_on() {
+        work(busy);
+        thread::sleep(idle);
+    }
+}
+
+/// Waits until `done` says so, for at most `time`; returns whether it did.
+pub fn wait_until(time: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if done() {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    done()
+}

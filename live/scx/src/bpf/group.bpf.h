@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Groups: the tasks of one fragment. Found by their key, made in a table of fixed size, and made over to another key once they
+ * have had no member for a while. A flood of fragments fills its process's part of the table; what comes after that is unmanaged.
+ */
+#pragma once
+
+/* How long a group without members keeps its home, in ns: its tasks may just be between two fragments. */
+#define GROUP_LINGERS 100000000ULL
+/* How many places of the table are looked at for a free one. */
+#define GROUP_TRIES 64
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * MAX_GROUPS);
+	__type(key, struct group_key);
+	__type(value, u32);
+} group_numbers SEC(".maps");
+
+/* How many groups a process (or user, by scope) has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * MAX_GROUPS);
+	__type(key, u64);
+	__type(value, u64);
+} group_owners SEC(".maps");
+
+struct domain_mask {
+	struct bpf_cpumask __kptr *mask;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_DOMAINS);
+	__type(key, u32);
+	__type(value, struct domain_mask);
+} domain_masks SEC(".maps");
+
+u32 next_group = 1;
+
+static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
+{
+	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
+
+	return value ? value->mask : NULL;
+}
+
+/* What a place has to do: its groups, and its part of the unmanaged tasks of its domain. In weight; see place_cpus(). */
+static u64 load_of_place(u32 place)
+{
+	u32 domain = domain_of_place(place);
+	u64 unmanaged = entity_of(domain)->time.weight, cpus_there = domain_of(domain)->time.cpus;
+
+	if (!place_is_cpu)
+		return domain_of(domain)->time.weight;
+	unmanaged /= cpus_there ? cpus_there : 1;
+	return place_of(place)->managed + unmanaged + entity_of(PINNED_BASE + place)->time.weight;
+}
+
+/* CPUs of a place that are online: none where a CPU is not, and nothing may live there. */
+static __always_inline u64 place_cpus(u32 place)
+{
+	if (place_is_cpu)
+		return cpu_domain[within(place, MAX_CPUS)] < MAX_DOMAINS;
+	return domain_of(place)->time.cpus;
+}
+
+/* May p run on every CPU of that place? */
+static __always_inline bool fits(const struct task_struct *p, u32 place)
+{
+	struct bpf_cpumask *mask;
+
+	if (p->nr_cpus_allowed >= nr_cpus)
+		return true;
+	if (place_is_cpu)
+		return bpf_cpumask_test_cpu(place, p->cpus_ptr);
+	mask = mask_of_domain(place);
+	return mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
+}
+
+/* The least loaded place where p may run; its own when all are alike. */
+static u32 least_loaded_place(const struct task_struct *p, u32 here)
+{
+	u64 least = load_of_place(here);
+	u32 place, best = here;
+	bool found = fits(p, here);
+
+	bpf_for(place, 0, nr_places) {
+		u64 load = load_of_place(place);
+
+		if (place == here || !place_cpus(place) || !fits(p, place))
+			continue;
+		if (found && !warmq_less_loaded(load, place_cpus(place), least, place_cpus(best)))
+			continue;
+		best = place;
+		least = load;
+		found = true;
+	}
+	return best;
+}
+
+static bool owner_may_have_another(u64 owner)
+{
+	u64 none = 0, *has = bpf_map_lookup_elem(&group_owners, &owner);
+
+	if (!has) {
+		bpf_map_update_elem(&group_owners, &owner, &none, BPF_NOEXIST); /* or another CPU was faster */
+		has = bpf_map_lookup_elem(&group_owners, &owner);
+	}
+	if (!has || *has >= groups_per_process) /* none: as many owners as groups, and the table of groups is full as well */
+		return false;
+	__sync_fetch_and_add(has, 1);
+	return true;
+}
+
+static void owner_has_one_less(u64 owner)
+{
+	u64 *has = bpf_map_lookup_elem(&group_owners, &owner);
+
+	if (has && __sync_fetch_and_sub(has, 1) == 1)
+		bpf_map_delete_elem(&group_owners, &owner);
+}
+
+static __always_inline u64 owner_of(const struct group_key *key)
+{
+	return ((u64)key->uid << 32) | key->tgid;
+}
+
+/* Claims a group without members and forgets whose it was; 0: there is none. */
+static u32 claim_group(u64 now)
+{
+	u32 try, found = 0;
+
+	bpf_for(try, 0, GROUP_TRIES) {
+		u32 number = __sync_fetch_and_add(&next_group, 1) % nr_groups;
+		struct group_state *group = group_of(number);
+
+		if (!number || group->members || now - group->left_at < GROUP_LINGERS)
+			continue;
+		if (entity_of(GROUP_BASE + number)->queued || __sync_val_compare_and_swap(&group->claimed, 0, 1))
+			continue;
+		if (group->members) {
+			group->claimed = 0;
+			continue;
+		}
+		if (group->key.hint) {
+			bpf_map_delete_elem(&group_numbers, &group->key);
+			owner_has_one_less(owner_of(&group->key));
+			group->key.hint = 0;
+		}
+		found = number;
+		break;
+	}
+	return found;
+}
+
+static u32 make_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, bool inferred)
+{
+	struct group_state *group;
+	u32 number, *faster;
+
+	if (!owner_may_have_another(owner_of(key)))
+		goto refused;
+	number = claim_group(now);
+	if (!number) {
+		owner_has_one_less(owner_of(key));
+		goto refused;
+	}
+	group = group_of(number);
+	group->key = *key;
+	group->home = least_loaded_place(p, place_of_cpu(cpu)) & (MAX_CPUS - 1);
+	group->narrow = 0;
+	group->inferred = inferred;
+	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;
+	group->left_at = now;
+	if (bpf_map_update_elem(&group_numbers, key, &number, BPF_NOEXIST)) {
+		owner_has_one_less(owner_of(key)); /* another CPU was faster: its group is the one */
+		group->key.hint = 0;
+		group->claimed = 0;
+		faster = bpf_map_lookup_elem(&group_numbers, key);
+		return faster ? *faster : 0;
+	}
+	group->claimed = 0;
+	count(COUNT_GROUPS_MADE);
+	return number;
+refused:
+	count(COUNT_GROUPS_REFUSED);
+	return 0;
+}
+
+/* A task becomes a member of a group (0: of none), and ceases to be one of another. */
+static void enter_group(struct task_state *t, u32 number, u64 now)
+{
+	struct group_state *group;
+
+	if (t->group == number)
+		return;
+	if (number)
+		__sync_fetch_and_add(&group_of(number)->members, 1);
+	if (t->group) {
+		group = group_of(t->group);
+		group->left_at = now;
+		__sync_fetch_and_sub(&group->members, 1);
+	}
+	t->group = number;
+	t->inferred = number && group_of(number)->inferred;
+	t->firmness = 0;
+	t->faded_at = now;
+	count(COUNT_CHANGES);
+}
+
+static u32 find_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now)
+{
+	u32 *number = bpf_map_lookup_elem(&group_numbers, key);
+
+	return number ? *number : make_group(p, key, cpu, now, false);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Idle CPUs: the previous one, then its core, then its cache, then any. A group looks in its home only. */
+#pragma once
+
+static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
+/* An idle CPU of the core of `cpu`, or -1. */
+static s32 idle_in_core(const struct task_struct *p, s32 cpu)
+{
+	u32 sibling = cpu_sibling[within(cpu, MAX_CPUS)];
+	int i;
+
+	bpf_for(i, 0, 8) {
+		if (sibling == cpu)
+			return -1;
+		if (take_idle(p, sibling))
+			return sibling;
+		sibling = cpu_sibling[within(sibling, MAX_CPUS)];
+	}
+	return -1;
+}
+
+static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev)
+{
+	struct bpf_cpumask *mask = mask_of_domain(domain);
+
+	if (!mask)
+		return -1;
+	if (p->nr_cpus_allowed >= nr_cpus)
+		return scx_bpf_pick_idle_cpu(cast_mask(mask), 0);
+	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), 0);
+}
+
+/* An idle CPU for an unmanaged task. */
+static s32 idle_for_unmanaged(struct task_struct *p, s32 prev)
+{
+	s32 cpu;
+
+	if (take_idle(p, prev)) {
+		count(COUNT_IDLE_PREVIOUS);
+		return prev;
+	}
+	cpu = idle_in_core(p, prev);
+	if (cpu >= 0) {
+		count(COUNT_IDLE_CORE);
+		return cpu;
+	}
+	cpu = idle_in_domain(p, domain_of_cpu(prev), prev);
+	if (cpu >= 0) {
+		count(COUNT_IDLE_DOMAIN);
+		return cpu;
+	}
+	if (nr_domains == 1)
+		return -1;
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu >= 0)
+		count(COUNT_IDLE_ELSEWHERE);
+	return cpu;
+}
+
+/* An idle CPU at a group's home. */
+static s32 idle_at_home(struct task_struct *p, u32 home, s32 prev)
+{
+	s32 cpu;
+
+	if (place_of_cpu(prev) == home && take_idle(p, prev)) {
+		count(COUNT_IDLE_PREVIOUS);
+		return prev;
+	}
+	if (place_is_cpu)
+		return take_idle(p, home) ? (s32)home : -1;
+	cpu = idle_in_domain(p, home, prev);
+	if (cpu >= 0)
+		count(COUNT_IDLE_DOMAIN);
+	return cpu;
+}
+
+/* Any CPU of a place: the one to queue at when none there is idle. */
+static s32 cpu_of_place(u32 place, s32 prev)
+{
+	struct bpf_cpumask *mask;
+	u32 cpu;
+
+	if (place_of_cpu(prev) == place)
+		return prev;
+	if (place_is_cpu)
+		return place;
+	mask = mask_of_domain(place);
+	cpu = mask ? bpf_cpumask_any_distribute(cast_mask(mask)) : nr_cpus;
+	return cpu < nr_cpus ? (s32)cpu : prev;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Groups that nobody named: from who wakes whom (--infer). Within one user; bounded in size; see warmq_meet(). */
+#pragma once
+
+u64 next_inferred = 1;
+
+/* An inferred group is full when it has as many members as it may. */
+static bool has_room(u32 group)
+{
+	return group_of(group)->members < infer_size;
+}
+
+static u32 found_group(const struct task_struct *p, u32 cpu, u64 now)
+{
+	struct group_key key = { .uid = user_of(p) + 1 };
+
+	key.hint = (1ULL << 63) | __sync_fetch_and_add(&next_inferred, 1);
+	return make_group(p, &key, cpu, now, true);
+}
+
+/* `p` was woken by the current task. */
+static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct task_state *w;
+	u32 group;
+
+	if (waker->pid == p->pid || (waker->flags & PF_KTHREAD) || (p->flags & PF_KTHREAD) || t->hint)
+		return;
+	w = task_of(waker);
+	if (!w || w->hint || user_of(p) != user_of(waker))
+		return;
+	switch (warmq_meet(t->group, w->group, &t->firmness)) {
+	case WARMQ_FOUND:
+		group = found_group(p, cpu, now);
+		enter_group(t, group, now);
+		enter_group(w, group, now);
+		count(COUNT_INFERRED);
+		break;
+	case WARMQ_WAKEE_JOINS:
+		if (has_room(w->group))
+			enter_group(t, w->group, now);
+		break;
+	case WARMQ_WAKER_JOINS:
+		if (has_room(t->group))
+			enter_group(w, t->group, now);
+		break;
+	case WARMQ_STRANGERS:
+		break;
+	}
+}

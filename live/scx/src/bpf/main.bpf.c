@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * scx_warmq: keeps data warm and starves nobody. What it does is in docs/scheduler.md, what it decides in decide.h.
+ *
+ * A task's life here:
+ *   select_cpu   an idle CPU: it runs there at once
+ *   enqueue      joins its entity (or stays in it), is queued by virtual time, and may preempt
+ *   dispatch     a CPU takes the next of its batch, or of the entity that stands first, or what it may from elsewhere
+ *   running      the clock starts
+ *   tick         it is charged
+ *   stopping     it is charged, and leaves its entity when it sleeps
+ */
+#include <scx/common.bpf.h>
+
+#include "../../../../common/decide/include/decide.h"
+
+#ifndef CLOCK_MONOTONIC
+#define CLOCK_MONOTONIC 1
+#endif
+#ifndef __uptr
+#define __uptr __attribute__((btf_type_tag("uptr")))
+#endif
+
+char _license[] SEC("license") = "GPL";
+
+UEI_DEFINE(uei);
+
+#include "state.bpf.h"
+#include "cgroup.bpf.h"
+#include "entity.bpf.h"
+#include "group.bpf.h"
+#include "hint.bpf.h"
+#include "idle.bpf.h"
+#include "wakeup.bpf.h"
+#include "infer.bpf.h"
+#include "balance.bpf.h"
+
+/* The entity of a task that is, or will be, on `cpu`. */
+static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	if (p->nr_cpus_allowed == 1 || is_migration_disabled(p))
+		return PINNED_BASE + cpu;
+	if (t->group && keeps_groups) {
+		if (fits(p, group_of(t->group)->home))
+			return GROUP_BASE + t->group;
+		group_of(t->group)->narrow = 1;
+	}
+	return domain_of_cpu(cpu);
+}
+
+/* How long the next one of a domain runs. */
+static __always_inline u64 slice_in(u32 domain)
+{
+	struct warmq_domain *time = &domain_of(domain)->time;
+
+	return warmq_slice(&policy, time->weight / WARMQ_WHOLE, time->cpus);
+}
+
+/* Becomes runnable in the right entity, or goes on in it with its present weight. Returns whether it slept enough. */
+static __always_inline void settle(struct task_struct *p, struct task_state *t, u32 cpu, bool counts)
+{
+	u32 entity = entity_for(p, t, cpu);
+
+	if (t->weight && t->entity == entity) {
+		reweigh(p, t);
+		return;
+	}
+	leave(p, t);
+	join(p, t, entity, counts);
+}
+
+/* A task wakes, or is new: what that says about it. */
+static __always_inline void note_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, bool woken, u64 now)
+{
+	count(COUNT_WAKEUPS);
+	begin_period(p, t, cpu, now);
+	if (infer && woken)
+		infer_from_wakeup(p, t, cpu, now);
+}
+
+s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct task_state *t = task_of(p);
+	u64 now;
+	s32 cpu;
+
+	if (!t)
+		return prev_cpu;
+	look(p, t, prev_cpu);
+	if (t->group && keeps_groups && fits(p, group_of(t->group)->home)) {
+		u32 home = group_of(t->group)->home;
+
+		cpu = idle_at_home(p, home, prev_cpu);
+		if (cpu < 0)
+			return cpu_of_place(home, prev_cpu);
+	} else {
+		cpu = idle_for_unmanaged(p, prev_cpu);
+		if (cpu < 0)
+			return prev_cpu;
+	}
+	now = scx_bpf_now();
+	if (!t->weight) {
+		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
+		settle(p, t, cpu, now - t->slept_at >= policy.min_sleep);
+	}
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_in(domain_of_cpu(cpu)), 0);
+	return cpu;
+}
+
+/* Somebody idle should come for what was queued in `entity`. Returns whether one was found. */
+static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu)
+{
+	s32 idle;
+
+	if (entity >= PINNED_BASE && entity < GROUP_BASE)
+		idle = scx_bpf_test_and_clear_cpu_idle(cpu) ? cpu : -1;
+	else if (is_group(entity))
+		idle = idle_at_home(p, group_of(entity)->home, cpu);
+	else
+		idle = idle_in_domain(p, entity, cpu);
+	if (idle < 0)
+		return false;
+	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	return true;
+}
+
+void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct task_state *t = task_of(p);
+	s32 cpu = scx_bpf_task_cpu(p);
+	u64 now, slept;
+	bool waking;
+	u32 entity;
+
+	if (!t || t->at_once) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_max, enq_flags);
+		return;
+	}
+	now = scx_bpf_now();
+	unqueue(t); /* it was taken out of its queue without having run: its affinity or its class changed */
+	waking = !t->weight;
+	slept = now - t->slept_at;
+	if (waking)
+		note_wakeup(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP, now);
+	look(p, t, cpu);
+	settle(p, t, cpu, slept >= policy.min_sleep);
+	entity = t->entity;
+	t->queued_in = entity;
+	t->queued_at = now;
+	__sync_fetch_and_add(&entity_of(entity)->queued, 1);
+	if (is_group(entity))
+		__sync_fetch_and_add(&managed_queued, 1);
+	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice_in(t->domain), p->scx.dsq_vtime, enq_flags);
+	if (!kick_idle(p, entity, cpu) && waking && preempts)
+		preempt(p, t, cpu, slept, now);
+}
+
+/* Of the groups at this CPU's place, the one that stands first, if it stands before `entity`. */
+static u32 first_group(u32 place, u32 entity)
+{
+	struct place_state *here = place_of(place);
+	struct domain_state *domain = domain_of(domain_of_place(place));
+	u64 first = 0;
+	u32 word;
+	int i;
+
+	if (entity != NO_ENTITY)
+		first = warmq_entity_position(&entity_of(entity)->time);
+	bpf_for(word, 0, MAX_GROUPS / 64) {
+		u64 bits = here->groups[within(word, MAX_GROUPS / 64)];
+
+		bpf_for(i, 0, 64) {
+			u32 number = word * 64 + ctzll(bits);
+			struct entity_state *state = entity_of(GROUP_BASE + number);
+			u64 position;
+
+			if (!bits)
+				break;
+			bits &= bits - 1;
+			if (group_of(number)->home != place || !state->time.weight) {
+				u64 bit = 1ULL << (number % 64);
+
+				__sync_fetch_and_and(&here->groups[within(word, MAX_GROUPS / 64)], ~bit);
+				if (group_of(number)->home == place && state->time.weight) /* one came just now */
+					__sync_fetch_and_or(&here->groups[within(word, MAX_GROUPS / 64)], bit);
+				continue;
+			}
+			if (!state->queued)
+				continue;
+			warmq_bound_entity(&policy, &state->time, domain->time.clock);
+			position = warmq_entity_position(&state->time);
+			if (entity != NO_ENTITY && !warmq_before(position, first))
+				continue;
+			entity = GROUP_BASE + number;
+			first = position;
+		}
+	}
+	return entity;
+}
+
+/* The entity that stands first for a CPU, of those with queued tasks; NO_ENTITY: nothing waits. */
+static __always_inline u32 first_entity(u32 cpu)
+{
+	u32 domain = domain_of_cpu(cpu), entity = NO_ENTITY;
+	struct entity_state *unmanaged = entity_of(domain), *pinned = entity_of(PINNED_BASE + cpu);
+	u64 clock = domain_of(domain)->time.clock;
+
+	if (unmanaged->queued) {
+		warmq_bound_entity(&policy, &unmanaged->time, clock);
+		entity = domain;
+	}
+	if (pinned->queued) {
+		warmq_bound_entity(&policy, &pinned->time, clock);
+		if (entity == NO_ENTITY ||
+		    warmq_before(warmq_entity_position(&pinned->time), warmq_entity_position(&unmanaged->time)))
+			entity = PINNED_BASE + cpu;
+	}
+	return managed_queued ? first_group(place_of_cpu(cpu), entity) : entity;
+}
+
+/* The virtual time of the first task in an entity's queue; `otherwise` when there is none. */
+static u64 first_vtime(u32 entity, u64 otherwise)
+{
+	struct task_struct *p = NULL;
+	struct bpf_iter_scx_dsq it;
+
+	if (!bpf_iter_scx_dsq_new(&it, dsq_of(entity), 0))
+		p = bpf_iter_scx_dsq_next(&it);
+	if (p)
+		otherwise = p->scx.dsq_vtime;
+	bpf_iter_scx_dsq_destroy(&it);
+	return otherwise;
+}
+
+/* Does the task that ran so far stand before the next one? */
+static __always_inline bool stands_before(struct task_struct *prev, struct task_state *t, u32 entity)
+{
+	struct warmq_entity *own, *other;
+
+	if (t->yields || !t->weight)
+		return false;
+	if (t->entity == entity)
+		return warmq_before(prev->scx.dsq_vtime, first_vtime(entity, prev->scx.dsq_vtime));
+	own = &entity_of(t->entity)->time;
+	other = &entity_of(entity)->time;
+	return warmq_before(warmq_entity_position(own), warmq_entity_position(other));
+}
+
+static __always_inline void go_on(struct task_struct *prev, struct task_state *t)
+{
+	prev->scx.slice = slice_in(t->domain);
+}
+
+static __always_inline void note_batch(struct cpu_state *c, u32 entity)
+{
+	if (c->batch_entity != entity) {
+		c->batch_entity = entity;
+		c->batch_runs = 0;
+		c->batch_used = 0;
+		if (is_group(entity)) {
+			count(COUNT_BATCHES);
+			__sync_fetch_and_add(&group_of(entity)->batches, 1);
+		}
+	}
+	c->batch_runs++;
+	if (is_group(entity)) {
+		count(COUNT_BATCHED_RUNS);
+		__sync_fetch_and_add(&group_of(entity)->runs, 1);
+	}
+}
+
+/* Is the group whose tasks run here in succession to go on? */
+static __always_inline bool batch_goes_on(struct cpu_state *c, u32 cpu)
+{
+	u32 entity = c->batch_entity;
+
+	return is_group(entity) && entity_of(entity)->queued && group_of(entity)->home == place_of_cpu(cpu) &&
+	       warmq_batch_goes_on(&policy, c->batch_used, true);
+}
+
+static __always_inline bool take(struct cpu_state *c, u32 entity)
+{
+	if (!scx_bpf_dsq_move_to_local(dsq_of(entity), 0))
+		return false;
+	if (c->batch_entity == entity && is_group(entity) && c->batch_used >= policy.batch_budget)
+		c->batch_entity = NO_ENTITY; /* it stands first again: a new batch */
+	note_batch(c, entity);
+	count(COUNT_DISPATCHED);
+	return true;
+}
+
+/* The balancer found another domain much busier: one of its tasks comes here. */
+static __always_inline bool pull_as_told(u32 domain)
+{
+	u32 from = domain_of(domain)->pull_from;
+
+	if (!from)
+		return false;
+	domain_of(domain)->pull_from = 0;
+	if (!scx_bpf_dsq_move_to_local(dsq_of((from - 1) & (MAX_DOMAINS - 1)), 0))
+		return false;
+	count(COUNT_UNMANAGED_MOVES);
+	return true;
+}
+
+/* What stood first could not be had: another CPU was faster, or its tasks may not run here. Anything, then. */
+static bool take_any(struct cpu_state *c, u32 cpu)
+{
+	u32 domain = domain_of_cpu(cpu), place = place_of_cpu(cpu), word;
+	int i;
+
+	if (take(c, PINNED_BASE + cpu) || take(c, domain))
+		return true;
+	if (!managed_queued)
+		return false;
+	bpf_for(word, 0, MAX_GROUPS / 64) {
+		u64 bits = place_of(place)->groups[within(word, MAX_GROUPS / 64)];
+
+		bpf_for(i, 0, 64) {
+			u32 number = word * 64 + ctzll(bits);
+
+			if (!bits)
+				break;
+			bits &= bits - 1;
+			if (entity_of(GROUP_BASE + number)->queued && take(c, GROUP_BASE + number))
+				return true;
+		}
+	}
+	return false;
+}
+
+void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
+{
+	struct cpu_state *c = cpu_of(cpu);
+	struct task_state *t = NULL;
+	u32 entity;
+
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
+		t = task_of(prev);
+		if (t) {
+			charge(prev, t, cpu, scx_bpf_now());
+			look(prev, t, cpu);
+		}
+	}
+	if (pull_as_told(domain_of_cpu(cpu)))
+		return;
+	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
+	if (entity == NO_ENTITY) {
+		if (t && t->weight && t->entity == entity_for(prev, t, cpu))
+			go_on(prev, t);
+		else if (!t)
+			pull(cpu);
+		return;
+	}
+	if (t && t->entity == entity_for(prev, t, cpu) && stands_before(prev, t, entity)) {
+		count(COUNT_KEPT);
+		go_on(prev, t);
+		return;
+	}
+	if (!take(c, entity) && !take_any(c, cpu) && !t)
+		pull(cpu);
+}
+
+/* How long it waited, against what is promised. Only long waits are looked at closer. */
+static __always_inline void judge_wait(struct task_state *t, struct cpu_state *c, u64 waited)
+{
+	u64 bound;
+
+	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
+		return;
+	bound = warmq_wait_bound(&policy, &domain_of(t->domain)->time, t->weight);
+	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
+		c->counters[COUNT_LONGEST_WAIT] = waited;
+		c->counters[COUNT_LONGEST_BOUND] = bound;
+	}
+	if (waited > bound)
+		c->counters[COUNT_OVER_BOUND]++;
+}
+
+void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
+{
+	struct task_state *t = task_of(p);
+	u32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *c = cpu_of(cpu);
+	u64 now;
+
+	if (!t)
+		return;
+	now = scx_bpf_now();
+	if (t->queued_in != NO_ENTITY) {
+		unqueue(t);
+		judge_wait(t, c, now - t->queued_at);
+	}
+	t->running = true;
+	t->yields = false;
+	t->charged_at = now;
+	if (!t->weight) /* the kernel put it here itself: it exits, or may not migrate for a moment */
+		return;
+	if (is_group(t->entity))
+		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
+	c->run_position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+	c->run_charged = now;
+	c->run_weight = t->weight;
+}
+
+void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
+{
+	struct task_state *t = task_of(p);
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 now;
+
+	if (!t)
+		return;
+	now = scx_bpf_now();
+	charge(p, t, cpu, now);
+	begin_period(p, t, cpu, now);
+	look(p, t, cpu);
+	if (t->weight && t->entity != entity_for(p, t, cpu))
+		p->scx.slice = 0; /* its fragment changed: it moves before it runs on */
+}
+
+void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
+{
+	struct task_state *t = task_of(p);
+	u32 cpu = scx_bpf_task_cpu(p);
+	u64 now;
+
+	if (!t)
+		return;
+	now = scx_bpf_now();
+	charge(p, t, cpu, now);
+	if (t->running && t->weight && is_group(t->entity))
+		__sync_fetch_and_sub(&group_of(t->entity)->running, 1);
+	t->running = false;
+	cpu_of(cpu)->run_weight = 0;
+	if (runnable)
+		return;
+	t->slept_at = now;
+	t->sleeps++;
+	leave_all(p, t);
+}
+
+bool BPF_STRUCT_OPS(warmq_yield, struct task_struct *from, struct task_struct *to)
+{
+	struct task_state *t = task_of(from);
+
+	if (t)
+		t->yields = true;
+	from->scx.slice = 0;
+	return false;
+}
+
+/* A CPU that is about to idle looks once more: something may have been queued since it dispatched. */
+void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
+{
+	if (!idle)
+		return;
+	cpu_of(cpu)->batch_entity = NO_ENTITY;
+	if (entity_of(domain_of_cpu(cpu))->queued || entity_of(PINNED_BASE + cpu)->queued || managed_queued)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+/* A kernel thread of one CPU (but ksoftirqd, which is where packets starve others) is short, and others wait for it. */
+static bool runs_at_once(const struct task_struct *p)
+{
+	char comm[16] = {};
+
+	if (!(p->flags & PF_KTHREAD) || p->nr_cpus_allowed != 1)
+		return false;
+	bpf_probe_read_kernel_str(comm, sizeof(comm), p->comm);
+	return bpf_strncmp(comm, 9, "ksoftirqd") != 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	struct task_state *t = bpf_task_storage_get(&tasks, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		return -ENOMEM;
+	t->fresh = true;
+	t->queued_in = NO_ENTITY;
+	t->entity = 0;
+	t->cgroup = number_of_cgroup(args->cgroup);
+	return 0;
+}
+
+void BPF_STRUCT_OPS(warmq_enable, struct task_struct *p)
+{
+	struct task_state *t = task_of(p);
+	u64 now = scx_bpf_now();
+
+	if (!t)
+		return;
+	t->at_once = runs_at_once(p);
+	t->slept_at = t->period_at = now;
+	remember(p, t, scx_bpf_task_cpu(p));
+}
+
+/* It leaves for another class, or for good. */
+void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
+{
+	struct task_state *t = task_of(p);
+
+	if (!t)
+		return;
+	unqueue(t);
+	leave_all(p, t);
+}
+
+void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct task_state *t = task_of(p);
+
+	if (!t)
+		return;
+	unqueue(t);
+	leave_all(p, t);
+	enter_group(t, 0, scx_bpf_now());
+}
+
+void BPF_STRUCT_OPS(warmq_set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	struct task_state *t = task_of(p);
+
+	if (t && (p->flags & PF_KTHREAD))
+		t->at_once = runs_at_once(p);
+}
+
+void BPF_STRUCT_OPS(warmq_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+	struct task_state *t = task_of(p);
+
+	if (!t)
+		return;
+	leave_all(p, t);
+	t->cgroup = number_of_cgroup(to);
+}
+
+static s32 make_domain(u32 domain)
+{
+	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
+	struct bpf_cpumask *mask = bpf_cpumask_create();
+	u32 cpu, online = 0;
+
+	if (!value || !mask) {
+		if (mask)
+			bpf_cpumask_release(mask);
+		return -ENOMEM;
+	}
+	bpf_for(cpu, 0, nr_cpus) {
+		if (domain_of_cpu(cpu) != domain || cpu_domain[within(cpu, MAX_CPUS)] >= MAX_DOMAINS)
+			continue;
+		bpf_cpumask_set_cpu(cpu, mask);
+		online++;
+	}
+	domain_of(domain)->time.cpus = online;
+	mask = bpf_kptr_xchg(&value->mask, mask);
+	if (mask)
+		bpf_cpumask_release(mask);
+	return scx_bpf_create_dsq(dsq_of(domain), -1);
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init)
+{
+	u32 i;
+	s32 error;
+
+	bpf_for(i, 0, nr_domains) {
+		error = make_domain(i);
+		if (error)
+			return error;
+	}
+	bpf_for(i, 0, nr_cpus) {
+		cpu_of(i)->batch_entity = NO_ENTITY;
+		error = scx_bpf_create_dsq(dsq_of(PINNED_BASE + i), -1);
+		if (error)
+			return error;
+	}
+	bpf_for(i, 1, nr_groups) {
+		error = scx_bpf_create_dsq(dsq_of(GROUP_BASE + i), -1);
+		if (error)
+			return error;
+	}
+	started_at = scx_bpf_now();
+	return start_balance();
+}
+
+void BPF_STRUCT_OPS(warmq_exit, struct scx_exit_info *ei)
+{
+	UEI_RECORD(uei, ei);
+}
+
+SCX_OPS_DEFINE(warmq_ops,
+	       .select_cpu = (void *)warmq_select_cpu,
+	       .enqueue = (void *)warmq_enqueue,
+	       .dispatch = (void *)warmq_dispatch,
+	       .running = (void *)warmq_running,
+	       .tick = (void *)warmq_tick,
+	       .stopping = (void *)warmq_stopping,
+	       .yield = (void *)warmq_yield,
+	       .update_idle = (void *)warmq_update_idle,
+	       .init_task = (void *)warmq_init_task,
+	       .exit_task = (void *)warmq_exit_task,
+	       .enable = (void *)warmq_enable,
+	       .disable = (void *)warmq_disable,
+	       .set_cpumask = (void *)warmq_set_cpumask,
+	       .cgroup_init = (void *)warmq_cgroup_init,
+	       .cgroup_exit = (void *)warmq_cgroup_exit,
+	       .cgroup_move = (void *)warmq_cgroup_move,
+	       .cgroup_set_weight = (void *)warmq_cgroup_set_weight,
+	       .init = (void *)warmq_init,
+	       .exit = (void *)warmq_exit,
+	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .timeout_ms = 20000,
+	       .name = "warmq");

@@ -1,0 +1,262 @@
+//! `scx_warmq label`: an administrator says which data threads use that do not say so themselves.
+
+mod map;
+mod threads;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::options::Label;
+use crate::refuse;
+use crate::stop::Stop;
+use map::{Answer, Labels};
+use threads::{Select, Thread};
+
+/// How often `--follow` looks for new threads.
+const FOLLOW: Duration = Duration::from_secs(1);
+/// How many threads are named in a line.
+const NAMED: usize = 8;
+
+/// What is asked for cannot be done.
+#[derive(Debug, thiserror::Error)]
+pub enum LabelError {
+    /// Nobody fits.
+    #[error(
+        "no thread {0}; see who there is: ps -eLo tid,pid,comm (names are cut to 15 characters)"
+    )]
+    Nobody(String),
+    /// The pair of the largest numbers.
+    #[error("app 4294967295 and fragment 4294967295 are reserved together: choose another number")]
+    Reserved,
+    /// A label was not taken.
+    #[error("thread {tid} cannot be labelled: {problem}")]
+    Refused {
+        /// The thread.
+        tid: i32,
+        /// What the kernel says.
+        problem: String,
+    },
+}
+
+/// A thread with a label.
+#[derive(Debug, Serialize)]
+struct Labelled {
+    tid: i32,
+    pid: i32,
+    name: String,
+    app: u32,
+    fragment: u32,
+}
+
+/// Does what was asked for.
+pub fn run(asked: &Label) -> anyhow::Result<ExitCode> {
+    let labels = Labels::open()?;
+    if asked.list {
+        list(&labels, asked.json)?;
+    } else if asked.remove {
+        remove(&labels, &Select::new(asked))?;
+    } else if let Some(fragment) = asked.fragment {
+        let hint = pack(asked.app, fragment).ok_or(LabelError::Reserved)?;
+        label(&labels, asked, hint)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A hint as programs and the scheduler have it: the pair as one number, plus one; 0 is none.
+fn pack(app: u32, fragment: u32) -> Option<u64> {
+    ((u64::from(app) << 32) | u64::from(fragment)).checked_add(1)
+}
+
+fn unpack(hint: u64) -> (u32, u32) {
+    let pair = hint.wrapping_sub(1);
+    ((pair >> 32) as u32, pair as u32)
+}
+
+fn label(labels: &Labels, asked: &Label, hint: u64) -> anyhow::Result<()> {
+    let select = Select::new(asked);
+    let stop = if asked.follow {
+        Some(Stop::at_signals(None)?)
+    } else {
+        None
+    };
+    let threads = select.find(Path::new("/"))?;
+    if threads.is_empty() && !asked.follow {
+        return Err(LabelError::Nobody(select.words()).into());
+    }
+    let (fragment, app) = (asked.fragment.unwrap_or_default(), asked.app);
+    let done = put(labels, &threads, hint)?;
+    println!("{} as fragment {fragment} of app {app}", done.words());
+    if refuse::loaded_scheduler(Path::new("/")).is_none_or(|name| !refuse::is_ours(&name)) {
+        println!("(no scx_warmq is running here: they take effect when one is started)");
+    }
+    stop.map_or(Ok(()), |stop| follow(labels, &select, hint, &stop))
+}
+
+/// Labels new threads until it is stopped. Threads inherit nothing, so each has to be found.
+fn follow(labels: &Labels, select: &Select<'_>, hint: u64, stop: &Stop) -> anyhow::Result<()> {
+    println!("following: new threads are labelled each second, until Ctrl-C");
+    while !stop.within(FOLLOW) {
+        let done = put(labels, &select.find(Path::new("/"))?, hint)?;
+        if !done.fresh.is_empty() {
+            println!("{}", done.words());
+        }
+    }
+    Ok(())
+}
+
+/// What became of labels.
+#[derive(Default)]
+struct Done {
+    fresh: Vec<String>,
+    before: usize,
+}
+
+impl Done {
+    fn words(&self) -> String {
+        let more = self.fresh.len().saturating_sub(NAMED);
+        let named = self.fresh[..self.fresh.len() - more].join(", ");
+        let names = match (named.as_str(), more) {
+            ("", _) => String::new(),
+            (named, 0) => format!(": {named}"),
+            (named, more) => format!(": {named} and {more} more"),
+        };
+        let before = match self.before {
+            0 => String::new(),
+            before => format!(" ({before} had the label before)"),
+        };
+        let threads = if self.fresh.len() == 1 {
+            "thread"
+        } else {
+            "threads"
+        };
+        format!("labelled {} {threads}{before}{names}", self.fresh.len())
+    }
+}
+
+fn put(labels: &Labels, threads: &BTreeSet<Thread>, hint: u64) -> Result<Done, LabelError> {
+    let mut done = Done::default();
+    for thread in threads {
+        match labels.set(thread.tid, hint) {
+            Answer::Changed => done.fresh.push(thread.to_string()),
+            Answer::Same => done.before += 1,
+            Answer::Gone => {}
+            Answer::Refused(problem) => {
+                return Err(LabelError::Refused {
+                    tid: thread.tid,
+                    problem,
+                });
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn remove(labels: &Labels, select: &Select<'_>) -> anyhow::Result<()> {
+    let threads = select.find(Path::new("/"))?;
+    if threads.is_empty() {
+        return Err(LabelError::Nobody(select.words()).into());
+    }
+    let removed = threads
+        .iter()
+        .filter(|thread| labels.remove(thread.tid))
+        .count();
+    println!(
+        "took {removed} labels away ({} threads were looked at)",
+        threads.len()
+    );
+    Ok(())
+}
+
+fn list(labels: &Labels, json: bool) -> anyhow::Result<()> {
+    let all = threads::everybody(Path::new("/"))
+        .into_iter()
+        .filter_map(|thread| {
+            let (app, fragment) = unpack(labels.get(thread.tid)?);
+            Some(Labelled {
+                tid: thread.tid,
+                pid: thread.pid,
+                name: thread.name,
+                app,
+                fragment,
+            })
+        });
+    let all: Vec<Labelled> = all.collect();
+    println!(
+        "{}",
+        if json {
+            serde_json::to_string_pretty(&all)?
+        } else {
+            table(&all)
+        }
+    );
+    Ok(())
+}
+
+fn table(all: &[Labelled]) -> String {
+    if all.is_empty() {
+        return "no thread has a label".to_owned();
+    }
+    let mut table = format!(
+        "{:>8} {:>8} {:<15} {:>10} {:>10}",
+        "TID", "PID", "NAME", "APP", "FRAGMENT"
+    );
+    for Labelled {
+        tid,
+        pid,
+        name,
+        app,
+        fragment,
+    } in all
+    {
+        table += &format!("\n{tid:>8} {pid:>8} {name:<15} {app:>10} {fragment:>10}");
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_largest_pair_would_wrap_to_no_hint() {
+        assert_eq!(pack(u32::MAX, u32::MAX), None);
+        assert_eq!(pack(0, 0), Some(1));
+        assert_eq!(pack(1, 2), Some((1 << 32) + 3));
+    }
+
+    proptest! {
+        #[test]
+        fn a_packed_pair_is_unpacked(app: u32, fragment in 0..u32::MAX) {
+            let hint = pack(app, fragment).expect("it is not the reserved one");
+            prop_assert_eq!(unpack(hint), (app, fragment));
+        }
+    }
+
+    #[test]
+    fn it_says_whom_it_labelled() {
+        let done = |fresh: usize, before| {
+            let fresh = (0..fresh).map(|tid| format!("{tid} (db)")).collect();
+            Done { fresh, before }.words()
+        };
+        insta::assert_snapshot!([done(0, 0), done(1, 0), done(2, 3), done(10, 0)].join("\n"));
+    }
+
+    #[test]
+    fn a_list_is_a_table() {
+        let name = || "db-shard-1".to_owned();
+        let all = [(1234, 7), (5, u32::MAX)].map(|(tid, fragment)| Labelled {
+            tid,
+            pid: 4,
+            name: name(),
+            app: 0,
+            fragment,
+        });
+        insta::assert_snapshot!([table(&all), table(&[])].join("\n\n"));
+    }
+}

@@ -1,0 +1,114 @@
+//! The scheduler's life: opened, configured, loaded, attached, watched, and loaded again when the kernel asks for it.
+
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use libbpf_rs::{MapCore, MapFlags, OpenObject};
+use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use scx_utils::{SCX_ECODE_ACT_RESTART, scx_ops_attach, scx_ops_load, scx_ops_open};
+
+use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
+use crate::exit::Exit;
+use crate::options::Schedule;
+use crate::refuse::{KernelConfig, kernel_config};
+use crate::stop::Stop;
+use crate::topology::{self, Layout};
+use crate::{libbpf, pins, policy, words};
+
+/// How long the kernel's verdict may go unnoticed.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// How it came to an end.
+pub enum Ended {
+    /// It was time to stop.
+    Stopped,
+    /// The kernel put it out.
+    Ejected(Exit),
+}
+
+/// Schedules until it is time to stop, or the kernel has had enough.
+pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
+    libbpf::say(schedule.verbose);
+    loop {
+        match run_once(schedule, stop).inspect_err(|_| libbpf::said())? {
+            Ended::Ejected(exit) if exit.asks_for_restart(*SCX_ECODE_ACT_RESTART) => {
+                println!("scx_warmq: the kernel asks for a restart: {}", exit.why());
+            }
+            ended => return Ok(ended),
+        }
+    }
+}
+
+fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
+    let layout = topology::read()?;
+    let mut object = MaybeUninit::uninit();
+    let mut opened = open(&mut object)?;
+    configure(&mut opened, schedule, &layout)?;
+    pins::inherit(&mut opened)?;
+    let mut loaded = scx_ops_load!(opened, warmq_ops, uei)?;
+    pins::open_inherited()?;
+    let link = scx_ops_attach!(loaded, warmq_ops)?;
+    let published = pins::publish(&mut loaded)?;
+    println!("{}", words::started(schedule, &layout));
+    let ended = watch(&loaded, stop);
+    drop((published, link));
+    ended
+}
+
+/// Nothing is in the kernel yet.
+fn open(object: &mut MaybeUninit<OpenObject>) -> anyhow::Result<OpenBpfSkel<'_>> {
+    let builder = BpfSkelBuilder::default();
+    let options = match kernel_config(Path::new("/")) {
+        KernelConfig::At(path) => LibbpfOpts {
+            kconfig: Some(path.display().to_string()),
+            ..LibbpfOpts::default()
+        },
+        KernelConfig::Usual | KernelConfig::Missing => LibbpfOpts::default(),
+    };
+    scx_ops_open!(
+        builder,
+        object,
+        warmq_ops,
+        options.clone().into_bpf_open_opts()
+    )
+}
+
+fn configure(
+    opened: &mut OpenBpfSkel<'_>,
+    schedule: &Schedule,
+    layout: &Layout,
+) -> anyhow::Result<()> {
+    let settings = opened
+        .maps
+        .rodata_data
+        .as_mut()
+        .context("the BPF program has no settings")?;
+    let state = opened
+        .maps
+        .bss_data
+        .as_mut()
+        .context("the BPF program has no state")?;
+    policy::configure(settings, state, schedule, layout);
+    Ok(())
+}
+
+fn watch(loaded: &BpfSkel<'_>, stop: &Stop) -> anyhow::Result<Ended> {
+    loop {
+        if let Some(exit) = Exit::read(&section(&loaded.maps.data)?, || {
+            section(&loaded.maps.data_uei_dump).unwrap_or_default()
+        }) {
+            return Ok(Ended::Ejected(exit));
+        }
+        if stop.within(GLANCE) {
+            return Ok(Ended::Stopped);
+        }
+    }
+}
+
+/// A copy of a section of the BPF program. A copy, because the kernel writes to it.
+fn section(map: &impl MapCore) -> anyhow::Result<Vec<u8>> {
+    let value = map.lookup(&0_u32.to_ne_bytes(), MapFlags::ANY)?;
+    value.context("a section of the BPF program has no value")
+}

@@ -1,0 +1,101 @@
+//! scx_warmq: loads the scheduler in src/bpf, and shows and tells it things.
+//!
+//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and what it is
+//! (topology.rs), and the program is configured (policy.rs), loaded and watched (load.rs). Others look at it through what
+//! it pins (pins.rs, state.rs): the monitor, the statistics, and the labels.
+
+mod bpf_skel;
+mod counters;
+mod exit;
+mod label;
+mod libbpf;
+mod load;
+mod options;
+mod pins;
+mod policy;
+mod refuse;
+mod state;
+mod stats;
+mod stop;
+mod topology;
+mod words;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use load::Ended;
+use options::{Command, Options, Schedule};
+use stop::Stop;
+
+const FAILED: u8 = 1;
+const FAULT: u8 = 3;
+const ENDED_BY_OTHERS: u8 = 4;
+
+fn main() -> ExitCode {
+    let options = Options::read();
+    let done = match &options {
+        Options {
+            command: Some(command),
+            ..
+        } => obey(command),
+        Options {
+            stats_json: Some(seconds),
+            ..
+        } => stats::print(*seconds),
+        _ => schedule(&options.schedule),
+    };
+    done.unwrap_or_else(|error| {
+        eprintln!("scx_warmq: {error:#}");
+        ExitCode::from(FAILED)
+    })
+}
+
+fn obey(command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Label(asked) => label::run(asked),
+        Command::Unpin => unpin(),
+    }
+}
+
+fn unpin() -> anyhow::Result<ExitCode> {
+    if let Some(name) =
+        refuse::loaded_scheduler(Path::new("/")).filter(|name| refuse::is_ours(name))
+    {
+        anyhow::bail!("{name} is running and uses what is pinned: stop it first");
+    }
+    match pins::remove_all()? {
+        0 => println!("nothing was pinned in {}", pins::FOLDER),
+        removed => println!("removed {removed} pins from {}", pins::FOLDER),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
+    for warning in refuse::check(Path::new("/"))? {
+        eprintln!("scx_warmq: warning: {warning}");
+    }
+    let stop = Stop::at_signals(schedule.exit_after.map(Duration::from_secs_f64))?;
+    match load::run(schedule, &stop)? {
+        Ended::Stopped => {
+            println!("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
+            Ok(ExitCode::SUCCESS)
+        }
+        Ended::Ejected(exit) => Ok(report(schedule, &exit)),
+    }
+}
+
+fn report(schedule: &Schedule, exit: &exit::Exit) -> ExitCode {
+    if schedule.verbose && !exit.dump.is_empty() {
+        eprintln!("{}", exit.dump);
+    }
+    if !exit.is_fault() {
+        eprintln!("scx_warmq was ended by others: {}", exit.why());
+        return ExitCode::from(ENDED_BY_OTHERS);
+    }
+    eprintln!("scx_warmq was thrown out by the kernel: {}", exit.why());
+    if !schedule.verbose && !exit.dump.is_empty() {
+        eprintln!("(start it with --verbose to see the kernel's dump next time)");
+    }
+    ExitCode::from(FAULT)
+}

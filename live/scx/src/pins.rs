@@ -1,0 +1,197 @@
+//! What scx_warmq leaves in /sys/fs/bpf, where other programs find it.
+//!
+//! slots, labels and hints hold what programs and administrators said; they are used again when a scheduler is loaded anew, and
+//! are kept when it stops, because a thread that named its data once does not do so again. `scx_warmq unpin` removes them.
+//! state and settings are for those who look at a running scheduler, and go with it.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{MapCore, MapHandle, MapMut, OpenMapMut};
+
+use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
+
+/// The folder.
+pub const FOLDER: &str = "/sys/fs/bpf/scx_warmq";
+
+/// Something pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// Where programs put pointers to their slots; everybody may.
+    Slots,
+    /// What administrators say about threads.
+    Labels,
+    /// What threads said themselves.
+    Hints,
+    /// The counters and tables of a running scheduler.
+    State,
+    /// What it was started with.
+    Settings,
+}
+
+impl Pin {
+    /// All of them.
+    pub const ALL: [Pin; 5] = [
+        Pin::Slots,
+        Pin::Labels,
+        Pin::Hints,
+        Pin::State,
+        Pin::Settings,
+    ];
+
+    /// Its file.
+    pub fn path(self) -> PathBuf {
+        Path::new(FOLDER).join(self.name())
+    }
+
+    fn name(self) -> &'static str {
+        ["slots", "labels", "hints", "state", "settings"][self as usize]
+    }
+
+    fn mode(self) -> u32 {
+        match self {
+            Pin::Slots => 0o666,
+            Pin::Labels | Pin::Hints => 0o600,
+            Pin::State | Pin::Settings => 0o644,
+        }
+    }
+}
+
+/// A pin that cannot be made, read or removed.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct PinError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl PinError {
+    fn new(path: PathBuf, problem: impl ToString) -> PinError {
+        PinError {
+            path,
+            problem: problem.to_string(),
+        }
+    }
+}
+
+/// Has the program use the maps of its predecessors, where they still fit. Before it is loaded.
+pub fn inherit(program: &mut OpenBpfSkel<'_>) -> Result<(), PinError> {
+    make_folder()?;
+    let maps = &mut program.maps;
+    inherit_one(Pin::Slots, &mut maps.slots)?;
+    inherit_one(Pin::Labels, &mut maps.labels)?;
+    inherit_one(Pin::Hints, &mut maps.hints)
+}
+
+/// libbpf takes what is pinned at a map's path, or pins the map there once it is made.
+fn inherit_one(pin: Pin, map: &mut OpenMapMut<'_>) -> Result<(), PinError> {
+    if let Ok(old) = MapHandle::from_pinned_path(pin.path())
+        && !fits(&old, map)
+    {
+        remove(pin)?;
+    }
+    map.set_pin_path(pin.path())
+        .map_err(|error| PinError::new(pin.path(), error))
+}
+
+fn fits(old: &MapHandle, map: &OpenMapMut<'_>) -> bool {
+    old.map_type() == map.map_type()
+        && old.key_size() == map.key_size()
+        && old.value_size() == map.value_size()
+        && old
+            .info()
+            .is_ok_and(|info| info.info.map_flags == map.map_flags())
+}
+
+/// Lets others in as each pin means it. Once the program is loaded.
+pub fn open_inherited() -> Result<(), PinError> {
+    [Pin::Slots, Pin::Labels, Pin::Hints]
+        .into_iter()
+        .try_for_each(set_mode)
+}
+
+/// State and settings, pinned as long as this lives.
+#[derive(Debug)]
+pub struct Published(());
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        for pin in [Pin::State, Pin::Settings] {
+            if let Err(error) = remove(pin) {
+                eprintln!("scx_warmq: it could not be removed: {error}");
+            }
+        }
+    }
+}
+
+/// Lets others look at a program. Once it schedules: one that is refused must not take the pins of the one that runs.
+pub fn publish(program: &mut BpfSkel<'_>) -> Result<Published, PinError> {
+    let published = Published(());
+    pin_anew(Pin::State, &mut program.maps.bss)?;
+    pin_anew(Pin::Settings, &mut program.maps.rodata)?;
+    set_mode(Pin::State)?;
+    set_mode(Pin::Settings)?;
+    Ok(published)
+}
+
+fn pin_anew(pin: Pin, map: &mut MapMut<'_>) -> Result<(), PinError> {
+    remove(pin)?;
+    map.pin(pin.path())
+        .map_err(|error| PinError::new(pin.path(), error))
+}
+
+fn set_mode(pin: Pin) -> Result<(), PinError> {
+    let mode = fs::Permissions::from_mode(pin.mode());
+    fs::set_permissions(pin.path(), mode).map_err(|error| PinError::new(pin.path(), error))
+}
+
+fn make_folder() -> Result<(), PinError> {
+    let wrong = |error: io::Error| PinError::new(FOLDER.into(), error);
+    match fs::DirBuilder::new().mode(0o755).create(FOLDER) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(wrong(error)),
+        _ => {}
+    }
+    fs::set_permissions(FOLDER, fs::Permissions::from_mode(0o755)).map_err(wrong)
+}
+
+fn remove(pin: Pin) -> Result<bool, PinError> {
+    match fs::remove_file(pin.path()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(PinError::new(pin.path(), error)),
+    }
+}
+
+/// Removes all of it. Returns how many there were.
+pub fn remove_all() -> Result<usize, PinError> {
+    let mut removed = 0;
+    for pin in Pin::ALL {
+        removed += usize::from(remove(pin)?);
+    }
+    match fs::remove_dir(FOLDER) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(PinError::new(FOLDER.into(), error))
+        }
+        _ => Ok(removed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_slots_are_everybodys() {
+        let modes = Pin::ALL.map(|pin| (pin.name(), pin.mode()));
+        let expected = [
+            ("slots", 0o666),
+            ("labels", 0o600),
+            ("hints", 0o600),
+            ("state", 0o644),
+            ("settings", 0o644),
+        ];
+        assert_eq!(modes, expected);
+    }
+}

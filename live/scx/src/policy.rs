@@ -1,0 +1,55 @@
+//! Options as the numbers that decide.h works with: the only place where a time becomes a bare number.
+
+use warmq_units::Duration;
+
+use crate::bpf_skel::types::{bss, rodata, warmq_policy};
+use crate::options::{Place, Schedule};
+use crate::topology::Layout;
+
+fn ns(span: Duration) -> u64 {
+    span.0 / 1_000
+}
+
+/// The policy; see decide.h.
+pub fn policy(schedule: &Schedule) -> warmq_policy {
+    warmq_policy {
+        period: ns(schedule.period),
+        slice_max: ns(schedule.slice),
+        slice_min: ns(schedule.slice_min),
+        credit: ns(schedule.credit),
+        limit: ns(schedule.limit),
+        alpha: if schedule.no_granularity {
+            0
+        } else {
+            ns(schedule.alpha)
+        },
+        preempt_interval: ns(schedule.preempt_interval),
+        min_sleep: ns(schedule.min_sleep),
+        batch_budget: ns(schedule.batch_budget),
+        imbalance: schedule.imbalance,
+        patience: ns(schedule.patience),
+    }
+}
+
+/// Writes what is asked for into the program that is about to be loaded.
+pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, layout: &Layout) {
+    let place = schedule.place.unwrap_or(layout.natural_place());
+    state.policy = policy(schedule);
+    settings.nr_cpus = layout.cpu_ids as u32;
+    settings.nr_domains = layout.domains.len() as u32;
+    settings.nr_places = layout.places(place) as u32;
+    settings.place_is_cpu = place == Place::Cpu;
+    settings
+        .cpu_domain
+        .fill(crate::topology::MOST_DOMAINS as u32);
+    settings.cpu_domain[..layout.cpu_ids].copy_from_slice(&layout.domain_of);
+    settings.cpu_sibling[..layout.cpu_ids].copy_from_slice(&layout.sibling_of);
+    settings.nr_groups = schedule.groups + 1; // number 0 is none
+    settings.groups_per_process = schedule.groups_per_process;
+    settings.preempts = !schedule.no_preempt;
+    settings.keeps_groups = !schedule.no_groups;
+    settings.infer = schedule.infer;
+    settings.infer_size = schedule.infer_size;
+    settings.scope = schedule.scope as u32;
+    settings.balance_interval = ns(schedule.balance_interval);
+}

@@ -1,0 +1,244 @@
+//! Why scx_warmq cannot run here, and what to do about it, before libbpf says EINVAL.
+//!
+//! The root of the file system is a parameter, so that tests feed recorded trees.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+/// The first kernel with task storage that points to user memory (BPF uptr).
+const FIRST: (u32, u32) = (6, 13);
+/// The first that scx_warmq was tried on.
+const TRIED: (u32, u32) = (6, 18);
+
+/// Why it does not start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The kernel is too old.
+    #[error(
+        "Linux {found} is too old: scx_warmq needs 6.13 or later, and was tried on 6.18; boot a newer kernel"
+    )]
+    TooOld {
+        /// Its release.
+        found: String,
+    },
+    /// The kernel was built without it.
+    #[error(
+        "this kernel ({release}) has no sched_ext: /sys/kernel/sched_ext is not there; boot one that was built with \
+         CONFIG_SCHED_CLASS_EXT=y (Debian's from 6.16 on are), or mount sysfs if it is not mounted"
+    )]
+    NoSchedExt {
+        /// Its release.
+        release: String,
+    },
+    /// There is no BTF.
+    #[error(
+        "this kernel ({release}) has no type information: /sys/kernel/btf/vmlinux is not there; boot one that was built with \
+         CONFIG_DEBUG_INFO_BTF=y"
+    )]
+    NoTypes {
+        /// Its release.
+        release: String,
+    },
+    /// No privilege.
+    #[error(
+        "scheduling needs root, or CAP_SYS_ADMIN, or both CAP_BPF and CAP_PERFMON: run it as root (sudo scx_warmq)"
+    )]
+    NoPrivilege,
+    /// scx_warmq runs already.
+    #[error("scx_warmq is running already (as {name}); stop that one first: {}", stop(.name))]
+    Already {
+        /// The name that the kernel knows.
+        name: String,
+    },
+    /// Another scheduler is loaded.
+    #[error("another scheduler is loaded: {name}; stop it first: {}", stop(.name))]
+    Other {
+        /// The name that the kernel knows.
+        name: String,
+    },
+    /// No bpffs.
+    #[error(
+        "/sys/fs/bpf is no BPF file system, where scx_warmq is reached by programs; mount it: mount -t bpf bpf /sys/fs/bpf"
+    )]
+    NoBpffs,
+}
+
+fn stop(name: &str) -> String {
+    let program = name.split('_').next().unwrap_or(name);
+    format!(
+        "systemctl stop scx_{program}, or end its process (pgrep -a scx_), or press SysRq-S (echo S > /proc/sysrq-trigger)"
+    )
+}
+
+/// What does not keep it from running, but is worth to be known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Warning {
+    /// Nobody tried it.
+    #[error("scx_warmq was not tried on Linux {found}; 6.18 is the first that it was tried on")]
+    Untried {
+        /// The kernel's release.
+        found: String,
+    },
+    /// libbpf asks for the kernel's configuration.
+    #[error(
+        "the kernel's configuration is neither in /boot/config-{release} nor in /proc/config.gz, and loading fails without \
+         it (\"failed to open system Kconfig\"); put it there, or modprobe configs"
+    )]
+    NoConfig {
+        /// The kernel's release.
+        release: String,
+    },
+    /// Programs of other users cannot reach their slots.
+    #[error(
+        "users other than root cannot enter /sys/fs/bpf: their programs' hints go by system call each time, which is slower; \
+         chmod o+x /sys/fs/bpf lets them"
+    )]
+    ClosedBpffs,
+}
+
+/// What is found about the kernel's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelConfig {
+    /// Where libbpf looks.
+    Usual,
+    /// Elsewhere: libbpf has to be told.
+    At(PathBuf),
+    /// Nowhere.
+    Missing,
+}
+
+/// Whether it can run on the machine whose file system starts at `root`.
+pub fn check(root: &Path) -> Result<Vec<Warning>, Refusal> {
+    let release = release(root);
+    check_kernel(root, &release)?;
+    if !is_privileged(root) {
+        return Err(Refusal::NoPrivilege);
+    }
+    if let Some(name) = loaded_scheduler(root) {
+        return Err(if is_ours(&name) {
+            Refusal::Already { name }
+        } else {
+            Refusal::Other { name }
+        });
+    }
+    if !has_bpffs(root) {
+        return Err(Refusal::NoBpffs);
+    }
+    Ok(warnings(root, &release))
+}
+
+fn check_kernel(root: &Path, release: &str) -> Result<(), Refusal> {
+    let found = release.to_owned();
+    if version(release).is_some_and(|version| version < FIRST) {
+        return Err(Refusal::TooOld { found });
+    }
+    if !root.join("sys/kernel/sched_ext").is_dir() {
+        return Err(Refusal::NoSchedExt { release: found });
+    }
+    if !root.join("sys/kernel/btf/vmlinux").exists() {
+        return Err(Refusal::NoTypes { release: found });
+    }
+    Ok(())
+}
+
+fn warnings(root: &Path, release: &str) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if version(release).is_some_and(|version| version < TRIED) {
+        warnings.push(Warning::Untried {
+            found: release.to_owned(),
+        });
+    }
+    if kernel_config(root) == KernelConfig::Missing {
+        warnings.push(Warning::NoConfig {
+            release: release.to_owned(),
+        });
+    }
+    if is_closed(&root.join("sys/fs/bpf")) {
+        warnings.push(Warning::ClosedBpffs);
+    }
+    warnings
+}
+
+/// The release of the kernel, as `uname -r` says it.
+pub fn release(root: &Path) -> String {
+    text(root, "proc/sys/kernel/osrelease").unwrap_or_else(|| "of an unknown release".to_owned())
+}
+
+/// Where the kernel's configuration is.
+pub fn kernel_config(root: &Path) -> KernelConfig {
+    let release = release(root);
+    let usual = [
+        format!("boot/config-{release}"),
+        "proc/config.gz".to_owned(),
+    ];
+    if usual.iter().any(|path| root.join(path).exists()) {
+        return KernelConfig::Usual;
+    }
+    let elsewhere = ["usr/lib/modules", "lib/modules"]
+        .map(|folder| root.join(folder).join(&release).join("config"));
+    match elsewhere.into_iter().find(|path| path.exists()) {
+        Some(path) => KernelConfig::At(path),
+        None => KernelConfig::Missing,
+    }
+}
+
+/// The name of the scheduler that is loaded, if there is one.
+pub fn loaded_scheduler(root: &Path) -> Option<String> {
+    let state = text(root, "sys/kernel/sched_ext/state")?;
+    if state == "disabled" {
+        return None;
+    }
+    Some(
+        text(root, "sys/kernel/sched_ext/root/ops")
+            .unwrap_or_else(|| format!("one without a name ({state})")),
+    )
+}
+
+/// Whether a loaded scheduler is scx_warmq, of whatever version: the kernel shows `warmq_VERSION_TARGET`.
+pub fn is_ours(name: &str) -> bool {
+    name == "warmq" || name.starts_with("warmq_")
+}
+
+fn text(root: &Path, path: &str) -> Option<String> {
+    let text = fs::read_to_string(root.join(path)).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Major and minor of a release as `6.18.15+deb13-cloud-amd64`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether the capabilities of this process suffice. Where they cannot be read, the kernel has to say.
+fn is_privileged(root: &Path) -> bool {
+    let status = text(root, "proc/self/status").unwrap_or_default();
+    let field = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let Some(capabilities) = field.and_then(|field| u64::from_str_radix(field.trim(), 16).ok())
+    else {
+        return true;
+    };
+    let has = |capability: u32| capabilities & (1 << capability) != 0;
+    has(CAP_SYS_ADMIN) || has(CAP_BPF) && has(CAP_PERFMON)
+}
+
+fn has_bpffs(root: &Path) -> bool {
+    let mounts = text(root, "proc/self/mounts").unwrap_or_default();
+    let is_it = |line: &str| {
+        let mut fields = line.split(' ').skip(1);
+        fields.next() == Some("/sys/fs/bpf") && fields.next() == Some("bpf")
+    };
+    mounts.lines().any(is_it)
+}
+
+fn is_closed(folder: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(folder).is_ok_and(|folder| folder.permissions().mode() & 0o001 == 0)
+}
+
+#[cfg(test)]
+mod tests;

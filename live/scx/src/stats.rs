@@ -1,0 +1,356 @@
+//! What a running scheduler counts, as people and programs want it: one value, that is printed as JSON and that the monitor
+//! compares with the one before.
+
+mod print;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+pub use print::print;
+
+use crate::bpf_skel::types::{bss, rodata};
+use crate::counters::Counters;
+use crate::options::{Place, Scope};
+use crate::state::State;
+use crate::topology::{MOST_CPUS, MOST_DOMAINS};
+
+/// PINNED_BASE and GROUP_BASE of state.bpf.h: entities by number.
+const PINNED_BASE: usize = 512;
+const GROUP_BASE: usize = 1024;
+/// WARMQ_WHOLE of decide.h: the weight of a task at nice 0.
+pub const WHOLE: u64 = 6400;
+
+/// All of it, at one time.
+#[derive(Clone, Debug, Serialize)]
+pub struct Statistics {
+    /// When the scheduler was started, in ns of the kernel's clock.
+    pub started_at_ns: u64,
+    /// What it was started with.
+    pub settings: Settings,
+    /// What it counted since then.
+    pub counters: Counters,
+    /// The cache domains.
+    pub domains: Vec<Domain>,
+    /// Where groups live.
+    pub places: Vec<Home>,
+    /// The CPUs that are online.
+    pub cpus: Vec<Cpu>,
+    /// The groups that have a fragment, those without members too.
+    pub groups: Vec<Group>,
+}
+
+/// What it was started with. Weights are in parts of `whole`.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "they are the options of the same names")]
+pub struct Settings {
+    pub place: &'static str,
+    pub slice_ns: u64,
+    pub slice_min_ns: u64,
+    pub period_ns: u64,
+    pub credit_ns: u64,
+    pub limit_ns: u64,
+    pub alpha_ns: u64,
+    pub preempt_interval_ns: u64,
+    pub min_sleep_ns: u64,
+    pub batch_budget_ns: u64,
+    pub imbalance_percent: u64,
+    pub patience_ns: u64,
+    pub balance_interval_ns: u64,
+    pub preempts: bool,
+    pub keeps_groups: bool,
+    pub scope: &'static str,
+    pub groups: u32,
+    pub groups_per_process: u32,
+    pub infer: bool,
+    pub infer_size: u32,
+    pub whole: u64,
+}
+
+/// CPUs that share a last-level cache.
+#[derive(Clone, Debug, Serialize)]
+pub struct Domain {
+    /// Its number.
+    pub domain: usize,
+    /// Its CPUs.
+    pub cpus: Vec<usize>,
+    /// Of everything runnable in it.
+    pub weight: u64,
+    /// Tasks that wait and belong to no group.
+    pub queued: u64,
+    /// Its virtual time.
+    pub clock_ns: u64,
+}
+
+/// A place: where groups live.
+#[derive(Clone, Debug, Serialize)]
+pub struct Home {
+    /// Its number.
+    pub place: usize,
+    /// The domain that it is or is in.
+    pub domain: usize,
+    /// Its CPUs.
+    pub cpus: Vec<usize>,
+    /// Tasks that wait for it: those of its groups, those bound to its CPUs, and where it is a domain, those of no group.
+    pub queued: u64,
+    /// What it has to do: its groups and its part of the others.
+    pub weight: u64,
+    /// Of the groups that live here.
+    pub managed: u64,
+    /// Groups that live here and have members.
+    pub groups: usize,
+}
+
+/// A CPU.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cpu {
+    /// Its number.
+    pub cpu: usize,
+    /// Its domain.
+    pub domain: usize,
+    /// Its place.
+    pub place: usize,
+    /// Tasks that wait and may run on this CPU only.
+    pub queued: u64,
+}
+
+/// The tasks of a fragment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// Its number in the scheduler's table.
+    pub slot: usize,
+    /// Whose; none: everybody's.
+    pub uid: Option<u32>,
+    /// Of which process; none: of any.
+    pub tgid: Option<u32>,
+    /// What it is called; none: nobody named it.
+    pub app: Option<u32>,
+    /// As `app`.
+    pub fragment: Option<u32>,
+    /// Found by --infer.
+    pub inferred: bool,
+    /// The place where it lives.
+    pub home: u32,
+    /// Tasks that named it, asleep or not.
+    pub members: u64,
+    /// Those that run or wait.
+    pub runnable: u64,
+    /// Those that run.
+    pub running: u64,
+    /// Of its runnable members.
+    pub weight: u64,
+    /// CPU time at home.
+    pub ran_home_ns: u64,
+    /// CPU time elsewhere.
+    pub ran_away_ns: u64,
+    /// How often a CPU turned to it.
+    pub batches: u64,
+    /// Tasks that ran in those.
+    pub runs: u64,
+    /// New homes.
+    pub moves: u64,
+    /// Tasks lent to other places.
+    pub splits: u64,
+    /// It has a member that may not run everywhere, and stays where it is.
+    pub narrow: bool,
+}
+
+impl Statistics {
+    /// Of a copy of the scheduler's state.
+    pub fn of(copy: &State) -> Statistics {
+        let View { settings, state } = View::of(copy);
+        let view = View { settings, state };
+        let cpus: Vec<Cpu> = (0..view.cpu_ids())
+            .filter_map(|cpu| view.cpu(cpu))
+            .collect();
+        let groups: Vec<Group> = (1..state.groups.len())
+            .filter_map(|slot| view.group(slot))
+            .collect();
+        let domains = (0..view.domain_count())
+            .map(|domain| view.domain(domain, &cpus))
+            .collect();
+        let places = view.place_numbers(&cpus).into_iter();
+        Statistics {
+            started_at_ns: state.started_at,
+            settings: view.settings(),
+            counters: Counters::sum(
+                state.cpus[..view.cpu_ids()]
+                    .iter()
+                    .map(|cpu| &cpu.counters[..]),
+            ),
+            domains,
+            places: places
+                .map(|place| view.place(place, &cpus, &groups))
+                .collect(),
+            cpus,
+            groups,
+        }
+    }
+}
+
+/// A copy, and how to find one's way in it. Numbers in it are not trusted: they are from a map that others might replace.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    settings: &'a rodata,
+    state: &'a bss,
+}
+
+impl<'a> View<'a> {
+    fn of(copy: &'a State) -> View<'a> {
+        View {
+            settings: &copy.settings,
+            state: &copy.state,
+        }
+    }
+
+    fn cpu_ids(self) -> usize {
+        (self.settings.nr_cpus as usize).min(MOST_CPUS)
+    }
+
+    fn domain_count(self) -> usize {
+        (self.settings.nr_domains as usize).min(MOST_DOMAINS)
+    }
+
+    /// Of the CPUs that are online.
+    fn place_numbers(self, cpus: &[Cpu]) -> Vec<usize> {
+        let mut places: Vec<usize> = cpus.iter().map(|cpu| cpu.place).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    fn settings(self) -> Settings {
+        let (settings, policy) = (self.settings, &self.state.policy);
+        let place = if settings.place_is_cpu {
+            Place::Cpu
+        } else {
+            Place::Llc
+        };
+        let scope = Scope::ALL.get(settings.scope as usize);
+        Settings {
+            place: place.name(),
+            slice_ns: policy.slice_max,
+            slice_min_ns: policy.slice_min,
+            period_ns: policy.period,
+            credit_ns: policy.credit,
+            limit_ns: policy.limit,
+            alpha_ns: policy.alpha,
+            preempt_interval_ns: policy.preempt_interval,
+            min_sleep_ns: policy.min_sleep,
+            batch_budget_ns: policy.batch_budget,
+            imbalance_percent: policy.imbalance,
+            patience_ns: policy.patience,
+            balance_interval_ns: settings.balance_interval,
+            preempts: settings.preempts,
+            keeps_groups: settings.keeps_groups,
+            scope: scope.map_or("unknown", |scope| scope.name()),
+            groups: settings.nr_groups.saturating_sub(1),
+            groups_per_process: settings.groups_per_process,
+            infer: settings.infer,
+            infer_size: settings.infer_size,
+            whole: WHOLE,
+        }
+    }
+
+    fn cpu(self, cpu: usize) -> Option<Cpu> {
+        let domain = self.settings.cpu_domain[cpu] as usize;
+        let place = if self.settings.place_is_cpu {
+            cpu
+        } else {
+            domain
+        };
+        let queued = self.state.entities[PINNED_BASE + cpu].queued;
+        (domain < MOST_DOMAINS).then_some(Cpu {
+            cpu,
+            domain,
+            place,
+            queued,
+        })
+    }
+
+    fn domain(self, domain: usize, cpus: &[Cpu]) -> Domain {
+        let time = &self.state.domains[domain].time;
+        Domain {
+            domain,
+            cpus: numbers(cpus, |cpu| cpu.domain == domain),
+            weight: time.weight,
+            queued: self.state.entities[domain].queued,
+            clock_ns: time.clock,
+        }
+    }
+
+    fn place(self, place: usize, cpus: &[Cpu], groups: &[Group]) -> Home {
+        let own = numbers(cpus, |cpu| cpu.place == place);
+        let domain = self.settings.cpu_domain[own[0]] as usize;
+        let pinned = own
+            .iter()
+            .map(|cpu| &self.state.entities[PINNED_BASE + cpu]);
+        let at_home = groups.iter().filter(|group| group.home as usize == place);
+        let waiting = at_home.clone().map(|group| group.runnable - group.running);
+        let unmanaged = if self.settings.place_is_cpu {
+            0
+        } else {
+            self.state.entities[domain].queued
+        };
+        Home {
+            place,
+            domain,
+            queued: unmanaged
+                + pinned
+                    .map(|entity| entity.queued)
+                    .chain(waiting)
+                    .sum::<u64>(),
+            weight: self.load(place, domain),
+            managed: self.state.places[place].managed,
+            groups: at_home.filter(|group| group.members > 0).count(),
+            cpus: own,
+        }
+    }
+
+    /// As load_of_place() of group.bpf.h.
+    fn load(self, place: usize, domain: usize) -> u64 {
+        let time = &self.state.domains[domain].time;
+        if !self.settings.place_is_cpu {
+            return time.weight;
+        }
+        let unmanaged = self.state.entities[domain].time.weight / time.cpus.max(1);
+        let pinned = self.state.entities[PINNED_BASE + place].time.weight;
+        self.state.places[place]
+            .managed
+            .saturating_add(unmanaged)
+            .saturating_add(pinned)
+    }
+
+    fn group(self, slot: usize) -> Option<Group> {
+        let group = &self.state.groups[slot];
+        let entity = &self.state.entities[GROUP_BASE + slot];
+        let named = (group.inferred == 0).then(|| group.key.hint.wrapping_sub(1));
+        (group.key.hint != 0).then(|| Group {
+            slot,
+            uid: group.key.uid.checked_sub(1),
+            tgid: Some(group.key.tgid).filter(|tgid| *tgid != 0),
+            app: named.map(|pair| (pair >> 32) as u32),
+            fragment: named.map(|pair| pair as u32),
+            inferred: group.inferred != 0,
+            home: group.home,
+            members: group.members,
+            runnable: group.running.saturating_add(entity.queued),
+            running: group.running,
+            weight: entity.time.weight,
+            ran_home_ns: group.ran_home,
+            ran_away_ns: group.ran_away,
+            batches: group.batches,
+            runs: group.runs,
+            moves: group.moves,
+            splits: group.splits,
+            narrow: group.narrow != 0,
+        })
+    }
+}
+
+fn numbers(cpus: &[Cpu], which: impl Fn(&Cpu) -> bool) -> Vec<usize> {
+    cpus.iter()
+        .filter(|cpu| which(cpu))
+        .map(|cpu| cpu.cpu)
+        .collect()
+}

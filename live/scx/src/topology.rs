@@ -1,0 +1,236 @@
+//! The machine as the BPF program wants it: which CPUs share a last-level cache, and which a core.
+
+use std::collections::BTreeMap;
+
+use crate::options::Place;
+
+/// MAX_CPUS of state.bpf.h.
+pub const MOST_CPUS: usize = 512;
+/// MAX_DOMAINS of state.bpf.h. As a CPU's domain: there is no such CPU, or it is offline.
+pub const MOST_DOMAINS: usize = 128;
+
+/// Where an online CPU is. The numbers mean nothing but same and different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuPlace {
+    /// The system's number.
+    pub cpu: usize,
+    /// Its core.
+    pub core: usize,
+    /// Its last-level cache.
+    pub cache: usize,
+    /// Its memory node.
+    pub node: usize,
+}
+
+/// What the BPF program is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The highest number that a CPU may have, plus 1.
+    pub cpu_ids: usize,
+    /// The CPUs of each domain.
+    pub domains: Vec<Vec<usize>>,
+    /// There are more caches than the BPF program has room for: a domain is a memory node.
+    pub by_node: bool,
+    /// By CPU: its domain, or MOST_DOMAINS.
+    pub domain_of: Vec<u32>,
+    /// By CPU: the next CPU of its core, round and round.
+    pub sibling_of: Vec<u32>,
+}
+
+/// A machine that is too large.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TopologyError {
+    /// It may get CPUs with higher numbers than the BPF program has room for.
+    #[error(
+        "the kernel expects CPU numbers up to {highest}, and scx_warmq has room for {MOST_CPUS} CPUs; where they do not \
+         really exist, boot with possible_cpus={MOST_CPUS}"
+    )]
+    TooManyCpus {
+        /// The highest number.
+        highest: usize,
+    },
+    /// There are too many memory nodes.
+    #[error(
+        "{nodes} memory nodes are more than the {MOST_DOMAINS} domains that scx_warmq has room for"
+    )]
+    TooManyDomains {
+        /// Of them.
+        nodes: usize,
+    },
+    /// /sys cannot be read.
+    #[error("the topology of the machine cannot be read from /sys/devices/system: {0}")]
+    Unreadable(String),
+}
+
+/// Reads the machine that this runs on.
+pub fn read() -> Result<Layout, TopologyError> {
+    let machine = scx_utils::Topology::new();
+    let machine = machine.map_err(|error| TopologyError::Unreadable(format!("{error:#}")))?;
+    let cpus = machine.all_cpus.values().map(|cpu| CpuPlace {
+        cpu: cpu.id,
+        core: cpu.core_id,
+        cache: cpu.llc_id,
+        node: cpu.node_id,
+    });
+    Layout::new(*scx_utils::NR_CPU_IDS, &cpus.collect::<Vec<_>>())
+}
+
+impl Layout {
+    /// The layout of a machine with these CPUs online, and numbers below `cpu_ids`.
+    pub fn new(cpu_ids: usize, online: &[CpuPlace]) -> Result<Layout, TopologyError> {
+        if cpu_ids > MOST_CPUS {
+            return Err(TopologyError::TooManyCpus {
+                highest: cpu_ids - 1,
+            });
+        }
+        let caches = together(online, |cpu| (cpu.node, cpu.cache));
+        let by_node = caches.len() > MOST_DOMAINS;
+        let domains = if by_node {
+            together(online, |cpu| (cpu.node, 0))
+        } else {
+            caches
+        };
+        if domains.len() > MOST_DOMAINS {
+            return Err(TopologyError::TooManyDomains {
+                nodes: domains.len(),
+            });
+        }
+        let cores = together(online, |cpu| (cpu.cache, cpu.core));
+        Ok(Layout {
+            cpu_ids,
+            domain_of: domains_by_cpu(cpu_ids, &domains),
+            sibling_of: rings(cpu_ids, &cores),
+            domains,
+            by_node,
+        })
+    }
+
+    /// How many CPUs are online.
+    pub fn online(&self) -> usize {
+        self.domains.iter().map(Vec::len).sum()
+    }
+
+    /// What the home of a group should be when nobody says.
+    pub fn natural_place(&self) -> Place {
+        if self.domains.len() > 1 {
+            Place::Llc
+        } else {
+            Place::Cpu
+        }
+    }
+
+    /// How many places the BPF program looks at.
+    pub fn places(&self, place: Place) -> usize {
+        match place {
+            Place::Cpu => self.cpu_ids,
+            Place::Llc => self.domains.len(),
+        }
+    }
+}
+
+/// CPUs with the same key, in the order of their first CPU.
+fn together(online: &[CpuPlace], key: impl Fn(&CpuPlace) -> (usize, usize)) -> Vec<Vec<usize>> {
+    let mut sets: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for cpu in online {
+        sets.entry(key(cpu)).or_default().push(cpu.cpu);
+    }
+    let mut sets: Vec<Vec<usize>> = sets.into_values().collect();
+    sets.iter_mut().for_each(|set| set.sort_unstable());
+    sets.sort_unstable();
+    sets
+}
+
+fn domains_by_cpu(cpu_ids: usize, domains: &[Vec<usize>]) -> Vec<u32> {
+    let mut domain_of = vec![MOST_DOMAINS as u32; cpu_ids];
+    for (domain, cpus) in domains.iter().enumerate() {
+        cpus.iter().for_each(|cpu| domain_of[*cpu] = domain as u32);
+    }
+    domain_of
+}
+
+/// A CPU that is alone in its core, or offline, is its own sibling.
+fn rings(cpu_ids: usize, cores: &[Vec<usize>]) -> Vec<u32> {
+    let mut sibling_of: Vec<u32> = (0..cpu_ids as u32).collect();
+    for core in cores {
+        for (cpu, next) in core.iter().zip(core.iter().cycle().skip(1)) {
+            sibling_of[*cpu] = *next as u32;
+        }
+    }
+    sibling_of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `caches` of `cores` of two threads each: CPU i and i + cores of all are one core.
+    fn with_threads(caches: usize, cores: usize) -> Vec<CpuPlace> {
+        let all = caches * cores;
+        let place = |cpu: usize| {
+            let core = cpu % all;
+            CpuPlace {
+                cpu,
+                core,
+                cache: core / cores,
+                node: 0,
+            }
+        };
+        (0..2 * all).map(place).collect()
+    }
+
+    #[test]
+    fn cpus_of_a_cache_are_a_domain_and_those_of_a_core_a_ring() {
+        let layout = Layout::new(8, &with_threads(2, 2)).expect("it has room");
+        assert_eq!(layout.domains, [[0, 1, 4, 5], [2, 3, 6, 7]]);
+        assert_eq!(layout.domain_of, [0, 0, 1, 1, 0, 0, 1, 1]);
+        assert_eq!(layout.sibling_of, [4, 5, 6, 7, 0, 1, 2, 3]);
+        assert_eq!(layout.natural_place(), Place::Llc);
+        assert_eq!(layout.places(Place::Llc), 2);
+        assert_eq!(layout.places(Place::Cpu), 8);
+    }
+
+    #[test]
+    fn a_cpu_that_is_offline_has_no_domain_and_no_sibling() {
+        let mut online = with_threads(1, 2);
+        online.retain(|cpu| cpu.cpu != 1);
+        let layout = Layout::new(6, &online).expect("it has room");
+        assert_eq!(layout.domain_of, [0, 128, 0, 0, 128, 128]);
+        assert_eq!(layout.sibling_of, [2, 1, 0, 3, 4, 5]);
+        assert_eq!(layout.online(), 3);
+        assert_eq!(layout.natural_place(), Place::Cpu);
+    }
+
+    #[test]
+    fn equal_cache_numbers_on_two_nodes_are_two_caches() {
+        let cpus = [0, 1].map(|cpu| CpuPlace {
+            cpu,
+            core: cpu,
+            cache: 0,
+            node: cpu,
+        });
+        assert_eq!(
+            Layout::new(2, &cpus).expect("it has room").domains,
+            [[0], [1]]
+        );
+    }
+
+    #[test]
+    fn domains_are_nodes_where_there_are_too_many_caches() {
+        let cpu = |cpu| CpuPlace {
+            cpu,
+            core: cpu,
+            cache: cpu,
+            node: cpu / 100,
+        };
+        let layout = Layout::new(300, &(0..300).map(cpu).collect::<Vec<_>>()).expect("it has room");
+        assert!(layout.by_node);
+        assert_eq!(layout.domains.len(), 3);
+    }
+
+    #[test]
+    fn too_many_cpus_are_refused_with_the_mend() {
+        let error = Layout::new(1024, &[]).expect_err("it has no room");
+        assert!(error.to_string().contains("up to 1023"), "{error}");
+        assert!(error.to_string().contains("possible_cpus=512"), "{error}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Packages from a Debian mirror, without root and without a trace in the machine's own apt.
+//!
+//! The mirror is the one that the machine's own apt uses; lists, caches and the list of sources
+//! are in a folder of ours. apt verifies what it downloads with the archive's keyring, as always.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::VmError;
+use crate::listing::{INDEX_FORMAT, Mirrors, mirrors};
+
+/// Keys of Debian's archive, under the names of older and newer releases.
+const KEYRINGS: &[&str] = &[
+    "/usr/share/keyrings/debian-archive-keyring.gpg",
+    "/usr/share/keyrings/debian-archive-keyring.pgp",
+];
+
+/// A suite of packages at a mirror.
+#[derive(Clone, Debug)]
+pub(crate) struct Suite {
+    pub mirror: String,
+    pub name: &'static str,
+}
+
+/// Where the machine's own apt gets Debian's packages from.
+pub(crate) fn machine_mirrors() -> Result<Mirrors, VmError> {
+    let mut command = Command::new("apt-get");
+    command.args(["indextargets", "--format", INDEX_FORMAT]);
+    Ok(mirrors(&answer(&mut command, "ask apt for its mirror")?))
+}
+
+/// An apt in a folder of its own.
+pub(crate) struct Apt {
+    folder: PathBuf,
+}
+
+impl Apt {
+    /// # Errors
+    /// When the folder refuses, or there is no keyring.
+    pub(crate) fn new(folder: &Path) -> Result<Apt, VmError> {
+        for part in ["lists/partial", "cache/archives/partial", "state"] {
+            let part = folder.join(part);
+            fs::create_dir_all(&part).map_err(VmError::file("make", &part))?;
+        }
+        let apt = Apt {
+            folder: folder.to_owned(),
+        };
+        apt.write("status", "")?;
+        apt.write("apt.conf", &apt.settings())?;
+        Ok(apt)
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), VmError> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(VmError::file("write", &path))
+    }
+
+    /// The machine's settings stay (a proxy, say), but for its places and its hooks, which are for
+    /// root. Who owns the folder downloads: there is no other user to change to.
+    fn settings(&self) -> String {
+        let folder = self.folder.display();
+        format!(
+            "#clear APT::Update::Pre-Invoke;\n\
+             #clear APT::Update::Post-Invoke;\n\
+             #clear APT::Update::Post-Invoke-Success;\n\
+             #clear Acquire::IndexTargets::deb::DEP-11;\n\
+             #clear Acquire::IndexTargets::deb::CNF;\n\
+             APT::Architecture \"amd64\";\n\
+             APT::Sandbox::User \"root\";\n\
+             APT::Get::List-Cleanup \"true\";\n\
+             Acquire::Languages \"none\";\n\
+             Acquire::Retries \"2\";\n\
+             Acquire::http::Timeout \"30\";\n\
+             Acquire::https::Timeout \"30\";\n\
+             Dir::Etc::sourcelist \"{folder}/sources.list\";\n\
+             Dir::Etc::sourceparts \"-\";\n\
+             Dir::Etc::preferences \"-\";\n\
+             Dir::Etc::preferencesparts \"-\";\n\
+             Dir::State \"{folder}/state\";\n\
+             Dir::State::Lists \"{folder}/lists\";\n\
+             Dir::State::status \"{folder}/status\";\n\
+             Dir::Cache \"{folder}/cache\";\n"
+        )
+    }
+
+    /// The packages' names of `suites`, one a line, fresh from the mirror. A suite that is not
+    /// there is left out, unless none is.
+    ///
+    /// # Errors
+    /// What apt said.
+    pub(crate) fn packages(&self, suites: &[Suite]) -> Result<String, VmError> {
+        let keyring = KEYRINGS
+            .iter()
+            .find(|path| Path::new(path).is_file())
+            .ok_or_else(|| {
+                VmError::missing(
+                    "no keys of Debian's archive",
+                    "apt-get install debian-archive-keyring",
+                )
+            })?;
+        let line = |suite: &Suite| {
+            let options = format!("arch=amd64 signed-by={keyring}");
+            format!("deb [{options}] {} {} main\n", suite.mirror, suite.name)
+        };
+        self.write("sources.list", &suites.iter().map(line).collect::<String>())?;
+        let updated = answer(
+            self.command("apt-get").args(["-q", "update"]),
+            "apt-get update",
+        );
+        let names = self.search()?;
+        if names.is_empty() {
+            updated.map(|_| names)
+        } else {
+            Ok(names)
+        }
+    }
+
+    fn search(&self) -> Result<String, VmError> {
+        let pattern = "^linux-(image|binary|base)-[0-9]";
+        let mut command = self.command("apt-cache");
+        answer(
+            command.args(["search", "--names-only", pattern]),
+            "apt-cache search",
+        )
+    }
+
+    /// Bytes to download.
+    ///
+    /// # Errors
+    /// What apt said.
+    pub(crate) fn size(&self, packages: &[String]) -> Result<u64, VmError> {
+        let mut command = self.command("apt-get");
+        let list = answer(
+            command.args(["download", "--print-uris"]).args(packages),
+            "apt-get download",
+        )?;
+        // 'URI' FILE BYTES HASH
+        let bytes = |line: &str| line.split_whitespace().nth(2)?.parse::<u64>().ok();
+        Ok(list.lines().filter_map(bytes).sum())
+    }
+
+    /// Downloads `packages`, and unpacks them into `root`.
+    ///
+    /// # Errors
+    /// What apt or dpkg said.
+    pub(crate) fn unpack(&self, packages: &[String], root: &Path) -> Result<(), VmError> {
+        let archives = self.folder.join("packages");
+        fs::create_dir_all(&archives).map_err(VmError::file("make", &archives))?;
+        let mut download = self.command("apt-get");
+        download
+            .args(["-q", "download"])
+            .args(packages)
+            .current_dir(&archives);
+        answer(&mut download, "apt-get download")?;
+        for entry in fs::read_dir(&archives).map_err(VmError::file("read", &archives))? {
+            let package = entry.map_err(VmError::file("read", &archives))?.path();
+            let mut unpack = Command::new("dpkg-deb");
+            answer(unpack.arg("-x").arg(package).arg(root), "unpack a package")?;
+        }
+        Ok(())
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .arg("-c")
+            .arg(self.folder.join("apt.conf"))
+            .env("LC_ALL", "C");
+        command
+    }
+}
+
+/// What a command wrote, if it went well.
+fn answer(command: &mut Command, task: &str) -> Result<String, VmError> {
+    let program = command.get_program().display().to_string();
+    let output = command.output().map_err(|error| {
+        let what = format!("cannot {task}: {program}: {error}");
+        VmError::missing(
+            what,
+            "on a system without apt give a kernel of your own with --kernel",
+        )
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("E: "))
+        .collect();
+    let said = if lines.is_empty() {
+        said.trim().to_owned()
+    } else {
+        lines.join(" ")
+    };
+    Err(VmError::Tool {
+        tool: task.to_owned(),
+        said,
+        mend: "see that the mirror can be reached, or give a kernel of your own with --kernel"
+            .to_owned(),
+    })
+}

@@ -1,0 +1,208 @@
+//! Kernels that were downloaded before.
+//!
+//! A kernel's folder gets its name when everything is in it, so what is half downloaded is no
+//! kernel. Checksums beside it show what went wrong later; a broken one is downloaded again.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::VmError;
+use crate::fetch::{self, Step};
+use crate::kernel::Kernel;
+use crate::release::{belongs, order};
+
+const IMAGE: &str = "vmlinuz";
+const CONFIG: &str = "config";
+/// In the format of `sha256sum`, so that anybody can check.
+const SUMS: &str = "SHA256SUMS";
+/// What is being downloaded. Not a release's name.
+const UNFINISHED: &str = ".unfinished";
+
+/// A folder of kernels, one folder a release.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// `warmq` in `$XDG_CACHE_HOME`, else in `~/.cache`.
+    ///
+    /// # Errors
+    /// When neither is known.
+    pub fn usual() -> Result<Cache, VmError> {
+        let named = |name| {
+            std::env::var_os(name)
+                .map(PathBuf::from)
+                .filter(|it| it.is_absolute())
+        };
+        let home = || named("HOME").map(|home| home.join(".cache"));
+        let cache = named("XDG_CACHE_HOME").or_else(home).ok_or_else(|| {
+            VmError::missing("no folder for downloads", "set HOME or XDG_CACHE_HOME")
+        })?;
+        Ok(Cache::at(cache.join("warmq")))
+    }
+
+    /// Kernels in a folder of choice.
+    pub fn at(folder: impl Into<PathBuf>) -> Cache {
+        let folder = folder.into().join("kernels");
+        Cache { folder }
+    }
+
+    /// The newest whole kernel of `series` (`6.18`, or longer) that is here. What is broken is told
+    /// to `seen` and passed over. No network is asked.
+    pub fn find(&self, series: &str, seen: &mut dyn FnMut(Step)) -> Option<Kernel> {
+        let entries = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok);
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut releases: Vec<String> = names.filter(|it| belongs(it, series)).collect();
+        releases.sort_by(|one, other| order(other, one));
+        releases
+            .into_iter()
+            .find_map(|release| self.whole(release, seen))
+    }
+
+    fn whole(&self, release: String, seen: &mut dyn FnMut(Step)) -> Option<Kernel> {
+        let folder = self.folder.join(&release);
+        if let Err(problem) = check(&folder) {
+            seen(Step::Broken { release, problem });
+            return None;
+        }
+        let config = fs::read(folder.join(CONFIG)).ok();
+        Some(Kernel {
+            image: folder.join(IMAGE),
+            release,
+            config,
+        })
+    }
+
+    /// The newest kernel of `series` from here, or else from the mirror.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be downloaded.
+    pub fn kernel(
+        &self,
+        series: &str,
+        mirror: Option<&str>,
+        seen: &mut dyn FnMut(Step),
+    ) -> Result<Kernel, VmError> {
+        if let Some(kernel) = self.find(series, seen) {
+            return Ok(kernel);
+        }
+        let _alone = self.lock()?;
+        // Somebody else may have downloaded it while we waited.
+        if let Some(kernel) = self.find(series, &mut |_| {}) {
+            return Ok(kernel);
+        }
+        self.download(series, mirror, seen)
+    }
+
+    /// The newest kernel of `series` at the mirror, even if there is an older one here.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be downloaded.
+    pub fn newest(
+        &self,
+        series: &str,
+        mirror: Option<&str>,
+        seen: &mut dyn FnMut(Step),
+    ) -> Result<Kernel, VmError> {
+        let _alone = self.lock()?;
+        self.download(series, mirror, seen)
+    }
+
+    /// One download at a time: held until dropped, or until the process ends in whatever way.
+    fn lock(&self) -> Result<File, VmError> {
+        fs::create_dir_all(&self.folder).map_err(VmError::file("make", &self.folder))?;
+        let path = self.folder.join(".lock");
+        let file = File::create(&path).map_err(VmError::file("write", &path))?;
+        file.lock().map_err(VmError::file("lock", &path))?;
+        Ok(file)
+    }
+
+    fn download(
+        &self,
+        series: &str,
+        mirror: Option<&str>,
+        seen: &mut dyn FnMut(Step),
+    ) -> Result<Kernel, VmError> {
+        let unfinished = Unfinished::begin(self.folder.join(UNFINISHED))?;
+        let work = &unfinished.0;
+        let shelf = fetch::Shelf::open(work, series, mirror, seen)?;
+        if let Some(kernel) = self.whole_quietly(shelf.release()) {
+            return Ok(kernel);
+        }
+        let found = shelf.take(work, seen)?;
+        let folder = work.join("kernel");
+        fs::create_dir(&folder).map_err(VmError::file("make", &folder))?;
+        keep(&found.image, &folder.join(IMAGE))?;
+        keep(&found.config, &folder.join(CONFIG))?;
+        let sums = sums(&folder).map_err(VmError::file("read", &folder))?;
+        let path = folder.join(SUMS);
+        fs::write(&path, sums).map_err(VmError::file("write", &path))?;
+        let place = self.folder.join(shelf.release());
+        // What stands there is broken, or it would have been found.
+        let _ = fs::remove_dir_all(&place);
+        fs::rename(&folder, &place).map_err(VmError::file("make", &place))?;
+        self.whole(shelf.release().to_owned(), seen)
+            .ok_or_else(|| VmError::missing("the kernel that was just downloaded", "try again"))
+    }
+
+    fn whole_quietly(&self, release: &str) -> Option<Kernel> {
+        let there = self.folder.join(release).exists();
+        there
+            .then(|| self.whole(release.to_owned(), &mut |_| {}))
+            .flatten()
+    }
+}
+
+/// A folder that is removed when the download is over, well or not; one that a killed process left
+/// is removed first.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn begin(folder: PathBuf) -> Result<Unfinished, VmError> {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).map_err(VmError::file("make", &folder))?;
+        Ok(Unfinished(folder))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn keep(from: &Path, to: &Path) -> Result<(), VmError> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(VmError::file("copy", from))?;
+    let written = File::open(to).and_then(|file| file.sync_all());
+    written.map_err(VmError::file("write", to))
+}
+
+fn sums(folder: &Path) -> std::io::Result<String> {
+    let mut sums = String::new();
+    for name in [IMAGE, CONFIG] {
+        let content = fs::read(folder.join(name))?;
+        let hex: String = Sha256::digest(&content)
+            .iter()
+            .map(|it| format!("{it:02x}"))
+            .collect();
+        sums.push_str(&format!("{hex}  {name}\n"));
+    }
+    Ok(sums)
+}
+
+/// What is wrong with a kernel's folder.
+fn check(folder: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
+    let noted = fs::read_to_string(folder.join(SUMS)).map_err(|_| format!("no {SUMS} in it"))?;
+    let sums = sums(folder).map_err(told)?;
+    if sums == noted {
+        Ok(())
+    } else {
+        Err(format!("its files do not fit its {SUMS}"))
+    }
+}

@@ -1,0 +1,49 @@
+//! What the kernel says on its console.
+
+use std::collections::VecDeque;
+use std::io::Read;
+
+/// How much is kept: enough for a panic with its backtraces.
+const KEPT: usize = 64 * 1024;
+
+/// What the kernel writes when it gives up. Nothing that the command writes gets here.
+const PANIC: &str = "Kernel panic - not syncing";
+
+/// The last of what was said.
+#[derive(Debug, Default)]
+pub(crate) struct Console {
+    last: VecDeque<u8>,
+}
+
+impl Console {
+    /// Everything up to the end.
+    pub(crate) fn listen(mut port: impl Read) -> Console {
+        let mut console = Console::default();
+        let mut chunk = [0; 4096];
+        while let Ok(length @ 1..) = port.read(&mut chunk) {
+            console.hear(&chunk[..length]);
+        }
+        console
+    }
+
+    fn hear(&mut self, said: &[u8]) {
+        self.last.extend(said);
+        let surplus = self.last.len().saturating_sub(KEPT);
+        self.last.drain(..surplus);
+    }
+
+    pub(crate) fn panicked(&self) -> bool {
+        self.text().contains(PANIC)
+    }
+
+    /// What was said, without carriage returns and colors.
+    pub(crate) fn text(&self) -> String {
+        let bytes: Vec<u8> = self
+            .last
+            .iter()
+            .copied()
+            .filter(|it| *it != b'\r')
+            .collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}

@@ -1,0 +1,257 @@
+//! What a guest shall be, and running a command in it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufWriter, Seek, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::VmError;
+use crate::hardware::Hardware;
+use crate::initramfs::{self, Wanted};
+use crate::kernel::Kernel;
+use crate::outcome::Outcome;
+use crate::pack::Given;
+use crate::qemu::{Qemu, nameless_file};
+use crate::watch::{Streams, watch};
+
+/// What a guest takes if nobody says otherwise.
+const USUAL_MEMORY_MIB: u32 = 1024;
+const USUAL_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The kernel and its first programs need about this much beside the guest's files.
+const MEMORY_BESIDE_FILES_MIB: u64 = 192;
+
+/// How far a guest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// QEMU was started.
+    Booting,
+    /// The command is about to start.
+    Running,
+}
+
+/// A guest to be: a kernel, a machine, files.
+///
+/// ```no_run
+/// # fn main() -> Result<(), warmq_vm::VmError> {
+/// use warmq_vm::{Guest, Kernel};
+///
+/// let kernel = Kernel::from_file("/boot/vmlinuz".as_ref(), None)?;
+/// let outcome = Guest::new(kernel).cpus(8).llcs(4).run(["nproc"])?;
+/// assert_eq!(outcome.stdout, b"8\n");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Guest {
+    kernel: Kernel,
+    hardware: Hardware,
+    timeout: Duration,
+    files: Vec<Given>,
+    environment: Vec<(String, OsString)>,
+    append: Vec<String>,
+}
+
+impl Guest {
+    /// Two CPUs with one last-level cache, 1 GiB of memory, ten minutes.
+    pub fn new(kernel: Kernel) -> Guest {
+        Guest {
+            kernel,
+            hardware: Hardware {
+                cpus: 2,
+                llcs: 1,
+                memory_mib: USUAL_MEMORY_MIB,
+                instructions: false,
+            },
+            timeout: USUAL_TIMEOUT,
+            files: Vec::new(),
+            environment: Vec::new(),
+            append: Vec::new(),
+        }
+    }
+
+    /// So many CPUs.
+    pub fn cpus(mut self, cpus: u32) -> Guest {
+        self.hardware.cpus = cpus;
+        self
+    }
+
+    /// So many last-level caches, each for the same number of CPUs.
+    pub fn llcs(mut self, llcs: u32) -> Guest {
+        self.hardware.llcs = llcs;
+        self
+    }
+
+    /// So much memory.
+    pub fn memory_mib(mut self, memory_mib: u32) -> Guest {
+        self.hardware.memory_mib = memory_mib;
+        self
+    }
+
+    /// Time in the guest is a count of its instructions (a nanosecond each), repeatable to 0.1 %,
+    /// on a single CPU. What it counts depends on the work alone and not on this machine.
+    pub fn instructions(mut self) -> Guest {
+        self.hardware.instructions = true;
+        self.hardware.cpus = 1;
+        self
+    }
+
+    /// Kill the guest when it has run this long, its boot included.
+    pub fn timeout(mut self, timeout: Duration) -> Guest {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Give the guest a file or folder of the host, at the same path. Programs come with their
+    /// shared objects, scripts with their interpreter.
+    pub fn file(mut self, host: impl Into<PathBuf>) -> Guest {
+        let host = host.into();
+        self.files.push(Given { host, guest: None });
+        self
+    }
+
+    /// The same at a path of its own in the guest.
+    pub fn file_at(mut self, host: impl Into<PathBuf>, guest: impl Into<String>) -> Guest {
+        let (host, guest) = (host.into(), Some(guest.into()));
+        self.files.push(Given { host, guest });
+        self
+    }
+
+    /// Sets a variable of the command's environment.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<OsString>) -> Guest {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds to what the kernel is told on its command line.
+    pub fn append(mut self, arguments: impl Into<String>) -> Guest {
+        self.append.push(arguments.into());
+        self
+    }
+
+    /// Boots, runs `command`, and collects what it writes.
+    ///
+    /// # Errors
+    /// When there is no guest: that the command fails in it is an [`Outcome`].
+    pub fn run<S: AsRef<OsStr>>(
+        &self,
+        command: impl IntoIterator<Item = S>,
+    ) -> Result<Outcome, VmError> {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let streams = Streams {
+            stdout: &mut stdout,
+            stderr: &mut stderr,
+        };
+        let outcome = self.stream(command, streams, &mut |_| {})?;
+        Ok(Outcome {
+            stdout,
+            stderr,
+            ..outcome
+        })
+    }
+
+    /// Boots, runs `command`, and passes on what it writes as it comes.
+    ///
+    /// # Errors
+    /// When there is no guest, or a stream cannot be written to.
+    pub fn stream<S: AsRef<OsStr>>(
+        &self,
+        command: impl IntoIterator<Item = S>,
+        streams: Streams<'_>,
+        seen: &mut dyn FnMut(Stage),
+    ) -> Result<Outcome, VmError> {
+        let command: Vec<OsString> = command
+            .into_iter()
+            .map(|word| word.as_ref().to_owned())
+            .collect();
+        self.check()?;
+        let initramfs = self.initramfs(&command)?;
+        let qemu = Qemu::start(
+            &self.kernel,
+            &self.hardware,
+            &self.kernel_arguments(),
+            initramfs,
+        )?;
+        seen(Stage::Booting);
+        watch(qemu, self.timeout, streams, seen)
+    }
+
+    fn check(&self) -> Result<(), VmError> {
+        if std::env::consts::ARCH != "x86_64" {
+            let what = "guests are x86-64, and so must be the machine whose programs they get";
+            return Err(VmError::missing(what, "run this on an x86-64 Linux"));
+        }
+        let named = |name: &str| {
+            let mut letters = name.bytes();
+            letters
+                .next()
+                .is_some_and(|it| it.is_ascii_alphabetic() || it == b'_')
+                && letters.all(|it| it.is_ascii_alphanumeric() || it == b'_')
+        };
+        if let Some((name, _)) = self.environment.iter().find(|(name, _)| !named(name)) {
+            let problem = "no name of a variable";
+            return Err(VmError::setting(
+                "env",
+                name,
+                problem,
+                "use letters, digits and _",
+            ));
+        }
+        self.hardware.check()
+    }
+
+    fn initramfs(&self, command: &[OsString]) -> Result<std::fs::File, VmError> {
+        let config = self.kernel.config.as_deref();
+        let tree = initramfs::files(&Wanted {
+            command,
+            environment: &self.environment,
+            files: &self.files,
+            config: config.map(|config| (self.kernel.release.as_str(), config)),
+        })?;
+        let mut file = nameless_file()?;
+        let mut out = BufWriter::new(&mut file);
+        tree.write(&mut out)?;
+        out.flush()
+            .map_err(VmError::system("write the guest's files"))?;
+        drop(out);
+        let size = file
+            .stream_position()
+            .map_err(VmError::system("measure the guest's files"))?;
+        self.check_room(size)?;
+        Ok(file)
+    }
+
+    /// The archive and the files unpacked from it are in the guest's memory at the same time.
+    fn check_room(&self, size: u64) -> Result<(), VmError> {
+        let files_mib = size.div_ceil(1 << 20);
+        let needed = 2 * files_mib + MEMORY_BESIDE_FILES_MIB;
+        if needed <= u64::from(self.hardware.memory_mib) {
+            return Ok(());
+        }
+        let problem = format!(
+            "the guest's files alone have {files_mib} MiB and are there twice while it boots"
+        );
+        let mend = format!("give {needed} or more");
+        Err(VmError::setting(
+            "memory",
+            self.hardware.memory_mib,
+            problem,
+            mend,
+        ))
+    }
+
+    fn kernel_arguments(&self) -> String {
+        let machine = self.hardware.kernel_arguments();
+        let usual = format!("console=ttyS0 quiet panic=-1 oops=panic {machine}");
+        [usual.trim_end()]
+            .into_iter()
+            .chain(self.append.iter().map(String::as_str))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    /// The kernel that is booted.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+}

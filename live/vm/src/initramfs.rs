@@ -1,0 +1,117 @@
+//! Everything that the guest finds when it wakes up.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::VmError;
+use crate::pack::{Given, bring_program, find_on_host, give};
+use crate::tree::Tree;
+
+const INIT: &str = include_str!("init.sh");
+/// Where `/init` finds what it is to run.
+const OURS: &str = "run/warmq";
+const BUSYBOX: &str = "usr/bin/busybox";
+
+/// Users that programs look up by name; `guest` for what must not be done as root.
+const USERS: &str = "\
+root:x:0:0:root:/root:/bin/sh
+guest:x:1000:1000:guest:/tmp:/bin/sh
+nobody:x:65534:65534:nobody:/:/bin/false
+";
+const GROUPS: &str = "root:x:0:\nguest:x:1000:\nnogroup:x:65534:\n";
+
+/// What the guest is to run and to have.
+pub(crate) struct Wanted<'a> {
+    pub command: &'a [OsString],
+    pub environment: &'a [(String, OsString)],
+    pub files: &'a [Given],
+    /// Release and text of the kernel's configuration, which libbpf looks for.
+    pub config: Option<(&'a str, &'a [u8])>,
+}
+
+/// The guest's files.
+///
+/// # Errors
+/// When one of them is not there.
+pub(crate) fn files(wanted: &Wanted<'_>) -> Result<Tree, VmError> {
+    let mut tree = Tree::new();
+    tree.text("init", INIT, true);
+    tree.text("etc/passwd", USERS, false);
+    tree.text("etc/group", GROUPS, false);
+    tree.text("etc/hosts", "127.0.0.1 localhost guest\n", false);
+    busybox(&mut tree)?;
+    for given in wanted.files {
+        give(&mut tree, given)?;
+    }
+    if let Some((release, config)) = wanted.config {
+        tree.text(&format!("boot/config-{release}"), config, false);
+    }
+    for (number, (name, value)) in wanted.environment.iter().enumerate() {
+        let mut text = OsString::from(name);
+        text.push("=");
+        text.push(value);
+        tree.text(
+            &format!("{OURS}/environment/{number}"),
+            dotted(&text),
+            false,
+        );
+    }
+    command(&mut tree, wanted.command)?;
+    Ok(tree)
+}
+
+/// The program under its path in the guest, the other arguments as they are.
+fn command(tree: &mut Tree, command: &[OsString]) -> Result<(), VmError> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(VmError::missing("no command", "name a program to run"));
+    };
+    let program = bring_program(tree, program)?;
+    let all = std::iter::once(&program).chain(arguments);
+    for (number, argument) in all.enumerate() {
+        tree.text(
+            &format!("{OURS}/arguments/{number}"),
+            dotted(argument),
+            false,
+        );
+    }
+    Ok(())
+}
+
+/// `/init` takes the dot off again: without one, the shell would take the last newlines.
+fn dotted(text: &OsStr) -> Vec<u8> {
+    [text.as_bytes(), b"."].concat()
+}
+
+/// The shell of `/init` and the usual small programs.
+fn busybox(tree: &mut Tree) -> Result<(), VmError> {
+    let mend = "apt-get install busybox-static";
+    let found = find_on_host(OsStr::new("busybox"))
+        .or_else(|| find_on_host(OsStr::new("/bin/busybox")))
+        .ok_or_else(|| VmError::missing("no busybox on this machine", mend))?;
+    let guest = Some(format!("/{BUSYBOX}"));
+    give(
+        tree,
+        &Given {
+            host: found.clone(),
+            guest,
+        },
+    )?;
+    for name in applets(&found)? {
+        tree.link(&format!("usr/bin/{name}"), "/bin/busybox");
+    }
+    Ok(())
+}
+
+fn applets(busybox: &Path) -> Result<Vec<String>, VmError> {
+    let action = format!("ask {} what it can do", busybox.display());
+    let answer = Command::new(busybox).arg("--list").output();
+    let answer = answer.map_err(VmError::system(action))?;
+    let list = String::from_utf8_lossy(&answer.stdout);
+    Ok(list
+        .lines()
+        .filter(|name| *name != "busybox")
+        .map(str::to_owned)
+        .collect())
+}

@@ -1,0 +1,55 @@
+//! How a command in a guest ended.
+
+use std::time::Duration;
+
+/// What ended the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The command ended with this status; 128 and a signal's number if that ended it, 126 or 127
+    /// if it could not be started.
+    Exited(u8),
+    /// The time was up, and the guest was killed.
+    TimeUp,
+    /// The kernel panicked, or stopped itself after an oops.
+    Panicked,
+    /// The guest was switched off or reset before the command ended.
+    SwitchedOff,
+}
+
+/// What came of a command in a guest.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What ended it.
+    pub ending: Ending,
+    /// Time from switching on to the command's start, if it came so far.
+    pub boot: Option<Duration>,
+    /// Time from switching on to the end.
+    pub total: Duration,
+    /// What the command wrote, where it was not streamed.
+    pub stdout: Vec<u8>,
+    /// What the command complained about, where it was not streamed.
+    pub stderr: Vec<u8>,
+    /// The last that the kernel said on its console.
+    pub console: String,
+}
+
+impl Outcome {
+    /// Status for [`Ending::TimeUp`], as of `timeout(1)`.
+    pub const TIME_UP: u8 = 124;
+    /// Status where the guest ended and not the command.
+    pub const GUEST_FAILED: u8 = 125;
+
+    /// An exit status: the command's own, or [`Outcome::TIME_UP`], or [`Outcome::GUEST_FAILED`].
+    pub fn status(&self) -> u8 {
+        match self.ending {
+            Ending::Exited(status) => status,
+            Ending::TimeUp => Outcome::TIME_UP,
+            Ending::Panicked | Ending::SwitchedOff => Outcome::GUEST_FAILED,
+        }
+    }
+
+    /// Whether the command ran and ended with 0.
+    pub fn success(&self) -> bool {
+        self.ending == Ending::Exited(0)
+    }
+}

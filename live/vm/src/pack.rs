@@ -1,0 +1,192 @@
+//! What a command needs in the guest: its program, the shared objects of programs, the
+//! interpreters of scripts.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::VmError;
+use crate::shared::shared_objects;
+use crate::tree::{Tree, normal};
+
+/// Where the dynamic loader remembers which object is where. The guest has objects at the host's
+/// paths, so the host's memory is right there, too.
+const LOADER_CACHE: &str = "/etc/ld.so.cache";
+
+/// A file or folder of the host that the guest shall have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub host: PathBuf,
+    /// `None`: at the same path.
+    pub guest: Option<String>,
+}
+
+/// Puts a file, or a folder with all that is in it, into the guest.
+pub(crate) fn give(tree: &mut Tree, given: &Given) -> Result<(), VmError> {
+    let host = std::path::absolute(&given.host).map_err(VmError::file("find", &given.host))?;
+    let guest = match &given.guest {
+        Some(guest) => guest.clone(),
+        None => text_of(&host)?.to_owned(),
+    };
+    let path = normal(&guest).ok_or_else(|| {
+        let problem = "the guest's root is no place for a file";
+        VmError::setting("file", &guest, problem, "name a path below it")
+    })?;
+    put(tree, &host, &path)
+}
+
+fn put(tree: &mut Tree, host: &Path, path: &str) -> Result<(), VmError> {
+    let about = fs::metadata(host).map_err(VmError::file("read", host))?;
+    if about.is_file() {
+        let executable = about.permissions().mode() & 0o111 != 0;
+        tree.host(path, host, executable);
+        return needs(tree, host);
+    }
+    if !about.is_dir() {
+        let problem = "it is neither a file nor a folder";
+        return Err(VmError::setting(
+            "file",
+            host.display(),
+            problem,
+            "leave it out",
+        ));
+    }
+    tree.folder(path);
+    for entry in fs::read_dir(host).map_err(VmError::file("read", host))? {
+        let entry = entry.map_err(VmError::file("read", host))?.path();
+        let name = entry.file_name().unwrap_or_default();
+        put(
+            tree,
+            &entry,
+            &format!("{path}/{}", text_of(Path::new(name))?),
+        )?;
+    }
+    Ok(())
+}
+
+/// Adds what the file needs to run, if it is something that runs.
+fn needs(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
+    let content = fs::read(host).map_err(VmError::file("read", host))?;
+    if content.starts_with(b"\x7fELF") {
+        for object in shared_objects(host, &content)? {
+            put_plain(tree, &object)?;
+        }
+        let cache = Path::new(LOADER_CACHE);
+        return if cache.is_file() {
+            put_plain(tree, cache)
+        } else {
+            Ok(())
+        };
+    }
+    match interpreter(&content) {
+        Some(interpreter) => bring_interpreter(tree, host, &interpreter),
+        None => Ok(()),
+    }
+}
+
+/// A file whose own needs are known already.
+fn put_plain(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
+    if let Some(path) = normal(text_of(host)?) {
+        tree.host(&path, host, true);
+    }
+    Ok(())
+}
+
+/// Who runs a script: the path after `#!`, or, where that is `env`, the name that it looks for.
+fn interpreter(content: &[u8]) -> Option<String> {
+    let line = content
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
+    let line = String::from_utf8_lossy(line).into_owned();
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    let is_env = Path::new(first).file_name() == Some(OsStr::new("env"));
+    let name = if is_env {
+        words.find(|word| !word.starts_with('-') && !word.contains('='))?
+    } else {
+        first
+    };
+    Some(name.to_owned())
+}
+
+/// Of an interpreter comes the program; modules that it may load are not known to us.
+fn bring_interpreter(tree: &mut Tree, script: &Path, name: &str) -> Result<(), VmError> {
+    if find_inside(tree, name).is_some() {
+        return Ok(());
+    }
+    let found = find_on_host(OsStr::new(name)).ok_or_else(|| {
+        let what = format!("{} is run by {name}, which is not found", script.display());
+        VmError::missing(what, "install it")
+    })?;
+    let path = normal(text_of(&found)?).unwrap_or_default();
+    if tree.has(&path) {
+        Ok(())
+    } else {
+        put(tree, &found, &path)
+    }
+}
+
+/// The command's program brought into the guest, and its path there.
+///
+/// A name without a slash is a program of the host if it is on its PATH, else one of the guest's
+/// own (busybox). A path is one in the guest if something was given there, else one of the host.
+pub(crate) fn bring_program(tree: &mut Tree, name: &OsStr) -> Result<OsString, VmError> {
+    let inside = name.to_str().and_then(|name| find_inside(tree, name));
+    let is_path = name.as_encoded_bytes().contains(&b'/');
+    if let Some(inside) = inside.clone().filter(|_| is_path) {
+        return Ok(inside.into());
+    }
+    if let Some(host) = find_on_host(name) {
+        let guest = None;
+        give(
+            tree,
+            &Given {
+                host: host.clone(),
+                guest,
+            },
+        )?;
+        return Ok(host.into());
+    }
+    inside.map(OsString::from).ok_or_else(|| {
+        let what = format!("no program {} on this machine", name.display());
+        VmError::missing(what, "write its path, or bring it with --file")
+    })
+}
+
+/// Where in the guest `name` stands, if it does.
+fn find_inside(tree: &Tree, name: &str) -> Option<String> {
+    if name.contains('/') {
+        let path = normal(name).filter(|path| tree.has(path))?;
+        return Some(format!("/{path}"));
+    }
+    let folders = ["usr/local/bin", "usr/bin", "usr/sbin"];
+    let mut paths = folders.iter().map(|folder| format!("{folder}/{name}"));
+    paths
+        .find(|path| tree.has(path))
+        .map(|path| format!("/{path}"))
+}
+
+/// Where on this machine the program `name` stands, as a shell would find it.
+pub fn find_on_host(name: &OsStr) -> Option<PathBuf> {
+    let runs = |path: &PathBuf| {
+        let about = fs::metadata(path);
+        about.is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    if name.as_encoded_bytes().contains(&b'/') {
+        return std::path::absolute(name).ok().filter(runs);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin:/usr/sbin:/sbin".into());
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    found
+        .find(runs)
+        .and_then(|path| std::path::absolute(path).ok())
+}
+
+fn text_of(path: &Path) -> Result<&str, VmError> {
+    path.to_str().ok_or_else(|| {
+        let problem = "its name is not UTF-8, as names in the archive must be";
+        VmError::setting("file", path.display(), problem, "name it otherwise")
+    })
+}

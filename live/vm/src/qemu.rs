@@ -1,0 +1,179 @@
+//! The process that is the guest.
+//!
+//! Nothing of it is in the file system: the guest's files are in anonymous memory, its ports are
+//! socket pairs, and the process gets both by inheritance. So nothing can be left behind.
+#![allow(
+    unsafe_code,
+    reason = "what a child does between fork and exec (see `inherit`) is unsafe to say"
+)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
+use crate::VmError;
+use crate::hardware::Hardware;
+use crate::kernel::Kernel;
+use crate::pack::find_on_host;
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// A guest that is running; killed when dropped.
+pub(crate) struct Qemu {
+    process: Child,
+    /// What the kernel says.
+    pub console: UnixStream,
+    /// What `/init` says.
+    pub control: UnixStream,
+    pub stdout: UnixStream,
+    pub stderr: UnixStream,
+}
+
+/// Our end and the guest's end.
+type Pair = (UnixStream, OwnedFd);
+
+fn pair() -> Result<Pair, VmError> {
+    let (ours, theirs) = UnixStream::pair().map_err(VmError::system("make a port of the guest"))?;
+    Ok((ours, theirs.into()))
+}
+
+/// A file without a name, for the guest's files.
+pub(crate) fn nameless_file() -> Result<File, VmError> {
+    let file = memfd_create("warmq-initramfs", MemfdFlags::CLOEXEC);
+    let refused = |error: rustix::io::Errno| VmError::system("reserve memory")(error.into());
+    Ok(File::from(file.map_err(refused)?))
+}
+
+impl Qemu {
+    /// Switches the guest on.
+    ///
+    /// # Errors
+    /// When QEMU is not there or cannot be started.
+    pub(crate) fn start(
+        kernel: &Kernel,
+        hardware: &Hardware,
+        kernel_arguments: &str,
+        initramfs: File,
+    ) -> Result<Qemu, VmError> {
+        let program = find_on_host(PROGRAM.as_ref()).ok_or_else(|| {
+            let what = format!("no {PROGRAM} on this machine");
+            VmError::missing(what, "apt-get install qemu-system-x86")
+        })?;
+        let ports = [pair()?, pair()?, pair()?, pair()?];
+        let theirs = ports.each_ref().map(|(_, theirs)| theirs.as_raw_fd());
+        let mut command = Command::new(program);
+        command
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+            ])
+            .args(hardware.options())
+            .args(boot_options(
+                kernel,
+                kernel_arguments,
+                initramfs.as_raw_fd(),
+            ))
+            .args(port_options(theirs))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let [console, control, stdout, stderr] = ports.map(|(ours, theirs)| (ours, Some(theirs)));
+        let inherited = [
+            console.1,
+            control.1,
+            stdout.1,
+            stderr.1,
+            Some(initramfs.into()),
+        ];
+        inherit(&mut command, inherited.into_iter().flatten().collect());
+        let process = command
+            .spawn()
+            .map_err(VmError::system(format!("start {PROGRAM}")))?;
+        // With the command go our copies of the guest's ends: when it dies, we read the end.
+        drop(command);
+        Ok(Qemu {
+            process,
+            console: console.0,
+            control: control.0,
+            stdout: stdout.0,
+            stderr: stderr.0,
+        })
+    }
+
+    /// Ends the guest if it has not ended, and says what QEMU had to complain about.
+    pub(crate) fn end(&mut self) -> String {
+        let _ = self.process.kill();
+        let said = self.process.stderr.take().map(io::read_to_string);
+        let _ = self.process.wait();
+        said.and_then(Result::ok).unwrap_or_default()
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Lets the child have these files at their numbers, and die with the thread that started it.
+fn inherit(command: &mut Command, files: Vec<OwnedFd>) {
+    let parent = getpid();
+    let between = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Too late for the signal, if the parent is gone already.
+        if getppid() != Some(parent) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        for file in &files {
+            fcntl_setfd(file, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure makes system calls only: it takes no lock and allocates nothing.
+    unsafe { command.pre_exec(between) };
+}
+
+fn boot_options(kernel: &Kernel, arguments: &str, initramfs: i32) -> Vec<OsString> {
+    let initramfs = format!("/proc/self/fd/{initramfs}");
+    let image = kernel.image.clone().into_os_string();
+    vec![
+        "-kernel".into(),
+        image,
+        "-initrd".into(),
+        initramfs.into(),
+        "-append".into(),
+        arguments.into(),
+    ]
+}
+
+/// The kernel's console is a serial port, because that works from its first word on; all else goes
+/// through virtio ports, which carry bytes as they are, and many at a time.
+fn port_options([console, control, stdout, stderr]: [i32; 4]) -> Vec<String> {
+    let mut options = vec![
+        "-chardev".to_owned(),
+        format!("socket,id=console,fd={console}"),
+        "-serial".to_owned(),
+        "chardev:console".to_owned(),
+        "-device".to_owned(),
+        "virtio-serial-pci".to_owned(),
+    ];
+    for (name, fd) in [("control", control), ("stdout", stdout), ("stderr", stderr)] {
+        options.push("-chardev".to_owned());
+        options.push(format!("socket,id={name},fd={fd}"));
+        options.push("-device".to_owned());
+        options.push(format!("virtserialport,chardev={name},name=warmq.{name}"));
+    }
+    options
+}

@@ -1,0 +1,133 @@
+//! The shared objects that a program needs.
+//!
+//! Which they are is asked of the dynamic loader that the program itself names (`LOADER --list
+//! PROGRAM`, what `ldd` does): nobody else knows its cache, run paths and hardware variants as
+//! well, and it runs nothing of the program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::Endianness;
+use object::elf::{DT_NEEDED, EM_X86_64, FileHeader64};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+
+use crate::VmError;
+
+/// Who loads a shared object that names no loader itself.
+const USUAL_LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+
+/// What is written in an ELF file about how it is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Linkage {
+    Static,
+    /// By this loader, if it names one.
+    Dynamic(Option<String>),
+}
+
+/// The files that have to stand beside `file` at the same paths, its loader among them. None for a
+/// static program.
+///
+/// # Errors
+/// When one of them is not there, or the file cannot run on x86-64.
+pub(crate) fn shared_objects(file: &Path, elf: &[u8]) -> Result<Vec<PathBuf>, VmError> {
+    let linkage = linkage(elf).map_err(|problem| unfit(file, &problem))?;
+    let Linkage::Dynamic(loader) = linkage else {
+        return Ok(Vec::new());
+    };
+    let loader = loader.unwrap_or_else(|| USUAL_LOADER.to_owned());
+    let listing = ask(&loader, file)?;
+    let mut objects = vec![PathBuf::from(loader)];
+    for line in listing.lines() {
+        match listed(line) {
+            Listed::At(path) => objects.push(path.into()),
+            Listed::Nowhere(name) => return Err(absent(file, name)),
+            Listed::Nothing => {}
+        }
+    }
+    objects.sort();
+    objects.dedup();
+    Ok(objects)
+}
+
+fn linkage(elf: &[u8]) -> Result<Linkage, String> {
+    let told = |error: object::read::Error| error.to_string();
+    let header = FileHeader64::<Endianness>::parse(elf).map_err(told)?;
+    let endian = header.endian().map_err(told)?;
+    if header.e_machine(endian) != EM_X86_64 {
+        return Err("it is not made for x86-64".to_owned());
+    }
+    let mut needs = false;
+    for segment in header.program_headers(endian, elf).map_err(told)? {
+        if let Some(name) = segment.interpreter(endian, elf).map_err(told)? {
+            let name = String::from_utf8_lossy(name).into_owned();
+            return Ok(Linkage::Dynamic(Some(name)));
+        }
+        // A static program at a random address has such a segment, too, and needs nobody.
+        let entries = segment.dynamic(endian, elf).map_err(told)?.unwrap_or(&[]);
+        needs |= entries.iter().any(|entry| entry.tag(endian) == DT_NEEDED);
+    }
+    Ok(if needs {
+        Linkage::Dynamic(None)
+    } else {
+        Linkage::Static
+    })
+}
+
+/// The loader's list of what it would load with `file`. It fails when something is missing, and
+/// says what on one stream or the other.
+fn ask(loader: &str, file: &Path) -> Result<String, VmError> {
+    let answer = Command::new(loader)
+        .arg("--list")
+        .arg(file)
+        // The guest's surroundings are not ours: what is found through these would be missing.
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("LD_PRELOAD")
+        .output()
+        .map_err(VmError::system(format!(
+            "ask {loader} what {} needs",
+            file.display()
+        )))?;
+    let list = String::from_utf8_lossy(&answer.stdout).into_owned();
+    if answer.status.success() || list.contains(NOWHERE) {
+        return Ok(list);
+    }
+    let said = String::from_utf8_lossy(&answer.stderr);
+    Err(VmError::Tool {
+        tool: format!("{loader} --list {}", file.display()),
+        said: said.trim().to_owned(),
+        mend: "install what is missing, or link the program statically".to_owned(),
+    })
+}
+
+/// What the loader writes after the name of an object that it does not find.
+const NOWHERE: &str = " => not found";
+
+/// What a line of the loader's list says.
+#[derive(Debug, PartialEq, Eq)]
+enum Listed<'a> {
+    At(&'a str),
+    Nowhere(&'a str),
+    /// The vDSO, which is the kernel's, or the loader, known already.
+    Nothing,
+}
+
+fn listed(line: &str) -> Listed<'_> {
+    if let Some(name) = line.trim().strip_suffix(NOWHERE) {
+        return Listed::Nowhere(name);
+    }
+    let place = line.split_once(" => ").map(|(_, place)| place);
+    let path = place.and_then(|place| Some(place.rsplit_once(" (0x")?.0));
+    path.map_or(Listed::Nothing, Listed::At)
+}
+
+fn unfit(file: &Path, problem: &str) -> VmError {
+    let mend = "give a program for x86-64 Linux";
+    VmError::setting("file", file.display(), problem, mend)
+}
+
+fn absent(file: &Path, name: &str) -> VmError {
+    VmError::missing(
+        format!("{} needs {name}, which is not found", file.display()),
+        "install it, or add its folder to /etc/ld.so.conf.d and run ldconfig",
+    )
+}

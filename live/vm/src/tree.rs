@@ -1,0 +1,170 @@
+//! The guest's files, and the archive that the kernel unpacks them from.
+//!
+//! The archive is cpio's `newc`, uncompressed: under software emulation the kernel takes longer to
+//! unzip than QEMU to copy. (docs of the format: the kernel's
+//! `Documentation/driver-api/early-userspace/buffer-format.rst`)
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use cpio::newc::{Builder, trailer};
+
+use crate::VmError;
+
+/// Top-level folders that stand for others, as on every merged-/usr system. With the host's
+/// `/lib/x.so` and `/usr/lib/x.so` being one file, the guest gets one, too.
+const MERGED: &[(&str, &str)] = &[
+    ("bin", "usr/bin"),
+    ("sbin", "usr/sbin"),
+    ("lib", "usr/lib"),
+    ("lib64", "usr/lib64"),
+];
+
+/// File types of `st_mode`.
+const FOLDER: u32 = 0o040_000;
+const DEVICE: u32 = 0o020_000;
+const REGULAR: u32 = 0o100_000;
+const LINK: u32 = 0o120_000;
+
+/// What stands at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    Folder,
+    /// Its text, and whether it may be executed.
+    Text(Vec<u8>, bool),
+    /// A file of the host, to be read when the archive is written.
+    Host(PathBuf, bool),
+    Link(String),
+    /// A character device, by major and minor number.
+    Device(u32, u32),
+}
+
+/// The guest's files by path, parents before children.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    nodes: BTreeMap<String, Node>,
+}
+
+impl Tree {
+    /// Folders for what is mounted, and the console that the kernel opens before `/init` runs.
+    pub(crate) fn new() -> Tree {
+        let nodes = BTreeMap::new();
+        let mut tree = Tree { nodes };
+        for (name, target) in MERGED {
+            tree.folder(target);
+            tree.put(name, Node::Link((*target).to_owned()));
+        }
+        for name in ["proc", "sys", "dev", "tmp", "run", "root", "var", "etc"] {
+            tree.folder(name);
+        }
+        tree.put("dev/console", Node::Device(5, 1));
+        tree.put("dev/null", Node::Device(1, 3));
+        tree
+    }
+
+    /// A folder, empty or not.
+    pub(crate) fn folder(&mut self, path: &str) {
+        if !path.is_empty() && !self.nodes.contains_key(path) {
+            self.put(path, Node::Folder);
+        }
+    }
+
+    /// A file that we wrote.
+    pub(crate) fn text(&mut self, path: &str, text: impl Into<Vec<u8>>, executable: bool) {
+        self.put(path, Node::Text(text.into(), executable));
+    }
+
+    /// A file of the host.
+    pub(crate) fn host(&mut self, path: &str, file: &Path, executable: bool) {
+        self.put(path, Node::Host(file.to_owned(), executable));
+    }
+
+    /// A symbolic link.
+    pub(crate) fn link(&mut self, path: &str, target: &str) {
+        self.put(path, Node::Link(target.to_owned()));
+    }
+
+    /// Whether something stands at `path`.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.nodes.contains_key(path)
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        if let Some((parent, _)) = path.rsplit_once('/') {
+            self.folder(parent);
+        }
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    /// Writes the archive.
+    ///
+    /// # Errors
+    /// When a file of the host cannot be read, or `out` refuses.
+    pub(crate) fn write(&self, out: &mut impl Write) -> Result<(), VmError> {
+        for (number, (path, node)) in self.nodes.iter().enumerate() {
+            write_node(out, number, path, node)?;
+        }
+        trailer(out)
+            .map(drop)
+            .map_err(VmError::system("write the guest's files"))
+    }
+}
+
+fn write_node(out: &mut impl Write, number: usize, path: &str, node: &Node) -> Result<(), VmError> {
+    let read;
+    let (mode, content): (u32, &[u8]) = match node {
+        Node::Folder => (FOLDER | folder_mode(path), &[]),
+        Node::Text(text, executable) => (REGULAR | file_mode(*executable), text),
+        Node::Host(file, executable) => {
+            read = fs::read(file).map_err(VmError::file("read", file))?;
+            (REGULAR | file_mode(*executable), &read)
+        }
+        Node::Link(target) => (LINK | 0o777, target.as_bytes()),
+        Node::Device(..) => (DEVICE | 0o600, &[]),
+    };
+    // Files of more than 4 GiB are none of the format's.
+    let size = u32::try_from(content.len()).map_err(|_| {
+        let problem = "more than the 4 GiB that the archive can hold";
+        VmError::setting("file", path, problem, "leave it out")
+    })?;
+    let mut entry = Builder::new(path).ino(number as u32 + 1).mode(mode);
+    if let Node::Device(major, minor) = node {
+        entry = entry.rdev_major(*major).rdev_minor(*minor);
+    }
+    let written = |out: &mut _| -> io::Result<()> {
+        let mut writer = entry.write(out, size);
+        writer.write_all(content)?;
+        writer.finish().map(drop)
+    };
+    written(out).map_err(VmError::system("write the guest's files"))
+}
+
+fn file_mode(executable: bool) -> u32 {
+    if executable { 0o755 } else { 0o644 }
+}
+
+/// Everybody may write to /tmp.
+fn folder_mode(path: &str) -> u32 {
+    if path == "tmp" { 0o1777 } else { 0o755 }
+}
+
+/// A path of the guest as the tree knows it: without the first slash, `.`, `..` and the folders
+/// that stand for others. `None` for the root itself.
+pub(crate) fn normal(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let first = *parts.first()?;
+    let merged = MERGED.iter().find(|(name, _)| *name == first);
+    if let Some((_, target)) = merged.filter(|_| parts.len() > 1) {
+        parts[0] = target;
+    }
+    Some(parts.join("/"))
+}

@@ -1,0 +1,219 @@
+//! Listening to a guest until it ends, or has to.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::VmError;
+use crate::console::Console;
+use crate::guest::Stage;
+use crate::outcome::{Ending, Outcome};
+use crate::qemu::Qemu;
+
+/// Bytes taken from a port at a time.
+const CHUNK: usize = 64 * 1024;
+/// How long a stream has to be silent before it counts as complete where `/init` could not count.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// Where the command's output goes.
+pub struct Streams<'a> {
+    /// Its standard output.
+    pub stdout: &'a mut (dyn Write + Send),
+    /// Its standard error.
+    pub stderr: &'a mut (dyn Write + Send),
+}
+
+/// Which of the streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// What the listening threads tell.
+#[derive(Debug)]
+enum Event {
+    /// A line from `/init`.
+    Said(Said),
+    /// So many bytes of a stream have been passed on, all in all.
+    Passed(Stream, u64),
+    /// Nobody takes the stream any more.
+    Refused(io::Error),
+    /// The console is closed: QEMU has ended.
+    Gone,
+}
+
+/// What `/init` says on the control port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Boot,
+    /// The command's status, and the bytes that it wrote to its streams if they could be counted.
+    Exit(u8, Option<[u64; 2]>),
+}
+
+/// Listens to the guest until the command has ended and all its output is here, or the guest has
+/// ended, or the time is up. The guest is dead afterwards.
+///
+/// # Errors
+/// When QEMU refuses its work, or a stream cannot be written to.
+pub(crate) fn watch(
+    mut qemu: Qemu,
+    timeout: Duration,
+    streams: Streams<'_>,
+    seen: &mut dyn FnMut(Stage),
+) -> Result<Outcome, VmError> {
+    let mut run = Run {
+        began: Instant::now(),
+        boot: None,
+        exit: None,
+        passed: [0; 2],
+        total: None,
+    };
+    let (tell, told) = channel();
+    let ports = [&qemu.console, &qemu.control, &qemu.stdout, &qemu.stderr];
+    let [console, control, stdout, stderr] = ports.map(|port| port.try_clone());
+    let port = |port: io::Result<_>| port.map_err(VmError::system("listen to the guest"));
+    let (console, control, stdout, stderr) =
+        (port(console)?, port(control)?, port(stdout)?, port(stderr)?);
+    let (ended, console, complaint) = thread::scope(|scope| {
+        let ears = [(); 4].map(|()| tell.clone());
+        drop(tell);
+        let [for_console, for_control, for_stdout, for_stderr] = ears;
+        let console = scope.spawn(move || {
+            let said = Console::listen(console);
+            let _ = for_console.send(Event::Gone);
+            said
+        });
+        scope.spawn(move || listen_to_init(control, &for_control));
+        scope.spawn(move || pass_on(stdout, streams.stdout, Stream::Stdout, &for_stdout));
+        scope.spawn(move || pass_on(stderr, streams.stderr, Stream::Stderr, &for_stderr));
+        let ended = run.follow(&told, timeout, seen);
+        run.total = Some(run.began.elapsed());
+        let complaint = qemu.end();
+        (ended, console.join().unwrap_or_default(), complaint)
+    });
+    let ending = match ended? {
+        Followed::Exited(status) => Ending::Exited(status),
+        Followed::TimeUp => Ending::TimeUp,
+        Followed::Gone if console.panicked() => Ending::Panicked,
+        Followed::Gone if run.boot.is_none() && !complaint.trim().is_empty() => {
+            return Err(refused(&complaint));
+        }
+        Followed::Gone => Ending::SwitchedOff,
+    };
+    Ok(Outcome {
+        ending,
+        boot: run.boot,
+        total: run.total.unwrap_or_default(),
+        stdout: Vec::new(),
+        stderr: Vec::new(),
+        console: console.text(),
+    })
+}
+
+fn refused(complaint: &str) -> VmError {
+    VmError::Tool {
+        tool: "qemu-system-x86_64".to_owned(),
+        said: complaint.trim().to_owned(),
+        mend: "look at what it says; QEMU 7.2 and later are known to work".to_owned(),
+    }
+}
+
+/// How far a run is.
+struct Run {
+    began: Instant,
+    boot: Option<Duration>,
+    exit: Option<(u8, Option<[u64; 2]>)>,
+    /// Bytes passed on of each stream.
+    passed: [u64; 2],
+    total: Option<Duration>,
+}
+
+/// Why nobody follows any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Followed {
+    Exited(u8),
+    TimeUp,
+    Gone,
+}
+
+impl Run {
+    fn follow(
+        &mut self,
+        told: &Receiver<Event>,
+        timeout: Duration,
+        seen: &mut dyn FnMut(Stage),
+    ) -> Result<Followed, VmError> {
+        loop {
+            if let Some(status) = self.complete() {
+                return Ok(Followed::Exited(status));
+            }
+            let left = timeout.saturating_sub(self.began.elapsed());
+            let uncounted = self.exit.filter(|(_, counts)| counts.is_none());
+            let patience = uncounted.map_or(left, |_| left.min(SILENCE));
+            match told.recv_timeout(patience) {
+                Ok(Event::Said(Said::Boot)) => {
+                    self.boot = Some(self.began.elapsed());
+                    seen(Stage::Running);
+                }
+                Ok(Event::Said(Said::Exit(status, counts))) => self.exit = Some((status, counts)),
+                Ok(Event::Passed(stream, bytes)) => self.passed[stream as usize] = bytes,
+                Ok(Event::Refused(error)) => {
+                    return Err(VmError::system("pass on the command's output")(error));
+                }
+                Ok(Event::Gone) | Err(RecvTimeoutError::Disconnected) => return Ok(Followed::Gone),
+                Err(RecvTimeoutError::Timeout) => {
+                    let silent = uncounted.filter(|_| patience == SILENCE);
+                    return Ok(
+                        silent.map_or(Followed::TimeUp, |(status, _)| Followed::Exited(status))
+                    );
+                }
+            }
+        }
+    }
+
+    /// The command's status, once all that it wrote has been passed on.
+    fn complete(&self) -> Option<u8> {
+        let (status, counts) = self.exit?;
+        (counts? == self.passed).then_some(status)
+    }
+}
+
+fn listen_to_init(port: impl Read, tell: &Sender<Event>) {
+    for line in BufReader::new(port).lines().map_while(Result::ok) {
+        if let Some(said) = understand(&line) {
+            let _ = tell.send(Event::Said(said));
+        }
+    }
+}
+
+fn understand(line: &str) -> Option<Said> {
+    let mut words = line.split_whitespace();
+    match words.next()? {
+        "boot" => Some(Said::Boot),
+        "exit" => {
+            let status = words.next()?.parse().ok()?;
+            let mut count = || words.next()?.parse().ok();
+            let counts = count().zip(count());
+            Some(Said::Exit(
+                status,
+                counts.map(|(stdout, stderr)| [stdout, stderr]),
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn pass_on(mut port: impl Read, sink: &mut dyn Write, stream: Stream, tell: &Sender<Event>) {
+    let mut chunk = vec![0; CHUNK];
+    let mut passed = 0;
+    while let Ok(length @ 1..) = port.read(&mut chunk) {
+        if let Err(error) = sink.write_all(&chunk[..length]).and_then(|()| sink.flush()) {
+            let _ = tell.send(Event::Refused(error));
+            return;
+        }
+        passed += length as u64;
+        let _ = tell.send(Event::Passed(stream, passed));
+    }
+}
