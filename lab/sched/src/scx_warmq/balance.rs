@@ -2,7 +2,7 @@
 //! split when it lasts. A CPU that has nothing to do asks for itself; a timer asks for those that
 //! are busy all the time.
 
-use warmq_decide::{self as decide, Relief};
+use warmq_decide::{self as decide, Domain, Relief};
 use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
@@ -238,14 +238,24 @@ impl State {
     }
 
     fn emigrate_entity(&mut self, entity: EntityId, from: usize, to: usize) {
-        let weight = self.entities[entity].time.weight;
-        self.domains[from].time.weight -= weight;
-        self.domains[to].time.weight += weight;
-        let clocks = (self.domains[from].time.clock, self.domains[to].time.clock);
         let time = &mut self.entities[entity].time;
-        let position = decide::entity_position(time);
-        let moved = decide::emigrate(position, clocks.0, clocks.1);
-        time.shift = time.shift.wrapping_add(moved.wrapping_sub(position));
+        let (weight, position) = (time.weight, decide::entity_position(time));
+        let (old, new) = (self.domains[from].time, self.domains[to].time);
+        let there = decide::emigrate(position, old.clock, new.clock);
+        time.shift = time.shift.wrapping_add(there.wrapping_sub(position));
+        let policy = &self.policy;
+        let lost = decide::mean_without(policy, old.clock, old.weight, position, weight);
+        let gained = decide::mean_with(policy, new.clock, new.weight, there, weight);
+        self.domains[from].time = Domain {
+            clock: old.clock.wrapping_add(lost),
+            weight: old.weight - weight,
+            ..old
+        };
+        self.domains[to].time = Domain {
+            clock: new.clock.wrapping_add(gained),
+            weight: new.weight + weight,
+            ..new
+        };
     }
 
     /// The timer: nothing may wait for a kick that got lost, and busy places level among

@@ -64,7 +64,7 @@ impl State {
         let position = decide::place(&self.policy, time, position, counts);
         let vtime = decide::join(&mut self.entities[entity].time, position);
         let weight = weight_of(context.task(task));
-        self.add_weight(context, entity, weight);
+        self.add_weight(context, entity, vtime, weight);
         let state = &mut self.tasks[task.index()];
         state.vtime = vtime;
         state.weight = weight;
@@ -79,10 +79,11 @@ impl State {
             return;
         };
         let domain = self.domain_of_entity(entity);
-        let weight = std::mem::take(&mut self.tasks[task.index()].weight);
-        self.take_weight(context, entity, weight);
         let state = &mut self.tasks[task.index()];
-        let position = decide::position(&self.entities[entity].time, state.vtime);
+        let (weight, vtime) = (std::mem::take(&mut state.weight), state.vtime);
+        let position = decide::position(&self.entities[entity].time, vtime);
+        self.take_weight(context, entity, vtime, weight);
+        let state = &mut self.tasks[task.index()];
         state.position = Some(position);
         state.domain = domain;
         context.touch(state.line, Access::Write);
@@ -108,27 +109,56 @@ impl State {
         let state = &mut self.tasks[task.index()];
         let weight = weight_of(context.task(task));
         let before = std::mem::replace(&mut state.weight, weight);
-        if let Some(entity) = state.entity.filter(|_| before != weight) {
-            self.take_weight(context, entity, before);
-            self.add_weight(context, entity, weight);
+        let vtime = state.vtime;
+        let Some(entity) = state.entity else { return };
+        if weight > before {
+            self.add_weight(context, entity, vtime, weight - before);
+        } else if weight < before {
+            self.take_weight(context, entity, vtime, before - weight);
         }
     }
 
-    fn add_weight(&mut self, context: &mut Context<'_>, entity: EntityId, weight: u64) {
+    /// `weight` of a task comes to `entity`, where it stands at `vtime`.
+    fn add_weight(&mut self, context: &mut Context<'_>, entity: EntityId, vtime: u64, weight: u64) {
         self.touch_weights(context, entity);
-        let domain = self.domain_of_entity(entity);
-        self.entities[entity].time.weight += weight;
-        self.domains[domain].time.weight += weight;
+        let (policy, domain) = (self.policy, self.domain_of_entity(entity));
+        let (there, domain) = (
+            &mut self.entities[entity].time,
+            &mut self.domains[domain].time,
+        );
+        let at = decide::position(there, vtime);
+        let moved = decide::mean_with(&policy, domain.clock, domain.weight, at, weight);
+        domain.clock = domain.clock.wrapping_add(moved);
+        let moved = decide::mean_with(&policy, there.clock, there.weight, vtime, weight);
+        there.clock = there.clock.wrapping_add(moved);
+        there.weight += weight;
+        domain.weight += weight;
         if let Some(group) = self.group_of_entity(entity) {
             self.places[self.groups[group].home].managed += weight;
         }
     }
 
-    fn take_weight(&mut self, context: &mut Context<'_>, entity: EntityId, weight: u64) {
+    /// The same of a task that goes.
+    fn take_weight(
+        &mut self,
+        context: &mut Context<'_>,
+        entity: EntityId,
+        vtime: u64,
+        weight: u64,
+    ) {
         self.touch_weights(context, entity);
-        let domain = self.domain_of_entity(entity);
-        self.entities[entity].time.weight -= weight;
-        self.domains[domain].time.weight -= weight;
+        let (policy, domain) = (self.policy, self.domain_of_entity(entity));
+        let (there, domain) = (
+            &mut self.entities[entity].time,
+            &mut self.domains[domain].time,
+        );
+        let at = decide::position(there, vtime);
+        let moved = decide::mean_without(&policy, domain.clock, domain.weight, at, weight);
+        domain.clock = domain.clock.wrapping_add(moved);
+        let moved = decide::mean_without(&policy, there.clock, there.weight, vtime, weight);
+        there.clock = there.clock.wrapping_add(moved);
+        there.weight -= weight;
+        domain.weight -= weight;
         if let Some(group) = self.group_of_entity(entity) {
             self.places[self.groups[group].home].managed -= weight;
         }

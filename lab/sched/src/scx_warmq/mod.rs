@@ -169,10 +169,6 @@ impl Scheduler for ScxWarmq {
         let now = ns(context);
         state.begin_period(task, now);
         let counts = state.counts(task, now);
-        // What ran so far ran at the weight so far.
-        if let Some(running) = state.cpus[cpu.index()].running {
-            state.charge(context, running);
-        }
         state.settle(context, task, cpu, counts);
         state.queue(context, task);
     }

@@ -116,7 +116,7 @@ fn who_changes_its_fragment_moves_before_it_goes_on() {
         },
     );
     // C shares D's CPU for four ticks of its own, and then A's and b's.
-    shows(&lines, &["bAbAbAbAbACbACbACbAC", "CDCDCDCDDDDDDDDDDDDD"]);
+    shows(&lines, &["AbAbAbAbAbACCAbCAbCA", "DCDCDCDCDDDDDDDDDDDD"]);
 }
 
 #[test]
@@ -289,20 +289,20 @@ fn preempted(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64) {
 
 #[test]
 fn a_rare_sleeper_preempts_and_a_frequent_one_is_refused() {
-    let off = Value::Duration(Duration::ZERO);
-    let no_interval = ("preempt_interval", off.clone());
+    let no_interval = ("preempt_interval", Value::Duration(Duration::ZERO));
     let (granted, woke) = preempted(30_000, &[no_interval.clone()]);
     assert!(woke >= 30 && granted >= woke - 1, "{granted} of {woke}");
 
-    let (granted, woke) = preempted(200, &[no_interval.clone()]);
+    // Each refusal costs the sleeper the rest of a turn, so it also wakes less often.
+    let with = |alpha: u64| {
+        let alpha = ("alpha", Value::Duration(Duration::from_us(alpha)));
+        preempted(200, &[no_interval.clone(), alpha]).0
+    };
+    let (off, default, high) = (with(0), with(1), with(10));
+    // 220 us a cycle, and 250 turns a second.
     assert!(
-        granted < woke / 2 + 250,
-        "{granted} of {woke}: refused by formula 5-1"
-    );
-    let without = preempted(200, &[no_interval, ("alpha", off)]).0;
-    assert!(
-        without > 4 * granted,
-        "{without} without it, {granted} with it"
+        off > 4_500 && default < off / 2 && high < 350,
+        "{off}, {default}, {high}"
     );
 }
 
