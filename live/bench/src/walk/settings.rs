@@ -3,8 +3,8 @@
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
 use crate::error::BenchError;
-use crate::geometry::Geometry;
-use crate::layout::Layout;
+use super::geometry::Geometry;
+use super::layout::Layout;
 
 /// The most memory that a measurement asks for: 4 GB.
 const LARGEST_ARENA: u64 = 4 << 30;
