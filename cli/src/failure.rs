@@ -119,6 +119,7 @@ impl From<BenchError> for Failure {
                 source,
                 mend,
             } => Failure::System(action, format!("{source}; {mend}")),
+            BenchError::TimeUp { problem, mend } => Failure::usage(problem, mend),
         }
     }
 }

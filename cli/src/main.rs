@@ -7,10 +7,12 @@
 mod arguments;
 mod clocked;
 mod commands;
+mod compared;
 mod described;
 mod exit;
 mod failure;
 mod files;
+mod fragments;
 mod listing;
 mod machines;
 mod output;

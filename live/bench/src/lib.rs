@@ -5,13 +5,18 @@
 //!
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 //!
+//! - [`fragments`]: threads that never sleep and share data.
+//! - [`chat`]: rooms of users who send messages through a server.
+//! - [`compare`]: what the programs share: modes in turn, repetitions, what follows from them.
 //! - [`measure`]: the walk, vanilla and colored in turn ([`WalkSettings`] to [`WalkReport`]).
 //! - [`measure_latencies`]: what the levels take, for the simulated machine ([`LatencyReport`]).
 //! - [`simulate_walk`]: the walk of a measured row on the simulated caches.
 //! - [`Layout`], [`list_order`], [`needed_colors`]: the arithmetic, shared with the simulated walk.
 
+pub mod chat;
 pub mod compare;
 mod error;
+pub mod fragments;
 mod thread;
 mod walk;
 

@@ -10,11 +10,11 @@ use warmq_machine::MachineDescription;
 use warmq_units::{Bytes, CpuId, Cycles, Duration};
 
 use super::arena::SMALL_PAGE;
-use crate::error::BenchError;
 use super::geometry::Geometry;
 use super::prober::Prober;
-use crate::thread::Pinned;
 use super::translation::Translation;
+use crate::error::BenchError;
+use crate::thread::Pinned;
 
 /// The largest buffer: memory is measured only where that is more than twice the last cache.
 const LARGEST_BUFFER: u64 = 256 << 20;

@@ -3,16 +3,16 @@
 use warmq_units::{Address, Bytes, CpuId};
 
 use super::arena::{Arena, SMALL_PAGE};
-use crate::error::BenchError;
 use super::geometry::Geometry;
 use super::layout::{Layout, list_order, needed_colors};
 use super::pages::{self, Frames};
 use super::placement::Placement;
 use super::result::{Known, WalkFacts, WalkReport, WalkRow};
 use super::settings::WalkSettings;
-use crate::compare::Spread;
-use crate::thread::Pinned;
 use super::timing::{self, Stops, Timed};
+use crate::compare::Spread;
+use crate::error::BenchError;
+use crate::thread::Pinned;
 
 /// How far a measurement has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use warmq_units::{Bytes, Seed};
 
 use super::arena::{Arena, SMALL_PAGE};
-use crate::error::BenchError;
 use super::geometry::Geometry;
 use super::latency::LevelLatency;
-use crate::compare::Spread;
 use super::timing::{self, Stops};
 use super::translation::Translation;
+use crate::compare::Spread;
+use crate::error::BenchError;
 
 /// Lines of a page that are used to overload level 2.
 const LINES_OF_A_PAGE: u64 = 8;

@@ -2,9 +2,9 @@
 
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
-use crate::error::BenchError;
 use super::geometry::Geometry;
 use super::layout::Layout;
+use crate::error::BenchError;
 
 /// The most memory that a measurement asks for: 4 GB.
 const LARGEST_ARENA: u64 = 4 << 30;
