@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prints how fast everything is, on this machine: the caches, whole runs, and both beside programs
-# that do the same (pycachesim's C core, SimSo). `make bench` calls it; docs/speed.md explains it.
+# Prints how fast everything is, on this machine: the caches, whole runs, hints, and the first two
+# beside programs that do the same (pycachesim's C core, SimSo). `make bench` calls it;
+# docs/speed.md explains it.
 #
 # Needs cargo, a C compiler, Python 3 with venv, and the Python Package Index for the comparisons.
 set -eu
@@ -45,6 +46,10 @@ cargo bench -p warmq-machine --bench caches
 echo
 echo "== engine: events, and records of scheduling, a second of this machine's time"
 cargo bench -p warmq-sched --bench engine
+
+echo
+echo "== hints: nanoseconds a call"
+cargo bench -p warmq-hint --bench hint
 
 mkdir -p "$folder"
 make_venv

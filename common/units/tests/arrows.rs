@@ -29,7 +29,12 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ),
     ("live", "host", &["units", "machine"]),
     ("live", "record", &["units", "trace"]),
-    ("live", "bench", &["units", "machine", "metrics", "host"]),
+    (
+        "live",
+        "bench",
+        &["units", "machine", "metrics", "host", "hint"],
+    ),
+    ("live", "hint", &[]),
     ("live", "scx", &["units", "host"]),
     ("live", "vm", &[]),
 ];
