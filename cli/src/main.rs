@@ -5,6 +5,7 @@
 //! [`failure::Failure`], which knows its exit code.
 
 mod arguments;
+mod chat;
 mod clocked;
 mod commands;
 mod compared;

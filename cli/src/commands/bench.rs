@@ -9,6 +9,7 @@ use warmq_report::Report;
 use warmq_units::setting::parse_duration;
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
+use super::bench_chat::{self, ChatArguments};
 use super::bench_fragments::{self, FragmentsArguments};
 use crate::failure::Failure;
 use crate::walk::{self, Walk};
@@ -34,6 +35,11 @@ enum Program {
     Walk(WalkArguments),
     /// Threads that never sleep and share data: plain, bound by fragment, and hinted.
     Fragments(FragmentsArguments),
+    /// Rooms of users who send messages through a server: plain, bound by room, and hinted.
+    Chat(ChatArguments),
+    /// The server of a chat, which the client starts.
+    #[command(hide = true)]
+    ChatServer,
 }
 
 /// The walk over the run queue, on this machine's own caches.
@@ -103,6 +109,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.program {
         Program::Walk(arguments) => run_walk(arguments),
         Program::Fragments(arguments) => bench_fragments::run(arguments),
+        Program::Chat(arguments) => bench_chat::run(arguments),
+        Program::ChatServer => bench_chat::run_server(),
     }
 }
 

@@ -33,6 +33,12 @@ pub(super) struct Delivered {
     pub heard: u64,
 }
 
+/// A thread that receives, and gives the latencies.
+type Reader<'scope> = ScopedJoinHandle<'scope, Histogram<u32>>;
+
+/// How long it took, what was used, and who received.
+type Timed<'scope> = ((Duration, Usage), Vec<Reader<'scope>>);
+
 /// What all threads of the client know.
 pub(super) struct Client {
     order: Order,
@@ -75,13 +81,8 @@ impl Client {
     ) -> Result<Option<Delivered>, BenchError> {
         let mut streams = Vec::new();
         let timed = std::thread::scope(|scope| {
-            let timed = self
-                .connect(scope, port, limit, &mut streams)
-                .and_then(|readers| {
-                    ready()?;
-                    let timed = self.chat(limit)?;
-                    Ok(timed.zip(Some(readers)))
-                });
+            let connected = self.connect(scope, port, limit, &mut streams);
+            let timed = connected.and_then(|readers| self.chat(readers, limit, ready));
             self.gate.open(false);
             streams.iter().for_each(|stream| sockets::hang_up(stream));
             timed.map(|timed| timed.map(|(timed, readers)| (timed, merged(readers))))
@@ -100,13 +101,13 @@ impl Client {
         port: u16,
         limit: &Limit,
         streams: &mut Vec<Arc<TcpStream>>,
-    ) -> Result<Vec<ScopedJoinHandle<'scope, Histogram<u32>>>, BenchError> {
+    ) -> Result<Option<Vec<Reader<'scope>>>, BenchError> {
         let case = self.order.case;
         let mut readers = Vec::new();
         for room in 0..case.rooms {
             for user in 0..case.users {
                 if limit.is_over() {
-                    return Ok(readers);
+                    return Ok(None);
                 }
                 let stream =
                     sockets::connect(port, self.order.token, room, user).map_err(no_way)?;
@@ -114,17 +115,17 @@ impl Client {
                 readers.push(self.start(scope, room, user, &stream)?);
             }
         }
-        Ok(readers)
+        Ok(Some(readers))
     }
 
-    /// The two threads of a user; the one that receives gives the latencies.
+    /// The two threads of a user.
     fn start<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         room: u32,
         user: u32,
         stream: &Arc<TcpStream>,
-    ) -> Result<ScopedJoinHandle<'scope, Histogram<u32>>, BenchError> {
+    ) -> Result<Reader<'scope>, BenchError> {
         let thread = |part: &str| {
             Builder::new()
                 .name(format!("room-{room}-{part}"))
@@ -153,13 +154,23 @@ impl Client {
             .map_err(no_thread)
     }
 
-    fn chat(&self, limit: &Limit) -> Result<Option<(Duration, Usage)>, BenchError> {
+    /// Lets all begin once the server is ready, and waits for the last of `readers`.
+    fn chat<'scope>(
+        &self,
+        readers: Option<Vec<Reader<'scope>>>,
+        limit: &Limit,
+        ready: impl FnOnce() -> Result<(), BenchError>,
+    ) -> Result<Option<Timed<'scope>>, BenchError> {
+        let Some(readers) = readers else {
+            return Ok(None);
+        };
+        ready()?;
         let (before, began) = (Usage::now()?, Instant::now());
         self.gate.open(true);
         let complete = self.wait(limit)?;
         let elapsed = began.elapsed();
         let usage = Usage::now()? - before;
-        Ok(complete.then_some((elapsed, usage)))
+        Ok(complete.then_some(((elapsed, usage), readers)))
     }
 
     fn send(&self, room: u32, user: u32, mut stream: &TcpStream) -> Result<(), BenchError> {
@@ -240,7 +251,7 @@ fn histogram() -> Histogram<u32> {
     Histogram::new_with_bounds(LEAST_NS, MOST_NS, DIGITS).expect("the bounds are in order")
 }
 
-fn merged(readers: Vec<ScopedJoinHandle<'_, Histogram<u32>>>) -> Histogram<u64> {
+fn merged(readers: Vec<Reader<'_>>) -> Histogram<u64> {
     let mut all = Histogram::new_with_bounds(LEAST_NS, MOST_NS, DIGITS).expect("as above");
     for reader in readers {
         let one = reader

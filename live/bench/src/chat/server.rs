@@ -1,7 +1,8 @@
 //! The server: two threads a user.
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
@@ -11,7 +12,7 @@ use crate::error::BenchError;
 
 use super::control::{self, Account, Answer, Order};
 use super::outbox::Outbox;
-use super::sockets::{self, Guest};
+use super::sockets::{self, Caller, Guest};
 
 /// A thread here calls next to nothing; thousands of them must fit.
 pub(super) const STACK: usize = 128 << 10;
@@ -27,10 +28,11 @@ const FEWEST_WAITING: usize = 2;
 ///
 /// # Errors
 /// What it could not do; the client has been told.
-pub fn serve(input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(), BenchError> {
-    let served = control::hear::<Order>(input).and_then(|order| {
+pub fn serve(input: impl Read + AsFd, output: &mut dyn Write) -> Result<(), BenchError> {
+    let mut input = BufReader::new(input);
+    let served = control::hear::<Order>(&mut input).and_then(|order| {
         let server = Server::new(order)?;
-        server.run(input, output)
+        server.run(&mut input, output)
     });
     match served {
         Ok(account) => control::say(output, &Answer::Ended(account)),
@@ -76,10 +78,14 @@ impl Server {
         })
     }
 
-    fn run(&self, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<Account, BenchError> {
+    fn run<I: Read + AsFd>(
+        &self,
+        input: &mut BufReader<I>,
+        output: &mut dyn Write,
+    ) -> Result<Account, BenchError> {
         let before = std::thread::scope(|scope| {
-            let before = self.open(scope, output);
-            if before.is_ok() {
+            let before = self.open(scope, input.get_ref().as_fd(), output);
+            if matches!(before, Ok(Some(_))) {
                 control::wait_for_end(input);
             }
             // Also where not everybody came: those who did must not be waited for.
@@ -89,6 +95,9 @@ impl Server {
         if let Some(error) = self.failure().take() {
             return Err(error);
         }
+        let Some(before) = before else {
+            return Ok(Account::default());
+        };
         Ok(Account {
             read: self.read.load(Ordering::Relaxed),
             written: self.written.load(Ordering::Relaxed),
@@ -97,26 +106,31 @@ impl Server {
         })
     }
 
-    /// Lets everybody in; answers what had been used up to then.
+    /// Lets everybody in; answers what had been used up to then. `None` where the client gave up
+    /// before all were in.
     fn open<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
+        client: BorrowedFd<'_>,
         output: &mut dyn Write,
-    ) -> Result<Usage, BenchError> {
+    ) -> Result<Option<Usage>, BenchError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(unheard)?;
         let port = listener.local_addr().map_err(unheard)?.port();
         control::say(output, &Answer::Listening(port))?;
         let mut missing = self.order.case.all_users();
         while missing > 0 {
-            let guest = sockets::accept(&listener, self.order.token).map_err(unheard)?;
-            if let Some(guest) = guest.filter(|it| self.outbox(it.room, it.user).is_some()) {
-                self.let_in(scope, guest)?;
-                missing -= 1;
+            match sockets::accept(&listener, client, self.order.token).map_err(unheard)? {
+                Caller::Guest(guest) if self.outbox(guest.room, guest.user).is_some() => {
+                    self.let_in(scope, guest)?;
+                    missing -= 1;
+                }
+                Caller::Guest(_) | Caller::Stranger => {}
+                Caller::Nobody => return Ok(None),
             }
         }
         let before = Usage::now()?;
         control::say(output, &Answer::Ready)?;
-        Ok(before)
+        Ok(Some(before))
     }
 
     fn let_in<'scope>(

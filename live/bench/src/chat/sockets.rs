@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,24 +68,37 @@ pub(super) struct Guest {
     pub user: u32,
 }
 
-/// Waits for the next user; `None` for a stranger, who is sent away.
-pub(super) fn accept(listener: &TcpListener, token: u64) -> io::Result<Option<Guest>> {
-    let mut ready = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
-    let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
-    if poll(&mut ready, timeout)? == 0 {
-        return Err(io::ErrorKind::TimedOut.into());
+/// Who came.
+pub(super) enum Caller {
+    /// A user.
+    Guest(Guest),
+    /// Somebody else, who was sent away.
+    Stranger,
+    /// Nobody, and nobody will: the other process gave up.
+    Nobody,
+}
+
+/// Waits for the next user, or for a word on `control`.
+pub(super) fn accept(
+    listener: &TcpListener,
+    control: BorrowedFd<'_>,
+    token: u64,
+) -> io::Result<Caller> {
+    let mut ready = [listener.as_fd(), control].map(|it| PollFd::new(it, PollFlags::POLLIN));
+    poll(&mut ready, PollTimeout::NONE)?;
+    if ready[1].any().unwrap_or(true) {
+        return Ok(Caller::Nobody);
     }
     let (stream, _) = listener.accept()?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let mut hello = [0; HELLO];
     if (&stream).read_exact(&mut hello).is_err() || hello[0..8] != token.to_le_bytes() {
-        return Ok(None);
+        return Ok(Caller::Stranger);
     }
     stream.set_read_timeout(None)?;
-    let word =
-        |at: usize| u32::from_le_bytes([hello[at], hello[at + 1], hello[at + 2], hello[at + 3]]);
-    Ok(Some(Guest {
+    let word = |at: usize| hello[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+    Ok(Caller::Guest(Guest {
         stream: Arc::new(stream),
         room: word(8),
         user: word(12),
