@@ -2,9 +2,9 @@
 
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
+use super::geometry::Geometry;
+use super::layout::Layout;
 use crate::error::BenchError;
-use crate::geometry::Geometry;
-use crate::layout::Layout;
 
 /// The most memory that a measurement asks for: 4 GB.
 const LARGEST_ARENA: u64 = 4 << 30;

@@ -2,13 +2,13 @@
 
 use warmq_units::{Bytes, Seed};
 
-use crate::arena::{Arena, SMALL_PAGE};
+use super::arena::{Arena, SMALL_PAGE};
+use super::geometry::Geometry;
+use super::latency::LevelLatency;
+use super::timing::{self, Stops};
+use super::translation::Translation;
+use crate::compare::Spread;
 use crate::error::BenchError;
-use crate::geometry::Geometry;
-use crate::latency::LevelLatency;
-use crate::statistics::Spread;
-use crate::timing::{self, Stops};
-use crate::translation::Translation;
 
 /// Lines of a page that are used to overload level 2.
 const LINES_OF_A_PAGE: u64 = 8;

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use warmq_units::{Address, Seed};
 
-use crate::arena::{Arena, SMALL_PAGE};
-use crate::evict::Evictor;
-use crate::geometry::Geometry;
-use crate::groups::Groups;
+use super::arena::{Arena, SMALL_PAGE};
+use super::evict::Evictor;
+use super::geometry::Geometry;
+use super::groups::Groups;
 
 /// Pages in the pool of the search, times the number of lines of a page's group that the cache
 /// holds: enough that every group is in it often enough.

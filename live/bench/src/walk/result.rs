@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 use warmq_units::{Address, Bytes};
 
-use crate::geometry::Geometry;
-use crate::pages::Backing;
-use crate::statistics::Spread;
+use super::geometry::Geometry;
+use super::pages::Backing;
+use crate::compare::Spread;
 
 /// A measured walk: the facts of the place, and a row for each pair of blocks and colors.
 #[derive(Clone, Debug, Serialize)]

@@ -2,17 +2,17 @@
 
 use warmq_units::{Address, Bytes, CpuId};
 
-use crate::arena::{Arena, SMALL_PAGE};
+use super::arena::{Arena, SMALL_PAGE};
+use super::geometry::Geometry;
+use super::layout::{Layout, list_order, needed_colors};
+use super::pages::{self, Frames};
+use super::placement::Placement;
+use super::result::{Known, WalkFacts, WalkReport, WalkRow};
+use super::settings::WalkSettings;
+use super::timing::{self, Stops, Timed};
+use crate::compare::Spread;
 use crate::error::BenchError;
-use crate::geometry::Geometry;
-use crate::layout::{Layout, list_order, needed_colors};
-use crate::pages::{self, Frames};
-use crate::placement::Placement;
-use crate::result::{Known, WalkFacts, WalkReport, WalkRow};
-use crate::settings::WalkSettings;
-use crate::statistics::Spread;
 use crate::thread::Pinned;
-use crate::timing::{self, Stops, Timed};
 
 /// How far a measurement has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Does reading these pages throw that one out of the cache? Asked of the real cache.
 #![allow(unsafe_code)]
 
-use crate::arena::{Arena, SMALL_PAGE};
-use crate::groups::Oracle;
+use super::arena::{Arena, SMALL_PAGE};
+use super::groups::Oracle;
 
 /// Trials of which the majority decides: whatever else runs may evict a page, or make room.
 const TRIALS: usize = 5;

@@ -1,6 +1,6 @@
 //! Times a walk of a ring on a CPU that others use too.
 
-use crate::arena::Ring;
+use super::arena::Ring;
 use crate::thread;
 
 /// How often a measurement is tried again when another task came in between.

@@ -3,8 +3,8 @@
 use warmq_machine::{Access, Hierarchy, MachineDescription, Options};
 use warmq_units::{Address, CpuId, Duration, Instant};
 
-use crate::result::{WalkFacts, WalkRow};
-use crate::translation::Translation;
+use super::result::{WalkFacts, WalkRow};
+use super::translation::Translation;
 
 /// Walks before the one that counts.
 const WARM_UP: u32 = 8;

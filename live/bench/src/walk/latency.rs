@@ -9,12 +9,12 @@ use serde::Serialize;
 use warmq_machine::MachineDescription;
 use warmq_units::{Bytes, CpuId, Cycles, Duration};
 
-use crate::arena::SMALL_PAGE;
+use super::arena::SMALL_PAGE;
+use super::geometry::Geometry;
+use super::prober::Prober;
+use super::translation::Translation;
 use crate::error::BenchError;
-use crate::geometry::Geometry;
-use crate::prober::Prober;
 use crate::thread::Pinned;
-use crate::translation::Translation;
 
 /// The largest buffer: memory is measured only where that is more than twice the last cache.
 const LARGEST_BUFFER: u64 = 256 << 20;
@@ -46,7 +46,7 @@ pub struct LevelLatency {
     /// Load to use in ns, without the cost of translation.
     pub ns: f64,
     /// The buffer that it was measured on, in bytes.
-    #[serde(serialize_with = "crate::result::bytes")]
+    #[serde(serialize_with = "crate::walk::result::bytes")]
     pub buffer: Bytes,
 }
 

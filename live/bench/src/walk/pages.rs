@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use serde::Serialize;
 use warmq_units::Address;
 
-use crate::arena::{Arena, SMALL_PAGE};
+use super::arena::{Arena, SMALL_PAGE};
 
 /// Which pages stand behind an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -32,7 +32,7 @@ impl Arena {
     ///
     /// # Errors
     /// [`BenchError::System`] where the kernel has no memory to give. That it gives no huge pages
-    /// is no error: see [`crate::pages::backing`].
+    /// is no error: see [`super::pages::backing`].
     pub fn new(size: Bytes, huge_pages: bool) -> Result<Arena, BenchError> {
         let length = size.0.max(1).next_multiple_of(HUGE_PAGE);
         if huge_pages && let Some(arena) = Arena::reserved(length) {
