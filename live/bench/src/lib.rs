@@ -26,6 +26,7 @@ mod placement;
 mod prober;
 mod result;
 mod settings;
+pub mod simplex;
 mod simulate;
 mod statistics;
 mod thread;
