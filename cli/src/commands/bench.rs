@@ -9,6 +9,7 @@ use warmq_report::Report;
 use warmq_units::setting::parse_duration;
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
+use super::bench_simplex::{self, SimplexArguments};
 use crate::failure::Failure;
 use crate::walk::{self, Walk};
 use crate::{output, present};
@@ -31,6 +32,8 @@ pub struct Arguments {
 enum Program {
     /// The walk over the run queue, on this machine's own caches.
     Walk(WalkArguments),
+    /// Simplex and receivers of datagrams on one CPU, a sender on another.
+    Simplex(SimplexArguments),
 }
 
 /// The walk over the run queue, on this machine's own caches.
@@ -84,9 +87,16 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "write a whole number and a unit, as in 4ms".to_owned())
 }
 
-/// Measures, simulates, shows both.
+/// Runs the program that was named.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Program::Walk(arguments) = &arguments.program;
+    match &arguments.program {
+        Program::Walk(arguments) => run_walk(arguments),
+        Program::Simplex(arguments) => bench_simplex::run(arguments),
+    }
+}
+
+/// Measures, simulates, shows both.
+fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
     let walk = Walk::measure(&arguments.settings())?;
     let section = walk::section(&walk, &arguments.command());
     if arguments.json {

@@ -1,6 +1,7 @@
 //! The commands, a file each: arguments first, then what is done with them.
 
 pub mod bench;
+mod bench_simplex;
 pub mod check;
 pub mod completions;
 pub mod machines;

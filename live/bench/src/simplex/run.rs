@@ -155,7 +155,7 @@ impl Run<'_> {
 
     fn tell(&mut self, cell: Cell) {
         self.done += 1;
-        let total = cells(self.settings, 0).len() * self.settings.repetitions as usize;
+        let total = self.settings.measurements();
         let last = match cell.kpps {
             None => "Simplex alone".to_owned(),
             Some(kpps) => format!("{kpps} Kpps, {}", cell.policy),

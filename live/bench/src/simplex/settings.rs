@@ -8,6 +8,7 @@ use serde::Serialize;
 use warmq_units::CpuId;
 
 use super::datagram::{LARGEST, SMALLEST};
+use super::plan::cells;
 use super::policy::Policy;
 use crate::error::BenchError;
 
@@ -87,7 +88,7 @@ impl Default for SimplexSettings {
             link: LinkKind::Loopback,
             repetitions: 3,
             scheduler: None,
-            time_limit: Duration::from_secs(120),
+            time_limit: Duration::from_secs(300),
             cpu: None,
             sender_cpu: None,
         }
@@ -95,6 +96,11 @@ impl Default for SimplexSettings {
 }
 
 impl SimplexSettings {
+    /// How many measurements there are, if the time limit leaves out none.
+    pub fn measurements(&self) -> usize {
+        cells(self, 0).len() * self.repetitions as usize
+    }
+
     /// Checks what can be checked without asking the machine.
     ///
     /// # Errors

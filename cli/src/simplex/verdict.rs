@@ -1,0 +1,108 @@
+//! What follows: where a mode pays and where it does not, and where repetitions disagree.
+
+use warmq_bench::simplex::{Cluster, Policy, Repetition, SimplexReport, SimplexRow, clusters};
+
+use super::GAP;
+use super::table::time;
+
+/// Less work than this more, as a share of what Simplex does alone, is no gain.
+const GAIN: f64 = 0.02;
+/// More datagrams than this lost, as a share, are a loss.
+const LOSS: f64 = 0.001;
+/// A sender below this share of its rate did not keep it.
+const KEPT: f64 = 0.97;
+
+/// Sentences, the most useful first.
+pub fn verdicts(report: &SimplexReport) -> Vec<String> {
+    let mut verdicts: Vec<String> = Vec::new();
+    for row in &report.rows {
+        let base = report
+            .rows
+            .iter()
+            .find(|it| is_base(it) && it.kpps == row.kpps);
+        verdicts.extend(base.filter(|_| !is_base(row)).map(|base| pays(row, base)));
+    }
+    verdicts.extend(report.rows.iter().filter_map(disagree));
+    verdicts.extend(report.rows.iter().filter_map(too_fast));
+    verdicts.extend(report.rows.iter().filter_map(unfinished));
+    verdicts
+}
+
+/// What every other mode is compared with.
+fn is_base(row: &SimplexRow) -> bool {
+    row.policy == Policy::Other && row.scheduler.is_none()
+}
+
+fn name(row: &SimplexRow) -> String {
+    let scheduler = row.scheduler.as_ref().map(|it| format!(" under {it}"));
+    format!(
+        "{} Kpps, {}{}",
+        row.kpps,
+        row.policy,
+        scheduler.unwrap_or_default()
+    )
+}
+
+fn median(row: &SimplexRow, of: impl Fn(&Repetition) -> Option<f64>) -> f64 {
+    row.spread(of).map_or(0.0, |it| it.median)
+}
+
+/// A mode against SCHED_OTHER under the kernel's own scheduler.
+fn pays(row: &SimplexRow, base: &SimplexRow) -> String {
+    let work = |row| median(row, |it| Some(it.simplex.work_share));
+    let lost = |row| median(row, Repetition::lost_share);
+    let p99 = |row| median(row, |it| Some(it.receivers.latency?.p99_ns as f64));
+    let (gains, loses) = (work(row) - work(base) > GAIN, lost(row) - lost(base) > LOSS);
+    let verdict = match (gains, loses) {
+        (true, false) => "✓ pays",
+        (true, true) => "✗ pays with lost datagrams",
+        (false, _) => "✗ does not pay",
+    };
+    format!(
+        "{verdict}: {}: Simplex does {:.0} % of its work alone rather than {:.0} %; lost {:.1} % \
+         rather than {:.1} %, p99 {} rather than {}",
+        name(row),
+        work(row) * 100.0,
+        work(base) * 100.0,
+        lost(row) * 100.0,
+        lost(base) * 100.0,
+        time(p99(row)),
+        time(p99(base)),
+    )
+}
+
+/// Repetitions that lie in several places. A median says little of them.
+fn disagree(row: &SimplexRow) -> Option<String> {
+    let found = clusters(&row.work_shares(), GAP);
+    let told = |it: &Cluster| format!("{} near {:.0} %", it.count, it.median * 100.0);
+    (found.len() > 1).then(|| {
+        let places: Vec<String> = found.iter().map(told).collect();
+        format!(
+            "! {}: the {} repetitions do not agree: {}",
+            name(row),
+            row.repetitions.len(),
+            places.join(", ")
+        )
+    })
+}
+
+fn too_fast(row: &SimplexRow) -> Option<String> {
+    let sent = row.spread(|it| it.sender.kpps())?.median;
+    (sent < f64::from(row.kpps) * KEPT).then(|| {
+        format!(
+            "! {}: the sender could not keep that rate, it sent {sent:.1} Kpps",
+            name(row)
+        )
+    })
+}
+
+fn unfinished(row: &SimplexRow) -> Option<String> {
+    let short = |it: &&Repetition| it.simplex.finished_share < 1.0;
+    let count = row.repetitions.iter().filter(short).count();
+    (count > 0).then(|| {
+        format!(
+            "! {}: Simplex was stopped before its work was done, {count} times",
+            name(row)
+        )
+    })
+}
