@@ -2,13 +2,15 @@
 
 use warmq_bench::simplex::{Cluster, Policy, Repetition, SimplexReport, SimplexRow, clusters};
 
-use super::GAP;
 use super::table::time;
+use super::{BUSY, GAP};
 
 /// Less work than this more, as a share of what Simplex does alone, is no gain.
 const GAIN: f64 = 0.02;
 /// More datagrams than this lost, as a share, are a loss.
 const LOSS: f64 = 0.001;
+/// More switches a second than the ticks of any kernel (HZ is 1000 at most) come from wakeups.
+const MOST_TICKS: f64 = 1100.0;
 /// A sender below this share of its rate did not keep it.
 const KEPT: f64 = 0.97;
 
@@ -23,6 +25,8 @@ pub fn verdicts(report: &SimplexReport) -> Vec<String> {
         verdicts.extend(base.filter(|_| !is_base(row)).map(|base| pays(row, base)));
     }
     verdicts.extend(report.rows.iter().filter_map(disagree));
+    verdicts.extend(report.rows.iter().filter_map(preempting_batch));
+    verdicts.extend(report.rows.iter().filter_map(disturbed));
     verdicts.extend(report.rows.iter().filter_map(too_fast));
     verdicts.extend(report.rows.iter().filter_map(unfinished));
     verdicts
@@ -82,6 +86,37 @@ fn disagree(row: &SimplexRow) -> Option<String> {
             name(row),
             row.repetitions.len(),
             places.join(", ")
+        )
+    })
+}
+
+/// Batch receivers that took the CPU at their wakeups all the same. Measured on Linux 6.18 with
+/// group scheduling: docs/fidelity.md, "SCHED_BATCH beside another group".
+fn preempting_batch(row: &SimplexRow) -> Option<String> {
+    if row.policy != Policy::Batch || row.scheduler.is_some() {
+        return None;
+    }
+    let often = |it: &&Repetition| it.switches_per_s() > MOST_TICKS;
+    let count = row.repetitions.iter().filter(often).count();
+    (count > 0).then(|| {
+        format!(
+            "! {}: in {count} of {} repetitions the receivers took the CPU at their wakeups all the \
+             same; that happens while a task of another group (cgroup, or session where \
+             kernel.sched_autogroup_enabled is 1) waits for that CPU",
+            name(row),
+            row.repetitions.len()
+        )
+    })
+}
+
+/// Somebody else had a part of the CPU.
+fn disturbed(row: &SimplexRow) -> Option<String> {
+    let others = median(row, |it| Some(it.others_share));
+    (others > BUSY).then(|| {
+        format!(
+            "! {}: somebody else had {:.0} % of that CPU meanwhile, so the figures are not ours alone",
+            name(row),
+            others * 100.0
         )
     })
 }

@@ -145,7 +145,7 @@ fn busy_between(before: &str, after: &str, cpu: CpuId) -> Option<f64> {
         .checked_sub(sum(&before))
         .filter(|all| *all > 0)?;
     let idle = (after[3] + after[4]).saturating_sub(before[3] + before[4]);
-    Some(1.0 - (idle.min(all) as f64 / all as f64))
+    Some((all - idle.min(all)) as f64 / all as f64)
 }
 
 /// user, nice, system, idle, iowait, irq, softirq and steal of `cpu`; proc_stat(5).

@@ -30,6 +30,8 @@ pub struct SimplexFacts {
     pub sender_cpu: u16,
     /// Whether both are threads of one core.
     pub share_a_core: bool,
+    /// Whether the kernel makes a group of every session; `None` if it cannot.
+    pub autogroup: Option<bool>,
     /// The share of time that somebody else used the busier of them before; `None` if unknown.
     pub busy_share: Option<f64>,
     /// Receivers beside Simplex.
@@ -66,6 +68,8 @@ pub struct Repetition {
     pub receivers: Receivers,
     /// What the sender came to.
     pub sender: super::sender::Sent,
+    /// The share of the CPU that neither Simplex nor the receivers had: somebody else's.
+    pub others_share: f64,
 }
 
 /// Simplex beside the receivers.
@@ -137,10 +141,13 @@ impl SimplexRow {
 impl Repetition {
     /// What was seen, beside a repetition alone that would have taken `solo_ns`.
     pub fn of(seen: &Seen, solo_ns: f64) -> Repetition {
+        let (simplex, receivers) = (Simplex::of(seen, solo_ns), Receivers::of(seen));
+        let others_share = (1.0 - simplex.cpu_share - receivers.cpu_share).max(0.0);
         Repetition {
-            simplex: Simplex::of(seen, solo_ns),
-            receivers: Receivers::of(seen),
+            simplex,
+            receivers,
             sender: seen.sent,
+            others_share,
         }
     }
 

@@ -182,6 +182,7 @@ impl Run<'_> {
                 cpu: cpus.receiver.0,
                 sender_cpu: cpus.sender.0,
                 share_a_core: cpus.share_a_core(),
+                autogroup: autogroup(),
                 busy_share,
                 receivers: self.settings.receivers,
                 payload: self.settings.payload,
@@ -199,4 +200,10 @@ impl Run<'_> {
 fn release() -> String {
     let read = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     read.map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+}
+
+/// Whether tasks of different sessions are in different groups; sched(7).
+fn autogroup() -> Option<bool> {
+    let read = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
+    Some(read.ok()?.trim() == "1")
 }
