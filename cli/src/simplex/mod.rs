@@ -25,8 +25,11 @@ const GAP: f64 = 0.1;
 pub fn measure(settings: &SimplexSettings) -> Result<SimplexReport, Failure> {
     // What cannot be meant is told before anything that takes time.
     settings.check()?;
-    let watch = Watch::over("measurements of Simplex", settings.measurements());
+    let mut watch = None;
     let report = compare(settings, &mut |progress| {
+        // Not before all that can be refused was: a refusal is told alone.
+        let begin = || Watch::over("measurements of Simplex", progress.total);
+        let watch: &mut Watch = watch.get_or_insert_with(begin);
         watch.see(progress.done, progress.total, &progress.last);
     })?;
     drop(watch);

@@ -82,7 +82,7 @@ fn every_measurement_is_told_of() {
     });
     if done.is_ok() {
         let total = settings.measurements();
-        let expected: Vec<_> = (1..=total).map(|done| (done, total)).collect();
+        let expected: Vec<_> = (0..=total).map(|done| (done, total)).collect();
         assert_eq!(seen, expected);
     }
 }

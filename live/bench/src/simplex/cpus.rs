@@ -37,7 +37,7 @@ impl Cpus {
         check("sender_cpu", sender, &allowed)?;
         let others =
             |not: Option<CpuId>| allowed.iter().copied().filter(move |it| Some(*it) != not);
-        let receiver = receiver.or_else(|| others(sender).last());
+        let receiver = receiver.or_else(|| others(sender).next_back());
         let distant = |it: &CpuId| !receiver.is_some_and(|cpu| siblings(cpu).contains(it));
         let sender = sender.or_else(|| {
             others(receiver)

@@ -20,7 +20,7 @@ const MOST_TIMES: u32 = 20;
 /// How far a comparison is.
 #[derive(Clone, Debug)]
 pub struct SimplexProgress {
-    /// Measurements done.
+    /// Measurements done; 0 as soon as nothing more can be refused.
     pub done: usize,
     /// All measurements.
     pub total: usize,
@@ -40,6 +40,11 @@ pub fn compare(
     let cpus = Cpus::choose(settings.cpu, settings.sender_cpu)?;
     let loader = settings.scheduler.as_deref().map(Loader::new).transpose()?;
     let link = Link::lay(settings.link)?;
+    progress(&SimplexProgress {
+        done: 0,
+        total: settings.measurements(),
+        last: String::new(),
+    });
     let begun = Instant::now();
     let busy_share = busy(cpus);
     let bench = Bench {

@@ -86,8 +86,9 @@ impl Loader {
             self.cannot("start", error.to_string(), "install a shell called sh")
         })?;
         let last_words = Arc::new(Mutex::new(String::new()));
-        let stderr = child.stderr.take();
-        stderr.map(|stderr| listen(stderr, Arc::clone(&last_words)));
+        if let Some(stderr) = child.stderr.take() {
+            listen(stderr, Arc::clone(&last_words));
+        }
         let mut loaded = Loaded {
             child,
             folder: self.folder.clone(),
