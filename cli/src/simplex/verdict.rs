@@ -91,7 +91,7 @@ fn disagree(row: &SimplexRow) -> Option<String> {
 }
 
 /// Batch receivers that took the CPU at their wakeups all the same. Measured on Linux 6.18 with
-/// group scheduling: docs/fidelity.md, "SCHED_BATCH beside another group".
+/// group scheduling: docs/simplex.md.
 fn preempting_batch(row: &SimplexRow) -> Option<String> {
     if row.policy != Policy::Batch || row.scheduler.is_some() {
         return None;
@@ -102,7 +102,8 @@ fn preempting_batch(row: &SimplexRow) -> Option<String> {
         format!(
             "! {}: in {count} of {} repetitions the receivers took the CPU at their wakeups all the \
              same; that happens while a task of another group (cgroup, or session where \
-             kernel.sched_autogroup_enabled is 1) waits for that CPU",
+             kernel.sched_autogroup_enabled is 1) waits for that CPU, and starves \
+             (docs/simplex.md)",
             name(row),
             row.repetitions.len()
         )
