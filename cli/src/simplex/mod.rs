@@ -15,6 +15,8 @@ pub use table::table;
 
 /// Above this share of a CPU in somebody else's hands, the figures are not ours alone.
 const BUSY: f64 = 0.05;
+/// Simplex alone takes this many times what it was calibrated to when it is not alone.
+const SLOW: f64 = 1.1;
 /// Repetitions whose work against solo is further apart than this did not do the same.
 const GAP: f64 = 0.1;
 
@@ -43,6 +45,15 @@ pub fn measure(settings: &SimplexSettings) -> Result<SimplexReport, Failure> {
     Ok(report)
 }
 
+/// A scheduler's name as far as its version: what follows (`_x86_64_unknown_linux_gnu`) says nothing
+/// to people. JSON keeps it whole.
+fn short(name: &str) -> String {
+    let version = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
+    let parts: Vec<&str> = name.split('_').collect();
+    let end = parts.iter().position(version);
+    parts[..end.map_or(parts.len(), |index| index + 1)].join("_")
+}
+
 /// What the reader should know before trusting the figures.
 fn warnings(report: &SimplexReport) -> Vec<String> {
     let facts = &report.facts;
@@ -54,6 +65,16 @@ fn warnings(report: &SimplexReport) -> Vec<String> {
             facts.cpu,
             facts.sender_cpu,
             busy * 100.0
+        ));
+    }
+    let alone = facts
+        .solo_elapsed_ns
+        .map(|it| it.median / facts.work_ns as f64);
+    if let Some(times) = alone.filter(|times| *times > SLOW) {
+        warnings.push(format!(
+            "Simplex alone took {times:.1} times as long as it should: somebody else used CPU {}, and \
+             work against solo says little",
+            facts.cpu
         ));
     }
     if facts.share_a_core {
@@ -71,4 +92,16 @@ fn warnings(report: &SimplexReport) -> Vec<String> {
         );
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedulers_are_told_by_name_and_version() {
+        assert_eq!(short("warmq_0.1.0_x86_64_unknown_linux_gnu"), "warmq_0.1.0");
+        assert_eq!(short("simple"), "simple");
+        assert_eq!(short("two_words"), "two_words");
+    }
 }

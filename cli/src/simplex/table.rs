@@ -6,6 +6,7 @@ use warmq_bench::simplex::{
 };
 use warmq_units::Duration;
 
+use super::short;
 use super::verdict::verdicts;
 use crate::listing;
 
@@ -72,8 +73,8 @@ fn line(row: &SimplexRow) -> [String; 12] {
         row.kpps.to_string(),
         row.policy.to_string(),
         row.scheduler
-            .clone()
-            .unwrap_or_else(|| "kernel's".to_owned()),
+            .as_deref()
+            .map_or_else(|| "kernel's".to_owned(), short),
         percent(&|it| Some(it.simplex.work_share)),
         each(&row.work_shares()),
         number(median(&|it| Some(it.switches_per_s()))),

@@ -3,7 +3,7 @@
 use warmq_bench::simplex::{Cluster, Policy, Repetition, SimplexReport, SimplexRow, clusters};
 
 use super::table::time;
-use super::{BUSY, GAP};
+use super::{BUSY, GAP, short};
 
 /// Less work than this more, as a share of what Simplex does alone, is no gain.
 const GAIN: f64 = 0.02;
@@ -13,6 +13,11 @@ const LOSS: f64 = 0.001;
 const MOST_TICKS: f64 = 1100.0;
 /// A sender below this share of its rate did not keep it.
 const KEPT: f64 = 0.97;
+
+/// Measured on Linux 6.18 with group scheduling: docs/simplex.md.
+const PREEMPTING_BATCH: &str = "batch receivers took the CPU at their wakeups all the same, as happens \
+while a task of another group (cgroup, or session where kernel.sched_autogroup_enabled is 1) waits \
+for that CPU, and starves (docs/simplex.md)";
 
 /// Sentences, the most useful first.
 pub fn verdicts(report: &SimplexReport) -> Vec<String> {
@@ -24,11 +29,20 @@ pub fn verdicts(report: &SimplexReport) -> Vec<String> {
             .find(|it| is_base(it) && it.kpps == row.kpps);
         verdicts.extend(base.filter(|_| !is_base(row)).map(|base| pays(row, base)));
     }
-    verdicts.extend(report.rows.iter().filter_map(disagree));
-    verdicts.extend(report.rows.iter().filter_map(preempting_batch));
-    verdicts.extend(report.rows.iter().filter_map(disturbed));
-    verdicts.extend(report.rows.iter().filter_map(too_fast));
-    verdicts.extend(report.rows.iter().filter_map(unfinished));
+    let remarks: [(&str, fn(&SimplexRow) -> Option<String>); 5] = [
+        ("repetitions do not agree", disagree),
+        (PREEMPTING_BATCH, preempting_batch),
+        (
+            "somebody else had a part of that CPU, so the figures are not ours alone",
+            disturbed,
+        ),
+        ("the sender could not keep its rate", too_fast),
+        ("Simplex was stopped before its work was done", unfinished),
+    ];
+    for (what, remark) in remarks {
+        let rows: Vec<String> = report.rows.iter().filter_map(remark).collect();
+        verdicts.extend((!rows.is_empty()).then(|| format!("! {what}: {}", rows.join("; "))));
+    }
     verdicts
 }
 
@@ -38,7 +52,10 @@ fn is_base(row: &SimplexRow) -> bool {
 }
 
 fn name(row: &SimplexRow) -> String {
-    let scheduler = row.scheduler.as_ref().map(|it| format!(" under {it}"));
+    let scheduler = row
+        .scheduler
+        .as_ref()
+        .map(|it| format!(" under {}", short(it)));
     format!(
         "{} Kpps, {}{}",
         row.kpps,
@@ -81,64 +98,40 @@ fn disagree(row: &SimplexRow) -> Option<String> {
     let told = |it: &Cluster| format!("{} near {:.0} %", it.count, it.median * 100.0);
     (found.len() > 1).then(|| {
         let places: Vec<String> = found.iter().map(told).collect();
-        format!(
-            "! {}: the {} repetitions do not agree: {}",
-            name(row),
-            row.repetitions.len(),
-            places.join(", ")
-        )
+        format!("{} ({})", name(row), places.join(", "))
     })
 }
 
-/// Batch receivers that took the CPU at their wakeups all the same. Measured on Linux 6.18 with
-/// group scheduling: docs/simplex.md.
+/// Batch receivers that took the CPU at their wakeups all the same.
 fn preempting_batch(row: &SimplexRow) -> Option<String> {
     if row.policy != Policy::Batch || row.scheduler.is_some() {
         return None;
     }
     let often = |it: &&Repetition| it.switches_per_s() > MOST_TICKS;
-    let count = row.repetitions.iter().filter(often).count();
-    (count > 0).then(|| {
-        format!(
-            "! {}: in {count} of {} repetitions the receivers took the CPU at their wakeups all the \
-             same; that happens while a task of another group (cgroup, or session where \
-             kernel.sched_autogroup_enabled is 1) waits for that CPU, and starves \
-             (docs/simplex.md)",
-            name(row),
-            row.repetitions.len()
-        )
-    })
+    let (count, all) = (
+        row.repetitions.iter().filter(often).count(),
+        row.repetitions.len(),
+    );
+    (count > 0).then(|| format!("{} ({count} of {all} repetitions)", name(row)))
 }
 
 /// Somebody else had a part of the CPU.
 fn disturbed(row: &SimplexRow) -> Option<String> {
     let others = median(row, |it| Some(it.others_share));
-    (others > BUSY).then(|| {
-        format!(
-            "! {}: somebody else had {:.0} % of that CPU meanwhile, so the figures are not ours alone",
-            name(row),
-            others * 100.0
-        )
-    })
+    (others > BUSY).then(|| format!("{} ({:.0} %)", name(row), others * 100.0))
 }
 
 fn too_fast(row: &SimplexRow) -> Option<String> {
     let sent = row.spread(|it| it.sender.kpps())?.median;
-    (sent < f64::from(row.kpps) * KEPT).then(|| {
-        format!(
-            "! {}: the sender could not keep that rate, it sent {sent:.1} Kpps",
-            name(row)
-        )
-    })
+    let kept = sent >= f64::from(row.kpps) * KEPT;
+    (!kept).then(|| format!("{} (sent {sent:.2})", name(row)))
 }
 
 fn unfinished(row: &SimplexRow) -> Option<String> {
-    let short = |it: &&Repetition| it.simplex.finished_share < 1.0;
-    let count = row.repetitions.iter().filter(short).count();
-    (count > 0).then(|| {
-        format!(
-            "! {}: Simplex was stopped before its work was done, {count} times",
-            name(row)
-        )
-    })
+    let stopped = |it: &&Repetition| it.simplex.finished_share < 1.0;
+    let (count, all) = (
+        row.repetitions.iter().filter(stopped).count(),
+        row.repetitions.len(),
+    );
+    (count > 0).then(|| format!("{} ({count} of {all} repetitions)", name(row)))
 }
