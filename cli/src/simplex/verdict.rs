@@ -29,7 +29,7 @@ pub fn verdicts(report: &SimplexReport) -> Vec<String> {
             .find(|it| is_base(it) && it.kpps == row.kpps);
         verdicts.extend(base.filter(|_| !is_base(row)).map(|base| pays(row, base)));
     }
-    let remarks: [(&str, fn(&SimplexRow) -> Option<String>); 5] = [
+    let remarks: [(&str, Remark); 5] = [
         ("repetitions do not agree", disagree),
         (PREEMPTING_BATCH, preempting_batch),
         (
@@ -45,6 +45,9 @@ pub fn verdicts(report: &SimplexReport) -> Vec<String> {
     }
     verdicts
 }
+
+/// Says something of a row, if there is anything to say.
+type Remark = fn(&SimplexRow) -> Option<String>;
 
 /// What every other mode is compared with.
 fn is_base(row: &SimplexRow) -> bool {
