@@ -24,6 +24,7 @@ mod present;
 mod progress;
 mod seeds;
 mod shipped;
+mod simplex;
 mod snippet;
 mod source;
 mod study;

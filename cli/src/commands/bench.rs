@@ -11,6 +11,7 @@ use warmq_units::{Bytes, CpuId, Duration, Seed};
 
 use super::bench_chat::{self, ChatArguments};
 use super::bench_fragments::{self, FragmentsArguments};
+use super::bench_simplex::{self, SimplexArguments};
 use crate::failure::Failure;
 use crate::walk::{self, Walk};
 use crate::{output, present};
@@ -40,6 +41,8 @@ enum Program {
     /// The server of a chat, which the client starts.
     #[command(hide = true)]
     ChatServer,
+    /// Simplex and receivers of datagrams on one CPU, a sender on another.
+    Simplex(SimplexArguments),
 }
 
 /// The walk over the run queue, on this machine's own caches.
@@ -111,6 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Program::Fragments(arguments) => bench_fragments::run(arguments),
         Program::Chat(arguments) => bench_chat::run(arguments),
         Program::ChatServer => bench_chat::run_server(),
+        Program::Simplex(arguments) => bench_simplex::run(arguments),
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod bench;
 mod bench_chat;
 mod bench_fragments;
+mod bench_simplex;
 pub mod check;
 pub mod completions;
 pub mod machines;

@@ -25,6 +25,7 @@ fn the_help_of_each_command_explains_its_options() {
     shown("check", "check --help");
     shown("machines", "machines --help");
     shown("bench_walk", "bench walk --help");
+    shown("bench_simplex", "bench simplex --help");
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod lists;
 mod refusals;
 mod results;
 mod shell;
+mod simplex;
 mod support;
 mod walk;

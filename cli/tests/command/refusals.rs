@@ -100,6 +100,10 @@ fn an_option_that_cannot_be_meant_is_refused() {
         "bench",
         "bench walk --block-size big",
         "bench walk --min-time 4",
+        "bench simplex --kpps 40,1001",
+        "bench simplex --work never",
+        "bench simplex --policies fifo",
+        "bench simplex --link ether",
         "completions dos",
         "measure",
     ];
