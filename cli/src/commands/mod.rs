@@ -1,6 +1,8 @@
 //! The commands, a file each: arguments first, then what is done with them.
 
 pub mod bench;
+mod bench_chat;
+mod bench_fragments;
 pub mod check;
 pub mod completions;
 pub mod machines;

@@ -11,7 +11,7 @@
  *
  * Three layers:
  *   domain   CPUs that share a last-level cache. Its clock is the virtual time of a perfectly shared cache domain: it
- *            advances by service / weight of everything runnable there.
+ *            advances by service / weight of everything runnable there, and stays the mean of where all that stands.
  *   entity   what a CPU chooses between: a group (the tasks of one fragment), the unmanaged tasks of a domain, or the
  *            tasks that may run on one CPU only. Its position is in its domain's time, and orders entities. Its clock is
  *            its members' time, and orders them.
@@ -153,6 +153,33 @@ WARMQ_INLINE u64 warmq_join(struct warmq_entity *entity, u64 position)
 	if (!entity->weight)
 		entity->shift = position - entity->clock;
 	return position - entity->shift;
+}
+
+/*
+ * A clock is the mean of where everything stands that it is for, weighted; service moves both alike. Who comes or goes with a
+ * debt or a claim must move the mean, or those who stay pay for it: that is how a task that changes its group all the time
+ * would gain. These say by how much (virtual ns, may be negative: add it, it wraps).
+ */
+WARMQ_INLINE u64 warmq_mean_moves(u64 apart, u64 part, u64 whole, u64 most)
+{
+	bool back = (s64)apart < 0;
+	u64 distance = (back ? -apart : apart) * part / whole;
+
+	if (distance > most)
+		distance = most;
+	return back ? -distance : distance;
+}
+
+/* `joining` weight comes that stands `at`; before it, the clock is that of `weight`. */
+WARMQ_INLINE u64 warmq_mean_with(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 joining)
+{
+	return warmq_mean_moves(at - clock, joining, weight + joining, policy->limit);
+}
+
+/* `leaving` weight goes that stands `at`; with it, the clock is that of `weight`. */
+WARMQ_INLINE u64 warmq_mean_without(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 leaving)
+{
+	return weight <= leaving ? 0 : warmq_mean_moves(clock - at, leaving, weight - leaving, policy->limit);
 }
 
 /*

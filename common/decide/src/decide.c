@@ -57,6 +57,16 @@ u64 decide_join(struct warmq_entity *entity, u64 position)
 	return warmq_join(entity, position);
 }
 
+u64 decide_mean_with(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 joining)
+{
+	return warmq_mean_with(policy, clock, weight, at, joining);
+}
+
+u64 decide_mean_without(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 leaving)
+{
+	return warmq_mean_without(policy, clock, weight, at, leaving);
+}
+
 void decide_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity, u64 clock)
 {
 	warmq_bound_entity(policy, entity, clock);

@@ -24,6 +24,20 @@ unsafe extern "C" {
     ) -> u64;
     pub(crate) safe fn decide_first_position(policy: &Policy, domain: &Domain) -> u64;
     pub(crate) safe fn decide_join(entity: &mut Entity, position: u64) -> u64;
+    pub(crate) safe fn decide_mean_with(
+        policy: &Policy,
+        clock: u64,
+        weight: u64,
+        at: u64,
+        joining: u64,
+    ) -> u64;
+    pub(crate) safe fn decide_mean_without(
+        policy: &Policy,
+        clock: u64,
+        weight: u64,
+        at: u64,
+        leaving: u64,
+    ) -> u64;
     pub(crate) safe fn decide_bound_entity(policy: &Policy, entity: &mut Entity, clock: u64);
     pub(crate) safe fn decide_share(weight: u64, parent_weight: u64, active: u64) -> u64;
     pub(crate) safe fn decide_slice(policy: &Policy, waiting: u64, cpus: u64) -> u64;

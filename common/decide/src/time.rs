@@ -59,6 +59,18 @@ pub fn join(entity: &mut Entity, position: u64) -> u64 {
     header::decide_join(entity, position)
 }
 
+/// By how much the clock of `weight` moves when `joining` more comes that stands `at`; may be
+/// negative, so add it wrapping.
+pub fn mean_with(policy: &Policy, clock: u64, weight: u64, at: u64, joining: u64) -> u64 {
+    header::decide_mean_with(policy, clock, weight, at, joining)
+}
+
+/// By how much the clock of `weight` moves when `leaving` of it goes that stands `at`; may be
+/// negative, so add it wrapping.
+pub fn mean_without(policy: &Policy, clock: u64, weight: u64, at: u64, leaving: u64) -> u64 {
+    header::decide_mean_without(policy, clock, weight, at, leaving)
+}
+
 /// Keeps the position of `entity` within the limit of its domain's `clock`.
 pub fn bound_entity(policy: &Policy, entity: &mut Entity, clock: u64) {
     header::decide_bound_entity(policy, entity, clock);

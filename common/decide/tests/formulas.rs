@@ -160,6 +160,30 @@ fn an_entity_is_kept_within_the_limit() {
     }
 }
 
+/// Two of equal weight stand at 100 and 140: at 120 in the mean.
+#[test]
+fn a_clock_is_the_mean_of_where_all_stand() {
+    let policy = policy();
+    let with = |weight, at, joining| mean_with(&policy, 100, weight, at, joining) as i64;
+    let without = |weight, at, leaving| mean_without(&policy, 100, weight, at, leaving) as i64;
+    let table = [
+        (with(WHOLE, 140, WHOLE), 20),
+        (with(3 * WHOLE, 140, WHOLE), 10),
+        (with(WHOLE, 60, WHOLE), -20),
+        (with(0, 140, WHOLE), 40),
+        (without(2 * WHOLE, 120, WHOLE), -20),
+        (without(2 * WHOLE, 80, WHOLE), 20),
+        (without(4 * WHOLE, 70, WHOLE), 10),
+        // The last one takes no mean with it.
+        (without(WHOLE, 70, WHOLE), 0),
+        // No further than the limit.
+        (with(WHOLE, 900 * MS, WHOLE), 40 * MS as i64),
+    ];
+    for (index, (moved, expected)) in table.into_iter().enumerate() {
+        assert_eq!(moved, expected, "case {index}");
+    }
+}
+
 #[test]
 fn a_share_is_the_part_of_the_parent() {
     let table = [

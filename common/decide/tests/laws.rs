@@ -125,6 +125,38 @@ proptest! {
         prop_assert_eq!(apart(first, second), apart(again, after));
     }
 
+    /// Who comes and goes at once leaves the clock where it was, but for rounding; while it is there,
+    /// the clock lies between where it was and where the newcomer stands.
+    #[test]
+    fn coming_and_going_is_worth_nothing(
+        policy in policies(), clock in clocks(), ahead in 0u64..1_000_000_000, behind: bool,
+        weight in 16u64..1_000 * WHOLE, joining in 16u64..10 * WHOLE,
+    ) {
+        let at = if behind { clock.wrapping_sub(ahead) } else { clock.wrapping_add(ahead) };
+        let policy = Policy { limit: u64::MAX / 2, ..policy };
+        let with = clock.wrapping_add(mean_with(&policy, clock, weight, at, joining));
+        prop_assert!(apart(clock, with).unsigned_abs() <= ahead);
+        prop_assert!(ahead == 0 || apart(clock, with) == 0 || (apart(clock, with) < 0) == behind);
+        let moved = mean_without(&policy, with, weight + joining, at, joining);
+        let rounding = joining / weight + 2;
+        prop_assert!(apart(clock, with.wrapping_add(moved)).unsigned_abs() <= rounding);
+    }
+
+    #[test]
+    fn no_mean_moves_further_than_the_limit(
+        policy in policies(), clock in clocks(), distance in distances(),
+        weight in 0u64..1_000 * WHOLE, part in 1u64..10 * WHOLE,
+    ) {
+        let at = clock.wrapping_add(distance);
+        let moves = [
+            mean_with(&policy, clock, weight, at, part),
+            mean_without(&policy, clock, weight, at, part),
+        ];
+        for moved in moves {
+            prop_assert!((moved as i64).unsigned_abs() <= policy.limit, "{moved}");
+        }
+    }
+
     #[test]
     fn batches_are_bounded(policy in policies(), used in 0u64..10_000_000_000, others: bool) {
         let goes_on = batch_goes_on(&policy, used, others);

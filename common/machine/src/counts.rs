@@ -202,6 +202,11 @@ impl Counts {
         }
     }
 
+    /// How many levels there are.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// What all CPUs did at `level` (1 is nearest).
     pub fn total(&self, level: u8) -> LevelCounts {
         let cpus = self.levels.len() / self.depth;

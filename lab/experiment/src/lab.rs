@@ -61,7 +61,7 @@ impl Lab {
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
         let costs = machines::costs(&machine, scheduler.kernel);
-        let settings = kernel_settings(plan, &machine_chosen);
+        let settings = kernel_settings(scheduler.kernel_settings(plan.seed), &machine_chosen);
         let counters = Counters::default();
         let mut kernel = Kernel::boot(
             &machine,
@@ -118,7 +118,7 @@ fn chosen(
     })
 }
 
-fn kernel_settings(plan: &Plan, machine: &Chosen) -> Settings {
+fn kernel_settings(kernel: Settings, machine: &Chosen) -> Settings {
     Settings {
         caches: machine.flag("caches"),
         counting: Options {
@@ -129,7 +129,7 @@ fn kernel_settings(plan: &Plan, machine: &Chosen) -> Settings {
             cluster: machine.count("page_cluster") as u32,
             used_percent: machine.count("memory_used") as u8,
         },
-        ..Settings::linux24(plan.seed)
+        ..kernel
     }
 }
 

@@ -42,6 +42,17 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Linux 6 on x86 as Debian builds it: HZ 250, and sleeps that end on a clock of their own, to
+    /// a microsecond here. Where memory lies is as in [`Settings::linux24`], so that schedulers
+    /// compare.
+    pub fn linux6(seed: Seed) -> Settings {
+        Settings {
+            tick: Duration::from_ms(4),
+            timer_resolution: Duration::from_us(1),
+            ..Settings::linux24(seed)
+        }
+    }
+
     /// Linux 2.4 on x86: HZ 100, 8 KB blocks, 64 KB socket buffers, a machine that has been up for
     /// long.
     pub fn linux24(seed: Seed) -> Settings {
@@ -254,6 +265,7 @@ impl<O: Observer> Kernel<O> {
         let cpus = machine.cpus.len() as u16;
         let mut core = Core::new(machine.clock, cpus, memory, page);
         core.send_interrupt_cost = times.reschedule_interrupt;
+        core.places = machine.cpus.clone();
         core.way_sizes = way_sizes(machine);
         Kernel {
             core,
@@ -301,6 +313,7 @@ impl<O: Observer> Kernel<O> {
             nice: spec.nice.clamp(-20, 19),
             policy: spec.policy,
             allowed,
+            fragment: None,
             state: State::New,
             queued: false,
             runnable_since: self.now(),

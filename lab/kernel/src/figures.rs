@@ -66,6 +66,7 @@ impl<O: Observer> Kernel<O> {
         self.measured_from = now;
         self.core.walks = Walks::default();
         self.core.switches = 0;
+        self.core.migrations = 0;
         self.core.memory.reset_counts();
         self.runnable.charge(now);
         self.runnable.area = 0;
@@ -151,6 +152,11 @@ impl<O: Observer> Kernel<O> {
     /// Switches from one task (or idling) to another.
     pub fn switches(&self) -> u64 {
         self.core.switches
+    }
+
+    /// How often a task was picked by another CPU than the one before.
+    pub fn migrations(&self) -> u64 {
+        self.core.migrations
     }
 
     /// How many tasks are runnable now.

@@ -1,6 +1,6 @@
 //! The kernel: its state, its run loop, and what a run leaves behind.
 
-use warmq_machine::OutOfMemory;
+use warmq_machine::{CpuPlace, OutOfMemory};
 use warmq_trace::{Observer, Record};
 use warmq_units::{Address, Bytes, CpuId, Duration, Hertz, Instant, LockId, TaskId};
 
@@ -62,10 +62,13 @@ pub(crate) struct Core {
     pub(crate) memory: Memory,
     pub(crate) walks: Walks,
     pub(crate) switches: u64,
+    pub(crate) migrations: u64,
     pub(crate) send_interrupt_cost: Duration,
     /// Events that are pending and not periodic: when there are none and no CPU is busy, nothing
     /// can ever happen.
     pending: u64,
+    /// Where each CPU sits.
+    pub(crate) places: Vec<CpuPlace>,
     /// Size over associativity of the caches of CPU 0, nearest first.
     pub(crate) way_sizes: Vec<u64>,
     kernel_page: Option<(Address, u64)>,
@@ -85,8 +88,10 @@ impl Core {
             memory,
             walks: Walks::default(),
             switches: 0,
+            migrations: 0,
             send_interrupt_cost: Duration::ZERO,
             pending: 0,
+            places: Vec::new(),
             way_sizes: Vec::new(),
             kernel_page: None,
             page: page.0,

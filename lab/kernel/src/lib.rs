@@ -51,7 +51,9 @@ pub use figures::{TaskFigures, Walks};
 pub use kernel::Kernel;
 pub use lock::LockFigures;
 pub use memory::{AccessCounts, Within};
-pub use operation::{Condition, Listener, Mm, Mutex, Nic, Outside, Region, Socket, Touch};
+pub use operation::{
+    Condition, Fragment, Listener, Mm, Mutex, Nic, Outside, Region, Socket, Touch,
+};
 pub use program::{OutsideTask, Program, Running, Task};
 pub use scheduler::{Attach, Context, Pick, Scheduler, Why};
 pub use step::Mode;

@@ -8,7 +8,7 @@ use crate::ending::{Ending, Waiting};
 use crate::execute::Flow;
 use crate::kernel::{Event, Kernel};
 use crate::network::{Peer, SEGMENT};
-use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
+use crate::operation::{Fragment, Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::step::{Mode, Step};
 use crate::task::State;
 
@@ -108,7 +108,19 @@ impl<O: Observer> Kernel<O> {
                 self.leave_forbidden_cpu(task);
                 self.changed(cpu, task)
             }
+            Operation::SetFragment(fragment) => self.set_fragment(cpu, current, fragment),
         }
+    }
+
+    /// The task names other data than before; the scheduler may want it elsewhere.
+    fn set_fragment(&mut self, cpu: CpuId, current: TaskId, fragment: Option<Fragment>) -> Flow {
+        if self.life(current).fragment == fragment {
+            return Flow::Next;
+        }
+        self.life(current).fragment = fragment;
+        self.callback(cpu, |scheduler, context| {
+            scheduler.set_fragment(context, current, fragment);
+        })
     }
 
     /// Tells the scheduler of new parameters of `task`, if that still lives.

@@ -56,6 +56,16 @@ handle!(
     Outside, with a table
 );
 
+/// Data that a program names: the fragment `number` of the application `app`, both of its own choice.
+/// Tasks that use the same data name the same fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fragment {
+    /// Which application.
+    pub app: u32,
+    /// Which of its fragments.
+    pub number: u32,
+}
+
 /// Accesses to `lines` lines of a region: line `first`, then each `stride` lines further on,
 /// around the region's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +145,7 @@ pub(crate) enum Operation {
     },
     SetNice(TaskId, i8),
     SetAffinity(TaskId, Vec<CpuId>),
+    SetFragment(Option<Fragment>),
 }
 
 /// What somebody outside can do.

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
 
 use crate::operation::{
-    Condition, Listener, Mutex, Nic, Operation, Outside, OutsideOperation, Socket, Touch,
+    Condition, Fragment, Listener, Mutex, Nic, Operation, Outside, OutsideOperation, Socket, Touch,
 };
 use crate::task::TaskSpec;
 
@@ -207,6 +207,19 @@ impl Task {
     /// Changes the nice value of `task`, from -20 to 19.
     pub async fn set_nice(&self, task: TaskId, nice: i8) {
         self.call(Operation::SetNice(task, nice)).await;
+    }
+
+    /// Says that this task uses the data of `fragment` of `app` from here on. A scheduler that heeds
+    /// it moves the task before it goes on; under any other nothing comes of it but the system call.
+    pub async fn enter(&self, app: u32, fragment: u32) {
+        let number = fragment;
+        self.call(Operation::SetFragment(Some(Fragment { app, number })))
+            .await;
+    }
+
+    /// Says that this task uses no data in particular from here on.
+    pub async fn leave(&self) {
+        self.call(Operation::SetFragment(None)).await;
     }
 
     /// Changes the CPUs on which `task` may run. CPUs that the machine lacks do not count; where

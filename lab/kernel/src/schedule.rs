@@ -101,6 +101,7 @@ impl<O: Observer> Kernel<O> {
         let from = std::mem::replace(&mut life.last_cpu, cpu);
         self.cpu(cpu).chosen = Some(next);
         if from != cpu {
+            self.core.migrations += 1;
             self.record(
                 at,
                 Record::Migrate {

@@ -13,18 +13,20 @@
 //!         tick(task) ...              while it runs
 //!         put_prev(task)              it left the CPU and is still runnable
 //!     }
+//!     set_fragment(task)              it said which data it uses, and may have to move
 //!     dequeue(task)                   it sleeps or exits; under lock_for(its CPU)
 //! }
 //! exit(task)                          its memory is freed after this call
 //! ```
 
-use warmq_machine::Access;
+use warmq_machine::{Access, CpuPlace};
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
 use crate::costs::{Costs, UnknownCost};
 use crate::kernel::{Core, Event};
 use crate::lock::SpinLock;
 use crate::memory::Within;
+use crate::operation::Fragment;
 use crate::task::View;
 
 /// What `pick_next` may answer.
@@ -108,6 +110,16 @@ pub trait Scheduler {
     /// The nice value, policy or affinity of `task` changed. No lock is held.
     fn changed(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
+    /// `task`, which runs here, named other data than before. No lock is held. A scheduler that wants
+    /// it elsewhere calls [`Context::reschedule`] for this CPU: then it is preempted before it goes on.
+    fn set_fragment(
+        &mut self,
+        _context: &mut Context<'_>,
+        _task: TaskId,
+        _fragment: Option<Fragment>,
+    ) {
+    }
+
     /// `task` is gone for good. No lock is held.
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId);
 }
@@ -122,6 +134,14 @@ impl Attach<'_> {
     /// How many CPUs the machine has.
     pub fn cpus(&self) -> u16 {
         self.core.cpus.len() as u16
+    }
+
+    /// Where `cpu` sits: its socket, last-level cache and core.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn place(&self, cpu: CpuId) -> CpuPlace {
+        self.core.places[cpu.index()]
     }
 
     /// The size of a cache line in bytes.

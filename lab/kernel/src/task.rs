@@ -6,7 +6,7 @@ use warmq_trace::Comm;
 use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
 
 use crate::ending::Waiting;
-use crate::operation::{Mm, Operation};
+use crate::operation::{Fragment, Mm, Operation};
 use crate::program::{Mailbox, Running};
 use crate::step::Step;
 
@@ -93,6 +93,8 @@ pub(crate) struct Life {
     pub(crate) nice: i8,
     pub(crate) policy: Policy,
     pub(crate) allowed: Option<Vec<CpuId>>,
+    /// The data that it said it uses.
+    pub(crate) fragment: Option<Fragment>,
 
     // Changed by sleeping and waking.
     pub(crate) state: State,
@@ -153,6 +155,11 @@ impl View<'_> {
     /// Its policy.
     pub fn policy(&self) -> Policy {
         self.life.policy
+    }
+
+    /// The data that it said it uses, if it did.
+    pub fn fragment(&self) -> Option<Fragment> {
+        self.life.fragment
     }
 
     /// Whether its affinity allows `cpu`.

@@ -8,10 +8,12 @@ mod family;
 mod linux24;
 mod mq;
 mod pls;
+mod scx_warmq;
 #[cfg(test)]
 mod twins;
 
-use warmq_kernel::Scheduler;
+use warmq_kernel::{Scheduler, Settings};
+use warmq_units::Seed;
 use warmq_units::setting::{Chosen, Setting};
 
 /// A scheduler that can be asked for by name.
@@ -22,11 +24,17 @@ pub struct Entry {
     pub what: &'static str,
     /// The cost table of a machine that it uses: `linux-2.4`.
     pub kernel: &'static str,
+    timers: fn(Seed) -> Settings,
     settings: fn() -> Vec<Setting>,
     build: fn(Chosen) -> Box<dyn Scheduler>,
 }
 
 impl Entry {
+    /// The kernel that it belongs to, as far as timers go.
+    pub fn kernel_settings(&self, seed: Seed) -> Settings {
+        (self.timers)(seed)
+    }
+
     /// What can be set on it.
     pub fn settings(&self) -> Vec<Setting> {
         (self.settings)()
@@ -44,6 +52,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "linux24",
         what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
         kernel: "linux-2.4",
+        timers: Settings::linux24,
         settings: linux24::settings,
         build: |chosen| Box::new(linux24::Linux24::new(chosen)),
     },
@@ -51,6 +60,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "mq",
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
+        timers: Settings::linux24,
         settings: mq::settings,
         build: |chosen| Box::new(mq::Mq::new(chosen)),
     },
@@ -58,6 +68,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "elsc",
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
         kernel: "linux-2.4",
+        timers: Settings::linux24,
         settings: elsc::settings,
         build: |chosen| Box::new(elsc::Elsc::new(chosen)),
     },
@@ -65,8 +76,17 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "pls",
         what: "2.4 with a list for each priority level, walked from the top",
         kernel: "linux-2.4",
+        timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen| Box::new(pls::Pls::new(chosen)),
+    },
+    Entry {
+        name: "scx_warmq",
+        what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
+        kernel: "linux-2.4",
+        timers: Settings::linux6,
+        settings: scx_warmq::settings,
+        build: |chosen| Box::new(scx_warmq::ScxWarmq::new(&chosen)),
     },
 ];
 

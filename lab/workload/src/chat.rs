@@ -14,6 +14,8 @@ use warmq_units::{Bytes, Cycles};
 
 use crate::counter::{Counter, Counters};
 
+/// The number by which chat's threads name their application.
+const APP: u32 = 1;
 const PAPER: &str = "coloring paper, how it was measured";
 
 pub(crate) fn settings() -> Vec<Setting> {
@@ -38,6 +40,10 @@ pub(crate) fn settings() -> Vec<Setting> {
             "a thread's own work on a message",
             "assumed: the paper gives no figure",
         ),
+        Setting::choice("fragments", &["none", "room"]).says(
+            "the data that a thread names before it serves: nothing, or its room",
+            "affinity paper: the fragment is the room",
+        ),
     ]
 }
 
@@ -48,6 +54,7 @@ pub(crate) struct Chat {
     size: Bytes,
     buffer: Bytes,
     work: Cycles,
+    names_rooms: bool,
     delivered: Counter,
 }
 
@@ -60,6 +67,7 @@ impl Chat {
             size: chosen.bytes("size"),
             buffer: chosen.bytes("buffer"),
             work: Cycles(chosen.count("work")),
+            names_rooms: chosen.choice("fragments") == "room",
             delivered: counters.counter("messages"),
         }
     }
@@ -117,16 +125,26 @@ struct Room {
     messages: u64,
     size: Bytes,
     work: Cycles,
+    /// The fragment that its threads name, if they name one.
+    fragment: Option<u32>,
     delivered: Counter,
 }
 
 impl Room {
+    /// A thread says which data it is about to use.
+    async fn enter(&self, task: &Task) {
+        if let Some(fragment) = self.fragment {
+            task.enter(APP, fragment).await;
+        }
+    }
+
     fn messages_to_each(&self) -> u64 {
         self.messages * self.queues.len() as u64
     }
 }
 
 async fn client_sends(task: Task, room: Rc<Room>, socket: Socket) {
+    room.enter(&task).await;
     for _ in 0..room.messages {
         task.compute(room.work).await;
         task.send(socket, room.size).await;
@@ -134,6 +152,7 @@ async fn client_sends(task: Task, room: Rc<Room>, socket: Socket) {
 }
 
 async fn client_receives(task: Task, room: Rc<Room>, socket: Socket) {
+    room.enter(&task).await;
     for _ in 0..room.messages_to_each() {
         task.receive_all(socket, room.size).await;
         task.compute(room.work).await;
@@ -142,6 +161,7 @@ async fn client_receives(task: Task, room: Rc<Room>, socket: Socket) {
 }
 
 async fn server_reads(task: Task, room: Rc<Room>, socket: Socket) {
+    room.enter(&task).await;
     for _ in 0..room.messages {
         task.receive_all(socket, room.size).await;
         for queue in &room.queues {
@@ -152,6 +172,7 @@ async fn server_reads(task: Task, room: Rc<Room>, socket: Socket) {
 }
 
 async fn server_writes(task: Task, room: Rc<Room>, user: usize, socket: Socket) {
+    room.enter(&task).await;
     for _ in 0..room.messages_to_each() {
         room.queues[user].take(&task).await;
         task.compute(room.work).await;
@@ -206,7 +227,7 @@ impl Thread {
 }
 
 impl Chat {
-    fn room(&self, boot: &mut Boot<'_>) -> Result<Rc<Room>, OutOfMemory> {
+    fn room(&self, boot: &mut Boot<'_>, number: u32) -> Result<Rc<Room>, OutOfMemory> {
         let queues = (0..self.users)
             .map(|_| Queue::new(boot))
             .collect::<Result<_, _>>()?;
@@ -215,14 +236,15 @@ impl Chat {
             messages: self.messages,
             size: self.size,
             work: self.work,
+            fragment: self.names_rooms.then_some(number),
             delivered: self.delivered.clone(),
         }))
     }
 
     fn threads(&self, boot: &mut Boot<'_>) -> Result<Vec<Thread>, OutOfMemory> {
         let mut threads = Vec::new();
-        for _ in 0..self.rooms {
-            let room = self.room(boot)?;
+        for number in 0..self.rooms as u32 {
+            let room = self.room(boot, number)?;
             for user in 0..self.users as usize {
                 let (near, far) = boot.socket_pair(self.buffer)?;
                 for part in [Part::Receiver, Part::Writer, Part::Reader, Part::Sender] {

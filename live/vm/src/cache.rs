@@ -4,6 +4,7 @@
 //! kernel. Checksums beside it show what went wrong later; a broken one is downloaded again.
 
 use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -136,7 +137,9 @@ impl Cache {
         let folder = work.join("kernel");
         fs::create_dir(&folder).map_err(VmError::file("make", &folder))?;
         keep(&found.image, &folder.join(IMAGE))?;
-        keep(&found.config, &folder.join(CONFIG))?;
+        if let Some(config) = &found.config {
+            keep(config, &folder.join(CONFIG))?;
+        }
         let sums = sums(&folder).map_err(VmError::file("read", &folder))?;
         let path = folder.join(SUMS);
         fs::write(&path, sums).map_err(VmError::file("write", &path))?;
@@ -182,10 +185,13 @@ fn keep(from: &Path, to: &Path) -> Result<(), VmError> {
     written.map_err(VmError::file("write", to))
 }
 
-fn sums(folder: &Path) -> std::io::Result<String> {
+fn sums(folder: &Path) -> io::Result<String> {
     let mut sums = String::new();
     for name in [IMAGE, CONFIG] {
-        let content = fs::read(folder.join(name))?;
+        let content = match fs::read(folder.join(name)) {
+            Err(error) if name == CONFIG && error.kind() == ErrorKind::NotFound => continue,
+            content => content?,
+        };
         let hex: String = Sha256::digest(&content)
             .iter()
             .map(|it| format!("{it:02x}"))
@@ -197,7 +203,7 @@ fn sums(folder: &Path) -> std::io::Result<String> {
 
 /// What is wrong with a kernel's folder.
 fn check(folder: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| error.to_string();
+    let told = |error: io::Error| error.to_string();
     let noted = fs::read_to_string(folder.join(SUMS)).map_err(|_| format!("no {SUMS} in it"))?;
     let sums = sums(folder).map_err(told)?;
     if sums == noted {

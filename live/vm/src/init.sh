@@ -9,7 +9,8 @@ mount -t devtmpfs devtmpfs /dev
 mkdir -p /dev/shm /dev/pts
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t devpts devpts /dev/pts
-mount -t tmpfs -o mode=1777 tmp /tmp
+# Files that were given below /tmp stay in sight: they are in memory as they are.
+[ -n "$(ls -A /tmp)" ] || mount -t tmpfs -o mode=1777 tmp /tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t debugfs debugfs /sys/kernel/debug

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::VmError;
+use crate::{VmError, embedded};
 
 /// A kernel image, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const LONGEST_RELEASE: usize = 64;
 
 impl Kernel {
     /// A kernel of the user's own. Its configuration is `config`, else `config-RELEASE` beside the
-    /// image or in /boot.
+    /// image or in /boot, else the one in the image itself (CONFIG_IKCONFIG).
     ///
     /// # Errors
     /// When it is no kernel for x86-64, or a file cannot be read.
@@ -36,7 +36,9 @@ impl Kernel {
         let release = release_of(image)?;
         let config = match config {
             Some(config) => Some(fs::read(config).map_err(VmError::file("read", config))?),
-            None => config_beside(image, &release),
+            None => {
+                config_beside(image, &release).or_else(|| embedded::config(&fs::read(image).ok()?))
+            }
         };
         let image = std::path::absolute(image).map_err(VmError::file("find", image))?;
         Ok(Kernel {
@@ -44,6 +46,41 @@ impl Kernel {
             release,
             config,
         })
+    }
+}
+
+/// What a guest cannot do without: its ports, its files, its first words.
+const NEEDED: &[&str] = &[
+    "VIRTIO_PCI",
+    "VIRTIO_CONSOLE",
+    "BLK_DEV_INITRD",
+    "BINFMT_SCRIPT",
+    "DEVTMPFS",
+    "SERIAL_8250_CONSOLE",
+];
+
+impl Kernel {
+    /// Whether a guest with this kernel can speak to us, as far as its configuration is known.
+    pub(crate) fn check(&self) -> Result<(), VmError> {
+        let Some(config) = &self.config else {
+            return Ok(());
+        };
+        let text = String::from_utf8_lossy(config);
+        let lacks = |name: &&&str| {
+            let built_in = format!("CONFIG_{name}=y");
+            !text.lines().any(|line| line == built_in)
+        };
+        let Some(name) = NEEDED.iter().find(lacks) else {
+            return Ok(());
+        };
+        let problem = format!("{} is built without CONFIG_{name}=y", self.release);
+        let mend = "build it in (there is no disk to load modules from), or use --release";
+        Err(VmError::setting(
+            "kernel",
+            self.image.display(),
+            problem,
+            mend,
+        ))
     }
 }
 

@@ -14,28 +14,40 @@ pub(crate) struct Mirrors {
     pub security: Option<String>,
 }
 
-/// Mirrors from a listing in [`INDEX_FORMAT`]. Origins are empty as long as apt has never been
-/// updated; the usual names of the folders have to do then.
+/// Mirrors from a listing in [`INDEX_FORMAT`]; it is empty as long as apt was never updated.
 pub(crate) fn mirrors(listing: &str) -> Mirrors {
     let mut mirrors = Mirrors::default();
     for line in listing.lines() {
         let fields: Vec<&str> = line.split('|').collect();
-        let ["Packages", origin, label, uri] = fields[..] else {
-            continue;
-        };
-        let folder = uri
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .unwrap_or_default();
-        let place = match (origin, label, folder) {
-            ("Debian", "Debian", _) | ("", _, "debian") => &mut mirrors.archive,
-            ("Debian", "Debian-Security", _) | ("", _, "debian-security") => &mut mirrors.security,
-            _ => continue,
-        };
-        place.get_or_insert_with(|| uri.to_owned());
+        match fields[..] {
+            ["Packages", "Debian", "Debian", uri] => note(&mut mirrors.archive, uri),
+            ["Packages", "Debian", "Debian-Security", uri] => note(&mut mirrors.security, uri),
+            _ => {}
+        }
     }
     mirrors
+}
+
+/// Mirrors from what apt would ask for in an update (`'URI' FILE SIZE`): there nobody says whose
+/// packages they are but the usual names of the folders.
+pub(crate) fn mirrors_by_name(uris: &str) -> Mirrors {
+    let mut mirrors = Mirrors::default();
+    for uri in uris.lines().filter_map(|line| line.strip_prefix('\'')) {
+        let Some((mirror, _)) = uri.split_once("/dists/") else {
+            continue;
+        };
+        match mirror.rsplit('/').next() {
+            Some("debian") => note(&mut mirrors.archive, mirror),
+            Some("debian-security") => note(&mut mirrors.security, mirror),
+            _ => {}
+        }
+    }
+    mirrors
+}
+
+/// The first one counts, as it does for apt.
+fn note(place: &mut Option<String>, uri: &str) {
+    place.get_or_insert_with(|| uri.to_owned());
 }
 
 /// A kernel that can be downloaded.

@@ -29,11 +29,30 @@ pub(crate) fn give(tree: &mut Tree, given: &Given) -> Result<(), VmError> {
         Some(guest) => guest.clone(),
         None => text_of(&host)?.to_owned(),
     };
-    let path = normal(&guest).ok_or_else(|| {
-        let problem = "the guest's root is no place for a file";
-        VmError::setting("file", &guest, problem, "name a path below it")
-    })?;
+    let path = place(&guest)?;
     put(tree, &host, &path)
+}
+
+/// Folders that are mounted over, so that what was given there would vanish.
+const MOUNTED_OVER: &[&str] = &["proc", "sys", "dev"];
+
+fn place(guest: &str) -> Result<String, VmError> {
+    let wrong = |problem: &str| {
+        let mend = "name another path for it, as in --file HOST:/GUEST";
+        Err(VmError::setting("file", guest, problem, mend))
+    };
+    match normal(guest) {
+        None => wrong("the guest's root is no place for a file"),
+        Some(path)
+            if path
+                .split('/')
+                .next()
+                .is_some_and(|it| MOUNTED_OVER.contains(&it)) =>
+        {
+            wrong("the guest mounts a file system of the kernel's there")
+        }
+        Some(path) => Ok(path),
+    }
 }
 
 fn put(tree: &mut Tree, host: &Path, path: &str) -> Result<(), VmError> {

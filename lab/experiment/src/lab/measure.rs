@@ -101,6 +101,11 @@ const METRICS: &[(&str, &str, &str)] = &[
         "switches from one task to another",
     ),
     (
+        "migrations_per_second",
+        "1/s",
+        "tasks picked by another CPU than the one before",
+    ),
+    (
         "runnable_mean",
         "tasks",
         "runnable tasks, those that run included, in the mean over time",
@@ -132,6 +137,29 @@ const METRICS: &[(&str, &str, &str)] = &[
         "l2_misses_coherence",
         "%",
         "share on lines that another CPU's write took away",
+    ),
+    (
+        "l1_misses_per_work",
+        "",
+        "level-1 misses for each request, message or burst",
+    ),
+    ("l2_misses_per_work", "", "level-2 misses for each of them"),
+    ("l3_misses_per_work", "", "level-3 misses for each of them"),
+    (
+        "l2_coherence_misses_per_work",
+        "",
+        "level-2 misses on lines that another CPU's write took away, for each of them; needs \
+         classify_misses",
+    ),
+    (
+        "l3_coherence_misses_per_work",
+        "",
+        "the same of level 3: lines written under another last-level cache",
+    ),
+    (
+        "lines_from_other_caches_per_work",
+        "",
+        "lines that one last-level cache supplied to another, for each of them",
     ),
     ("simulated_seconds", "s", "simulated time that was measured"),
 ];
@@ -218,6 +246,7 @@ pub(super) fn figures<O: Observer>(
     if let Some(counts) = kernel.counts() {
         put_bus(&mut figures, counts, work);
         put_misses(&mut figures, counts);
+        put_misses_per_work(&mut figures, counts, work);
     }
     figures.found
 }
@@ -262,6 +291,7 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
     figures.put("runnable_mean", kernel.runnable_mean_milli() as f64 / 1e3);
     figures.put_rate("switches_per_second", kernel.switches());
+    figures.put_rate("migrations_per_second", kernel.migrations());
 }
 
 fn put_bus(figures: &mut Figures, counts: &Counts, work: u64) {
@@ -287,4 +317,20 @@ fn put_misses(figures: &mut Figures, counts: &Counts) {
     figures.put_share("l2_misses_conflict", kinds.conflict, all);
     figures.put_share("l2_misses_capacity", kinds.capacity, all);
     figures.put_share("l2_misses_coherence", kinds.coherence, all);
+}
+
+fn put_misses_per_work(figures: &mut Figures, counts: &Counts, work: u64) {
+    let mut put = |name: &str, count: u64| figures.put(name, count as f64 / work as f64);
+    for level in 1..=counts.depth().min(3) {
+        let total = counts.total(level as u8);
+        put(
+            &format!("l{level}_misses_per_work"),
+            total.read_misses + total.write_misses,
+        );
+        if level > 1 && total.kinds.total() > 0 {
+            let name = format!("l{level}_coherence_misses_per_work");
+            put(&name, total.kinds.coherence);
+        }
+    }
+    put("lines_from_other_caches_per_work", counts.bus.supplied);
 }

@@ -16,8 +16,16 @@ use crate::stage::*;
 fn play(name: &str, script: &Script, cpus: u16, real: bool, seed: u64) -> (Ending, Kernel<Watch>) {
     let stage = stage(cpus).seed(seed);
     let stage = if real { stage.real() } else { stage };
-    let colors = [("colors", Value::Integer(1 << (seed % 3)))];
-    stage.plays(scheduler(name, &colors), 150, script.clone())
+    // One or two CPUs under a cache; groups live on a CPU or under a cache.
+    let stage = stage.sharing(1 + (seed / 3 % 2) as u16);
+    let set = match name {
+        "scx_warmq" => (
+            "place",
+            Value::Text(["llc", "cpu"][(seed % 2) as usize].into()),
+        ),
+        _ => ("colors", Value::Integer(1 << (seed % 3))),
+    };
+    stage.plays(scheduler(name, &[set]), 150, script.clone())
 }
 
 proptest! {

@@ -11,4 +11,5 @@ mod laws;
 mod linux24;
 mod mq;
 mod scripts;
+mod scx_warmq;
 mod stage;

@@ -29,6 +29,8 @@ pub enum Act {
     NotifyAll,
     Fork(u64),
     Nice(i8),
+    /// Names a fragment, or none.
+    Enter(Option<u32>),
     /// To one CPU (modulo those there are), or back to all.
     Bind(Option<u16>),
 }
@@ -92,6 +94,7 @@ fn acts() -> impl Strategy<Value = Act> {
         1 => Just(Act::NotifyAll),
         1 => (0u64..500_000).prop_map(Act::Fork),
         1 => (-20i8..20).prop_map(Act::Nice),
+        2 => prop::option::weighted(0.8, 0u32..4).prop_map(Act::Enter),
         1 => prop::option::of(0u16..8).prop_map(Act::Bind),
     ]
 }
@@ -135,6 +138,8 @@ async fn perform(task: Task, acts: Vec<Act>, things: Rc<Things>) {
                 let child = move |child: Task| async move { child.compute(Cycles(cycles)).await };
                 task.spawn(TaskSpec::new("child", None), child).await;
             }
+            Act::Enter(Some(fragment)) => task.enter(0, fragment).await,
+            Act::Enter(None) => task.leave().await,
             Act::Nice(nice) => task.set_nice(task.id(), nice).await,
             Act::Bind(to) => {
                 let cpus = match to {

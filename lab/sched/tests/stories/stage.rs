@@ -5,35 +5,46 @@ use std::collections::BTreeMap;
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_metrics::Chart;
-use warmq_trace::{Checker, Digest};
+use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::setting::{Chosen, Value};
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
 pub type Watch = (Chart, (Checker, Digest));
 
-/// A shipped machine with as many of its CPUs as wanted; its numbers are round.
-pub fn tiny(cpus: u16) -> MachineDescription {
+/// A shipped machine with as many of its CPUs as wanted, `sharing` of them under each last-level
+/// cache; its numbers are round.
+pub fn tiny(cpus: u16, sharing: u16) -> MachineDescription {
     let text = builtin("tiny-2cpu").expect("a shipped machine");
     let mut machine = read_toml("tiny-2cpu.toml", text).expect("a sound machine");
     let (place, caches) = (machine.cpus[0], machine.caches.clone());
+    let shared = |cpu: u16| cpu / sharing;
     machine.cpus = (0..cpus)
         .map(|cpu| warmq_machine::CpuPlace {
-            llc: cpu,
+            socket: shared(cpu),
+            llc: shared(cpu),
             core: cpu,
-            ..place
         })
         .collect();
-    machine.caches = (0..cpus)
-        .flat_map(|cpu| {
-            let of_first = caches.iter().filter(|cache| cache.cpus == [CpuId(0)]);
-            of_first.cloned().map(move |mut cache| {
-                cache.cpus = vec![CpuId(cpu)];
-                cache
-            })
+    assert_eq!(place.llc, 0, "the first CPU's caches are the pattern");
+    let of_first = |level: u8| {
+        let mut of_first = caches.iter().filter(move |cache| cache.cpus == [CpuId(0)]);
+        of_first
+            .find(|cache| cache.level == level)
+            .expect("two levels")
+    };
+    let first = (0..cpus).map(|cpu| (1, vec![CpuId(cpu)]));
+    let last = (0..=shared(cpus - 1)).map(|llc| {
+        let under = (0..cpus).filter(|cpu| shared(*cpu) == llc);
+        (2, under.map(CpuId).collect())
+    });
+    machine.caches = first
+        .chain(last)
+        .map(|(level, cpus)| warmq_machine::CacheDescription {
+            cpus,
+            ..of_first(level).clone()
         })
         .collect();
-    machine.caches.sort_by_key(|cache| cache.level);
     machine
 }
 
@@ -50,6 +61,8 @@ pub fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
 /// What a machine does for its scheduler, apart from the workload.
 pub struct Stage {
     pub cpus: u16,
+    /// CPUs under each last-level cache.
+    pub sharing: u16,
     pub costs: Costs,
     pub settings: Settings,
 }
@@ -63,6 +76,7 @@ pub fn stage(cpus: u16) -> Stage {
     };
     Stage {
         cpus,
+        sharing: 1,
         costs: Costs::free(),
         settings,
     }
@@ -71,7 +85,7 @@ pub fn stage(cpus: u16) -> Stage {
 impl Stage {
     /// The same with the machine's own costs and caches.
     pub fn real(self) -> Stage {
-        let costs = Costs::new(tiny(1).costs["linux-2.4"].clone());
+        let costs = Costs::new(tiny(1, 1).costs["linux-2.4"].clone());
         let settings = Settings {
             caches: true,
             ..self.settings
@@ -81,6 +95,18 @@ impl Stage {
             settings,
             ..self
         }
+    }
+
+    /// The same with so many CPUs under each last-level cache.
+    pub fn sharing(self, sharing: u16) -> Stage {
+        Stage { sharing, ..self }
+    }
+
+    /// The same with a timer of so many milliseconds.
+    pub fn tick_of(mut self, ms: u64) -> Stage {
+        self.settings.tick = Duration::from_ms(ms);
+        self.settings.timer_resolution = Duration::from_us(1);
+        self
     }
 
     pub fn worn(mut self, cluster: u32) -> Stage {
@@ -105,7 +131,20 @@ impl Stage {
     ) -> (Ending, Kernel<Watch>) {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
         let watch = (chart, (Checker::of_a_run(), Digest::new()));
-        let machine = tiny(self.cpus);
+        let (ending, kernel) = self.plays_before(watch, scheduler, ms, workload);
+        keeps_the_laws(&kernel);
+        (ending, kernel)
+    }
+
+    /// Runs `workload` for `ms` before `watch`, and judges nothing.
+    pub fn plays_before<O: Observer>(
+        self,
+        watch: O,
+        scheduler: Box<dyn Scheduler>,
+        ms: u64,
+        workload: impl Workload,
+    ) -> (Ending, Kernel<O>) {
+        let machine = tiny(self.cpus, self.sharing);
         let kernel = Kernel::boot(
             &machine,
             &self.costs,
@@ -116,7 +155,6 @@ impl Stage {
         );
         let mut kernel = kernel.expect("the workload fits");
         let ending = kernel.run_until(Instant::START + Duration::from_ms(ms));
-        keeps_the_laws(&kernel);
         (ending, kernel)
     }
 

@@ -220,7 +220,7 @@ fn storm() -> Result<Outcome, Failure> {
         figures.counter("over_bound"),
         figures.counter("longest_wait_ns"),
     );
-    let bound = figures.counter("longest_wait_bound_ns");
+    let bound = figures.counter("longest_bound_ns");
     let unlucky = crew.had().iter().filter(|had| had.is_zero()).count();
     crew.stop();
     must!(scheduler.runs(), "the scheduler is gone");

@@ -45,13 +45,9 @@ struct Counted {
 }
 
 fn count(figures: &Figures) -> Counted {
-    let refused = [
-        "preempt_not_behind",
-        "preempt_too_soon",
-        "preempt_short_sleep",
-    ];
+    let refused = ["not_behind", "too_soon", "short_sleep"];
     Counted {
-        granted: figures.counter("preempt_granted"),
+        granted: figures.counter("granted"),
         refused: refused.iter().map(|name| figures.counter(name)).sum(),
     }
 }

@@ -83,6 +83,18 @@ static u32 best_group(u32 place, u64 excess, bool to_split)
 	return best;
 }
 
+/* `weight` that stands at `position` goes to another domain; returns where it stands there. */
+static u64 emigrate_weight(struct warmq_domain *from, struct warmq_domain *to, u64 position, u64 weight)
+{
+	u64 there = warmq_emigrate(position, from->clock, to->clock);
+
+	__sync_fetch_and_add(&from->clock, warmq_mean_without(&policy, from->clock, from->weight, position, weight));
+	__sync_fetch_and_add(&to->clock, warmq_mean_with(&policy, to->clock, to->weight, there, weight));
+	__sync_fetch_and_sub(&from->weight, weight);
+	__sync_fetch_and_add(&to->weight, weight);
+	return there;
+}
+
 /* Gives a group another home. Its queued tasks are in a queue of its own, so they need not be touched. */
 static void rehome(u32 number, u32 to)
 {
@@ -93,12 +105,9 @@ static void rehome(u32 number, u32 to)
 
 	__sync_fetch_and_sub(&place_of(from)->managed, weight);
 	__sync_fetch_and_add(&place_of(to)->managed, weight);
-	if (from_domain != to_domain) {
-		__sync_fetch_and_sub(&domain_of(from_domain)->time.weight, weight);
-		__sync_fetch_and_add(&domain_of(to_domain)->time.weight, weight);
-		entity->shift += warmq_emigrate(position, domain_of(from_domain)->time.clock,
-						domain_of(to_domain)->time.clock) - position;
-	}
+	if (from_domain != to_domain)
+		entity->shift += emigrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, position, weight) -
+				 position;
 	group->home = to & (MAX_CPUS - 1);
 	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, MAX_GROUPS / 64)], 1ULL << (number % 64));
 	__sync_fetch_and_add(&group->moves, 1);

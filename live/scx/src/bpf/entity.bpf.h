@@ -11,10 +11,16 @@ static __always_inline u64 own_weight(struct task_struct *p)
 	return p->scx.weight * (WARMQ_WHOLE / 100);
 }
 
-static __always_inline void add_weight(struct task_state *t, u32 entity, u64 weight)
+/* `weight` of a task comes to `entity`, which stands at `vtime` there. */
+static __always_inline void add_weight(struct task_state *t, u32 entity, u64 vtime, u64 weight)
 {
-	__sync_fetch_and_add(&entity_of(entity)->time.weight, weight);
-	__sync_fetch_and_add(&domain_of(domain_of_entity(entity))->time.weight, weight);
+	struct warmq_entity *e = &entity_of(entity)->time;
+	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
+
+	__sync_fetch_and_add(&d->clock, warmq_mean_with(&policy, d->clock, d->weight, warmq_position(e, vtime), weight));
+	__sync_fetch_and_add(&e->clock, warmq_mean_with(&policy, e->clock, e->weight, vtime, weight));
+	__sync_fetch_and_add(&e->weight, weight);
+	__sync_fetch_and_add(&d->weight, weight);
 	if (is_group(entity)) {
 		u32 home = group_of(entity)->home;
 		u32 bit = entity - GROUP_BASE;
@@ -25,10 +31,15 @@ static __always_inline void add_weight(struct task_state *t, u32 entity, u64 wei
 	t->weight += weight;
 }
 
-static __always_inline void sub_weight(struct task_state *t, u32 entity, u64 weight)
+static __always_inline void sub_weight(struct task_state *t, u32 entity, u64 vtime, u64 weight)
 {
-	__sync_fetch_and_sub(&entity_of(entity)->time.weight, weight);
-	__sync_fetch_and_sub(&domain_of(domain_of_entity(entity))->time.weight, weight);
+	struct warmq_entity *e = &entity_of(entity)->time;
+	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
+
+	__sync_fetch_and_add(&d->clock, warmq_mean_without(&policy, d->clock, d->weight, warmq_position(e, vtime), weight));
+	__sync_fetch_and_add(&e->clock, warmq_mean_without(&policy, e->clock, e->weight, vtime, weight));
+	__sync_fetch_and_sub(&e->weight, weight);
+	__sync_fetch_and_sub(&d->weight, weight);
 	if (is_group(entity))
 		__sync_fetch_and_sub(&place_of(group_of(entity)->home)->managed, weight);
 	t->weight -= weight;
@@ -56,7 +67,7 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	position = warmq_place(&policy, time, position, counts);
 	p->scx.dsq_vtime = warmq_join(&entity_of(entity)->time, position);
 	t->entity = entity;
-	add_weight(t, entity, t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight);
+	add_weight(t, entity, p->scx.dsq_vtime, t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight);
 }
 
 /* Takes it out again; where it stood is remembered. */
@@ -66,7 +77,7 @@ static __always_inline void leave(struct task_struct *p, struct task_state *t)
 		return;
 	t->position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime);
 	t->domain = domain_of_entity(t->entity);
-	sub_weight(t, t->entity, t->weight);
+	sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight);
 	t->weight = 0;
 }
 
@@ -96,9 +107,9 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 	if (weight == t->weight)
 		return;
 	if (weight > t->weight)
-		add_weight(t, t->entity, weight - t->weight);
+		add_weight(t, t->entity, p->scx.dsq_vtime, weight - t->weight);
 	else
-		sub_weight(t, t->entity, t->weight - weight);
+		sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight - weight);
 }
 
 static __always_inline void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)

@@ -101,11 +101,13 @@ static u32 least_loaded_place(const struct task_struct *p, u32 here)
 
 static bool owner_may_have_another(u64 owner)
 {
-	u64 one = 1, *has = bpf_map_lookup_elem(&group_owners, &owner);
+	u64 none = 0, *has = bpf_map_lookup_elem(&group_owners, &owner);
 
-	if (!has) /* full: as many owners as groups; then the table of groups is full as well */
-		return !bpf_map_update_elem(&group_owners, &owner, &one, BPF_NOEXIST);
-	if (*has >= groups_per_process)
+	if (!has) {
+		bpf_map_update_elem(&group_owners, &owner, &none, BPF_NOEXIST); /* or another CPU was faster */
+		has = bpf_map_lookup_elem(&group_owners, &owner);
+	}
+	if (!has || *has >= groups_per_process) /* none: as many owners as groups, and the table of groups is full as well */
 		return false;
 	__sync_fetch_and_add(has, 1);
 	return true;
@@ -155,7 +157,7 @@ static u32 claim_group(u64 now)
 static u32 make_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, bool inferred)
 {
 	struct group_state *group;
-	u32 number;
+	u32 number, *faster;
 
 	if (!owner_may_have_another(owner_of(key)))
 		goto refused;
@@ -172,9 +174,11 @@ static u32 make_group(const struct task_struct *p, const struct group_key *key, 
 	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;
 	group->left_at = now;
 	if (bpf_map_update_elem(&group_numbers, key, &number, BPF_NOEXIST)) {
-		owner_has_one_less(owner_of(key)); /* another CPU was faster: take its group next time */
+		owner_has_one_less(owner_of(key)); /* another CPU was faster: its group is the one */
 		group->key.hint = 0;
-		number = 0;
+		group->claimed = 0;
+		faster = bpf_map_lookup_elem(&group_numbers, key);
+		return faster ? *faster : 0;
 	}
 	group->claimed = 0;
 	count(COUNT_GROUPS_MADE);

@@ -1,0 +1,103 @@
+//! Tasks that name the data they use.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use warmq_kernel::*;
+use warmq_units::{CpuId, Duration, LockId, TaskId};
+
+use crate::support::*;
+
+type Told = Rc<RefCell<Vec<(TaskId, Option<Fragment>)>>>;
+
+/// Round robin that lets others run first when a task names other data.
+#[derive(Default)]
+struct Heeding {
+    queue: RoundRobin,
+    told: Told,
+}
+
+impl Scheduler for Heeding {
+    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
+        self.queue.attach(boot)
+    }
+    fn lock_for(&self, cpu: CpuId) -> LockId {
+        self.queue.lock_for(cpu)
+    }
+    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
+        self.queue.fork(context, parent, child);
+    }
+    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        self.queue.enqueue(context, task, cpu, why);
+    }
+    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        self.queue.woken(context, task, cpu);
+    }
+    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.queue.dequeue(context, task);
+    }
+    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
+        self.queue.pick_next(context, prev)
+    }
+    fn tick(&mut self, _: &mut Context<'_>, _: Option<TaskId>) {}
+    fn set_fragment(&mut self, context: &mut Context<'_>, task: TaskId, to: Option<Fragment>) {
+        assert_eq!(context.task(task).fragment(), to);
+        self.told.borrow_mut().push((task, to));
+        context.reschedule(context.cpu());
+    }
+    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
+}
+
+#[test]
+fn naming_other_data_is_told_once_and_takes_effect_before_the_task_goes_on() {
+    let told = Told::default();
+    let scheduler = Heeding {
+        told: told.clone(),
+        ..Heeding::default()
+    };
+    let said = Said::default();
+    let speakers = said.clone();
+    let story = stage(1)
+        .under(scheduler)
+        .plays(move |boot: &mut Boot<'_>| -> Started {
+            for (name, fragment) in [("one", 7), ("two", 8)] {
+                let said = speakers.clone();
+                boot.task(called(name), move |task: Task| async move {
+                    task.enter(1, fragment).await;
+                    said.say(name);
+                    task.enter(1, fragment).await;
+                    said.say(name);
+                    task.leave().await;
+                    said.say(name);
+                })?;
+            }
+            Ok(())
+        });
+    assert_eq!(story.ending, Ending::WorkDone);
+    // Each change lets the other run; naming the same again changes nothing.
+    assert_eq!(said.all(), ["one", "one", "two", "two", "one", "two"]);
+    let named = |number| Some(Fragment { app: 1, number });
+    let (one, two) = (TaskId(0), TaskId(1));
+    let expected = [(one, named(7)), (two, named(8)), (one, None), (two, None)];
+    assert_eq!(*told.borrow(), expected);
+}
+
+#[test]
+fn naming_data_costs_a_system_call_whoever_listens() {
+    let run = |calls: u32| {
+        stage(1).costs(costs(&[("system_call", 300)])).plays(
+            move |boot: &mut Boot<'_>| -> Started {
+                boot.task(called("one"), move |task: Task| async move {
+                    for fragment in 0..calls {
+                        task.enter(1, fragment).await;
+                    }
+                    task.compute(us(5)).await;
+                })?;
+                Ok(())
+            },
+        )
+    };
+    assert_eq!(run(0).spent(0, Mode::System), Duration::ZERO);
+    assert_eq!(run(10).spent(0, Mode::System), Duration::from_us(3));
+    assert_eq!(run(10).spent(0, Mode::User), Duration::from_us(5));
+}

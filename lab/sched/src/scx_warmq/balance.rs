@@ -1,0 +1,311 @@
+//! Balance: whole groups move, never a running one; unmanaged tasks where none can; a group is
+//! split when it lasts. A CPU that has nothing to do asks for itself; a timer asks for those that
+//! are busy all the time.
+
+use warmq_decide::{self as decide, Domain, Relief};
+use warmq_kernel::Context;
+use warmq_machine::Access;
+use warmq_units::{CpuId, TaskId};
+
+use super::idle::is_free;
+use super::state::{BALANCE_INTERVAL, EntityId, State, ns};
+
+/// What should be done for a calm place.
+#[derive(Clone, Copy)]
+enum Remedy {
+    MoveGroup(usize),
+    MoveUnmanaged { from: usize },
+    SplitGroup(usize),
+}
+
+impl State {
+    /// A CPU without work takes what it may from elsewhere.
+    pub(super) fn pull(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+        let pulled = match self.managed_queued {
+            0 => None,
+            _ => self.pull_for_place(context),
+        };
+        pulled.or_else(|| self.pull_unmanaged(context))
+    }
+
+    fn pull_for_place(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+        let here = self.topology.place_of(context.cpu());
+        match self.remedy_for(context, here)? {
+            Remedy::MoveGroup(group) => {
+                let entity = self.groups[group].entity;
+                let moved = self.under_lock_of(context, entity, |state, context| {
+                    state.rehome(context, group, here);
+                });
+                moved.and_then(|()| self.first_of(context, entity))
+            }
+            Remedy::MoveUnmanaged { from } => self.take_unmanaged(context, from),
+            Remedy::SplitGroup(group) => {
+                let entity = self.groups[group].entity;
+                self.under_lock_of(context, entity, |state, context| {
+                    let task = state.first_of(context, entity)?;
+                    state.unqueue(context, task);
+                    Some(task)
+                })?
+            }
+        }
+    }
+
+    /// Does `work` under the lock of the domain of `entity`, if that can be had. This CPU holds its
+    /// own domain's.
+    pub(super) fn under_lock_of<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        entity: EntityId,
+        work: impl FnOnce(&mut State, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let domain = self.domain_of_entity(entity);
+        if domain == self.topology.domain_of(context.cpu()) {
+            return Some(work(self, context));
+        }
+        let lock = self.domains[domain].lock;
+        context.try_lock(lock).then(|| {
+            let done = work(self, context);
+            context.unlock(lock);
+            done
+        })
+    }
+
+    /// An unmanaged task of another domain, which comes to this one.
+    fn take_unmanaged(&mut self, context: &mut Context<'_>, from: usize) -> Option<TaskId> {
+        let (entity, here) = (self.unmanaged(from), context.cpu());
+        self.under_lock_of(context, entity, |state, context| {
+            let task = state.first_of(context, entity)?;
+            state.unqueue(context, task);
+            state.settle(context, task, here, true);
+            state.queue(context, task);
+            Some(task)
+        })?
+    }
+
+    /// An unmanaged task of any other domain: it waits there, and nobody works here.
+    fn pull_unmanaged(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+        let (here, all) = (
+            self.topology.domain_of(context.cpu()),
+            self.topology.domains().len(),
+        );
+        (1..all)
+            .map(|step| (here + step) % all)
+            .find_map(|from| self.take_unmanaged_if_any(context, from))
+    }
+
+    fn take_unmanaged_if_any(&mut self, context: &mut Context<'_>, from: usize) -> Option<TaskId> {
+        let entity = &self.entities[self.unmanaged(from)];
+        context.touch(entity.line, Access::Read);
+        match entity.queue.is_empty() {
+            true => None,
+            false => self.take_unmanaged(context, from),
+        }
+    }
+
+    /// The timer told this domain to take an unmanaged task of a busier one.
+    pub(super) fn pull_as_told(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+        let domain = self.topology.domain_of(context.cpu());
+        let from = self.domains[domain].pull_from.take()?;
+        self.take_unmanaged(context, from)
+    }
+
+    fn busiest_place(&self, calm: usize) -> usize {
+        let busier = |most, place| {
+            if self.is_less_loaded(most, place) {
+                place
+            } else {
+                most
+            }
+        };
+        self.topology.places().fold(calm, busier)
+    }
+
+    fn calmest_place(&self) -> usize {
+        let calmer = |least, place| {
+            if self.is_less_loaded(place, least) {
+                place
+            } else {
+                least
+            }
+        };
+        self.topology.places().fold(0, calmer)
+    }
+
+    /// What should be done for `calm`, if anything.
+    fn remedy_for(&mut self, context: &mut Context<'_>, calm: usize) -> Option<Remedy> {
+        for place in self.topology.places() {
+            self.read_load(context, place);
+        }
+        let busy = self.busiest_place(calm);
+        let (load, least) = (self.load_of_place(busy), self.load_of_place(calm));
+        let (many, few) = (self.place_cpus(busy), self.place_cpus(calm));
+        let too_much = decide::imbalanced(&self.policy, load, many, least, few);
+        if busy == calm || !too_much {
+            self.places[calm].imbalanced_since = None;
+            return None;
+        }
+        let now = ns(context);
+        let since = *self.places[calm].imbalanced_since.get_or_insert(now);
+        let excess = decide::excess(load, many, least, few);
+        let unmanaged = self.unmanaged_to_give(busy, calm);
+        let best = self.best_group(busy, excess);
+        let movable = best.map_or(0, |group| self.weight_of_group(group));
+        let managed = self.places[busy].managed;
+        let relief = decide::relieve(
+            &self.policy,
+            excess,
+            managed,
+            unmanaged,
+            movable,
+            now - since,
+        );
+        match relief {
+            Relief::Leave => None,
+            Relief::MoveGroup => best.map(Remedy::MoveGroup),
+            Relief::MoveUnmanaged => Some(Remedy::MoveUnmanaged {
+                from: self.topology.domain_of_place(busy),
+            }),
+            Relief::SplitGroup => self.heaviest_group(busy).map(Remedy::SplitGroup),
+        }
+    }
+
+    fn weight_of_group(&self, group: usize) -> u64 {
+        self.entities[self.groups[group].entity].time.weight
+    }
+
+    fn has_queued(&self, group: usize) -> bool {
+        !self.entities[self.groups[group].entity].queue.is_empty()
+    }
+
+    /// The weight of the unmanaged tasks of the busy place's domain, if one could come from there.
+    fn unmanaged_to_give(&self, busy: usize, calm: usize) -> u64 {
+        let domain = self.topology.domain_of_place(busy);
+        let entity = &self.entities[self.unmanaged(domain)];
+        let none = domain == self.topology.domain_of_place(calm) || entity.queue.is_empty();
+        if none { 0 } else { entity.time.weight }
+    }
+
+    /// The group of a place whose move mends `excess` best: none that runs, none that is bound.
+    fn best_group(&self, place: usize, excess: u64) -> Option<usize> {
+        let movable = self.places[place].groups.iter().filter(|group| {
+            let state = &self.groups[**group];
+            self.has_queued(**group) && state.running == 0 && !state.narrow
+        });
+        let better = |best: Option<usize>, group: &usize| {
+            let so_far = best.map_or(0, |best| self.weight_of_group(best));
+            match decide::better_group(self.weight_of_group(*group), so_far, excess) {
+                true => Some(*group),
+                false => best,
+            }
+        };
+        movable.fold(None, better)
+    }
+
+    /// The group that only a split can relieve.
+    fn heaviest_group(&self, place: usize) -> Option<usize> {
+        let groups = self.places[place].groups.iter().copied();
+        groups
+            .filter(|group| self.has_queued(*group))
+            .max_by_key(|group| self.weight_of_group(*group))
+    }
+
+    /// Gives a group another home. Its queued tasks are in a queue of its own, so they need not be
+    /// touched.
+    fn rehome(&mut self, context: &mut Context<'_>, group: usize, to: usize) {
+        let from = std::mem::replace(&mut self.groups[group].home, to);
+        let entity = self.groups[group].entity;
+        let weight = self.entities[entity].time.weight;
+        self.places[from].managed -= weight;
+        self.places[from].groups.remove(&group);
+        self.places[to].managed += weight;
+        self.places[to].groups.insert(group);
+        let (there, here) = (
+            self.topology.domain_of_place(from),
+            self.topology.domain_of_place(to),
+        );
+        if there != here {
+            self.emigrate_entity(entity, there, here);
+        }
+        for address in [
+            self.places[from].line,
+            self.places[to].line,
+            self.domains[there].line,
+            self.domains[here].line,
+            self.entities[entity].line,
+        ] {
+            context.touch(address, Access::Write);
+        }
+    }
+
+    fn emigrate_entity(&mut self, entity: EntityId, from: usize, to: usize) {
+        let time = &mut self.entities[entity].time;
+        let (weight, position) = (time.weight, decide::entity_position(time));
+        let (old, new) = (self.domains[from].time, self.domains[to].time);
+        let there = decide::emigrate(position, old.clock, new.clock);
+        time.shift = time.shift.wrapping_add(there.wrapping_sub(position));
+        let policy = &self.policy;
+        let lost = decide::mean_without(policy, old.clock, old.weight, position, weight);
+        let gained = decide::mean_with(policy, new.clock, new.weight, there, weight);
+        self.domains[from].time = Domain {
+            clock: old.clock.wrapping_add(lost),
+            weight: old.weight - weight,
+            ..old
+        };
+        self.domains[to].time = Domain {
+            clock: new.clock.wrapping_add(gained),
+            weight: new.weight + weight,
+            ..new
+        };
+    }
+
+    /// The timer: nothing may wait for a kick that got lost, and busy places level among
+    /// themselves.
+    pub(super) fn balance(&mut self, context: &mut Context<'_>) {
+        let now = ns(context);
+        if context.cpu() != CpuId(0) || now.saturating_sub(self.balanced_at) < BALANCE_INTERVAL {
+            return;
+        }
+        self.balanced_at = now;
+        self.wake_idle(context);
+        if self.topology.places().len() > 1 {
+            self.balance_busy(context);
+        }
+    }
+
+    fn wake_idle(&self, context: &mut Context<'_>) {
+        let any_unmanaged = self
+            .topology
+            .domains()
+            .any(|domain| !self.entities[self.unmanaged(domain)].queue.is_empty());
+        if !any_unmanaged && self.managed_queued == 0 {
+            return;
+        }
+        context.touch(self.idle_line, Access::Read);
+        for domain in self.topology.domains() {
+            let mut cpus = self.topology.cpus_of_domain(domain).iter();
+            if let Some(idle) = cpus.find(|cpu| is_free(context, **cpu)) {
+                context.reschedule(*idle);
+            }
+        }
+    }
+
+    /// The calmest place is given something of the busiest. Splitting is for those who have nothing
+    /// else to do.
+    fn balance_busy(&mut self, context: &mut Context<'_>) {
+        let calm = self.calmest_place();
+        match self.remedy_for(context, calm) {
+            Some(Remedy::MoveGroup(group)) => {
+                self.rehome(context, group, calm);
+                let home = self.topology.cpus_of_place(calm);
+                if let Some(idle) = home.iter().find(|cpu| is_free(context, **cpu)) {
+                    context.reschedule(*idle);
+                }
+            }
+            Some(Remedy::MoveUnmanaged { from }) => {
+                let domain = self.topology.domain_of_place(calm);
+                self.domains[domain].pull_from = Some(from);
+            }
+            Some(Remedy::SplitGroup(_)) | None => {}
+        }
+    }
+}

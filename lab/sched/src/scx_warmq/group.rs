@@ -1,0 +1,157 @@
+//! Groups: the tasks of one fragment, and the place where they live.
+//!
+//! As in the BPF program, a group keeps its home for a while after its last member left, and there
+//! are so many at most; tasks of fragments beyond are unmanaged.
+
+use warmq_decide as decide;
+use warmq_kernel::{Context, Fragment, View};
+use warmq_machine::Access;
+use warmq_units::{Bytes, CpuId, TaskId};
+
+use super::state::{GROUP_LINGERS, GroupState, Kind, MOST_GROUPS, State, new_entity, ns};
+
+impl State {
+    /// What a place has to do: its groups, and its part of the unmanaged tasks of its domain.
+    pub(super) fn load_of_place(&self, place: usize) -> u64 {
+        let domain = self.topology.domain_of_place(place);
+        let time = &self.domains[domain].time;
+        if !self.topology.place_is_cpu() {
+            return time.weight;
+        }
+        let unmanaged = self.entities[self.unmanaged(domain)].time.weight / time.cpus;
+        let pinned = self.entities[self.pinned(CpuId(place as u16))].time.weight;
+        self.places[place].managed + unmanaged + pinned
+    }
+
+    pub(super) fn place_cpus(&self, place: usize) -> u64 {
+        match self.topology.place_is_cpu() {
+            true => 1,
+            false => self.domains[place].time.cpus,
+        }
+    }
+
+    /// Reads what the load of a place is made of.
+    pub(super) fn read_load(&self, context: &mut Context<'_>, place: usize) {
+        let domain = self.topology.domain_of_place(place);
+        context.touch(self.domains[domain].line, Access::Read);
+        if self.topology.place_is_cpu() {
+            context.touch(self.places[place].line, Access::Read);
+        }
+    }
+
+    pub(super) fn is_less_loaded(&self, place: usize, than: usize) -> bool {
+        decide::less_loaded(
+            self.load_of_place(place),
+            self.place_cpus(place),
+            self.load_of_place(than),
+            self.place_cpus(than),
+        )
+    }
+
+    /// The least loaded place where a task may run everywhere; its own when all are alike.
+    fn least_loaded_place(&self, view: View<'_>, own: usize) -> Option<usize> {
+        let others = self.topology.places().filter(|place| *place != own);
+        let mut fitting = std::iter::once(own)
+            .chain(others)
+            .filter(|place| self.topology.fits(view, *place));
+        let first = fitting.next()?;
+        let lesser = |best, place| {
+            if self.is_less_loaded(place, best) {
+                place
+            } else {
+                best
+            }
+        };
+        Some(fitting.fold(first, lesser))
+    }
+
+    /// `task`, which runs on `cpu`, uses the data of `fragment` from here on.
+    pub(super) fn follow(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        fragment: Option<Fragment>,
+        cpu: CpuId,
+    ) {
+        context.touch(self.group_table, Access::Read);
+        let group = fragment.and_then(|fragment| {
+            let known = self.group_of.get(&fragment).copied();
+            known.or_else(|| self.found(context, task, fragment, cpu))
+        });
+        self.enter(task, group, ns(context));
+    }
+
+    /// `task` becomes a member of a group (`None`: of none), and ceases to be one of another.
+    pub(super) fn enter(&mut self, task: TaskId, group: Option<usize>, now: u64) {
+        if let Some(group) = group {
+            self.groups[group].members += 1;
+        }
+        let left = std::mem::replace(&mut self.tasks[task.index()].group, group);
+        if let Some(left) = left {
+            self.groups[left].members -= 1;
+            self.groups[left].left_at = now;
+        }
+    }
+
+    /// A new group for `fragment`, if there is room for one.
+    fn found(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        fragment: Fragment,
+        cpu: CpuId,
+    ) -> Option<usize> {
+        for place in self.topology.places() {
+            self.read_load(context, place);
+        }
+        let own = self.topology.place_of(cpu);
+        let home = self.least_loaded_place(context.task(task), own)?;
+        let group = self.vacant_group(context)?;
+        let state = &mut self.groups[group];
+        state.fragment = Some(fragment);
+        state.narrow = false;
+        let before = std::mem::replace(&mut state.home, home);
+        self.places[before].groups.remove(&group);
+        self.places[home].groups.insert(group);
+        self.group_of.insert(fragment, group);
+        context.touch(self.group_table, Access::Write);
+        context.touch(self.places[home].line, Access::Write);
+        Some(group)
+    }
+
+    /// A group without members that nobody has had for a while, or one more.
+    fn vacant_group(&mut self, context: &mut Context<'_>) -> Option<usize> {
+        let now = ns(context);
+        let vacant = self.groups.iter().position(|group| {
+            group.members == 0
+                && now.saturating_sub(group.left_at) >= GROUP_LINGERS
+                && self.entities[group.entity].time.weight == 0
+        });
+        match vacant {
+            Some(group) => {
+                if let Some(fragment) = self.groups[group].fragment.take() {
+                    self.group_of.remove(&fragment);
+                }
+                Some(group)
+            }
+            None => (self.groups.len() < MOST_GROUPS).then(|| self.another_group(context)),
+        }
+    }
+
+    fn another_group(&mut self, context: &mut Context<'_>) -> usize {
+        let (group, entity) = (self.groups.len(), self.entities.len());
+        let (line, head) = (context.data(Bytes(1)), context.data(Bytes(1)));
+        self.entities
+            .push(new_entity(Kind::Group { group }, line, head));
+        self.groups.push(GroupState {
+            fragment: None,
+            entity,
+            home: 0,
+            members: 0,
+            running: 0,
+            narrow: false,
+            left_at: 0,
+        });
+        group
+    }
+}

@@ -1,0 +1,298 @@
+//! What the scheduler knows: CPUs, domains, places, entities, groups, tasks, and where each lies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warmq_decide::{Domain, Entity, Policy};
+use warmq_kernel::{Attach, Context, Fragment, UnknownCost};
+use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
+
+use super::queue::Queue;
+use super::topology::{PlaceKind, Topology};
+
+/// Entities by number: the unmanaged tasks of each domain, then the tasks that may run on one CPU
+/// only, then groups.
+pub(super) type EntityId = usize;
+
+/// How many groups there may be, as in the BPF program; tasks of others are unmanaged.
+pub(super) const MOST_GROUPS: usize = 1_023;
+/// For how long a group without members keeps its home, in ns.
+pub(super) const GROUP_LINGERS: u64 = 100_000_000;
+/// From one balancing by the timer to the next, in ns.
+pub(super) const BALANCE_INTERVAL: u64 = 10_000_000;
+
+/// Whom an entity stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Unmanaged { domain: usize },
+    Pinned { cpu: CpuId },
+    Group { group: usize },
+}
+
+pub(super) struct EntityState {
+    pub(super) kind: Kind,
+    pub(super) time: Entity,
+    pub(super) queue: Queue,
+    pub(super) line: Address,
+}
+
+pub(super) struct DomainState {
+    pub(super) time: Domain,
+    pub(super) lock: LockId,
+    /// A domain of which the timer said that this one should take an unmanaged task.
+    pub(super) pull_from: Option<usize>,
+    pub(super) line: Address,
+}
+
+/// Where groups live.
+pub(super) struct PlaceState {
+    /// The weight of the runnable members of the groups that live here.
+    pub(super) managed: u64,
+    /// Since when it has been too calm beside another, in ns.
+    pub(super) imbalanced_since: Option<u64>,
+    /// Its groups.
+    pub(super) groups: BTreeSet<usize>,
+    pub(super) line: Address,
+}
+
+/// The tasks of one fragment.
+pub(super) struct GroupState {
+    pub(super) fragment: Option<Fragment>,
+    pub(super) entity: EntityId,
+    pub(super) home: usize,
+    /// Tasks that named it, asleep or not.
+    pub(super) members: u64,
+    /// Members that have a CPU.
+    pub(super) running: u64,
+    /// It has had a member that may not run everywhere: it stays where it is.
+    pub(super) narrow: bool,
+    /// When the last member left, in ns.
+    pub(super) left_at: u64,
+}
+
+pub(super) struct CpuState {
+    /// The last preemption by a wakeup, in ns; none so far: for ever ago.
+    pub(super) preempted_at: Option<u64>,
+    /// Who was granted that preemption and has not run since.
+    pub(super) preemptor: Option<TaskId>,
+    pub(super) running: Option<TaskId>,
+    /// The succession of tasks of one entity that runs here, and what it used, in ns.
+    pub(super) batch: Option<EntityId>,
+    pub(super) batch_used: u64,
+    pub(super) line: Address,
+}
+
+/// Invariant: `entity` is there from when a task becomes runnable until it sleeps, and `weight` is
+/// what its entity and domain have for it. It is in that entity's queue if and only if `queued`; a
+/// task that has a CPU is not.
+pub(super) struct TaskState {
+    pub(super) entity: Option<EntityId>,
+    pub(super) weight: u64,
+    /// In its entity's time.
+    pub(super) vtime: u64,
+    pub(super) queued: bool,
+    /// Where it stood when it last left an entity, in the time of `domain`; a new task, nowhere.
+    pub(super) position: Option<u64>,
+    pub(super) domain: usize,
+    pub(super) group: Option<usize>,
+    /// The only CPU where it may run, if there is but one.
+    pub(super) only: Option<CpuId>,
+    pub(super) on: Option<CpuId>,
+    // In ns.
+    pub(super) charged_at: u64,
+    pub(super) picked_at: u64,
+    pub(super) slice: u64,
+    pub(super) slept_at: u64,
+    pub(super) period_at: u64,
+    /// In this period.
+    pub(super) sleeps: u64,
+    pub(super) yields: bool,
+    /// Its state in the task-storage map.
+    pub(super) line: Address,
+    /// Its part of the task structure: virtual time and the node of the dispatch queue.
+    pub(super) node: Address,
+}
+
+pub(super) struct State {
+    pub(super) policy: Policy,
+    pub(super) topology: Topology,
+    pub(super) domains: Vec<DomainState>,
+    pub(super) places: Vec<PlaceState>,
+    pub(super) entities: Vec<EntityState>,
+    pub(super) groups: Vec<GroupState>,
+    pub(super) group_of: BTreeMap<Fragment, usize>,
+    pub(super) cpus: Vec<CpuState>,
+    pub(super) tasks: Vec<TaskState>,
+    /// Queued tasks of groups.
+    pub(super) managed_queued: u64,
+    /// Tasks that are queued and whose CPU still switches away from them: somebody else would have
+    /// them.
+    pub(super) displaced: BTreeSet<TaskId>,
+    pub(super) balanced_at: u64,
+    /// The mask of idle CPUs, one for the machine.
+    pub(super) idle_line: Address,
+    /// The map from fragments to groups.
+    pub(super) group_table: Address,
+    pub(super) pick_cost: Cycles,
+    pub(super) wakeup_cost: Cycles,
+}
+
+/// Nanoseconds since time started.
+pub(super) fn ns(context: &Context<'_>) -> u64 {
+    (context.now() - Instant::START).as_ns()
+}
+
+impl State {
+    pub(super) fn new(
+        attach: &mut Attach<'_>,
+        policy: Policy,
+        kind: PlaceKind,
+    ) -> Result<State, UnknownCost> {
+        let topology = Topology::new(attach, kind);
+        let domains = topology
+            .domains()
+            .map(|domain| new_domain(attach, topology.cpus_of_domain(domain).len()))
+            .collect();
+        let places = topology.places().map(|_| new_place(attach)).collect();
+        let unmanaged = topology.domains().map(|domain| Kind::Unmanaged { domain });
+        let pinned = topology.cpus().map(|cpu| Kind::Pinned {
+            cpu: CpuId(cpu as u16),
+        });
+        let entities = unmanaged
+            .chain(pinned)
+            .map(|kind| new_entity(kind, line(attach), line(attach)))
+            .collect();
+        let cpus = topology.cpus().map(|_| new_cpu(attach)).collect();
+        Ok(State {
+            policy,
+            domains,
+            places,
+            entities,
+            groups: Vec::new(),
+            group_of: BTreeMap::new(),
+            cpus,
+            tasks: Vec::new(),
+            managed_queued: 0,
+            displaced: BTreeSet::new(),
+            balanced_at: 0,
+            idle_line: line(attach),
+            group_table: line(attach),
+            pick_cost: attach.cost("schedule_fixed")?,
+            wakeup_cost: attach.cost("wakeup")?,
+            topology,
+        })
+    }
+
+    /// Makes room for `task`, which was just created.
+    pub(super) fn admit(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let now = ns(context);
+        let line = Bytes(1);
+        assert_eq!(task.index(), self.tasks.len(), "tasks come in order");
+        let view = context.task(task);
+        let (only, domain) = (
+            self.topology.only_cpu(view),
+            self.topology.domain_of(view.last_cpu()),
+        );
+        self.tasks.push(TaskState {
+            entity: None,
+            weight: 0,
+            vtime: 0,
+            queued: false,
+            position: None,
+            domain,
+            group: None,
+            only,
+            on: None,
+            charged_at: now,
+            picked_at: now,
+            slice: 0,
+            slept_at: now,
+            period_at: now,
+            sleeps: 0,
+            yields: false,
+            line: context.data(line),
+            node: context.data(line),
+        });
+    }
+
+    /// The entity of the unmanaged tasks of `domain`.
+    pub(super) fn unmanaged(&self, domain: usize) -> EntityId {
+        domain
+    }
+
+    /// The entity of those that may run on `cpu` only.
+    pub(super) fn pinned(&self, cpu: CpuId) -> EntityId {
+        self.domains.len() + cpu.index()
+    }
+
+    pub(super) fn group_of_entity(&self, entity: EntityId) -> Option<usize> {
+        match self.entities[entity].kind {
+            Kind::Group { group } => Some(group),
+            Kind::Unmanaged { .. } | Kind::Pinned { .. } => None,
+        }
+    }
+
+    /// The domain in whose time an entity stands.
+    pub(super) fn domain_of_entity(&self, entity: EntityId) -> usize {
+        match self.entities[entity].kind {
+            Kind::Unmanaged { domain } => domain,
+            Kind::Pinned { cpu } => self.topology.domain_of(cpu),
+            Kind::Group { group } => self.topology.domain_of_place(self.groups[group].home),
+        }
+    }
+
+    /// Whether `cpu` chooses between this entity and others.
+    pub(super) fn serves(&self, cpu: CpuId, entity: EntityId) -> bool {
+        match self.entities[entity].kind {
+            Kind::Unmanaged { domain } => self.topology.domain_of(cpu) == domain,
+            Kind::Pinned { cpu: only } => only == cpu,
+            Kind::Group { group } => self.topology.place_of(cpu) == self.groups[group].home,
+        }
+    }
+}
+
+/// A cache line of its own.
+fn line(attach: &mut Attach<'_>) -> Address {
+    let bytes = Bytes(attach.line());
+    attach.data(bytes)
+}
+
+fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
+    DomainState {
+        time: Domain {
+            cpus: cpus as u64,
+            ..Domain::default()
+        },
+        lock: attach.lock("warmq_domain"),
+        pull_from: None,
+        line: line(attach),
+    }
+}
+
+fn new_place(attach: &mut Attach<'_>) -> PlaceState {
+    PlaceState {
+        managed: 0,
+        imbalanced_since: None,
+        groups: BTreeSet::new(),
+        line: line(attach),
+    }
+}
+
+pub(super) fn new_entity(kind: Kind, line: Address, head: Address) -> EntityState {
+    EntityState {
+        kind,
+        time: Entity::default(),
+        queue: Queue::new(head),
+        line,
+    }
+}
+
+fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
+    CpuState {
+        preempted_at: None,
+        preemptor: None,
+        running: None,
+        batch: None,
+        batch_used: 0,
+        line: line(attach),
+    }
+}

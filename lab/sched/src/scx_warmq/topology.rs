@@ -1,0 +1,129 @@
+//! Who shares what: domains of a last-level cache, cores, and the places where groups live.
+
+use std::ops::Range;
+
+use warmq_kernel::{Attach, View};
+use warmq_units::CpuId;
+
+/// What a group's home is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PlaceKind {
+    /// A CPU.
+    Cpu,
+    /// The CPUs that share a last-level cache.
+    Llc,
+}
+
+/// The machine as the scheduler sees it. A place is numbered as its CPU or its domain.
+pub(super) struct Topology {
+    kind: PlaceKind,
+    domain_of: Vec<usize>,
+    cpus_of: Vec<Vec<CpuId>>,
+    /// The other CPUs of a CPU's core.
+    siblings: Vec<Vec<CpuId>>,
+}
+
+impl Topology {
+    pub(super) fn new(attach: &Attach<'_>, kind: PlaceKind) -> Topology {
+        let cpus = || (0..attach.cpus()).map(CpuId);
+        let domain_of: Vec<usize> = cpus()
+            .map(|cpu| usize::from(attach.place(cpu).llc))
+            .collect();
+        let domains = domain_of.iter().max().map_or(0, |last| last + 1);
+        let mut cpus_of = vec![Vec::new(); domains];
+        for cpu in cpus() {
+            cpus_of[domain_of[cpu.index()]].push(cpu);
+        }
+        let core = |cpu| attach.place(cpu).core;
+        let siblings = cpus()
+            .map(|cpu| {
+                cpus()
+                    .filter(|other| *other != cpu && core(*other) == core(cpu))
+                    .collect()
+            })
+            .collect();
+        Topology {
+            kind,
+            domain_of,
+            cpus_of,
+            siblings,
+        }
+    }
+
+    pub(super) fn domains(&self) -> Range<usize> {
+        0..self.cpus_of.len()
+    }
+
+    pub(super) fn cpus(&self) -> Range<usize> {
+        0..self.domain_of.len()
+    }
+
+    pub(super) fn places(&self) -> Range<usize> {
+        match self.kind {
+            PlaceKind::Cpu => self.cpus(),
+            PlaceKind::Llc => self.domains(),
+        }
+    }
+
+    pub(super) fn place_is_cpu(&self) -> bool {
+        self.kind == PlaceKind::Cpu
+    }
+
+    pub(super) fn domain_of(&self, cpu: CpuId) -> usize {
+        self.domain_of[cpu.index()]
+    }
+
+    pub(super) fn place_of(&self, cpu: CpuId) -> usize {
+        match self.kind {
+            PlaceKind::Cpu => cpu.index(),
+            PlaceKind::Llc => self.domain_of(cpu),
+        }
+    }
+
+    pub(super) fn domain_of_place(&self, place: usize) -> usize {
+        match self.kind {
+            PlaceKind::Cpu => self.domain_of[place],
+            PlaceKind::Llc => place,
+        }
+    }
+
+    pub(super) fn cpus_of_domain(&self, domain: usize) -> &[CpuId] {
+        &self.cpus_of[domain]
+    }
+
+    pub(super) fn cpus_of_place(&self, place: usize) -> Vec<CpuId> {
+        match self.kind {
+            PlaceKind::Cpu => vec![CpuId(place as u16)],
+            PlaceKind::Llc => self.cpus_of[place].clone(),
+        }
+    }
+
+    pub(super) fn siblings(&self, cpu: CpuId) -> &[CpuId] {
+        &self.siblings[cpu.index()]
+    }
+
+    /// Whether a task may run on every CPU of a place.
+    pub(super) fn fits(&self, view: View<'_>, place: usize) -> bool {
+        match self.kind {
+            PlaceKind::Cpu => view.may_run_on(CpuId(place as u16)),
+            PlaceKind::Llc => self.cpus_of[place].iter().all(|cpu| view.may_run_on(*cpu)),
+        }
+    }
+
+    /// The only CPU where a task may run, if there is but one and the machine has more.
+    pub(super) fn only_cpu(&self, view: View<'_>) -> Option<CpuId> {
+        let mut allowed = self
+            .cpus()
+            .map(|cpu| CpuId(cpu as u16))
+            .filter(|cpu| view.may_run_on(*cpu));
+        let first = allowed.next()?;
+        (allowed.next().is_none() && self.cpus().len() > 1).then_some(first)
+    }
+
+    /// The first CPU where a task may run.
+    pub(super) fn first_cpu(&self, view: View<'_>) -> Option<CpuId> {
+        self.cpus()
+            .map(|cpu| CpuId(cpu as u16))
+            .find(|cpu| view.may_run_on(*cpu))
+    }
+}

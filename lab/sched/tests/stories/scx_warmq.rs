@@ -1,0 +1,330 @@
+//! scx_warmq: groups by fragment, fair shares, and whose wakeup preempts.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use warmq_decide::{Domain, WHOLE, wait_bound};
+use warmq_kernel::*;
+use warmq_machine::OutOfMemory;
+use warmq_trace::{Observer, Record};
+use warmq_units::setting::Value;
+use warmq_units::{Duration, Instant, TaskId};
+
+use crate::stage::*;
+
+/// A task that names `fragment`, if any, and never sleeps.
+fn member(
+    boot: &mut Boot<'_>,
+    spec: TaskSpec,
+    fragment: Option<u32>,
+) -> Result<TaskId, OutOfMemory> {
+    boot.task(spec, move |task: Task| async move {
+        if let Some(fragment) = fragment {
+            task.enter(1, fragment).await;
+        }
+        loop {
+            task.compute(ticks(1)).await;
+        }
+    })
+}
+
+/// Tasks of the fragments that their names say: capitals are fragment 1, others 2.
+fn two_fragments(names: &'static [&'static str]) -> impl Workload {
+    move |boot: &mut Boot<'_>| -> Started {
+        for name in names {
+            let capital = name.starts_with(char::is_uppercase);
+            member(boot, called(name), Some(if capital { 1 } else { 2 }))?;
+        }
+        Ok(())
+    }
+}
+
+fn set(settings: &[(&str, Value)]) -> Box<dyn Scheduler> {
+    scheduler("scx_warmq", settings)
+}
+
+fn span(ms: u64) -> Value {
+    Value::Duration(Duration::from_ms(ms))
+}
+
+fn on_cpus() -> (&'static str, Value) {
+    ("place", Value::Text("cpu".into()))
+}
+
+fn chart(stage: Stage, scheduler: Box<dyn Scheduler>, of: u64, what: impl Workload) -> Vec<String> {
+    let (_, kernel) = stage.plays(scheduler, of * 10, what);
+    let end = Instant::START + Duration::from_ms(of * 10);
+    kernel.observer().0.lines_until(end)
+}
+
+#[test]
+fn hogs_without_fragments_take_turns_by_virtual_time() {
+    let lines = stage(1).chart("scx_warmq", 16, |boot: &mut Boot<'_>| -> Started {
+        for name in ["A", "b", "C", "d"] {
+            hog(boot, called(name))?;
+        }
+        Ok(())
+    });
+    assert_eq!(lines, ["AbCdAbCdAbCdAbCd"]);
+}
+
+#[test]
+fn a_fragments_tasks_run_in_succession_for_a_batch() {
+    let batches = set(&[("batch_budget", span(40))]);
+    let lines = chart(stage(1), batches, 24, two_fragments(&["A", "b", "C", "d"]));
+    shows(&lines, &["AbCACAdbbdCACAbdbdCACAbd"]);
+}
+
+#[test]
+fn each_fragment_has_a_cpu_of_its_own() {
+    for sharing in [1, 2] {
+        let stage = stage(2).sharing(sharing);
+        let lines = chart(
+            stage,
+            set(&[on_cpus()]),
+            24,
+            two_fragments(&["A", "b", "C", "d"]),
+        );
+        for line in &lines {
+            let settled = &line[4..];
+            let one = settled.chars().all(|name| name.is_uppercase());
+            let other = settled.chars().all(|name| name.is_lowercase());
+            assert!(one || other, "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn who_changes_its_fragment_moves_before_it_goes_on() {
+    let lines = chart(
+        stage(2),
+        set(&[on_cpus()]),
+        20,
+        |boot: &mut Boot<'_>| -> Started {
+            member(boot, called("A").bound([cpu(0)]), None)?;
+            member(boot, called("D").bound([cpu(1)]), None)?;
+            member(boot, called("b"), Some(2))?;
+            boot.task(called("C"), |task: Task| async move {
+                task.enter(1, 1).await;
+                task.compute(ticks(4)).await;
+                task.enter(1, 2).await;
+                loop {
+                    task.compute(ticks(1)).await;
+                }
+            })?;
+            Ok(())
+        },
+    );
+    // C shares D's CPU for four ticks of its own, and then A's and b's.
+    shows(&lines, &["AbAbAbAbAbACCAbCAbCA", "DCDCDCDCDDDDDDDDDDDD"]);
+}
+
+#[test]
+fn an_idle_cpu_takes_a_whole_fragment() {
+    let lines = chart(
+        stage(2),
+        set(&[on_cpus()]),
+        30,
+        |boot: &mut Boot<'_>| -> Started {
+            for (name, fragment) in [("A", 1), ("x", 2), ("m", 3), ("B", 1), ("y", 2), ("n", 3)] {
+                boot.task(called(name), move |task: Task| async move {
+                    task.enter(1, fragment).await;
+                    let many = if fragment == 3 { 3 } else { 1_000 };
+                    task.compute(ticks(many)).await;
+                })?;
+            }
+            Ok(())
+        },
+    );
+    // When m and n are through, their CPU takes A and B, and x and y stay.
+    shows(
+        &lines,
+        &[
+            "AmnnmnmABABABABABABABABABABABA",
+            "xxBAyByyxyxyxyxyxyxyxyxyxyxyxy",
+        ],
+    );
+}
+
+/// Charts were taken from the first run and checked by hand.
+fn shows(lines: &[String], expected: &[&str]) {
+    assert_eq!(lines, expected);
+}
+
+/// The longest that each task waited for a CPU.
+#[derive(Default)]
+struct Waits {
+    since: BTreeMap<TaskId, Instant>,
+    longest: Duration,
+}
+
+impl Observer for Waits {
+    fn see(&mut self, at: Instant, record: &Record) {
+        match record {
+            Record::Wakeup { task, .. } => {
+                self.since.entry(*task).or_insert(at);
+            }
+            Record::Switch {
+                prev,
+                prev_runnable,
+                next,
+                ..
+            } => {
+                if let Some(since) = next.and_then(|next| self.since.remove(&next)) {
+                    self.longest = self.longest.max(at - since);
+                }
+                if let Some(prev) = prev.filter(|_| *prev_runnable) {
+                    self.since.insert(prev, at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// 1.25 times as much for each step of nice, in parts of [`WHOLE`].
+fn weight(nice: i8) -> u64 {
+    (WHOLE as f64 * 1.25f64.powi(-i32::from(nice))) as u64
+}
+
+#[derive(Clone, Debug)]
+struct Hog {
+    nice: i8,
+    fragment: Option<u32>,
+}
+
+fn hogs(cpus: u16) -> impl Strategy<Value = Vec<Hog>> {
+    let hog = (-3i8..=3, prop::option::of(0u32..3));
+    let hog = hog.prop_map(|(nice, fragment)| Hog { nice, fragment });
+    prop::collection::vec(hog, 4 * usize::from(cpus)..6 * usize::from(cpus))
+}
+
+fn many(hogs: Vec<Hog>) -> impl Workload {
+    move |boot: &mut Boot<'_>| -> Started {
+        for hog in &hogs {
+            member(boot, called("hog").nice(hog.nice), hog.fragment)?;
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn hogs_get_their_weight_of_a_cache_in_groups_or_not(
+        (cpus, hogs) in (1u16..=3).prop_flat_map(|cpus| (Just(cpus), hogs(cpus))),
+        even: bool,
+    ) {
+        // Several CPUs that serve one entity at once cannot tell its members' weights apart.
+        let one_cpu = cpus == 1;
+        let hogs: Vec<Hog> = hogs.into_iter().map(|hog| Hog {
+            nice: if one_cpu || !even { hog.nice } else { 0 },
+            fragment: hog.fragment.filter(|_| one_cpu || even),
+        }).collect();
+        let ms = 3_000;
+        let stage = stage(cpus).sharing(cpus).tick_of(1);
+        let (_, kernel) = stage.plays(set(&[]), ms, many(hogs.clone()));
+        let all: u64 = hogs.iter().map(|hog| weight(hog.nice)).sum();
+        for (index, hog) in hogs.iter().enumerate() {
+            let fair = ms * 1_000 * u64::from(cpus) * weight(hog.nice) / all;
+            let ran = kernel.task(TaskId(index as u32)).expect("a task").ran.as_us();
+            // Two turns that are not over yet.
+            prop_assert!(ran.abs_diff(fair) <= fair / 10 + 8_000, "{index}: {ran} of {fair} us, {hogs:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_waits_longer_than_the_bound(
+        (cpus, hogs) in (1u16..=3).prop_flat_map(|cpus| (Just(cpus), hogs(cpus))),
+        sleepers in 0u64..4,
+        on_cpu: bool,
+    ) {
+        let set_place = [on_cpus()];
+        let scheduler = set(if on_cpu { &set_place } else { &[] });
+        let stage = stage(cpus).sharing(cpus).tick_of(1);
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            for sleep in 1..=sleepers {
+                boot.task(called("sleeper"), move |task: Task| async move {
+                    loop {
+                        task.compute(ticks(1)).await;
+                        task.sleep(ms(sleep * 7)).await;
+                    }
+                })?;
+            }
+            many(hogs.clone()).start(boot)
+        };
+        let (_, kernel) = stage.plays_before(Waits::default(), scheduler, 2_000, workload);
+        let all = hogs.iter().map(|hog| weight(hog.nice)).sum::<u64>() + sleepers * WHOLE;
+        let domain = Domain { clock: 0, weight: all, cpus: cpus.into() };
+        let least = hogs.iter().map(|hog| weight(hog.nice)).min().unwrap_or(WHOLE);
+        let bound = wait_bound(&warmq_decide::Policy::default(), &domain, least);
+        let waits = kernel.observer();
+        let unfinished = waits.since.values().map(|since| kernel.now() - *since).max();
+        let longest = waits.longest.max(unfinished.unwrap_or_default());
+        prop_assert!(longest.as_ns() <= bound, "{} of {} us, {hogs:?}", longest.as_us(), bound / 1_000);
+    }
+}
+
+/// How often a hog is preempted in a second by a task that sleeps for `asleep` us and works for 20,
+/// and how often that wakes.
+fn preempted(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64) {
+    let workload = move |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("hog"))?;
+        boot.task(called("sleeper"), move |task: Task| async move {
+            loop {
+                task.sleep(Duration::from_us(asleep)).await;
+                task.compute(warmq_units::Cycles(2_000)).await;
+            }
+        })?;
+        Ok(())
+    };
+    let (_, kernel) = stage(1).tick_of(4).plays(set(settings), 1_000, workload);
+    let figures = |task| kernel.task(TaskId(task)).expect("a task");
+    (
+        figures(0).involuntary_switches,
+        figures(1).voluntary_switches,
+    )
+}
+
+#[test]
+fn a_rare_sleeper_preempts_and_a_frequent_one_is_refused() {
+    let no_interval = ("preempt_interval", Value::Duration(Duration::ZERO));
+    let (granted, woke) = preempted(30_000, &[no_interval.clone()]);
+    assert!(woke >= 30 && granted >= woke - 1, "{granted} of {woke}");
+
+    // Each refusal costs the sleeper the rest of a turn, so it also wakes less often.
+    let with = |alpha: u64| {
+        let alpha = ("alpha", Value::Duration(Duration::from_us(alpha)));
+        preempted(200, &[no_interval.clone(), alpha]).0
+    };
+    let (off, default, high) = (with(0), with(1), with(10));
+    // 220 us a cycle, and 250 turns a second.
+    assert!(
+        off > 4_500 && default < off / 2 && high < 350,
+        "{off}, {default}, {high}"
+    );
+}
+
+#[test]
+fn a_cpu_is_preempted_by_wakeups_once_an_interval() {
+    let off = Value::Duration(Duration::ZERO);
+    let often = preempted(
+        200,
+        &[("alpha", off.clone()), ("preempt_interval", off.clone())],
+    )
+    .0;
+    let seldom = preempted(200, &[("alpha", off), ("preempt_interval", span(10))]).0;
+    // Once in 10 ms, and whenever a turn of 4 ms is over.
+    assert!(often > 2_000 && seldom <= 100 + 250, "{often}, {seldom}");
+}
+
+#[test]
+fn short_sleeps_earn_nothing() {
+    let off = Value::Duration(Duration::ZERO);
+    let loose = [("alpha", off.clone()), ("preempt_interval", off.clone())];
+    let (granted, _) = preempted(200, &loose);
+    let strict = [loose[0].clone(), loose[1].clone(), ("min_sleep", span(1))];
+    let (refused, _) = preempted(200, &strict);
+    assert!(granted > 2_000 && refused <= 250, "{granted}, {refused}");
+}
