@@ -16,6 +16,7 @@ mod options;
 mod pins;
 mod policy;
 mod refuse;
+mod say;
 mod state;
 mod stats;
 mod stop;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         _ => schedule(&options.schedule),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("scx_warmq: {error:#}");
+        say::error(&format!("scx_warmq: {error:#}"));
         ExitCode::from(FAILED)
     })
 }
@@ -70,21 +71,22 @@ fn unpin() -> anyhow::Result<ExitCode> {
     {
         anyhow::bail!("{name} is running and uses what is pinned: stop it first");
     }
-    match pins::remove_all()? {
-        0 => println!("nothing was pinned in {}", pins::FOLDER),
-        removed => println!("removed {removed} pins from {}", pins::FOLDER),
-    }
+    let folder = pins::FOLDER;
+    say::line(&match pins::remove_all()? {
+        0 => format!("nothing was pinned in {folder}"),
+        removed => format!("removed {removed} pins from {folder}"),
+    });
     Ok(ExitCode::SUCCESS)
 }
 
 fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
     for warning in refuse::check(Path::new("/"))? {
-        eprintln!("scx_warmq: warning: {warning}");
+        say::error(&format!("scx_warmq: warning: {warning}"));
     }
     let stop = Stop::at_signals(schedule.exit_after.map(Duration::from_secs_f64))?;
     match load::run(schedule, &stop)? {
         Ended::Stopped => {
-            println!("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
+            say::line("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
             Ok(ExitCode::SUCCESS)
         }
         Ended::Ejected(exit) => Ok(report(schedule, &exit)),
@@ -93,15 +95,18 @@ fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
 
 fn report(schedule: &Schedule, exit: &exit::Exit) -> ExitCode {
     if schedule.verbose && !exit.dump.is_empty() {
-        eprintln!("{}", exit.dump);
+        say::error(&exit.dump);
     }
     if !exit.is_fault() {
-        eprintln!("scx_warmq was ended by others: {}", exit.why());
+        say::error(&format!("scx_warmq was ended by others: {}", exit.why()));
         return ExitCode::from(ENDED_BY_OTHERS);
     }
-    eprintln!("scx_warmq was thrown out by the kernel: {}", exit.why());
+    say::error(&format!(
+        "scx_warmq was thrown out by the kernel: {}",
+        exit.why()
+    ));
     if !schedule.verbose && !exit.dump.is_empty() {
-        eprintln!("(start it with --verbose to see the kernel's dump next time)");
+        say::error("(start it with --verbose to see the kernel's dump next time)");
     }
     ExitCode::from(FAULT)
 }

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{MapCore, MapHandle, MapMut, OpenMapMut};
 
 use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
+use crate::say;
 
 /// The folder.
 pub const FOLDER: &str = "/sys/fs/bpf/scx_warmq";
@@ -121,7 +122,7 @@ impl Drop for Published {
     fn drop(&mut self) {
         for pin in [Pin::State, Pin::Settings] {
             if let Err(error) = remove(pin) {
-                eprintln!("scx_warmq: it could not be removed: {error}");
+                say::error(&format!("scx_warmq: it could not be removed: {error}"));
             }
         }
     }

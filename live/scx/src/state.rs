@@ -1,12 +1,19 @@
 //! Reads what a running scheduler pinned: one copy, made while it goes on, so that numbers in it
 //! may differ by what happened meanwhile.
 
+use std::time::{Duration, Instant};
+
 use libbpf_rs::libbpf_sys::BPF_F_RDONLY;
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
 
 use crate::bpf_skel::types::{bss, rodata};
 use crate::pins::Pin;
 use crate::refuse;
+use crate::stop::Stop;
+
+/// How long a scheduler may be away while it restarts: the verifier takes its time.
+const RESTART: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// A copy of the state and settings of a scheduler.
 pub struct State {
@@ -77,6 +84,22 @@ impl State {
             settings: raw::settings(&value(Pin::Settings)?)?,
             state: raw::state(&value(Pin::State)?)?,
         })
+    }
+
+    /// As [`State::read`], but a scheduler that restarts is waited for. Nothing when it is time to
+    /// stop.
+    pub fn read_again(stop: &Stop) -> Result<Option<State>, StateError> {
+        let until = Instant::now() + RESTART;
+        loop {
+            match State::read() {
+                Err(StateError::NotRunning(_) | StateError::Missing { .. })
+                    if Instant::now() < until => {}
+                read => return read.map(Some),
+            }
+            if stop.within(GLANCE) {
+                return Ok(None);
+            }
+        }
     }
 }
 

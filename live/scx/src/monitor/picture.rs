@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::stats::{Group, Home, Statistics, WHOLE};
+use crate::words::plural;
 
 /// Two looks at a scheduler.
 pub struct Interval<'a> {
@@ -89,11 +90,12 @@ fn identity(interval: &Interval<'_>) -> String {
     let with_members = now.groups.iter().filter(|group| group.members > 0);
     let members: u64 = with_members.clone().map(|group| group.members).sum();
     format!(
-        "scx_warmq   {} CPUs, {} cache domains, --place {}   {} groups of {members} tasks{}",
-        now.cpus.len(),
-        now.domains.len(),
+        "scx_warmq   {}, {}, --place {}   {} with {}{}",
+        plural(now.cpus.len() as u64, "CPU"),
+        plural(now.domains.len() as u64, "cache domain"),
         now.settings.place,
-        with_members.count(),
+        plural(with_members.count() as u64, "group"),
+        plural(members, "member"),
         if interval.is_same() {
             ""
         } else {

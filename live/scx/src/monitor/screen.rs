@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyCode, KeyModifiers, poll, read};
 use crossterm::{cursor, execute, terminal};
 
-use super::{GLANCE, put};
+use super::GLANCE;
+use crate::say::put;
 
 /// As many lines as anybody wants where there is no end of the page.
 const PLAIN_ROWS: usize = 40;
@@ -37,8 +38,8 @@ impl Screen {
         }
     }
 
-    /// Shows a text in place of the one before, or below it.
-    pub fn show(&mut self, text: &str) -> io::Result<()> {
+    /// Shows a text in place of the one before, or below it; false when nobody reads any more.
+    pub fn show(&mut self, text: &str) -> io::Result<bool> {
         if !self.interactive {
             return put(&format!("{text}\n\n"));
         }
