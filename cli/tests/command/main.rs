@@ -6,4 +6,5 @@ mod refusals;
 mod results;
 mod shell;
 mod support;
+mod vm;
 mod walk;

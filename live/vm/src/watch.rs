@@ -63,13 +63,7 @@ pub(crate) fn watch(
     streams: Streams<'_>,
     seen: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, VmError> {
-    let mut run = Run {
-        began: Instant::now(),
-        boot: None,
-        exit: None,
-        passed: [0; 2],
-        total: None,
-    };
+    let mut run = Run::new();
     let (tell, told) = channel();
     let ports = [&qemu.console, &qemu.control, &qemu.stdout, &qemu.stderr];
     let [console, control, stdout, stderr] = ports.map(|port| port.try_clone());
@@ -139,6 +133,16 @@ enum Followed {
 }
 
 impl Run {
+    fn new() -> Run {
+        Run {
+            began: Instant::now(),
+            boot: None,
+            exit: None,
+            passed: [0; 2],
+            total: None,
+        }
+    }
+
     fn follow(
         &mut self,
         told: &Receiver<Event>,
@@ -215,5 +219,93 @@ fn pass_on(mut port: impl Read, sink: &mut dyn Write, stream: Stream, tell: &Sen
         }
         passed += length as u64;
         let _ = tell.send(Event::Passed(stream, passed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    /// What comes of events that are there already. The sender stays, as a living guest's would.
+    fn follow(events: Vec<Event>) -> (Result<Followed, VmError>, Vec<Stage>) {
+        let (tell, told) = channel();
+        events
+            .into_iter()
+            .for_each(|event| tell.send(event).unwrap());
+        let mut stages = Vec::new();
+        let followed = Run::new().follow(&told, LONG, &mut |stage| stages.push(stage));
+        (followed, stages)
+    }
+
+    #[test]
+    fn what_init_says_is_understood_and_nothing_else() {
+        for (line, expected) in [
+            ("boot", Some(Said::Boot)),
+            ("exit 7 12 0", Some(Said::Exit(7, Some([12, 0])))),
+            ("exit 0", Some(Said::Exit(0, None))),
+            ("exit 137 5", Some(Said::Exit(137, None))),
+            ("exit 256 1 1", None),
+            ("exit", None),
+            ("", None),
+        ] {
+            assert_eq!(understand(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_command_has_ended_when_the_last_byte_is_here() {
+        let mut events = vec![
+            Event::Said(Said::Boot),
+            Event::Said(Said::Exit(5, Some([10, 3]))),
+            Event::Passed(Stream::Stderr, 3),
+            Event::Passed(Stream::Stdout, 4),
+            Event::Passed(Stream::Stdout, 10),
+        ];
+        let last = events.pop().unwrap();
+        let incomplete = events.into_iter().chain([Event::Gone]).collect();
+        let (followed, stages) = follow(incomplete);
+        assert_eq!(followed.unwrap(), Followed::Gone, "six bytes are missing");
+        assert_eq!(stages, [Stage::Running]);
+        let complete = vec![Event::Said(Said::Exit(5, Some([10, 0]))), last, Event::Gone];
+        assert_eq!(follow(complete).0.unwrap(), Followed::Exited(5));
+    }
+
+    #[test]
+    fn where_nothing_was_counted_silence_has_to_do() {
+        let (followed, _) = follow(vec![Event::Said(Said::Exit(5, None))]);
+        assert_eq!(followed.unwrap(), Followed::Exited(5));
+    }
+
+    #[test]
+    fn the_time_is_up_without_any_event() {
+        let (_tell, told) = channel();
+        let followed = Run::new().follow(&told, Duration::ZERO, &mut |_| {});
+        assert_eq!(followed.unwrap(), Followed::TimeUp);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_ends_it() {
+        let refused = Event::Refused(io::ErrorKind::BrokenPipe.into());
+        assert!(matches!(
+            follow(vec![refused]).0,
+            Err(VmError::System { .. })
+        ));
+    }
+
+    #[test]
+    fn a_stream_is_passed_on_byte_by_byte_and_counted() {
+        let sent: Vec<u8> = (0..=255).cycle().take(3 * CHUNK + 1).collect();
+        let (tell, told) = channel();
+        let mut sink = Vec::new();
+        pass_on(sent.as_slice(), &mut sink, Stream::Stdout, &tell);
+        drop(tell);
+        assert!(sink == sent);
+        let last = told.iter().last();
+        let Some(Event::Passed(Stream::Stdout, bytes)) = last else {
+            panic!("a count is told: {last:?}");
+        };
+        assert_eq!(bytes, sent.len() as u64);
     }
 }
