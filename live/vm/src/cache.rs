@@ -262,7 +262,8 @@ mod tests {
 
     #[test]
     fn a_broken_kernel_is_told_and_passed_over() {
-        let breaks: [(&str, fn(&Path)); 5] = [
+        type Break = fn(&Path);
+        let breaks: [(&str, Break); 5] = [
             ("cut short", |folder| {
                 fs::write(folder.join(IMAGE), "kern").unwrap()
             }),

@@ -1,8 +1,9 @@
 //! The guest's files, and the archive that the kernel unpacks them from.
 //!
-//! The archive is cpio's `newc`, uncompressed: under software emulation the kernel takes longer to
-//! unzip than QEMU to copy. (docs of the format: the kernel's
-//! `Documentation/driver-api/early-userspace/buffer-format.rst`)
+//! The archive is cpio's `newc` (the kernel's
+//! `Documentation/driver-api/early-userspace/buffer-format.rst`), and not compressed: an archive of
+//! 42 MB took QEMU 7.2 5.0 s of CPU time to boot as it is, and 5.3 s zipped (three times each in
+//! turn), because what unzips is emulated and what copies is not.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,7 @@
 //! Listening to a guest until it ends, or has to.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -64,16 +65,11 @@ pub(crate) fn watch(
     seen: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, VmError> {
     let mut run = Run::new();
+    let [console, control, stdout, stderr] = ears(&qemu)?;
     let (tell, told) = channel();
-    let ports = [&qemu.console, &qemu.control, &qemu.stdout, &qemu.stderr];
-    let [console, control, stdout, stderr] = ports.map(|port| port.try_clone());
-    let port = |port: io::Result<_>| port.map_err(VmError::system("listen to the guest"));
-    let (console, control, stdout, stderr) =
-        (port(console)?, port(control)?, port(stdout)?, port(stderr)?);
-    let (ended, console, complaint) = thread::scope(|scope| {
-        let ears = [(); 4].map(|()| tell.clone());
-        drop(tell);
-        let [for_console, for_control, for_stdout, for_stderr] = ears;
+    let (followed, console, complaint) = thread::scope(|scope| {
+        let (for_console, for_control) = (tell.clone(), tell.clone());
+        let (for_stdout, for_stderr) = (tell.clone(), tell);
         let console = scope.spawn(move || {
             let said = Console::listen(console);
             let _ = for_console.send(Event::Gone);
@@ -82,28 +78,35 @@ pub(crate) fn watch(
         scope.spawn(move || listen_to_init(control, &for_control));
         scope.spawn(move || pass_on(stdout, streams.stdout, Stream::Stdout, &for_stdout));
         scope.spawn(move || pass_on(stderr, streams.stderr, Stream::Stderr, &for_stderr));
-        let ended = run.follow(&told, timeout, seen);
-        run.total = Some(run.began.elapsed());
+        let followed = run.follow(&told, timeout, seen);
+        run.total = run.began.elapsed();
         let complaint = qemu.end();
-        (ended, console.join().unwrap_or_default(), complaint)
+        (followed, console.join().unwrap_or_default(), complaint)
     });
-    let ending = match ended? {
-        Followed::Exited(status) => Ending::Exited(status),
-        Followed::TimeUp => Ending::TimeUp,
-        Followed::Gone if console.panicked() => Ending::Panicked,
-        Followed::Gone if run.boot.is_none() && !complaint.trim().is_empty() => {
-            return Err(refused(&complaint));
-        }
-        Followed::Gone => Ending::SwitchedOff,
-    };
     Ok(Outcome {
-        ending,
+        ending: run.ending(followed?, &console, &complaint)?,
         boot: run.boot,
-        total: run.total.unwrap_or_default(),
+        total: run.total,
         stdout: Vec::new(),
         stderr: Vec::new(),
         console: console.text(),
     })
+}
+
+/// The guest's ports once more, for threads that listen while QEMU is in our hands.
+fn ears(qemu: &Qemu) -> Result<[UnixStream; 4], VmError> {
+    let ear = |port: &UnixStream| {
+        let port = port.try_clone();
+        port.map_err(VmError::system("listen to the guest"))
+    };
+    let Qemu {
+        console,
+        control,
+        stdout,
+        stderr,
+        ..
+    } = qemu;
+    Ok([ear(console)?, ear(control)?, ear(stdout)?, ear(stderr)?])
 }
 
 fn refused(complaint: &str) -> VmError {
@@ -121,7 +124,7 @@ struct Run {
     exit: Option<(u8, Option<[u64; 2]>)>,
     /// Bytes passed on of each stream.
     passed: [u64; 2],
-    total: Option<Duration>,
+    total: Duration,
 }
 
 /// Why nobody follows any more.
@@ -139,7 +142,7 @@ impl Run {
             boot: None,
             exit: None,
             passed: [0; 2],
-            total: None,
+            total: Duration::ZERO,
         }
     }
 
@@ -174,6 +177,24 @@ impl Run {
                     );
                 }
             }
+        }
+    }
+
+    /// What it means, by what the kernel said last and what QEMU complained about.
+    fn ending(
+        &self,
+        followed: Followed,
+        console: &Console,
+        complaint: &str,
+    ) -> Result<Ending, VmError> {
+        match followed {
+            Followed::Exited(status) => Ok(Ending::Exited(status)),
+            Followed::TimeUp => Ok(Ending::TimeUp),
+            Followed::Gone if console.panicked() => Ok(Ending::Panicked),
+            Followed::Gone if self.boot.is_none() && !complaint.trim().is_empty() => {
+                Err(refused(complaint))
+            }
+            Followed::Gone => Ok(Ending::SwitchedOff),
         }
     }
 
