@@ -16,7 +16,7 @@ use crate::progress::Watch;
 const EXAMPLES: &str = "\
 Examples:
   warmq vm run -- uname -a
-  warmq vm run --cpus 8 --llcs 4 -- sh -c 'cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list'
+  warmq vm run --cpus 8 --llcs 4 --timeout 60 -- grep . -r /sys/devices/system/cpu/cpu7/cache
   warmq vm run --file target/release/warmq:/usr/bin/warmq -- warmq machines host
   warmq vm run --kernel ~/linux/arch/x86/boot/bzImage --config ~/linux/.config -- dmesg
   warmq vm run --json outcome.json -- ./my-test && jq .seconds outcome.json";
@@ -31,9 +31,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Boot a kernel in QEMU and run a command in it.
     Run(Box<RunArguments>),
-    /// Get a kernel and print where it is.
     Fetch(FetchArguments),
 }
 
@@ -122,12 +120,14 @@ struct RunArguments {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own; 128 and the signal's number if a signal ended it, 126 or 127 if it could not start
+  the command's own; 128 and the signal's number if a signal ended it; 126 or 127 if it did not
+  start
   124  the time was up
   125  the guest ended and not the command: a panic, or it was switched off
   2  bad input or usage, before any guest
   6  this machine cannot do it: something is missing, before any guest
   130  interrupted (Ctrl-C)
+  141  nobody reads the output any more
 Where this matters, --json tells the cases apart.";
 
 /// 128 and the number of SIGPIPE, as shells have it.

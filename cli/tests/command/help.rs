@@ -26,6 +26,8 @@ fn the_help_of_each_command_explains_its_options() {
     shown("machines", "machines --help");
     shown("bench_walk", "bench walk --help");
     shown("bench_simplex", "bench simplex --help");
+    shown("vm_run", "vm run --help");
+    shown("vm_fetch", "vm fetch --help");
 }
 
 #[test]

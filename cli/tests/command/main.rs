@@ -7,4 +7,5 @@ mod results;
 mod shell;
 mod simplex;
 mod support;
+mod vm;
 mod walk;

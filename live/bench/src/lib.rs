@@ -7,6 +7,7 @@
 //!
 //! - [`fragments`]: threads that never sleep and share data.
 //! - [`chat`]: rooms of users who send messages through a server.
+//! - [`simplex`]: CPU-bound work beside receivers of datagrams.
 //! - [`compare`]: what the programs share: modes in turn, repetitions, what follows from them.
 //! - [`measure`]: the walk, vanilla and colored in turn ([`WalkSettings`] to [`WalkReport`]).
 //! - [`measure_latencies`]: what the levels take, for the simulated machine ([`LatencyReport`]).
@@ -17,20 +18,7 @@ pub mod chat;
 pub mod compare;
 mod error;
 pub mod fragments;
-mod evict;
-mod geometry;
-mod groups;
-mod latency;
-mod layout;
-mod pages;
-mod placement;
-mod prober;
-mod result;
-mod settings;
 pub mod simplex;
-mod simulate;
-mod statistics;
-mod thread;
 mod walk;
 
 pub use compare::Spread;

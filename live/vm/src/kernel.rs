@@ -113,3 +113,74 @@ fn config_beside(image: &Path, release: &str) -> Option<Vec<u8>> {
     let installed = Path::new("/boot").join(&name);
     fs::read(beside).or_else(|_| fs::read(installed)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The head of a bzImage, as far as it is read.
+    fn image(version: &[u8]) -> Vec<u8> {
+        let mut image = vec![0; 0x400];
+        image[0x202..0x206].copy_from_slice(MAGIC);
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        image[0x300..0x300 + version.len()].copy_from_slice(version);
+        image
+    }
+
+    fn in_folder(image: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vmlinuz");
+        fs::write(&path, image).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_kernel_knows_its_release_and_finds_its_configuration_beside_it() {
+        let (folder, path) = in_folder(&image(b"6.18.0-mine+ (me@here) #1 SMP"));
+        let bare = Kernel::from_file(&path, None).unwrap();
+        assert_eq!((bare.release.as_str(), bare.config), ("6.18.0-mine+", None));
+        fs::write(folder.path().join("config-6.18.0-mine+"), "CONFIG_X=y").unwrap();
+        let kernel = Kernel::from_file(&path, None).unwrap();
+        assert_eq!(kernel.config.as_deref(), Some(b"CONFIG_X=y".as_slice()));
+        let absent = Kernel::from_file(&path, Some(Path::new("/no/such/config")));
+        assert!(absent.unwrap_err().to_string().contains("/no/such/config"));
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_refused() {
+        let mut unmarked = image(b"6.18 x");
+        unmarked[0x202] = b'X';
+        let strange = image(b"../../etc x");
+        for image in [
+            b"".as_slice(),
+            b"#!/bin/sh",
+            &unmarked,
+            &strange,
+            &image(b" x"),
+        ] {
+            let (_folder, path) = in_folder(image);
+            let said = Kernel::from_file(&path, None).unwrap_err().to_string();
+            assert!(said.contains("no Linux kernel for x86"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_ports_is_refused_by_the_option_that_it_lacks() {
+        let config = |without: &str| {
+            let value = |name: &str| if name == without { "m" } else { "y" };
+            let line = |name: &&str| format!("CONFIG_{name}={}\n", value(name));
+            Some(NEEDED.iter().map(line).collect::<String>().into_bytes())
+        };
+        let kernel = |config| Kernel {
+            image: "k".into(),
+            release: "1.2".to_owned(),
+            config,
+        };
+        kernel(config("")).check().unwrap();
+        kernel(None).check().unwrap();
+        for name in NEEDED {
+            let said = kernel(config(name)).check().unwrap_err().to_string();
+            assert!(said.contains(&format!("without CONFIG_{name}=y")), "{said}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use super::measure::Seen;
 use super::policy::Policy;
 use super::receiver::no_latencies;
 use super::settings::LinkKind;
-use crate::statistics::Spread;
+use crate::compare::Spread;
 
 /// All rows and where they were measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]

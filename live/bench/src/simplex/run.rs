@@ -12,7 +12,7 @@ use super::scheduler::{Loaded, Loader};
 use super::settings::SimplexSettings;
 use super::work::Work;
 use crate::error::BenchError;
-use crate::statistics::Spread;
+use crate::compare::Spread;
 
 /// A measurement is given up when it takes so many times what Simplex takes alone.
 const MOST_TIMES: u32 = 20;
