@@ -89,7 +89,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let what = format!("{name}: cannot read it: {error}");
     let mend = match error.kind() {
         std::io::ErrorKind::NotFound => {
-            let ids: Vec<&str> = shipped::COLORING.iter().map(|it| it.id).collect();
+            let ids: Vec<&str> = shipped::all().map(|it| it.id).collect();
             format!(
                 "give a file, or one that comes with warmq: {}",
                 ids.join(", ")

@@ -16,13 +16,28 @@ const EXAMPLES: &str = "\
 Examples:
   warmq reproduce --quick                 about two minutes on two cores
   warmq reproduce coloring --full         everything, within a quarter of an hour
+  warmq reproduce affinity --quick        scx_warmq with and without hints, in seconds
   warmq reproduce --quick --with-walk     with the real walk on this machine on the same page";
+
+/// Title and subtitle of a page.
+const COLORING: (&str, &str) = (
+    "Cache coloring of the run queue, reproduced",
+    "S. Yamamura, A. Hirai, M. Sato, M. Yamamoto, A. Naruse, K. Kumon: Speeding Up Kernel Scheduler by \
+     Reducing Cache Misses (USENIX 2002). Published figures beside simulated ones.",
+);
+const AFFINITY: (&str, &str) = (
+    "Scheduling by data affinity, a first look",
+    "Tasks that use the same data run in the same place, one after another: scx_warmq in the laboratory. \
+     None of the paper's figures yet.",
+);
 
 /// The papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Paper {
     /// S. Yamamura et al., "Speeding Up Kernel Scheduler by Reducing Cache Misses", USENIX 2002.
     Coloring,
+    /// Data-affinity scheduling for Linux 2.6 on multiprocessors; a first look at scx_warmq so far.
+    Affinity,
     /// Every paper that there is.
     All,
 }
@@ -49,7 +64,10 @@ pub struct Arguments {
 
 /// Runs what comes with warmq, then the real walk if that was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let sources: Vec<Source> = papers(arguments.paper).map(Source::shipped).collect();
+    let sources: Vec<Source> = papers(arguments.paper)
+        .into_iter()
+        .map(Source::shipped)
+        .collect();
     let lab = machines::lab(std::iter::empty())?;
     let experiments = study::read(&sources, &lab)?;
     let extent = &arguments.extent;
@@ -74,9 +92,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     study.verdict(extent.strict)
 }
 
-fn papers(paper: Paper) -> impl Iterator<Item = shipped::Shipped> {
+fn papers(paper: Paper) -> Vec<shipped::Shipped> {
     match paper {
-        Paper::Coloring | Paper::All => shipped::COLORING.iter().copied(),
+        Paper::Coloring => shipped::COLORING.to_vec(),
+        Paper::Affinity => shipped::AFFINITY.to_vec(),
+        Paper::All => shipped::all().collect(),
     }
 }
 
@@ -100,7 +120,12 @@ fn report(arguments: &Arguments, study: &Study) -> Report {
     let typed = arguments.extent.typed();
     let name = match arguments.paper {
         Paper::Coloring => "coloring",
+        Paper::Affinity => "affinity",
         Paper::All => "all",
+    };
+    let (title, subtitle) = match arguments.paper {
+        Paper::Coloring | Paper::All => COLORING,
+        Paper::Affinity => AFFINITY,
     };
     let walk = if arguments.with_walk {
         " --with-walk"
@@ -108,11 +133,8 @@ fn report(arguments: &Arguments, study: &Study) -> Report {
         ""
     };
     Report {
-        title: "Cache coloring of the run queue, reproduced".to_owned(),
-        subtitle: "S. Yamamura, A. Hirai, M. Sato, M. Yamamoto, A. Naruse, K. Kumon: Speeding Up \
-                   Kernel Scheduler by Reducing Cache Misses (USENIX 2002). Published figures \
-                   beside simulated ones."
-            .to_owned(),
+        title: title.to_owned(),
+        subtitle: subtitle.to_owned(),
         command: format!("warmq reproduce {name}{typed}{walk}"),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),

@@ -83,6 +83,7 @@ impl Lab {
             machine: &machine,
             costs: &costs,
             settings: &settings,
+            timers_of: scheduler.timers_of,
             scheduler: &scheduler_chosen,
             workload: &workload_chosen,
         };

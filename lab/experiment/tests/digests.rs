@@ -12,9 +12,10 @@ use warmq_units::Duration;
 const TIME: Duration = Duration::from_ms(20);
 
 fn shipped() -> Vec<(String, Experiment)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/coloring");
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap()
+    let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut files: Vec<_> = ["coloring", "affinity"]
+        .into_iter()
+        .flat_map(|paper| fs::read_dir(experiments.join(paper)).unwrap())
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();

@@ -24,6 +24,8 @@ pub struct Entry {
     pub what: &'static str,
     /// The cost table of a machine that it uses: `linux-2.4`.
     pub kernel: &'static str,
+    /// Whose timers it runs with: `Linux 2.4 on x86`.
+    pub timers_of: &'static str,
     timers: fn(Seed) -> Settings,
     settings: fn() -> Vec<Setting>,
     build: fn(Chosen) -> Box<dyn Scheduler>,
@@ -46,12 +48,16 @@ impl Entry {
     }
 }
 
+const LINUX24: &str = "Linux 2.4 on x86";
+const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
+
 /// Every scheduler, in the order in which they are listed.
 pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "linux24",
         what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
         kernel: "linux-2.4",
+        timers_of: LINUX24,
         timers: Settings::linux24,
         settings: linux24::settings,
         build: |chosen| Box::new(linux24::Linux24::new(chosen)),
@@ -60,6 +66,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "mq",
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
+        timers_of: LINUX24,
         timers: Settings::linux24,
         settings: mq::settings,
         build: |chosen| Box::new(mq::Mq::new(chosen)),
@@ -68,6 +75,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "elsc",
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
         kernel: "linux-2.4",
+        timers_of: LINUX24,
         timers: Settings::linux24,
         settings: elsc::settings,
         build: |chosen| Box::new(elsc::Elsc::new(chosen)),
@@ -76,6 +84,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "pls",
         what: "2.4 with a list for each priority level, walked from the top",
         kernel: "linux-2.4",
+        timers_of: LINUX24,
         timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen| Box::new(pls::Pls::new(chosen)),
@@ -84,6 +93,7 @@ pub const SCHEDULERS: &[Entry] = &[
         name: "scx_warmq",
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
+        timers_of: LINUX6,
         timers: Settings::linux6,
         settings: scx_warmq::settings,
         build: |chosen| Box::new(scx_warmq::ScxWarmq::new(&chosen)),

@@ -13,6 +13,8 @@ pub(super) struct Parts<'a> {
     pub(super) machine: &'a MachineDescription,
     pub(super) costs: &'a CostTable,
     pub(super) settings: &'a Settings,
+    /// The kernel whose timers these settings have.
+    pub(super) timers_of: &'static str,
     pub(super) scheduler: &'a Chosen,
     pub(super) workload: &'a Chosen,
 }
@@ -148,7 +150,7 @@ impl Parts<'_> {
             } => (cluster, used_percent),
         };
         vec![
-            parameter("kernel.tick", settings.tick.to_string(), "", KERNEL),
+            parameter("kernel.tick", settings.tick.to_string(), "", self.timers_of),
             parameter("kernel.block", settings.block.to_string(), "", KERNEL),
             parameter(
                 "memory.page_cluster",

@@ -136,12 +136,12 @@ fn an_idle_cpu_takes_a_whole_fragment() {
             Ok(())
         },
     );
-    // When m and n are through, their CPU takes A and B, and x and y stay.
+    // When m and n are through, their CPU takes x and y, and A and B stay.
     shows(
         &lines,
         &[
-            "AmnnmnmABABABABABABABABABABABA",
-            "xxBAyByyxyxyxyxyxyxyxyxyxyxyxy",
+            "Amnmnmnxyxyxyxyxyxyxyxyxyxyxyx",
+            "xxByAyBABABABABABABABABABABABA",
         ],
     );
 }
@@ -290,7 +290,7 @@ fn preempted(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64) {
 #[test]
 fn a_rare_sleeper_preempts_and_a_frequent_one_is_refused() {
     let no_interval = ("preempt_interval", Value::Duration(Duration::ZERO));
-    let (granted, woke) = preempted(30_000, &[no_interval.clone()]);
+    let (granted, woke) = preempted(30_000, std::slice::from_ref(&no_interval));
     assert!(woke >= 30 && granted >= woke - 1, "{granted} of {woke}");
 
     // Each refusal costs the sleeper the rest of a turn, so it also wakes less often.
