@@ -8,13 +8,14 @@ use warmq_bench::compare::Host;
 use crate::{compared, listing};
 
 const LEGEND: &str = "Times are seconds, latencies milliseconds; a message counts when it is \
-                      delivered to one user; × plain: the speed, median of the repetitions. CPU \
-                      time and switches are those of client and server together.";
+                      delivered to one user; ×plain: the speed, median of the repetitions. CPU \
+                      time and switches are those of client and server together; waits: \
+                      voluntary switches, preempts: involuntary ones.";
 
 /// Where it was measured, the rows, and what follows from them.
 pub fn table(report: &ChatReport) -> String {
     let mut table = listing::table();
-    let heads = compared::heads("messages/s").into_iter();
+    let heads = compared::heads("msgs/s").into_iter();
     let more = compared::HEADS_OF_SWITCHES
         .into_iter()
         .chain(["p50", "p99", "p99.9"]);

@@ -12,7 +12,7 @@ pub fn heads(work: &str) -> [String; 7] {
         "range",
         work,
         "CPU",
-        "× plain",
+        "×plain",
     ];
     plain.map(str::to_owned)
 }
@@ -32,8 +32,8 @@ pub fn cells(compared: &Compared) -> [String; 7] {
     ]
 }
 
-/// Heads of the columns that [`switches`] fills.
-pub const HEADS_OF_SWITCHES: [&str; 2] = ["voluntary", "involuntary"];
+/// Heads of the columns that [`switches`] fills: voluntary and involuntary ones.
+pub const HEADS_OF_SWITCHES: [&str; 2] = ["waits", "preempts"];
 
 /// Switches in a run.
 pub fn switches(compared: &Compared) -> [String; 2] {

@@ -7,10 +7,10 @@ use warmq_bench::fragments::{FragmentsReport, FragmentsRow};
 
 use crate::{compared, listing};
 
-const LEGEND: &str = "Times are seconds; work is accesses a second; × plain: the speed, median of \
-                      the repetitions. moves: times that a thread was seen on another CPU; \
-                      together: the share of accesses on the CPU where most of their fragment's \
-                      took place.";
+const LEGEND: &str = "Times are seconds; work is accesses; ×plain: the speed, median of the \
+                      repetitions. waits: voluntary switches, preempts: involuntary ones; moves: \
+                      times that a thread was seen on another CPU; together: the share of \
+                      accesses on the CPU where most of their fragment's took place.";
 
 /// Where it was measured, the rows, and what follows from them.
 pub fn table(report: &FragmentsReport) -> String {

@@ -1,5 +1,7 @@
 //! The command as people and scripts meet it.
 
+mod chat;
+mod fragments;
 mod help;
 mod lists;
 mod refusals;

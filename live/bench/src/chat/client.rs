@@ -57,7 +57,7 @@ struct Waiting {
 
 impl Client {
     pub(super) fn new(order: Order) -> Result<Client, BenchError> {
-        sockets::allow(order.case.all_users())?;
+        sockets::allow(&order.case)?;
         let waiting = Waiting {
             users: order.case.all_users(),
             failed: None,

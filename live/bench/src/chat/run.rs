@@ -51,7 +51,7 @@ pub(super) fn run(
     limit: &Limit,
 ) -> Result<Option<ChatSample>, BenchError> {
     // Before the server is started, which inherits what is allowed.
-    sockets::allow(case.all_users())?;
+    sockets::allow(case)?;
     let mut server = Process::start(program)?;
     let mut input = server.child.stdin.take().expect("it is piped");
     let mut output = BufReader::new(server.child.stdout.take().expect("it is piped"));

@@ -59,7 +59,7 @@ struct Server {
 
 impl Server {
     fn new(order: Order) -> Result<Server, BenchError> {
-        sockets::allow(order.case.all_users())?;
+        sockets::allow(&order.case)?;
         let capacity =
             (WAITING / order.case.size.max(1) as usize).clamp(FEWEST_WAITING, MOST_WAITING);
         let room = |_| {

@@ -11,6 +11,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::error::BenchError;
 
+use super::settings::Case;
+
 /// Descriptors of a process beside its connections.
 const SPARE: u64 = 32;
 
@@ -23,8 +25,8 @@ const HELLO: usize = 16;
 /// What the server answers to a hello.
 const WELCOME: [u8; 1] = [1];
 
-/// Lets this process have `connections` at a time; asks for more descriptors where it must.
-pub(super) fn allow(connections: u32) -> Result<(), BenchError> {
+/// Lets this process have a connection for each user; asks for more descriptors where it must.
+pub(super) fn allow(case: &Case) -> Result<(), BenchError> {
     let limits = getrlimit(Resource::RLIMIT_NOFILE);
     let (soft, hard) = limits.map_err(|errno| {
         BenchError::system(
@@ -33,7 +35,7 @@ pub(super) fn allow(connections: u32) -> Result<(), BenchError> {
             "try as another user",
         )
     })?;
-    let needed = u64::from(connections) + SPARE;
+    let needed = u64::from(case.all_users()) + SPARE;
     if needed <= soft {
         return Ok(());
     }
@@ -41,9 +43,12 @@ pub(super) fn allow(connections: u32) -> Result<(), BenchError> {
     if raised {
         return Ok(());
     }
-    let problem = format!("{needed} descriptors are needed, and {hard} are allowed");
+    let problem = format!(
+        "with {} users in each that takes {needed} descriptors, and {hard} are allowed",
+        case.users
+    );
     let mend = "write fewer --rooms or --users, or allow more (ulimit -Hn)";
-    Err(BenchError::setting("rooms", connections, problem, mend))
+    Err(BenchError::setting("rooms", case.rooms, problem, mend))
 }
 
 /// Connects a user, who is in when this returns.
