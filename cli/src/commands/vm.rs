@@ -93,9 +93,10 @@ struct RunArguments {
     /// Kill the guest after so many seconds, its boot included, and exit with 124.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = given::seconds)]
     timeout: Duration,
-    /// Time in the guest is its count of instructions, a nanosecond each: the same on any machine.
-    #[arg(long)]
-    instructions: bool,
+    /// Time in the guest is its count of instructions, NS nanoseconds each (1, 2, 4... 1024): the
+    /// same on any machine, however busy. Larger runs faster.
+    #[arg(long, value_name = "NS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    instructions: Option<u32>,
     /// Give the guest a file or folder, with what it needs to run; a name without a slash that is
     /// not here is a program on PATH. May be given several times.
     #[arg(long = "file", value_name = "HOST[:GUEST]")]
@@ -236,7 +237,7 @@ impl RunArguments {
 
     fn hardware(&self) -> Hardware {
         let usual = Hardware::default();
-        let cpus = if self.instructions { 1 } else { usual.cpus };
+        let cpus = if self.instructions.is_some() { 1 } else { usual.cpus };
         Hardware {
             cpus: self.cpus.unwrap_or(cpus),
             llcs: self.llcs.unwrap_or(usual.llcs),

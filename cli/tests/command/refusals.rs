@@ -108,7 +108,7 @@ fn an_option_that_cannot_be_meant_is_refused() {
         "vm run",
         "vm run --cpus 8 --llcs 3 -- true",
         "vm run --cpus 0 -- true",
-        "vm run --instructions --cpus 2 -- true",
+        "vm run --instructions=3 -- true",
         "vm run --memory 10 -- true",
         "vm run --timeout 0 -- true",
         "vm run --file nothing:/x -- true",

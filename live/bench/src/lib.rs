@@ -19,6 +19,7 @@ pub mod compare;
 mod error;
 pub mod fragments;
 pub mod simplex;
+mod thread;
 mod walk;
 
 pub use compare::Spread;

@@ -101,10 +101,9 @@ impl Guest {
         self
     }
 
-    /// Count instructions instead of time, on a single CPU: see [`Hardware::instructions`].
-    pub fn instructions(mut self) -> Guest {
-        self.hardware.instructions = true;
-        self.hardware.cpus = 1;
+    /// Count instructions of `ns` nanoseconds instead of time: see [`Hardware::instructions`].
+    pub fn instructions(mut self, ns: u32) -> Guest {
+        self.hardware.instructions = Some(ns);
         self
     }
 

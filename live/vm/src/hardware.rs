@@ -5,15 +5,15 @@ use crate::VmError;
 /// CPUs, caches and memory of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
-    /// CPUs; one only where instructions are counted.
+    /// CPUs. Where instructions are counted they take turns, and all count.
     pub cpus: u32,
     /// Last-level caches, each for the same number of CPUs.
     pub llcs: u32,
     /// Memory. The guest's files are in it.
     pub memory_mib: u32,
-    /// Time in the guest is a count of its instructions (a nanosecond each), repeatable to 0.1 %.
-    /// It depends on the work alone and not on this machine.
-    pub instructions: bool,
+    /// Time in the guest is a count of its instructions, each of so many nanoseconds (a power of
+    /// two, 1 to 1024), repeatable to 0.1 %. It depends on the work alone and not on this machine.
+    pub instructions: Option<u32>,
 }
 
 impl Default for Hardware {
@@ -23,7 +23,7 @@ impl Default for Hardware {
             cpus: 2,
             llcs: 1,
             memory_mib: 1024,
-            instructions: false,
+            instructions: None,
         }
     }
 }
@@ -32,6 +32,9 @@ impl Default for Hardware {
 const MOST_CPUS: u32 = 255;
 /// With less, Debian's kernel and busybox do not start.
 const LEAST_MEMORY_MIB: u32 = 256;
+
+/// QEMU's icount shift goes to 10.
+const LONGEST_INSTRUCTION_NS: u32 = 1024;
 
 impl Hardware {
     /// Whether such a machine can be made.
@@ -54,16 +57,13 @@ impl Hardware {
             let mend = format!("give {LEAST_MEMORY_MIB} or more");
             return wrong("memory", self.memory_mib, "too little to boot in", &mend);
         }
-        if self.instructions && self.cpus != 1 {
-            let problem = "instructions can be counted on a single CPU only";
-            return wrong(
-                "cpus",
-                self.cpus,
-                problem,
-                "leave out --cpus or --instructions",
-            );
+        match self.instructions {
+            Some(ns) if !ns.is_power_of_two() || ns > LONGEST_INSTRUCTION_NS => {
+                let mend = format!("give a power of two from 1 to {LONGEST_INSTRUCTION_NS}");
+                wrong("instructions", ns, "QEMU counts in powers of two", &mend)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn fitting_llcs(&self) -> String {
@@ -83,16 +83,10 @@ impl Hardware {
         let smp = format!("{cpus},sockets={llcs},cores={},threads=1", cpus / llcs);
         let memory = memory_mib.to_string();
         let mut options = vec!["-cpu", "max,l3-cache=on", "-smp", &smp, "-m", &memory];
-        options.extend(if self.instructions {
-            [
-                "-accel",
-                "tcg,thread=single",
-                "-icount",
-                "shift=0,sleep=off",
-            ]
-            .as_slice()
-        } else {
-            ["-accel", "tcg,thread=multi"].as_slice()
+        let count = self.instructions.map(|ns| format!("shift={},sleep=off", ns.trailing_zeros()));
+        options.extend(match &count {
+            Some(count) => vec!["-accel", "tcg,thread=single", "-icount", count],
+            None => vec!["-accel", "tcg,thread=multi"],
         });
         options.into_iter().map(str::to_owned).collect()
     }
@@ -102,7 +96,7 @@ impl Hardware {
     /// Multi-threaded emulation cannot change code under another CPU's feet; the clock source that
     /// would make the kernel do so is kept out by `tsc=unstable`.
     pub(crate) fn kernel_arguments(&self) -> &'static str {
-        if self.instructions {
+        if self.instructions.is_some() {
             ""
         } else {
             "tsc=unstable "
@@ -143,7 +137,7 @@ mod tests {
     #[test]
     fn instructions_are_counted_on_one_thread_with_the_clock_that_they_make() {
         let counting = Hardware {
-            instructions: true,
+            instructions: Some(1),
             ..hardware(1, 1)
         };
         counting.check().unwrap();
@@ -174,10 +168,10 @@ mod tests {
             ),
             (
                 Hardware {
-                    instructions: true,
+                    instructions: Some(3),
                     ..hardware(2, 1)
                 },
-                "--cpus 2",
+                "--instructions 3",
             ),
         ] {
             let said = refused(hardware);
