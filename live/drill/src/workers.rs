@@ -1,7 +1,7 @@
 //! Threads that behave in one way until they are told to stop, and how much CPU time each had.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,26 @@ impl Shift {
         self.had
             .store(sys::cpu_time().as_nanos() as u64, Ordering::Relaxed);
         !self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Holds threads back until all are there: one that makes thousands would not get to run beside them.
+#[derive(Clone, Default)]
+pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
+
+impl Gate {
+    /// Waits until it is opened.
+    pub fn pass(&self) {
+        let (open, opened) = &*self.0;
+        let guard = open.lock().expect("nobody panics with it");
+        drop(opened.wait_while(guard, |open| !*open));
+    }
+
+    /// Lets all through.
+    pub fn open(&self) {
+        let (open, opened) = &*self.0;
+        *open.lock().expect("nobody panics with it") = true;
+        opened.notify_all();
     }
 }
 

@@ -10,7 +10,7 @@ use crate::must;
 use crate::report::{Drill, Failure, Outcome};
 use crate::scheduler::{Scheduler, figures};
 use crate::sys;
-use crate::workers::{Crew, hog, sleeper, work};
+use crate::workers::{Crew, Gate, hog, sleeper, work};
 
 pub const DRILLS: &[Drill] = &[
     Drill {
@@ -202,10 +202,12 @@ fn hog_beside_sleepers() -> Result<Outcome, Failure> {
 
 fn storm() -> Result<Outcome, Failure> {
     let mut scheduler = Scheduler::start(&[])?;
-    let mut crew = Crew::new();
+    let (mut crew, gate) = (Crew::new(), Gate::default());
     crew.add("hog", hog);
     for number in 0..2000_u64 {
+        let gate = gate.clone();
         crew.add("storm", move |shift| {
+            gate.pass();
             while shift.goes_on() {
                 work(Duration::from_micros(100 + number % 7 * 100));
                 if number % 3 == 0 {
@@ -214,15 +216,16 @@ fn storm() -> Result<Outcome, Failure> {
             }
         });
     }
-    thread::sleep(Duration::from_secs(10));
+    gate.open();
+    thread::sleep(Duration::from_secs(8));
+    let unlucky = crew.had().iter().filter(|had| had.is_zero()).count();
+    crew.stop();
     let figures = figures()?;
     let (over, longest) = (
         figures.counter("over_bound"),
         figures.counter("longest_wait_ns"),
     );
     let bound = figures.counter("longest_bound_ns");
-    let unlucky = crew.had().iter().filter(|had| had.is_zero()).count();
-    crew.stop();
     must!(scheduler.runs(), "the scheduler is gone");
     must!(unlucky == 0, "{unlucky} tasks never ran");
     must!(

@@ -70,11 +70,21 @@ fn lying() -> Result<Outcome, Failure> {
 }
 
 fn flood() -> Result<Outcome, Failure> {
-    let shares = beside_liars(&["--place", "cpu", "--groups-per-process", "32"], |turn| {
-        for more in 0..20 {
-            sys::hint(Some((1, turn.wrapping_add(more))));
-        }
-    })?;
+    let shares = beside_liars(
+        &[
+            "--place",
+            "cpu",
+            "--groups-per-process",
+            "32",
+            "--limit",
+            "400ms",
+        ],
+        |turn| {
+            for more in 0..20 {
+                sys::hint(Some((1, turn.wrapping_add(more))));
+            }
+        },
+    )?;
     let _scheduler = Scheduler::start(&["--groups-per-process", "32"])?;
     for fragment in 0..100_000 {
         sys::hint(Some((1, fragment)));

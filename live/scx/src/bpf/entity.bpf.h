@@ -134,17 +134,20 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 	}
 }
 
-/* The running task pays for what it ran since it was last charged; so do its entity and its domain. */
+/*
+ * The running task pays for what it ran since it was last charged; so do its entity and its domain. What it ran is what the
+ * kernel says, which has brought it up to date before each callback that charges: so switches are paid for, too.
+ */
 static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct warmq_entity *entity;
 	struct warmq_domain *domain;
-	u64 ran = now - t->charged_at, weight;
+	u64 ran = p->se.sum_exec_runtime - t->charged, weight;
 
 	if (!t->weight || !t->running || (s64)ran <= 0)
 		return;
-	t->charged_at = now;
+	t->charged += ran;
 	entity = &entity_of(t->entity)->time;
 	domain = &domain_of(domain_of_entity(t->entity))->time;
 	weight = t->weight;

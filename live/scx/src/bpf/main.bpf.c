@@ -149,6 +149,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	entity = t->entity;
 	t->queued_in = entity;
 	t->queued_at = now;
+	t->queued_weight = domain_of(t->domain)->time.weight;
 	__sync_fetch_and_add(&entity_of(entity)->queued, 1);
 	if (is_group(entity))
 		__sync_fetch_and_add(&managed_queued, 1);
@@ -370,11 +371,14 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 /* How long it waited, against what is promised. Only long waits are looked at closer. */
 static __always_inline void judge_wait(struct task_state *t, struct cpu_state *c, u64 waited)
 {
+	struct warmq_domain then = domain_of(t->domain)->time;
 	u64 bound;
 
 	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
 		return;
-	bound = warmq_wait_bound(&policy, &domain_of(t->domain)->time, t->weight);
+	if (then.weight < t->queued_weight)
+		then.weight = t->queued_weight;
+	bound = warmq_wait_bound(&policy, &then, t->weight);
 	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
 		c->counters[COUNT_LONGEST_WAIT] = waited;
 		c->counters[COUNT_LONGEST_BOUND] = bound;
@@ -399,7 +403,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	}
 	t->running = true;
 	t->yields = false;
-	t->charged_at = now;
+	t->charged = p->se.sum_exec_runtime;
 	if (!t->weight) /* the kernel put it here itself: it exits, or may not migrate for a moment */
 		return;
 	if (is_group(t->entity))

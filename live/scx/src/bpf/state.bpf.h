@@ -128,8 +128,9 @@ struct task_state {
 	u64 position;   /* virtual ns in `domain`, where it stood when it last left an entity */
 	u64 weight;     /* that its entity has for it; 0: it is in none */
 	u64 own_weight; /* that its cgroup has for it */
-	u64 charged_at; /* ns, while it runs */
+	u64 charged;    /* ns of its run time (sum_exec_runtime) that it has paid for */
 	u64 queued_at;  /* ns */
+	u64 queued_weight; /* of its domain, when it was queued */
 	u64 slept_at;   /* ns */
 	u64 period_at;  /* ns, when the counting of sleeps began anew */
 	u64 faded_at;   /* ns, when its inferred group was last questioned */
