@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         &["units", "machine", "metrics", "host", "hint"],
     ),
     ("live", "hint", &[]),
+    ("live", "drill", &[]),
     ("live", "scx", &["units", "host"]),
     ("live", "vm", &[]),
 ];
