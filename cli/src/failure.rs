@@ -142,6 +142,10 @@ impl From<BenchError> for Failure {
                 source,
                 mend,
             } => Failure::System(action, format!("{source}; {mend}")),
+            BenchError::Astray(_) | BenchError::Server(_) => {
+                Failure::System("chat".to_owned(), error.to_string())
+            }
+            BenchError::TimeUp { problem, mend } => Failure::usage(problem, mend),
         }
     }
 }

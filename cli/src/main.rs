@@ -5,12 +5,16 @@
 //! [`failure::Failure`], which knows its exit code.
 
 mod arguments;
+mod chat;
 mod clocked;
 mod commands;
+mod compared;
 mod described;
 mod exit;
 mod failure;
 mod files;
+mod guest;
+mod fragments;
 mod listing;
 mod machines;
 mod output;
@@ -20,6 +24,7 @@ mod present;
 mod progress;
 mod seeds;
 mod shipped;
+mod simplex;
 mod snippet;
 mod source;
 mod study;

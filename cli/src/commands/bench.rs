@@ -9,6 +9,9 @@ use warmq_report::Report;
 use warmq_units::setting::parse_duration;
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
+use super::bench_chat::{self, ChatArguments};
+use super::bench_fragments::{self, FragmentsArguments};
+use super::bench_simplex::{self, SimplexArguments};
 use crate::failure::Failure;
 use crate::walk::{self, Walk};
 use crate::{output, present};
@@ -31,6 +34,15 @@ pub struct Arguments {
 enum Program {
     /// The walk over the run queue, on this machine's own caches.
     Walk(WalkArguments),
+    /// Threads that never sleep and share data: plain, bound by fragment, and hinted.
+    Fragments(FragmentsArguments),
+    /// Rooms of users who send messages through a server: plain, bound by room, and hinted.
+    Chat(ChatArguments),
+    /// The server of a chat, which the client starts.
+    #[command(hide = true)]
+    ChatServer,
+    /// Simplex and receivers of datagrams on one CPU, a sender on another.
+    Simplex(SimplexArguments),
 }
 
 /// The walk over the run queue, on this machine's own caches.
@@ -84,9 +96,30 @@ fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).ok_or_else(|| "write a whole number and a unit, as in 4ms".to_owned())
 }
 
-/// Measures, simulates, shows both.
+/// A time limit: seconds as a plain number, or any time with its unit.
+pub(super) fn time_limit(text: &str) -> Result<std::time::Duration, String> {
+    let seconds = text.parse().ok().map(std::time::Duration::from_secs);
+    let with_unit = || parse_duration(text).map(|it| std::time::Duration::from_nanos(it.as_ns()));
+    let limit = seconds.or_else(with_unit);
+    limit.ok_or_else(|| "write seconds, or a whole number and a unit, as in 500ms".to_owned())
+}
+
+/// Runs the program and shows what it came to.
+///
+/// # Errors
+/// Settings that make no sense; what the operating system refuses.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Program::Walk(arguments) = &arguments.program;
+    match &arguments.program {
+        Program::Walk(arguments) => run_walk(arguments),
+        Program::Fragments(arguments) => bench_fragments::run(arguments),
+        Program::Chat(arguments) => bench_chat::run(arguments),
+        Program::ChatServer => bench_chat::run_server(),
+        Program::Simplex(arguments) => bench_simplex::run(arguments),
+    }
+}
+
+/// Measures, simulates, shows both.
+fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
     let walk = Walk::measure(&arguments.settings())?;
     let section = walk::section(&walk, &arguments.command());
     if arguments.json {

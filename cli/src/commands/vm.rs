@@ -1,24 +1,22 @@
 //! `warmq vm`: another kernel, and a command in it.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use warmq_vm::{Cache, Ending, Guest, Kernel, Outcome, Stage, Step, Streams};
+use warmq_vm::{Cache, Guest, Hardware, Kernel, Outcome, Stage, Step, Streams, VmError};
 
 use crate::failure::Failure;
-use crate::files;
+use crate::guest::{ended, given};
 use crate::output::{self, say};
 use crate::progress::Watch;
 
 const EXAMPLES: &str = "\
 Examples:
   warmq vm run -- uname -a
-  warmq vm run --cpus 8 --llcs 4 -- sh -c 'cat /sys/devices/system/cpu/cpu*/cache/index3/shared_cpu_list'
+  warmq vm run --cpus 8 --llcs 4 --timeout 60 -- grep . -r /sys/devices/system/cpu/cpu7/cache
   warmq vm run --file target/release/warmq:/usr/bin/warmq -- warmq machines host
   warmq vm run --kernel ~/linux/arch/x86/boot/bzImage --config ~/linux/.config -- dmesg
   warmq vm run --json outcome.json -- ./my-test && jq .seconds outcome.json";
@@ -33,9 +31,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Boot a kernel in QEMU and run a command in it.
-    Run(RunArguments),
-    /// Get a kernel and print where it is.
+    Run(Box<RunArguments>),
     Fetch(FetchArguments),
 }
 
@@ -88,18 +84,19 @@ struct RunArguments {
     /// CPUs [default: 2, or 1 with --instructions].
     #[arg(long, value_name = "N")]
     cpus: Option<u32>,
-    /// Last-level caches, each shared by the same number of CPUs.
-    #[arg(long, value_name = "M", default_value_t = 1)]
-    llcs: u32,
-    /// Memory in MiB; the files of the guest are in it.
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
-    memory: u32,
+    /// Last-level caches, each shared by the same number of CPUs [default: 1].
+    #[arg(long, value_name = "M")]
+    llcs: Option<u32>,
+    /// Memory in MiB; the files of the guest are in it [default: 1024].
+    #[arg(long, value_name = "MIB")]
+    memory: Option<u32>,
     /// Kill the guest after so many seconds, its boot included, and exit with 124.
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = given::seconds)]
     timeout: Duration,
-    /// Time in the guest is its count of instructions, a nanosecond each: the same on any machine.
-    #[arg(long)]
-    instructions: bool,
+    /// Time in the guest is its count of instructions, NS nanoseconds each (1, 2, 4... 1024): the
+    /// same on any machine, however busy. Larger runs faster.
+    #[arg(long, value_name = "NS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    instructions: Option<u32>,
     /// Give the guest a file or folder, with what it needs to run; a name without a slash that is
     /// not here is a program on PATH. May be given several times.
     #[arg(long = "file", value_name = "HOST[:GUEST]")]
@@ -110,8 +107,8 @@ struct RunArguments {
     /// Add to the kernel's command line. May be given several times.
     #[arg(long, value_name = "KERNEL_ARGS", allow_hyphen_values = true)]
     append: Vec<String>,
-    /// Write how it went into this file as JSON: kernel, release, seconds_to_boot, seconds, ending,
-    /// status.
+    /// Write how it went into this file as JSON (/dev/stderr is one, too): kernel,
+    /// release, seconds_to_boot, seconds, ending, status.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write what the kernel said on its console into this file.
@@ -124,28 +121,21 @@ struct RunArguments {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own; 128 and the signal's number if a signal ended it, 126 or 127 if it could not start
+  the command's own; 128 and the signal's number if a signal ended it; 126 or 127 if it did not
+  start
   124  the time was up
   125  the guest ended and not the command: a panic, or it was switched off
   2  bad input or usage, before any guest
   6  this machine cannot do it: something is missing, before any guest
   130  interrupted (Ctrl-C)
+  141  nobody reads the output any more
 Where this matters, --json tells the cases apart.";
+
+/// 128 and the number of SIGPIPE, as shells have it.
+const BROKEN_PIPE: u8 = 141;
 
 fn long_help() -> String {
     format!("{EXAMPLES}\n\n{EXIT_CODES}")
-}
-
-/// Longer than this nobody waits, and no clock has to be asked whether it can count so far.
-const LONGEST_SECONDS: f64 = 1e6;
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok();
-    let fits = |seconds: &f64| *seconds > 0.0 && *seconds <= LONGEST_SECONDS;
-    let seconds = seconds.filter(fits);
-    seconds
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "write a number of seconds, as in 90".to_owned())
 }
 
 /// Fetches, or runs.
@@ -203,55 +193,72 @@ fn told(step: &Step) -> String {
 
 impl RunArguments {
     fn run(&self) -> Result<(), Failure> {
-        let kernel = self.kernel()?;
-        if kernel.config.is_none() {
-            let hint = "BPF programs that look into it will not load; give it with --config";
-            say(&format!(
-                "warmq: no configuration of {} was found: {hint}",
-                kernel.release
-            ));
-        }
-        let guest = self.guest(kernel)?;
+        let guest = self.guest()?;
         let outcome = self.watched(&guest)?;
-        self.note(guest.kernel(), &outcome)?;
-        match outcome.ending {
-            Ending::Exited(0) => Ok(()),
-            _ => Err(Failure::Guest(outcome.status(), self.word(&outcome))),
+        if let Some(path) = &self.console {
+            ended::write(path, outcome.console.as_bytes())?;
         }
+        if let Some(path) = &self.json {
+            ended::write(path, ended::json(guest.kernel(), &outcome).as_bytes())?;
+        }
+        if outcome.success() {
+            return Ok(());
+        }
+        let word = ended::word(&outcome, self.timeout);
+        Err(Failure::Guest(outcome.status(), word))
     }
 
-    fn kernel(&self) -> Result<Kernel, Failure> {
-        match &self.kernel {
-            Some(image) => Ok(Kernel::from_file(image, self.config.as_deref())?),
-            None => self.which.kernel(false),
-        }
-    }
-
-    fn guest(&self, kernel: Kernel) -> Result<Guest, Failure> {
-        let mut guest = Guest::new(kernel).timeout(self.timeout);
-        if self.instructions {
-            guest = guest.instructions();
-        }
-        if let Some(cpus) = self.cpus {
-            guest = guest.cpus(cpus);
-        }
-        guest = guest.llcs(self.llcs).memory_mib(self.memory);
-        for text in &self.append {
-            guest = guest.append(text);
-        }
-        for variable in &self.environment {
-            let (name, value) = setting(variable)?;
+    /// What can be refused is refused before a kernel is downloaded.
+    fn guest(&self) -> Result<Guest, Failure> {
+        let hardware = self.hardware();
+        hardware.check()?;
+        let variables = self.environment.iter().map(|text| given::variable(text));
+        let variables = variables.collect::<Result<Vec<_>, _>>()?;
+        let files = self.files.iter().map(|text| given::file(text));
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        warmq_vm::ready()?;
+        let mut guest = Guest::new(self.kernel()?)
+            .hardware(hardware)
+            .timeout(self.timeout);
+        for (name, value) in variables {
             guest = guest.env(name, value);
         }
-        for file in &self.files {
-            let (host, inside) = places(file);
-            let host = found(host)?;
+        for (host, inside) in files {
             guest = match inside {
                 Some(inside) => guest.file_at(host, inside),
                 None => guest.file(host),
             };
         }
+        for text in &self.append {
+            guest = guest.append(text);
+        }
         Ok(guest)
+    }
+
+    fn hardware(&self) -> Hardware {
+        let usual = Hardware::default();
+        let cpus = if self.instructions.is_some() { 1 } else { usual.cpus };
+        Hardware {
+            cpus: self.cpus.unwrap_or(cpus),
+            llcs: self.llcs.unwrap_or(usual.llcs),
+            memory_mib: self.memory.unwrap_or(usual.memory_mib),
+            instructions: self.instructions,
+        }
+    }
+
+    fn kernel(&self) -> Result<Kernel, Failure> {
+        let kernel = match &self.kernel {
+            Some(image) => Kernel::from_file(image, self.config.as_deref())?,
+            None => self.which.kernel(false)?,
+        };
+        if kernel.config.is_none() {
+            let hint = "BPF programs that look into it will not load; --kernel with --config helps";
+            say(&format!(
+                "warmq: no configuration of {} was found: {hint}",
+                kernel.release
+            ));
+        }
+        Ok(kernel)
     }
 
     /// Runs it with a word on a terminal while nothing else comes.
@@ -273,124 +280,12 @@ impl RunArguments {
         };
         let outcome = guest.stream(&self.command, streams, &mut seen);
         drop(watch);
-        Ok(outcome?)
-    }
-
-    /// Writes the files that were asked for.
-    fn note(&self, kernel: &Kernel, outcome: &Outcome) -> Result<(), Failure> {
-        if let Some(path) = &self.console {
-            write(path, outcome.console.as_bytes())?;
-        }
-        let Some(path) = &self.json else {
-            return Ok(());
-        };
-        let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
-        let note = serde_json::json!({
-            "kernel": kernel.image.to_string_lossy(),
-            "release": kernel.release,
-            "seconds_to_boot": outcome.boot.map(seconds),
-            "seconds": seconds(outcome.total),
-            "ending": ending(outcome.ending),
-            "status": outcome.status(),
-        });
-        write(path, format!("{note}\n").as_bytes())
-    }
-
-    /// What there is to say about a guest that ended before its command.
-    fn word(&self, outcome: &Outcome) -> String {
-        match outcome.ending {
-            Ending::Exited(_) => String::new(),
-            Ending::TimeUp => {
-                let limit = self.timeout.as_secs_f64();
-                let stage = if outcome.boot.is_some() {
-                    ""
-                } else {
-                    " while it booted"
-                };
-                format!("the guest was killed after {limit} s{stage}; --timeout gives it longer")
+        outcome.map_err(|error| match error {
+            // Nobody reads on (`| head`), which ends other programs by a signal.
+            VmError::System { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+                Failure::Guest(BROKEN_PIPE, String::new())
             }
-            Ending::Panicked => format!(
-                "the guest's kernel panicked; it said last:\n{}",
-                last(outcome)
-            ),
-            Ending::SwitchedOff => {
-                format!(
-                    "the guest was switched off before the command ended; its kernel said last:\n{}",
-                    last(outcome)
-                )
-            }
-        }
+            error => error.into(),
+        })
     }
-}
-
-fn ending(ending: Ending) -> &'static str {
-    match ending {
-        Ending::Exited(_) => "exited",
-        Ending::TimeUp => "time_up",
-        Ending::Panicked => "panicked",
-        Ending::SwitchedOff => "switched_off",
-    }
-}
-
-/// Lines of the kernel's that are shown: a panic with one backtrace.
-const LINES_SHOWN: usize = 60;
-
-fn last(outcome: &Outcome) -> String {
-    let lines: Vec<&str> = outcome.console.lines().collect();
-    let from = lines.len().saturating_sub(LINES_SHOWN);
-    lines[from..].join("\n")
-}
-
-/// `HOST[:GUEST]`. The guest's part begins with a slash, so that a colon may be in the host's.
-fn places(text: &OsStr) -> (PathBuf, Option<String>) {
-    let whole = PathBuf::from(text);
-    let parts = text
-        .to_str()
-        .filter(|_| !whole.exists())
-        .and_then(|text| text.rsplit_once(":/"));
-    match parts {
-        Some((host, guest)) => (host.into(), Some(format!("/{guest}"))),
-        None => (whole, None),
-    }
-}
-
-fn found(host: PathBuf) -> Result<PathBuf, Failure> {
-    if host.exists() {
-        return Ok(host);
-    }
-    let named = warmq_vm::program_on_path(host.as_os_str());
-    named.ok_or_else(|| {
-        Failure::usage(
-            format!("--file {}: there is no such file", host.display()),
-            "write its path",
-        )
-    })
-}
-
-/// `NAME=VALUE`, or `NAME` for what it is here.
-fn setting(text: &OsStr) -> Result<(String, OsString), Failure> {
-    let bytes = text.as_bytes();
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == b'=')
-        .unwrap_or(bytes.len());
-    let name = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let here = || std::env::var_os(&name);
-    let value = bytes
-        .get(end + 1..)
-        .map(|value| OsStr::from_bytes(value).to_owned())
-        .or_else(here);
-    let unset = || {
-        Failure::usage(
-            format!("--env {name}: it is not set here"),
-            "write --env NAME=VALUE",
-        )
-    };
-    value.map(|value| (name.clone(), value)).ok_or_else(unset)
-}
-
-fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    let mut file = File::create(path).map_err(|error| files::refused(path, &error))?;
-    file.write_all(text)
-        .map_err(|error| files::refused(path, &error))
 }

@@ -137,6 +137,15 @@ WARMQ_INLINE u64 warmq_place(const struct warmq_policy *policy, const struct war
 	return warmq_clamp(position, domain->clock - credit, domain->clock + warmq_shrink(policy, domain, policy->limit));
 }
 
+/*
+ * Where a task stands that goes from one entity to another without having slept: where it stood. Only what no share can explain
+ * (it had a CPU to itself while others crowded on another) is cut off.
+ */
+WARMQ_INLINE u64 warmq_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position)
+{
+	return warmq_clamp(position, domain->clock - policy->limit, domain->clock + policy->limit);
+}
+
 /* Where a new task stands: behind everybody who waits, so that a storm of forks makes nobody wait for it. */
 WARMQ_INLINE u64 warmq_first_position(const struct warmq_policy *policy, const struct warmq_domain *domain)
 {

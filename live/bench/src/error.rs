@@ -30,6 +30,20 @@ pub enum BenchError {
         /// What may help.
         mend: &'static str,
     },
+    /// A message of the chat did not arrive as it should.
+    #[error("{0}; this is a fault of the program, report it")]
+    Astray(String),
+    /// The server of the chat gave up.
+    #[error("the server gave up: {0}")]
+    Server(String),
+    /// The time limit came before anything that could be reported.
+    #[error("{problem}; {mend}")]
+    TimeUp {
+        /// What was not there yet.
+        problem: &'static str,
+        /// What to write instead.
+        mend: &'static str,
+    },
 }
 
 impl BenchError {
@@ -47,13 +61,21 @@ impl BenchError {
         }
     }
 
-    /// The error that the last system call of this thread left behind.
-    pub(crate) fn last_system(action: impl Into<String>, mend: &'static str) -> BenchError {
-        let source = io::Error::last_os_error();
+    /// What the system answered to `action`.
+    pub(crate) fn system(
+        action: impl Into<String>,
+        source: io::Error,
+        mend: &'static str,
+    ) -> BenchError {
         BenchError::System {
             action: action.into(),
             source,
             mend,
         }
+    }
+
+    /// The error that the last system call of this thread left behind.
+    pub(crate) fn last_system(action: impl Into<String>, mend: &'static str) -> BenchError {
+        BenchError::system(action, io::Error::last_os_error(), mend)
     }
 }

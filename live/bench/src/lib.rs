@@ -1,46 +1,31 @@
-//! The real programs: the run-queue walk on this machine's own caches.
+//! The real programs, on this machine.
 //!
-//! Purpose: to do on real hardware what the simulated machine does, with the same addresses, so
-//! that both stand side by side. Nothing of the simulated kernel is known here.
-//!
-//! Key decision: which sets of the cache a page uses is found out by measuring, because what a
-//! virtual machine takes for a physical address says nothing of that. The simulated walk then
-//! visits the same sets as the measured one.
+//! Purpose: to do on real hardware what the simulated machine does, so that both stand side by
+//! side. Nothing of the simulated kernel is known here.
 //!
 //! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 //!
+//! - [`fragments`]: threads that never sleep and share data.
+//! - [`chat`]: rooms of users who send messages through a server.
+//! - [`simplex`]: CPU-bound work beside receivers of datagrams.
+//! - [`compare`]: what the programs share: modes in turn, repetitions, what follows from them.
 //! - [`measure`]: the walk, vanilla and colored in turn ([`WalkSettings`] to [`WalkReport`]).
 //! - [`measure_latencies`]: what the levels take, for the simulated machine ([`LatencyReport`]).
 //! - [`simulate_walk`]: the walk of a measured row on the simulated caches.
 //! - [`Layout`], [`list_order`], [`needed_colors`]: the arithmetic, shared with the simulated walk.
 
-mod arena;
+pub mod chat;
+pub mod compare;
 mod error;
-mod evict;
-mod geometry;
-mod groups;
-mod latency;
-mod layout;
-mod pages;
-mod placement;
-mod prober;
-mod result;
-mod settings;
-mod simulate;
-mod statistics;
+pub mod fragments;
+pub mod simplex;
 mod thread;
-mod timing;
-mod translation;
 mod walk;
 
+pub use compare::Spread;
 pub use error::BenchError;
-pub use geometry::Geometry;
-pub use latency::{LatencyReport, LevelLatency, measure_latencies};
-pub use layout::{HOT_OFFSET, Layout, list_order, needed_colors};
-pub use pages::Backing;
-pub use result::{Known, WalkFacts, WalkReport, WalkRow};
-pub use settings::WalkSettings;
-pub use simulate::{SimulatedWalk, simulate_walk};
-pub use statistics::Spread;
-pub use translation::Translation;
-pub use walk::{Progress, measure};
+pub use walk::{
+    Backing, Geometry, HOT_OFFSET, Known, LatencyReport, Layout, LevelLatency, Progress,
+    SimulatedWalk, Translation, WalkFacts, WalkReport, WalkRow, WalkSettings, list_order, measure,
+    measure_latencies, needed_colors, simulate_walk,
+};

@@ -1,4 +1,4 @@
-//! The measuring thread: its CPU, its clock, and how often it was disturbed.
+//! A thread: its CPU, its clock, and how often it was disturbed.
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, size_of};
@@ -58,18 +58,45 @@ impl Drop for Pinned {
     }
 }
 
+/// The CPUs that this thread, and any thread that it starts, may use; at least one.
+///
+/// # Errors
+/// [`BenchError::System`] where the kernel does not tell.
+pub fn allowed_cpus() -> Result<Vec<CpuId>, BenchError> {
+    let mask = allowed()?;
+    Ok(cpus_in(&mask).collect())
+}
+
+/// Binds this thread to `cpu` for the rest of its life.
+///
+/// # Errors
+/// [`BenchError::System`] where it may not run there.
+pub fn bind(cpu: CpuId) -> Result<(), BenchError> {
+    let mut only: Mask = [0; 128];
+    only[cpu.index() / 64] = 1 << (cpu.index() % 64);
+    allow(&only)
+}
+
+/// The CPU that this thread runs on, as it was a moment ago.
+pub fn current_cpu() -> Option<CpuId> {
+    // SAFETY: takes nothing and writes nothing of ours.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u16::try_from(cpu).ok().map(CpuId)
+}
+
 fn is_in(cpu: CpuId, mask: &Mask) -> bool {
     mask.get(cpu.index() / 64)
         .is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
 }
 
 fn members(mask: &Mask) -> String {
-    let all = (0..(mask.len() * 64) as u16)
-        .map(CpuId)
-        .filter(|cpu| is_in(*cpu, mask));
-    all.map(|cpu| cpu.0.to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    let all = cpus_in(mask).map(|cpu| cpu.0.to_string());
+    all.collect::<Vec<_>>().join(", ")
+}
+
+fn cpus_in(mask: &Mask) -> impl Iterator<Item = CpuId> {
+    let all = (0..(mask.len() * 64) as u16).map(CpuId);
+    all.filter(|cpu| is_in(*cpu, mask))
 }
 
 fn allowed() -> Result<Mask, BenchError> {

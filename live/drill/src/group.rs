@@ -7,7 +7,7 @@ use serde_json::Value;
 pub struct Group {
     /// Its number in the scheduler's table.
     pub slot: u64,
-    /// The fragment that its tasks named.
+    /// The fragment that its tasks named; an inferred group has none.
     pub fragment: u64,
     /// The place where it lives.
     pub home: u64,
@@ -37,7 +37,7 @@ impl Group {
         };
         Group {
             slot: number("slot"),
-            fragment: number("fragment"),
+            fragment: value["fragment"].as_u64().unwrap_or(u64::MAX),
             home: number("home"),
             members: number("members"),
             ran_home: number("ran_home_ns"),

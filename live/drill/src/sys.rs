@@ -41,13 +41,20 @@ pub fn tid() -> i32 {
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
+/// The scheduler's answer to a thread whose new fragment lives elsewhere; see warmq.h.
+const BELONGS_ELSEWHERE: i32 = 2;
+
 /// Names the calling thread's fragment, as `warmq.h` does; `None`: none. Returns whether a scheduler listens.
 pub fn hint(fragment: Option<(u32, u32)>) -> bool {
     let packed = fragment.map_or(0, |(app, fragment)| {
         (u64::from(app) << 32 | u64::from(fragment)) + 1
     });
     // SAFETY: an option that the kernel does not know is refused without a look at the arguments.
-    unsafe { libc::prctl(0x5741_5251, packed, 0, 0, 0) >= 0 }
+    let answer = unsafe { libc::prctl(0x5741_5251, packed, 0, 0, 0) };
+    if answer == BELONGS_ELSEWHERE {
+        std::thread::yield_now();
+    }
+    answer >= 0
 }
 
 /// Sends a signal to a process.

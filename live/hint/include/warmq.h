@@ -159,10 +159,20 @@ static int warmq_kernel_prctl(int option, uint64_t value);
 static int warmq_kernel_attach(uint32_t thread, struct warmq_slot *slot);
 #else
 
-/* Gives `value` to the scheduler. 0, or the error's number below 0. */
+/* What a scheduler answers when the thread's new fragment lives elsewhere. */
+#define WARMQ_ANSWER_MOVE 2
+
+/*
+ * Gives `value` to the scheduler. 0, or the error's number below 0. A thread that belongs elsewhere now
+ * yields, so that it is moved before it goes on.
+ */
 static inline int warmq_kernel_prctl(int option, uint64_t value)
 {
-	return prctl(option, (unsigned long)value, 0ul, 0ul, 0ul) == 0 ? 0 : -errno;
+	int answer = prctl(option, (unsigned long)value, 0ul, 0ul, 0ul);
+
+	if (answer == WARMQ_ANSWER_MOVE)
+		syscall(SYS_sched_yield);
+	return answer >= 0 ? 0 : -errno;
 }
 
 /*

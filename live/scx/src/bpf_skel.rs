@@ -3,6 +3,7 @@
     missing_docs,
     unsafe_code,
     clippy::all,
+    clippy::too_many_lines,
     reason = "made by libbpf-cargo"
 )]
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::options::Label;
 use crate::refuse;
+use crate::say;
 use crate::stop::Stop;
 use map::{Answer, Labels};
 use threads::{Select, Thread};
@@ -89,20 +90,23 @@ fn label(labels: &Labels, asked: &Label, hint: u64) -> anyhow::Result<()> {
     }
     let (fragment, app) = (asked.fragment.unwrap_or_default(), asked.app);
     let done = put(labels, &threads, hint)?;
-    println!("{} as fragment {fragment} of app {app}", done.words());
+    say::line(&format!(
+        "{} as fragment {fragment} of app {app}",
+        done.words()
+    ));
     if refuse::loaded_scheduler(Path::new("/")).is_none_or(|name| !refuse::is_ours(&name)) {
-        println!("(no scx_warmq is running here: they take effect when one is started)");
+        say::line("(no scx_warmq is running here: they take effect when one is started)");
     }
     stop.map_or(Ok(()), |stop| follow(labels, &select, hint, &stop))
 }
 
 /// Labels new threads until it is stopped. Threads inherit nothing, so each has to be found.
 fn follow(labels: &Labels, select: &Select<'_>, hint: u64, stop: &Stop) -> anyhow::Result<()> {
-    println!("following: new threads are labelled each second, until Ctrl-C");
+    say::line("following: new threads are labelled each second, until Ctrl-C");
     while !stop.within(FOLLOW) {
         let done = put(labels, &select.find(Path::new("/"))?, hint)?;
         if !done.fresh.is_empty() {
-            println!("{}", done.words());
+            say::line(&done.words());
         }
     }
     Ok(())
@@ -164,10 +168,10 @@ fn remove(labels: &Labels, select: &Select<'_>) -> anyhow::Result<()> {
         .iter()
         .filter(|thread| labels.remove(thread.tid))
         .count();
-    println!(
+    say::line(&format!(
         "took {removed} labels away ({} threads were looked at)",
         threads.len()
-    );
+    ));
     Ok(())
 }
 
@@ -185,14 +189,11 @@ fn list(labels: &Labels, json: bool) -> anyhow::Result<()> {
             })
         });
     let all: Vec<Labelled> = all.collect();
-    println!(
-        "{}",
-        if json {
-            serde_json::to_string_pretty(&all)?
-        } else {
-            table(&all)
-        }
-    );
+    say::line(&if json {
+        serde_json::to_string_pretty(&all)?
+    } else {
+        table(&all)
+    });
     Ok(())
 }
 

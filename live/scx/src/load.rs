@@ -1,4 +1,5 @@
-//! The scheduler's life: opened, configured, loaded, attached, watched, and loaded again when the kernel asks for it.
+//! The scheduler's life: opened, configured, loaded, attached, watched, and loaded again when the
+//! kernel asks for it.
 
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -15,7 +16,7 @@ use crate::options::Schedule;
 use crate::refuse::{KernelConfig, kernel_config};
 use crate::stop::Stop;
 use crate::topology::{self, Layout};
-use crate::{libbpf, pins, policy, words};
+use crate::{libbpf, pins, policy, say, words};
 
 /// How long the kernel's verdict may go unnoticed.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -34,7 +35,10 @@ pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     loop {
         match run_once(schedule, stop).inspect_err(|_| libbpf::said())? {
             Ended::Ejected(exit) if exit.asks_for_restart(*SCX_ECODE_ACT_RESTART) => {
-                println!("scx_warmq: the kernel asks for a restart: {}", exit.why());
+                say::line(&format!(
+                    "scx_warmq: the kernel asks for a restart: {}",
+                    exit.why()
+                ));
             }
             ended => return Ok(ended),
         }
@@ -51,7 +55,7 @@ fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     pins::open_inherited()?;
     let link = scx_ops_attach!(loaded, warmq_ops)?;
     let published = pins::publish(&mut loaded)?;
-    println!("{}", words::started(schedule, &layout));
+    say::line(&words::started(schedule, &layout));
     let ended = watch(&loaded, stop);
     drop((published, link));
     ended

@@ -1,8 +1,9 @@
 //! scx_warmq: loads the scheduler in src/bpf, and shows and tells it things.
 //!
-//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and what it is
-//! (topology.rs), and the program is configured (policy.rs), loaded and watched (load.rs). Others look at it through what
-//! it pins (pins.rs, state.rs): the monitor, the statistics, and the labels.
+//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and
+//! what it is (topology.rs), and the program is configured (policy.rs), loaded and watched
+//! (load.rs). Others look at it through what it pins (pins.rs, state.rs): the monitor, the
+//! statistics, and the labels.
 
 mod bpf_skel;
 mod counters;
@@ -10,10 +11,12 @@ mod exit;
 mod label;
 mod libbpf;
 mod load;
+mod monitor;
 mod options;
 mod pins;
 mod policy;
 mod refuse;
+mod say;
 mod state;
 mod stats;
 mod stop;
@@ -43,10 +46,14 @@ fn main() -> ExitCode {
             stats_json: Some(seconds),
             ..
         } => stats::print(*seconds),
+        Options {
+            monitor: Some(seconds),
+            ..
+        } => monitor::run(*seconds),
         _ => schedule(&options.schedule),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("scx_warmq: {error:#}");
+        say::error(&format!("scx_warmq: {error:#}"));
         ExitCode::from(FAILED)
     })
 }
@@ -64,21 +71,22 @@ fn unpin() -> anyhow::Result<ExitCode> {
     {
         anyhow::bail!("{name} is running and uses what is pinned: stop it first");
     }
-    match pins::remove_all()? {
-        0 => println!("nothing was pinned in {}", pins::FOLDER),
-        removed => println!("removed {removed} pins from {}", pins::FOLDER),
-    }
+    let folder = pins::FOLDER;
+    say::line(&match pins::remove_all()? {
+        0 => format!("nothing was pinned in {folder}"),
+        removed => format!("removed {removed} pins from {folder}"),
+    });
     Ok(ExitCode::SUCCESS)
 }
 
 fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
     for warning in refuse::check(Path::new("/"))? {
-        eprintln!("scx_warmq: warning: {warning}");
+        say::error(&format!("scx_warmq: warning: {warning}"));
     }
     let stop = Stop::at_signals(schedule.exit_after.map(Duration::from_secs_f64))?;
     match load::run(schedule, &stop)? {
         Ended::Stopped => {
-            println!("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
+            say::line("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
             Ok(ExitCode::SUCCESS)
         }
         Ended::Ejected(exit) => Ok(report(schedule, &exit)),
@@ -87,15 +95,18 @@ fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
 
 fn report(schedule: &Schedule, exit: &exit::Exit) -> ExitCode {
     if schedule.verbose && !exit.dump.is_empty() {
-        eprintln!("{}", exit.dump);
+        say::error(&exit.dump);
     }
     if !exit.is_fault() {
-        eprintln!("scx_warmq was ended by others: {}", exit.why());
+        say::error(&format!("scx_warmq was ended by others: {}", exit.why()));
         return ExitCode::from(ENDED_BY_OTHERS);
     }
-    eprintln!("scx_warmq was thrown out by the kernel: {}", exit.why());
+    say::error(&format!(
+        "scx_warmq was thrown out by the kernel: {}",
+        exit.why()
+    ));
     if !schedule.verbose && !exit.dump.is_empty() {
-        eprintln!("(start it with --verbose to see the kernel's dump next time)");
+        say::error("(start it with --verbose to see the kernel's dump next time)");
     }
     ExitCode::from(FAULT)
 }

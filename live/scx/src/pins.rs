@@ -1,8 +1,9 @@
 //! What scx_warmq leaves in /sys/fs/bpf, where other programs find it.
 //!
-//! slots, labels and hints hold what programs and administrators said; they are used again when a scheduler is loaded anew, and
-//! are kept when it stops, because a thread that named its data once does not do so again. `scx_warmq unpin` removes them.
-//! state and settings are for those who look at a running scheduler, and go with it.
+//! slots, labels and hints hold what programs and administrators said; they are used again when a
+//! scheduler is loaded anew, and are kept when it stops, because a thread that named its data once
+//! does not do so again. `scx_warmq unpin` removes them. state and settings are for those who look
+//! at a running scheduler, and go with it.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{MapCore, MapHandle, MapMut, OpenMapMut};
 
 use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
+use crate::say;
 
 /// The folder.
 pub const FOLDER: &str = "/sys/fs/bpf/scx_warmq";
@@ -120,13 +122,14 @@ impl Drop for Published {
     fn drop(&mut self) {
         for pin in [Pin::State, Pin::Settings] {
             if let Err(error) = remove(pin) {
-                eprintln!("scx_warmq: it could not be removed: {error}");
+                say::error(&format!("scx_warmq: it could not be removed: {error}"));
             }
         }
     }
 }
 
-/// Lets others look at a program. Once it schedules: one that is refused must not take the pins of the one that runs.
+/// Lets others look at a program. Once it schedules: one that is refused must not take the pins of
+/// the one that runs.
 pub fn publish(program: &mut BpfSkel<'_>) -> Result<Published, PinError> {
     let published = Published(());
     pin_anew(Pin::State, &mut program.maps.bss)?;

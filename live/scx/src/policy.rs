@@ -1,4 +1,5 @@
-//! Options as the numbers that decide.h works with: the only place where a time becomes a bare number.
+//! Options as the numbers that decide.h works with: the only place where a time becomes a bare
+//! number.
 
 use warmq_units::Duration;
 

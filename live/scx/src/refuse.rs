@@ -19,7 +19,8 @@ const TRIED: (u32, u32) = (6, 18);
 pub enum Refusal {
     /// The kernel is too old.
     #[error(
-        "Linux {found} is too old: scx_warmq needs 6.13 or later, and was tried on 6.18; boot a newer kernel"
+        "Linux {found} is too old: scx_warmq needs 6.13 or later, and was tried on 6.18; boot a \
+         newer kernel"
     )]
     TooOld {
         /// Its release.
@@ -27,7 +28,8 @@ pub enum Refusal {
     },
     /// The kernel was built without it.
     #[error(
-        "this kernel ({release}) has no sched_ext: /sys/kernel/sched_ext is not there; boot one that was built with \
+        "this kernel ({release}) has no sched_ext: /sys/kernel/sched_ext is not there; boot one \
+         that was built with \
          CONFIG_SCHED_CLASS_EXT=y (Debian's from 6.16 on are), or mount sysfs if it is not mounted"
     )]
     NoSchedExt {
@@ -36,7 +38,8 @@ pub enum Refusal {
     },
     /// There is no BTF.
     #[error(
-        "this kernel ({release}) has no type information: /sys/kernel/btf/vmlinux is not there; boot one that was built with \
+        "this kernel ({release}) has no type information: /sys/kernel/btf/vmlinux is not there; \
+         boot one that was built with \
          CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoTypes {
@@ -45,7 +48,8 @@ pub enum Refusal {
     },
     /// No privilege.
     #[error(
-        "scheduling needs root, or CAP_SYS_ADMIN, or both CAP_BPF and CAP_PERFMON: run it as root (sudo scx_warmq)"
+        "scheduling needs root, or CAP_SYS_ADMIN, or both CAP_BPF and CAP_PERFMON: run it as root \
+         (sudo scx_warmq)"
     )]
     NoPrivilege,
     /// scx_warmq runs already.
@@ -62,7 +66,8 @@ pub enum Refusal {
     },
     /// No bpffs.
     #[error(
-        "/sys/fs/bpf is no BPF file system, where scx_warmq is reached by programs; mount it: mount -t bpf bpf /sys/fs/bpf"
+        "/sys/fs/bpf is no BPF file system, where scx_warmq is reached by programs; mount it: \
+         mount -t bpf bpf /sys/fs/bpf"
     )]
     NoBpffs,
 }
@@ -70,7 +75,8 @@ pub enum Refusal {
 fn stop(name: &str) -> String {
     let program = name.split('_').next().unwrap_or(name);
     format!(
-        "systemctl stop scx_{program}, or end its process (pgrep -a scx_), or press SysRq-S (echo S > /proc/sysrq-trigger)"
+        "systemctl stop scx_{program}, or end its process (pgrep -a scx_), or press SysRq-S (echo \
+         S > /proc/sysrq-trigger)"
     )
 }
 
@@ -85,7 +91,8 @@ pub enum Warning {
     },
     /// libbpf asks for the kernel's configuration.
     #[error(
-        "the kernel's configuration is neither in /boot/config-{release} nor in /proc/config.gz, and loading fails without \
+        "the kernel's configuration is neither in /boot/config-{release} nor in /proc/config.gz, \
+         and loading fails without \
          it (\"failed to open system Kconfig\"); put it there, or modprobe configs"
     )]
     NoConfig {
@@ -94,7 +101,8 @@ pub enum Warning {
     },
     /// Programs of other users cannot reach their slots.
     #[error(
-        "users other than root cannot enter /sys/fs/bpf: their programs' hints go by system call each time, which is slower; \
+        "users other than root cannot enter /sys/fs/bpf: their programs' hints go by system call \
+         each time, which is slower; \
          chmod o+x /sys/fs/bpf lets them"
     )]
     ClosedBpffs,
@@ -198,7 +206,8 @@ pub fn loaded_scheduler(root: &Path) -> Option<String> {
     )
 }
 
-/// Whether a loaded scheduler is scx_warmq, of whatever version: the kernel shows `warmq_VERSION_TARGET`.
+/// Whether a loaded scheduler is scx_warmq, of whatever version: the kernel shows
+/// `warmq_VERSION_TARGET`.
 pub fn is_ours(name: &str) -> bool {
     name == "warmq" || name.starts_with("warmq_")
 }
@@ -214,7 +223,8 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether the capabilities of this process suffice. Where they cannot be read, the kernel has to say.
+/// Whether the capabilities of this process suffice. Where they cannot be read, the kernel has to
+/// say.
 fn is_privileged(root: &Path) -> bool {
     let status = text(root, "proc/self/status").unwrap_or_default();
     let field = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

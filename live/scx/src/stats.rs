@@ -1,7 +1,9 @@
-//! What a running scheduler counts, as people and programs want it: one value, that is printed as JSON and that the monitor
-//! compares with the one before.
+//! What a running scheduler counts, as people and programs want it: one value, that is printed as
+//! JSON and that the monitor compares with the one before.
 
 mod print;
+#[cfg(test)]
+pub mod sample;
 #[cfg(test)]
 mod tests;
 
@@ -91,7 +93,8 @@ pub struct Home {
     pub domain: usize,
     /// Its CPUs.
     pub cpus: Vec<usize>,
-    /// Tasks that wait for it: those of its groups, those bound to its CPUs, and where it is a domain, those of no group.
+    /// Tasks that wait for it: those of its groups, those bound to its CPUs, and where it is a
+    /// domain, those of no group.
     pub queued: u64,
     /// What it has to do: its groups and its part of the others.
     pub weight: u64,
@@ -158,8 +161,8 @@ pub struct Group {
 impl Statistics {
     /// Of a copy of the scheduler's state.
     pub fn of(copy: &State) -> Statistics {
-        let View { settings, state } = View::of(copy);
-        let view = View { settings, state };
+        let view = View::of(copy);
+        let state = view.state;
         let cpus: Vec<Cpu> = (0..view.cpu_ids())
             .filter_map(|cpu| view.cpu(cpu))
             .collect();
@@ -188,7 +191,8 @@ impl Statistics {
     }
 }
 
-/// A copy, and how to find one's way in it. Numbers in it are not trusted: they are from a map that others might replace.
+/// A copy, and how to find one's way in it. Numbers in it are not trusted: they are from a map that
+/// others might replace.
 #[derive(Clone, Copy)]
 struct View<'a> {
     settings: &'a rodata,
@@ -286,7 +290,9 @@ impl<'a> View<'a> {
             .iter()
             .map(|cpu| &self.state.entities[PINNED_BASE + cpu]);
         let at_home = groups.iter().filter(|group| group.home as usize == place);
-        let waiting = at_home.clone().map(|group| group.runnable - group.running);
+        let waiting = at_home
+            .clone()
+            .map(|group| group.runnable.saturating_sub(group.running));
         let unmanaged = if self.settings.place_is_cpu {
             0
         } else {

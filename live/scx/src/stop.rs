@@ -21,7 +21,8 @@ impl Stop {
         })
     }
 
-    /// Waits for so long, or until it is time to stop: true then. Ask again, and it is true no more.
+    /// Waits for so long, or until it is time to stop: true then. Ask again, and it is true no
+    /// more.
     pub fn within(&self, time: Duration) -> bool {
         let left = self
             .deadline

@@ -42,7 +42,8 @@ pub struct Layout {
 pub enum TopologyError {
     /// It may get CPUs with higher numbers than the BPF program has room for.
     #[error(
-        "the kernel expects CPU numbers up to {highest}, and scx_warmq has room for {MOST_CPUS} CPUs; where they do not \
+        "the kernel expects CPU numbers up to {highest}, and scx_warmq has room for {MOST_CPUS} \
+         CPUs; where they do not \
          really exist, boot with possible_cpus={MOST_CPUS}"
     )]
     TooManyCpus {

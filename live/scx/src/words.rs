@@ -13,10 +13,11 @@ pub fn started(schedule: &Schedule, layout: &Layout) -> String {
 fn started_on(release: &str, schedule: &Schedule, layout: &Layout) -> String {
     let place = schedule.place.unwrap_or(layout.natural_place());
     format!(
-        "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is {} (--place {}). {}. \
+        "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is \
+         {} (--place {}). {}. \
          Stop it with Ctrl-C or SIGTERM; look at it with: scx_warmq --monitor 1",
         env!("CARGO_PKG_VERSION"),
-        plural(layout.online(), "CPU"),
+        plural(layout.online() as u64, "CPU"),
         domains(layout),
         home(place),
         place.name(),
@@ -24,16 +25,17 @@ fn started_on(release: &str, schedule: &Schedule, layout: &Layout) -> String {
     )
 }
 
-fn plural(count: usize, noun: &str) -> String {
+/// A count and its noun.
+pub fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn domains(layout: &Layout) -> String {
     if layout.by_node {
-        let nodes = plural(layout.domains.len(), "memory node");
+        let nodes = plural(layout.domains.len() as u64, "memory node");
         return format!("{nodes} (it has more cache domains than can be told apart)");
     }
-    plural(layout.domains.len(), "cache domain")
+    plural(layout.domains.len() as u64, "cache domain")
 }
 
 fn home(place: Place) -> &'static str {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::VmError;
-use crate::listing::{INDEX_FORMAT, Mirrors, mirrors};
+use crate::listing::{INDEX_FORMAT, Mirrors, mirrors, mirrors_by_name};
 
 /// Keys of Debian's archive, under the names of older and newer releases.
 const KEYRINGS: &[&str] = &[
@@ -24,10 +24,19 @@ pub(crate) struct Suite {
 }
 
 /// Where the machine's own apt gets Debian's packages from.
+///
+/// # Errors
+/// When there is no apt, or it says nothing.
 pub(crate) fn machine_mirrors() -> Result<Mirrors, VmError> {
-    let mut command = Command::new("apt-get");
-    command.args(["indextargets", "--format", INDEX_FORMAT]);
-    Ok(mirrors(&answer(&mut command, "ask apt for its mirror")?))
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        answer(command.args(arguments), "ask apt for its mirror")
+    };
+    let known = mirrors(&ask(&["indextargets", "--format", INDEX_FORMAT])?);
+    if known.archive.is_some() {
+        return Ok(known);
+    }
+    Ok(mirrors_by_name(&ask(&["update", "--print-uris"])?))
 }
 
 /// An apt in a folder of its own.
@@ -68,7 +77,7 @@ impl Apt {
              #clear Acquire::IndexTargets::deb::CNF;\n\
              APT::Architecture \"amd64\";\n\
              APT::Sandbox::User \"root\";\n\
-             APT::Get::List-Cleanup \"true\";\n\
+             APT::Update::Error-Mode \"any\";\n\
              Acquire::Languages \"none\";\n\
              Acquire::Retries \"2\";\n\
              Acquire::http::Timeout \"30\";\n\
@@ -84,21 +93,17 @@ impl Apt {
         )
     }
 
-    /// The packages' names of `suites`, one a line, fresh from the mirror. A suite that is not
-    /// there is left out, unless none is.
+    /// The packages' names of `suites`, one a line, fresh from the mirror as far as it has them;
+    /// and what went wrong with the rest.
     ///
     /// # Errors
-    /// What apt said.
-    pub(crate) fn packages(&self, suites: &[Suite]) -> Result<String, VmError> {
-        let keyring = KEYRINGS
-            .iter()
-            .find(|path| Path::new(path).is_file())
-            .ok_or_else(|| {
-                VmError::missing(
-                    "no keys of Debian's archive",
-                    "apt-get install debian-archive-keyring",
-                )
-            })?;
+    /// When the lists cannot be read.
+    pub(crate) fn packages(&self, suites: &[Suite]) -> Result<(String, Option<VmError>), VmError> {
+        let keyring = KEYRINGS.iter().find(|path| Path::new(path).is_file());
+        let keyring = keyring.ok_or_else(|| {
+            let what = "no keys of Debian's archive on this machine";
+            VmError::missing(what, "apt-get install debian-archive-keyring")
+        })?;
         let line = |suite: &Suite| {
             let options = format!("arch=amd64 signed-by={keyring}");
             format!("deb [{options}] {} {} main\n", suite.mirror, suite.name)
@@ -108,12 +113,7 @@ impl Apt {
             self.command("apt-get").args(["-q", "update"]),
             "apt-get update",
         );
-        let names = self.search()?;
-        if names.is_empty() {
-            updated.map(|_| names)
-        } else {
-            Ok(names)
-        }
+        Ok((self.search()?, updated.err()))
     }
 
     fn search(&self) -> Result<String, VmError> {

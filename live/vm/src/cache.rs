@@ -4,6 +4,7 @@
 //! kernel. Checksums beside it show what went wrong later; a broken one is downloaded again.
 
 use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -136,7 +137,9 @@ impl Cache {
         let folder = work.join("kernel");
         fs::create_dir(&folder).map_err(VmError::file("make", &folder))?;
         keep(&found.image, &folder.join(IMAGE))?;
-        keep(&found.config, &folder.join(CONFIG))?;
+        if let Some(config) = &found.config {
+            keep(config, &folder.join(CONFIG))?;
+        }
         let sums = sums(&folder).map_err(VmError::file("read", &folder))?;
         let path = folder.join(SUMS);
         fs::write(&path, sums).map_err(VmError::file("write", &path))?;
@@ -182,10 +185,13 @@ fn keep(from: &Path, to: &Path) -> Result<(), VmError> {
     written.map_err(VmError::file("write", to))
 }
 
-fn sums(folder: &Path) -> std::io::Result<String> {
+fn sums(folder: &Path) -> io::Result<String> {
     let mut sums = String::new();
     for name in [IMAGE, CONFIG] {
-        let content = fs::read(folder.join(name))?;
+        let content = match fs::read(folder.join(name)) {
+            Err(error) if name == CONFIG && error.kind() == ErrorKind::NotFound => continue,
+            content => content?,
+        };
         let hex: String = Sha256::digest(&content)
             .iter()
             .map(|it| format!("{it:02x}"))
@@ -197,12 +203,112 @@ fn sums(folder: &Path) -> std::io::Result<String> {
 
 /// What is wrong with a kernel's folder.
 fn check(folder: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| error.to_string();
+    let told = |error: io::Error| error.to_string();
     let noted = fs::read_to_string(folder.join(SUMS)).map_err(|_| format!("no {SUMS} in it"))?;
     let sums = sums(folder).map_err(told)?;
     if sums == noted {
         Ok(())
     } else {
         Err(format!("its files do not fit its {SUMS}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mirror that nobody has: whoever asks it fails.
+    const NO_MIRROR: Option<&str> = Some("http://127.0.0.1:9/debian");
+
+    struct Shelf {
+        _folder: tempfile::TempDir,
+        cache: Cache,
+    }
+
+    fn shelf(releases: &[&str]) -> Shelf {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        for release in releases {
+            let folder = cache.folder.join(release);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(IMAGE), format!("kernel {release}")).unwrap();
+            fs::write(folder.join(CONFIG), "CONFIG_X=y").unwrap();
+            fs::write(folder.join(SUMS), sums(&folder).unwrap()).unwrap();
+        }
+        Shelf {
+            _folder: folder,
+            cache,
+        }
+    }
+
+    fn found(shelf: &Shelf, series: &str) -> (Option<String>, Vec<Step>) {
+        let mut steps = Vec::new();
+        let kernel = shelf.cache.find(series, &mut |step| steps.push(step));
+        (kernel.map(|kernel| kernel.release), steps)
+    }
+
+    #[test]
+    fn the_newest_whole_kernel_of_a_series_is_found_without_a_mirror() {
+        let shelf = shelf(&["6.18.9", "6.18.12", "6.19.1"]);
+        assert_eq!(
+            found(&shelf, "6.18"),
+            (Some("6.18.12".to_owned()), Vec::new())
+        );
+        let kernel = shelf.cache.kernel("6.18", NO_MIRROR, &mut |_| {}).unwrap();
+        assert_eq!(fs::read(&kernel.image).unwrap(), b"kernel 6.18.12");
+        assert_eq!(kernel.config.as_deref(), Some(b"CONFIG_X=y".as_slice()));
+        assert_eq!(found(&shelf, "6.17"), (None, Vec::new()));
+    }
+
+    #[test]
+    fn a_broken_kernel_is_told_and_passed_over() {
+        type Break = fn(&Path);
+        let breaks: [(&str, Break); 5] = [
+            ("cut short", |folder| {
+                fs::write(folder.join(IMAGE), "kern").unwrap()
+            }),
+            ("another configuration", |folder| {
+                fs::write(folder.join(CONFIG), "").unwrap()
+            }),
+            ("no image", |folder| {
+                fs::remove_file(folder.join(IMAGE)).unwrap()
+            }),
+            ("no configuration", |folder| {
+                fs::remove_file(folder.join(CONFIG)).unwrap()
+            }),
+            ("no sums", |folder| {
+                fs::remove_file(folder.join(SUMS)).unwrap()
+            }),
+        ];
+        for (name, break_it) in breaks {
+            let shelf = shelf(&["6.18.9", "6.18.12"]);
+            break_it(&shelf.cache.folder.join("6.18.12"));
+            let (release, steps) = found(&shelf, "6.18");
+            assert_eq!(release.as_deref(), Some("6.18.9"), "{name}");
+            let told = matches!(&steps[..], [Step::Broken { release, .. }] if release == "6.18.12");
+            assert!(told, "{name}: {steps:?}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_a_configuration_is_whole_if_it_never_had_one() {
+        let shelf = shelf(&["6.19.1"]);
+        let folder = shelf.cache.folder.join("6.19.1");
+        fs::remove_file(folder.join(CONFIG)).unwrap();
+        fs::write(folder.join(SUMS), sums(&folder).unwrap()).unwrap();
+        let kernel = shelf.cache.find("6.19", &mut |_| {}).unwrap();
+        assert_eq!(kernel.config, None);
+    }
+
+    #[test]
+    fn a_half_download_is_no_kernel_and_is_cleared_away() {
+        let shelf = shelf(&[]);
+        let left = shelf.cache.folder.join(UNFINISHED).join("kernel");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join(IMAGE), "half").unwrap();
+        assert_eq!(found(&shelf, "6.18"), (None, Vec::new()));
+        let refused = shelf.cache.kernel("6.18", NO_MIRROR, &mut |_| {});
+        assert!(refused.is_err());
+        assert!(!shelf.cache.folder.join(UNFINISHED).exists());
     }
 }

@@ -47,3 +47,24 @@ impl Console {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_kept_and_a_panic_is_noticed() {
+        let mut said = "noise\r\n".repeat(KEPT).into_bytes();
+        let calm = Console::listen(said.as_slice());
+        assert!(!calm.panicked());
+        assert!(calm.text().len() <= KEPT && calm.text().ends_with("noise\n"));
+        said.extend(b"Kernel panic - not syncing: for a test\r\n");
+        let console = Console::listen(said.as_slice());
+        assert!(console.panicked());
+        assert!(
+            console
+                .text()
+                .ends_with("noise\nKernel panic - not syncing: for a test\n")
+        );
+    }
+}

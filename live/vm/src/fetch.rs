@@ -42,7 +42,8 @@ pub(crate) struct Shelf {
 /// Its files once they are here.
 pub(crate) struct Found {
     pub image: PathBuf,
-    pub config: PathBuf,
+    /// Not every package has one with it.
+    pub config: Option<PathBuf>,
 }
 
 impl Shelf {
@@ -66,15 +67,18 @@ impl Shelf {
         };
         let apt = Apt::new(&work.join("apt"))?;
         let mut suites = Vec::new();
-        let mut there = Vec::new();
+        let (mut there, mut wrong) = (Vec::new(), None);
         for more in suites_of(&mirrors)? {
             suites.extend(more);
-            there = kernels(&apt.packages(&suites)?);
+            let names;
+            (names, wrong) = apt.packages(&suites)?;
+            there = kernels(&names);
             if let Some(kernel) = newest(&there, series).cloned() {
                 return Ok(Shelf { apt, kernel });
             }
         }
-        Err(nothing(series, &there))
+        // What was asked for may be in the suite that could not be read.
+        Err(wrong.unwrap_or_else(|| nothing(series, &there)))
     }
 
     pub(crate) fn release(&self) -> &str {
@@ -98,17 +102,17 @@ impl Shelf {
 
     fn found(&self, root: &Path) -> Result<Found, VmError> {
         let release = self.release();
-        let one_of = |kind: &str, places: &[String]| {
+        let one_of = |places: [String; 2]| {
             let mut paths = places.iter().map(|place| root.join(place));
-            paths.find(|path| path.is_file()).ok_or_else(|| {
-                let what = format!("no {kind} in {}", self.kernel.packages.join(" and "));
-                VmError::missing(what, "choose another --release")
-            })
+            paths.find(|path| path.is_file())
         };
         let modules = |name: &str| format!("usr/lib/modules/{release}/{name}");
         let boot = |name: &str| format!("boot/{name}-{release}");
-        let image = one_of("kernel", &[boot("vmlinuz"), modules("vmlinuz")])?;
-        let config = one_of("configuration", &[boot("config"), modules("config")])?;
+        let image = one_of([boot("vmlinuz"), modules("vmlinuz")]).ok_or_else(|| {
+            let what = format!("no kernel in {}", self.kernel.packages.join(" and "));
+            VmError::missing(what, "choose another --release")
+        })?;
+        let config = one_of([boot("config"), modules("config")]);
         Ok(Found { image, config })
     }
 }

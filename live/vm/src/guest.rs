@@ -11,15 +11,27 @@ use crate::initramfs::{self, Wanted};
 use crate::kernel::Kernel;
 use crate::outcome::Outcome;
 use crate::pack::Given;
-use crate::qemu::{Qemu, nameless_file};
+use crate::qemu::{self, Qemu, nameless_file};
 use crate::watch::{Streams, watch};
 
-/// What a guest takes if nobody says otherwise.
-const USUAL_MEMORY_MIB: u32 = 1024;
+/// How long a guest may take if nobody says otherwise.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The kernel and its first programs need about this much beside the guest's files.
 const MEMORY_BESIDE_FILES_MIB: u64 = 192;
+
+/// Whether this machine has what a guest takes, whichever kernel and command.
+///
+/// # Errors
+/// What is missing, and how to get it.
+pub fn ready() -> Result<(), VmError> {
+    if std::env::consts::ARCH != "x86_64" {
+        let what = "guests are x86-64, and so must be the machine whose programs they get";
+        return Err(VmError::missing(what, "run this on an x86-64 Linux"));
+    }
+    qemu::program()?;
+    initramfs::busybox_program().map(drop)
+}
 
 /// How far a guest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,17 +69,18 @@ impl Guest {
     pub fn new(kernel: Kernel) -> Guest {
         Guest {
             kernel,
-            hardware: Hardware {
-                cpus: 2,
-                llcs: 1,
-                memory_mib: USUAL_MEMORY_MIB,
-                instructions: false,
-            },
+            hardware: Hardware::default(),
             timeout: USUAL_TIMEOUT,
             files: Vec::new(),
             environment: Vec::new(),
             append: Vec::new(),
         }
+    }
+
+    /// A machine that was put together before.
+    pub fn hardware(mut self, hardware: Hardware) -> Guest {
+        self.hardware = hardware;
+        self
     }
 
     /// So many CPUs.
@@ -88,11 +101,9 @@ impl Guest {
         self
     }
 
-    /// Time in the guest is a count of its instructions (a nanosecond each), repeatable to 0.1 %,
-    /// on a single CPU. What it counts depends on the work alone and not on this machine.
-    pub fn instructions(mut self) -> Guest {
-        self.hardware.instructions = true;
-        self.hardware.cpus = 1;
+    /// Count instructions of `ns` nanoseconds instead of time: see [`Hardware::instructions`].
+    pub fn instructions(mut self, ns: u32) -> Guest {
+        self.hardware.instructions = Some(ns);
         self
     }
 
@@ -177,10 +188,7 @@ impl Guest {
     }
 
     fn check(&self) -> Result<(), VmError> {
-        if std::env::consts::ARCH != "x86_64" {
-            let what = "guests are x86-64, and so must be the machine whose programs they get";
-            return Err(VmError::missing(what, "run this on an x86-64 Linux"));
-        }
+        ready()?;
         let named = |name: &str| {
             let mut letters = name.bytes();
             letters
@@ -197,6 +205,7 @@ impl Guest {
                 "use letters, digits and _",
             ));
         }
+        self.kernel.check()?;
         self.hardware.check()
     }
 

@@ -4,12 +4,28 @@ use crate::VmError;
 
 /// CPUs, caches and memory of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hardware {
+pub struct Hardware {
+    /// CPUs. Where instructions are counted they take turns, and all count.
     pub cpus: u32,
+    /// Last-level caches, each for the same number of CPUs.
     pub llcs: u32,
+    /// Memory. The guest's files are in it.
     pub memory_mib: u32,
-    /// Let the guest's time be its count of instructions.
-    pub instructions: bool,
+    /// Time in the guest is a count of its instructions, each of so many nanoseconds (a power of
+    /// two, 1 to 1024), repeatable to 0.1 %. It depends on the work alone and not on this machine.
+    pub instructions: Option<u32>,
+}
+
+impl Default for Hardware {
+    /// Two CPUs with one last-level cache, 1 GiB of memory.
+    fn default() -> Hardware {
+        Hardware {
+            cpus: 2,
+            llcs: 1,
+            memory_mib: 1024,
+            instructions: None,
+        }
+    }
 }
 
 /// More CPUs than this are no use under software emulation, and QEMU's usual machine has no more.
@@ -17,10 +33,15 @@ const MOST_CPUS: u32 = 255;
 /// With less, Debian's kernel and busybox do not start.
 const LEAST_MEMORY_MIB: u32 = 256;
 
+/// QEMU's icount shift goes to 10.
+const LONGEST_INSTRUCTION_NS: u32 = 1024;
+
 impl Hardware {
+    /// Whether such a machine can be made.
+    ///
     /// # Errors
-    /// When no such machine can be made.
-    pub(crate) fn check(&self) -> Result<(), VmError> {
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), VmError> {
         let wrong = |option, value: u32, problem: &str, mend: &str| {
             Err(VmError::setting(option, value, problem, mend))
         };
@@ -36,16 +57,13 @@ impl Hardware {
             let mend = format!("give {LEAST_MEMORY_MIB} or more");
             return wrong("memory", self.memory_mib, "too little to boot in", &mend);
         }
-        if self.instructions && self.cpus != 1 {
-            let problem = "instructions can be counted on a single CPU only";
-            return wrong(
-                "cpus",
-                self.cpus,
-                problem,
-                "leave out --cpus or --instructions",
-            );
+        match self.instructions {
+            Some(ns) if !ns.is_power_of_two() || ns > LONGEST_INSTRUCTION_NS => {
+                let mend = format!("give a power of two from 1 to {LONGEST_INSTRUCTION_NS}");
+                wrong("instructions", ns, "QEMU counts in powers of two", &mend)
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn fitting_llcs(&self) -> String {
@@ -65,16 +83,10 @@ impl Hardware {
         let smp = format!("{cpus},sockets={llcs},cores={},threads=1", cpus / llcs);
         let memory = memory_mib.to_string();
         let mut options = vec!["-cpu", "max,l3-cache=on", "-smp", &smp, "-m", &memory];
-        options.extend(if self.instructions {
-            [
-                "-accel",
-                "tcg,thread=single",
-                "-icount",
-                "shift=0,sleep=off",
-            ]
-            .as_slice()
-        } else {
-            ["-accel", "tcg,thread=multi"].as_slice()
+        let count = self.instructions.map(|ns| format!("shift={},sleep=off", ns.trailing_zeros()));
+        options.extend(match &count {
+            Some(count) => vec!["-accel", "tcg,thread=single", "-icount", count],
+            None => vec!["-accel", "tcg,thread=multi"],
         });
         options.into_iter().map(str::to_owned).collect()
     }
@@ -84,10 +96,86 @@ impl Hardware {
     /// Multi-threaded emulation cannot change code under another CPU's feet; the clock source that
     /// would make the kernel do so is kept out by `tsc=unstable`.
     pub(crate) fn kernel_arguments(&self) -> &'static str {
-        if self.instructions {
+        if self.instructions.is_some() {
             ""
         } else {
             "tsc=unstable "
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hardware(cpus: u32, llcs: u32) -> Hardware {
+        Hardware {
+            cpus,
+            llcs,
+            ..Hardware::default()
+        }
+    }
+
+    #[test]
+    fn each_last_level_cache_is_a_socket_with_its_share_of_the_cpus() {
+        for (cpus, llcs, smp) in [
+            (1, 1, "1,sockets=1,cores=1,threads=1"),
+            (8, 4, "8,sockets=4,cores=2,threads=1"),
+            (6, 1, "6,sockets=1,cores=6,threads=1"),
+            (3, 3, "3,sockets=3,cores=1,threads=1"),
+        ] {
+            let hardware = hardware(cpus, llcs);
+            hardware.check().unwrap();
+            assert!(
+                hardware.options().contains(&smp.to_owned()),
+                "{:?}",
+                hardware.options()
+            );
+        }
+    }
+
+    #[test]
+    fn instructions_are_counted_on_one_thread_with_the_clock_that_they_make() {
+        let counting = Hardware {
+            instructions: Some(1),
+            ..hardware(1, 1)
+        };
+        counting.check().unwrap();
+        let options = counting.options().join(" ");
+        assert!(options.contains("thread=single") && options.contains("-icount shift=0,sleep=off"));
+        assert_eq!(counting.kernel_arguments(), "");
+        assert_eq!(hardware(2, 1).kernel_arguments(), "tsc=unstable ");
+    }
+
+    #[test]
+    fn what_cannot_be_made_is_refused_with_what_can() {
+        let refused = |hardware: Hardware| hardware.check().unwrap_err().to_string();
+        assert_eq!(
+            refused(hardware(8, 3)),
+            "--llcs 3: 8 CPUs cannot be shared out evenly; give one of 1, 2, 4, 8"
+        );
+        for (hardware, option) in [
+            (hardware(0, 1), "--cpus 0"),
+            (hardware(256, 1), "--cpus 256"),
+            (hardware(4, 0), "--llcs 0"),
+            (hardware(2, 4), "--llcs 4"),
+            (
+                Hardware {
+                    memory_mib: 64,
+                    ..hardware(1, 1)
+                },
+                "--memory 64",
+            ),
+            (
+                Hardware {
+                    instructions: Some(3),
+                    ..hardware(2, 1)
+                },
+                "--instructions 3",
+            ),
+        ] {
+            let said = refused(hardware);
+            assert!(said.starts_with(option) && said.contains("; "), "{said}");
         }
     }
 }

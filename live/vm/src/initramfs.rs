@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::VmError;
@@ -86,10 +86,7 @@ fn dotted(text: &OsStr) -> Vec<u8> {
 
 /// The shell of `/init` and the usual small programs.
 fn busybox(tree: &mut Tree) -> Result<(), VmError> {
-    let mend = "apt-get install busybox-static";
-    let found = find_on_host(OsStr::new("busybox"))
-        .or_else(|| find_on_host(OsStr::new("/bin/busybox")))
-        .ok_or_else(|| VmError::missing("no busybox on this machine", mend))?;
+    let found = busybox_program()?;
     let guest = Some(format!("/{BUSYBOX}"));
     give(
         tree,
@@ -102,6 +99,16 @@ fn busybox(tree: &mut Tree) -> Result<(), VmError> {
         tree.link(&format!("usr/bin/{name}"), "/bin/busybox");
     }
     Ok(())
+}
+
+/// Where busybox is.
+pub(crate) fn busybox_program() -> Result<PathBuf, VmError> {
+    let found = find_on_host(OsStr::new("busybox"));
+    let found = found.or_else(|| find_on_host(OsStr::new("/bin/busybox")));
+    found.ok_or_else(|| {
+        let mend = "apt-get install busybox-static";
+        VmError::missing("no busybox on this machine", mend)
+    })
 }
 
 fn applets(busybox: &Path) -> Result<Vec<String>, VmError> {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::VmError;
+use crate::{VmError, embedded};
 
 /// A kernel image, and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const LONGEST_RELEASE: usize = 64;
 
 impl Kernel {
     /// A kernel of the user's own. Its configuration is `config`, else `config-RELEASE` beside the
-    /// image or in /boot.
+    /// image or in /boot, else the one in the image itself (CONFIG_IKCONFIG).
     ///
     /// # Errors
     /// When it is no kernel for x86-64, or a file cannot be read.
@@ -36,7 +36,9 @@ impl Kernel {
         let release = release_of(image)?;
         let config = match config {
             Some(config) => Some(fs::read(config).map_err(VmError::file("read", config))?),
-            None => config_beside(image, &release),
+            None => {
+                config_beside(image, &release).or_else(|| embedded::config(&fs::read(image).ok()?))
+            }
         };
         let image = std::path::absolute(image).map_err(VmError::file("find", image))?;
         Ok(Kernel {
@@ -44,6 +46,41 @@ impl Kernel {
             release,
             config,
         })
+    }
+}
+
+/// What a guest cannot do without: its ports, its files, its first words.
+const NEEDED: &[&str] = &[
+    "VIRTIO_PCI",
+    "VIRTIO_CONSOLE",
+    "BLK_DEV_INITRD",
+    "BINFMT_SCRIPT",
+    "DEVTMPFS",
+    "SERIAL_8250_CONSOLE",
+];
+
+impl Kernel {
+    /// Whether a guest with this kernel can speak to us, as far as its configuration is known.
+    pub(crate) fn check(&self) -> Result<(), VmError> {
+        let Some(config) = &self.config else {
+            return Ok(());
+        };
+        let text = String::from_utf8_lossy(config);
+        let lacks = |name: &&&str| {
+            let built_in = format!("CONFIG_{name}=y");
+            !text.lines().any(|line| line == built_in)
+        };
+        let Some(name) = NEEDED.iter().find(lacks) else {
+            return Ok(());
+        };
+        let problem = format!("{} is built without CONFIG_{name}=y", self.release);
+        let mend = "build it in (there is no disk to load modules from), or use --release";
+        Err(VmError::setting(
+            "kernel",
+            self.image.display(),
+            problem,
+            mend,
+        ))
     }
 }
 
@@ -75,4 +112,75 @@ fn config_beside(image: &Path, release: &str) -> Option<Vec<u8>> {
     let beside = image.with_file_name(&name);
     let installed = Path::new("/boot").join(&name);
     fs::read(beside).or_else(|_| fs::read(installed)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The head of a bzImage, as far as it is read.
+    fn image(version: &[u8]) -> Vec<u8> {
+        let mut image = vec![0; 0x400];
+        image[0x202..0x206].copy_from_slice(MAGIC);
+        image[0x20e..0x210].copy_from_slice(&0x100_u16.to_le_bytes());
+        image[0x300..0x300 + version.len()].copy_from_slice(version);
+        image
+    }
+
+    fn in_folder(image: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("vmlinuz");
+        fs::write(&path, image).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_kernel_knows_its_release_and_finds_its_configuration_beside_it() {
+        let (folder, path) = in_folder(&image(b"6.18.0-mine+ (me@here) #1 SMP"));
+        let bare = Kernel::from_file(&path, None).unwrap();
+        assert_eq!((bare.release.as_str(), bare.config), ("6.18.0-mine+", None));
+        fs::write(folder.path().join("config-6.18.0-mine+"), "CONFIG_X=y").unwrap();
+        let kernel = Kernel::from_file(&path, None).unwrap();
+        assert_eq!(kernel.config.as_deref(), Some(b"CONFIG_X=y".as_slice()));
+        let absent = Kernel::from_file(&path, Some(Path::new("/no/such/config")));
+        assert!(absent.unwrap_err().to_string().contains("/no/such/config"));
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_refused() {
+        let mut unmarked = image(b"6.18 x");
+        unmarked[0x202] = b'X';
+        let strange = image(b"../../etc x");
+        for image in [
+            b"".as_slice(),
+            b"#!/bin/sh",
+            &unmarked,
+            &strange,
+            &image(b" x"),
+        ] {
+            let (_folder, path) = in_folder(image);
+            let said = Kernel::from_file(&path, None).unwrap_err().to_string();
+            assert!(said.contains("no Linux kernel for x86"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_without_ports_is_refused_by_the_option_that_it_lacks() {
+        let config = |without: &str| {
+            let value = |name: &str| if name == without { "m" } else { "y" };
+            let line = |name: &&str| format!("CONFIG_{name}={}\n", value(name));
+            Some(NEEDED.iter().map(line).collect::<String>().into_bytes())
+        };
+        let kernel = |config| Kernel {
+            image: "k".into(),
+            release: "1.2".to_owned(),
+            config,
+        };
+        kernel(config("")).check().unwrap();
+        kernel(None).check().unwrap();
+        for name in NEEDED {
+            let said = kernel(config(name)).check().unwrap_err().to_string();
+            assert!(said.contains(&format!("without CONFIG_{name}=y")), "{said}");
+        }
+    }
 }

@@ -16,6 +16,7 @@
 mod apt;
 mod cache;
 mod console;
+mod embedded;
 mod error;
 mod fetch;
 mod guest;
@@ -34,7 +35,8 @@ mod watch;
 pub use cache::Cache;
 pub use error::VmError;
 pub use fetch::Step;
-pub use guest::{Guest, Stage};
+pub use guest::{Guest, Stage, ready};
+pub use hardware::Hardware;
 pub use kernel::Kernel;
 pub use outcome::{Ending, Outcome};
 pub use pack::find_on_host as program_on_path;

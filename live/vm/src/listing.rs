@@ -14,28 +14,40 @@ pub(crate) struct Mirrors {
     pub security: Option<String>,
 }
 
-/// Mirrors from a listing in [`INDEX_FORMAT`]. Origins are empty as long as apt has never been
-/// updated; the usual names of the folders have to do then.
+/// Mirrors from a listing in [`INDEX_FORMAT`]; it is empty as long as apt was never updated.
 pub(crate) fn mirrors(listing: &str) -> Mirrors {
     let mut mirrors = Mirrors::default();
     for line in listing.lines() {
         let fields: Vec<&str> = line.split('|').collect();
-        let ["Packages", origin, label, uri] = fields[..] else {
-            continue;
-        };
-        let folder = uri
-            .trim_end_matches('/')
-            .rsplit('/')
-            .next()
-            .unwrap_or_default();
-        let place = match (origin, label, folder) {
-            ("Debian", "Debian", _) | ("", _, "debian") => &mut mirrors.archive,
-            ("Debian", "Debian-Security", _) | ("", _, "debian-security") => &mut mirrors.security,
-            _ => continue,
-        };
-        place.get_or_insert_with(|| uri.to_owned());
+        match fields[..] {
+            ["Packages", "Debian", "Debian", uri] => note(&mut mirrors.archive, uri),
+            ["Packages", "Debian", "Debian-Security", uri] => note(&mut mirrors.security, uri),
+            _ => {}
+        }
     }
     mirrors
+}
+
+/// Mirrors from what apt would ask for in an update (`'URI' FILE SIZE`): there nobody says whose
+/// packages they are but the usual names of the folders.
+pub(crate) fn mirrors_by_name(uris: &str) -> Mirrors {
+    let mut mirrors = Mirrors::default();
+    for uri in uris.lines().filter_map(|line| line.strip_prefix('\'')) {
+        let Some((mirror, _)) = uri.split_once("/dists/") else {
+            continue;
+        };
+        match mirror.rsplit('/').next() {
+            Some("debian") => note(&mut mirrors.archive, mirror),
+            Some("debian-security") => note(&mut mirrors.security, mirror),
+            _ => {}
+        }
+    }
+    mirrors
+}
+
+/// The first one counts, as it does for apt.
+fn note(place: &mut Option<String>, uri: &str) {
+    place.get_or_insert_with(|| uri.to_owned());
 }
 
 /// A kernel that can be downloaded.
@@ -110,4 +122,79 @@ pub(crate) fn all_series(kernels: &[Available]) -> Vec<String> {
         .collect();
     all.dedup();
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LISTED: &str = "\
+linux-image-6.18.9+deb13-cloud-amd64 - Linux 6.18.9 for x86-64 cloud (signed)
+linux-image-6.18.12+deb13-cloud-amd64 - Linux 6.18.12 for x86-64 cloud (signed)
+linux-image-6.18.12+deb13-amd64 - Linux 6.18.12 for 64-bit PCs (signed)
+linux-image-6.18.15+deb13-rt-amd64 - Linux 6.18.15 for 64-bit PCs, PREEMPT_RT (signed)
+linux-image-6.18.15+deb13-cloud-amd64-dbg - Linux 6.18.15 for x86-64 cloud (debug symbols)
+linux-image-6.18.15+deb13-cloud-amd64-unsigned - Linux 6.18.15 for x86-64 cloud
+linux-image-6.19.14+deb13-cloud-amd64 - Linux 6.19.14 for x86-64 cloud
+linux-binary-6.19.14+deb13-cloud-amd64 - Binary for Linux 6.19.14 (signed)
+linux-binary-unsigned-7.2.12+deb13-cloud-amd64 - Linux 7.2.12 for x86-64 cloud
+linux-binary-7.2.12+deb13-cloud-amd64 - Linux 7.2.12 for x86-64 cloud (kernel image)
+linux-base-7.2.12+deb13-cloud-amd64 - Linux 7.2.12 for x86-64 cloud (base files)
+linux-image-7.2.12+deb13-cloud-amd64 - Linux 7.2.12 for x86-64 cloud
+linux-image-cloud-amd64 - Linux for x86-64 cloud (meta-package)
+";
+
+    fn chosen(series: &str) -> Option<(String, Vec<String>)> {
+        let kernels = kernels(LISTED);
+        newest(&kernels, series).map(|it| (it.release.clone(), it.packages.clone()))
+    }
+
+    #[test]
+    fn the_newest_of_a_series_is_chosen_and_neither_its_twins_nor_its_symbols() {
+        for (series, release, packages) in [
+            ("6.18", "6.18.12", ["image"].as_slice()),
+            ("6.18.9", "6.18.9", &["image"]),
+            ("6.19", "6.19.14", &["binary"]),
+            ("7.2", "7.2.12", &["binary", "base"]),
+        ] {
+            let release = format!("{release}+deb13-cloud-amd64");
+            let named = |kind: &&str| format!("linux-{kind}-{release}");
+            let packages = packages.iter().map(named).collect();
+            assert_eq!(chosen(series), Some((release, packages)));
+        }
+        assert_eq!(chosen("6.1"), None);
+        assert_eq!(chosen("6.18.15"), None, "an unsigned twin is not it");
+        assert_eq!(all_series(&kernels(LISTED)), ["6.18", "6.19", "7.2"]);
+    }
+
+    #[test]
+    fn mirrors_are_those_of_debian_and_not_of_others() {
+        let listing = "\
+DEP-11|Debian|Debian|http://other.example/debian/
+Packages|Somebody|Somebody|http://somebody.example/debian/
+Packages|Debian|Debian-Security|http://mirror.example/debian-security/
+Packages|Debian|Debian|http://mirror.example/debian/
+Packages|Debian|Debian|http://second.example/debian/
+";
+        let expected = Mirrors {
+            archive: Some("http://mirror.example/debian/".to_owned()),
+            security: Some("http://mirror.example/debian-security/".to_owned()),
+        };
+        assert_eq!(mirrors(listing), expected);
+        assert_eq!(mirrors(""), Mirrors::default());
+    }
+
+    #[test]
+    fn an_apt_that_was_never_updated_is_understood_by_the_names_of_folders() {
+        let uris = "\
+'https://somebody.example/apt/dists/stable/InRelease' somebody_InRelease 0
+'http://mirror.example/debian/dists/bookworm/InRelease' mirror_InRelease 0
+'http://mirror.example/debian-security/dists/bookworm-security/InRelease' mirror_InRelease 0
+";
+        let expected = Mirrors {
+            archive: Some("http://mirror.example/debian".to_owned()),
+            security: Some("http://mirror.example/debian-security".to_owned()),
+        };
+        assert_eq!(mirrors_by_name(uris), expected);
+    }
 }

@@ -53,3 +53,34 @@ impl Outcome {
         self.ending == Ending::Exited(0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_is_the_commands_unless_the_guest_ended_first() {
+        let outcome = |ending| Outcome {
+            ending,
+            boot: None,
+            total: Duration::ZERO,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            console: String::new(),
+        };
+        for (ending, status, success) in [
+            (Ending::Exited(0), 0, true),
+            (Ending::Exited(124), 124, false),
+            (Ending::TimeUp, 124, false),
+            (Ending::Panicked, 125, false),
+            (Ending::SwitchedOff, 125, false),
+        ] {
+            let outcome = outcome(ending);
+            assert_eq!(
+                (outcome.status(), outcome.success()),
+                (status, success),
+                "{ending:?}"
+            );
+        }
+    }
+}

@@ -29,11 +29,30 @@ pub(crate) fn give(tree: &mut Tree, given: &Given) -> Result<(), VmError> {
         Some(guest) => guest.clone(),
         None => text_of(&host)?.to_owned(),
     };
-    let path = normal(&guest).ok_or_else(|| {
-        let problem = "the guest's root is no place for a file";
-        VmError::setting("file", &guest, problem, "name a path below it")
-    })?;
+    let path = place(&guest)?;
     put(tree, &host, &path)
+}
+
+/// Folders that are mounted over, so that what was given there would vanish.
+const MOUNTED_OVER: &[&str] = &["proc", "sys", "dev"];
+
+fn place(guest: &str) -> Result<String, VmError> {
+    let wrong = |problem: &str| {
+        let mend = "name another path for it, as in --file HOST:/GUEST";
+        Err(VmError::setting("file", guest, problem, mend))
+    };
+    match normal(guest) {
+        None => wrong("the guest's root is no place for a file"),
+        Some(path)
+            if path
+                .split('/')
+                .next()
+                .is_some_and(|it| MOUNTED_OVER.contains(&it)) =>
+        {
+            wrong("the guest mounts a file system of the kernel's there")
+        }
+        Some(path) => Ok(path),
+    }
 }
 
 fn put(tree: &mut Tree, host: &Path, path: &str) -> Result<(), VmError> {
@@ -189,4 +208,83 @@ fn text_of(path: &Path) -> Result<&str, VmError> {
         let problem = "its name is not UTF-8, as names in the archive must be";
         VmError::setting("file", path.display(), problem, "name it otherwise")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_run_by_who_its_first_line_names() {
+        for (script, expected) in [
+            ("#!/bin/sh\n", Some("/bin/sh")),
+            ("#! /bin/bash -e\n", Some("/bin/bash")),
+            ("#!/usr/bin/env python3\nx", Some("python3")),
+            ("#!/usr/bin/env -S A=1 awk -f", Some("awk")),
+            ("#!\n/bin/sh", None),
+            ("echo", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                interpreter(script.as_bytes()).as_deref(),
+                expected,
+                "{script}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_place_that_is_mounted_over_is_refused() {
+        for path in [
+            "/proc/x",
+            "/sys/fs/bpf/y",
+            "/dev/null",
+            "/tmp/../dev/z",
+            "/",
+        ] {
+            let said = place(path).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("--file {path}: ")), "{said}");
+        }
+        assert_eq!(place("/devices/x").unwrap(), "devices/x");
+    }
+
+    #[test]
+    fn a_folder_comes_with_all_that_is_in_it_and_with_what_that_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("deep")).unwrap();
+        let script = "#!/no/such/interpreter\n";
+        fs::write(folder.path().join("deep/script"), script).unwrap();
+        let given = Given {
+            host: folder.path().into(),
+            guest: Some("/opt/it".to_owned()),
+        };
+        let said = give(&mut Tree::new(), &given).unwrap_err().to_string();
+        assert!(said.contains("is run by /no/such/interpreter"), "{said}");
+
+        let mut tree = Tree::new();
+        tree.text("no/such/interpreter", "", true);
+        give(&mut tree, &given).unwrap();
+        assert!(tree.has("opt/it/deep/script"));
+    }
+
+    #[test]
+    fn a_program_of_the_guest_is_meant_by_its_path_and_by_its_name() {
+        let mut tree = Tree::new();
+        tree.text("usr/bin/only-in-the-guest", "", true);
+        for name in [
+            "only-in-the-guest",
+            "/usr/bin/only-in-the-guest",
+            "/bin/only-in-the-guest",
+        ] {
+            let program = bring_program(&mut tree, OsStr::new(name)).unwrap();
+            assert_eq!(program, "/usr/bin/only-in-the-guest");
+        }
+        let said = bring_program(&mut tree, OsStr::new("nowhere-at-all"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.contains("nowhere-at-all") && said.contains("--file"),
+            "{said}"
+        );
+    }
 }

@@ -13,6 +13,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -45,6 +46,14 @@ fn pair() -> Result<Pair, VmError> {
     Ok((ours, theirs.into()))
 }
 
+/// Where QEMU is.
+pub(crate) fn program() -> Result<PathBuf, VmError> {
+    find_on_host(PROGRAM.as_ref()).ok_or_else(|| {
+        let what = format!("no {PROGRAM} on this machine");
+        VmError::missing(what, "apt-get install qemu-system-x86")
+    })
+}
+
 /// A file without a name, for the guest's files.
 pub(crate) fn nameless_file() -> Result<File, VmError> {
     let file = memfd_create("warmq-initramfs", MemfdFlags::CLOEXEC);
@@ -63,10 +72,7 @@ impl Qemu {
         kernel_arguments: &str,
         initramfs: File,
     ) -> Result<Qemu, VmError> {
-        let program = find_on_host(PROGRAM.as_ref()).ok_or_else(|| {
-            let what = format!("no {PROGRAM} on this machine");
-            VmError::missing(what, "apt-get install qemu-system-x86")
-        })?;
+        let program = program()?;
         let ports = [pair()?, pair()?, pair()?, pair()?];
         let theirs = ports.each_ref().map(|(_, theirs)| theirs.as_raw_fd());
         let mut command = Command::new(program);

@@ -37,3 +37,44 @@ fn parts(release: &str) -> Vec<(&str, u64)> {
     }
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_a_beginning_that_ends_at_a_number() {
+        for (release, series, belonging) in [
+            ("6.18.15+deb13-cloud-amd64", "6.18", true),
+            ("6.18.15+deb13-cloud-amd64", "6.18.15", true),
+            (
+                "6.18.15+deb13-cloud-amd64",
+                "6.18.15+deb13-cloud-amd64",
+                true,
+            ),
+            ("6.18.15+deb13-cloud-amd64", "6.1", false),
+            ("6.18.15+deb13-cloud-amd64", "6.18.1", false),
+            ("6.18-rc3", "6.18", true),
+        ] {
+            assert_eq!(belongs(release, series), belonging, "{release} {series}");
+        }
+        assert_eq!(series("6.18.15+deb13-cloud-amd64"), "6.18");
+        assert_eq!(series("7.0+x"), "7.0");
+    }
+
+    #[test]
+    fn numbers_are_compared_as_numbers() {
+        let ordered = [
+            "6.9.1",
+            "6.18.5",
+            "6.18.12",
+            "6.18.15",
+            "6.18.15+deb13",
+            "6.19",
+            "7.0.4",
+        ];
+        for pair in ordered.windows(2) {
+            assert_eq!(order(pair[0], pair[1]), Ordering::Less, "{pair:?}");
+        }
+    }
+}

@@ -131,3 +131,64 @@ fn absent(file: &Path, name: &str) -> VmError {
         "install it, or add its folder to /etc/ld.so.conf.d and run ldconfig",
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_loader_are_understood() {
+        for (line, expected) in [
+            ("\tlinux-vdso.so.1 (0x00007f10)", Listed::Nothing),
+            (
+                "\tlibc.so.6 => /lib/libc.so.6 (0x00007f10)",
+                Listed::At("/lib/libc.so.6"),
+            ),
+            (
+                "\tlibx.so => /a b (0x1)/libx.so (0x2)",
+                Listed::At("/a b (0x1)/libx.so"),
+            ),
+            (
+                "\t/lib64/ld-linux-x86-64.so.2 (0x00007f10)",
+                Listed::Nothing,
+            ),
+            (
+                "\tlibgone.so.2 => not found",
+                Listed::Nowhere("libgone.so.2"),
+            ),
+            ("", Listed::Nothing),
+        ] {
+            assert_eq!(listed(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_program_comes_with_its_libraries_and_its_loader() {
+        let this = std::env::current_exe().unwrap();
+        let elf = fs::read(&this).unwrap();
+        let Linkage::Dynamic(Some(loader)) = linkage(&elf).unwrap() else {
+            // Built for a static target: there is nothing to bring.
+            assert_eq!(shared_objects(&this, &elf).unwrap(), Vec::<PathBuf>::new());
+            return;
+        };
+        let objects = shared_objects(&this, &elf).unwrap();
+        assert!(objects.contains(&PathBuf::from(loader)), "{objects:?}");
+        assert!(objects.len() >= 2, "{objects:?}");
+        assert!(
+            objects.iter().all(|it| it.is_absolute() && it.is_file()),
+            "{objects:?}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_run_is_refused() {
+        let refused = |elf: &[u8]| shared_objects(Path::new("x"), elf).unwrap_err().to_string();
+        assert!(refused(b"\x7fELF").starts_with("--file x: "));
+        let mut other = fs::read(std::env::current_exe().unwrap()).unwrap();
+        // e_machine: AArch64.
+        other[18] = 183;
+        assert!(refused(&other).contains("not made for x86-64"));
+    }
+}

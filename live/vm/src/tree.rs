@@ -1,8 +1,9 @@
 //! The guest's files, and the archive that the kernel unpacks them from.
 //!
-//! The archive is cpio's `newc`, uncompressed: under software emulation the kernel takes longer to
-//! unzip than QEMU to copy. (docs of the format: the kernel's
-//! `Documentation/driver-api/early-userspace/buffer-format.rst`)
+//! The archive is cpio's `newc` (the kernel's
+//! `Documentation/driver-api/early-userspace/buffer-format.rst`), and not compressed: an archive of
+//! 42 MB took QEMU 7.2 5.0 s of CPU time to boot as it is, and 5.3 s zipped (three times each in
+//! turn), because what unzips is emulated and what copies is not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -167,4 +168,96 @@ pub(crate) fn normal(path: &str) -> Option<String> {
         parts[0] = target;
     }
     Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use cpio::newc::Reader;
+    use proptest::collection::{btree_map, vec};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Path, mode and content of everything in the archive, in its order.
+    fn unpacked(tree: &Tree) -> Vec<(String, u32, Vec<u8>)> {
+        let mut archive = Vec::new();
+        tree.write(&mut archive).unwrap();
+        let (mut left, mut entries) = (archive.as_slice(), Vec::new());
+        loop {
+            let mut reader = Reader::new(left).unwrap();
+            if reader.entry().is_trailer() {
+                return entries;
+            }
+            let (name, mode) = (reader.entry().name().to_owned(), reader.entry().mode());
+            let mut content = Vec::new();
+            reader.read_to_end(&mut content).unwrap();
+            entries.push((name, mode, content));
+            left = reader.finish().unwrap();
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_file_is_in_the_archive_behind_its_folders(
+            files in btree_map("[a-c]{1,2}(/[a-z0-9][a-z0-9.-]{0,3}){0,3}/f-", vec(any::<u8>(), 0..9), 0..12)
+        ) {
+            let mut tree = Tree::new();
+            for (path, content) in &files {
+                tree.text(path, content.clone(), false);
+            }
+            let entries = unpacked(&tree);
+            for (path, content) in &files {
+                let found = entries.iter().find(|(name, ..)| name == path);
+                prop_assert_eq!(found, Some(&(path.clone(), 0o100_644, content.clone())));
+            }
+            for (at, (name, ..)) in entries.iter().enumerate() {
+                if let Some((parent, _)) = name.rsplit_once('/') {
+                    let before = &entries[..at];
+                    prop_assert!(before.iter().any(|(name, ..)| name == parent), "{}", name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_guest_is_merged_and_has_a_console() {
+        let entries = unpacked(&Tree::new());
+        let of = |path: &str| entries.iter().find(|(name, ..)| name == path).unwrap();
+        assert_eq!(
+            of("lib64"),
+            &("lib64".to_owned(), 0o120_777, b"usr/lib64".to_vec())
+        );
+        assert_eq!(of("dev/console").1, 0o020_600);
+        assert_eq!(of("tmp").1, 0o041_777);
+    }
+
+    #[test]
+    fn paths_have_one_spelling() {
+        for (path, expected) in [
+            (
+                "/lib/x86_64-linux-gnu/libc.so.6",
+                Some("usr/lib/x86_64-linux-gnu/libc.so.6"),
+            ),
+            ("/usr/lib/x", Some("usr/lib/x")),
+            ("/lib64/ld.so", Some("usr/lib64/ld.so")),
+            ("/bin", Some("bin")),
+            ("/opt//a/./b/../c", Some("opt/a/c")),
+            ("../../etc", Some("etc")),
+            ("/libs/x", Some("libs/x")),
+            ("/", None),
+            ("", None),
+        ] {
+            assert_eq!(normal(path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_named() {
+        let mut tree = Tree::new();
+        tree.host("x", Path::new("/no/such/file"), false);
+        let said = tree.write(&mut Vec::new()).unwrap_err().to_string();
+        assert!(said.starts_with("cannot read /no/such/file: "), "{said}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Listening to a guest until it ends, or has to.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -63,23 +64,12 @@ pub(crate) fn watch(
     streams: Streams<'_>,
     seen: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, VmError> {
-    let mut run = Run {
-        began: Instant::now(),
-        boot: None,
-        exit: None,
-        passed: [0; 2],
-        total: None,
-    };
+    let mut run = Run::new();
+    let [console, control, stdout, stderr] = ears(&qemu)?;
     let (tell, told) = channel();
-    let ports = [&qemu.console, &qemu.control, &qemu.stdout, &qemu.stderr];
-    let [console, control, stdout, stderr] = ports.map(|port| port.try_clone());
-    let port = |port: io::Result<_>| port.map_err(VmError::system("listen to the guest"));
-    let (console, control, stdout, stderr) =
-        (port(console)?, port(control)?, port(stdout)?, port(stderr)?);
-    let (ended, console, complaint) = thread::scope(|scope| {
-        let ears = [(); 4].map(|()| tell.clone());
-        drop(tell);
-        let [for_console, for_control, for_stdout, for_stderr] = ears;
+    let (followed, console, complaint) = thread::scope(|scope| {
+        let (for_console, for_control) = (tell.clone(), tell.clone());
+        let (for_stdout, for_stderr) = (tell.clone(), tell);
         let console = scope.spawn(move || {
             let said = Console::listen(console);
             let _ = for_console.send(Event::Gone);
@@ -88,28 +78,35 @@ pub(crate) fn watch(
         scope.spawn(move || listen_to_init(control, &for_control));
         scope.spawn(move || pass_on(stdout, streams.stdout, Stream::Stdout, &for_stdout));
         scope.spawn(move || pass_on(stderr, streams.stderr, Stream::Stderr, &for_stderr));
-        let ended = run.follow(&told, timeout, seen);
-        run.total = Some(run.began.elapsed());
+        let followed = run.follow(&told, timeout, seen);
+        run.total = run.began.elapsed();
         let complaint = qemu.end();
-        (ended, console.join().unwrap_or_default(), complaint)
+        (followed, console.join().unwrap_or_default(), complaint)
     });
-    let ending = match ended? {
-        Followed::Exited(status) => Ending::Exited(status),
-        Followed::TimeUp => Ending::TimeUp,
-        Followed::Gone if console.panicked() => Ending::Panicked,
-        Followed::Gone if run.boot.is_none() && !complaint.trim().is_empty() => {
-            return Err(refused(&complaint));
-        }
-        Followed::Gone => Ending::SwitchedOff,
-    };
     Ok(Outcome {
-        ending,
+        ending: run.ending(followed?, &console, &complaint)?,
         boot: run.boot,
-        total: run.total.unwrap_or_default(),
+        total: run.total,
         stdout: Vec::new(),
         stderr: Vec::new(),
         console: console.text(),
     })
+}
+
+/// The guest's ports once more, for threads that listen while QEMU is in our hands.
+fn ears(qemu: &Qemu) -> Result<[UnixStream; 4], VmError> {
+    let ear = |port: &UnixStream| {
+        let port = port.try_clone();
+        port.map_err(VmError::system("listen to the guest"))
+    };
+    let Qemu {
+        console,
+        control,
+        stdout,
+        stderr,
+        ..
+    } = qemu;
+    Ok([ear(console)?, ear(control)?, ear(stdout)?, ear(stderr)?])
 }
 
 fn refused(complaint: &str) -> VmError {
@@ -127,7 +124,7 @@ struct Run {
     exit: Option<(u8, Option<[u64; 2]>)>,
     /// Bytes passed on of each stream.
     passed: [u64; 2],
-    total: Option<Duration>,
+    total: Duration,
 }
 
 /// Why nobody follows any more.
@@ -139,6 +136,16 @@ enum Followed {
 }
 
 impl Run {
+    fn new() -> Run {
+        Run {
+            began: Instant::now(),
+            boot: None,
+            exit: None,
+            passed: [0; 2],
+            total: Duration::ZERO,
+        }
+    }
+
     fn follow(
         &mut self,
         told: &Receiver<Event>,
@@ -170,6 +177,24 @@ impl Run {
                     );
                 }
             }
+        }
+    }
+
+    /// What it means, by what the kernel said last and what QEMU complained about.
+    fn ending(
+        &self,
+        followed: Followed,
+        console: &Console,
+        complaint: &str,
+    ) -> Result<Ending, VmError> {
+        match followed {
+            Followed::Exited(status) => Ok(Ending::Exited(status)),
+            Followed::TimeUp => Ok(Ending::TimeUp),
+            Followed::Gone if console.panicked() => Ok(Ending::Panicked),
+            Followed::Gone if self.boot.is_none() && !complaint.trim().is_empty() => {
+                Err(refused(complaint))
+            }
+            Followed::Gone => Ok(Ending::SwitchedOff),
         }
     }
 
@@ -215,5 +240,93 @@ fn pass_on(mut port: impl Read, sink: &mut dyn Write, stream: Stream, tell: &Sen
         }
         passed += length as u64;
         let _ = tell.send(Event::Passed(stream, passed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    /// What comes of events that are there already. The sender stays, as a living guest's would.
+    fn follow(events: Vec<Event>) -> (Result<Followed, VmError>, Vec<Stage>) {
+        let (tell, told) = channel();
+        events
+            .into_iter()
+            .for_each(|event| tell.send(event).unwrap());
+        let mut stages = Vec::new();
+        let followed = Run::new().follow(&told, LONG, &mut |stage| stages.push(stage));
+        (followed, stages)
+    }
+
+    #[test]
+    fn what_init_says_is_understood_and_nothing_else() {
+        for (line, expected) in [
+            ("boot", Some(Said::Boot)),
+            ("exit 7 12 0", Some(Said::Exit(7, Some([12, 0])))),
+            ("exit 0", Some(Said::Exit(0, None))),
+            ("exit 137 5", Some(Said::Exit(137, None))),
+            ("exit 256 1 1", None),
+            ("exit", None),
+            ("", None),
+        ] {
+            assert_eq!(understand(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_command_has_ended_when_the_last_byte_is_here() {
+        let mut events = vec![
+            Event::Said(Said::Boot),
+            Event::Said(Said::Exit(5, Some([10, 3]))),
+            Event::Passed(Stream::Stderr, 3),
+            Event::Passed(Stream::Stdout, 4),
+            Event::Passed(Stream::Stdout, 10),
+        ];
+        let last = events.pop().unwrap();
+        let incomplete = events.into_iter().chain([Event::Gone]).collect();
+        let (followed, stages) = follow(incomplete);
+        assert_eq!(followed.unwrap(), Followed::Gone, "six bytes are missing");
+        assert_eq!(stages, [Stage::Running]);
+        let complete = vec![Event::Said(Said::Exit(5, Some([10, 0]))), last, Event::Gone];
+        assert_eq!(follow(complete).0.unwrap(), Followed::Exited(5));
+    }
+
+    #[test]
+    fn where_nothing_was_counted_silence_has_to_do() {
+        let (followed, _) = follow(vec![Event::Said(Said::Exit(5, None))]);
+        assert_eq!(followed.unwrap(), Followed::Exited(5));
+    }
+
+    #[test]
+    fn the_time_is_up_without_any_event() {
+        let (_tell, told) = channel();
+        let followed = Run::new().follow(&told, Duration::ZERO, &mut |_| {});
+        assert_eq!(followed.unwrap(), Followed::TimeUp);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_ends_it() {
+        let refused = Event::Refused(io::ErrorKind::BrokenPipe.into());
+        assert!(matches!(
+            follow(vec![refused]).0,
+            Err(VmError::System { .. })
+        ));
+    }
+
+    #[test]
+    fn a_stream_is_passed_on_byte_by_byte_and_counted() {
+        let sent: Vec<u8> = (0..=255).cycle().take(3 * CHUNK + 1).collect();
+        let (tell, told) = channel();
+        let mut sink = Vec::new();
+        pass_on(sent.as_slice(), &mut sink, Stream::Stdout, &tell);
+        drop(tell);
+        assert!(sink == sent);
+        let last = told.iter().last();
+        let Some(Event::Passed(Stream::Stdout, bytes)) = last else {
+            panic!("a count is told: {last:?}");
+        };
+        assert_eq!(bytes, sent.len() as u64);
     }
 }

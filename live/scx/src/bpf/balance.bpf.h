@@ -197,35 +197,55 @@ static bool pull(u32 cpu)
 	return nr_domains > 1 && pull_unmanaged(domain_of_cpu(cpu));
 }
 
-/* For sum_weights() alone. */
-u64 domain_sums[MAX_DOMAINS];
-u64 place_sums[MAX_CPUS];
+/* A difference that was seen this often in a row is no task that came or went meanwhile. */
+#define REST_IS_REAL 8
+
+/* What a sum is compared with, for mend_weights() alone. */
+struct rest {
+	u64 sum;
+	u64 apart; /* wraps */
+	u64 seen;  /* how often in a row */
+};
+
+struct rest domain_rests[MAX_DOMAINS];
+struct rest place_rests[MAX_CPUS];
+
+static void mend(struct rest *rest, u64 *weight)
+{
+	u64 apart = rest->sum - *weight;
+
+	rest->seen = apart == rest->apart ? rest->seen + 1 : 0;
+	rest->apart = apart;
+	rest->sum = 0;
+	if (!apart || rest->seen < REST_IS_REAL)
+		return;
+	__sync_fetch_and_add(weight, apart);
+	rest->seen = 0;
+}
 
 /*
- * Sums anew what is added and taken away without a lock: a group that moves while its members come and go leaves a rest. Summed
- * apart and then stored, because others divide by it meanwhile.
+ * A group that moves while its members come and go may leave a rest of weight behind. Weights are summed anew, and a rest is taken
+ * away once it has been the same for long: sums made while tasks come and go are off by these, and must not be believed.
  */
-static void sum_weights(void)
+static void mend_weights(void)
 {
 	u32 domain, place, number, cpu;
 
 	bpf_for(domain, 0, nr_domains)
-		domain_sums[within(domain, MAX_DOMAINS)] = entity_of(domain)->time.weight;
+		domain_rests[within(domain, MAX_DOMAINS)].sum = entity_of(domain)->time.weight;
 	bpf_for(cpu, 0, nr_cpus)
-		domain_sums[domain_of_cpu(cpu)] += entity_of(PINNED_BASE + cpu)->time.weight;
-	bpf_for(place, 0, nr_places)
-		place_sums[within(place, MAX_CPUS)] = 0;
+		domain_rests[domain_of_cpu(cpu)].sum += entity_of(PINNED_BASE + cpu)->time.weight;
 	bpf_for(number, 1, nr_groups) {
 		u64 weight = entity_of(GROUP_BASE + number)->time.weight;
 		u32 home = group_of(number)->home;
 
-		place_sums[within(home, MAX_CPUS)] += weight;
-		domain_sums[within(domain_of_place(home), MAX_DOMAINS)] += weight;
+		place_rests[within(home, MAX_CPUS)].sum += weight;
+		domain_rests[within(domain_of_place(home), MAX_DOMAINS)].sum += weight;
 	}
 	bpf_for(domain, 0, nr_domains)
-		domain_of(domain)->time.weight = domain_sums[within(domain, MAX_DOMAINS)];
+		mend(&domain_rests[within(domain, MAX_DOMAINS)], &domain_of(domain)->time.weight);
 	bpf_for(place, 0, nr_places)
-		place_of(place)->managed = place_sums[within(place, MAX_CPUS)];
+		mend(&place_rests[within(place, MAX_CPUS)], &place_of(place)->managed);
 }
 
 /* Wakes idle CPUs where something waits: nothing may wait for a kick that got lost. */
@@ -267,7 +287,7 @@ static void balance_busy(u64 now)
 
 static int balance(void *map, int *key, struct bpf_timer *timer)
 {
-	sum_weights();
+	mend_weights();
 	wake_idle();
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());

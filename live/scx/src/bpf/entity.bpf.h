@@ -50,6 +50,7 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 {
 	u32 domain = domain_of_entity(entity);
 	struct warmq_domain *time = &domain_of(domain)->time;
+	bool awake = t->own_weight;
 	u64 position = t->position;
 
 	if (t->fresh)
@@ -64,7 +65,10 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	}
 	t->fresh = false;
 	t->domain = domain;
-	position = warmq_place(&policy, time, position, counts);
+	if (awake)
+		position = warmq_keep_place(&policy, time, position);
+	else
+		position = warmq_place(&policy, time, position, counts);
 	p->scx.dsq_vtime = warmq_join(&entity_of(entity)->time, position);
 	t->entity = entity;
 	add_weight(t, entity, p->scx.dsq_vtime, t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight);

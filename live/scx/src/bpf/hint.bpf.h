@@ -12,6 +12,7 @@
 #define PRCTL_SLOT 0x57415252
 #define NOT_HEARD 0 /* the kernel goes on and answers EINVAL, as it does without us */
 #define HEARD 1
+#define HEARD_MOVE 2 /* and its home is elsewhere: it should yield, to be moved before it runs on */
 
 /* What a task told, kept while schedulers come and go. */
 struct told {
@@ -139,15 +140,17 @@ static void remember(struct task_struct *p, struct task_state *t, u32 cpu)
 	look_for_label(p, t, cpu);
 }
 
-/* The task is running, and its fragment's home is elsewhere, or others of its kind wait there: let it move before it runs on. */
-static void move_now(struct task_state *t, u32 cpu)
+/*
+ * Does a running task belong elsewhere now? It is told so and yields. Preempting it here would be simpler for it, but it would
+ * be preempted inside this program, and the kernel runs no second instance of a program on a CPU meanwhile: others' hints would
+ * be lost.
+ */
+static int answer(struct task_state *t, u32 cpu)
 {
-	u32 group = t->group;
-
-	if (!group || group_of(group)->home == place_of_cpu(cpu))
-		return;
+	if (!t->group || group_of(t->group)->home == place_of_cpu(cpu))
+		return HEARD;
 	count(COUNT_PROMPT_MOVES);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	return HEARD_MOVE;
 }
 
 /* A task that knocked has a slot: it need not knock for this hint again. */
@@ -170,11 +173,13 @@ static int hear_hint(struct task_struct *p, u64 hint)
 		return NOT_HEARD;
 	told->hint = hint;
 	count(COUNT_HINTS);
-	if (t && !t->labelled && follow(p, t, hint, false, cpu))
-		move_now(t, cpu);
-	if (t && t->nonce)
+	if (!t)
+		return HEARD;
+	if (t->nonce)
 		acknowledge(p, t, hint);
-	return HEARD;
+	if (t->labelled || !follow(p, t, hint, false, cpu))
+		return HEARD;
+	return answer(t, cpu);
 }
 
 static int hear_nonce(struct task_struct *p, u64 nonce)

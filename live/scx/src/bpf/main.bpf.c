@@ -129,7 +129,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	struct task_state *t = task_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
 	u64 now, slept;
-	bool waking;
+	bool waking, moves;
 	u32 entity;
 
 	if (!t || t->at_once) {
@@ -143,7 +143,9 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	if (waking)
 		note_wakeup(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP, now);
 	look(p, t, cpu);
+	entity = t->entity;
 	settle(p, t, cpu, slept >= policy.min_sleep);
+	moves = !waking && entity != t->entity && is_group(t->entity);
 	entity = t->entity;
 	t->queued_in = entity;
 	t->queued_at = now;
@@ -151,7 +153,11 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	if (is_group(entity))
 		__sync_fetch_and_add(&managed_queued, 1);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice_in(t->domain), p->scx.dsq_vtime, enq_flags);
-	if (!kick_idle(p, entity, cpu) && waking && preempts)
+	if (kick_idle(p, entity, cpu) || !preempts)
+		return;
+	if (moves) /* as if it woke at its new home */
+		preempt(p, t, cpu_of_place(group_of(entity)->home, cpu), policy.min_sleep, now);
+	else if (waking)
 		preempt(p, t, cpu, slept, now);
 }
 
@@ -610,6 +616,6 @@ SCX_OPS_DEFINE(warmq_ops,
 	       .cgroup_set_weight = (void *)warmq_cgroup_set_weight,
 	       .init = (void *)warmq_init,
 	       .exit = (void *)warmq_exit,
-	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST,
+	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED,
 	       .timeout_ms = 20000,
 	       .name = "warmq");

@@ -1,4 +1,5 @@
-//! Whom a label is for: threads by number, process, name or cgroup, from /proc and /sys/fs/cgroup under a root.
+//! Whom a label is for: threads by number, process, name or cgroup, from /proc and /sys/fs/cgroup
+//! under a root.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -29,7 +30,8 @@ impl fmt::Display for Thread {
 /// A cgroup that is none.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} is no cgroup of the second version: it has no cgroup.threads; see systemd-cgls, or ls /sys/fs/cgroup",
+    "{} is no cgroup of the second version: it has no cgroup.threads; see systemd-cgls, or ls \
+     /sys/fs/cgroup",
     .0.display()
 )]
 pub struct NoCgroup(PathBuf);
@@ -163,7 +165,8 @@ mod tests {
     use super::*;
     use crate::options::{Command, Options};
 
-    /// Process 10 (db: threads 10 db, 11 db-1, 12 db-2), process 20 (web), kernel thread 30 (db-kernel).
+    /// Process 10 (db: threads 10 db, 11 db-1, 12 db-2), process 20 (web), kernel thread 30
+    /// (db-kernel).
     fn machine() -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a folder");
         let threads = [

@@ -39,6 +39,9 @@ fn set_mode(root: &tempfile::TempDir, mode: u32) {
     fs::set_permissions(root.path().join("sys/fs/bpf"), mode).expect("a mode");
 }
 
+/// What is done to a machine that lacks nothing.
+type Change = Box<dyn Fn(&tempfile::TempDir)>;
+
 fn refused(change: impl Fn(&tempfile::TempDir)) -> String {
     let root = able();
     change(&root);
@@ -86,7 +89,7 @@ fn every_refusal_names_the_reason_and_the_mend() {
 
 #[test]
 fn what_is_only_worse_is_a_warning() {
-    let cases: [(Warning, Box<dyn Fn(&tempfile::TempDir)>); 3] = [
+    let cases: [(Warning, Change); 3] = [
         (
             Warning::NoConfig {
                 release: RELEASE.to_owned(),

@@ -1,0 +1,83 @@
+//! How a guest ended, for people and for scripts.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use warmq_vm::{Ending, Kernel, Outcome};
+
+use crate::failure::Failure;
+use crate::files;
+
+/// How it went, in a line.
+pub fn json(kernel: &Kernel, outcome: &Outcome) -> String {
+    let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
+    let object = serde_json::json!({
+        "kernel": kernel.image.to_string_lossy(),
+        "release": kernel.release,
+        "seconds_to_boot": outcome.boot.map(seconds),
+        "seconds": seconds(outcome.total),
+        "ending": ending(outcome.ending),
+        "status": outcome.status(),
+    });
+    format!("{object}\n")
+}
+
+fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Exited(_) => "exited",
+        Ending::TimeUp => "time_up",
+        Ending::Panicked => "panicked",
+        Ending::SwitchedOff => "switched_off",
+    }
+}
+
+/// What there is to say about a guest that ended before its command.
+pub fn word(outcome: &Outcome, timeout: Duration) -> String {
+    match outcome.ending {
+        Ending::Exited(_) => String::new(),
+        Ending::TimeUp => {
+            let killed = format!("the guest was killed after {} s", timeout.as_secs_f64());
+            if outcome.boot.is_some() {
+                return format!("{killed}; --timeout gives it longer");
+            }
+            let said = last(outcome);
+            format!("{killed} while it booted; --timeout gives it longer; it said last:\n{said}")
+        }
+        Ending::Panicked => format!(
+            "the guest's kernel panicked; it said last:\n{}",
+            last(outcome)
+        ),
+        Ending::SwitchedOff => {
+            format!(
+                "the guest was switched off before the command ended; its kernel said last:\n{}",
+                last(outcome)
+            )
+        }
+    }
+}
+
+/// Lines of the kernel's that are shown: a panic with one backtrace.
+const LINES_SHOWN: usize = 60;
+
+fn last(outcome: &Outcome) -> String {
+    let lines: Vec<&str> = outcome.console.lines().collect();
+    let from = lines.len().saturating_sub(LINES_SHOWN);
+    lines[from..].join("\n")
+}
+
+/// Writes a file. Standard error may be a file that holds something already: it is not opened anew.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
+    if path == Path::new("/dev/stderr") {
+        return io::stderr()
+            .write_all(text)
+            .map_err(|error| files::refused(path, &error));
+    }
+    let mut file = File::create(path).map_err(|error| files::refused(path, &error))?;
+    file.write_all(text)
+        .map_err(|error| files::refused(path, &error))
+}

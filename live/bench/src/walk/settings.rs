@@ -1,0 +1,190 @@
+//! What to measure: plain data, a reason on every field, checked before anything runs.
+
+use warmq_units::{Bytes, CpuId, Duration, Seed};
+
+use super::geometry::Geometry;
+use super::layout::Layout;
+use crate::error::BenchError;
+
+/// The most memory that a measurement asks for: 4 GB.
+const LARGEST_ARENA: u64 = 4 << 30;
+
+/// A measurement of the run-queue walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkSettings {
+    /// Blocks on the list; each count is measured on its own. From 1 up to 4 GB of blocks.
+    pub blocks: Vec<u32>,
+    /// Size and alignment of a block: a power of two from 256 bytes to 1 MB. Linux 2.4 has 8 KB.
+    pub block_size: Bytes,
+    /// Hot lines a block, at least 1. The first holds the pointer to the next block, the others
+    /// are read at each visit. The paper's kernel has 1.
+    pub lines: u32,
+    /// Numbers of colors, powers of two; 1 is the vanilla kernel. All are measured in turn.
+    pub colors: Vec<u32>,
+    /// The lowest address bit that colors are taken from; `None` for the one of equation 1,
+    /// right above the bits that choose a set of the colored cache.
+    pub color_bits: Option<u32>,
+    /// Ask for huge pages, so that blocks are neighbours in physical memory as in a kernel's
+    /// direct map. What was really obtained stands in [`crate::WalkFacts`].
+    pub huge_pages: bool,
+    /// The CPU to pin to; `None` for the last one allowed (the first takes most interrupts).
+    pub cpu: Option<CpuId>,
+    /// Measurements for each pair of blocks and colors, 1 to 10000; the median is reported.
+    pub repetitions: u32,
+    /// The shortest a single measurement may last, from 1 us to 10 s. Long enough that reading
+    /// the clock does not matter, short enough to fit between two preemptions.
+    pub min_time: Duration,
+    /// Makes the list's order.
+    pub seed: Seed,
+}
+
+impl Default for WalkSettings {
+    fn default() -> WalkSettings {
+        WalkSettings {
+            blocks: vec![64, 256, 512, 1024, 2048],
+            block_size: Bytes::from_kb(8),
+            lines: 1,
+            colors: vec![1, 4, 32],
+            color_bits: None,
+            huge_pages: true,
+            cpu: None,
+            repetitions: 15,
+            min_time: Duration::from_ms(4),
+            seed: Seed(1),
+        }
+    }
+}
+
+impl WalkSettings {
+    /// Refuses settings that no measurement can be made of.
+    ///
+    /// # Errors
+    /// [`BenchError::Setting`] with the field, its value, and what to write instead.
+    pub fn check(&self, cache: Geometry) -> Result<(), BenchError> {
+        self.check_blocks()?;
+        self.check_lines(cache)?;
+        self.check_colors(cache)?;
+        self.check_repetitions()
+    }
+
+    /// Where the hot lines lie with `colors` colors of `cache`.
+    pub fn layout(&self, colors: u32, cache: Geometry) -> Layout {
+        Layout {
+            block_size: self.block_size,
+            line: cache.line,
+            lines: self.lines,
+            colors,
+            color_bits: self.color_bits.unwrap_or_else(|| cache.first_free_bit()),
+        }
+    }
+
+    /// Memory for the longest list.
+    pub fn largest_list(&self) -> Bytes {
+        let blocks = self.blocks.iter().copied().max().unwrap_or(0);
+        Bytes(u64::from(blocks).saturating_mul(self.block_size.0))
+    }
+
+    fn check_blocks(&self) -> Result<(), BenchError> {
+        let size = self.block_size;
+        if !size.0.is_power_of_two() || !(256..=1 << 20).contains(&size.0) {
+            let problem = "a block is a power of two from 256 B to 1 MB";
+            return Err(BenchError::setting(
+                "block_size",
+                size,
+                problem,
+                "write 8 KB",
+            ));
+        }
+        if self.blocks.is_empty() || self.blocks.contains(&0) {
+            let value = format!("{:?}", self.blocks);
+            let problem = "a list has at least one block";
+            return Err(BenchError::setting(
+                "blocks",
+                value,
+                problem,
+                "write 256,512,1024,2048",
+            ));
+        }
+        if self.largest_list().0 > LARGEST_ARENA {
+            let problem = format!("these blocks take {}", self.largest_list());
+            let mend = format!("write at most {}", LARGEST_ARENA / size.0);
+            return Err(BenchError::setting(
+                "blocks",
+                format!("{:?}", self.blocks),
+                problem,
+                mend,
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_lines(&self, cache: Geometry) -> Result<(), BenchError> {
+        let layout = self.layout(1, cache);
+        if self.lines == 0 || layout.end_of_hot() > self.block_size.0 {
+            let most = self.block_size.0 / cache.line.0 - 1;
+            let problem = format!("a block of {} holds 1 to {most} hot lines", self.block_size);
+            return Err(BenchError::setting("lines", self.lines, problem, "write 1"));
+        }
+        Ok(())
+    }
+
+    fn check_colors(&self, cache: Geometry) -> Result<(), BenchError> {
+        let listed = || format!("{:?}", self.colors);
+        if self.colors.is_empty() || self.colors.iter().any(|colors| !colors.is_power_of_two()) {
+            let problem = "colors are bits of an address, so their number is a power of two";
+            return Err(BenchError::setting(
+                "colors",
+                listed(),
+                problem,
+                "write 1,4,32",
+            ));
+        }
+        let most = self.colors.iter().copied().max().unwrap_or(1);
+        if self.layout(most, cache).end_of_hot() > self.block_size.0 {
+            let problem = format!(
+                "{most} colors and {} hot lines do not fit into a block of {}",
+                self.lines, self.block_size
+            );
+            let mend = "write fewer colors, fewer lines, or larger blocks";
+            return Err(BenchError::setting("colors", listed(), problem, mend));
+        }
+        let bits = self.layout(most, cache).color_bits;
+        if self.block_size.0.ilog2() > bits {
+            let problem = format!("bit {bits} is zero in the address of every block");
+            let mend = format!("write {} or more", self.block_size.0.ilog2());
+            return Err(BenchError::setting("color_bits", bits, problem, mend));
+        }
+        if bits + most.ilog2() > 47 {
+            let problem = "an address ends at bit 47".to_owned();
+            return Err(BenchError::setting(
+                "color_bits",
+                bits,
+                problem,
+                "write less",
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_repetitions(&self) -> Result<(), BenchError> {
+        if !(1..=10_000).contains(&self.repetitions) {
+            let (value, problem) = (self.repetitions, "the median is of 1 to 10000 measurements");
+            return Err(BenchError::setting(
+                "repetitions",
+                value,
+                problem,
+                "write 15",
+            ));
+        }
+        if self.min_time < Duration::from_us(1) || self.min_time > Duration::from_s(10) {
+            let problem = "a measurement lasts from 1 us to 10 s";
+            return Err(BenchError::setting(
+                "min_time",
+                self.min_time,
+                problem,
+                "write 4 ms",
+            ));
+        }
+        Ok(())
+    }
+}

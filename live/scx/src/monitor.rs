@@ -1,0 +1,68 @@
+//! `--monitor`: what a running scheduler did since the last look, drawn again and again.
+
+mod picture;
+mod screen;
+
+use std::io;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::state::State;
+use crate::stats::Statistics;
+use crate::stop::Stop;
+use screen::Screen;
+
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Shows a running scheduler until it is stopped, or there is none any more.
+pub fn run(seconds: f64) -> anyhow::Result<ExitCode> {
+    let every = Duration::from_secs_f64(seconds);
+    let stop = Stop::at_signals(None)?;
+    let mut before = Look::at(&State::read()?);
+    let mut screen = Screen::open();
+    loop {
+        if screen.asked_to_end(every, |time| stop.within(time)) {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let Some(state) = State::read_again(&stop)? else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        let now = Look::at(&state);
+        if !draw(&mut screen, &before, &now)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        before = now;
+    }
+}
+
+/// The statistics at a time.
+struct Look {
+    at: Instant,
+    statistics: Statistics,
+}
+
+impl Look {
+    fn at(state: &State) -> Look {
+        Look {
+            at: Instant::now(),
+            statistics: Statistics::of(state),
+        }
+    }
+}
+
+/// False when nobody reads any more.
+fn draw(screen: &mut Screen, before: &Look, now: &Look) -> io::Result<bool> {
+    let rates = picture::Interval {
+        before: &before.statistics,
+        now: &now.statistics,
+        seconds: now.at.duration_since(before.at).as_secs_f64(),
+    };
+    let text = picture::draw(&rates, screen.rows(), &name_of);
+    screen.show(&text)
+}
+
+/// What a process calls itself.
+fn name_of(pid: u32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end().to_owned())
+}

@@ -1,0 +1,320 @@
+//! The monitor's picture as text: rates of an interval, places, and the groups that ran most.
+
+use std::fmt::Write;
+
+use crate::stats::{Group, Home, Statistics, WHOLE};
+use crate::words::plural;
+
+/// Two looks at a scheduler.
+pub struct Interval<'a> {
+    /// The earlier one.
+    pub before: &'a Statistics,
+    /// The later one.
+    pub now: &'a Statistics,
+    /// Between them.
+    pub seconds: f64,
+}
+
+/// Lines that are not groups: six of rates, one of places, one of groups, and two between.
+const OTHER_ROWS: usize = 11;
+/// Groups that are shown however little room there is.
+const LEAST_GROUPS: usize = 3;
+/// Places that are shown when they do not all fit.
+const MOST_PLACES: usize = 16;
+
+impl Interval<'_> {
+    /// The same scheduler at both looks: otherwise it has counted from nothing.
+    fn is_same(&self) -> bool {
+        self.before.started_at_ns == self.now.started_at_ns
+    }
+
+    fn grown(&self, counter: &str) -> u64 {
+        match self.is_same() {
+            true => self.now.counters.grown(&self.before.counters, counter),
+            false => self.now.counters.get(counter),
+        }
+    }
+
+    fn rate(&self, counter: &str) -> String {
+        per_second(self.grown(counter), self.seconds)
+    }
+
+    /// A group at the earlier look, if it was the same then.
+    fn earlier(&self, group: &Group) -> Option<&Group> {
+        let before = self
+            .before
+            .groups
+            .iter()
+            .find(|before| before.slot == group.slot);
+        let is_it = |before: &&Group| {
+            (before.uid, before.tgid, before.app, before.fragment)
+                == (group.uid, group.tgid, group.app, group.fragment)
+        };
+        before.filter(is_it).filter(|_| self.is_same())
+    }
+
+    fn group_grown(&self, group: &Group, field: impl Fn(&Group) -> u64) -> u64 {
+        let before = self.earlier(group).map_or(0, &field);
+        field(group).saturating_sub(before)
+    }
+}
+
+/// The picture, of at most so many rows if there are few places.
+pub fn draw(
+    interval: &Interval<'_>,
+    rows: usize,
+    name_of: &dyn Fn(u32) -> Option<String>,
+) -> String {
+    let places = &interval.now.places;
+    let shown = places.len().min(MOST_PLACES);
+    let mut text = head(interval);
+    text += &place_table(&places[..shown], places.len() - shown);
+    let left = rows.saturating_sub(OTHER_ROWS + shown).max(LEAST_GROUPS);
+    text + &group_table(interval, left, name_of)
+}
+
+fn head(interval: &Interval<'_>) -> String {
+    let lines = [
+        identity(interval),
+        wakeups(interval),
+        preemptions(interval),
+        groups(interval),
+        moves(interval),
+        waits(interval),
+    ];
+    lines.join("\n") + "\n\n"
+}
+
+fn identity(interval: &Interval<'_>) -> String {
+    let now = interval.now;
+    let with_members = now.groups.iter().filter(|group| group.members > 0);
+    let members: u64 = with_members.clone().map(|group| group.members).sum();
+    format!(
+        "scx_warmq   {}, {}, --place {}   {} with {}{}",
+        plural(now.cpus.len() as u64, "CPU"),
+        plural(now.domains.len() as u64, "cache domain"),
+        now.settings.place,
+        plural(with_members.count() as u64, "group"),
+        plural(members, "member"),
+        if interval.is_same() {
+            ""
+        } else {
+            "   (restarted)"
+        },
+    )
+}
+
+fn wakeups(interval: &Interval<'_>) -> String {
+    format!(
+        "wakeups     {}; idle CPUs found: {} the same, {} of its core, {} of its cache, {} others",
+        interval.rate("wakeups"),
+        interval.rate("idle_previous"),
+        interval.rate("idle_core"),
+        interval.rate("idle_domain"),
+        interval.rate("idle_elsewhere"),
+    )
+}
+
+fn preemptions(interval: &Interval<'_>) -> String {
+    format!(
+        "preempting  {} granted; refused: {} not behind, {} too soon, {} short sleep",
+        interval.rate("granted"),
+        interval.rate("not_behind"),
+        interval.rate("too_soon"),
+        interval.rate("short_sleep"),
+    )
+}
+
+fn groups(interval: &Interval<'_>) -> String {
+    let (home, away) = (interval.grown("ran_home_ns"), interval.grown("ran_away_ns"));
+    format!(
+        "groups      {} batches of {} runs; {} CPUs, {} of that at home; {} changes of fragment",
+        interval.rate("batches"),
+        ratio(interval.grown("batched_runs"), interval.grown("batches")),
+        cpus(home + away, interval.seconds),
+        percent(home, home + away),
+        interval.rate("changes"),
+    )
+}
+
+fn moves(interval: &Interval<'_>) -> String {
+    format!(
+        "moves       {} groups, {} split off, {} tasks of no group, {} at once after a hint",
+        interval.rate("group_moves"),
+        interval.rate("group_splits"),
+        interval.rate("unmanaged_moves"),
+        interval.rate("prompt_moves"),
+    )
+}
+
+fn waits(interval: &Interval<'_>) -> String {
+    let counters = &interval.now.counters;
+    format!(
+        "since start longest wait {} (promised {}), {} longer than promised; {} groups refused, \
+         {} slots not \
+         believed",
+        milliseconds(counters.get("longest_wait_ns")),
+        milliseconds(counters.get("longest_bound_ns")),
+        counters.get("over_bound"),
+        counters.get("groups_refused"),
+        counters.get("forged_slots"),
+    )
+}
+
+fn place_table(places: &[Home], more: usize) -> String {
+    let mut text = format!(
+        "{:>5}  {:<16} {:>7} {:>7} {:>7}\n",
+        "PLACE", "CPUS", "LOAD", "GROUPS", "QUEUED"
+    );
+    for place in places {
+        let (load, cpus) = (place.weight as f64 / WHOLE as f64, ranges(&place.cpus));
+        let _ = writeln!(
+            text,
+            "{:>5}  {cpus:<16} {load:>7.2} {:>7} {:>7}",
+            place.place, place.groups, place.queued
+        );
+    }
+    if more > 0 {
+        let _ = writeln!(text, "and {more} more (see --stats-json)");
+    }
+    text + "\n"
+}
+
+fn group_table(
+    interval: &Interval<'_>,
+    rows: usize,
+    name_of: &dyn Fn(u32) -> Option<String>,
+) -> String {
+    let ran =
+        |group: &Group| interval.group_grown(group, |group| group.ran_home_ns + group.ran_away_ns);
+    let mut groups: Vec<&Group> = interval
+        .now
+        .groups
+        .iter()
+        .filter(|group| group.members > 0 || ran(group) > 0)
+        .collect();
+    groups.sort_by_key(|group| (std::cmp::Reverse(ran(group)), group.slot));
+    let more = groups.len().saturating_sub(rows);
+    let mut text = format!(
+        "{:>5}  {:<22} {:>12} {:>5} {:>7} {:>8} {:>6} {:>8} {:>9} {:>6}",
+        "GROUP",
+        "WHOSE",
+        "FRAGMENT",
+        "HOME",
+        "MEMBERS",
+        "RUNNABLE",
+        "CPUS",
+        "AT HOME",
+        "BATCHES/s",
+        "MOVES"
+    );
+    for group in groups.iter().take(rows) {
+        text += &group_row(interval, group, name_of);
+    }
+    if more > 0 {
+        let _ = write!(text, "\nand {more} more (see --stats-json)");
+    }
+    if groups.is_empty() {
+        text += "\n  none: no task has named a fragment (warmq.h, scx_warmq label, --infer)";
+    }
+    text
+}
+
+fn group_row(
+    interval: &Interval<'_>,
+    group: &Group,
+    name_of: &dyn Fn(u32) -> Option<String>,
+) -> String {
+    let grown = |field: fn(&Group) -> u64| interval.group_grown(group, field);
+    let (home, away) = (
+        grown(|group| group.ran_home_ns),
+        grown(|group| group.ran_away_ns),
+    );
+    format!(
+        "\n{:>5}  {:<22} {:>12} {:>5} {:>7} {:>8} {:>6} {:>8} {:>9} {:>6}",
+        group.slot,
+        whose(group, name_of),
+        fragment(group),
+        group.home,
+        group.members,
+        group.runnable,
+        cpus(home + away, interval.seconds),
+        percent(home, home + away),
+        per_second(grown(|group| group.batches), interval.seconds).trim_end_matches("/s"),
+        group.moves,
+    )
+}
+
+fn whose(group: &Group, name_of: &dyn Fn(u32) -> Option<String>) -> String {
+    match (group.tgid, group.uid) {
+        (Some(pid), _) => match name_of(pid) {
+            Some(name) => format!("{name}[{pid}]"),
+            None => format!("process {pid}"),
+        },
+        (None, Some(uid)) => format!("user {uid}"),
+        (None, None) => "everybody".to_owned(),
+    }
+}
+
+fn fragment(group: &Group) -> String {
+    match (group.app, group.fragment) {
+        (Some(app), Some(fragment)) => format!("{app}/{fragment}"),
+        _ => "inferred".to_owned(),
+    }
+}
+
+/// CPUs as `0-3,8`.
+fn ranges(cpus: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for cpu in cpus {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => runs.push((*cpu, *cpu)),
+        }
+    }
+    let write = |(first, last): &(usize, usize)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
+    };
+    runs.iter().map(write).collect::<Vec<_>>().join(",")
+}
+
+fn per_second(count: u64, seconds: f64) -> String {
+    let rate = count as f64 / seconds.max(1e-9);
+    match rate {
+        _ if count == 0 => "0/s".to_owned(),
+        1e6.. => format!("{:.1}M/s", rate / 1e6),
+        1e4.. => format!("{:.1}k/s", rate / 1e3),
+        10.0.. => format!("{rate:.0}/s"),
+        _ => format!("{rate:.1}/s"),
+    }
+}
+
+/// Nothing of nothing is no number.
+fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "-".to_owned();
+    }
+    format!("{:.1}%", part as f64 * 100.0 / whole as f64)
+}
+
+fn ratio(of: u64, by: u64) -> String {
+    if by == 0 {
+        return "-".to_owned();
+    }
+    format!("{:.1}", of as f64 / by as f64)
+}
+
+fn cpus(ran_ns: u64, seconds: f64) -> String {
+    format!("{:.2}", ran_ns as f64 / 1e9 / seconds.max(1e-9))
+}
+
+fn milliseconds(ns: u64) -> String {
+    format!("{:.1} ms", ns as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests;

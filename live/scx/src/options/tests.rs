@@ -1,0 +1,177 @@
+//! What is taken, what is refused and in which words, and that the defaults are decide.h's.
+
+use super::*;
+use crate::policy::policy;
+
+fn read(line: &str) -> Result<Options, String> {
+    let words = std::iter::once("scx_warmq").chain(line.split_whitespace());
+    let options = Options::try_parse_from(words).map_err(|flaw| flaw.to_string())?;
+    options.schedule.check()?;
+    Ok(options)
+}
+
+fn refused(line: &str) -> String {
+    let flaw = read(line)
+        .err()
+        .unwrap_or_else(|| panic!("`{line}` is taken"));
+    flaw.split("\n\n")
+        .next()
+        .unwrap_or_default()
+        .replace("\n", " ")
+}
+
+const DECIDE: &str = include_str!("../../../../common/decide/include/decide.h");
+const STATE: &str = include_str!("../bpf/state.bpf.h");
+
+/// The number after `before`.
+fn number(text: &str, before: &str) -> u64 {
+    let after = text
+        .split_once(before)
+        .unwrap_or_else(|| panic!("`{before}` is there"))
+        .1;
+    let digits = after
+        .trim_start()
+        .split(|byte: char| !byte.is_ascii_digit())
+        .next();
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .expect("a number follows")
+}
+
+#[test]
+fn the_default_policy_is_that_of_decide() {
+    let body = DECIDE
+        .split_once("void warmq_default_policy")
+        .expect("it is there")
+        .1;
+    let set = |field: &str| number(body, &format!("policy->{field} ="));
+    let ours = policy(&read("").expect("nothing is right").schedule);
+    assert_eq!(ours.period, set("period"));
+    assert_eq!(ours.slice_max, set("slice_max"));
+    assert_eq!(ours.slice_min, set("slice_min"));
+    assert_eq!(ours.credit, set("credit"));
+    assert_eq!(ours.limit, set("limit"));
+    assert_eq!(ours.alpha, set("alpha"));
+    assert_eq!(ours.preempt_interval, set("preempt_interval"));
+    assert_eq!(ours.min_sleep, set("min_sleep"));
+    assert_eq!(ours.batch_budget, set("batch_budget"));
+    assert_eq!(ours.imbalance, set("imbalance"));
+    assert_eq!(ours.patience, set("patience"));
+}
+
+#[test]
+fn the_other_defaults_are_those_of_the_bpf_program() {
+    let schedule = read("").expect("nothing is right").schedule;
+    let set = |name: &str| number(STATE, &format!("{name} ="));
+    assert_eq!(
+        u64::from(schedule.groups_per_process),
+        set("u32 groups_per_process")
+    );
+    assert_eq!(u64::from(schedule.infer_size), set("u32 infer_size"));
+    assert_eq!(
+        schedule.balance_interval.0 / 1_000,
+        set("u64 balance_interval")
+    );
+}
+
+#[test]
+fn every_dial_reaches_the_policy() {
+    let all = "--slice 3ms --slice-min 1ms --period 30ms --credit 5ms --limit 50ms --alpha 2us \
+    --preempt-interval 2ms \
+               --min-sleep 7us --batch-budget 9ms --imbalance 40 --patience 1s";
+    let ours = policy(&read(all).expect("right options").schedule);
+    let times = [
+        ours.slice_max,
+        ours.slice_min,
+        ours.period,
+        ours.credit,
+        ours.limit,
+        ours.batch_budget,
+        ours.patience,
+    ];
+    assert_eq!(times.map(|ns| ns / 1_000_000), [3, 1, 30, 5, 50, 9, 1_000]);
+    assert_eq!(
+        [
+            ours.alpha,
+            ours.preempt_interval,
+            ours.min_sleep,
+            ours.imbalance
+        ],
+        [2_000, 2_000_000, 7_000, 40]
+    );
+    assert_eq!(
+        policy(&read("--no-granularity").expect("right").schedule).alpha,
+        0
+    );
+}
+
+#[test]
+fn every_flaw_is_named_with_its_mend() {
+    let lines = [
+        "--slice 4",
+        "--slice 1.5ms",
+        "--slice 2s",
+        "--slice-min 10ms",
+        "--limit 2ms",
+        "--credit 50ms",
+        "--preempt-interval x",
+        "--imbalance 1001",
+        "--groups 1024",
+        "--groups 0",
+        "--infer-size 8",
+        "--alpha 1us --no-granularity",
+        "--infer --no-groups",
+        "--place numa",
+        "--monitor 0",
+        "--monitor 1 --slice 4ms",
+        "--stats-json soon",
+        "label 7",
+        "label --tid 4",
+        "label --tid 4 --name x 7",
+        "label --name [ 7",
+        "label --all 7",
+        "label --list --tid 4",
+        "label --list --follow",
+        "label --remove",
+        "label --remove --tid 4 7",
+    ];
+    let all: Vec<String> = lines
+        .iter()
+        .map(|line| format!("{line}\n  {}", refused(line)))
+        .collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn what_people_write_is_taken() {
+    let lines = [
+        "--min-sleep 0",
+        "--preempt-interval 0",
+        "--limit 4ms",
+        "--infer --infer-size 8",
+        "--groups 1023 --groups-per-process 1",
+        "--scope user --place llc -v",
+        "--exit-after 60",
+        "--monitor 0.5",
+        "--stats-json",
+        "--stats-json 2",
+        "label --name db-* 7",
+        "label --cgroup a.slice 7 --app 2 --follow",
+        "label --tid 4 --tid 5 7",
+        "label --remove --all",
+        "label --remove --pid 4",
+        "label --list --json",
+        "unpin",
+    ];
+    for line in lines {
+        assert!(read(line).is_ok(), "{line}: {:?}", read(line).err());
+    }
+}
+
+#[test]
+fn help_explains() {
+    let mut command = Options::command().term_width(100);
+    insta::assert_snapshot!(command.render_long_help().to_string());
+    let label = command.find_subcommand_mut("label").expect("it is there");
+    insta::assert_snapshot!(label.clone().term_width(100).render_long_help().to_string());
+}

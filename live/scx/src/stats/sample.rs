@@ -1,0 +1,69 @@
+//! A scheduler's state as it may be found: two domains of two CPUs, a fifth CPU that is offline,
+//! three groups.
+
+use crate::bpf_skel::types::{bss, rodata};
+use crate::counters;
+use crate::state::{State, raw};
+
+/// At a time; everything that grows has grown by `age` steps.
+pub fn state(age: u64, place_is_cpu: bool) -> State {
+    let mut settings = raw::settings(&vec![0; size_of::<rodata>()]).expect("it has the size");
+    let mut state = raw::state(&vec![0; size_of::<bss>()]).expect("it has the size");
+    configure(&mut settings, place_is_cpu);
+    state.started_at = 1_000;
+    state.policy.slice_max = 4_000_000;
+    for (cpu, state) in state.cpus.iter_mut().take(5).enumerate() {
+        for index in 0..counters::NAMES.len() {
+            state.counters[index] = age * counter(index) + cpu as u64;
+        }
+    }
+    for domain in [0, 1] {
+        state.domains[domain].time.weight = 6_400 * (3 - domain as u64);
+        state.domains[domain].time.cpus = 2;
+        state.domains[domain].time.clock = age * 500;
+        state.entities[domain].queued = 2;
+        state.entities[domain].time.weight = 6_400;
+    }
+    state.entities[512 + 3].queued = 1;
+    let own = (1_001, 42);
+    group(&mut state, 1, own, (1 << 32) + 3, [0, 3, 1], age);
+    group(&mut state, 7, (0, 0), 1, [1, 2, 0], 2 * age);
+    group(&mut state, 9, (1_001, 0), (1 << 63) | 5, [1, 0, 0], 0);
+    state.groups[9].inferred = 1;
+    State { settings, state }
+}
+
+/// Times are in the order of seconds; the others differ, and the first is the largest.
+fn counter(index: usize) -> u64 {
+    let is_time = counters::NAMES[index].ends_with("_ns");
+    if is_time {
+        10_000_000 * index as u64
+    } else {
+        3_000 / (1 + index as u64)
+    }
+}
+
+fn configure(settings: &mut rodata, place_is_cpu: bool) {
+    settings.nr_cpus = 5;
+    settings.nr_domains = 2;
+    settings.nr_places = if place_is_cpu { 5 } else { 2 };
+    settings.nr_groups = 1_024;
+    settings.place_is_cpu = place_is_cpu;
+    settings.preempts = true;
+    settings.cpu_domain.fill(128);
+    settings.cpu_domain[..4].copy_from_slice(&[0, 0, 1, 1]);
+}
+
+/// `[home, members, running]`, and one more that waits.
+fn group(state: &mut bss, slot: usize, whose: (u32, u32), hint: u64, numbers: [u64; 3], age: u64) {
+    let group = &mut state.groups[slot];
+    (group.key.uid, group.key.tgid, group.key.hint) = (whose.0, whose.1, hint);
+    (group.home, group.members, group.running) = (numbers[0] as u32, numbers[1], numbers[2]);
+    group.ran_home = age * 800_000_000;
+    group.ran_away = age * 200_000_000;
+    group.batches = age * 100;
+    group.runs = age * 400;
+    group.moves = 2;
+    state.entities[1024 + slot].queued = u64::from(numbers[1] > 0);
+    state.entities[1024 + slot].time.weight = 6_400 * numbers[1];
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What scx_warmq must do on a real kernel, in guests: `make vm-test`. Ends with lines that the test runner's sum counts.
+#
+# Time in most guests is a count of instructions, so that neither the host's load nor its speed decides what passes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "vm-test: $*" >&2; }
+
+skip() {
+    say "SKIPPED: $*"
+    say "nothing about the real scheduler was tested"
+    echo "test result: ok. 0 passed; 0 failed; 1 ignored; vm-test was skipped"
+    exit 0
+}
+
+for tool in qemu-system-x86_64 clang-19 busybox; do
+    command -v "$tool" > /dev/null || skip "$tool cannot be had here (scripts/setup.sh says why)"
+done
+
+export BPF_CLANG=${BPF_CLANG:-clang-19}
+cargo build -p warmq -p scx_warmq -p warmq-drill
+bin=${CARGO_TARGET_DIR:-target}/debug
+"$bin/warmq" vm fetch || skip "no kernel with sched_ext: it could not be downloaded, and none is in the cache"
+
+guest() { # OPTIONS of vm run... -- COMMAND...
+    "$bin/warmq" vm run --file "$bin/scx_warmq:/bin/scx_warmq" --timeout 400 "$@"
+}
+
+failed=0
+say "two CPUs, one cache: the policy"
+guest --instructions=4 --cpus 2 --memory 2048 -- "$bin/warmq-drill" \
+    affinity fairness sleepers hints robust || failed=1
+
+say "eight CPUs, four caches"
+guest --instructions=8 --cpus 8 --llcs 4 --memory 2048 -- "$bin/warmq-drill" domains || failed=1
+
+say "stress-ng for 60 s"
+guest --cpus 2 --memory 2048 --file stress-ng -- "$bin/warmq-drill" stress || failed=1
+
+say "what a switch costs, in instructions: the kernel's own scheduler, then scx_warmq"
+guest --instructions -- "$bin/warmq-drill" switch-cost || failed=1
+
+exit "$failed"
