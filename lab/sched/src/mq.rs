@@ -230,7 +230,8 @@ impl Scheduler for Mq {
         let state = self.state();
         state.common.fork(context, parent, child);
         state.lists.admit(child);
-        state.queue_of.resize(child.index() + 1, CpuId(0));
+        let known = state.queue_of.len().max(child.index() + 1);
+        state.queue_of.resize(known, CpuId(0));
     }
 
     /// Its last CPU if that idles, else one that does, else its last.

@@ -113,7 +113,9 @@ impl Layout {
                 structure
             }
         };
-        self.structures.resize(task.index() + 1, Address(0));
+        // Forks on two CPUs may be told of in another order than that of their numbers.
+        let known = self.structures.len().max(task.index() + 1);
+        self.structures.resize(known, Address(0));
         self.structures[task.index()] = structure;
     }
 

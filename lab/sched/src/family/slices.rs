@@ -49,8 +49,10 @@ impl Slices {
             }
             None => ticks(context.task(child).nice()),
         };
-        self.counters.resize(child.index() + 1, 0);
-        self.yielded.resize(child.index() + 1, false);
+        // Forks on two CPUs may be told of in another order than that of their numbers.
+        let known = self.counters.len().max(child.index() + 1);
+        self.counters.resize(known, 0);
+        self.yielded.resize(known, false);
         self.counters[child.index()] = counter;
         self.living.push(child);
     }

@@ -157,7 +157,7 @@ impl State {
             managed,
             unmanaged,
             movable,
-            now - since,
+            now.saturating_sub(since),
         );
         match relief {
             Relief::Leave => None,

@@ -182,36 +182,16 @@ impl State {
         })
     }
 
-    /// Makes room for `task`, which was just created.
+    /// Makes room for `task`, which was just created. Forks on two CPUs may be told of in another
+    /// order than that of their numbers.
     pub(super) fn admit(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let now = ns(context);
-        let line = Bytes(1);
-        assert_eq!(task.index(), self.tasks.len(), "tasks come in order");
+        while self.tasks.len() <= task.index() {
+            self.tasks.push(new_task(context));
+        }
         let view = context.task(task);
-        let (only, domain) = (
-            self.topology.only_cpu(view),
-            self.topology.domain_of(view.last_cpu()),
-        );
-        self.tasks.push(TaskState {
-            entity: None,
-            weight: 0,
-            vtime: 0,
-            queued: false,
-            position: None,
-            domain,
-            group: None,
-            only,
-            on: None,
-            charged_at: now,
-            picked_at: now,
-            slice: 0,
-            slept_at: now,
-            period_at: now,
-            sleeps: 0,
-            yields: false,
-            line: context.data(line),
-            node: context.data(line),
-        });
+        let state = &mut self.tasks[task.index()];
+        state.only = self.topology.only_cpu(view);
+        state.domain = self.topology.domain_of(view.last_cpu());
     }
 
     /// The entity of the unmanaged tasks of `domain`.
@@ -274,6 +254,30 @@ fn new_place(attach: &mut Attach<'_>) -> PlaceState {
         imbalanced_since: None,
         groups: BTreeSet::new(),
         line: line(attach),
+    }
+}
+
+fn new_task(context: &mut Context<'_>) -> TaskState {
+    let (now, line) = (ns(context), Bytes(1));
+    TaskState {
+        entity: None,
+        weight: 0,
+        vtime: 0,
+        queued: false,
+        position: None,
+        domain: 0,
+        group: None,
+        only: None,
+        on: None,
+        charged_at: now,
+        picked_at: now,
+        slice: 0,
+        slept_at: now,
+        period_at: now,
+        sleeps: 0,
+        yields: false,
+        line: context.data(line),
+        node: context.data(line),
     }
 }
 

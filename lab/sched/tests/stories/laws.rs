@@ -49,12 +49,12 @@ proptest! {
 }
 
 /// A shipped workload, made small.
-fn small(name: &str, set: &[(&str, i64)], scheduler_name: &str, cpus: u16) -> (u64, Digest) {
+fn small(name: &str, set: &[(&str, Value)], scheduler_name: &str, cpus: u16) -> (u64, Digest) {
     let counters = Counters::default();
     let entry = workload(name).expect("a workload");
     let values: BTreeMap<String, Value> = set
         .iter()
-        .map(|(name, value)| ((*name).to_owned(), Value::Integer(*value)))
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
         .collect();
     let chosen = Chosen::new(entry.settings(), values).expect("settings that it has");
     let workload = entry.build(&chosen, &counters);
@@ -70,24 +70,30 @@ fn small(name: &str, set: &[(&str, i64)], scheduler_name: &str, cpus: u16) -> (u
 
 #[test]
 fn every_workload_keeps_the_laws_under_every_scheduler() {
-    let chat = [("rooms", 2), ("users", 4), ("messages", 5), ("work", 500)];
-    let web = [
+    let counts = |set: &[(&'static str, i64)]| -> Vec<(&str, Value)> {
+        let count = |(name, count): &(&'static str, i64)| (*name, Value::Integer(*count));
+        set.iter().map(count).collect()
+    };
+    let chat = counts(&[("rooms", 2), ("users", 4), ("messages", 5), ("work", 500)]);
+    let fragments = ("fragments", Value::Text("room".into()));
+    let named: Vec<_> = chat.iter().cloned().chain([fragments]).collect();
+    let web = counts(&[
         ("processes", 12),
         ("clients", 16),
         ("request_cycles", 20_000),
-    ];
+    ]);
+    let spin = counts(&[("tasks", 5)]);
     for entry in SCHEDULERS {
         for cpus in [1, 3] {
-            let (messages, _) = small("chat", &chat, entry.name, cpus);
-            assert_eq!(
-                messages,
-                2 * 4 * 4 * 5,
-                "every message reaches each of its room"
-            );
+            for chat in [&chat, &named] {
+                let (messages, _) = small("chat", chat, entry.name, cpus);
+                let all = 2 * 4 * 4 * 5;
+                assert_eq!(messages, all, "every message reaches each of its room");
+            }
             let (requests, digest) = small("web", &web, entry.name, cpus);
             assert!(requests > 16, "{}: {requests} requests", entry.name);
             assert_eq!(small("web", &web, entry.name, cpus), (requests, digest));
-            let (bursts, _) = small("spin", &[("tasks", 5)], entry.name, cpus);
+            let (bursts, _) = small("spin", &spin, entry.name, cpus);
             // Half a million cycles of 10 ns each make 140 bursts in 700 ms and on each CPU, less what
             // the kernel takes.
             let most = 140 * u64::from(cpus);
