@@ -70,10 +70,12 @@ pub fn on_what(host: &Host, rounds: u32) -> String {
     )
 }
 
-/// What is to be known of all rows: that nobody heard, that the time was up.
+/// What is to be known of all rows: that nobody heard, that others ran, that the
+/// time was up.
 pub fn notes<'a>(
     host: &Host,
     cut: bool,
+    others_share: Option<f64>,
     modes: impl IntoIterator<Item = &'a Compared>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
@@ -83,12 +85,22 @@ pub fn notes<'a>(
     if host.cpus.len() == 1 {
         notes.push("There is one CPU only: to bind threads to it changes nothing.".to_owned());
     }
+    if let Some(share) = others_share.filter(|share| *share > MUCH) {
+        notes.push(format!(
+            "Others had {:.0} % of these CPUs' time meanwhile: measure again when the machine is idle.",
+            100.0 * share
+        ));
+    }
     if cut {
         let cut = "The time limit came before the last repetition was complete; what is complete is shown.";
         notes.push(cut.to_owned());
     }
     notes
 }
+
+/// More of the CPUs' time than this in the hands of others is worth a word: a machine at rest has
+/// some interrupts and little else.
+const MUCH: f64 = 0.05;
 
 const UNHEARD: &str = "Hints were not heard: no scheduler that listens to them is loaded. What is \
                        hinted is a second plain run, and how far it lies from 1 is chance.";
