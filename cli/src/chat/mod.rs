@@ -60,7 +60,7 @@ fn cells(row: &ChatRow) -> Vec<String> {
 
 fn follows(report: &ChatReport) -> Vec<String> {
     let said = |row: &ChatRow| {
-        let sentence = compared::sentence(&report.host, &row.compared)?;
+        let sentence = compared::sentence(&row.compared)?;
         let s = if row.rooms == 1 { "" } else { "s" };
         Some(format!("{} room{s}, {sentence}", row.rooms))
     };

@@ -106,13 +106,10 @@ const UNHEARD: &str = "Hints were not heard: no scheduler that listens to them i
                        hinted is a second plain run, and how far it lies from 1 is chance.";
 
 /// What follows from the rounds for one mode; nothing for plain.
-pub fn sentence(host: &Host, compared: &Compared) -> Option<String> {
+pub fn sentence(compared: &Compared) -> Option<String> {
     let against = compared.against_plain.as_ref()?;
     let (low, high) = against.interval;
-    let follows = match compared.mode {
-        Mode::Hinted if !host.hints_heard => "not heard, a second plain run",
-        _ => word(against),
-    };
+    let follows = word(against);
     let (mode, median) = (compared.mode, against.speed.median);
     let follows = follows.replace("{FEWEST}", &FEWEST_ROUNDS.to_string());
     Some(format!(
@@ -126,6 +123,7 @@ fn word(against: &Against) -> &'static str {
         Verdict::DoesNotPay => "does not pay here",
         Verdict::WithinTheSpread => "within the spread, no difference shown",
         Verdict::TooSmall => "a difference below 1 %",
+        Verdict::NotHeard => "not heard, a second plain run",
         Verdict::TooFewRounds => "too few repetitions to tell, {FEWEST} are the fewest",
     }
 }

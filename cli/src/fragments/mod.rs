@@ -59,7 +59,7 @@ fn cells(row: &FragmentsRow) -> Vec<String> {
 
 fn follows(report: &FragmentsReport) -> Vec<String> {
     let said = |row: &FragmentsRow| {
-        let sentence = compared::sentence(&report.host, &row.compared)?;
+        let sentence = compared::sentence(&row.compared)?;
         let (threads, size) = (row.threads, row.size);
         Some(format!("{threads} threads, size {size}, {sentence}"))
     };

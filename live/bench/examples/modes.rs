@@ -14,9 +14,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for row in report.rows {
         let case = format!("{:4} threads, size {:6}", row.threads, row.size);
         println!(
-            "{case}, {}, moves {:6.0}",
+            "{case}, {}, together {:.0} %",
             shown(&row.compared),
-            row.moves.median
+            100.0 * row.together.median
         );
     }
     let server = ServerProgram {

@@ -103,15 +103,16 @@ pub fn measure_chat(
 }
 
 fn row(case: &Case, compared: Compared, runs: &[&ChatSample]) -> Option<ChatRow> {
+    let hints_heard = runs.iter().map(|run| run.heard).sum();
     Some(ChatRow {
         rooms: case.rooms,
         users: case.users,
         messages: case.messages,
         size: case.size,
         delivered: case.delivered(),
-        compared,
+        compared: compared.with_hints(hints_heard),
         latency_us: latency(runs)?,
-        hints_heard: runs.iter().map(|run| run.heard).sum(),
+        hints_heard,
     })
 }
 

@@ -99,15 +99,16 @@ fn row(
         let values: Vec<f64> = runs.iter().map(|run| value(run)).collect();
         Spread::of(&values)
     };
+    let hints_heard = runs.iter().map(|run| run.heard).sum();
     Some(FragmentsRow {
         threads: case.threads,
         fragments: settings.fragments,
         size: case.size,
         iterations: settings.iterations,
         write_share: settings.write_share,
-        compared,
+        compared: compared.with_hints(hints_heard),
         moves: spread(&|run| run.moves as f64)?,
         together: spread(&|run| run.together)?,
-        hints_heard: runs.iter().map(|run| run.heard).sum(),
+        hints_heard,
     })
 }
