@@ -60,12 +60,12 @@ fn cells(row: &ChatRow) -> Vec<String> {
 
 fn follows(report: &ChatReport) -> Vec<String> {
     let said = |row: &ChatRow| {
-        let sentence = compared::sentence(&report.host, &row.compared)?;
+        let sentence = compared::sentence(&row.compared)?;
         let s = if row.rooms == 1 { "" } else { "s" };
         Some(format!("{} room{s}, {sentence}", row.rooms))
     };
     let modes = report.rows.iter().map(|row| &row.compared);
-    let notes = compared::notes(&report.host, report.cut, modes);
+    let notes = compared::notes(&report.host, report.cut, report.others_share, modes);
     let sentences = report.rows.iter().filter_map(said).chain(notes);
     sentences
         .map(|sentence| listing::paragraph(&sentence))
@@ -79,6 +79,7 @@ struct Line<'a> {
     #[serde(flatten)]
     row: &'a ChatRow,
     cut: bool,
+    others_share: Option<f64>,
     host: &'a Host,
 }
 
@@ -88,6 +89,7 @@ pub fn json_lines(report: &ChatReport) -> String {
         program: "chat",
         row,
         cut: report.cut,
+        others_share: report.others_share,
         host: &report.host,
     };
     let text = |row| serde_json::to_string(&line(row)).expect("plain data becomes JSON");

@@ -37,7 +37,7 @@ pub struct ChatArguments {
     /// Users in a room [default: 20].
     #[arg(long, value_name = "N")]
     users: Option<u32>,
-    /// Messages that each user sends [default: 100].
+    /// Messages that each user sends [default: 60].
     #[arg(long, value_name = "N")]
     messages: Option<u32>,
     /// Bytes of a message [default: 100].
@@ -46,7 +46,7 @@ pub struct ChatArguments {
     /// The modes to measure [default: plain,bound,hinted].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Option<Vec<Mode>>,
-    /// Times that everything is run; medians are shown [default: 5].
+    /// Times that everything is run; medians are shown [default: 6].
     #[arg(long, value_name = "N")]
     repetitions: Option<u32>,
     /// End after so many seconds with the repetitions that are complete [default: 300].

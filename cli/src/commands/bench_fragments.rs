@@ -37,7 +37,7 @@ pub struct FragmentsArguments {
     /// 32-bit numbers in a fragment; each size is measured on its own [default: 1000,8000,20000].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     size: Option<Vec<u32>>,
-    /// Accesses of each thread [default: 5000000].
+    /// Accesses of each thread [default: 8000000].
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
     /// Accesses in a hundred that increment; the others read [default: 100].
@@ -46,7 +46,7 @@ pub struct FragmentsArguments {
     /// The modes to measure [default: plain,bound,hinted].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Option<Vec<Mode>>,
-    /// Times that everything is run; medians are shown [default: 5].
+    /// Times that everything is run; medians are shown [default: 6].
     #[arg(long, value_name = "N")]
     repetitions: Option<u32>,
     /// End after so many seconds with the repetitions that are complete [default: 300].

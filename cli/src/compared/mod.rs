@@ -70,10 +70,12 @@ pub fn on_what(host: &Host, rounds: u32) -> String {
     )
 }
 
-/// What is to be known of all rows: that nobody heard, that the time was up.
+/// What is to be known of all rows: that nobody heard, that others ran, that the
+/// time was up.
 pub fn notes<'a>(
     host: &Host,
     cut: bool,
+    others_share: Option<f64>,
     modes: impl IntoIterator<Item = &'a Compared>,
 ) -> Vec<String> {
     let mut notes = Vec::new();
@@ -83,6 +85,12 @@ pub fn notes<'a>(
     if host.cpus.len() == 1 {
         notes.push("There is one CPU only: to bind threads to it changes nothing.".to_owned());
     }
+    if let Some(share) = others_share.filter(|share| *share > MUCH) {
+        notes.push(format!(
+            "Others had {:.0} % of these CPUs' time meanwhile: measure again when the machine is idle.",
+            100.0 * share
+        ));
+    }
     if cut {
         let cut = "The time limit came before the last repetition was complete; what is complete is shown.";
         notes.push(cut.to_owned());
@@ -90,17 +98,18 @@ pub fn notes<'a>(
     notes
 }
 
+/// More of the CPUs' time than this in the hands of others is worth a word: a machine at rest has
+/// some interrupts and little else.
+const MUCH: f64 = 0.05;
+
 const UNHEARD: &str = "Hints were not heard: no scheduler that listens to them is loaded. What is \
                        hinted is a second plain run, and how far it lies from 1 is chance.";
 
 /// What follows from the rounds for one mode; nothing for plain.
-pub fn sentence(host: &Host, compared: &Compared) -> Option<String> {
+pub fn sentence(compared: &Compared) -> Option<String> {
     let against = compared.against_plain.as_ref()?;
     let (low, high) = against.interval;
-    let follows = match compared.mode {
-        Mode::Hinted if !host.hints_heard => "not heard, a second plain run",
-        _ => word(against),
-    };
+    let follows = word(against);
     let (mode, median) = (compared.mode, against.speed.median);
     let follows = follows.replace("{FEWEST}", &FEWEST_ROUNDS.to_string());
     Some(format!(
@@ -114,6 +123,7 @@ fn word(against: &Against) -> &'static str {
         Verdict::DoesNotPay => "does not pay here",
         Verdict::WithinTheSpread => "within the spread, no difference shown",
         Verdict::TooSmall => "a difference below 1 %",
+        Verdict::NotHeard => "not heard, a second plain run",
         Verdict::TooFewRounds => "too few repetitions to tell, {FEWEST} are the fewest",
     }
 }

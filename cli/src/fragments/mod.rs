@@ -59,12 +59,12 @@ fn cells(row: &FragmentsRow) -> Vec<String> {
 
 fn follows(report: &FragmentsReport) -> Vec<String> {
     let said = |row: &FragmentsRow| {
-        let sentence = compared::sentence(&report.host, &row.compared)?;
+        let sentence = compared::sentence(&row.compared)?;
         let (threads, size) = (row.threads, row.size);
         Some(format!("{threads} threads, size {size}, {sentence}"))
     };
     let modes = report.rows.iter().map(|row| &row.compared);
-    let notes = compared::notes(&report.host, report.cut, modes);
+    let notes = compared::notes(&report.host, report.cut, report.others_share, modes);
     let sentences = report.rows.iter().filter_map(said).chain(notes);
     sentences
         .map(|sentence| listing::paragraph(&sentence))
@@ -78,6 +78,7 @@ struct Line<'a> {
     #[serde(flatten)]
     row: &'a FragmentsRow,
     cut: bool,
+    others_share: Option<f64>,
     host: &'a Host,
 }
 
@@ -87,6 +88,7 @@ pub fn json_lines(report: &FragmentsReport) -> String {
         program: "fragments",
         row,
         cut: report.cut,
+        others_share: report.others_share,
         host: &report.host,
     };
     let text = |row| serde_json::to_string(&line(row)).expect("plain data becomes JSON");

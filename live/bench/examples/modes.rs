@@ -10,20 +10,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(serve(std::io::stdin(), &mut std::io::stdout())?);
     }
     let report = measure_fragments(&FragmentsSettings::default(), &mut |_| ())?;
-    println!("{:?}", report.host);
+    println!("{:?}, others had {:?}", report.host, report.others_share);
     for row in report.rows {
         let case = format!("{:4} threads, size {:6}", row.threads, row.size);
         println!(
-            "{case}, {}, moves {:6.0}",
+            "{case}, {}, together {:.0} %",
             shown(&row.compared),
-            row.moves.median
+            100.0 * row.together.median
         );
     }
     let server = ServerProgram {
         program: std::env::current_exe()?,
         arguments: vec!["server".into()],
     };
-    for row in measure_chat(&ChatSettings::default(), &server, &mut |_| ())?.rows {
+    let report = measure_chat(&ChatSettings::default(), &server, &mut |_| ())?;
+    println!("others had {:?}", report.others_share);
+    for row in report.rows {
         let p99 = row.latency_us.p99.median / 1e3;
         println!(
             "{:4} rooms, {}, p99 {p99:.1} ms",

@@ -29,12 +29,12 @@ fn run(elapsed_ms: u64) -> Run {
 #[test]
 fn ratios_are_taken_within_a_round() {
     // The machine becomes slower from round to round; within a round, bound takes half the time.
-    let rounds: Vec<Vec<Run>> = (1..=5).map(|it| vec![run(40 * it), run(20 * it)]).collect();
+    let rounds: Vec<Vec<Run>> = (1..=6).map(|it| vec![run(40 * it), run(20 * it)]).collect();
     let modes = compared(&[Mode::Plain, Mode::Bound], &rounds);
     let [(plain, of_plain), (bound, _)] = modes.as_slice() else {
         panic!("two modes")
     };
-    assert_eq!((plain.mode, of_plain.len()), (Mode::Plain, 5));
+    assert_eq!((plain.mode, of_plain.len()), (Mode::Plain, 6));
     assert_eq!(plain.against_plain, None);
     let against = bound.against_plain.as_ref().unwrap();
     assert_eq!((against.speed.min, against.speed.max), (2.0, 2.0));
@@ -101,4 +101,21 @@ fn modes_are_read_as_they_are_shown() {
         assert_eq!(mode.to_string().parse(), Ok(mode));
     }
     assert!("Plain".parse::<Mode>().is_err());
+}
+
+#[test]
+fn a_hint_that_nobody_heard_neither_pays_nor_fails_to() {
+    let rounds = vec![vec![run(40), run(20), run(20)]; 6];
+    for (mode, compared) in Mode::ALL.into_iter().zip(compared(&Mode::ALL, &rounds)) {
+        let verdict = |heard| {
+            let against = compared.0.clone().with_hints(heard).against_plain;
+            against.map(|against| against.verdict)
+        };
+        let (unheard, heard) = match mode {
+            Mode::Plain => (None, None),
+            Mode::Bound => (Some(Verdict::Pays), Some(Verdict::Pays)),
+            Mode::Hinted => (Some(Verdict::NotHeard), Some(Verdict::Pays)),
+        };
+        assert_eq!((verdict(0), verdict(1)), (unheard, heard), "{mode}");
+    }
 }

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::compare::{Compared, Host, Limit, Plan, Spread, Step, compared, in_turn};
+use crate::compare::{Compared, Host, Limit, Others, Plan, Spread, Step, compared, in_turn};
 use crate::error::BenchError;
 
 use super::run::{self, ChatSample, ServerProgram};
@@ -16,6 +16,8 @@ pub struct ChatReport {
     pub host: Host,
     /// The time was up before the last round was complete.
     pub cut: bool,
+    /// The share of the CPUs' time that others had meanwhile; `None` where the kernel does not tell.
+    pub others_share: Option<f64>,
     /// A row for each number of rooms and mode.
     pub rows: Vec<ChatRow>,
 }
@@ -69,6 +71,7 @@ pub fn measure_chat(
 ) -> Result<ChatReport, BenchError> {
     settings.check()?;
     let host = Host::now()?;
+    let others = Others::begin(&host.cpus)?;
     let limit = Limit::after(settings.time_limit);
     let cases = settings.cases();
     let plan = Plan {
@@ -85,27 +88,31 @@ pub fn measure_chat(
         let rows = modes.filter_map(|(it, runs)| row(case, it, &runs));
         rows.collect::<Vec<_>>()
     };
+    let rows = cases
+        .iter()
+        .zip(&rounds.samples)
+        .flat_map(of_case)
+        .collect();
+    let others_share = others.share()?;
     Ok(ChatReport {
-        host,
         cut: rounds.cut,
-        rows: cases
-            .iter()
-            .zip(&rounds.samples)
-            .flat_map(of_case)
-            .collect(),
+        others_share,
+        rows,
+        host,
     })
 }
 
 fn row(case: &Case, compared: Compared, runs: &[&ChatSample]) -> Option<ChatRow> {
+    let hints_heard = runs.iter().map(|run| run.heard).sum();
     Some(ChatRow {
         rooms: case.rooms,
         users: case.users,
         messages: case.messages,
         size: case.size,
         delivered: case.delivered(),
-        compared,
+        compared: compared.with_hints(hints_heard),
         latency_us: latency(runs)?,
-        hints_heard: runs.iter().map(|run| run.heard).sum(),
+        hints_heard,
     })
 }
 

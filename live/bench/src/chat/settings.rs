@@ -44,10 +44,10 @@ impl Default for ChatSettings {
         ChatSettings {
             rooms: vec![5, 10],
             users: 20,
-            messages: 100,
+            messages: 60,
             size: 100,
             modes: Mode::ALL.to_vec(),
-            repetitions: 5,
+            repetitions: 6,
             time_limit: Duration::from_secs(300),
         }
     }

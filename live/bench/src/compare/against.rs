@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::spread::Spread;
 
-/// Rounds below which nothing is said of a difference: four that all fall on one side do so by
-/// chance alone in one case of eight.
-pub const FEWEST_ROUNDS: usize = 5;
+/// Rounds below which nothing is said of a difference: five that all fall on one side do so by
+/// chance alone in one case of 16, six in one of 32.
+pub const FEWEST_ROUNDS: usize = 6;
 
 /// A difference below this is not worth a word: one percent of the speed.
 const WORTH_A_WORD: f64 = 0.01;
@@ -26,6 +26,8 @@ pub enum Verdict {
     WithinTheSpread,
     /// The rounds agree, on less than one percent.
     TooSmall,
+    /// Hints that nobody heard: a second plain run.
+    NotHeard,
     /// Fewer than [`FEWEST_ROUNDS`] rounds.
     TooFewRounds,
 }
@@ -51,8 +53,8 @@ impl Against {
     ///     P(the median lies outside of [x_k, x_(n+1-k)]) = 2 * P(Binomial(n, 1/2) < k)
     /// ```
     ///
-    /// and `k` is the largest rank for which that is at most 5 %; 1 where there is none (below six
-    /// rounds: 6.25 % for five).
+    /// and `k` is the largest rank for which that is at most 5 %; 1 where there is none, below six
+    /// rounds.
     pub fn of(ratios: &[f64]) -> Option<Against> {
         let speed = Spread::of(ratios)?;
         let mut sorted = ratios.to_vec();
@@ -109,14 +111,20 @@ mod tests {
     #[test]
     fn what_is_said_follows_from_the_rounds_alone() {
         let said = |ratios: &[f64]| Against::of(ratios).unwrap().verdict;
-        assert_eq!(said(&[1.2, 1.3, 1.25, 1.31, 1.22]), Verdict::Pays);
-        assert_eq!(said(&[0.9, 0.93, 0.95, 0.91, 0.92]), Verdict::DoesNotPay);
-        assert_eq!(said(&[0.9, 1.1, 1.2, 1.2, 1.2]), Verdict::WithinTheSpread);
+        assert_eq!(said(&[1.2, 1.3, 1.25, 1.31, 1.22, 1.2]), Verdict::Pays);
         assert_eq!(
-            said(&[1.001, 1.002, 1.003, 1.001, 1.004]),
+            said(&[0.9, 0.93, 0.95, 0.91, 0.92, 0.9]),
+            Verdict::DoesNotPay
+        );
+        assert_eq!(
+            said(&[0.9, 1.1, 1.2, 1.2, 1.2, 1.2]),
+            Verdict::WithinTheSpread
+        );
+        assert_eq!(
+            said(&[1.001, 1.002, 1.003, 1.001, 1.004, 1.002]),
             Verdict::TooSmall
         );
-        assert_eq!(said(&[2.0, 2.0, 2.0, 2.0]), Verdict::TooFewRounds);
+        assert_eq!(said(&[2.0, 2.0, 2.0, 2.0, 2.0]), Verdict::TooFewRounds);
         assert_eq!(Against::of(&[]), None);
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::against::Against;
+use super::against::{Against, Verdict};
 use super::mode::Mode;
 use super::sample::{Sample, Summary};
 
@@ -48,4 +48,18 @@ fn ratios<S: AsRef<Sample>>(rounds: &[Vec<S>], plain: usize, place: usize) -> Ve
         .iter()
         .map(|round| ns(&round[plain]) / ns(&round[place]))
         .collect()
+}
+
+impl Compared {
+    /// The same, where this program hinted and `hints_heard` of its hints were heard: what nobody
+    /// heard neither pays nor fails to.
+    pub fn with_hints(mut self, hints_heard: u64) -> Compared {
+        if let Some(against) = &mut self.against_plain
+            && self.mode == Mode::Hinted
+            && hints_heard == 0
+        {
+            against.verdict = Verdict::NotHeard;
+        }
+        self
+    }
 }

@@ -27,7 +27,16 @@ impl Usage {
     /// # Errors
     /// [`BenchError::System`] where the kernel does not tell.
     pub fn now() -> Result<Usage, BenchError> {
-        let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(|errno| {
+        Usage::of(UsageWho::RUSAGE_SELF)
+    }
+
+    /// Of this process, and of those that it started and that have ended.
+    pub(crate) fn with_children() -> Result<Usage, BenchError> {
+        Ok(Usage::now()? + Usage::of(UsageWho::RUSAGE_CHILDREN)?)
+    }
+
+    fn of(who: UsageWho) -> Result<Usage, BenchError> {
+        let usage = getrusage(who).map_err(|errno| {
             BenchError::system("ask for the CPU time", errno.into(), "try as another user")
         })?;
         let ns = |time: nix::sys::time::TimeVal| time.num_nanoseconds() as u64;

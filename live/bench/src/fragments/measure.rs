@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::compare::{Compared, Host, Limit, Plan, Spread, Step, compared, in_turn};
+use crate::compare::{Compared, Host, Limit, Others, Plan, Spread, Step, compared, in_turn};
 use crate::error::BenchError;
 
 use super::run::{self, FragmentsSample};
@@ -15,6 +15,8 @@ pub struct FragmentsReport {
     pub host: Host,
     /// The time was up before the last round was complete.
     pub cut: bool,
+    /// The share of the CPUs' time that others had meanwhile; `None` where the kernel does not tell.
+    pub others_share: Option<f64>,
     /// A row for each number of threads, size and mode.
     pub rows: Vec<FragmentsRow>,
 }
@@ -56,6 +58,7 @@ pub fn measure_fragments(
 ) -> Result<FragmentsReport, BenchError> {
     settings.check()?;
     let host = Host::now()?;
+    let others = Others::begin(&host.cpus)?;
     let limit = Limit::after(settings.time_limit);
     let cases = settings.cases();
     let plan = Plan {
@@ -72,14 +75,17 @@ pub fn measure_fragments(
         let rows = modes.filter_map(|(it, runs)| row(settings, case, it, &runs));
         rows.collect::<Vec<_>>()
     };
+    let rows = cases
+        .iter()
+        .zip(&rounds.samples)
+        .flat_map(of_case)
+        .collect();
+    let others_share = others.share()?;
     Ok(FragmentsReport {
-        host,
         cut: rounds.cut,
-        rows: cases
-            .iter()
-            .zip(&rounds.samples)
-            .flat_map(of_case)
-            .collect(),
+        others_share,
+        rows,
+        host,
     })
 }
 
@@ -93,15 +99,16 @@ fn row(
         let values: Vec<f64> = runs.iter().map(|run| value(run)).collect();
         Spread::of(&values)
     };
+    let hints_heard = runs.iter().map(|run| run.heard).sum();
     Some(FragmentsRow {
         threads: case.threads,
         fragments: settings.fragments,
         size: case.size,
         iterations: settings.iterations,
         write_share: settings.write_share,
-        compared,
+        compared: compared.with_hints(hints_heard),
         moves: spread(&|run| run.moves as f64)?,
         together: spread(&|run| run.together)?,
-        hints_heard: runs.iter().map(|run| run.heard).sum(),
+        hints_heard,
     })
 }

@@ -44,10 +44,10 @@ impl Default for FragmentsSettings {
             threads: vec![8, 32],
             fragments: 4,
             sizes: vec![1000, 8000, 20_000],
-            iterations: 5_000_000,
+            iterations: 8_000_000,
             write_share: 100,
             modes: Mode::ALL.to_vec(),
-            repetitions: 5,
+            repetitions: 6,
             time_limit: Duration::from_secs(300),
         }
     }
