@@ -1,28 +1,38 @@
 # Two commands on a fresh Debian 12 with cargo; each sets up what it needs.
 #
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
-#   make test   formatting, lints, all tests and doc tests
+#   make test   formatting, lints, all tests and doc tests, the real scheduler in guests (vm-test)
+#   make vm-test  the last of these alone
 #   make bench  how fast it is, and beside what
 #
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
-.PHONY: run test bench setup setup-test
+.PHONY: run test vm-test bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq
 	cargo run --release --quiet -p warmq -- reproduce --quick --with-walk --out report
+	@bash scripts/real.sh target/release/warmq
 
-test: setup-test
+test: setup-test setup-real
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace --no-fail-fast
+	@bash scripts/vm-test.sh
+
+vm-test: setup-real
+	@bash scripts/vm-test.sh
 
 bench: setup
 	@if [ -e scripts/bench.sh ]; then bash scripts/bench.sh; else cargo bench --workspace; fi
 
 setup:
 	@bash scripts/setup.sh
+
+# What the real scheduler and the guests need.
+setup-real:
+	@bash scripts/setup-real.sh
 
 setup-test:
 	@bash scripts/setup.sh rustfmt clippy

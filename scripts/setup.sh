@@ -4,26 +4,8 @@
 #   scripts/setup.sh [RUST-COMPONENT...]      as in: scripts/setup.sh rustfmt clippy
 set -euo pipefail
 
-say() { echo "setup: $*" >&2; }
-
-# Installs Debian packages, through sudo unless we are root.
-install_packages() {
-    local sudo=()
-    if [ "$(id -u)" -ne 0 ]; then
-        if ! command -v sudo > /dev/null; then
-            say "missing: $*; become root and run: apt-get install $*"
-            exit 1
-        fi
-        sudo=(sudo)
-    fi
-    if ! command -v apt-get > /dev/null; then
-        say "missing: what Debian calls $*; install it as your system does"
-        exit 1
-    fi
-    say "installing Debian packages: $*"
-    "${sudo[@]}" apt-get update -q
-    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
-}
+# shellcheck source=scripts/install.sh
+. "$(dirname "$0")/install.sh"
 
 # Rust links through the C compiler, and needs the C library's start-up files.
 if ! command -v cc > /dev/null; then

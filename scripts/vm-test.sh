@@ -30,15 +30,21 @@ guest() { # OPTIONS of vm run... -- COMMAND...
 failed=0
 say "two CPUs, one cache: the policy"
 guest --instructions=4 --cpus 2 --memory 2048 -- "$bin/warmq-drill" \
-    affinity fairness sleepers hints robust || failed=1
+    affinity/ fairness/ sleepers/ hints/ robust/ || failed=1
 
 say "eight CPUs, four caches"
-guest --instructions=8 --cpus 8 --llcs 4 --memory 2048 -- "$bin/warmq-drill" domains || failed=1
+guest --instructions=8 --cpus 8 --llcs 4 --memory 2048 -- "$bin/warmq-drill" domains/ || failed=1
 
 say "stress-ng for 60 s"
-guest --cpus 2 --memory 2048 --file stress-ng -- "$bin/warmq-drill" stress || failed=1
+guest --cpus 2 --memory 2048 --file stress-ng -- "$bin/warmq-drill" stress/ || failed=1
 
-say "what a switch costs, in instructions: the kernel's own scheduler, then scx_warmq"
-guest --instructions -- "$bin/warmq-drill" switch-cost || failed=1
+say "what a switch costs, in instructions"
+beside=()
+if other=$(command -v scx_bpfland); then
+    beside=(--file "$other:/bin/scx_bpfland")
+else
+    say "no scx_bpfland to compare with; to have one: cargo install scx_bpfland --version 1.1.4 --locked"
+fi
+guest --instructions "${beside[@]}" -- "$bin/warmq-drill" switch/ || failed=1
 
 exit "$failed"

@@ -237,7 +237,11 @@ impl RunArguments {
 
     fn hardware(&self) -> Hardware {
         let usual = Hardware::default();
-        let cpus = if self.instructions.is_some() { 1 } else { usual.cpus };
+        let cpus = if self.instructions.is_some() {
+            1
+        } else {
+            usual.cpus
+        };
         Hardware {
             cpus: self.cpus.unwrap_or(cpus),
             llcs: self.llcs.unwrap_or(usual.llcs),

@@ -51,6 +51,11 @@ fn least(measure: fn() -> std::io::Result<Duration>) -> std::io::Result<Duration
     (1..REPETITIONS).try_fold(measure()?, |least, _| Ok(least.min(measure()?)))
 }
 
+/// The cost.
+pub fn ratio() -> std::io::Result<f64> {
+    Ok(least(in_turn)?.as_secs_f64() / least(alone)?.as_secs_f64())
+}
+
 /// Prints it, and what it is made of.
 pub fn print() -> std::io::Result<()> {
     let (alone, in_turn) = (least(alone)?, least(in_turn)?);

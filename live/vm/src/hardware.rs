@@ -83,7 +83,9 @@ impl Hardware {
         let smp = format!("{cpus},sockets={llcs},cores={},threads=1", cpus / llcs);
         let memory = memory_mib.to_string();
         let mut options = vec!["-cpu", "max,l3-cache=on", "-smp", &smp, "-m", &memory];
-        let count = self.instructions.map(|ns| format!("shift={},sleep=off", ns.trailing_zeros()));
+        let count = self
+            .instructions
+            .map(|ns| format!("shift={},sleep=off", ns.trailing_zeros()));
         options.extend(match &count {
             Some(count) => vec!["-accel", "tcg,thread=single", "-icount", count],
             None => vec!["-accel", "tcg,thread=multi"],

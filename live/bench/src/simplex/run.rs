@@ -11,8 +11,8 @@ use super::result::{Repetition, SimplexFacts, SimplexReport, SimplexRow};
 use super::scheduler::{Loaded, Loader};
 use super::settings::SimplexSettings;
 use super::work::Work;
-use crate::error::BenchError;
 use crate::compare::Spread;
+use crate::error::BenchError;
 
 /// A measurement is given up when it takes so many times what Simplex takes alone.
 const MOST_TIMES: u32 = 20;

@@ -12,27 +12,27 @@ use crate::workers::{Crew, hog, wait_until};
 
 pub const DRILLS: &[Drill] = &[
     Drill {
-        name: "fragments-stay-home",
+        name: "affinity/fragments-stay-home",
         law: "once settled, tasks of a fragment run at its home for 99 % of their time",
         run: stay_home,
     },
     Drill {
-        name: "fragments-in-succession",
+        name: "affinity/fragments-in-succession",
         law: "tasks of a fragment run one after another, and groups take turns",
         run: succession,
     },
     Drill {
-        name: "groups-move-whole",
+        name: "affinity/groups-move-whole",
         law: "an imbalance of 25 % moves whole groups, and splits none",
         run: move_whole,
     },
     Drill {
-        name: "groups-split-last",
+        name: "affinity/groups-split-last",
         law: "a group is split only when it cannot be moved and the imbalance lasts",
         run: split_last,
     },
     Drill {
-        name: "change-moves-at-once",
+        name: "affinity/change-moves-at-once",
         law: "a task that changes its fragment runs at the new home before it runs on",
         run: change_moves,
     },

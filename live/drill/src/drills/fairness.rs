@@ -14,27 +14,27 @@ use crate::workers::{Crew, Gate, hog, sleeper, work};
 
 pub const DRILLS: &[Drill] = &[
     Drill {
-        name: "nice-weights",
+        name: "fairness/nice-weights",
         law: "CPU time goes by the weights of nice, within 10 %",
         run: nice_weights,
     },
     Drill {
-        name: "nice-weights-on-one-cpu",
+        name: "fairness/nice-weights-on-one-cpu",
         law: "the same for tasks that may run on one CPU only",
         run: nice_weights_pinned,
     },
     Drill {
-        name: "cgroup-weights",
+        name: "fairness/cgroup-weights",
         law: "CPU time goes by cgroup weights, whatever the number of tasks, within 10 %",
         run: cgroup_weights,
     },
     Drill {
-        name: "hog-beside-sleepers",
+        name: "fairness/hog-beside-sleepers",
         law: "a CPU-bound task beside 4 frequent sleepers gets its fair share within 10 %",
         run: hog_beside_sleepers,
     },
     Drill {
-        name: "storm",
+        name: "fairness/storm",
         law: "in a storm of 2,000 tasks nobody waits longer than the bound",
         run: storm,
     },

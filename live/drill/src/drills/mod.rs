@@ -1,10 +1,12 @@
 //! The drills, by subject.
 
 mod affinity;
+mod domains;
 mod fairness;
 mod hints;
 mod robust;
 mod sleepers;
+mod switch;
 
 use crate::report::Drill;
 
@@ -16,6 +18,8 @@ pub fn all() -> Vec<&'static Drill> {
         sleepers::DRILLS,
         hints::DRILLS,
         robust::DRILLS,
+        domains::DRILLS,
+        switch::DRILLS,
     ]
     .into_iter()
     .flatten()

@@ -14,37 +14,37 @@ use crate::workers::{Crew, hog, wait_until, work};
 
 pub const DRILLS: &[Drill] = &[
     Drill {
-        name: "leaves-cleanly",
+        name: "robust/leaves-cleanly",
         law: "SIGINT and SIGTERM end it with status 0, and tasks go back to the kernel's scheduler",
         run: leaves,
     },
     Drill {
-        name: "one-at-a-time",
+        name: "robust/one-at-a-time",
         law: "a second one refuses to start, says why, and does not disturb the first",
         run: one_at_a_time,
     },
     Drill {
-        name: "ejected",
+        name: "robust/ejected",
         law: "ejected by the kernel it says why, exits with a status of its own, and can be loaded again",
         run: ejected,
     },
     Drill {
-        name: "hotplug",
+        name: "robust/hotplug",
         law: "a CPU goes and comes under load, and it schedules afterwards",
         run: hotplug,
     },
     Drill {
-        name: "churn",
+        name: "robust/churn",
         law: "forks, exits, affinity changes and cgroup moves in any state do not stop it",
         run: churn,
     },
     Drill {
-        name: "ten-thousand-tasks",
+        name: "robust/ten-thousand-tasks",
         law: "10,000 tasks all run",
         run: ten_thousand,
     },
     Drill {
-        name: "stress",
+        name: "stress/stress-ng",
         law: "after 60 s of stress-ng it is still enabled",
         run: stress,
     },

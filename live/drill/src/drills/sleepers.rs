@@ -11,27 +11,27 @@ use crate::workers::{Crew, hog, sleeper};
 
 pub const DRILLS: &[Drill] = &[
     Drill {
-        name: "frequent-sleeper-refused",
+        name: "sleepers/frequent-sleeper-refused",
         law: "a frequent sleeper does not preempt at each wakeup",
         run: frequent,
     },
     Drill {
-        name: "rare-sleeper-granted",
+        name: "sleepers/rare-sleeper-granted",
         law: "a rare sleeper preempts",
         run: rare,
     },
     Drill {
-        name: "preempt-interval",
+        name: "sleepers/preempt-interval",
         law: "a CPU is preempted by wakeups no more often than the dial says",
         run: interval,
     },
     Drill {
-        name: "min-sleep",
+        name: "sleepers/min-sleep",
         law: "sleeps shorter than --min-sleep do not preempt, longer ones do",
         run: min_sleep,
     },
     Drill {
-        name: "no-preempt",
+        name: "sleepers/no-preempt",
         law: "--no-preempt grants none",
         run: none,
     },
