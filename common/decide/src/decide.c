@@ -47,6 +47,11 @@ u64 decide_place(const struct warmq_policy *policy, const struct warmq_domain *d
 	return warmq_place(policy, domain, position, counts);
 }
 
+u64 decide_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position)
+{
+	return warmq_keep_place(policy, domain, position);
+}
+
 u64 decide_first_position(const struct warmq_policy *policy, const struct warmq_domain *domain)
 {
 	return warmq_first_position(policy, domain);

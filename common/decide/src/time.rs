@@ -48,6 +48,11 @@ pub fn place(policy: &Policy, domain: &Domain, position: u64, counts: bool) -> u
     header::decide_place(policy, domain, position, counts)
 }
 
+/// Where a task stands that goes from one entity to another without having slept.
+pub fn keep_place(policy: &Policy, domain: &Domain, position: u64) -> u64 {
+    header::decide_keep_place(policy, domain, position)
+}
+
 /// Where a new task stands.
 pub fn first_position(policy: &Policy, domain: &Domain) -> u64 {
     header::decide_first_position(policy, domain)

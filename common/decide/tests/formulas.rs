@@ -120,6 +120,21 @@ fn who_wakes_stands_near_the_clock() {
 }
 
 #[test]
+fn who_moves_awake_stands_where_it_stood() {
+    let busy = domain(1, 4);
+    let clock = busy.clock;
+    let table = [
+        (clock - 39 * MS, clock - 39 * MS),
+        (clock + 39 * MS, clock + 39 * MS),
+        (clock - 900 * MS, clock - 40 * MS),
+        (clock + 900 * MS, clock + 40 * MS),
+    ];
+    for (position, expected) in table {
+        assert_eq!(keep_place(&policy(), &busy, position), expected);
+    }
+}
+
+#[test]
 fn the_new_stands_a_slice_behind_the_clock() {
     let domain = domain(2, 3);
     assert_eq!(first_position(&policy(), &domain), domain.clock + 4 * MS);

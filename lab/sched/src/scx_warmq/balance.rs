@@ -7,6 +7,7 @@ use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
+use super::entity::Coming;
 use super::idle::is_free;
 use super::state::{BALANCE_INTERVAL, EntityId, State, ns};
 
@@ -76,7 +77,7 @@ impl State {
         self.under_lock_of(context, entity, |state, context| {
             let task = state.first_of(context, entity)?;
             state.unqueue(context, task);
-            state.settle(context, task, here, true);
+            state.settle(context, task, here, Coming::Awake);
             state.queue(context, task);
             Some(task)
         })?

@@ -25,6 +25,15 @@ pub(super) fn weight_of(view: View<'_>) -> u64 {
     }
 }
 
+/// Where a task that joins an entity comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coming {
+    /// From another entity, without having slept.
+    Awake,
+    /// From a sleep, or it is new; `counts`: long enough a sleep to earn credit.
+    Woken { counts: bool },
+}
+
 impl State {
     /// The entity of a task that is, or will be, on `cpu`.
     pub(super) fn entity_for(&mut self, view: View<'_>, cpu: CpuId) -> EntityId {
@@ -41,13 +50,13 @@ impl State {
         self.unmanaged(self.topology.domain_of(cpu))
     }
 
-    /// Makes a task runnable in `entity`; `counts`: its sleep was long enough to earn credit.
+    /// Makes a task runnable in `entity`.
     pub(super) fn join(
         &mut self,
         context: &mut Context<'_>,
         task: TaskId,
         entity: EntityId,
-        counts: bool,
+        coming: Coming,
     ) {
         let domain = self.domain_of_entity(entity);
         context.touch(self.domains[domain].line, Access::Read);
@@ -61,7 +70,10 @@ impl State {
                 decide::emigrate(position, from, time.clock)
             }
         };
-        let position = decide::place(&self.policy, time, position, counts);
+        let position = match coming {
+            Coming::Awake => decide::keep_place(&self.policy, time, position),
+            Coming::Woken { counts } => decide::place(&self.policy, time, position, counts),
+        };
         let vtime = decide::join(&mut self.entities[entity].time, position);
         let weight = weight_of(context.task(task));
         self.add_weight(context, entity, vtime, weight);
@@ -95,14 +107,14 @@ impl State {
         context: &mut Context<'_>,
         task: TaskId,
         cpu: CpuId,
-        counts: bool,
+        coming: Coming,
     ) {
         let entity = self.entity_for(context.task(task), cpu);
         if self.tasks[task.index()].entity == Some(entity) {
             return self.reweigh(context, task);
         }
         self.leave(context, task);
-        self.join(context, task, entity, counts);
+        self.join(context, task, entity, coming);
     }
 
     fn reweigh(&mut self, context: &mut Context<'_>, task: TaskId) {

@@ -32,6 +32,7 @@ use warmq_machine::Access;
 use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
+use self::entity::Coming;
 use self::state::{State, ns};
 use self::topology::PlaceKind;
 
@@ -169,7 +170,7 @@ impl Scheduler for ScxWarmq {
         let now = ns(context);
         state.begin_period(task, now);
         let counts = state.counts(task, now);
-        state.settle(context, task, cpu, counts);
+        state.settle(context, task, cpu, Coming::Woken { counts });
         state.queue(context, task);
     }
 
@@ -274,7 +275,7 @@ impl State {
             true => last,
             false => self.topology.first_cpu(view).unwrap_or(last),
         };
-        self.settle(context, task, cpu, true);
+        self.settle(context, task, cpu, Coming::Awake);
         self.queue(context, task);
         self.kick_idle(context, task, cpu);
     }
@@ -283,7 +284,7 @@ impl State {
     fn change_entity(&mut self, context: &mut Context<'_>, task: TaskId) {
         let here = context.cpu();
         self.stop(task);
-        self.settle(context, task, here, true);
+        self.settle(context, task, here, Coming::Awake);
         let entity = self.tasks[task.index()].entity;
         self.tasks[task.index()].on = Some(here);
         self.cpus[here.index()].running = Some(task);

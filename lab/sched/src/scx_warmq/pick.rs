@@ -6,6 +6,7 @@ use warmq_kernel::{Context, Pick};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
+use super::entity::Coming;
 use super::state::{EntityId, State, ns};
 
 impl State {
@@ -57,11 +58,11 @@ impl State {
         // Where that lock is taken, its queue is joined without it: a path that the BPF program has
         // not, as its queues have locks of their own.
         let joined = self.under_lock_of(context, entity, |state, context| {
-            state.settle(context, prev, cpu, true);
+            state.settle(context, prev, cpu, Coming::Awake);
             state.queue(context, prev);
         });
         if joined.is_none() {
-            self.settle(context, prev, cpu, true);
+            self.settle(context, prev, cpu, Coming::Awake);
             self.queue(context, prev);
         }
         self.displaced.insert(prev);

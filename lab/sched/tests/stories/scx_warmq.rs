@@ -72,7 +72,7 @@ fn hogs_without_fragments_take_turns_by_virtual_time() {
 fn a_fragments_tasks_run_in_succession_for_a_batch() {
     let batches = set(&[("batch_budget", span(40))]);
     let lines = chart(stage(1), batches, 24, two_fragments(&["A", "b", "C", "d"]));
-    shows(&lines, &["AbCACAdbbdCACAbdbdCACAbd"]);
+    shows(&lines, &["AbCACAdbdbCACAdbdbCACAdb"]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_idle_cpu_takes_a_whole_fragment() {
     shows(
         &lines,
         &[
-            "Amnmnmnxyxyxyxyxyxyxyxyxyxyxyx",
+            "Amnnmnmxyxyxyxyxyxyxyxyxyxyxyx",
             "xxByAyBABABABABABABABABABABABA",
         ],
     );
