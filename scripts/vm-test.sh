@@ -23,28 +23,37 @@ cargo build -p warmq -p scx_warmq -p warmq-drill
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/warmq" vm fetch || skip "no kernel with sched_ext: it could not be downloaded, and none is in the cache"
 
-guest() { # OPTIONS of vm run... -- COMMAND...
-    "$bin/warmq" vm run --file "$bin/scx_warmq:/bin/scx_warmq" --timeout 400 "$@"
+# A guest, its lines marked with a name. Counting guests take one core each, so two run at a time.
+guest() { # NAME, OPTIONS of vm run... -- COMMAND...
+    local name=$1
+    shift
+    "$bin/warmq" vm run --file "$bin/scx_warmq:/bin/scx_warmq" --memory 2048 --timeout 900 "$@" 2>&1 |
+        sed -u "/^test result/!s/^/$name: /"
 }
 
+drill="$bin/warmq-drill"
 failed=0
-say "two CPUs, one cache: the policy"
-guest --instructions=4 --cpus 2 --memory 2048 -- "$bin/warmq-drill" \
-    affinity/ fairness/ sleepers/ hints/ robust/ || failed=1
 
-say "eight CPUs, four caches"
-guest --instructions=8 --cpus 8 --llcs 4 --memory 2048 -- "$bin/warmq-drill" domains/ || failed=1
+say "two CPUs, one cache: where tasks run, what they get, who preempts whom, whom hints help"
+guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ &
+policy=$!
+guest faults --instructions=4 --cpus 2 -- "$drill" sleepers/ robust/ &
+wait $! || failed=1
+wait "$policy" || failed=1
 
-say "stress-ng for 60 s"
-guest --cpus 2 --memory 2048 --file stress-ng -- "$bin/warmq-drill" stress/ || failed=1
-
-say "what a switch costs, in instructions"
+say "eight CPUs in four caches; what a switch costs, in instructions"
+guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ &
+caches=$!
 beside=()
 if other=$(command -v scx_bpfland); then
     beside=(--file "$other:/bin/scx_bpfland")
 else
     say "no scx_bpfland to compare with; to have one: cargo install scx_bpfland --version 1.1.4 --locked"
 fi
-guest --instructions "${beside[@]}" -- "$bin/warmq-drill" switch/ || failed=1
+guest switch --instructions "${beside[@]}" -- "$drill" switch/ || failed=1
+wait "$caches" || failed=1
+
+say "ten thousand tasks, and stress-ng for 60 s"
+guest stress --cpus 2 --file stress-ng -- "$drill" stress/ || failed=1
 
 exit "$failed"

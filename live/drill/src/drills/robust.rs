@@ -39,7 +39,7 @@ pub const DRILLS: &[Drill] = &[
         run: churn,
     },
     Drill {
-        name: "robust/ten-thousand-tasks",
+        name: "stress/ten-thousand-tasks",
         law: "10,000 tasks all run",
         run: ten_thousand,
     },
