@@ -119,7 +119,7 @@ static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 {
 	struct place_state *here = place_of(calm);
 	u32 busy = busiest_place(calm), group, domain;
-	u64 load, least, excess = 0, managed = 0, unmanaged = 0, movable = 0;
+	u64 load, least, excess = 0, managed = 0, unmanaged = 0, movable = 0, lasted;
 	enum warmq_relief relief;
 
 	load = load_of_place(busy);
@@ -138,8 +138,8 @@ static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 	group = managed ? best_group(busy, excess, false) : 0;
 	if (group)
 		movable = entity_of(GROUP_BASE + group)->time.weight;
-	relief = warmq_relieve(&policy, excess, managed, unmanaged, movable,
-			       now - here->imbalanced_since);
+	lasted = warmq_before(now, here->imbalanced_since) ? 0 : now - here->imbalanced_since; /* CPUs' clocks differ */
+	relief = warmq_relieve(&policy, excess, managed, unmanaged, movable, lasted);
 	*what = relief == WARMQ_MOVE_UNMANAGED ? domain : group;
 	if (relief == WARMQ_SPLIT_GROUP) {
 		*what = best_group(busy, excess, true);

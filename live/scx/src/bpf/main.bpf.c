@@ -38,7 +38,7 @@ UEI_DEFINE(uei);
 /* The entity of a task that is, or will be, on `cpu`. */
 static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
 {
-	if (p->nr_cpus_allowed == 1 || is_migration_disabled(p))
+	if ((p->nr_cpus_allowed == 1 && nr_cpus > 1) || is_migration_disabled(p))
 		return PINNED_BASE + cpu;
 	if (t->group && keeps_groups) {
 		if (fits(p, group_of(t->group)->home))
