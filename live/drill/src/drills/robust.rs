@@ -245,7 +245,7 @@ fn ten_thousand() -> Result<Outcome, Failure> {
         crew.add("one-of-many", |shift| {
             while shift.goes_on() {
                 work(Duration::from_micros(100));
-                thread::sleep(Duration::from_secs(2));
+                thread::sleep(Duration::from_secs(10));
             }
         });
     }
@@ -262,6 +262,7 @@ fn ten_thousand() -> Result<Outcome, Failure> {
         "sched_ext is {}",
         state()
     );
+    crew.stop();
     let over = figures()?.counter("over_bound");
     must!(over == 0, "{over} waits over the bound");
     Ok(Outcome::Holds("all ran".to_owned()))
