@@ -404,8 +404,16 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	t->running = true;
 	t->yields = false;
 	t->charged = p->se.sum_exec_runtime;
-	if (!t->weight) /* the kernel put it here itself: it exits, or may not migrate for a moment */
+	if (t->at_once)
 		return;
+	/*
+	 * The kernel put it here itself, past enqueue: its affinity changed while it ran (it may just have become free to
+	 * migrate again), for which it was taken out and back. That is no sleep, and it pays as everybody.
+	 */
+	if (!t->weight) {
+		t->sleeps -= t->sleeps > 0;
+		settle(p, t, cpu, true);
+	}
 	if (is_group(t->entity))
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
 	c->run_position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime);
