@@ -13,7 +13,7 @@
 run: setup
 	cargo build --release -p warmq
 	cargo run --release --quiet -p warmq -- reproduce --quick --with-walk --out report
-	@bash scripts/real.sh target/release/warmq
+	@bash scripts/real.sh "$${CARGO_TARGET_DIR:-target}/release/warmq"
 
 test: setup-test setup-real
 	cargo fmt --all --check

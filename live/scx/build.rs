@@ -12,6 +12,10 @@ fn main() {
 }
 
 /// Debian 12's `clang` is too old for BPF programs of today, and the one that is not has another name.
+#[allow(
+    unsafe_code,
+    reason = "the builder of the scx project takes clang from the environment only"
+)]
 fn choose_clang() {
     println!("cargo:rerun-if-env-changed=BPF_CLANG");
     let known = std::process::Command::new("clang-19")
