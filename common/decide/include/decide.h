@@ -285,7 +285,7 @@ WARMQ_INLINE bool warmq_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 
 	return weight * other_cpus < other_weight * cpus;
 }
 
-/* Is the busy place busier than the calm one by more than the policy allows, and has it more than one task to give? */
+/* Is the busy place busier than the calm one by more than the policy allows? Whether it has anything to give is warmq_relieve()'s. */
 WARMQ_INLINE bool warmq_imbalanced(const struct warmq_policy *policy, u64 busy, u64 busy_cpus, u64 calm, u64 calm_cpus)
 {
 	return busy * calm_cpus * 100 > (calm + WARMQ_LEAST_WEIGHT) * busy_cpus * (100 + policy->imbalance);
