@@ -22,8 +22,7 @@
  * change of fragment still knocks by prctl, so that it takes effect before the thread runs on.
  *
  * What is not covered: a child of vfork() or of a bare clone(CLONE_VM) shares this thread's state
- * and should not hint. A thread should leave before execve(), as the scheduler goes on to believe
- * what it said. A sandbox that kills for prctl() kills for a hint, too; one that filters any system
+ * and should not hint. At execve() a loaded scheduler forgets what the thread said. A sandbox that kills for prctl() kills for a hint, too; one that filters any system
  * call gets no slot. Only 64-bit programs hint: a hint must fit one argument of prctl.
  */
 #ifndef WARMQ_H
