@@ -5,7 +5,7 @@
 set -euo pipefail
 warmq=$1
 
-"$warmq" bench fragments --repetitions 3 --iterations 2000000
+"$warmq" bench fragments --threads 8 --repetitions 6 --iterations 2000000
 "$warmq" bench simplex --kpps 40 --repetitions 2 --work 0.5
 
 if ! command -v qemu-system-x86_64 > /dev/null || ! command -v busybox > /dev/null; then
