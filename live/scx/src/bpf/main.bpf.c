@@ -378,6 +378,8 @@ static __always_inline void judge_wait(struct task_state *t, struct cpu_state *c
 		return;
 	if (then.weight < t->queued_weight)
 		then.weight = t->queued_weight;
+	if (is_group(t->entity) ? place_is_cpu : t->entity >= PINNED_BASE)
+		then.cpus = 1; /* the others do not serve it */
 	bound = warmq_wait_bound(&policy, &then, t->weight);
 	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
 		c->counters[COUNT_LONGEST_WAIT] = waited;
