@@ -16,6 +16,7 @@ need "command -v make" make
 need "command -v qemu-system-x86_64" qemu-system-x86
 need "command -v busybox" busybox-static
 need "command -v stress-ng" stress-ng
+need "command -v protoc" protobuf-compiler # scx_bpfland, to compare with
 
 if [ "${#missing[@]}" -gt 0 ]; then
     install_packages "${missing[@]}"

@@ -31,6 +31,19 @@ guest() { # NAME, OPTIONS of vm run... -- COMMAND...
         sed -u "/^test result/!s/^/$name: /"
 }
 
+# The path of scx_bpfland, a scheduler of the scx project, for a number to compare with; built if there is none.
+bpfland() {
+    local root=${CARGO_TARGET_DIR:-target}/bpfland
+    if command -v scx_bpfland; then
+        return
+    fi
+    if [ ! -x "$root/bin/scx_bpfland" ]; then
+        say "building scx_bpfland, to compare with (some minutes)"
+        cargo install --quiet scx_bpfland --version 1.1.4 --locked --root "$root" >&2 || return 1
+    fi
+    echo "$root/bin/scx_bpfland"
+}
+
 drill="$bin/warmq-drill"
 failed=0
 
@@ -45,10 +58,10 @@ say "eight CPUs in four caches; what a switch costs, in instructions"
 guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ &
 caches=$!
 beside=()
-if other=$(command -v scx_bpfland); then
+if other=$(bpfland); then
     beside=(--file "$other:/bin/scx_bpfland")
 else
-    say "no scx_bpfland to compare with; to have one: cargo install scx_bpfland --version 1.1.4 --locked"
+    say "no scx_bpfland to compare with: it cannot be built here"
 fi
 guest switch --instructions "${beside[@]}" -- "$drill" switch/ || failed=1
 wait "$caches" || failed=1
