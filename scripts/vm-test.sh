@@ -18,7 +18,6 @@ for tool in qemu-system-x86_64 clang-19 busybox; do
     command -v "$tool" > /dev/null || skip "$tool cannot be had here (scripts/setup.sh says why)"
 done
 
-export BPF_CLANG=${BPF_CLANG:-clang-19}
 cargo build -p warmq -p scx_warmq -p warmq-drill
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/warmq" vm fetch || skip "no kernel with sched_ext: it could not be downloaded, and none is in the cache"
