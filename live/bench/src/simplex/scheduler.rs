@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::unistd::Pid;
 
 use crate::error::BenchError;
@@ -79,8 +79,8 @@ impl Loader {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        // SAFETY: prctl is one system call; it takes no lock and allocates nothing.
-        unsafe { command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGINT)?)) };
+        // SAFETY: prctl and sigaction are one system call each; they take no lock and allocate nothing.
+        unsafe { command.pre_exec(ends_by_interrupt) };
         let spawned = command.spawn();
         let mut child = spawned.map_err(|error| {
             self.cannot("start", error.to_string(), "install a shell called sh")
@@ -191,6 +191,14 @@ impl Drop for Loaded {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Of the child, before it becomes the command: SIGINT ends it, and comes when we die. A shell script starts background jobs
+/// with SIGINT ignored, which children inherit.
+fn ends_by_interrupt() -> io::Result<()> {
+    // SAFETY: no handler is installed, the default is restored.
+    unsafe { signal(Signal::SIGINT, SigHandler::SigDfl)? };
+    Ok(set_pdeathsig(Signal::SIGINT)?)
 }
 
 /// Keeps the last line that the command wrote, and lets it write on.
