@@ -38,7 +38,8 @@ bpfland() {
     fi
     if [ ! -x "$root/bin/scx_bpfland" ]; then
         say "building scx_bpfland, to compare with (some minutes)"
-        cargo install --quiet scx_bpfland --version 1.1.4 --locked --root "$root" >&2 || return 1
+        # Where cargo installs, it does not heed .cargo/config.toml.
+        BPF_CLANG=${BPF_CLANG:-clang-19} cargo install --quiet scx_bpfland --version 1.1.4 --locked --root "$root" >&2 || return 1
     fi
     echo "$root/bin/scx_bpfland"
 }
