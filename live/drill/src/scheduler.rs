@@ -1,7 +1,6 @@
 //! scx_warmq as a drill sees it: a process that is started and stopped, and figures.
 
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -22,6 +21,9 @@ pub fn state() -> String {
         .to_owned()
 }
 
+/// Where it writes what it has to say. A pipe that nobody empties would stop it.
+const SAID: &str = "/tmp/scx_warmq.said";
+
 /// A running scx_warmq; stopped when it is dropped.
 pub struct Scheduler {
     child: Child,
@@ -30,11 +32,12 @@ pub struct Scheduler {
 impl Scheduler {
     /// Starts it and waits until it schedules.
     pub fn start(options: &[&str]) -> Result<Scheduler, Failure> {
+        let said = File::create(SAID).map_err(|error| Failure(format!("{SAID}: {error}")))?;
         let child = Command::new("scx_warmq")
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
+            .stderr(said)
             .spawn()
             .map_err(|error| Failure(format!("scx_warmq cannot be started: {error}")))?;
         let mut scheduler = Scheduler { child };
@@ -55,11 +58,14 @@ impl Scheduler {
     /// What it said on its standard error; ends it if it still runs.
     pub fn complaint(&mut self) -> String {
         let _ = self.child.kill();
-        let mut text = String::new();
-        if let Some(mut stderr) = self.child.stderr.take() {
-            let _ = stderr.read_to_string(&mut text);
-        }
-        text
+        let said = fs::read(SAID).unwrap_or_default();
+        let lines = String::from_utf8_lossy(&said);
+        let dump = lines
+            .lines()
+            .find_map(|line| line.split_once(" is in "))
+            .map(|(_, path)| path);
+        let dump = dump.and_then(|path| fs::read_to_string(path.trim()).ok());
+        format!("{lines}{}", dump.unwrap_or_default())
     }
 
     /// Whether the process is still there.
@@ -124,6 +130,12 @@ impl Figures {
             .iter()
             .map(|place| place["weight"].as_u64().unwrap_or(0))
             .collect()
+    }
+
+    /// The last waits that were longer than promised, a line each.
+    pub fn overdue(&self) -> Vec<String> {
+        let all = self.0["overdue"].as_array().map_or(&[][..], |waits| waits);
+        all.iter().map(|wait| wait.to_string()).collect()
     }
 
     /// The groups of the process `tgid` (0: of everybody).

@@ -16,7 +16,7 @@ use crate::options::Schedule;
 use crate::refuse::{KernelConfig, kernel_config};
 use crate::stop::Stop;
 use crate::topology::{self, Layout};
-use crate::{libbpf, pins, policy, say, words};
+use crate::{hotplug, libbpf, pins, policy, say, words};
 
 /// How long the kernel's verdict may go unnoticed.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -33,6 +33,9 @@ pub enum Ended {
 pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     libbpf::say(schedule.verbose);
     loop {
+        if hotplug::wait(Path::new("/"), stop) {
+            return Ok(Ended::Stopped);
+        }
         match run_once(schedule, stop).inspect_err(|_| libbpf::said())? {
             Ended::Ejected(exit) if exit.asks_for_restart(*SCX_ECODE_ACT_RESTART) => {
                 say::line(&format!(

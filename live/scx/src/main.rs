@@ -8,6 +8,7 @@
 mod bpf_skel;
 mod counters;
 mod exit;
+mod hotplug;
 mod label;
 mod libbpf;
 mod load;
@@ -23,7 +24,8 @@ mod stop;
 mod topology;
 mod words;
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -106,7 +108,25 @@ fn report(schedule: &Schedule, exit: &exit::Exit) -> ExitCode {
         exit.why()
     ));
     if !schedule.verbose && !exit.dump.is_empty() {
-        say::error("(start it with --verbose to see the kernel's dump next time)");
+        say::error(&match keep(&exit.dump) {
+            Ok(path) => format!(
+                "what it says of its tasks and CPUs is in {}",
+                path.display()
+            ),
+            Err(error) => format!(
+                "its dump cannot be kept ({error}): start it with --verbose to see it next time"
+            ),
+        });
     }
     ExitCode::from(FAULT)
+}
+
+/// Writes a dump, which may not come a second time, to a file: where systemd wants logs, or among temporary files.
+fn keep(dump: &str) -> anyhow::Result<PathBuf> {
+    let folder = std::env::var_os("LOGS_DIRECTORY").map_or_else(std::env::temp_dir, PathBuf::from);
+    let mut named = tempfile::Builder::new();
+    let named = named.prefix("scx_warmq-").suffix(".dump");
+    let mut file = named.tempfile_in(folder)?;
+    file.write_all(dump.as_bytes())?;
+    Ok(file.keep()?.1)
 }

@@ -138,13 +138,14 @@ fn hotplug() -> Result<Outcome, Failure> {
     }
     for value in ["0", "1"] {
         fs::write(online, value).map_err(|error| Failure(format!("{online}: {error}")))?;
-        let back = wait_until(Duration::from_secs(60), || {
+        let back = wait_until(Duration::from_secs(180), || {
             state() == "enabled" && figures().is_ok()
         });
         must!(
             back && scheduler.runs(),
-            "it does not come back after cpu1 = {value}; sched_ext is {}",
-            state()
+            "it does not come back after cpu1 = {value}; sched_ext is {}: {}",
+            state(),
+            scheduler.complaint()
         );
         thread::sleep(Duration::from_secs(1));
         let had = crew.during(Duration::from_secs(2));
@@ -313,8 +314,10 @@ fn stress() -> Result<Outcome, Failure> {
         "stress-ng: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let over = figures()?.counter("over_bound");
+    let figures = figures()?;
     Ok(Outcome::Holds(format!(
-        "still enabled; {over} waits over the bound"
+        "still enabled; {} waits over the bound\n{}",
+        figures.counter("over_bound"),
+        figures.overdue().join("\n")
     )))
 }

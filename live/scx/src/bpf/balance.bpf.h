@@ -285,8 +285,37 @@ static void balance_busy(u64 now)
 	}
 }
 
+/* Of the kernel: the CPUs that schedule. */
+extern const void __cpu_active_mask __ksym __weak;
+
+/*
+ * Are the CPUs that schedule others than those that user space saw? The kernel says so by itself (6.18, kernel/sched/ext.c,
+ * handle_hotplug()), but not in time. A CPU that goes dispatches nothing from the moment when it is no longer active, and then waits
+ * for an RCU grace period before it tells: for a task that was preempted as a reader and waits for this very CPU, that is for ever.
+ * And who starts again at once may see a CPU that is still online, and send tasks where nobody runs them.
+ */
+static bool cpus_changed(void)
+{
+	u64 active[MAX_CPUS / 64] = {};
+	u32 cpu;
+
+	if (!&__cpu_active_mask || bpf_probe_read_kernel(active, sizeof(active), &__cpu_active_mask))
+		return false;
+	bpf_for(cpu, 0, nr_cpus) {
+		bool now = active[within(cpu / 64, MAX_CPUS / 64)] >> (cpu % 64) & 1;
+
+		if (now != (cpu_domain[within(cpu, MAX_CPUS)] < MAX_DOMAINS))
+			return true;
+	}
+	return false;
+}
+
 static int balance(void *map, int *key, struct bpf_timer *timer)
 {
+	if (cpus_changed()) {
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "a CPU came or went");
+		return 0;
+	}
 	mend_weights();
 	wake_idle();
 	if (nr_places > 1)

@@ -78,12 +78,12 @@ static __always_inline bool fits(const struct task_struct *p, u32 place)
 	return mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
 }
 
-/* The least loaded place where p may run; its own when all are alike. */
+/* The least loaded place where p may run, of those that are online; its own when all are alike. */
 static u32 least_loaded_place(const struct task_struct *p, u32 here)
 {
 	u64 least = load_of_place(here);
 	u32 place, best = here;
-	bool found = fits(p, here);
+	bool found = place_cpus(here) && fits(p, here); /* p may have slept since its CPU went */
 
 	bpf_for(place, 0, nr_places) {
 		u64 load = load_of_place(place);
