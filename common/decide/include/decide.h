@@ -191,17 +191,42 @@ WARMQ_INLINE u64 warmq_mean_without(const struct warmq_policy *policy, u64 clock
 	return weight <= leaving ? 0 : warmq_mean_moves(clock - at, leaving, weight - leaving, policy->limit);
 }
 
-/*
- * Keeps an entity's position within `limit` of its domain's clock. Members keep their order. Needed where an entity cannot
- * get its share however few stand before it: a group whose home is one busy CPU.
- */
-WARMQ_INLINE void warmq_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity, u64 clock)
+/* ns that the tasks of an entity may run in succession before another is chosen. */
+WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
 {
-	u64 position = warmq_entity_position(entity);
-	u64 bounded = warmq_clamp(position, clock - policy->limit, clock + policy->limit);
+	return policy->slice_max + (group ? policy->batch_budget : 0);
+}
+
+/*
+ * Keeps an entity's position near its domain's clock: a shrunk `limit` behind it, and ahead by as much and what it may just have
+ * run in succession. Members keep their order. Needed where an entity cannot get its share however few stand before it (a group
+ * whose home is one busy CPU): an old claim must not make others wait, nor an old debt itself.
+ */
+WARMQ_INLINE void warmq_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity,
+				     const struct warmq_domain *domain, u64 succession)
+{
+	u64 position = warmq_entity_position(entity), apart = warmq_shrink(policy, domain, policy->limit);
+	u64 ahead = apart + warmq_virtual(succession, entity->weight);
+	u64 bounded = warmq_clamp(position, domain->clock - apart, domain->clock + ahead);
 
 	if (bounded != position)
 		entity->shift = bounded - entity->clock;
+}
+
+/*
+ * Where an entity stands for a CPU that would run its task with `vtime` next, or go on with it: entities are compared by nothing
+ * else. Other CPUs may have those that stand before that task, so that it stands behind its entity: its own turn must have come,
+ * too, or the light would get as much as the heavy.
+ */
+WARMQ_INLINE u64 warmq_turn(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
+			    u64 succession, u64 vtime)
+{
+	u64 position, own;
+
+	warmq_bound_entity(policy, entity, domain, succession);
+	position = warmq_entity_position(entity);
+	own = warmq_position(entity, vtime);
+	return warmq_before(position, own) ? own : position;
 }
 
 /* The weight of a task or cgroup within the share of its parent: `active` is all that is active in that parent. */

@@ -72,9 +72,21 @@ u64 decide_mean_without(const struct warmq_policy *policy, u64 clock, u64 weight
 	return warmq_mean_without(policy, clock, weight, at, leaving);
 }
 
-void decide_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity, u64 clock)
+u64 decide_turn(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
+		u64 succession, u64 vtime)
 {
-	warmq_bound_entity(policy, entity, clock);
+	return warmq_turn(policy, entity, domain, succession, vtime);
+}
+
+u64 decide_succession(const struct warmq_policy *policy, bool group)
+{
+	return warmq_succession(policy, group);
+}
+
+void decide_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
+			 u64 succession)
+{
+	warmq_bound_entity(policy, entity, domain, succession);
 }
 
 u64 decide_share(u64 weight, u64 parent_weight, u64 active)

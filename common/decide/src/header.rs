@@ -39,7 +39,20 @@ unsafe extern "C" {
         at: u64,
         leaving: u64,
     ) -> u64;
-    pub(crate) safe fn decide_bound_entity(policy: &Policy, entity: &mut Entity, clock: u64);
+    pub(crate) safe fn decide_turn(
+        policy: &Policy,
+        entity: &mut Entity,
+        domain: &Domain,
+        succession: u64,
+        vtime: u64,
+    ) -> u64;
+    pub(crate) safe fn decide_succession(policy: &Policy, group: bool) -> u64;
+    pub(crate) safe fn decide_bound_entity(
+        policy: &Policy,
+        entity: &mut Entity,
+        domain: &Domain,
+        succession: u64,
+    );
     pub(crate) safe fn decide_share(weight: u64, parent_weight: u64, active: u64) -> u64;
     pub(crate) safe fn decide_slice(policy: &Policy, waiting: u64, cpus: u64) -> u64;
     pub(crate) safe fn decide_wait_bound(policy: &Policy, domain: &Domain, weight: u64) -> u64;

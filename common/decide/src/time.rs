@@ -76,9 +76,27 @@ pub fn mean_without(policy: &Policy, clock: u64, weight: u64, at: u64, leaving: 
     header::decide_mean_without(policy, clock, weight, at, leaving)
 }
 
-/// Keeps the position of `entity` within the limit of its domain's `clock`.
-pub fn bound_entity(policy: &Policy, entity: &mut Entity, clock: u64) {
-    header::decide_bound_entity(policy, entity, clock);
+/// Where `entity`, bounded as by [`bound_entity`], stands for a CPU that would run its task with
+/// `vtime`: that task's own turn must have come, too.
+pub fn turn(
+    policy: &Policy,
+    entity: &mut Entity,
+    domain: &Domain,
+    succession: u64,
+    vtime: u64,
+) -> u64 {
+    header::decide_turn(policy, entity, domain, succession, vtime)
+}
+
+/// How long the tasks of an entity may run in succession before another is chosen, in ns.
+pub fn succession(policy: &Policy, group: bool) -> u64 {
+    header::decide_succession(policy, group)
+}
+
+/// Keeps the position of `entity` near its domain's clock: a shrunk limit behind it, and ahead by as
+/// much and what it may just have run in `succession`, in ns.
+pub fn bound_entity(policy: &Policy, entity: &mut Entity, domain: &Domain, succession: u64) {
+    header::decide_bound_entity(policy, entity, domain, succession);
 }
 
 /// The weight of a task or cgroup within the share of its parent; `active` is all that is active in

@@ -157,22 +157,59 @@ fn an_entity_stands_at_its_clock_and_shift() {
 }
 
 #[test]
-fn an_entity_is_kept_within_the_limit() {
+fn an_entity_is_kept_near_the_clock() {
     let clock = 1_000 * MS;
-    for (position, expected) in [
-        (clock + 41 * MS, clock + 40 * MS),
-        (clock - 41 * MS, clock - 40 * MS),
-        (clock + 39 * MS, clock + 39 * MS),
-    ] {
+    let at_clock = |cpus, tasks| Domain {
+        clock,
+        ..domain(cpus, tasks)
+    };
+    let table = [
+        // 40 ms behind, and a slice more ahead.
+        (at_clock(1, 1), clock + 45 * MS, clock + 44 * MS),
+        (at_clock(1, 1), clock - 41 * MS, clock - 40 * MS),
+        (at_clock(1, 1), clock + 39 * MS, clock + 39 * MS),
+        // As far apart in real time where eight are runnable on two CPUs.
+        (at_clock(2, 8), clock + 15 * MS, clock + 14 * MS),
+        (at_clock(2, 8), clock - 11 * MS, clock - 10 * MS),
+    ];
+    for (domain, position, expected) in table {
         let mut entity = Entity {
             clock: 7,
             shift: position - 7,
             weight: WHOLE,
         };
-        bound_entity(&policy(), &mut entity, clock);
+        bound_entity(
+            &policy(),
+            &mut entity,
+            &domain,
+            succession(&policy(), false),
+        );
         assert_eq!(entity_position(&entity), expected);
         assert_eq!(entity.clock, 7, "members keep their order");
     }
+}
+
+#[test]
+fn what_runs_in_succession_is_a_slice_or_a_batch_and_a_slice() {
+    assert_eq!(succession(&policy(), false), 4 * MS);
+    assert_eq!(succession(&policy(), true), 12 * MS);
+}
+
+/// The heavy member of two has a CPU; the light one, which stands behind, waits for its turn.
+#[test]
+fn a_turn_is_the_entitys_and_the_next_tasks() {
+    let mut entity = Entity {
+        clock: 50,
+        shift: 100,
+        weight: 2 * WHOLE,
+    };
+    let domain = Domain {
+        clock: 200,
+        ..domain(2, 4)
+    };
+    let mut turn = |vtime| turn(&policy(), &mut entity, &domain, 4 * MS, vtime);
+    assert_eq!(turn(80), 180);
+    assert_eq!(turn(20), 150);
 }
 
 /// Two of equal weight stand at 100 and 140: at 120 in the mean.

@@ -114,13 +114,19 @@ proptest! {
     }
 
     #[test]
-    fn a_bounded_entity_stands_within_the_limit(
-        policy in policies(), mut entity in entities(), distance in distances(), members in clocks(),
+    fn a_bounded_entity_stands_near_the_clock(
+        policy in policies(), mut entity in entities(), domain in domains(), distance in distances(),
+        members in clocks(), group: bool,
     ) {
         let clock = entity_position(&entity).wrapping_add(distance);
+        let domain = Domain { clock, ..domain };
+        let succession = succession(&policy, group);
         let (first, second) = (position(&entity, members), position(&entity, members.wrapping_add(9)));
-        bound_entity(&policy, &mut entity, clock);
-        prop_assert!(apart(clock, entity_position(&entity)).unsigned_abs() <= policy.limit);
+        bound_entity(&policy, &mut entity, &domain, succession);
+        let ahead = apart(clock, entity_position(&entity));
+        let most = shrink(&policy, &domain, policy.limit);
+        prop_assert!(-ahead <= most as i64, "{ahead}");
+        prop_assert!(ahead <= (most + virtual_time(succession, entity.weight)) as i64, "{ahead}");
         let (again, after) = (position(&entity, members), position(&entity, members.wrapping_add(9)));
         prop_assert_eq!(apart(first, second), apart(again, after));
     }
@@ -229,8 +235,8 @@ proptest! {
 
         let mut bounded = entity;
         let mut turned = Entity { clock: entity.clock.wrapping_add(by), ..entity };
-        bound_entity(&policy, &mut bounded, here);
-        bound_entity(&policy, &mut turned, here.wrapping_add(by));
+        bound_entity(&policy, &mut bounded, &Domain { clock: here, ..domain }, 9);
+        bound_entity(&policy, &mut turned, &Domain { clock: here.wrapping_add(by), ..domain }, 9);
         prop_assert_eq!(entity_position(&bounded).wrapping_add(by), entity_position(&turned));
     }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub use print::print;
 
-use crate::bpf_skel::types::{bss, rodata};
+use crate::bpf_skel::types::{bss, overdue_wait, rodata};
 use crate::counters::Counters;
 use crate::options::{Place, Scope};
 use crate::state::State;
@@ -40,6 +40,8 @@ pub struct Statistics {
     pub cpus: Vec<Cpu>,
     /// The groups that have a fragment, those without members too.
     pub groups: Vec<Group>,
+    /// The last waits that were longer than promised, the latest first.
+    pub overdue: Vec<Overdue>,
 }
 
 /// What it was started with. Weights are in parts of `whole`.
@@ -158,6 +160,43 @@ pub struct Group {
     pub narrow: bool,
 }
 
+/// A task that waited for a CPU longer than promised.
+#[derive(Clone, Debug, Serialize)]
+pub struct Overdue {
+    /// When it got one, in ns of the kernel's clock.
+    pub at_ns: u64,
+    /// How long it waited.
+    pub waited_ns: u64,
+    /// How long it should have waited at most.
+    pub promised_ns: u64,
+    /// Its thread id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Where it got a CPU.
+    pub cpu: u32,
+    /// How many it may run on.
+    pub cpus_allowed: u32,
+    /// What it waited among.
+    pub queue: Queue,
+    /// Its weight.
+    pub weight: u64,
+    /// Of everything runnable in its domain, as the promise was made.
+    pub domain_weight: u64,
+}
+
+/// What a CPU chooses between: state.bpf.h calls it an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Queue {
+    /// The tasks of this domain that belong to no group.
+    Domain(u32),
+    /// The tasks that may run on this CPU only.
+    Cpu(u32),
+    /// The group in this slot.
+    Group(u32),
+}
+
 impl Statistics {
     /// Of a copy of the scheduler's state.
     pub fn of(copy: &State) -> Statistics {
@@ -187,6 +226,7 @@ impl Statistics {
                 .collect(),
             cpus,
             groups,
+            overdue: view.overdue(),
         }
     }
 }
@@ -327,6 +367,15 @@ impl<'a> View<'a> {
             .saturating_add(pinned)
     }
 
+    /// They are kept round and round.
+    fn overdue(self) -> Vec<Overdue> {
+        let (kept, total) = (&self.state.overdue, self.state.nr_overdue);
+        let last = total.min(kept.len() as u64);
+        (1..=last)
+            .map(|back| overdue(&kept[((total - back) % kept.len() as u64) as usize]))
+            .collect()
+    }
+
     fn group(self, slot: usize) -> Option<Group> {
         let group = &self.state.groups[slot];
         let entity = &self.state.entities[GROUP_BASE + slot];
@@ -351,6 +400,31 @@ impl<'a> View<'a> {
             splits: group.splits,
             narrow: group.narrow != 0,
         })
+    }
+}
+
+fn overdue(wait: &overdue_wait) -> Overdue {
+    let name = wait.comm.iter().map(|byte| *byte as u8);
+    let name: Vec<u8> = name.take_while(|byte| *byte != 0).collect();
+    Overdue {
+        at_ns: wait.at,
+        waited_ns: wait.waited,
+        promised_ns: wait.bound,
+        pid: wait.pid,
+        name: String::from_utf8_lossy(&name).into_owned(),
+        cpu: wait.cpu,
+        cpus_allowed: wait.cpus_allowed,
+        queue: queue(wait.entity),
+        weight: wait.weight,
+        domain_weight: wait.domain_weight,
+    }
+}
+
+fn queue(entity: u32) -> Queue {
+    match entity as usize {
+        GROUP_BASE.. => Queue::Group(entity - GROUP_BASE as u32),
+        PINNED_BASE.. => Queue::Cpu(entity - PINNED_BASE as u32),
+        _ => Queue::Domain(entity),
     }
 }
 

@@ -139,19 +139,18 @@ impl State {
             let groups = self.places[place].groups.iter();
             candidates.extend(groups.map(|group| self.groups[*group].entity));
         }
-        let clock = self.domains[domain].time.clock;
         let mut first: Option<(EntityId, u64)> = None;
         for entity in candidates {
-            let state = &mut self.entities[entity];
+            let state = &self.entities[entity];
             // A group nobody of which is runnable has no bit in its place's mask, and is not looked at.
             if state.time.weight > 0 {
                 context.touch(state.line, Access::Read);
             }
-            if state.queue.is_empty() {
+            let Some(next) = state.queue.iter().next() else {
                 continue;
-            }
-            decide::bound_entity(&self.policy, &mut state.time, clock);
-            let position = decide::entity_position(&state.time);
+            };
+            context.touch(self.tasks[next.task.index()].node, Access::Read);
+            let position = self.turn(entity, next.vtime);
             if first.is_none_or(|(_, best)| decide::before(position, best)) {
                 first = Some((entity, position));
             }
@@ -160,17 +159,28 @@ impl State {
     }
 
     /// Whether the task that ran so far stands before the first of `entity`.
-    fn stands_before(&self, prev: TaskId, entity: EntityId) -> bool {
+    fn stands_before(&mut self, prev: TaskId, entity: EntityId) -> bool {
         let state = &self.tasks[prev.index()];
         let Some(own) = state.entity.filter(|_| !state.yields) else {
             return false;
         };
+        let Some(next) = self.entities[entity].queue.iter().next() else {
+            return true;
+        };
         if own == entity {
-            let first = self.entities[entity].queue.iter().next();
-            return first.is_none_or(|first| decide::before(state.vtime, first.vtime));
+            return decide::before(state.vtime, next.vtime);
         }
-        let position = |entity: EntityId| decide::entity_position(&self.entities[entity].time);
-        decide::before(position(own), position(entity))
+        let (mine, other) = (state.vtime, next.vtime);
+        decide::before(self.turn(own, mine), self.turn(entity, other))
+    }
+
+    /// Where an entity stands for a CPU that would run its task with `vtime`.
+    fn turn(&mut self, entity: EntityId, vtime: u64) -> u64 {
+        let is_group = self.group_of_entity(entity).is_some();
+        let succession = decide::succession(&self.policy, is_group);
+        let domain = self.domains[self.domain_of_entity(entity)].time;
+        let time = &mut self.entities[entity].time;
+        decide::turn(&self.policy, time, &domain, succession, vtime)
     }
 
     /// The first task of `entity` that could run here.

@@ -155,7 +155,22 @@ fn shows(lines: &[String], expected: &[&str]) {
 #[derive(Default)]
 struct Waits {
     since: BTreeMap<TaskId, Instant>,
-    longest: Duration,
+    longest: BTreeMap<TaskId, Duration>,
+}
+
+impl Waits {
+    fn waited(&mut self, task: TaskId, time: Duration) {
+        let longest = self.longest.entry(task).or_default();
+        *longest = time.max(*longest);
+    }
+
+    /// With those that still wait at the end.
+    fn longest(mut self, end: Instant) -> BTreeMap<TaskId, Duration> {
+        for (task, since) in std::mem::take(&mut self.since) {
+            self.waited(task, end - since);
+        }
+        self.longest
+    }
 }
 
 impl Observer for Waits {
@@ -170,8 +185,9 @@ impl Observer for Waits {
                 next,
                 ..
             } => {
-                if let Some(since) = next.and_then(|next| self.since.remove(&next)) {
-                    self.longest = self.longest.max(at - since);
+                let waited = next.and_then(|next| Some((next, self.since.remove(&next)?)));
+                if let Some((task, since)) = waited {
+                    self.waited(task, at - since);
                 }
                 if let Some(prev) = prev.filter(|_| *prev_runnable) {
                     self.since.insert(prev, at);
@@ -191,37 +207,52 @@ fn weight(nice: i8) -> u64 {
 struct Hog {
     nice: i8,
     fragment: Option<u32>,
+    /// It may run on this CPU only.
+    only: Option<u16>,
 }
 
 fn hogs(cpus: u16) -> impl Strategy<Value = Vec<Hog>> {
     let hog = (-3i8..=3, prop::option::of(0u32..3));
-    let hog = hog.prop_map(|(nice, fragment)| Hog { nice, fragment });
+    let hog = hog.prop_map(|(nice, fragment)| Hog {
+        nice,
+        fragment,
+        only: None,
+    });
     prop::collection::vec(hog, 4 * usize::from(cpus)..6 * usize::from(cpus))
+}
+
+/// Of any number, of whom every fourth is bound to a CPU, so that some CPUs cannot do what others are to do.
+fn crowd(cpus: u16) -> impl Strategy<Value = Vec<Hog>> {
+    let hog = (-3i8..=3, prop::option::of(0u32..3), 0..4 * cpus);
+    let hog = hog.prop_map(move |(nice, fragment, only)| Hog {
+        nice,
+        fragment,
+        only: (only < cpus).then_some(only),
+    });
+    prop::collection::vec(hog, 1..50)
 }
 
 fn many(hogs: Vec<Hog>) -> impl Workload {
     move |boot: &mut Boot<'_>| -> Started {
         for hog in &hogs {
-            member(boot, called("hog").nice(hog.nice), hog.fragment)?;
+            let spec = called("hog").nice(hog.nice);
+            let spec = match hog.only {
+                Some(only) => spec.bound([cpu(only)]),
+                None => spec,
+            };
+            member(boot, spec, hog.fragment)?;
         }
         Ok(())
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn hogs_get_their_weight_of_a_cache_in_groups_or_not(
         (cpus, hogs) in (1u16..=3).prop_flat_map(|cpus| (Just(cpus), hogs(cpus))),
-        even: bool,
     ) {
-        // Several CPUs that serve one entity at once cannot tell its members' weights apart.
-        let one_cpu = cpus == 1;
-        let hogs: Vec<Hog> = hogs.into_iter().map(|hog| Hog {
-            nice: if one_cpu || !even { hog.nice } else { 0 },
-            fragment: hog.fragment.filter(|_| one_cpu || even),
-        }).collect();
         let ms = 3_000;
         let stage = stage(cpus).sharing(cpus).tick_of(1);
         let (_, kernel) = stage.plays(set(&[]), ms, many(hogs.clone()));
@@ -236,7 +267,7 @@ proptest! {
 
     #[test]
     fn nobody_waits_longer_than_the_bound(
-        (cpus, hogs) in (1u16..=3).prop_flat_map(|cpus| (Just(cpus), hogs(cpus))),
+        (cpus, hogs) in (1u16..=3).prop_flat_map(|cpus| (Just(cpus), crowd(cpus))),
         sleepers in 0u64..4,
         on_cpu: bool,
     ) {
@@ -244,6 +275,7 @@ proptest! {
         let scheduler = set(if on_cpu { &set_place } else { &[] });
         let stage = stage(cpus).sharing(cpus).tick_of(1);
         let workload = |boot: &mut Boot<'_>| -> Started {
+            many(hogs.clone()).start(boot)?;
             for sleep in 1..=sleepers {
                 boot.task(called("sleeper"), move |task: Task| async move {
                     loop {
@@ -252,17 +284,21 @@ proptest! {
                     }
                 })?;
             }
-            many(hogs.clone()).start(boot)
+            Ok(())
         };
-        let (_, kernel) = stage.plays_before(Waits::default(), scheduler, 2_000, workload);
+        let (_, kernel) = stage.plays_before(Waits::default(), scheduler, 4_000, workload);
         let all = hogs.iter().map(|hog| weight(hog.nice)).sum::<u64>() + sleepers * WHOLE;
-        let domain = Domain { clock: 0, weight: all, cpus: cpus.into() };
-        let least = hogs.iter().map(|hog| weight(hog.nice)).min().unwrap_or(WHOLE);
-        let bound = wait_bound(&warmq_decide::Policy::default(), &domain, least);
-        let waits = kernel.observer();
-        let unfinished = waits.since.values().map(|since| kernel.now() - *since).max();
-        let longest = waits.longest.max(unfinished.unwrap_or_default());
-        prop_assert!(longest.as_ns() <= bound, "{} of {} us, {hogs:?}", longest.as_us(), bound / 1_000);
+        let end = kernel.now();
+        for (task, waited) in kernel.into_observer().longest(end) {
+            let hog = hogs.get(task.index());
+            let one = hog.is_some_and(|hog| hog.only.is_some() || on_cpu && hog.fragment.is_some());
+            let domain = Domain { clock: 0, weight: all, cpus: if one { 1 } else { cpus.into() } };
+            let weight = hog.map_or(WHOLE, |hog| weight(hog.nice));
+            let bound = wait_bound(&warmq_decide::Policy::default(), &domain, weight);
+            prop_assert!(
+                waited.as_ns() <= bound, "{task:?} {} of {} us, {hogs:?}", waited.as_us(), bound / 1_000
+            );
+        }
     }
 }
 

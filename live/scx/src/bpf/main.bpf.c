@@ -162,69 +162,6 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 		preempt(p, t, cpu, slept, now);
 }
 
-/* Of the groups at this CPU's place, the one that stands first, if it stands before `entity`. */
-static u32 first_group(u32 place, u32 entity)
-{
-	struct place_state *here = place_of(place);
-	struct domain_state *domain = domain_of(domain_of_place(place));
-	u64 first = 0;
-	u32 word;
-	int i;
-
-	if (entity != NO_ENTITY)
-		first = warmq_entity_position(&entity_of(entity)->time);
-	bpf_for(word, 0, MAX_GROUPS / 64) {
-		u64 bits = here->groups[within(word, MAX_GROUPS / 64)];
-
-		bpf_for(i, 0, 64) {
-			u32 number = word * 64 + ctzll(bits);
-			struct entity_state *state = entity_of(GROUP_BASE + number);
-			u64 position;
-
-			if (!bits)
-				break;
-			bits &= bits - 1;
-			if (group_of(number)->home != place || !state->time.weight) {
-				u64 bit = 1ULL << (number % 64);
-
-				__sync_fetch_and_and(&here->groups[within(word, MAX_GROUPS / 64)], ~bit);
-				if (group_of(number)->home == place && state->time.weight) /* one came just now */
-					__sync_fetch_and_or(&here->groups[within(word, MAX_GROUPS / 64)], bit);
-				continue;
-			}
-			if (!state->queued)
-				continue;
-			warmq_bound_entity(&policy, &state->time, domain->time.clock);
-			position = warmq_entity_position(&state->time);
-			if (entity != NO_ENTITY && !warmq_before(position, first))
-				continue;
-			entity = GROUP_BASE + number;
-			first = position;
-		}
-	}
-	return entity;
-}
-
-/* The entity that stands first for a CPU, of those with queued tasks; NO_ENTITY: nothing waits. */
-static __always_inline u32 first_entity(u32 cpu)
-{
-	u32 domain = domain_of_cpu(cpu), entity = NO_ENTITY;
-	struct entity_state *unmanaged = entity_of(domain), *pinned = entity_of(PINNED_BASE + cpu);
-	u64 clock = domain_of(domain)->time.clock;
-
-	if (unmanaged->queued) {
-		warmq_bound_entity(&policy, &unmanaged->time, clock);
-		entity = domain;
-	}
-	if (pinned->queued) {
-		warmq_bound_entity(&policy, &pinned->time, clock);
-		if (entity == NO_ENTITY ||
-		    warmq_before(warmq_entity_position(&pinned->time), warmq_entity_position(&unmanaged->time)))
-			entity = PINNED_BASE + cpu;
-	}
-	return managed_queued ? first_group(place_of_cpu(cpu), entity) : entity;
-}
-
 /* The virtual time of the first task in an entity's queue; `otherwise` when there is none. */
 static u64 first_vtime(u32 entity, u64 otherwise)
 {
@@ -239,18 +176,97 @@ static u64 first_vtime(u32 entity, u64 otherwise)
 	return otherwise;
 }
 
+/* Where an entity stands for a CPU that would run its task with `vtime`. */
+static __always_inline u64 turn_of(u32 entity, u64 vtime)
+{
+	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+
+	return warmq_turn(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), vtime);
+}
+
+/* The same for its next task. */
+static __always_inline u64 next_turn(u32 entity)
+{
+	return turn_of(entity, first_vtime(entity, entity_of(entity)->time.clock));
+}
+
+/* The one that stands first so far, of those with queued tasks, and where: looked at when there is a second. */
+struct first {
+	u64 turn;
+	u32 entity;
+	bool looked;
+};
+
+static void consider(struct first *first, u32 entity)
+{
+	u64 turn;
+
+	if (!entity_of(entity)->queued)
+		return;
+	if (first->entity == NO_ENTITY) {
+		first->entity = entity;
+		return;
+	}
+	if (!first->looked) {
+		first->turn = next_turn(first->entity);
+		first->looked = true;
+	}
+	turn = next_turn(entity);
+	if (warmq_before(turn, first->turn)) {
+		first->entity = entity;
+		first->turn = turn;
+	}
+}
+
+static void consider_groups(struct first *first, u32 place)
+{
+	struct place_state *here = place_of(place);
+	u32 word;
+	int i;
+
+	bpf_for(word, 0, MAX_GROUPS / 64) {
+		u64 bits = here->groups[within(word, MAX_GROUPS / 64)];
+
+		bpf_for(i, 0, 64) {
+			u32 number = word * 64 + ctzll(bits);
+			struct entity_state *state = entity_of(GROUP_BASE + number);
+
+			if (!bits)
+				break;
+			bits &= bits - 1;
+			if (group_of(number)->home != place || !state->time.weight) {
+				u64 bit = 1ULL << (number % 64);
+
+				__sync_fetch_and_and(&here->groups[within(word, MAX_GROUPS / 64)], ~bit);
+				if (group_of(number)->home == place && state->time.weight) /* one came just now */
+					__sync_fetch_and_or(&here->groups[within(word, MAX_GROUPS / 64)], bit);
+				continue;
+			}
+			consider(first, GROUP_BASE + number);
+		}
+	}
+}
+
+/* The entity that stands first for a CPU, of those with queued tasks; NO_ENTITY: nothing waits. */
+static __always_inline u32 first_entity(u32 cpu)
+{
+	struct first first = { .entity = NO_ENTITY };
+
+	consider(&first, domain_of_cpu(cpu));
+	consider(&first, PINNED_BASE + cpu);
+	if (managed_queued)
+		consider_groups(&first, place_of_cpu(cpu));
+	return first.entity;
+}
+
 /* Does the task that ran so far stand before the next one? */
 static __always_inline bool stands_before(struct task_struct *prev, struct task_state *t, u32 entity)
 {
-	struct warmq_entity *own, *other;
-
 	if (t->yields || !t->weight)
 		return false;
 	if (t->entity == entity)
 		return warmq_before(prev->scx.dsq_vtime, first_vtime(entity, prev->scx.dsq_vtime));
-	own = &entity_of(t->entity)->time;
-	other = &entity_of(entity)->time;
-	return warmq_before(warmq_entity_position(own), warmq_entity_position(other));
+	return warmq_before(turn_of(t->entity, prev->scx.dsq_vtime), next_turn(entity));
 }
 
 static __always_inline void go_on(struct task_struct *prev, struct task_state *t)
@@ -368,9 +384,28 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		pull(cpu);
 }
 
-/* How long it waited, against what is promised. Only long waits are looked at closer. */
-static __always_inline void judge_wait(struct task_state *t, struct cpu_state *c, u64 waited)
+/* Remembers who waited longer than promised: a promise that is broken should be explained. */
+static void note_overdue(struct task_struct *p, struct task_state *t, u64 now, u64 bound, u64 domain_weight)
 {
+	struct overdue_wait *wait = &overdue[within(__sync_fetch_and_add(&nr_overdue, 1), KEPT_OVERDUE)];
+
+	count(COUNT_OVER_BOUND);
+	wait->at = now;
+	wait->waited = now - t->queued_at;
+	wait->bound = bound;
+	wait->weight = t->weight;
+	wait->domain_weight = domain_weight;
+	wait->pid = p->pid;
+	wait->cpu = scx_bpf_task_cpu(p);
+	wait->entity = t->entity;
+	wait->cpus_allowed = p->nr_cpus_allowed;
+	bpf_probe_read_kernel_str(wait->comm, sizeof(wait->comm), p->comm);
+}
+
+/* How long it waited, against what is promised. Only long waits are looked at closer. */
+static __always_inline void judge_wait(struct task_struct *p, struct task_state *t, struct cpu_state *c, u64 now)
+{
+	u64 waited = now - t->queued_at;
 	struct warmq_domain then = domain_of(t->domain)->time;
 	u64 bound;
 
@@ -386,7 +421,7 @@ static __always_inline void judge_wait(struct task_state *t, struct cpu_state *c
 		c->counters[COUNT_LONGEST_BOUND] = bound;
 	}
 	if (waited > bound)
-		c->counters[COUNT_OVER_BOUND]++;
+		note_overdue(p, t, now, bound, then.weight);
 }
 
 void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
@@ -401,7 +436,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	now = scx_bpf_now();
 	if (t->queued_in != NO_ENTITY) {
 		unqueue(t);
-		judge_wait(t, c, now - t->queued_at);
+		judge_wait(p, t, c, now);
 	}
 	t->running = true;
 	t->yields = false;

@@ -124,6 +124,22 @@ struct cgroup_state {
 	u32 used;
 };
 
+/* A wait that was longer than promised: whose, where, and how much was runnable there. */
+#define KEPT_OVERDUE 16
+
+struct overdue_wait {
+	u64 at;     /* ns, when it ended */
+	u64 waited; /* ns */
+	u64 bound;  /* ns */
+	u64 weight;
+	u64 domain_weight;
+	u32 pid;
+	u32 cpu;
+	u32 entity;
+	u32 cpus_allowed;
+	char comm[16];
+};
+
 struct task_state {
 	u64 position;   /* virtual ns in `domain`, where it stood when it last left an entity */
 	u64 weight;     /* that its entity has for it; 0: it is in none */
@@ -177,6 +193,8 @@ struct group_state groups[MAX_GROUPS];
 struct cgroup_state cgroups[MAX_CGROUPS];
 u64 managed_queued; /* tasks in the dispatch queues of groups */
 u64 started_at;     /* ns */
+struct overdue_wait overdue[KEPT_OVERDUE]; /* the last ones, round and round */
+u64 nr_overdue;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -150,15 +150,23 @@ fn moves(interval: &Interval<'_>) -> String {
 fn waits(interval: &Interval<'_>) -> String {
     let counters = &interval.now.counters;
     format!(
-        "since start longest wait {} (promised {}), {} longer than promised; {} groups refused, \
-         {} slots not \
-         believed",
+        "since start longest wait {} (promised {}), {} longer than promised{}; {} groups refused, \
+         {} slots not believed",
         milliseconds(counters.get("longest_wait_ns")),
         milliseconds(counters.get("longest_bound_ns")),
         counters.get("over_bound"),
+        last_overdue(interval.now),
         counters.get("groups_refused"),
         counters.get("forged_slots"),
     )
+}
+
+/// Who waited longer than promised last, to be put in a sentence.
+fn last_overdue(now: &Statistics) -> String {
+    match now.overdue.first() {
+        Some(wait) => format!(" (last {}[{}])", wait.name, wait.pid),
+        None => String::new(),
+    }
 }
 
 fn place_table(places: &[Home], more: usize) -> String {

@@ -30,7 +30,21 @@ pub fn state(age: u64, place_is_cpu: bool) -> State {
     group(&mut state, 7, (0, 0), 1, [1, 2, 0], 2 * age);
     group(&mut state, 9, (1_001, 0), (1 << 63) | 5, [1, 0, 0], 0);
     state.groups[9].inferred = 1;
+    state.nr_overdue = 2;
+    overdue(&mut state, 0, 0, 900);
+    overdue(&mut state, 1, 512 + 3, 700);
     State { settings, state }
+}
+
+/// A wait in the queue of `entity` that was promised to be half as long.
+fn overdue(state: &mut bss, index: usize, entity: u32, milliseconds: u64) {
+    let wait = &mut state.overdue[index];
+    (wait.waited, wait.bound) = (milliseconds * 1_000_000, milliseconds * 500_000);
+    (wait.at, wait.pid, wait.cpu, wait.entity) = (77, 4_711, 3, entity);
+    (wait.cpus_allowed, wait.weight, wait.domain_weight) = (1, 6_400, 64_000);
+    for (byte, letter) in wait.comm.iter_mut().zip(b"batch") {
+        *byte = *letter as _;
+    }
 }
 
 /// Times are in the order of seconds; the others differ, and the first is the largest.
