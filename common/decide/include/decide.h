@@ -38,6 +38,9 @@ typedef int32_t s32;
 /* How much of a weight is needed to be seen at all. */
 #define WARMQ_LEAST_WEIGHT 16ULL
 
+/* How long a debt may keep a task waiting, in ns, while everybody else runs. The kernel throws out who lets one wait for 20 s. */
+#define WARMQ_LONGEST_DEBT 4000000000ULL
+
 struct warmq_domain {
 	u64 clock;  /* virtual ns */
 	u64 weight; /* of everything runnable in the domain */
@@ -137,13 +140,54 @@ WARMQ_INLINE u64 warmq_place(const struct warmq_policy *policy, const struct war
 	return warmq_clamp(position, domain->clock - credit, domain->clock + warmq_shrink(policy, domain, policy->limit));
 }
 
+/* The virtual ns for which the domain takes WARMQ_LONGEST_DEBT. */
+WARMQ_INLINE u64 warmq_longest_debt(const struct warmq_domain *domain)
+{
+	u64 capacity = domain->cpus * WARMQ_WHOLE;
+
+	return domain->weight > capacity ? WARMQ_LONGEST_DEBT * capacity / domain->weight : WARMQ_LONGEST_DEBT;
+}
+
+/*
+ * Where a task stands that ran and is to wait: where it stands, but no further ahead than it can pay in time. So the least of
+ * weights get more than their share where that would be a slice in a minute, and nobody starves.
+ */
+WARMQ_INLINE u64 warmq_forgive(const struct warmq_domain *domain, u64 position)
+{
+	u64 ahead = domain->clock + warmq_longest_debt(domain);
+
+	return warmq_before(ahead, position) ? ahead : position;
+}
+
+/*
+ * How far ahead of its domain's clock something of `weight` may stand that may just have run for `ran` ns: by a shrunk limit and
+ * that, but by no more than can be paid in time.
+ */
+WARMQ_INLINE u64 warmq_most_debt(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
+{
+	u64 debt = warmq_shrink(policy, domain, policy->limit) + warmq_virtual(ran, weight);
+	u64 most = warmq_longest_debt(domain);
+
+	return debt < most ? debt : most;
+}
+
+/* What a task may have run when its slice is over: that ends at a tick of the kernel's, which may be as long again. */
+WARMQ_INLINE u64 warmq_longest_run(const struct warmq_policy *policy)
+{
+	return 2 * policy->slice_max;
+}
+
 /*
  * Where a task stands that goes from one entity to another without having slept: where it stood. Only what no share can explain
  * (it had a CPU to itself while others crowded on another) is cut off.
  */
-WARMQ_INLINE u64 warmq_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position)
+WARMQ_INLINE u64 warmq_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position,
+				  u64 weight)
 {
-	return warmq_clamp(position, domain->clock - policy->limit, domain->clock + policy->limit);
+	u64 behind = warmq_shrink(policy, domain, policy->limit);
+	u64 ahead = warmq_most_debt(policy, domain, weight, warmq_longest_run(policy));
+
+	return warmq_clamp(position, domain->clock - behind, domain->clock + ahead);
 }
 
 /* Where a new task stands: behind everybody who waits, so that a storm of forks makes nobody wait for it. */
@@ -194,20 +238,20 @@ WARMQ_INLINE u64 warmq_mean_without(const struct warmq_policy *policy, u64 clock
 /* ns that the tasks of an entity may run in succession before another is chosen. */
 WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
 {
-	return policy->slice_max + (group ? policy->batch_budget : 0);
+	return warmq_longest_run(policy) + (group ? policy->batch_budget : 0);
 }
 
 /*
- * Keeps an entity's position near its domain's clock: a shrunk `limit` behind it, and ahead by as much and what it may just have
- * run in succession. Members keep their order. Needed where an entity cannot get its share however few stand before it (a group
+ * Keeps an entity's position near its domain's clock: a shrunk `limit` behind it, and ahead by the debt that it may have after what
+ * it may run in succession. Members keep their order. Needed where an entity cannot get its share however few stand before it (a group
  * whose home is one busy CPU): an old claim must not make others wait, nor an old debt itself.
  */
 WARMQ_INLINE void warmq_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity,
 				     const struct warmq_domain *domain, u64 succession)
 {
-	u64 position = warmq_entity_position(entity), apart = warmq_shrink(policy, domain, policy->limit);
-	u64 ahead = apart + warmq_virtual(succession, entity->weight);
-	u64 bounded = warmq_clamp(position, domain->clock - apart, domain->clock + ahead);
+	u64 position = warmq_entity_position(entity), behind = warmq_shrink(policy, domain, policy->limit);
+	u64 ahead = warmq_most_debt(policy, domain, entity->weight, succession);
+	u64 bounded = warmq_clamp(position, domain->clock - behind, domain->clock + ahead);
 
 	if (bounded != position)
 		entity->shift = bounded - entity->clock;
@@ -250,15 +294,14 @@ WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64
 }
 
 /*
- * The longest that a runnable task of `weight` waits, in ns. It stands at most `limit` (shrunk) or one slice of its own ahead
- * of the clock, and the clock gets there when everything in the domain has had as much; others may begin a `credit` behind
+ * The longest that a runnable task of `weight` waits, in ns. It stands ahead of the clock by its debt after a slice at most, and the clock gets there when everything in the domain has had as much; others may begin a `credit` behind
  * it. A group's batch and the slice that is running come on top. Twice that is the bound, because clocks are read while
  * others move them.
  */
 WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
 {
-	u64 owed = warmq_shrink(policy, domain, policy->credit) + warmq_shrink(policy, domain, policy->limit);
-	u64 apart = owed + warmq_virtual(policy->slice_max, weight);
+	u64 owed = warmq_most_debt(policy, domain, weight, policy->slice_max);
+	u64 apart = warmq_shrink(policy, domain, policy->credit) + owed;
 	u64 cpus = domain->cpus ? domain->cpus : 1;
 
 	return 2 * (apart * (domain->weight / WARMQ_WHOLE + 1) / cpus + policy->batch_budget + policy->slice_max);

@@ -47,9 +47,19 @@ u64 decide_place(const struct warmq_policy *policy, const struct warmq_domain *d
 	return warmq_place(policy, domain, position, counts);
 }
 
-u64 decide_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position)
+u64 decide_most_debt(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
 {
-	return warmq_keep_place(policy, domain, position);
+	return warmq_most_debt(policy, domain, weight, ran);
+}
+
+u64 decide_forgive(const struct warmq_domain *domain, u64 position)
+{
+	return warmq_forgive(domain, position);
+}
+
+u64 decide_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position, u64 weight)
+{
+	return warmq_keep_place(policy, domain, position, weight);
 }
 
 u64 decide_first_position(const struct warmq_policy *policy, const struct warmq_domain *domain)

@@ -22,7 +22,19 @@ unsafe extern "C" {
         position: u64,
         counts: bool,
     ) -> u64;
-    pub(crate) safe fn decide_keep_place(policy: &Policy, domain: &Domain, position: u64) -> u64;
+    pub(crate) safe fn decide_most_debt(
+        policy: &Policy,
+        domain: &Domain,
+        weight: u64,
+        ran: u64,
+    ) -> u64;
+    pub(crate) safe fn decide_forgive(domain: &Domain, position: u64) -> u64;
+    pub(crate) safe fn decide_keep_place(
+        policy: &Policy,
+        domain: &Domain,
+        position: u64,
+        weight: u64,
+    ) -> u64;
     pub(crate) safe fn decide_first_position(policy: &Policy, domain: &Domain) -> u64;
     pub(crate) safe fn decide_join(entity: &mut Entity, position: u64) -> u64;
     pub(crate) safe fn decide_mean_with(

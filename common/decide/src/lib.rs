@@ -28,8 +28,8 @@ pub use groups::{
 pub use sleepers::{Verdict, Wakeup, granularity, preempts};
 pub use time::{
     LEAST_WEIGHT, WHOLE, before, bound_entity, clamp, emigrate, entity_position, first_position,
-    join, keep_place, mean_with, mean_without, place, position, share, shrink, slice, succession,
-    turn, virtual_time, wait_bound,
+    forgive, join, keep_place, mean_with, mean_without, most_debt, place, position, share, shrink,
+    slice, succession, turn, virtual_time, wait_bound,
 };
 
 /// CPUs that share a last-level cache (`struct warmq_domain`).

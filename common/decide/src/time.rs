@@ -48,9 +48,20 @@ pub fn place(policy: &Policy, domain: &Domain, position: u64, counts: bool) -> u
     header::decide_place(policy, domain, position, counts)
 }
 
-/// Where a task stands that goes from one entity to another without having slept.
-pub fn keep_place(policy: &Policy, domain: &Domain, position: u64) -> u64 {
-    header::decide_keep_place(policy, domain, position)
+/// How far ahead of its domain's clock something of `weight` may stand that may just have run for
+/// `ran` ns.
+pub fn most_debt(policy: &Policy, domain: &Domain, weight: u64, ran: u64) -> u64 {
+    header::decide_most_debt(policy, domain, weight, ran)
+}
+
+/// Where a task stands that ran and is to wait: no further ahead than it can pay in four seconds.
+pub fn forgive(domain: &Domain, position: u64) -> u64 {
+    header::decide_forgive(domain, position)
+}
+
+/// Where a task of `weight` stands that goes from one entity to another without having slept.
+pub fn keep_place(policy: &Policy, domain: &Domain, position: u64, weight: u64) -> u64 {
+    header::decide_keep_place(policy, domain, position, weight)
 }
 
 /// Where a new task stands.

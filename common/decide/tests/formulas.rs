@@ -123,14 +123,41 @@ fn who_wakes_stands_near_the_clock() {
 fn who_moves_awake_stands_where_it_stood() {
     let busy = domain(1, 4);
     let clock = busy.clock;
+    // Four tasks on a CPU: 10 ms on either side, and two slices of 4 ms ahead.
     let table = [
-        (clock - 39 * MS, clock - 39 * MS),
-        (clock + 39 * MS, clock + 39 * MS),
-        (clock - 900 * MS, clock - 40 * MS),
-        (clock + 900 * MS, clock + 40 * MS),
+        (clock - 9 * MS, clock - 9 * MS),
+        (clock + 17 * MS, clock + 17 * MS),
+        (clock - 900 * MS, clock - 10 * MS),
+        (clock + 900 * MS, clock + 18 * MS),
     ];
     for (position, expected) in table {
-        assert_eq!(keep_place(&policy(), &busy, position), expected);
+        assert_eq!(keep_place(&policy(), &busy, position, WHOLE), expected);
+    }
+}
+
+#[test]
+fn a_debt_is_what_a_slice_costs_and_can_be_paid_in_four_seconds() {
+    let table = [
+        // 40 ms and a slice; at half the weight the slice is twice as dear.
+        (domain(1, 1), WHOLE, 44 * MS),
+        (domain(1, 1), WHOLE / 2, 48 * MS),
+        // A slice of a hundredth of the weight is 400 ms, for which 80 tasks on two CPUs take 16 s.
+        (domain(2, 80), WHOLE / 100, 100 * MS),
+        (domain(2, 4), WHOLE / 100, 420 * MS),
+    ];
+    for (domain, weight, expected) in table {
+        let debt = most_debt(&policy(), &domain, weight, 4 * MS);
+        assert_eq!(debt / US, expected / US, "weight {weight} in {domain:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_paid_in_four_seconds_is_forgiven() {
+    let table = [(domain(2, 2), 4_000), (domain(2, 80), 100)];
+    for (domain, most) in table {
+        let ahead = domain.clock + most * MS;
+        assert_eq!(forgive(&domain, ahead + MS), ahead);
+        assert_eq!(forgive(&domain, ahead - MS), ahead - MS);
     }
 }
 
@@ -164,12 +191,12 @@ fn an_entity_is_kept_near_the_clock() {
         ..domain(cpus, tasks)
     };
     let table = [
-        // 40 ms behind, and a slice more ahead.
-        (at_clock(1, 1), clock + 45 * MS, clock + 44 * MS),
+        // 40 ms behind, and two slices more ahead.
+        (at_clock(1, 1), clock + 49 * MS, clock + 48 * MS),
         (at_clock(1, 1), clock - 41 * MS, clock - 40 * MS),
         (at_clock(1, 1), clock + 39 * MS, clock + 39 * MS),
         // As far apart in real time where eight are runnable on two CPUs.
-        (at_clock(2, 8), clock + 15 * MS, clock + 14 * MS),
+        (at_clock(2, 8), clock + 19 * MS, clock + 18 * MS),
         (at_clock(2, 8), clock - 11 * MS, clock - 10 * MS),
     ];
     for (domain, position, expected) in table {
@@ -190,9 +217,9 @@ fn an_entity_is_kept_near_the_clock() {
 }
 
 #[test]
-fn what_runs_in_succession_is_a_slice_or_a_batch_and_a_slice() {
-    assert_eq!(succession(&policy(), false), 4 * MS);
-    assert_eq!(succession(&policy(), true), 12 * MS);
+fn what_runs_in_succession_is_a_slice_and_a_tick_and_maybe_a_batch() {
+    assert_eq!(succession(&policy(), false), 8 * MS);
+    assert_eq!(succession(&policy(), true), 16 * MS);
 }
 
 /// The heavy member of two has a CPU; the light one, which stands behind, waits for its turn.

@@ -221,8 +221,8 @@ proptest! {
         let moved = Domain { clock: domain.clock.wrapping_add(by), ..domain };
         let (here, there) = (domain.clock.wrapping_add(distance), domain.clock.wrapping_add(other));
         let placed = place(&policy, &domain, here, counts);
-        let kept = keep_place(&policy, &domain, here).wrapping_add(by);
-        prop_assert_eq!(kept, keep_place(&policy, &moved, here.wrapping_add(by)));
+        let kept = keep_place(&policy, &domain, here, entity.weight).wrapping_add(by);
+        prop_assert_eq!(kept, keep_place(&policy, &moved, here.wrapping_add(by), entity.weight));
         let placed_moved = place(&policy, &moved, here.wrapping_add(by), counts);
         prop_assert_eq!(placed.wrapping_add(by), placed_moved);
         prop_assert_eq!(before(here, there), before(here.wrapping_add(by), there.wrapping_add(by)));

@@ -70,12 +70,12 @@ impl State {
                 decide::emigrate(position, from, time.clock)
             }
         };
+        let weight = weight_of(context.task(task));
         let position = match coming {
-            Coming::Awake => decide::keep_place(&self.policy, time, position),
+            Coming::Awake => decide::keep_place(&self.policy, time, position, weight),
             Coming::Woken { counts } => decide::place(&self.policy, time, position, counts),
         };
         let vtime = decide::join(&mut self.entities[entity].time, position);
-        let weight = weight_of(context.task(task));
         self.add_weight(context, entity, vtime, weight);
         let state = &mut self.tasks[task.index()];
         state.vtime = vtime;
@@ -115,6 +115,23 @@ impl State {
         }
         self.leave(context, task);
         self.join(context, task, entity, coming);
+    }
+
+    /// A task that ran and is to wait owes no more than it can pay in time.
+    pub(super) fn forgive(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = &self.tasks[task.index()];
+        let Some(entity) = state.entity else { return };
+        let (vtime, weight) = (state.vtime, state.weight);
+        let domain = &self.domains[self.domain_of_entity(entity)].time;
+        let position = decide::position(&self.entities[entity].time, vtime);
+        let forgiven = decide::forgive(domain, position);
+        if forgiven == position {
+            return;
+        }
+        self.take_weight(context, entity, vtime, weight);
+        let vtime = vtime.wrapping_sub(position.wrapping_sub(forgiven));
+        self.add_weight(context, entity, vtime, weight);
+        self.tasks[task.index()].vtime = vtime;
     }
 
     fn reweigh(&mut self, context: &mut Context<'_>, task: TaskId) {

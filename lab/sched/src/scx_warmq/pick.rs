@@ -71,6 +71,7 @@ impl State {
     /// Who loses the CPU to another waits in its queue; somebody idle may have it.
     fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId) {
         self.stop(prev);
+        self.forgive(context, prev);
         self.queue(context, prev);
         if self.idle_for_queued(context, prev, context.cpu()).is_some() {
             self.displaced.insert(prev);

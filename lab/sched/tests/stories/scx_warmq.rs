@@ -302,6 +302,23 @@ proptest! {
     }
 }
 
+/// A slice of nice 19 is 280 ms of virtual time, for which the others take 17 s.
+#[test]
+fn who_weighs_next_to_nothing_runs_all_the_same() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        member(boot, called("light").nice(19), None)?;
+        for _ in 0..60 {
+            member(boot, called("hog"), None)?;
+        }
+        Ok(())
+    };
+    let stage = stage(1).tick_of(4);
+    let (_, kernel) = stage.plays_before(Waits::default(), set(&[]), 20_000, workload);
+    let end = kernel.now();
+    let longest = kernel.into_observer().longest(end)[&TaskId(0)];
+    assert!(longest < Duration::from_ms(4_500), "{} us", longest.as_us());
+}
+
 /// How often a hog is preempted in a second by a task that sleeps for `asleep` us and works for 20,
 /// and how often that wakes.
 fn preempted(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64) {

@@ -38,6 +38,11 @@ pub const DRILLS: &[Drill] = &[
         law: "in a storm of 2,000 tasks nobody waits longer than the bound",
         run: storm,
     },
+    Drill {
+        name: "fairness/least-weight",
+        law: "beside 100 others a task of nice 19 runs within 6 s, though its share is a slice in 20 s",
+        run: least_weight,
+    },
 ];
 
 /// Do `had` relate as `weights`, within ten percent each?
@@ -236,5 +241,36 @@ fn storm() -> Result<Outcome, Failure> {
         "longest wait {} of {} ms",
         longest / 1_000_000,
         bound / 1_000_000
+    )))
+}
+
+fn least_weight() -> Result<Outcome, Failure> {
+    let _scheduler = Scheduler::start(&[])?;
+    let mut crew = Crew::new();
+    crew.add("light", |shift| {
+        sys::nice(19);
+        hog(shift);
+    });
+    (0..100).for_each(|_| crew.add("hog", hog));
+    thread::sleep(Duration::from_secs(3));
+    let had = crew.during(Duration::from_secs(6));
+    let figures = figures()?;
+    crew.stop();
+    let over = figures.counter("over_bound");
+    must!(
+        !had[0].is_zero(),
+        "it never ran; the others had {:?}; {} waits over the bound",
+        &had[1..4],
+        figures.counter("over_bound")
+    );
+    must!(
+        over == 0,
+        "{over} waits over the bound: {:?}",
+        figures.overdue()
+    );
+    Ok(Outcome::Holds(format!(
+        "{:.1} ms in 6 s, the longest wait {:.1} s",
+        had[0].as_secs_f64() * 1e3,
+        figures.counter("longest_wait_ns") as f64 / 1e9
     )))
 }

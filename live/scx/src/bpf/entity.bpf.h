@@ -51,7 +51,7 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	u32 domain = domain_of_entity(entity);
 	struct warmq_domain *time = &domain_of(domain)->time;
 	bool awake = t->own_weight;
-	u64 position = t->position;
+	u64 position = t->position, weight;
 
 	if (t->fresh)
 		position = warmq_first_position(&policy, time);
@@ -63,15 +63,16 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 		if (t->cgroup)
 			cgroup_add(t->cgroup, t->own_weight);
 	}
+	weight = t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight;
 	t->fresh = false;
 	t->domain = domain;
 	if (awake)
-		position = warmq_keep_place(&policy, time, position);
+		position = warmq_keep_place(&policy, time, position, weight);
 	else
 		position = warmq_place(&policy, time, position, counts);
 	p->scx.dsq_vtime = warmq_join(&entity_of(entity)->time, position);
 	t->entity = entity;
-	add_weight(t, entity, p->scx.dsq_vtime, t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight);
+	add_weight(t, entity, p->scx.dsq_vtime, weight);
 }
 
 /* Takes it out again; where it stood is remembered. */
@@ -114,6 +115,19 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 		add_weight(t, t->entity, p->scx.dsq_vtime, weight - t->weight);
 	else
 		sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight - weight);
+}
+
+/* A task that ran and is to wait owes no more than it can pay in time. */
+static __always_inline void forgive(struct task_struct *p, struct task_state *t)
+{
+	u64 position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime), weight = t->weight;
+	u64 forgiven = warmq_forgive(&domain_of(domain_of_entity(t->entity))->time, position);
+
+	if (forgiven == position)
+		return;
+	sub_weight(t, t->entity, p->scx.dsq_vtime, weight);
+	p->scx.dsq_vtime -= position - forgiven;
+	add_weight(t, t->entity, p->scx.dsq_vtime, weight);
 }
 
 static __always_inline void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)

@@ -63,6 +63,7 @@ static __always_inline void settle(struct task_struct *p, struct task_state *t, 
 
 	if (t->weight && t->entity == entity) {
 		reweigh(p, t);
+		forgive(p, t);
 		return;
 	}
 	leave(p, t);
