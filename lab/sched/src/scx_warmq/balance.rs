@@ -19,6 +19,9 @@ enum Remedy {
     SplitGroup(usize),
 }
 
+/// How often the ends of queues are looked at, in rounds of the balance timer.
+const FORGIVES_EVERY: u64 = 16;
+
 impl State {
     /// A CPU without work takes what it may from elsewhere.
     pub(super) fn pull(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
@@ -267,9 +270,32 @@ impl State {
             return;
         }
         self.balanced_at = now;
+        self.balance_rounds += 1;
+        if self.balance_rounds.is_multiple_of(FORGIVES_EVERY) {
+            for entity in 0..self.entities.len() {
+                self.forgive_last(context, entity);
+            }
+        }
         self.wake_idle(context);
         if self.topology.places().len() > 1 {
             self.balance_busy(context);
+        }
+    }
+
+    /// A debt is bounded when a task is queued, by the load of that time. Where the load has grown
+    /// since, the last of the queue come forward. The clocks do not follow, as those weigh little.
+    fn forgive_last(&mut self, context: &mut Context<'_>, entity: EntityId) {
+        let domain = self.domain_of_entity(entity);
+        while let Some(last) = self.entities[entity].queue.iter().last() {
+            let position = decide::position(&self.entities[entity].time, last.vtime);
+            let forgiven = decide::forgive(&self.domains[domain].time, position);
+            if forgiven == position {
+                return;
+            }
+            self.unqueue(context, last.task);
+            let less = position.wrapping_sub(forgiven);
+            self.tasks[last.task.index()].vtime = last.vtime.wrapping_sub(less);
+            self.queue(context, last.task);
         }
     }
 

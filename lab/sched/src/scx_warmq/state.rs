@@ -128,6 +128,7 @@ pub(super) struct State {
     /// them.
     pub(super) displaced: BTreeSet<TaskId>,
     pub(super) balanced_at: u64,
+    pub(super) balance_rounds: u64,
     /// The mask of idle CPUs, one for the machine.
     pub(super) idle_line: Address,
     /// The map from fragments to groups.
@@ -174,6 +175,7 @@ impl State {
             managed_queued: 0,
             displaced: BTreeSet::new(),
             balanced_at: 0,
+            balance_rounds: 0,
             idle_line: line(attach),
             group_table: line(attach),
             pick_cost: attach.cost("schedule_fixed")?,

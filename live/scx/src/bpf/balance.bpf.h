@@ -248,6 +248,45 @@ static void mend_weights(void)
 		mend(&place_rests[within(place, MAX_CPUS)], &place_of(place)->managed);
 }
 
+/* How often the ends of queues are looked at, in rounds of the balance timer. */
+#define FORGIVES_EVERY 16
+
+/*
+ * A debt is bounded when a task is queued, by the load of that time. Where the load has grown since, it would take longer to pay:
+ * the last of the queue come forward. The clocks do not follow; what they are off by is little, as those tasks weigh little.
+ */
+static void forgive_last(u32 entity)
+{
+	struct warmq_domain *time = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_entity *state = &entity_of(entity)->time;
+	struct task_struct *p;
+
+	if (!entity_of(entity)->queued)
+		return;
+	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
+		u64 position = warmq_position(state, p->scx.dsq_vtime), forgiven = warmq_forgive(time, position);
+
+		if (forgiven == position)
+			break;
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, p->scx.dsq_vtime - (position - forgiven));
+		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0);
+	}
+}
+
+static void forgive_all(void)
+{
+	u32 number;
+
+	bpf_for(number, 0, nr_domains)
+		forgive_last(number);
+	bpf_for(number, 0, nr_cpus)
+		forgive_last(PINNED_BASE + number);
+	if (!managed_queued)
+		return;
+	bpf_for(number, 1, nr_groups)
+		forgive_last(GROUP_BASE + number);
+}
+
 /* Wakes idle CPUs where something waits: nothing may wait for a kick that got lost. */
 static void wake_idle(void)
 {
@@ -285,6 +324,8 @@ static void balance_busy(u64 now)
 	}
 }
 
+u64 balance_rounds;
+
 /* Of the kernel: the CPUs that schedule. */
 extern const void __cpu_active_mask __ksym __weak;
 
@@ -317,6 +358,8 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 		return 0;
 	}
 	mend_weights();
+	if (++balance_rounds % FORGIVES_EVERY == 0)
+		forgive_all();
 	wake_idle();
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());
