@@ -132,10 +132,21 @@ impl Figures {
             .collect()
     }
 
-    /// The last waits that were longer than promised, a line each.
-    pub fn overdue(&self) -> Vec<String> {
+    /// The last waits that were longer than promised, in words.
+    pub fn overdue(&self) -> String {
         let all = self.0["overdue"].as_array().map_or(&[][..], |waits| waits);
-        all.iter().map(|wait| wait.to_string()).collect()
+        let milliseconds =
+            |wait: &Value, field: &str| wait[field].as_u64().unwrap_or(0) / 1_000_000;
+        let words = all.iter().map(|wait| {
+            format!(
+                "{} in {} waited {} of {} ms",
+                wait["name"].as_str().unwrap_or("?"),
+                wait["queue"],
+                milliseconds(wait, "waited_ns"),
+                milliseconds(wait, "promised_ns")
+            )
+        });
+        words.collect::<Vec<_>>().join("; ")
     }
 
     /// The groups of the process `tgid` (0: of everybody).

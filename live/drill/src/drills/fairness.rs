@@ -265,7 +265,7 @@ fn least_weight() -> Result<Outcome, Failure> {
     );
     must!(
         over == 0,
-        "{over} waits over the bound: {:?}",
+        "{over} waits over the bound: {}",
         figures.overdue()
     );
     Ok(Outcome::Holds(format!(

@@ -316,8 +316,8 @@ fn stress() -> Result<Outcome, Failure> {
     );
     let figures = figures()?;
     Ok(Outcome::Holds(format!(
-        "still enabled; {} waits over the bound\n{}",
+        "still enabled; {} waits over the bound: {}",
         figures.counter("over_bound"),
-        figures.overdue().join("\n")
+        figures.overdue()
     )))
 }
