@@ -67,9 +67,9 @@ guest faults --instructions=4 --cpus 2 -- "$drill" sleepers/ robust/ &
 wait $! || failed=1
 wait "$policy" || failed=1
 
-say "eight CPUs in four caches; what a switch costs, in instructions"
-guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ &
-caches=$!
+say "ten thousand tasks, and stress-ng for 60 s; eight CPUs in four caches; what a switch costs, in instructions"
+guest stress --instructions=4 --cpus 2 --file stress-ng -- "$drill" stress/ &
+stress=$!
 beside=()
 if other=$(bpfland); then
     beside=(--file "$other:/bin/scx_bpfland")
@@ -77,9 +77,7 @@ else
     say "no scx_bpfland to compare with: it cannot be built here"
 fi
 guest switch --instructions "${beside[@]}" -- "$drill" switch/ || failed=1
-wait "$caches" || failed=1
-
-say "ten thousand tasks, and stress-ng for 60 s"
-guest stress --instructions=4 --cpus 2 --file stress-ng -- "$drill" stress/ || failed=1
+guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ || failed=1
+wait "$stress" || failed=1
 
 exit "$failed"

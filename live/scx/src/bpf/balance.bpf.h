@@ -255,14 +255,15 @@ static void mend_weights(void)
  * A debt is bounded when a task is queued, by the load of that time. Where the load has grown since, it would take longer to pay:
  * the last of the queue come forward. The clocks do not follow; what they are off by is little, as those tasks weigh little.
  */
-static void forgive_last(u32 entity)
+__noinline int forgive_last(u32 entity)
 {
 	struct warmq_domain *time = &domain_of(domain_of_entity(entity))->time;
 	struct warmq_entity *state = &entity_of(entity)->time;
 	struct task_struct *p;
 
 	if (!entity_of(entity)->queued)
-		return;
+		return 0;
+	bpf_rcu_read_lock(); /* the verifier looks at this as if anybody could call it */
 	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
 		u64 position = warmq_position(state, p->scx.dsq_vtime), forgiven = warmq_forgive(time, position);
 
@@ -271,6 +272,8 @@ static void forgive_last(u32 entity)
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, p->scx.dsq_vtime - (position - forgiven));
 		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0);
 	}
+	bpf_rcu_read_unlock();
+	return 0;
 }
 
 static void forgive_all(void)
@@ -326,26 +329,32 @@ static void balance_busy(u64 now)
 
 u64 balance_rounds;
 
-/* Of the kernel: the CPUs that schedule. */
-extern const void __cpu_active_mask __ksym __weak;
+/* Of the kernel, for each CPU: where it is on its way between offline and online, and where it is to end. */
+struct cpuhp_cpu_state___target {
+	enum cpuhp_state target;
+} __attribute__((preserve_access_index));
+
+extern const struct cpuhp_cpu_state___target cpuhp_state __ksym __weak;
 
 /*
- * Are the CPUs that schedule others than those that user space saw? The kernel says so by itself (6.18, kernel/sched/ext.c,
- * handle_hotplug()), but not in time. A CPU that goes dispatches nothing from the moment when it is no longer active, and then waits
- * for an RCU grace period before it tells: for a task that was preempted as a reader and waits for this very CPU, that is for ever.
- * And who starts again at once may see a CPU that is still online, and send tasks where nobody runs them.
+ * Does a CPU go that user space saw, or has it gone? The kernel says so by itself (6.18, kernel/sched/ext.c, handle_hotplug()), but
+ * not in time. A CPU that goes dispatches nothing from the moment when it is no longer active, and then waits for an RCU grace
+ * period before it tells: for a task that was preempted as a reader and waits for this very CPU, that is for ever. And who starts
+ * again at once may see a CPU that is still online, and send tasks where nobody runs them.
  */
-static bool cpus_changed(void)
+static bool cpu_goes(void)
 {
-	u64 active[MAX_CPUS / 64] = {};
+	const struct cpuhp_cpu_state___target *own, *other;
 	u32 cpu;
 
-	if (!&__cpu_active_mask || bpf_probe_read_kernel(active, sizeof(active), &__cpu_active_mask))
+	if (!&cpuhp_state)
 		return false;
+	own = bpf_this_cpu_ptr(&cpuhp_state);
 	bpf_for(cpu, 0, nr_cpus) {
-		bool now = active[within(cpu / 64, MAX_CPUS / 64)] >> (cpu % 64) & 1;
-
-		if (now != (cpu_domain[within(cpu, MAX_CPUS)] < MAX_DOMAINS))
+		if (cpu_domain[within(cpu, MAX_CPUS)] >= MAX_DOMAINS)
+			continue;
+		other = bpf_per_cpu_ptr(&cpuhp_state, cpu);
+		if (other && other->target != own->target)
 			return true;
 	}
 	return false;
@@ -353,8 +362,8 @@ static bool cpus_changed(void)
 
 static int balance(void *map, int *key, struct bpf_timer *timer)
 {
-	if (cpus_changed()) {
-		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "a CPU came or went");
+	if (cpu_goes()) {
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "a CPU goes");
 		return 0;
 	}
 	mend_weights();

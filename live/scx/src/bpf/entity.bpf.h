@@ -11,8 +11,13 @@ static __always_inline u64 own_weight(struct task_struct *p)
 	return p->scx.weight * (WARMQ_WHOLE / 100);
 }
 
+/*
+ * Functions that are not static are verified once and by themselves, and not at each call: what is called from several callbacks
+ * makes loading faster that way. They return a number, because they must.
+ */
+
 /* `weight` of a task comes to `entity`, which stands at `vtime` there. */
-static __always_inline void add_weight(struct task_state *t, u32 entity, u64 vtime, u64 weight)
+__noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
@@ -29,9 +34,10 @@ static __always_inline void add_weight(struct task_state *t, u32 entity, u64 vti
 		__sync_fetch_and_or(&place_of(home)->groups[within(bit / 64, MAX_GROUPS / 64)], 1ULL << (bit % 64));
 	}
 	t->weight += weight;
+	return 0;
 }
 
-static __always_inline void sub_weight(struct task_state *t, u32 entity, u64 vtime, u64 weight)
+__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
@@ -43,6 +49,7 @@ static __always_inline void sub_weight(struct task_state *t, u32 entity, u64 vti
 	if (is_group(entity))
 		__sync_fetch_and_sub(&place_of(group_of(entity)->home)->managed, weight);
 	t->weight -= weight;
+	return 0;
 }
 
 /* Makes a task runnable in `entity`; `counts`: its sleep was long enough to earn credit. */

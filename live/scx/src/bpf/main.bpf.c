@@ -57,17 +57,18 @@ static __always_inline u64 slice_in(u32 domain)
 }
 
 /* Becomes runnable in the right entity, or goes on in it with its present weight. Returns whether it slept enough. */
-static __always_inline void settle(struct task_struct *p, struct task_state *t, u32 cpu, bool counts)
+__noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu, bool counts)
 {
 	u32 entity = entity_for(p, t, cpu);
 
 	if (t->weight && t->entity == entity) {
 		reweigh(p, t);
 		forgive(p, t);
-		return;
+		return 0;
 	}
 	leave(p, t);
 	join(p, t, entity, counts);
+	return 0;
 }
 
 /* A task wakes, or is new: what that says about it. */
@@ -164,7 +165,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /* The virtual time of the first task in an entity's queue; `otherwise` when there is none. */
-static u64 first_vtime(u32 entity, u64 otherwise)
+__noinline u64 first_vtime(u32 entity, u64 otherwise)
 {
 	struct task_struct *p = NULL;
 	struct bpf_iter_scx_dsq it;
@@ -186,7 +187,7 @@ static __always_inline u64 turn_of(u32 entity, u64 vtime)
 }
 
 /* The same for its next task. */
-static __always_inline u64 next_turn(u32 entity)
+__noinline u64 next_turn(u32 entity)
 {
 	return turn_of(entity, first_vtime(entity, entity_of(entity)->time.clock));
 }
