@@ -1,7 +1,7 @@
 //! Lists for people: names with what they are, and settings with all that is known of them.
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{Attribute, Cell, ContentArrangement, Table};
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table};
 use warmq_experiment::{Setting, Value};
 
 use crate::output::Screen;
@@ -20,6 +20,14 @@ pub fn table() -> Table {
         table.force_no_tty();
     }
     table
+}
+
+/// Sets every column to the right but that of `words`, if there is one.
+pub fn align_numbers(table: &mut Table, words: Option<usize>) {
+    let columns = table.column_iter_mut().enumerate();
+    for (_, column) in columns.filter(|(place, _)| Some(*place) != words) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
 }
 
 /// A cell that stands out.

@@ -1,6 +1,5 @@
 //! What `warmq bench chat` shows.
 
-use comfy_table::CellAlignment;
 use serde::Serialize;
 use warmq_bench::chat::{ChatReport, ChatRow};
 use warmq_bench::compare::Host;
@@ -24,10 +23,7 @@ pub fn table(report: &ChatReport) -> String {
     for row in &report.rows {
         table.add_row(cells(row));
     }
-    let numbers = |(place, _): &(usize, _)| *place != 1;
-    for (_, column) in table.column_iter_mut().enumerate().filter(numbers) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    listing::align_numbers(&mut table, Some(1));
     let rounds = report
         .rows
         .iter()

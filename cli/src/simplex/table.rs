@@ -1,6 +1,5 @@
 //! Simplex for a terminal.
 
-use comfy_table::CellAlignment;
 use warmq_bench::simplex::{
     Latency, Repetition, SimplexFacts, SimplexReport, SimplexRow, histogram,
 };
@@ -43,9 +42,7 @@ pub fn table(report: &SimplexReport) -> String {
     for row in &report.rows {
         table.add_row(line(row));
     }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    listing::align_numbers(&mut table, None);
     let place = listing::paragraph(&on_what(&report.facts));
     let legend = listing::paragraph(LEGEND);
     let verdicts = verdicts(report)

@@ -1,6 +1,6 @@
 //! The walk for a terminal.
 
-use comfy_table::{Cell, CellAlignment, Color};
+use comfy_table::{Cell, Color};
 use warmq_bench::{Known, SimulatedWalk, WalkRow};
 use warmq_report::{Section, Verdict};
 
@@ -30,9 +30,7 @@ pub fn table(walk: &Walk, section: &Section) -> String {
     for (row, twin, ratio) in walk.rows() {
         table.add_row(line(row, twin, ratio));
     }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    listing::align_numbers(&mut table, None);
     let (title, place) = (&section.title, listing::paragraph(&on_what(walk)));
     let verdicts = section.verdicts.iter().map(verdict).collect::<Vec<_>>();
     format!(

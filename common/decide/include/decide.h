@@ -242,9 +242,9 @@ WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
 }
 
 /*
- * Keeps an entity's position near its domain's clock: a shrunk `limit` behind it, and ahead by the debt that it may have after what
- * it may run in succession. Members keep their order. Needed where an entity cannot get its share however few stand before it (a group
- * whose home is one busy CPU): an old claim must not make others wait, nor an old debt itself.
+ * Keeps an entity's position near its domain's clock: a shrunk `limit` behind it, and ahead by the debt that it may have after
+ * what it may run in succession. Members keep their order. Needed where an entity cannot get its share however few stand before
+ * it (a group whose home is one busy CPU): an old claim must not make others wait, nor an old debt itself.
  */
 WARMQ_INLINE void warmq_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity,
 				     const struct warmq_domain *domain, u64 succession)
@@ -294,9 +294,9 @@ WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64
 }
 
 /*
- * The longest that a runnable task of `weight` waits, in ns. It stands ahead of the clock by its debt after a slice at most, and the clock gets there when everything in the domain has had as much; others may begin a `credit` behind
- * it. A group's batch and the slice that is running come on top. Twice that is the bound, because clocks are read while
- * others move them.
+ * The longest that a runnable task of `weight` waits, in ns. It stands ahead of the clock by its debt after a slice at most, and
+ * the clock gets there when everything in the domain has had as much; others may begin a `credit` behind it. A group's batch and
+ * the slice that is running come on top. Twice that is the bound, because clocks are read while others move them.
  */
 WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
 {

@@ -251,6 +251,8 @@ static void mend_weights(void)
 /* How often the ends of queues are looked at, in rounds of the balance timer. */
 #define FORGIVES_EVERY 16
 
+u64 balance_rounds;
+
 /*
  * A debt is bounded when a task is queued, by the load of that time. Where the load has grown since, it would take longer to pay:
  * the last of the queue come forward. The clocks do not follow; what they are off by is little, as those tasks weigh little.
@@ -326,8 +328,6 @@ static void balance_busy(u64 now)
 		break;
 	}
 }
-
-u64 balance_rounds;
 
 /* Of the kernel, for each CPU: where it is on its way between offline and online, and where it is to end. */
 struct cpuhp_cpu_state___target {

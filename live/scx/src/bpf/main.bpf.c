@@ -56,7 +56,7 @@ static __always_inline u64 slice_in(u32 domain)
 	return warmq_slice(&policy, time->weight / WARMQ_WHOLE, time->cpus);
 }
 
-/* Becomes runnable in the right entity, or goes on in it with its present weight. Returns whether it slept enough. */
+/* Becomes runnable in the right entity, or goes on in it with its present weight; `counts`: it slept enough. */
 __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu, bool counts)
 {
 	u32 entity = entity_for(p, t, cpu);
