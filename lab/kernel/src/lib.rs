@@ -24,38 +24,45 @@
 //! ```
 
 mod boot;
+mod context;
+mod core;
 mod costs;
 mod cpu;
+mod cpu_loop;
+mod creation;
 mod ending;
-mod execute;
+mod engine;
 mod figures;
 mod kernel;
 mod lock;
+mod measured;
 mod memory;
 mod network;
-mod operate;
 mod operation;
-mod outside;
 mod program;
+mod remote;
 mod schedule;
 mod scheduler;
+mod settings;
 mod step;
 mod sync;
+mod syscalls;
 mod task;
 mod timeline;
+mod wakeup;
 
-pub use boot::{Boot, BootError, Settings, Workload};
+pub use boot::{Boot, BootError, MakeScheduler, Workload};
+pub use context::{Attach, Context};
 pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
 pub use ending::{Ending, Rule, Stall, Violation, Waiting};
 pub use figures::{TaskFigures, Walks};
 pub use kernel::Kernel;
 pub use lock::LockFigures;
 pub use memory::{AccessCounts, Within};
-pub use operation::{
-    Condition, Fragment, Listener, Mm, Mutex, Nic, Outside, Region, Socket, Touch,
-};
-pub use program::{OutsideTask, Program, Running, Task};
-pub use scheduler::{Attach, Context, Pick, Scheduler, Why};
+pub use operation::{Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote, Socket, Touch};
+pub use program::{Program, RemotePeer, Running, Task};
+pub use scheduler::{Balance, Callback, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
+pub use settings::Settings;
 pub use step::Mode;
 pub use task::{Policy, TaskSpec, View};
 pub use timeline::Timeline;

@@ -108,6 +108,10 @@ impl Memory {
         self.line
     }
 
+    pub(crate) fn page(&self) -> Bytes {
+        self.page
+    }
+
     /// A block of `bytes` of kernel memory, aligned on its size rounded up to a power of two pages.
     pub(crate) fn block(&mut self, bytes: Bytes) -> Result<Address, OutOfMemory> {
         self.physical.allocate(order(bytes, self.page))

@@ -1,11 +1,11 @@
-//! Sockets, network cards, and those beyond the network.
+//! Sockets, network cards, and remote peers.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::operation::{Listener, Nic, Outside, OutsideOperation, Region, Socket};
+use crate::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
 use crate::program::{Mailbox, Running};
 
 /// One end of a stream, on this machine.
@@ -27,16 +27,16 @@ pub(crate) struct Endpoint {
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
-    /// Bytes on their way to the peer outside.
+    /// Bytes on their way to the remote peer.
     pub(crate) in_flight: u64,
-    /// Bytes that reached the peer outside and were not received there yet.
+    /// Bytes that reached the remote peer and were not received there yet.
     pub(crate) sent_out: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Local(Socket),
-    Outside { outside: Outside, nic: Nic },
+    Remote { remote: Remote, nic: Nic },
 }
 
 impl Endpoint {
@@ -139,9 +139,9 @@ impl Card {
     }
 }
 
-/// Somebody outside, and what it waits for.
-pub(crate) struct OutsideLife {
-    pub(crate) mailbox: Rc<Mailbox<OutsideOperation>>,
+/// A remote peer, and what it waits for.
+pub(crate) struct RemoteState {
+    pub(crate) mailbox: Rc<Mailbox<RemoteOperation>>,
     pub(crate) program: Option<Running>,
     pub(crate) wants: Option<(Socket, u64)>,
     /// Operations since `stepped_at`, the last time at which there were any.
@@ -149,9 +149,9 @@ pub(crate) struct OutsideLife {
     stepped_at: Instant,
 }
 
-impl OutsideLife {
-    pub(crate) fn new(mailbox: Rc<Mailbox<OutsideOperation>>, program: Running) -> OutsideLife {
-        OutsideLife {
+impl RemoteState {
+    pub(crate) fn new(mailbox: Rc<Mailbox<RemoteOperation>>, program: Running) -> RemoteState {
+        RemoteState {
             mailbox,
             program: Some(program),
             wants: None,

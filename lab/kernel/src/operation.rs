@@ -1,7 +1,7 @@
 //! What a program can ask of the kernel.
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
+use warmq_units::{Bytes, CpuSet, Cycles, Duration, TaskId};
 
 use crate::program::BoxedProgram;
 use crate::task::TaskSpec;
@@ -52,8 +52,8 @@ handle!(
     Nic, with a table
 );
 handle!(
-    /// Somebody beyond the network: a client that costs this machine no CPU of its own.
-    Outside, with a table
+    /// A peer on another machine: a client that costs this machine no CPU time of its own.
+    Remote, with a table
 );
 
 /// Data that a program names: the fragment `number` of the application `app`, both of its own choice.
@@ -144,12 +144,12 @@ pub(crate) enum Operation {
         program: BoxedProgram,
     },
     SetNice(TaskId, i8),
-    SetAffinity(TaskId, Vec<CpuId>),
+    SetAffinity(TaskId, CpuSet),
     SetFragment(Option<Fragment>),
 }
 
-/// What somebody outside can do.
-pub(crate) enum OutsideOperation {
+/// What a remote peer can do.
+pub(crate) enum RemoteOperation {
     Pause(Duration),
     Connect { listener: Listener, nic: Nic },
     Send { socket: Socket, bytes: Bytes },

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
 
 use crate::operation::{
-    Condition, Fragment, Listener, Mutex, Nic, Operation, Outside, OutsideOperation, Socket, Touch,
+    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Socket, Touch,
 };
 use crate::task::TaskSpec;
 
@@ -224,29 +224,30 @@ impl Task {
 
     /// Changes the CPUs on which `task` may run. CPUs that the machine lacks do not count; where
     /// none is left, nothing changes.
-    pub async fn set_affinity(&self, task: TaskId, cpus: Vec<CpuId>) {
+    pub async fn set_affinity(&self, task: TaskId, cpus: impl IntoIterator<Item = CpuId>) {
+        let cpus = cpus.into_iter().collect();
         self.call(Operation::SetAffinity(task, cpus)).await;
     }
 }
 
-/// The handle of somebody outside of the machine, whose own work costs the machine nothing.
+/// The handle of a peer on another machine, whose own work costs this machine nothing.
 #[derive(Clone)]
-pub struct OutsideTask {
-    id: Outside,
-    mailbox: Rc<Mailbox<OutsideOperation>>,
+pub struct RemotePeer {
+    id: Remote,
+    mailbox: Rc<Mailbox<RemoteOperation>>,
 }
 
-impl OutsideTask {
-    pub(crate) fn new(id: Outside, mailbox: Rc<Mailbox<OutsideOperation>>) -> OutsideTask {
-        OutsideTask { id, mailbox }
+impl RemotePeer {
+    pub(crate) fn new(id: Remote, mailbox: Rc<Mailbox<RemoteOperation>>) -> RemotePeer {
+        RemotePeer { id, mailbox }
     }
 
     /// Who this is.
-    pub fn id(&self) -> Outside {
+    pub fn id(&self) -> Remote {
         self.id
     }
 
-    fn call(&self, operation: OutsideOperation) -> impl Future<Output = u64> {
+    fn call(&self, operation: RemoteOperation) -> impl Future<Output = u64> {
         Call {
             mailbox: &*self.mailbox,
             operation: Some(operation),
@@ -255,26 +256,26 @@ impl OutsideTask {
 
     /// Does nothing for `span`.
     pub async fn pause(&self, span: Duration) {
-        self.call(OutsideOperation::Pause(span)).await;
+        self.call(RemoteOperation::Pause(span)).await;
     }
 
     /// Opens a connection through `nic`. The answer is the machine's end of it.
     pub async fn connect(&self, listener: Listener, nic: Nic) -> Socket {
-        Socket(self.call(OutsideOperation::Connect { listener, nic }).await as u32)
+        Socket(self.call(RemoteOperation::Connect { listener, nic }).await as u32)
     }
 
     /// Sends `bytes` to the machine's end `socket`.
     pub async fn send(&self, socket: Socket, bytes: Bytes) {
-        self.call(OutsideOperation::Send { socket, bytes }).await;
+        self.call(RemoteOperation::Send { socket, bytes }).await;
     }
 
     /// Waits until `bytes` have come from `socket`.
     pub async fn receive(&self, socket: Socket, bytes: Bytes) {
-        self.call(OutsideOperation::Receive { socket, bytes }).await;
+        self.call(RemoteOperation::Receive { socket, bytes }).await;
     }
 
     /// Closes the connection; the machine's end learns it.
     pub async fn close(&self, socket: Socket) {
-        self.call(OutsideOperation::Close(socket)).await;
+        self.call(RemoteOperation::Close(socket)).await;
     }
 }

@@ -8,6 +8,7 @@ use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::operation::{Nic, Operation, Socket, Touch};
+use crate::scheduler::{Locks, Why};
 
 /// How a CPU's time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +36,11 @@ impl Mode {
     ];
 }
 
+/// Wakes `task`; the waker does not say that it is about to sleep.
+pub(crate) fn wake(task: TaskId) -> Step {
+    Step::Wake { task, sync: false }
+}
+
 pub(crate) enum Step {
     /// Time passes.
     Busy {
@@ -52,7 +58,7 @@ pub(crate) enum Step {
     Release(LockId),
     Schedule,
     Pick {
-        lock: LockId,
+        locks: Locks,
         tries: u32,
     },
     Unlocked,
@@ -61,15 +67,24 @@ pub(crate) enum Step {
         paid: bool,
     },
     PutPrev(TaskId),
-    Wake(TaskId),
+    Wake {
+        task: TaskId,
+        sync: bool,
+    },
     Activate {
         task: TaskId,
         target: CpuId,
+        why: Why,
     },
     Fork {
         child: TaskId,
     },
-    Tick,
+    Tick {
+        running: Option<TaskId>,
+    },
+    YieldTask(TaskId),
+    SetWeight(TaskId),
+    SetCpumask(TaskId),
     EndInterrupt {
         interrupt: Interrupt,
     },

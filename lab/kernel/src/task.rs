@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use warmq_trace::Comm;
-use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
+use warmq_units::{Address, CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::ending::Waiting;
 use crate::operation::{Fragment, Mm, Operation};
@@ -37,7 +37,7 @@ pub struct TaskSpec {
     pub policy: Policy,
     /// Where it may run; `None` is everywhere. CPUs that the machine lacks do not count; where none
     /// is left, the task may run everywhere.
-    pub allowed: Option<Vec<CpuId>>,
+    pub allowed: Option<CpuSet>,
 }
 
 impl TaskSpec {
@@ -71,7 +71,7 @@ impl TaskSpec {
     }
 }
 
-/// Where a task is in its life.
+/// Whether a task can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Created, never runnable so far.
@@ -82,7 +82,7 @@ pub(crate) enum State {
 }
 
 /// A task as the kernel knows it.
-pub(crate) struct Life {
+pub(crate) struct TaskStruct {
     // Set at fork.
     pub(crate) comm: Comm,
     pub(crate) mm: Option<Mm>,
@@ -92,7 +92,8 @@ pub(crate) struct Life {
     // Changed by system calls.
     pub(crate) nice: i8,
     pub(crate) policy: Policy,
-    pub(crate) allowed: Option<Vec<CpuId>>,
+    /// `None` is everywhere.
+    pub(crate) allowed: Option<CpuSet>,
     /// The data that it said it uses.
     pub(crate) fragment: Option<Fragment>,
 
@@ -117,7 +118,39 @@ pub(crate) struct Life {
     pub(crate) program: Option<Running>,
 }
 
-impl Life {
+impl TaskStruct {
+    /// A task of `spec` that has never run, with the kernel stack `block`; it may use `allowed`, and
+    /// `cpu` is where it will be placed first.
+    pub(crate) fn new(
+        spec: &TaskSpec,
+        allowed: Option<CpuSet>,
+        block: Address,
+        cpu: CpuId,
+        now: Instant,
+    ) -> TaskStruct {
+        TaskStruct {
+            comm: spec.comm,
+            mm: spec.mm,
+            block,
+            nice: spec.nice.clamp(-20, 19),
+            policy: spec.policy,
+            allowed,
+            fragment: None,
+            state: State::New,
+            queued: false,
+            runnable_since: now,
+            on_cpu: None,
+            last_cpu: cpu,
+            switched_in: now,
+            ran: Duration::ZERO,
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            stack: Vec::new(),
+            mailbox: Mailbox::new(),
+            program: None,
+        }
+    }
+
     pub(crate) fn is_runnable(&self) -> bool {
         self.state == State::Runnable
     }
@@ -125,7 +158,7 @@ impl Life {
     pub(crate) fn may_run_on(&self, cpu: CpuId) -> bool {
         self.allowed
             .as_ref()
-            .is_none_or(|allowed| allowed.contains(&cpu))
+            .is_none_or(|allowed| allowed.contains(cpu))
     }
 }
 
@@ -133,7 +166,7 @@ impl Life {
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub(crate) id: TaskId,
-    pub(crate) life: &'a Life,
+    pub(crate) task: &'a TaskStruct,
 }
 
 impl View<'_> {
@@ -144,52 +177,52 @@ impl View<'_> {
 
     /// Its address space, if it has one.
     pub fn mm(&self) -> Option<Mm> {
-        self.life.mm
+        self.task.mm
     }
 
     /// From -20 to 19.
     pub fn nice(&self) -> i8 {
-        self.life.nice
+        self.task.nice
     }
 
     /// Its policy.
     pub fn policy(&self) -> Policy {
-        self.life.policy
+        self.task.policy
     }
 
     /// The data that it said it uses, if it did.
     pub fn fragment(&self) -> Option<Fragment> {
-        self.life.fragment
+        self.task.fragment
     }
 
     /// Whether its affinity allows `cpu`.
     pub fn may_run_on(&self, cpu: CpuId) -> bool {
-        self.life.may_run_on(cpu)
+        self.task.may_run_on(cpu)
     }
 
     /// True when it could run: it does not sleep and has not exited.
     pub fn is_runnable(&self) -> bool {
-        self.life.is_runnable()
+        self.task.is_runnable()
     }
 
     /// The CPU that runs it, from the moment it was picked until the switch away is complete
     /// (`has_cpu` of Linux 2.4).
     pub fn on_cpu(&self) -> Option<CpuId> {
-        self.life.on_cpu
+        self.task.on_cpu
     }
 
     /// The CPU it ran on last, or was placed on at fork.
     pub fn last_cpu(&self) -> CpuId {
-        self.life.last_cpu
+        self.task.last_cpu
     }
 
     /// The physical address of its 8 KB block of kernel memory.
     pub fn block(&self) -> Address {
-        self.life.block
+        self.task.block
     }
 
     /// CPU time it had up to its last switch.
     pub fn ran(&self) -> Duration {
-        self.life.ran
+        self.task.ran
     }
 }

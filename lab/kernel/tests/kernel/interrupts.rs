@@ -9,7 +9,7 @@ use crate::support::*;
 /// Tasks that yield all the time, under a pick that holds the lock for `pick_ns`.
 fn yielders(cpus: u16, tasks: u32, pick_ns: u64) -> Story {
     stage(cpus)
-        .under(RoundRobin::slow(pick_ns))
+        .under(round_robin(pick_ns))
         .costs(some_costs())
         .until_ms(100)
         .plays(move |boot: &mut Boot<'_>| -> Started {

@@ -28,7 +28,7 @@ fn served(cpus: u16, bits: u64, page: u64, rounds: u64, memory: bool) -> (Story,
             }
         })?;
         let count = count.clone();
-        boot.outside(move |client: OutsideTask| async move {
+        boot.remote(move |client: RemotePeer| async move {
             for _ in 0..rounds {
                 let connection = client.connect(listener, nic).await;
                 client.send(connection, Bytes(300)).await;
@@ -75,7 +75,7 @@ fn connections_that_do_not_fit_into_memory_end_the_run() {
         boot.task(called("deaf"), |task: Task| async move {
             task.compute(us(10_000)).await;
         })?;
-        boot.outside(move |client: OutsideTask| async move {
+        boot.remote(move |client: RemotePeer| async move {
             loop {
                 client.connect(listener, nic).await;
             }
@@ -105,7 +105,7 @@ fn bytes_of_a_connection_that_is_over_reach_nobody_else() {
                     task.close(connection).await;
                 }
             })?;
-            boot.outside(move |client: OutsideTask| async move {
+            boot.remote(move |client: RemotePeer| async move {
                 let hasty = client.connect(listener, slow).await;
                 client.send(hasty, Bytes(10)).await;
                 client.close(hasty).await;
@@ -135,7 +135,7 @@ fn a_burst_raises_one_interrupt() {
                 let connection = task.accept(listener).await;
                 task.receive_all(connection, Bytes(100 * 100)).await;
             })?;
-            boot.outside(move |client: OutsideTask| async move {
+            boot.remote(move |client: RemotePeer| async move {
                 let connection = client.connect(listener, nic).await;
                 for _ in 0..100 {
                     client.send(connection, Bytes(100)).await;

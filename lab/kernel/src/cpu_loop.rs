@@ -1,16 +1,18 @@
 //! The interpreter of steps: what a CPU does next, and how long it takes.
 
 use warmq_machine::Access;
-use warmq_trace::{Interrupt, Observer, Record};
+use warmq_trace::{Interrupt, Record};
 use warmq_units::{Address, CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::core::Event;
 use crate::cpu::PendingInterrupt;
 use crate::ending::{Ending, Rule, Stall};
-use crate::kernel::{Event, Kernel};
+use crate::engine::Engine;
 use crate::memory::Within;
 use crate::operation::Touch;
 use crate::program::resume;
-use crate::step::{Mode, Step};
+use crate::scheduler::Callback;
+use crate::step::{Mode, Step, wake};
 
 /// What came of a step.
 pub(crate) enum Flow {
@@ -30,12 +32,12 @@ pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
 /// frames of a short call chain, some 200 bytes.
 const STACK_LINES: u64 = 6;
 
-impl<O: Observer> Kernel<O> {
+impl Engine {
     /// Lets `cpu` go on from here to the next step that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
-        let mut now = self.now();
-        while self.ending.is_none() {
-            let here = self.cpu(cpu);
+        let mut now = self.core.now();
+        while self.core.ending.is_none() {
+            let here = self.core.cpu(cpu);
             if here.count_step(now) > STEPS_AT_ONCE {
                 return self.no_progress(cpu);
             }
@@ -46,18 +48,18 @@ impl<O: Observer> Kernel<O> {
                 continue;
             }
             let Some(step) = self.next_step(cpu) else {
-                let now = self.now();
-                self.cpu(cpu).turn_to(now, Mode::Idle, None);
+                let now = self.core.now();
+                self.core.cpu(cpu).turn_to(now, Mode::Idle, None);
                 return;
             };
             match self.perform(cpu, step) {
                 Flow::Next => {}
                 Flow::Takes(Duration::ZERO, _) => {}
-                Flow::Takes(span, mode) if self.passes(cpu, span, mode) => now = self.now(),
+                Flow::Takes(span, mode) if self.passes(cpu, span, mode) => now = self.core.now(),
                 Flow::Takes(span, mode) => return self.busy(cpu, span, mode),
                 Flow::Spins => {
-                    let now = self.now();
-                    self.cpu(cpu).turn_to(now, Mode::Spin, None);
+                    let now = self.core.now();
+                    self.core.cpu(cpu).turn_to(now, Mode::Spin, None);
                     return;
                 }
             }
@@ -67,22 +69,22 @@ impl<O: Observer> Kernel<O> {
     /// The same as [`Kernel::busy`] up to the end of the step, where nothing happens anywhere until
     /// then. True when it was so, and the CPU may go on at once.
     fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
-        let now = self.now();
+        let now = self.core.now();
         let until = now + span;
         // Where the run is over, it is so at this point of time.
-        let over = self.alive == 0 || self.ending.is_some();
+        let over = self.core.alive == 0 || self.core.ending.is_some();
         if over || !self.core.timeline.pass_until(until) {
             return false;
         }
-        self.cpu(cpu).turn_to(now, mode, Some(until));
-        self.events += 1;
+        self.core.cpu(cpu).turn_to(now, mode, Some(until));
+        self.core.passed += 1;
         true
     }
 
     fn busy(&mut self, cpu: CpuId, span: Duration, mode: Mode) {
-        let now = self.now();
+        let now = self.core.now();
         let until = now + span;
-        let here = self.cpu(cpu);
+        let here = self.core.cpu(cpu);
         here.turn_to(now, mode, Some(until));
         let generation = here.generation;
         // Where the timer is sure to interrupt the step, its end need not be waited for.
@@ -94,18 +96,18 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn no_progress(&mut self, cpu: CpuId) {
-        let at = self.now();
-        let task = self.cpu(cpu).current;
+        let at = self.core.now();
+        let task = self.core.cpu(cpu).current;
         let comm = task
-            .map_or("idle", |task| self.core.lives[task.index()].comm.as_str())
+            .map_or("idle", |task| self.core.tasks[task.index()].comm.as_str())
             .to_owned();
-        self.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+        self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
     /// The step on top of the stack; in user mode, preemption and the program's next operation
     /// come first. `None` when the CPU has nothing to do.
     fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
-        let here = self.cpu(cpu);
+        let here = self.core.cpu(cpu);
         let in_user_mode = match here.stack.last() {
             None => true,
             Some(Step::Busy { user, .. } | Step::Touch { user, .. }) => *user,
@@ -127,13 +129,13 @@ impl<O: Observer> Kernel<O> {
 
     /// Lets the program of `current` run up to its next operation, whose steps go on the stack.
     fn ask_program(&mut self, cpu: CpuId, current: TaskId) {
-        let life = &mut self.core.lives[current.index()];
-        let program = life.program.as_mut().expect("a running task has a program");
+        let task = &mut self.core.tasks[current.index()];
+        let program = task.program.as_mut().expect("a running task has a program");
         let returned = resume(program);
-        let asked = life.mailbox.take();
+        let asked = task.mailbox.take();
         match asked {
             Some(operation) if !returned => self.begin_operation(cpu, current, operation),
-            _ => self.cpu(cpu).stack.extend([Step::Exit]),
+            _ => self.core.cpu(cpu).stack.extend([Step::Exit]),
         }
     }
 
@@ -143,12 +145,12 @@ impl<O: Observer> Kernel<O> {
             Step::Touch { touch, done, user } => self.touch(cpu, touch, done, user),
             Step::Acquire(lock) => self.acquire(cpu, lock),
             Step::Release(lock) => {
-                self.cpu(cpu).irq_off -= 1;
+                self.core.cpu(cpu).irq_off -= 1;
                 self.release(lock, cpu);
                 Flow::Next
             }
             Step::Schedule => self.begin_schedule(cpu),
-            Step::Pick { lock, tries } => self.pick(cpu, lock, tries),
+            Step::Pick { locks, tries } => self.pick(cpu, locks, tries),
             Step::Unlocked => self.callback(cpu, |scheduler, context| scheduler.unlocked(context)),
             Step::Switch { next, paid } => self.switch(cpu, next, paid),
             Step::PutPrev(prev) => self.callback(cpu, |scheduler, context| {
@@ -156,16 +158,24 @@ impl<O: Observer> Kernel<O> {
                     scheduler.put_prev(context, prev);
                 }
             }),
-            Step::Wake(task) => self.begin_wake(cpu, task),
-            Step::Activate { task, target } => self.activate(cpu, task, target),
+            Step::Wake { task, sync } => self.begin_wake(cpu, task, sync),
+            Step::Activate { task, target, why } => self.activate(cpu, task, target, why),
             Step::Fork { child } => self.forked(cpu, child),
-            Step::Tick => {
-                let running = self.cpu(cpu).current;
+            Step::Tick { running } => {
                 self.callback(cpu, |scheduler, context| scheduler.tick(context, running))
             }
+            Step::YieldTask(task) => self.callback(cpu, |scheduler, context| {
+                scheduler.yield_task(context, task)
+            }),
+            Step::SetWeight(task) => self.callback(cpu, |scheduler, context| {
+                scheduler.set_weight(context, task)
+            }),
+            Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
+                scheduler.set_cpumask(context, task)
+            }),
             Step::EndInterrupt { interrupt } => {
-                self.cpu(cpu).irq_depth -= 1;
-                self.record(self.now(), Record::InterruptExit { cpu, interrupt });
+                self.core.cpu(cpu).irq_depth -= 1;
+                self.core.record(Record::InterruptExit { cpu, interrupt });
                 Flow::Next
             }
             Step::Poll(nic) => self.poll_card(cpu, nic),
@@ -173,8 +183,8 @@ impl<O: Observer> Kernel<O> {
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
             Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
             Step::Answer(answer) => {
-                let current = self.cpu(cpu).current.expect("answers go to a task");
-                self.core.lives[current.index()].mailbox.answer(answer);
+                let current = self.core.cpu(cpu).current.expect("answers go to a task");
+                self.core.tasks[current.index()].mailbox.answer(answer);
                 Flow::Next
             }
             Step::Exit => self.exit(cpu),
@@ -182,7 +192,7 @@ impl<O: Observer> Kernel<O> {
     }
 
     pub(crate) fn mode(&mut self, cpu: CpuId, user: bool) -> Mode {
-        let here = self.cpu(cpu);
+        let here = self.core.cpu(cpu);
         match (user, here.irq_depth > 0) {
             (true, _) => Mode::User,
             (false, true) => Mode::Interrupt,
@@ -191,11 +201,14 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn touch(&mut self, cpu: CpuId, touch: Touch, done: u64, user: bool) -> Flow {
-        let now = self.now();
+        let now = self.core.now();
         let work = self.core.clock.time_of(touch.work);
         let (done, took) = self.core.memory.touch(cpu, &touch, done, work, now, CHUNK);
         if done < touch.lines {
-            self.cpu(cpu).stack.push(Step::Touch { touch, done, user });
+            self.core
+                .cpu(cpu)
+                .stack
+                .push(Step::Touch { touch, done, user });
         }
         Flow::Takes(took, self.mode(cpu, user))
     }
@@ -210,33 +223,11 @@ impl<O: Observer> Kernel<O> {
         Flow::Takes(took, self.mode(cpu, false))
     }
 
-    pub(crate) fn call(
-        &mut self,
-        cpu: CpuId,
-        call: impl FnOnce(&mut dyn crate::Scheduler, &mut crate::Context<'_>),
-    ) -> Duration {
-        let now = self.core.timeline.now();
-        let recalculations = self.core.walks.recalculations;
-        let mut context = crate::Context::new(&mut self.core, cpu);
-        call(&mut *self.scheduler, &mut context);
-        let (at, kept) = (context.at, context.locks_kept > 0);
-        if let Some(rule) = context.broke.or(kept.then_some(Rule::KeptLock)) {
-            self.broke(cpu, rule);
-        }
-        if self.core.memory_full.is_some() {
-            self.ending = Some(Ending::MemoryFull { at: now });
-        }
-        if self.core.walks.recalculations != recalculations {
-            self.record(now, Record::Recalculate { cpu });
-        }
-        at - now
-    }
-
     // Locks.
 
     fn acquire(&mut self, cpu: CpuId, lock: LockId) -> Flow {
-        let now = self.now();
-        self.cpu(cpu).irq_off += 1;
+        let now = self.core.now();
+        self.core.cpu(cpu).irq_off += 1;
         let address = self.core.locks[lock.index()].address;
         if self.core.locks[lock.index()].request(cpu, now) {
             let access = Access::Write;
@@ -251,37 +242,36 @@ impl<O: Observer> Kernel<O> {
 
     /// `cpu` gives `lock` back; the CPU that spun longest goes on with it.
     pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) {
-        let now = self.now();
+        let now = self.core.now();
         let Some(released) = self.core.locks[lock.index()].release(cpu, now) else {
-            return self.broke(cpu, Rule::NotTheHolder);
+            return self.core.broke(cpu, Rule::NotTheHolder);
         };
         let (waited, held) = (released.waited, released.held);
-        self.record(
-            now,
-            Record::Lock {
-                cpu,
-                lock,
-                waited,
-                held,
-            },
-        );
-        let Some(heir) = released.heir else { return };
+        self.core.record(Record::Lock {
+            cpu,
+            lock,
+            waited,
+            held,
+        });
+        let Some(next_owner) = released.next_owner else {
+            return;
+        };
         let address = self.core.locks[lock.index()].address;
-        let moved = self
-            .core
-            .memory
-            .access(heir, address, Access::Write, now, Within::Elsewhere);
-        let mode = self.mode(heir, false);
-        // Even a free move takes an event, so that the heir goes on after the one that released.
-        self.busy(heir, moved, mode);
+        let moved =
+            self.core
+                .memory
+                .access(next_owner, address, Access::Write, now, Within::Elsewhere);
+        let mode = self.mode(next_owner, false);
+        // Even a free move takes an event, so that the next_owner goes on after the one that released.
+        self.busy(next_owner, moved, mode);
     }
 
     // Interrupts.
 
     /// An interrupt for `cpu`: taken at once if it can, else when it can.
     pub(crate) fn interrupt(&mut self, cpu: CpuId, interrupt: PendingInterrupt) {
-        let now = self.now();
-        let here = self.cpu(cpu);
+        let now = self.core.now();
+        let here = self.core.cpu(cpu);
         here.interrupts.push_back(interrupt);
         if !here.takes_interrupts() {
             return;
@@ -299,22 +289,22 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn enter_interrupt(&mut self, cpu: CpuId, pending: PendingInterrupt) {
-        let now = self.now();
+        let now = self.core.now();
         let interrupt = match pending {
             PendingInterrupt::Tick | PendingInterrupt::Timer(_) => Interrupt::Timer,
             PendingInterrupt::Reschedule => Interrupt::Reschedule,
             PendingInterrupt::Network(_) => Interrupt::Network,
         };
-        self.record(now, Record::InterruptEnter { cpu, interrupt });
+        self.core.record(Record::InterruptEnter { cpu, interrupt });
         let stack = self.stack_touch(cpu, now);
-        let times = self.times;
+        let times = self.core.times;
         let (first, handler) = match pending {
-            PendingInterrupt::Tick => (times.timer_tick, Some(Step::Tick)),
+            PendingInterrupt::Tick => (times.timer_tick, None),
             PendingInterrupt::Reschedule => (Duration::ZERO, None),
             PendingInterrupt::Network(nic) => (Duration::ZERO, Some(Step::Poll(nic))),
-            PendingInterrupt::Timer(task) => (Duration::ZERO, Some(Step::Wake(task))),
+            PendingInterrupt::Timer(task) => (Duration::ZERO, Some(wake(task))),
         };
-        let here = self.cpu(cpu);
+        let here = self.core.cpu(cpu);
         here.irq_depth += 1;
         here.stack.push(Step::EndInterrupt { interrupt });
         here.stack.push(Step::Busy {
@@ -322,17 +312,27 @@ impl<O: Observer> Kernel<O> {
             user: false,
         });
         here.stack.extend(handler);
+        if let PendingInterrupt::Tick = pending {
+            self.push_tick(cpu);
+        }
+        let here = self.core.cpu(cpu);
         let left = times.interrupt_entry + first + stack;
         here.stack.push(Step::Busy { left, user: false });
     }
 
+    fn push_tick(&mut self, cpu: CpuId) {
+        let running = self.core.cpu(cpu).current;
+        let locks = self.scheduler.locks(Callback::Tick, cpu);
+        self.push_locked(cpu, locks, Step::Tick { running });
+    }
+
     /// Entering the kernel writes to the top of the current task's kernel stack.
     pub(crate) fn stack_touch(&mut self, cpu: CpuId, now: Instant) -> Duration {
-        let Some(current) = self.cpu(cpu).current else {
+        let Some(current) = self.core.cpu(cpu).current else {
             return Duration::ZERO;
         };
         let line = self.core.memory.line();
-        let top = self.core.lives[current.index()].block + self.settings.block.0;
+        let top = self.core.tasks[current.index()].block + self.core.settings.block.0;
         let mut took = Duration::ZERO;
         for frame in 1..=STACK_LINES {
             let address = Address(top.0 - frame * line);

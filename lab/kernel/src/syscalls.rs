@@ -1,18 +1,19 @@
 //! System calls: from an operation that a program asked for to the steps that perform it.
 
 use warmq_machine::Access;
-use warmq_trace::Observer;
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
+use crate::core::Event;
+use crate::cpu_loop::Flow;
 use crate::ending::{Ending, Waiting};
-use crate::execute::Flow;
-use crate::kernel::{Event, Kernel};
+use crate::engine::Engine;
 use crate::network::{Peer, SEGMENT};
 use crate::operation::{Fragment, Listener, Mutex, Operation, Region, Socket, Touch};
-use crate::step::{Mode, Step};
+use crate::scheduler::Callback;
+use crate::step::{Mode, Step, wake};
 use crate::task::State;
 
-impl<O: Observer> Kernel<O> {
+impl Engine {
     /// Puts the steps of `operation` onto the stack of `cpu`.
     pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
         let step = match operation {
@@ -25,36 +26,39 @@ impl<O: Observer> Kernel<O> {
                 done: 0,
                 user: true,
             },
-            Operation::Lock(mutex) if self.mutexes[mutex.index()].owner.is_none() => {
-                self.mutexes[mutex.index()].owner = Some(current);
+            Operation::Lock(mutex) if self.core.mutexes[mutex.index()].owner.is_none() => {
+                self.core.mutexes[mutex.index()].owner = Some(current);
                 Step::Busy {
-                    left: self.times.lock_uncontended,
+                    left: self.core.times.lock_uncontended,
                     user: true,
                 }
             }
             operation => {
-                let now = self.now();
-                let left = self.times.system_call + self.stack_touch(cpu, now);
-                let stack = &mut self.cpu(cpu).stack;
+                let now = self.core.now();
+                let left = self.core.times.system_call + self.stack_touch(cpu, now);
+                let stack = &mut self.core.cpu(cpu).stack;
                 stack.push(Step::Perform(operation));
                 Step::Busy { left, user: false }
             }
         };
-        self.cpu(cpu).stack.push(step);
+        self.core.cpu(cpu).stack.push(step);
     }
 
     /// Performs a system call in the kernel, or as much of it as can be done before sleeping.
     pub(crate) fn perform_operation(&mut self, cpu: CpuId, operation: Operation) -> Flow {
-        let current = self.cpu(cpu).current.expect("system calls come from tasks");
+        let current = self
+            .core
+            .cpu(cpu)
+            .current
+            .expect("system calls come from tasks");
         match operation {
             Operation::Compute(_) | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),
             Operation::Yield => {
-                let took = self.call(cpu, |scheduler, context| {
-                    scheduler.yielded(context, current)
-                });
-                self.cpu(cpu).stack.push(Step::Schedule);
-                Flow::Takes(took, Mode::System)
+                self.core.cpu(cpu).stack.push(Step::Schedule);
+                let locks = self.scheduler.locks(Callback::YieldTask, cpu);
+                self.push_locked(cpu, locks, Step::YieldTask(current));
+                Flow::Next
             }
             Operation::Send { socket, left } => self.send(cpu, current, socket, left),
             Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
@@ -63,50 +67,53 @@ impl<O: Observer> Kernel<O> {
             Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
             Operation::Unlock(mutex) => self.unlock_mutex(cpu, mutex),
             Operation::Wait(condition, mutex) => {
-                self.conditions[condition.index()]
+                self.core.conditions[condition.index()]
                     .waiters
                     .push_back(current);
-                self.cpu(cpu)
+                self.core
+                    .cpu(cpu)
                     .stack
                     .push(Step::Perform(Operation::Lock(mutex)));
                 self.sleep(cpu, current, Waiting::Condition(condition.0));
                 self.unlock_mutex(cpu, mutex)
             }
             Operation::Notify { condition, all } => {
-                let waiters = &mut self.conditions[condition.index()].waiters;
+                let waiters = &mut self.core.conditions[condition.index()].waiters;
                 let count = if all {
                     waiters.len()
                 } else {
                     waiters.len().min(1)
                 };
-                let woken: Vec<_> = waiters.drain(..count).rev().map(Step::Wake).collect();
-                self.cpu(cpu).stack.extend(woken);
+                let woken: Vec<_> = waiters.drain(..count).rev().map(wake).collect();
+                self.core.cpu(cpu).stack.extend(woken);
                 Flow::Next
             }
             Operation::Spawn { spec, program } => {
-                let Ok(child) = self.try_create(&spec, Some(cpu)) else {
-                    self.ending = Some(Ending::MemoryFull { at: self.now() });
+                let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
+                    self.core.ending = Some(Ending::MemoryFull {
+                        at: self.core.now(),
+                    });
                     return Flow::Next;
                 };
-                self.give_program(child, program);
+                self.core.give_program(child, program);
                 let steps = [
                     Step::Answer(child.0.into()),
-                    Step::Wake(child),
+                    wake(child),
                     Step::Fork { child },
                 ];
-                self.cpu(cpu).stack.extend(steps);
-                Flow::Takes(self.times.fork, Mode::System)
+                self.core.cpu(cpu).stack.extend(steps);
+                Flow::Takes(self.core.times.fork, Mode::System)
             }
             Operation::SetNice(task, nice) => {
-                self.life(task).nice = nice.clamp(-20, 19);
-                self.changed(cpu, task)
+                self.core.task_mut(task).nice = nice.clamp(-20, 19);
+                self.set_weight(cpu, task)
             }
             Operation::SetAffinity(task, cpus) => {
-                if let Some(allowed) = self.existing(&cpus) {
-                    self.life(task).allowed = Some(allowed);
+                if let Some(allowed) = self.core.existing(&cpus) {
+                    self.core.task_mut(task).allowed = Some(allowed);
                 }
                 self.leave_forbidden_cpu(task);
-                self.changed(cpu, task)
+                self.set_cpumask(cpu, task)
             }
             Operation::SetFragment(fragment) => self.set_fragment(cpu, current, fragment),
         }
@@ -114,26 +121,42 @@ impl<O: Observer> Kernel<O> {
 
     /// The task names other data than before; the scheduler may want it elsewhere.
     fn set_fragment(&mut self, cpu: CpuId, current: TaskId, fragment: Option<Fragment>) -> Flow {
-        if self.life(current).fragment == fragment {
+        if self.core.task_mut(current).fragment == fragment {
             return Flow::Next;
         }
-        self.life(current).fragment = fragment;
+        self.core.task_mut(current).fragment = fragment;
         self.callback(cpu, |scheduler, context| {
             scheduler.set_fragment(context, current, fragment);
         })
     }
 
-    /// Tells the scheduler of new parameters of `task`, if that still lives.
-    fn changed(&mut self, cpu: CpuId, task: TaskId) -> Flow {
-        if self.life(task).state == State::Dead {
-            return Flow::Next;
+    /// Tells the scheduler of a new nice value of `task`, if that still lives.
+    fn set_weight(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let view = self.core.view(task);
+        if view.task.state != State::Dead {
+            let locks = self
+                .scheduler
+                .locks(Callback::SetWeight(view), view.last_cpu());
+            self.push_locked(cpu, locks, Step::SetWeight(task));
         }
-        self.callback(cpu, |scheduler, context| scheduler.changed(context, task))
+        Flow::Next
+    }
+
+    /// Tells the scheduler of a new affinity of `task`, if that still lives.
+    fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let view = self.core.view(task);
+        if view.task.state != State::Dead {
+            let locks = self
+                .scheduler
+                .locks(Callback::SetCpumask(view), view.last_cpu());
+            self.push_locked(cpu, locks, Step::SetCpumask(task));
+        }
+        Flow::Next
     }
 
     fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
-        let resolution = self.settings.timer_resolution.0.max(1);
-        let at = Instant((self.now() + span).0.next_multiple_of(resolution));
+        let resolution = self.core.settings.timer_resolution.0.max(1);
+        let at = Instant((self.core.now() + span).0.next_multiple_of(resolution));
         self.core.schedule(at, Event::Timer(current));
         self.sleep(cpu, current, Waiting::Timer);
         Flow::Next
@@ -142,7 +165,7 @@ impl<O: Observer> Kernel<O> {
     // Mutexes.
 
     fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
-        let state = &mut self.mutexes[mutex.index()];
+        let state = &mut self.core.mutexes[mutex.index()];
         match state.owner {
             Some(owner) if owner == current => {}
             None => state.owner = Some(current),
@@ -156,10 +179,10 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn unlock_mutex(&mut self, cpu: CpuId, mutex: Mutex) -> Flow {
-        if let Some(heir) = self.mutexes[mutex.index()].hand_on() {
-            self.cpu(cpu).stack.push(Step::Wake(heir));
+        if let Some(next_owner) = self.core.mutexes[mutex.index()].hand_on() {
+            self.core.cpu(cpu).stack.push(wake(next_owner));
         }
-        Flow::Takes(self.times.lock_uncontended, Mode::System)
+        Flow::Takes(self.core.times.lock_uncontended, Mode::System)
     }
 
     // Sockets.
@@ -168,13 +191,13 @@ impl<O: Observer> Kernel<O> {
         let line = self.core.memory.line();
         let first = position / line;
         let lines = (position + bytes).div_ceil(line) - first;
-        Touch::read(buffer, first, lines).working(self.times.copy_per_line)
+        Touch::read(buffer, first, lines).working(self.core.times.copy_per_line)
     }
 
     fn send(&mut self, cpu: CpuId, current: TaskId, socket: Socket, left: Bytes) -> Flow {
-        match self.endpoints[socket.index()].peer {
+        match self.core.endpoints[socket.index()].peer {
             Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
-            Peer::Outside { .. } => self.send_out(cpu, socket, left),
+            Peer::Remote { .. } => self.send_out(cpu, socket, left),
         }
     }
 
@@ -186,14 +209,15 @@ impl<O: Observer> Kernel<O> {
         peer: Socket,
         left: Bytes,
     ) -> Flow {
-        let to = &mut self.endpoints[peer.index()];
+        let to = &mut self.core.endpoints[peer.index()];
         if to.closed || left.0 == 0 {
             return Flow::Next;
         }
         let bytes = to.room().min(left.0);
         if bytes == 0 {
             to.writers.push_back(current);
-            self.cpu(cpu)
+            self.core
+                .cpu(cpu)
                 .stack
                 .push(Step::Perform(Operation::Send { socket, left }));
             self.sleep(cpu, current, Waiting::Room(peer.0));
@@ -207,7 +231,7 @@ impl<O: Observer> Kernel<O> {
             ..self.lines_of(buffer, written, bytes)
         };
         let rest = Bytes(left.0 - bytes);
-        let stack = &mut self.cpu(cpu).stack;
+        let stack = &mut self.core.cpu(cpu).stack;
         if rest.0 > 0 {
             stack.push(Step::Perform(Operation::Send { socket, left: rest }));
         }
@@ -222,13 +246,13 @@ impl<O: Observer> Kernel<O> {
         });
         let packets = bytes.div_ceil(SEGMENT);
         Flow::Takes(
-            self.times.socket_send + self.times.network_packet * packets,
+            self.core.times.socket_send + self.core.times.network_packet * packets,
             Mode::System,
         )
     }
 
     fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.core.endpoints[socket.index()];
         if endpoint.closed || left.0 == 0 {
             return Flow::Next;
         }
@@ -238,7 +262,7 @@ impl<O: Observer> Kernel<O> {
             access: Access::Write,
             ..self.lines_of(buffer, written, left.0)
         };
-        let stack = &mut self.cpu(cpu).stack;
+        let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Deliver {
             socket,
             bytes: left.0,
@@ -250,18 +274,18 @@ impl<O: Observer> Kernel<O> {
         });
         let packets = left.0.div_ceil(SEGMENT);
         Flow::Takes(
-            self.times.socket_send + self.times.network_packet * packets,
+            self.core.times.socket_send + self.core.times.network_packet * packets,
             Mode::System,
         )
     }
 
     /// The copied bytes reach the socket's buffer, or the link of its card.
     pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
-        if let Peer::Outside { outside, nic } = self.endpoints[socket.index()].peer {
-            self.transmit(outside, nic, socket, bytes);
+        if let Peer::Remote { remote, nic } = self.core.endpoints[socket.index()].peer {
+            self.transmit(remote, nic, socket, bytes);
             return Flow::Next;
         }
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         endpoint.filled += bytes;
         self.wake_ends(cpu, socket);
@@ -269,11 +293,11 @@ impl<O: Observer> Kernel<O> {
     }
 
     fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.core.endpoints[socket.index()];
         let bytes = endpoint.filled.min(at_most.0);
         if bytes == 0 && (endpoint.peer_closed || at_most.0 == 0) {
-            let next = endpoint.readers.pop_front().map(Step::Wake);
-            let stack = &mut self.cpu(cpu).stack;
+            let next = endpoint.readers.pop_front().map(wake);
+            let stack = &mut self.core.cpu(cpu).stack;
             stack.push(Step::Answer(0));
             stack.extend(next);
             return Flow::Next;
@@ -281,7 +305,7 @@ impl<O: Observer> Kernel<O> {
         if bytes == 0 {
             endpoint.readers.push_back(current);
             let again = Step::Perform(Operation::Receive { socket, at_most });
-            self.cpu(cpu).stack.push(again);
+            self.core.cpu(cpu).stack.push(again);
             self.sleep(cpu, current, Waiting::Data(socket.0));
             return Flow::Next;
         }
@@ -290,7 +314,7 @@ impl<O: Observer> Kernel<O> {
         endpoint.filled -= bytes;
         endpoint.reserved += bytes;
         let touch = self.lines_of(buffer, read, bytes);
-        let stack = &mut self.cpu(cpu).stack;
+        let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
         stack.push(Step::Take { socket, bytes });
         stack.push(Step::Touch {
@@ -298,12 +322,12 @@ impl<O: Observer> Kernel<O> {
             done: 0,
             user: false,
         });
-        Flow::Takes(self.times.socket_receive, Mode::System)
+        Flow::Takes(self.core.times.socket_receive, Mode::System)
     }
 
     /// The copied bytes leave the buffer, and a sender that waited for room goes on.
     pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         self.wake_ends(cpu, socket);
         Flow::Next
@@ -312,49 +336,50 @@ impl<O: Observer> Kernel<O> {
     /// Wakes who can go on with `socket`: a reader if there is data, a writer if there is room.
     /// Where several wait, each wakes the next by what it leaves.
     fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.core.endpoints[socket.index()];
         let writer = match endpoint.peer {
             Peer::Local(_) if endpoint.room() > 0 => endpoint.writers.pop_front(),
-            Peer::Local(_) | Peer::Outside { .. } => None,
+            Peer::Local(_) | Peer::Remote { .. } => None,
         };
         let reader = match endpoint.filled {
             0 => None,
             _ => endpoint.readers.pop_front(),
         };
-        let woken = writer.into_iter().chain(reader).map(Step::Wake);
-        self.cpu(cpu).stack.extend(woken);
+        let woken = writer.into_iter().chain(reader).map(wake);
+        self.core.cpu(cpu).stack.extend(woken);
     }
 
     fn close(&mut self, cpu: CpuId, socket: Socket) -> Flow {
-        let endpoint = &mut self.endpoints[socket.index()];
+        let endpoint = &mut self.core.endpoints[socket.index()];
         if std::mem::replace(&mut endpoint.closed, true) {
             return Flow::Next;
         }
         match endpoint.peer {
             Peer::Local(peer) => {
-                let there = &mut self.endpoints[peer.index()];
+                let there = &mut self.core.endpoints[peer.index()];
                 there.peer_closed = true;
                 let readers: Vec<_> = there.readers.drain(..).collect();
-                let writers = self.endpoints[socket.index()].writers.drain(..);
-                let woken: Vec<_> = readers.into_iter().chain(writers).map(Step::Wake).collect();
-                self.cpu(cpu).stack.extend(woken);
+                let writers = self.core.endpoints[socket.index()].writers.drain(..);
+                let woken: Vec<_> = readers.into_iter().chain(writers).map(wake).collect();
+                self.core.cpu(cpu).stack.extend(woken);
             }
-            Peer::Outside { .. } => self.reuse_if_closed(socket),
+            Peer::Remote { .. } => self.reuse_if_closed(socket),
         }
         Flow::Next
     }
 
     fn accept(&mut self, cpu: CpuId, current: TaskId, listener: Listener) -> Flow {
-        let backlog = &mut self.backlogs[listener.index()];
+        let backlog = &mut self.core.backlogs[listener.index()];
         let Some(socket) = backlog.connections.pop_front() else {
             backlog.acceptors.push_back(current);
-            self.cpu(cpu)
+            self.core
+                .cpu(cpu)
                 .stack
                 .push(Step::Perform(Operation::Accept(listener)));
             self.sleep(cpu, current, Waiting::Connection(listener.0));
             return Flow::Next;
         };
-        self.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
-        Flow::Takes(self.times.accept, Mode::System)
+        self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
+        Flow::Takes(self.core.times.accept, Mode::System)
     }
 }
