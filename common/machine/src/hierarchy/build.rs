@@ -9,7 +9,7 @@ use super::{Hierarchy, Nearest, Options};
 use crate::cache::{Cache, Caches, Extent};
 use crate::coherence::{Links, Presence, Reach};
 use crate::counts::Counts;
-use crate::description::{CpuPlace, MachineDescription};
+use crate::description::{CpuPlace, Inclusion, MachineDescription};
 use crate::shadow::Shadow;
 
 /// How the caches lie to each other.
@@ -41,6 +41,8 @@ pub(super) struct Path {
 pub(super) struct Place {
     pub(super) latency: Duration,
     pub(super) inclusive: bool,
+    /// It takes in what the next nearer caches evict, see [`Inclusion::Victim`].
+    pub(super) victim: bool,
     pub(super) parent: Option<usize>,
     pub(super) group: usize,
     /// No cache under it belongs to another group: whoever asks it has it to himself.
@@ -137,6 +139,7 @@ impl Hierarchy {
             snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
             line_limit,
+            dma_into_llc: machine.memory.dma_into_llc,
             presence: match snoop {
                 Some(_) => Presence::none(),
                 None => Presence::new(shape.groups.len()),
@@ -172,7 +175,8 @@ impl Shape {
         shape.caches = (0..parents.len())
             .map(|cache| Place {
                 latency: machine.clock.time_of(machine.caches[cache].latency),
-                inclusive: machine.caches[cache].inclusive,
+                inclusive: machine.caches[cache].inclusion == Inclusion::Inclusive,
+                victim: machine.caches[cache].inclusion == Inclusion::Victim,
                 parent: parents[cache],
                 group: group_of[cache],
                 leaf: shape.groups[group_of[cache]].under.len() == 1,

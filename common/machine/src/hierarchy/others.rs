@@ -10,9 +10,17 @@ use crate::coherence::Reach;
 #[derive(Clone, Copy)]
 pub(super) struct Others {
     pub(super) any: bool,
+    /// One of them had it exclusively, or modified.
+    pub(super) owned: bool,
     /// A group in which the line was modified.
     pub(super) modified: Option<usize>,
 }
+
+const NOBODY: Others = Others {
+    any: false,
+    owned: false,
+    modified: None,
+};
 
 impl Hierarchy {
     /// Of the groups that the last search found.
@@ -28,16 +36,28 @@ impl Hierarchy {
     fn find_others(&mut self, request: Request, among: Range<usize>) {
         let own = &self.shape.own_groups[request.cpu];
         if let Some(snoop) = self.snoop {
-            let mut bits = snoop(self, request.line) & !u32::from(own[0]);
-            self.holders.clear();
-            while bits != 0 {
-                self.holders.push(bits.trailing_zeros() as u16);
-                bits &= bits - 1;
-            }
-            return;
+            let bits = snoop(self, request.line) & !u32::from(own[0]);
+            return self.note_holders(bits);
         }
         self.presence
             .holders(request.line, among, own, &mut self.holders);
+    }
+
+    /// Finds all groups that hold the line.
+    pub(super) fn find_all(&mut self, line: Line) {
+        if let Some(snoop) = self.snoop {
+            return self.note_holders(snoop(self, line));
+        }
+        let all = 0..self.shape.groups.len();
+        self.presence.holders(line, all, &[], &mut self.holders);
+    }
+
+    fn note_holders(&mut self, mut bits: u32) {
+        self.holders.clear();
+        while bits != 0 {
+            self.holders.push(bits.trailing_zeros() as u16);
+            bits &= bits - 1;
+        }
     }
 
     /// The same as `make_others_share`, among the caches under `cache`, which is on the path.
@@ -45,10 +65,7 @@ impl Hierarchy {
     pub(super) fn make_others_under_share(&mut self, request: Request, cache: usize) -> Others {
         let place = &self.shape.caches[cache];
         if place.leaf {
-            return Others {
-                any: false,
-                modified: None,
-            };
+            return NOBODY;
         }
         self.make_others_share(request, self.shape.groups[place.group].under.clone())
     }
@@ -58,10 +75,7 @@ impl Hierarchy {
     pub(super) fn invalidate_others_under(&mut self, request: Request, cache: usize) -> Others {
         let place = &self.shape.caches[cache];
         if place.leaf {
-            return Others {
-                any: false,
-                modified: None,
-            };
+            return NOBODY;
         }
         self.invalidate_others(request, self.shape.groups[place.group].under.clone())
     }
@@ -70,7 +84,7 @@ impl Hierarchy {
         self.find_others(request, among);
         let mut others = Others {
             any: !self.holders.is_empty(),
-            modified: None,
+            ..NOBODY
         };
         let root = |group: &u16| self.shape.groups[usize::from(*group)].root;
         let (first, last) = (
@@ -86,7 +100,9 @@ impl Hierarchy {
                 let Some(slot) = self.caches.find(*cache, request.line) else {
                     continue;
                 };
-                if self.caches.state_at(slot) == LineState::Modified {
+                let state = self.caches.state_at(slot);
+                others.owned |= state > LineState::Shared;
+                if state == LineState::Modified {
                     others.modified = Some(group);
                 }
                 self.caches.set_state_at(slot, LineState::Shared);
@@ -99,30 +115,32 @@ impl Hierarchy {
         self.find_others(request, among);
         let mut others = Others {
             any: !self.holders.is_empty(),
-            modified: None,
+            ..NOBODY
         };
         for index in 0..self.holders.len() {
             let group = usize::from(self.holders[index]);
-            if self.invalidate(group, request.line) {
+            let state = self.invalidate(group, request.line);
+            others.owned |= state > Some(LineState::Shared);
+            if state == Some(LineState::Modified) {
                 others.modified = Some(group);
             }
         }
         others
     }
 
-    /// For another CPU's write. Whether the line was modified in the group.
-    fn invalidate(&mut self, group: usize, line: Line) -> bool {
-        let mut modified = false;
+    /// For another CPU's write, or a device's. The strongest state that the group had the line in.
+    pub(super) fn invalidate(&mut self, group: usize, line: Line) -> Option<LineState> {
+        let mut strongest = None;
         for cache in &self.shape.groups[group].caches {
             let Some(state) = self.caches.remove(*cache, line) else {
                 continue;
             };
-            modified |= state == LineState::Modified;
+            strongest = strongest.max(Some(state));
             if !self.shadows.is_empty() {
                 self.shadows[*cache].remove(line, true);
             }
         }
         self.presence.clear(line, group);
-        modified
+        strongest
     }
 }
