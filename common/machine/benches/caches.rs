@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use divan::{Bencher, counter::ItemsCount};
 use warmq_machine::{
     Access, CacheDescription, Coherence, CpuPlace, Hierarchy, Inclusion, MachineDescription,
-    MemoryDescription, Options, Replacement,
+    MemoryDescription, Options, Replacement, builtin, read_toml,
 };
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant, Seed};
 
@@ -226,4 +226,21 @@ fn an_epyc(bencher: Bencher, shared: bool) {
         }
     }
     play(bencher, &epyc(), Options::default(), &stream);
+}
+
+/// On the shipped server of 384 CPUs each CPU in turn reads a line of every CPU, and then writes its
+/// own: how a scheduler with a queue a CPU looks for work.
+#[divan::bench(sample_count = 10)]
+fn each_of_384_cpus_reads_a_line_of_all_and_writes_its_own(bencher: Bencher) {
+    let text = builtin("server-24llc").expect("a machine of ours");
+    let machine = read_toml("server-24llc", text).expect("a machine that can be read");
+    let cpus = machine.cpus.len() as u64;
+    let line_of = |cpu: u64| Address(cpu * 128);
+    let mut stream = Vec::new();
+    for cpu in 0..cpus {
+        let id = CpuId(cpu as u16);
+        stream.extend((0..cpus).map(|other| (id, line_of(other), Access::Read)));
+        stream.push((id, line_of(cpu), Access::Write));
+    }
+    play(bencher, &machine, Options::default(), &stream);
 }

@@ -38,7 +38,7 @@ mod writes;
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
 use crate::cache::{Caches, Extent, Line, LineState};
-use crate::coherence::{Links, Presence};
+use crate::coherence::{Groups, Links, Presence};
 use crate::counts::Counts;
 use crate::shadow::Shadow;
 use build::Shape;
@@ -159,8 +159,8 @@ pub struct Hierarchy {
     counts: Counts,
     shadows: Vec<Shadow>, // one a cache, or none at all
 
-    // Room for the holders of a line, so that no access allocates.
-    holders: Vec<u16>,
+    // What the last search for the holders of a line found.
+    holders: Groups,
 }
 
 /// The level 1 of a CPU.

@@ -125,8 +125,8 @@ impl Hierarchy {
 
     /// `line` left a cache of `group`; perhaps the last one that held it.
     fn forget_if_gone(&mut self, group: usize, line: Line) {
-        let mut chain = self.shape.groups[group].caches.iter();
-        if !chain.any(|cache| self.caches.find(*cache, line).is_some()) {
+        let mut chain = self.shape.chain(group).iter();
+        if !chain.any(|cache| self.caches.find(*cache as usize, line).is_some()) {
             self.presence.clear(line, group);
         }
     }
@@ -143,25 +143,27 @@ impl Hierarchy {
     fn remove_nearer(&mut self, cache: usize, line: Line) -> bool {
         let group = self.shape.caches[cache].group;
         let mut modified = false;
-        for index in 0..self.shape.groups[group].caches.len() {
-            let nearer = self.shape.groups[group].caches[index];
+        for index in 0..self.shape.chain(group).len() {
+            let nearer = self.shape.chain(group)[index] as usize;
             if nearer == cache {
                 break;
             }
             modified |= self.remove_for_inclusion(nearer, line);
         }
+        if self.shape.caches[cache].leaf {
+            return modified;
+        }
         let under = self.shape.groups[group].under.clone();
-        let mut holders = std::mem::take(&mut self.holders);
-        self.presence
-            .holders(line, under.start + 1..under.end, &[], &mut holders);
-        for holder in &holders {
-            for index in 0..self.shape.groups[usize::from(*holder)].caches.len() {
-                let nearer = self.shape.groups[usize::from(*holder)].caches[index];
+        for nearer_group in under.skip(1) {
+            if !self.presence.may_hold(line, nearer_group) {
+                continue;
+            }
+            for index in 0..self.shape.chain(nearer_group).len() {
+                let nearer = self.shape.chain(nearer_group)[index] as usize;
                 modified |= self.remove_for_inclusion(nearer, line);
             }
-            self.presence.clear(line, usize::from(*holder));
+            self.presence.clear(line, nearer_group);
         }
-        self.holders = holders;
         modified
     }
 

@@ -21,9 +21,7 @@ impl Hierarchy {
     pub fn dma_write(&mut self, address: Address, at: Instant) {
         let line = self.line_of(address);
         self.find_all(line);
-        for index in 0..self.holders.len() {
-            self.invalidate(usize::from(self.holders[index]), line);
-        }
+        self.invalidate_found(line);
         if self.dma_into_llc {
             self.dma_into_llc(line, address, at);
         } else {

@@ -66,6 +66,13 @@ impl Hierarchy {
     fn hit(&mut self, request: Request, level: usize) -> Option<Slot> {
         self.counts.note_access(request.cpu, level, request.access);
         let cache = self.shape.paths[request.cpu][level];
+        // Cheaper than to look for it, as the sets of far caches lie far away in the host's memory.
+        if !self
+            .presence
+            .may_hold(request.line, self.shape.caches[cache].group)
+        {
+            return None;
+        }
         let slot = self.caches.hit(cache, request.line)?;
         if !self.shadows.is_empty() {
             self.shadows[cache].use_line(request.line);
@@ -120,7 +127,7 @@ impl Hierarchy {
     /// A read of a line that no level has.
     fn read_from_outside(&mut self, request: Request) -> Outcome {
         let depth = self.shape.paths[request.cpu].len();
-        let others = self.make_others_share(request, 0..self.shape.groups.len());
+        let others = self.make_others_share(request, None);
         let clean = || self.neighbor(request.cpu);
         let Some(supplier) = others.modified.or_else(clean) else {
             let takes = self.fetch_from_memory(request, Transaction::ReadLine);
@@ -161,9 +168,8 @@ impl Hierarchy {
         if !self.shape.caches[outermost].victim {
             return None;
         }
-        let root = self.root_of(cpu);
-        let mut holders = self.holders.iter().map(|group| usize::from(*group));
-        holders.find(|group| self.shape.groups[*group].root == root)
+        let root = &self.shape.groups[self.root_of(cpu)];
+        self.holders.first_in(&root.under_set)
     }
 
     #[inline]

@@ -63,7 +63,7 @@ impl Hierarchy {
 
     /// The line is here, but shared: a transaction without data makes it ours.
     fn upgrade(&mut self, request: Request, level: usize) -> Outcome {
-        let others = self.invalidate_others(request, 0..self.shape.groups.len());
+        let others = self.invalidate_others(request, None);
         debug_assert!(others.modified.is_none(), "shared here and modified there");
         let reach = self.farthest_holder(request.cpu);
         self.counts.note(Transaction::Upgrade, request.address);
@@ -76,7 +76,7 @@ impl Hierarchy {
     }
 
     fn read_for_ownership(&mut self, request: Request) -> Outcome {
-        let others = self.invalidate_others(request, 0..self.shape.groups.len());
+        let others = self.invalidate_others(request, None);
         if let Some(supplier) = others.modified {
             let takes = self.fetch_from_cache(request, supplier, Transaction::ReadForOwnership);
             return Outcome {
