@@ -33,7 +33,8 @@ pub use cache::LineState;
 pub use check::MOST_CPUS;
 pub use counts::{BusCounts, Counts, Histogram, LevelCounts, MissKind, MissKinds, Transaction};
 pub use description::{
-    CacheDescription, Coherence, Cost, CpuPlace, MachineDescription, MemoryDescription, Replacement,
+    CacheDescription, Coherence, Cost, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
+    Replacement,
 };
 pub use error::{Flaw, MachineError};
 pub use hierarchy::{Access, Hierarchy, Options, Outcome, Served};

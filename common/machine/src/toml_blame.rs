@@ -30,13 +30,9 @@ fn find<'a>(root: &Fields<'a>, key: &str) -> Option<(Fields<'a>, String)> {
         }
         _ => {
             let table = root.table(group, None).ok()?;
-            let in_ns = format!("{field}_ns");
-            let field = if table.has(&in_ns) {
-                in_ns
-            } else {
-                field.to_owned()
-            };
-            Some((table, field))
+            let with_unit = ["_ns", "_permille"].map(|unit| format!("{field}{unit}"));
+            let written = with_unit.into_iter().find(|key| table.has(key));
+            Some((table, written.unwrap_or(field.to_owned())))
         }
     }
 }

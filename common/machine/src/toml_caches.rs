@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warmq_units::{CpuId, Cycles};
 
-use crate::description::{CacheDescription, CpuPlace, Replacement};
+use crate::description::{CacheDescription, CpuPlace, Inclusion, Replacement};
 use crate::error::MachineError;
 use crate::toml_fields::Fields;
 use crate::toml_machine::note_source;
@@ -18,7 +18,7 @@ pub const CACHE: [&str; 9] = [
     "latency_cycles",
     "per",
     "replacement",
-    "inclusive",
+    "inclusion",
     "source",
 ];
 
@@ -43,6 +43,12 @@ const REPLACEMENT: [(&str, Replacement); 3] = [
     ("lru", Replacement::Lru),
     ("tree-plru", Replacement::TreePlru),
     ("quad-age", Replacement::QuadAge),
+];
+
+const INCLUSION: [(&str, Inclusion); 3] = [
+    ("non-inclusive", Inclusion::NonInclusive),
+    ("inclusive", Inclusion::Inclusive),
+    ("victim", Inclusion::Victim),
 ];
 
 /// All caches of the machine, by level and then by first CPU.
@@ -78,7 +84,7 @@ fn read_level(
         line: fields.bytes("line")?,
         latency: Cycles(fields.integer("latency_cycles", u64::MAX)?),
         replacement: fields.choice("replacement", &REPLACEMENT, true)?,
-        inclusive: fields.flag("inclusive")?,
+        inclusion: fields.choice("inclusion", &INCLUSION, true)?,
         cpus: Vec::new(),
     };
     let sharers = sharers(per, cpus).into_iter();

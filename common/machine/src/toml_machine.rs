@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use warmq_units::{Bytes, Cycles, Duration, Hertz};
 
-use crate::check::MOST_CPUS;
+use crate::check::{MOST_CPUS, NOT_SLOWED_DOWN};
 use crate::description::{Coherence, Cost, MachineDescription, MemoryDescription};
 use crate::error::MachineError;
 use crate::toml_blame::blame;
@@ -29,7 +29,7 @@ const ROOT: [&str; 8] = [
     "memory",
     "costs",
 ];
-const CPU: [&str; 3] = ["clock", "miss_overlap", "source"];
+const CPU: [&str; 4] = ["clock", "miss_overlap", "smt_speed_permille", "source"];
 const TOPOLOGY: [&str; 5] = [
     "sockets",
     "llcs_per_socket",
@@ -47,7 +47,14 @@ const COHERENCE: [&str; 8] = [
     "other_socket_ns",
     "source",
 ];
-const MEMORY: [&str; 5] = ["size", "page", "huge_page", "latency_ns", "source"];
+const MEMORY: [&str; 6] = [
+    "size",
+    "page",
+    "huge_page",
+    "latency_ns",
+    "dma_into_llc",
+    "source",
+];
 const COST: [&str; 2] = ["cycles", "source"];
 const CLOCK_EXAMPLE: &str = "clock = \"550MHz\"";
 
@@ -78,6 +85,7 @@ pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, MachineEr
     };
     let (clock, miss_overlap) = read_cpu(&root, &mut sources)?;
     let layout = read_topology(&root, &mut sources)?;
+    let smt_speed = read_smt_speed(&root, layout.threads_per_core)?;
     let mut cpus = layout.places();
     let caches = read_caches(&root, &cpus, &mut sources)?;
     if layout.llcs_per_socket == 1
@@ -93,6 +101,7 @@ pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, MachineEr
         name,
         clock,
         miss_overlap,
+        smt_speed,
         caches,
         cpus,
         coherence: read_coherence(&root, &mut sources)?,
@@ -147,6 +156,27 @@ fn read_cpu(
         1
     };
     Ok((clock, overlap))
+}
+
+/// How fast a CPU runs beside a busy sibling. A machine whose cores have several CPUs must say so.
+fn read_smt_speed(root: &Fields<'_>, threads_per_core: u64) -> Result<u64, MachineError> {
+    let cpu = root.table("cpu", Some(&CPU))?;
+    let key = "smt_speed_permille";
+    match (cpu.has(key), threads_per_core > 1) {
+        (false, false) => Ok(NOT_SLOWED_DOWN),
+        (true, true) => cpu.integer(key, NOT_SLOWED_DOWN),
+        (false, true) => {
+            let problem =
+                "the cores have several CPUs, but not how much these slow each other down";
+            let mend = "add the speed of a CPU beside a busy sibling, in thousandths of its speed \
+                        alone: smt_speed_permille = 610";
+            Err(cpu.error(key, problem, mend))
+        }
+        (true, false) => {
+            let mend = "drop the key, or give the topology threads_per_core = 2";
+            Err(cpu.error(key, "no core has two CPUs", mend))
+        }
+    }
 }
 
 /// Reads `550MHz` or `2.4GHz`; nothing for a clock that stands still.
@@ -251,6 +281,7 @@ fn read_memory(
         page: or("page", Bytes::from_kb(4))?,
         huge_page: or("huge_page", Bytes::from_mb(2))?,
         latency: time(&memory, "latency_ns")?,
+        dma_into_llc: memory.flag("dma_into_llc")?,
     })
 }
 

@@ -164,6 +164,15 @@ impl<'a> Context<'a> {
             .access(self.cpu, address, access, self.at, self.within);
     }
 
+    /// Reads or writes the scheduler's data at all `addresses`, none of which depends on what another
+    /// one holds: misses overlap as those of a program's touch do.
+    pub fn touch_all(&mut self, addresses: impl IntoIterator<Item = Address>, access: Access) {
+        for address in addresses {
+            let memory = &mut self.core.memory;
+            self.at += memory.access_overlapped(self.cpu, address, access, self.at, self.within);
+        }
+    }
+
     /// Asks for the line of `address` and does not wait: the next touch of it waits for the rest.
     pub fn prefetch(&mut self, address: Address) {
         let takes = self

@@ -156,11 +156,24 @@ impl Memory {
         outcome.takes
     }
 
+    /// One access among others that do not depend on it: their misses overlap, so that it costs its
+    /// latency divided by the machine's overlap.
+    #[inline]
+    pub(crate) fn access_overlapped(
+        &mut self,
+        cpu: CpuId,
+        address: Address,
+        access: Access,
+        at: Instant,
+        within: Within,
+    ) -> Duration {
+        self.access(cpu, address, access, at, within) / self.overlap
+    }
+
     /// The accesses of `touch` from the `done`-th on, until `enough` time has passed or the
     /// touch is over. Returns how far it came and how long it took.
     ///
-    /// Accesses of one touch do not depend on each other, so the CPU overlaps their misses: each
-    /// costs its latency divided by the machine's overlap.
+    /// Accesses of one touch do not depend on each other: see [`Memory::access_overlapped`].
     pub(crate) fn touch(
         &mut self,
         cpu: CpuId,
@@ -173,8 +186,8 @@ impl Memory {
         let (mut took, mut done) = (Duration::ZERO, done);
         while done < touch.lines && took < enough {
             let address = self.address(touch.region, touch.first + done * touch.stride);
-            let wait = self.access(cpu, address, touch.access, from + took, Within::Elsewhere);
-            took += wait / self.overlap + work;
+            let (at, within) = (from + took, Within::Elsewhere);
+            took += self.access_overlapped(cpu, address, touch.access, at, within) + work;
             done += 1;
             if self.hierarchy.is_none() && work == Duration::ZERO {
                 return (touch.lines, took);

@@ -19,7 +19,7 @@ pub fn machine(cpus: u16) -> MachineDescription {
         line: Bytes(32),
         latency: Cycles(2),
         replacement: Replacement::Lru,
-        inclusive: false,
+        inclusion: Inclusion::NonInclusive,
         cpus: vec![CpuId(cpu)],
     };
     let place = |cpu| CpuPlace {
@@ -43,8 +43,10 @@ pub fn machine(cpus: u16) -> MachineDescription {
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(2),
             latency: Duration::from_ns(100),
+            dma_into_llc: false,
         },
         miss_overlap: 1,
+        smt_speed: 1_000,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

@@ -210,6 +210,7 @@ mod tests {
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(4),
             latency: warmq_units::Duration::from_ns(200),
+            dma_into_llc: false,
         };
         let worn = warmq_machine::Fragmentation::Worn {
             cluster: 8,
