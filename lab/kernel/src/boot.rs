@@ -9,10 +9,12 @@ use warmq_units::{Bytes, CpuId, Duration, Instant, Seed, TaskId};
 use crate::context::Attach;
 use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
+use crate::cpu::NeedResched;
 use crate::engine::Engine;
+use crate::group::GroupId;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
-use crate::network::{Backlog, Card, Endpoint, Peer, RemoteState};
+use crate::network::{Backlog, Card, DEFAULT_RING, Endpoint, Peer, RemoteState};
 use crate::operation::{Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket};
 use crate::program::{Mailbox, Program, RemotePeer, Running};
 use crate::scheduler::{Scheduler, Why};
@@ -129,16 +131,36 @@ impl Boot<'_> {
         Ok((first, second))
     }
 
+    /// A datagram socket that queues datagrams until their true sizes reach `capacity`.
+    pub fn datagram_socket(&mut self, capacity: Bytes) -> Result<Socket, OutOfMemory> {
+        let buffer = self.core.memory.region(capacity)?;
+        self.core
+            .endpoints
+            .push(Endpoint::datagram(buffer, capacity));
+        Ok(Socket(self.core.endpoints.len() as u32 - 1))
+    }
+
+    /// A task group within `parent`, of `weight` (1 to 10,000, as `cpu.weight`) among its siblings.
+    pub fn group(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
+        self.core.groups.create(parent, name, weight)
+    }
+
     /// A listening socket.
     pub fn listener(&mut self) -> Listener {
         self.core.backlogs.push(Backlog::default());
         Listener(self.core.backlogs.len() as u32 - 1)
     }
 
-    /// A network card with a link of `bits_per_second` and a delay of `delay` each way.
+    /// A network card with a link of `bits_per_second`, a delay of `delay` each way and a receive
+    /// ring of 256 packets.
     pub fn nic(&mut self, bits_per_second: u64, delay: Duration) -> Nic {
+        self.nic_with_ring(bits_per_second, delay, DEFAULT_RING)
+    }
+
+    /// The same with a receive ring of `ring` packets; what arrives while it is full is dropped.
+    pub fn nic_with_ring(&mut self, bits_per_second: u64, delay: Duration, ring: usize) -> Nic {
         let first_cpu = self.core.cards.len() as u16;
-        let card = Card::new(bits_per_second, delay, first_cpu);
+        let card = Card::new(bits_per_second, delay, ring, first_cpu);
         self.core.cards.push(card);
         Nic(self.core.cards.len() as u32 - 1)
     }
@@ -190,6 +212,7 @@ impl<O: Observer> Kernel<O> {
             costs,
         })?;
         workload.start(&mut Boot { core: &mut core })?;
+        core.create_ksoftirqds()?;
         let mut engine = Engine { core, scheduler };
         engine.start_time();
         if let Some(full) = engine.core.memory_full {
@@ -250,27 +273,34 @@ impl Engine {
         for index in 0..cpus {
             let first = Instant(self.core.settings.tick.0 * (index + 1) / cpus);
             let cpu = CpuId(index as u16);
-            self.core.cpu(cpu).next_tick = first;
+            let here = self.core.cpu(cpu);
+            (here.first_tick, here.next_tick) = (first, first);
+            here.tick_pending = true;
             self.core.schedule(first, Event::Tick(cpu));
         }
         for index in 0..cpus {
             let cpu = CpuId(index as u16);
-            self.core.cpu(cpu).need_resched = true;
+            self.core.cpu(cpu).need_resched = NeedResched::Now;
             self.advance(cpu);
         }
     }
 
     fn start_task(&mut self, id: TaskId) {
         let task = self.core.task_mut(id);
-        task.state = State::Runnable;
-        task.queued = true;
         let (cpu, comm) = (task.last_cpu, task.comm);
-        self.core.runnable.joins(Instant::START);
         self.core.record(Record::Fork {
             parent: None,
             child: id,
             comm,
         });
+        let task = self.core.task_mut(id);
+        if task.is_asleep() {
+            self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));
+            return;
+        }
+        task.state = State::Runnable;
+        task.queued = true;
+        self.core.runnable.joins(Instant::START);
         self.core.record(Record::Wakeup {
             waker: cpu,
             task: id,

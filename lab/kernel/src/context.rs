@@ -5,10 +5,17 @@ use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, Task
 
 use crate::core::{Core, Event};
 use crate::costs::{Costs, UnknownCost};
+use crate::cpu::NeedResched;
 use crate::ending::Rule;
+use crate::group::{Group, GroupId};
+use crate::interrupt::Softirq;
 use crate::lock::SpinLock;
 use crate::memory::Within;
+use crate::operation::Mm;
+use crate::settings::{IdleLoop, Preemption};
+use crate::step::Mode;
 use crate::task::View;
+use crate::timer::{Timer, TimerOwner};
 
 /// What a scheduler may ask for when it is attached.
 pub struct Attach<'a> {
@@ -123,7 +130,7 @@ impl<'a> Context<'a> {
 
     /// Whether `cpu` was asked to reschedule and has not done so yet.
     pub fn will_reschedule(&self, cpu: CpuId) -> bool {
-        self.core.cpus[cpu.index()].need_resched
+        self.core.cpus[cpu.index()].need_resched != NeedResched::No
     }
 
     /// When `cpu` last went through a switch.
@@ -204,22 +211,82 @@ impl<'a> Context<'a> {
         self.core.walks.recalculations += 1;
     }
 
-    /// Lets `cpu` call `pick_next` as soon as it is out of the kernel. For another CPU this
-    /// sends a reschedule interrupt.
+    /// Lets `cpu` call `pick_next` as soon as the preemption model allows. For another CPU this
+    /// sends a reschedule interrupt, unless one is on its way or that CPU polls in idle.
     pub fn reschedule(&mut self, cpu: CpuId) {
-        if cpu.index() >= self.core.cpus.len() {
+        let Some(there) = self.core.cpus.get_mut(cpu.index()) else {
             self.broke = Some(Rule::NoSuchCpu(cpu));
             return;
+        };
+        let before = std::mem::replace(&mut there.need_resched, NeedResched::Now);
+        if cpu == self.cpu || before == NeedResched::Now {
+            return;
         }
-        self.core.cpus[cpu.index()].need_resched = true;
+        if there.activity.mode == Mode::Idle && self.core.settings.idle_loop == IdleLoop::Poll {
+            let notices = self.at + self.core.times.idle_poll;
+            self.core.schedule(notices, Event::IdlePoll(cpu));
+        } else {
+            self.send_interrupt(cpu);
+        }
+    }
+
+    /// Lets `cpu` call `pick_next` before it goes back to user mode, or at its next tick; without
+    /// lazy preemption, and where it idles, as [`Context::reschedule`] (`resched_curr_lazy()`).
+    pub fn reschedule_lazy(&mut self, cpu: CpuId) {
+        let lazy = self.core.settings.preemption == Preemption::Lazy;
+        match self.core.cpus.get_mut(cpu.index()) {
+            Some(there) if lazy && there.chosen.is_some() => {
+                there.need_resched = there.need_resched.max(NeedResched::Lazy);
+            }
+            _ => self.reschedule(cpu),
+        }
+    }
+
+    fn send_interrupt(&mut self, to: CpuId) {
+        self.at += self.core.times.reschedule_interrupt;
+        let from = self.cpu;
+        self.core.schedule(self.at, Event::Reschedule { from, to });
+    }
+
+    /// Raises the softirq in which [`Scheduler::balance`](crate::Scheduler::balance) runs on `cpu`;
+    /// another CPU is interrupted for it (`kick_ilb()`).
+    pub fn raise_balance(&mut self, cpu: CpuId) {
+        let Some(there) = self.core.cpus.get_mut(cpu.index()) else {
+            self.broke = Some(Rule::NoSuchCpu(cpu));
+            return;
+        };
+        there.softirqs.raise(Softirq::Sched);
         if cpu != self.cpu {
-            self.at += self.core.send_interrupt_cost();
-            let event = Event::Reschedule {
-                from: self.cpu,
-                to: cpu,
-            };
-            self.core.schedule(self.at, event);
+            self.send_interrupt(cpu);
         }
+    }
+
+    /// Arms a timer that interrupts `cpu` at `at`, or now where that is past; the scheduler's
+    /// `timer` is called there with `token`.
+    pub fn arm_timer(&mut self, cpu: CpuId, at: Instant, token: u64) -> Timer {
+        let at = at.max(self.at);
+        self.core.arm_timer(cpu, at, TimerOwner::Scheduler(token))
+    }
+
+    /// Cancels `timer`; false where it had expired or was cancelled before.
+    pub fn cancel_timer(&mut self, timer: Timer) -> bool {
+        self.core.timers.disarm(timer).is_some()
+    }
+
+    /// A task group.
+    pub fn group(&self, group: GroupId) -> &Group {
+        self.core.groups.get(group)
+    }
+
+    /// The address space that is loaded on `cpu`: that of its task, or one that a kernel thread or
+    /// the idle task borrows (`active_mm`).
+    pub fn active_mm(&self, cpu: CpuId) -> Option<Mm> {
+        self.core.cpus[cpu.index()].active_mm
+    }
+
+    /// Whether `cpu` is online.
+    pub fn is_online(&self, cpu: CpuId) -> bool {
+        self.core.cpus[cpu.index()].online
     }
 
     /// Takes `lock` if it is free. It must be given back by [`Context::unlock`] in this callback.

@@ -2,12 +2,13 @@
 
 use warmq_machine::{CpuPlace, OutOfMemory};
 use warmq_trace::Record;
-use warmq_units::{Address, Bytes, CpuId, Duration, Hertz, Instant, LockId, TaskId};
+use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
 use crate::costs::Times;
 use crate::cpu::Cpu;
-use crate::ending::{Ending, Rule, Violation};
+use crate::ending::{Ending, Misuse, Rule, Violation};
 use crate::figures::{RunnableClock, Walks};
+use crate::group::Groups;
 use crate::lock::SpinLock;
 use crate::memory::Memory;
 use crate::network::{Backlog, Card, Endpoint, Packet, RemoteState};
@@ -16,6 +17,7 @@ use crate::settings::Settings;
 use crate::sync::{ConditionState, MutexState};
 use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
+use crate::timer::{Timer, Timers};
 
 /// What can happen at a point of time.
 pub(crate) enum Event {
@@ -27,8 +29,12 @@ pub(crate) enum Event {
     Reschedule { from: CpuId, to: CpuId },
     /// A lock that a callback tried is given back.
     Unlock { lock: LockId, cpu: CpuId },
-    /// A sleep is over.
-    Timer(TaskId),
+    /// A timer expires that a task's sleep armed.
+    Timer(Timer),
+    /// A timer expires that the scheduler armed.
+    SchedulerTimer(Timer),
+    /// A CPU that polls in idle looks at `need_resched`.
+    IdlePoll(CpuId),
     /// A packet reached a card's ring.
     Packet(Nic, Packet),
     /// Bytes reached a remote peer.
@@ -46,7 +52,10 @@ pub(crate) enum Event {
 impl Event {
     /// True for events that recur whatever the programs do.
     fn is_periodic(&self) -> bool {
-        matches!(self, Event::Tick(_) | Event::Watch)
+        matches!(
+            self,
+            Event::Tick(_) | Event::SchedulerTimer(_) | Event::Watch
+        )
     }
 }
 
@@ -77,7 +86,13 @@ pub(crate) struct Core {
     /// Tasks that have not exited; kernel threads do not count.
     pub(crate) alive: u64,
     pub(crate) address_spaces: u32,
+    pub(crate) groups: Groups,
+    pub(crate) timers: Timers,
     pub(crate) cpus: Vec<Cpu>,
+    /// The CPUs that are offline; `None` where there is none.
+    pub(crate) offline: Option<CpuSet>,
+    /// The `ksoftirqd` of each CPU; empty where the kernel has none.
+    pub(crate) ksoftirqds: Vec<TaskId>,
     pub(crate) locks: Vec<SpinLock>,
 
     pub(crate) memory: Memory,
@@ -133,6 +148,10 @@ impl Core {
             tasks: Vec::new(),
             alive: 0,
             address_spaces: 0,
+            groups: Groups::new(),
+            timers: Timers::default(),
+            offline: None,
+            ksoftirqds: Vec::new(),
             locks: Vec::new(),
             memory,
             kernel_page: None,
@@ -175,7 +194,17 @@ impl Core {
     #[inline]
     pub(crate) fn view(&self, id: TaskId) -> View<'_> {
         let task = self.task(id);
-        View { id, task }
+        let offline = self.offline.as_ref();
+        View { id, task, offline }
+    }
+
+    /// `cpu`, or the first online one where that is offline.
+    pub(crate) fn online_or_first(&self, cpu: CpuId) -> CpuId {
+        if self.cpus[cpu.index()].online {
+            return cpu;
+        }
+        let first = self.cpus.iter().position(|cpu| cpu.online);
+        first.map_or(cpu, |index| CpuId(index as u16))
     }
 
     /// `record` happened now.
@@ -191,6 +220,28 @@ impl Core {
     pub(crate) fn broke(&mut self, cpu: CpuId, rule: Rule) {
         let at = self.now();
         self.ending = Some(Ending::SchedulerBroke(Violation { at, cpu, rule }));
+    }
+
+    /// A program broke a rule: the run is over.
+    pub(crate) fn program_broke(&mut self, task: TaskId, misuse: Misuse) {
+        self.ending = Some(Ending::ProgramBroke {
+            task,
+            comm: self.task(task).comm.as_str().to_owned(),
+            misuse,
+            at: self.now(),
+        });
+    }
+
+    /// A card writes the data of a packet to memory, where a socket's buffer will be read.
+    pub(crate) fn receive_by_dma(&mut self, packet: Packet) {
+        let (Packet::Data { socket, bytes } | Packet::Datagram { socket, bytes }) = packet else {
+            return;
+        };
+        let endpoint = &mut self.endpoints[socket.index()];
+        let (buffer, first) = (endpoint.buffer, endpoint.arrived);
+        endpoint.arrived += bytes.0;
+        let now = self.timeline.now();
+        self.memory.dma_write(buffer, first, bytes.0, now);
     }
 
     #[inline]
@@ -253,14 +304,25 @@ impl Core {
         for lock in &mut self.locks {
             lock.reset_figures();
         }
-        for cpu in &mut self.cpus {
-            cpu.charge(now);
-            cpu.spent = Default::default();
+        for index in 0..self.cpus.len() {
+            let cpu = CpuId(index as u16);
+            self.charge_current(cpu);
+            let here = self.cpu(cpu);
+            here.spent = Default::default();
+            here.spent_before = Default::default();
         }
     }
 
-    /// The cost of sending a reschedule interrupt.
-    pub(crate) fn send_interrupt_cost(&self) -> Duration {
-        self.times.reschedule_interrupt
+    /// Adds what the current task of `cpu` has spent since it was switched in to its CPU time.
+    pub(crate) fn charge_current(&mut self, cpu: CpuId) {
+        let now = self.now();
+        let here = self.cpu(cpu);
+        here.charge(now);
+        let (current, time) = (here.current, here.of_current());
+        here.spent_before = here.spent;
+        match current {
+            Some(task) => self.task_mut(task).cpu_time += time,
+            None => here.idle_task += time,
+        }
     }
 }

@@ -1,18 +1,18 @@
 //! The interpreter of steps: what a CPU does next, and how long it takes.
 
 use warmq_machine::Access;
-use warmq_trace::{Interrupt, Record};
-use warmq_units::{Address, CpuId, Duration, Instant, LockId, TaskId};
+use warmq_trace::Record;
+use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use crate::core::Event;
-use crate::cpu::PendingInterrupt;
+use crate::cpu::NeedResched;
 use crate::ending::{Ending, Rule, Stall};
 use crate::engine::Engine;
 use crate::memory::Within;
 use crate::operation::Touch;
 use crate::program::resume;
-use crate::scheduler::Callback;
-use crate::step::{Mode, Step, wake};
+use crate::settings::Preemption;
+use crate::step::{Mode, Preemptible, Step, wake};
 
 /// What came of a step.
 pub(crate) enum Flow {
@@ -28,10 +28,6 @@ pub(crate) enum Flow {
 const CHUNK: Duration = Duration::from_us(4);
 /// Steps at one point of time after which a program is said to make no progress.
 pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
-/// Lines at the top of the kernel stack that entering the kernel writes: saved registers and the
-/// frames of a short call chain, some 200 bytes.
-const STACK_LINES: u64 = 6;
-
 impl Engine {
     /// Lets `cpu` go on from here to the next step that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
@@ -42,15 +38,13 @@ impl Engine {
                 return self.no_progress(cpu);
             }
             if here.takes_interrupts()
-                && let Some(interrupt) = here.interrupts.pop_front()
+                && let Some(vector) = here.interrupts.take_first()
             {
-                self.enter_interrupt(cpu, interrupt);
+                self.enter_interrupt(cpu, vector);
                 continue;
             }
             let Some(step) = self.next_step(cpu) else {
-                let now = self.core.now();
-                self.core.cpu(cpu).turn_to(now, Mode::Idle, None);
-                return;
+                return self.go_idle(cpu);
             };
             match self.perform(cpu, step) {
                 Flow::Next => {}
@@ -66,7 +60,18 @@ impl Engine {
         }
     }
 
-    /// The same as [`Kernel::busy`] up to the end of the step, where nothing happens anywhere until
+    fn go_idle(&mut self, cpu: CpuId) {
+        let now = self.core.now();
+        let nohz = self.core.settings.nohz;
+        let here = self.core.cpu(cpu);
+        here.turn_to(now, Mode::Idle, None);
+        if nohz || !here.online {
+            here.stop_tick();
+            self.end_if_stalled();
+        }
+    }
+
+    /// The same as [`Engine::busy`] up to the end of the step, where nothing happens anywhere until
     /// then. True when it was so, and the CPU may go on at once.
     fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
         let now = self.core.now();
@@ -104,18 +109,21 @@ impl Engine {
         self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
-    /// The step on top of the stack; in user mode, preemption and the program's next operation
-    /// come first. `None` when the CPU has nothing to do.
+    /// The step on top of the stack; on the way back to user mode, softirqs, preemption and the
+    /// program's next operation come first. `None` when the CPU has nothing to do.
     fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
         let here = self.core.cpu(cpu);
-        let in_user_mode = match here.stack.last() {
-            None => true,
-            Some(Step::Busy { user, .. } | Step::Touch { user, .. }) => *user,
-            Some(_) => false,
-        };
-        if in_user_mode && here.need_resched && here.irq_depth == 0 {
-            return Some(Step::Schedule);
+        if here.may_schedule() {
+            if here.need_resched != NeedResched::No && self.preempts(cpu) {
+                return Some(Step::Schedule);
+            }
+            if !self.core.cpu(cpu).softirqs.is_empty()
+                && let Some(step) = self.left_softirqs(cpu)
+            {
+                return Some(step);
+            }
         }
+        let here = self.core.cpu(cpu);
         if let Some(step) = here.stack.pop() {
             return Some(step);
         }
@@ -127,9 +135,43 @@ impl Engine {
         })
     }
 
+    /// Whether the request to reschedule `cpu` is heeded before its next step.
+    fn preempts(&self, cpu: CpuId) -> bool {
+        let here = &self.core.cpus[cpu.index()];
+        let next = here.stack.last();
+        let class = next.map_or(Preemptible::User, Step::preemptible);
+        // A task that is about to sleep calls schedule() by itself.
+        let runs = here
+            .current
+            .is_some_and(|current| self.core.task(current).is_runnable());
+        let now = here.need_resched == NeedResched::Now;
+        match (class, self.core.settings.preemption) {
+            (Preemptible::User, _) => true,
+            (_, Preemption::None) | (Preemptible::Kernel, Preemption::Voluntary) => false,
+            (Preemptible::Point, Preemption::Voluntary)
+            | (_, Preemption::Full | Preemption::Lazy) => now && runs,
+        }
+    }
+
+    /// What is done, on the way back to user mode, about softirqs that are raised still: they are
+    /// run where the kernel has no `ksoftirqd`, else that is woken.
+    fn left_softirqs(&mut self, cpu: CpuId) -> Option<Step> {
+        let next = self.core.cpu(cpu).stack.last();
+        if next.is_some_and(|step| step.preemptible() != Preemptible::User) {
+            return None;
+        }
+        match self.core.ksoftirqd(cpu) {
+            None => {
+                self.begin_softirqs(cpu);
+                self.core.cpu(cpu).stack.pop()
+            }
+            Some(thread) => self.core.task(thread).is_asleep().then(|| wake(thread)),
+        }
+    }
+
     /// Lets the program of `current` run up to its next operation, whose steps go on the stack.
     fn ask_program(&mut self, cpu: CpuId, current: TaskId) {
-        let task = &mut self.core.tasks[current.index()];
+        let task = self.core.task_mut(current);
         let program = task.program.as_mut().expect("a running task has a program");
         let returned = resume(program);
         let asked = task.mailbox.take();
@@ -173,12 +215,42 @@ impl Engine {
             Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_cpumask(context, task)
             }),
-            Step::EndInterrupt { interrupt } => {
-                self.core.cpu(cpu).irq_depth -= 1;
+            Step::EndInterrupt { interrupt } => self.end_interrupt(cpu, interrupt),
+            Step::ScheduleNapi(nic) => self.schedule_napi(cpu, nic.0),
+            Step::Softirqs { round, since } => self.softirqs(cpu, round, since),
+            Step::BeginSoftirq(interrupt) => {
+                self.core.record(Record::InterruptEnter { cpu, interrupt });
+                Flow::Next
+            }
+            Step::EndSoftirq(interrupt) => {
                 self.core.record(Record::InterruptExit { cpu, interrupt });
                 Flow::Next
             }
-            Step::Poll(nic) => self.poll_card(cpu, nic),
+            Step::NetRx {
+                packets,
+                weight,
+                since,
+            } => self.net_rx(cpu, packets, weight, since),
+            Step::EnableSoftirqs => {
+                self.core.cpu(cpu).softirq_depth -= 1;
+                Flow::Next
+            }
+            Step::Ksoftirqd => {
+                let thread = self.core.cpu(cpu).current;
+                self.run_ksoftirqd(cpu, thread.expect("a thread runs"))
+            }
+            Step::Balance(when) => self.balance(cpu, when),
+            Step::Pull { from, when } => self.callback(cpu, |scheduler, context| {
+                scheduler.pull(context, from, when)
+            }),
+            Step::PickAgain => self.pick_again(cpu),
+            Step::SchedulerTimer(token) => {
+                self.callback(cpu, |scheduler, context| scheduler.timer(context, token))
+            }
+            Step::SetGroupWeight(group) => self.callback(cpu, |scheduler, context| {
+                scheduler.set_group_weight(context, group);
+            }),
+            Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
             Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
@@ -193,10 +265,11 @@ impl Engine {
 
     pub(crate) fn mode(&mut self, cpu: CpuId, user: bool) -> Mode {
         let here = self.core.cpu(cpu);
-        match (user, here.irq_depth > 0) {
-            (true, _) => Mode::User,
-            (false, true) => Mode::Interrupt,
-            (false, false) => Mode::System,
+        match (user, here.irq_depth, here.softirq_depth) {
+            (true, ..) => Mode::User,
+            (false, 0, 0) => Mode::System,
+            (false, 0, _) => Mode::Softirq,
+            (false, ..) => Mode::Interrupt,
         }
     }
 
@@ -264,84 +337,5 @@ impl Engine {
         let mode = self.mode(next_owner, false);
         // Even a free move takes an event, so that the next_owner goes on after the one that released.
         self.busy(next_owner, moved, mode);
-    }
-
-    // Interrupts.
-
-    /// An interrupt for `cpu`: taken at once if it can, else when it can.
-    pub(crate) fn interrupt(&mut self, cpu: CpuId, interrupt: PendingInterrupt) {
-        let now = self.core.now();
-        let here = self.core.cpu(cpu);
-        here.interrupts.push_back(interrupt);
-        if !here.takes_interrupts() {
-            return;
-        }
-        let user = here.activity.mode == Mode::User;
-        if let Some(until) = here.activity.until.filter(|until| *until > now) {
-            here.stack.push(Step::Busy {
-                left: until - now,
-                user,
-            });
-        }
-        let mode = here.activity.mode;
-        here.turn_to(now, mode, None);
-        self.advance(cpu);
-    }
-
-    fn enter_interrupt(&mut self, cpu: CpuId, pending: PendingInterrupt) {
-        let now = self.core.now();
-        let interrupt = match pending {
-            PendingInterrupt::Tick | PendingInterrupt::Timer(_) => Interrupt::Timer,
-            PendingInterrupt::Reschedule => Interrupt::Reschedule,
-            PendingInterrupt::Network(_) => Interrupt::Network,
-        };
-        self.core.record(Record::InterruptEnter { cpu, interrupt });
-        let stack = self.stack_touch(cpu, now);
-        let times = self.core.times;
-        let (first, handler) = match pending {
-            PendingInterrupt::Tick => (times.timer_tick, None),
-            PendingInterrupt::Reschedule => (Duration::ZERO, None),
-            PendingInterrupt::Network(nic) => (Duration::ZERO, Some(Step::Poll(nic))),
-            PendingInterrupt::Timer(task) => (Duration::ZERO, Some(wake(task))),
-        };
-        let here = self.core.cpu(cpu);
-        here.irq_depth += 1;
-        here.stack.push(Step::EndInterrupt { interrupt });
-        here.stack.push(Step::Busy {
-            left: times.interrupt_exit,
-            user: false,
-        });
-        here.stack.extend(handler);
-        if let PendingInterrupt::Tick = pending {
-            self.push_tick(cpu);
-        }
-        let here = self.core.cpu(cpu);
-        let left = times.interrupt_entry + first + stack;
-        here.stack.push(Step::Busy { left, user: false });
-    }
-
-    fn push_tick(&mut self, cpu: CpuId) {
-        let running = self.core.cpu(cpu).current;
-        let locks = self.scheduler.locks(Callback::Tick, cpu);
-        self.push_locked(cpu, locks, Step::Tick { running });
-    }
-
-    /// Entering the kernel writes to the top of the current task's kernel stack.
-    pub(crate) fn stack_touch(&mut self, cpu: CpuId, now: Instant) -> Duration {
-        let Some(current) = self.core.cpu(cpu).current else {
-            return Duration::ZERO;
-        };
-        let line = self.core.memory.line();
-        let top = self.core.tasks[current.index()].block + self.core.settings.block.0;
-        let mut took = Duration::ZERO;
-        for frame in 1..=STACK_LINES {
-            let address = Address(top.0 - frame * line);
-            let access = Access::Write;
-            took += self
-                .core
-                .memory
-                .access(cpu, address, access, now + took, Within::Elsewhere);
-        }
-        took
     }
 }

@@ -6,8 +6,9 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::context::Context;
 use crate::core::{Core, Event};
-use crate::cpu::{Cpu, PendingInterrupt};
+use crate::cpu::{Cpu, NeedResched};
 use crate::ending::{Ending, Rule, Stall};
+use crate::interrupt::Vector;
 use crate::scheduler::Scheduler;
 use crate::step::Mode;
 use crate::task::{State, TaskStruct};
@@ -29,13 +30,11 @@ impl Engine {
             Event::Tick(cpu) => self.tick(cpu),
             Event::Reschedule { from, to } => {
                 self.core.record(Record::RescheduleSent { from, to });
-                self.interrupt(to, PendingInterrupt::Reschedule);
+                self.interrupt(to, Vector::Reschedule);
             }
+            Event::IdlePoll(cpu) => self.idle_poll(cpu),
             Event::Unlock { lock, cpu } => self.release(lock, cpu),
-            Event::Timer(task) => {
-                let cpu = self.core.task(task).last_cpu;
-                self.interrupt(cpu, PendingInterrupt::Timer(task));
-            }
+            Event::Timer(timer) | Event::SchedulerTimer(timer) => self.timer_expired(timer),
             Event::Packet(nic, packet) => self.packet_arrived(nic, packet),
             Event::Delivered {
                 remote,
@@ -49,13 +48,34 @@ impl Engine {
 
     fn tick(&mut self, cpu: CpuId) {
         let next = self.core.now() + self.core.settings.tick;
-        self.core.cpu(cpu).next_tick = next;
-        self.core.schedule(next, Event::Tick(cpu));
-        if self.nothing_can_happen() {
-            self.core.ending = Some(Ending::Stalled(self.who_waits()));
+        let here = self.core.cpu(cpu);
+        here.tick_pending = !here.tick_stopped;
+        if here.tick_stopped {
             return;
         }
-        self.interrupt(cpu, PendingInterrupt::Tick);
+        here.next_tick = next;
+        self.core.schedule(next, Event::Tick(cpu));
+        self.end_if_stalled();
+        if self.core.ending.is_none() {
+            self.interrupt(cpu, Vector::Tick);
+        }
+    }
+
+    /// A CPU that polls in idle notices that it should reschedule, if it idles still.
+    fn idle_poll(&mut self, cpu: CpuId) {
+        let now = self.core.now();
+        let here = self.core.cpu(cpu);
+        if here.activity.mode == Mode::Idle && here.need_resched != NeedResched::No {
+            here.put_down(now);
+            self.advance(cpu);
+        }
+    }
+
+    /// Ends the run where nothing can ever happen any more.
+    pub(crate) fn end_if_stalled(&mut self) {
+        if self.core.ending.is_none() && self.core.alive > 0 && self.nothing_can_happen() {
+            self.core.ending = Some(Ending::Stalled(self.who_waits()));
+        }
     }
 
     fn nothing_can_happen(&self) -> bool {
@@ -72,6 +92,9 @@ impl Engine {
             let State::Sleeping(waiting) = task.state else {
                 return None;
             };
+            if task.kernel_thread {
+                return None;
+            }
             Some((TaskId(index as u32), task.comm.as_str().to_owned(), waiting))
         });
         let who: Vec<_> = waiting.by_ref().take(SHOWN).collect();

@@ -47,11 +47,38 @@ impl RunnableClock {
     }
 }
 
+/// CPU time in user mode and in the kernel. Interrupts and softirqs are not in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CpuTime {
+    /// In the program.
+    pub user: Duration,
+    /// In the kernel on its behalf, spinning for locks included.
+    pub system: Duration,
+}
+
+impl CpuTime {
+    /// Both.
+    pub fn total(self) -> Duration {
+        self.user + self.system
+    }
+}
+
+impl std::ops::AddAssign for CpuTime {
+    fn add_assign(&mut self, other: CpuTime) {
+        self.user += other.user;
+        self.system += other.system;
+    }
+}
+
 /// What `time -v` would say of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TaskFigures {
-    /// CPU time, up to the last switch.
+    /// How long it had a CPU, interrupts included, up to the last switch.
     pub ran: Duration,
+    /// Its CPU time, exact, up to now.
+    pub exact: CpuTime,
+    /// Its CPU time as the tick samples it, a whole tick at a time.
+    pub sampled: CpuTime,
     /// Switches because it slept.
     pub voluntary_switches: u64,
     /// Switches though it could have gone on.

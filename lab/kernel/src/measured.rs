@@ -2,12 +2,14 @@
 
 use warmq_machine::Counts;
 use warmq_trace::Observer;
-use warmq_units::{Duration, TaskId};
+use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::figures::{TaskFigures, Walks};
+use crate::figures::{CpuTime, TaskFigures, Walks};
 use crate::kernel::Kernel;
 use crate::lock::LockFigures;
 use crate::memory::{AccessCounts, Within};
+use crate::network::{DatagramCounts, PacketCounts};
+use crate::operation::{Nic, Socket};
 use crate::step::Mode;
 
 impl<O: Observer> Kernel<O> {
@@ -26,7 +28,7 @@ impl<O: Observer> Kernel<O> {
     }
 
     /// Time that each CPU spent in each of [`Mode::ALL`].
-    pub fn spent_by_cpu(&self) -> Vec<[Duration; 5]> {
+    pub fn spent_by_cpu(&self) -> Vec<[Duration; Mode::ALL.len()]> {
         self.core().cpus.iter().map(|cpu| cpu.spent).collect()
     }
 
@@ -67,11 +69,44 @@ impl<O: Observer> Kernel<O> {
 
     /// What `time -v` would say of `task`; `None` when there never was such a task.
     pub fn task(&self, task: TaskId) -> Option<TaskFigures> {
-        self.core().tasks.get(task.index()).map(|task| TaskFigures {
-            ran: task.ran,
-            voluntary_switches: task.voluntary_switches,
-            involuntary_switches: task.involuntary_switches,
+        let state = self.core().tasks.get(task.index())?;
+        let mut exact = state.cpu_time;
+        let running = |cpu: &&crate::cpu::Cpu| cpu.current == Some(task);
+        if let Some(cpu) = self.core().cpus.iter().find(running) {
+            exact += cpu.of_current();
+        }
+        Some(TaskFigures {
+            ran: state.ran,
+            exact,
+            sampled: state.sampled,
+            voluntary_switches: state.voluntary_switches,
+            involuntary_switches: state.involuntary_switches,
         })
+    }
+
+    /// CPU time that the idle task of `cpu` spent in the kernel: picking, and switching to others.
+    pub fn idle_task(&self, cpu: CpuId) -> CpuTime {
+        let cpu = &self.core().cpus[cpu.index()];
+        let mut time = cpu.idle_task;
+        if cpu.current.is_none() {
+            time += cpu.of_current();
+        }
+        time
+    }
+
+    /// How many tasks there have been, kernel threads included.
+    pub fn tasks(&self) -> u32 {
+        self.core().tasks.len() as u32
+    }
+
+    /// What became of the packets of `nic`.
+    pub fn packets(&self, nic: Nic) -> PacketCounts {
+        self.core().cards[nic.index()].counts()
+    }
+
+    /// What became of the datagrams sent to `socket`.
+    pub fn datagrams(&self, socket: Socket) -> DatagramCounts {
+        self.core().endpoints[socket.index()].datagrams
     }
 
     /// How many tasks were runnable, as thousandths of a task in the mean over the measured time.

@@ -156,6 +156,17 @@ impl Memory {
         outcome.takes
     }
 
+    /// A device writes `bytes` at position `first` of `region`, around its end.
+    pub(crate) fn dma_write(&mut self, region: Region, first: u64, bytes: u64, at: Instant) {
+        let lines = first / self.line..(first + bytes).div_ceil(self.line);
+        for line in lines {
+            let address = self.address(region, line);
+            if let Some(hierarchy) = &mut self.hierarchy {
+                hierarchy.dma_write(address, at);
+            }
+        }
+    }
+
     /// One access among others that do not depend on it: their misses overlap, so that it costs its
     /// latency divided by the machine's overlap.
     #[inline]

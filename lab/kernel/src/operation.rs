@@ -1,10 +1,11 @@
 //! What a program can ask of the kernel.
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, CpuSet, Cycles, Duration, TaskId};
+use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, TaskId};
 
+use crate::group::GroupId;
 use crate::program::BoxedProgram;
-use crate::task::TaskSpec;
+use crate::task::{Policy, TaskSpec};
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -130,6 +131,11 @@ pub(crate) enum Operation {
         socket: Socket,
         at_most: Bytes,
     },
+    SendDatagram {
+        socket: Socket,
+        bytes: Bytes,
+    },
+    ReceiveDatagram(Socket),
     Close(Socket),
     Accept(Listener),
     Lock(Mutex),
@@ -144,6 +150,11 @@ pub(crate) enum Operation {
         program: BoxedProgram,
     },
     SetNice(TaskId, i8),
+    SetPolicy(TaskId, Policy),
+    SetSlice(TaskId, Option<Duration>),
+    SetGroup(TaskId, GroupId),
+    SetGroupWeight(GroupId, u32),
+    SetOnline(CpuId, bool),
     SetAffinity(TaskId, CpuSet),
     SetFragment(Option<Fragment>),
 }
@@ -151,8 +162,22 @@ pub(crate) enum Operation {
 /// What a remote peer can do.
 pub(crate) enum RemoteOperation {
     Pause(Duration),
-    Connect { listener: Listener, nic: Nic },
-    Send { socket: Socket, bytes: Bytes },
-    Receive { socket: Socket, bytes: Bytes },
+    Connect {
+        listener: Listener,
+        nic: Nic,
+    },
+    Send {
+        socket: Socket,
+        bytes: Bytes,
+    },
+    SendDatagram {
+        socket: Socket,
+        nic: Nic,
+        bytes: Bytes,
+    },
+    Receive {
+        socket: Socket,
+        bytes: Bytes,
+    },
     Close(Socket),
 }

@@ -1,16 +1,16 @@
 //! Traffic between this machine and its remote peers.
 
-use warmq_units::CpuId;
+use warmq_units::{CpuId, Instant};
 
 use crate::core::Event;
-use crate::cpu::PendingInterrupt;
 use crate::cpu_loop::{Flow, STEPS_AT_ONCE};
 use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
+use crate::interrupt::{Softirq, Vector};
 use crate::network::{Endpoint, Packet, Peer, SEGMENT};
 use crate::operation::{Nic, Remote, RemoteOperation, Socket};
 use crate::program::resume;
-use crate::step::{Mode, Step, wake};
+use crate::step::{Mode, Step};
 
 /// Bytes of a packet that carries no data; the link adds the headers.
 const EMPTY: u64 = 0;
@@ -75,6 +75,11 @@ impl Engine {
                 }
                 true
             }
+            RemoteOperation::SendDatagram { socket, nic, bytes } => {
+                self.core.endpoints[socket.index()].datagrams.sent += 1;
+                self.inbound(nic, Packet::Datagram { socket, bytes }, bytes.0);
+                true
+            }
             RemoteOperation::Receive { socket, bytes } => {
                 let endpoint = &mut self.core.endpoints[socket.index()];
                 if endpoint.sent_out >= bytes.0 {
@@ -95,7 +100,9 @@ impl Engine {
 
     fn inbound(&mut self, nic: Nic, packet: Packet, bytes: u64) {
         let now = self.core.now();
-        let at = self.core.cards[nic.index()].receive(bytes, now);
+        let card = &mut self.core.cards[nic.index()];
+        card.sent();
+        let at = card.receive(bytes, now);
         self.core.schedule(at, Event::Packet(nic, packet));
     }
 
@@ -128,34 +135,78 @@ impl Engine {
         }
     }
 
-    /// The card got a packet; if its ring was quiet, it interrupts.
+    /// A packet came over the link of a card.
     pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
         let cpus = self.core.cpus.len() as u16;
         let card = &mut self.core.cards[nic.index()];
-        card.ring.push_back(packet);
-        if card.polled {
-            return;
+        if !card.arrived(packet) {
+            return self.packet_dropped(nic, packet);
         }
-        card.polled = true;
-        let cpu = card.interrupt_cpu(cpus);
-        self.interrupt(cpu, PendingInterrupt::Network(nic));
+        let raises = card.raises_interrupt().then(|| card.interrupt_cpu(cpus));
+        self.core.receive_by_dma(packet);
+        if let Some(cpu) = raises {
+            let cpu = self.core.online_or_first(cpu);
+            self.interrupt(cpu, Vector::Network(nic));
+        }
     }
 
-    /// One packet of the ring goes up the protocol stack; then the next, until it is empty.
-    pub(crate) fn poll_card(&mut self, cpu: CpuId, nic: Nic) -> Flow {
-        let Some(packet) = self.core.cards[nic.index()].ring.pop_front() else {
-            self.core.cards[nic.index()].polled = false;
+    /// The ring was full. The sender of a stream notices, and sends the packet again.
+    fn packet_dropped(&mut self, nic: Nic, packet: Packet) {
+        if let Some(after) = packet.sent_again_after() {
+            self.core.cards[nic.index()].sent();
+            let again = self.core.now() + after;
+            self.core.schedule(again, Event::Packet(nic, packet));
+        }
+        if let Packet::Datagram { socket, .. } = packet {
+            self.core.endpoints[socket.index()].datagrams.dropped += 1;
+        }
+    }
+
+    /// `net_rx_action()`: one packet of the cards on the poll list goes up the protocol stack, and
+    /// then the next, until the list is empty or the budgets are used up. What is left then waits
+    /// for another run of the softirq.
+    pub(crate) fn net_rx(&mut self, cpu: CpuId, packets: u32, weight: u32, since: Instant) -> Flow {
+        let limits = self.core.settings.softirqs;
+        let now = self.core.now();
+        let here = &mut self.core.cpus[cpu.index()];
+        let Some(nic) = here.poll_list.front().copied() else {
             return Flow::Next;
         };
-        self.core.cpu(cpu).stack.push(Step::Poll(nic));
-        let packets = match packet {
-            Packet::Data { bytes, .. } => bytes.0.div_ceil(SEGMENT).max(1),
-            Packet::Connect { .. } | Packet::End { .. } | Packet::Acknowledge => 1,
-        };
-        if let Some(woken) = self.accept_packet(packet) {
-            self.core.cpu(cpu).stack.push(wake(woken));
+        if packets == 0 || now - since >= limits.packets_time {
+            here.softirqs.raise(Softirq::NetRx);
+            return Flow::Next;
         }
-        Flow::Takes(self.core.times.network_packet * packets, Mode::Interrupt)
+        if weight == 0 {
+            here.poll_list.rotate_left(1);
+            let weight = limits.weight;
+            here.stack.push(Step::NetRx {
+                packets,
+                weight,
+                since,
+            });
+            return Flow::Next;
+        }
+        let Some(packet) = self.core.cards[nic.index()].poll() else {
+            here.poll_list.pop_front();
+            let weight = limits.weight;
+            here.stack.push(Step::NetRx {
+                packets,
+                weight,
+                since,
+            });
+            return Flow::Next;
+        };
+        here.stack.push(Step::NetRx {
+            packets: packets - 1,
+            weight: weight - 1,
+            since,
+        });
+        let sync = self.core.settings.sync_socket_wakeups;
+        if let Some(task) = self.accept_packet(packet) {
+            self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
+        }
+        let took = self.core.times.network_packet * packet.frames();
+        Flow::Takes(took, Mode::Softirq)
     }
 
     /// What the packet does to its socket, and whom it wakes.
@@ -181,6 +232,11 @@ impl Engine {
                 reader
             }
             Packet::Acknowledge => None,
+            Packet::Datagram { socket, bytes } => {
+                let endpoint = &mut self.core.endpoints[socket.index()];
+                let queued = endpoint.queue_datagram(bytes);
+                queued.then(|| endpoint.readers.pop_front()).flatten()
+            }
         }
     }
 
@@ -198,7 +254,9 @@ impl Engine {
             },
         );
         for _ in 0..bytes.div_ceil(SEGMENT) / 2 {
-            let back = at + self.core.cards[nic.index()].delay();
+            let card = &mut self.core.cards[nic.index()];
+            card.sent();
+            let back = at + card.delay();
             self.core
                 .schedule(back, Event::Packet(nic, Packet::Acknowledge));
         }

@@ -3,10 +3,11 @@
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
 
+use crate::cpu::NeedResched;
 use crate::cpu_loop::Flow;
 use crate::ending::{Rule, Waiting};
 use crate::engine::Engine;
-use crate::scheduler::{Callback, Locks, Pick};
+use crate::scheduler::{Balance, Callback, Locks, Pick};
 use crate::step::{Mode, Step};
 use crate::task::State;
 
@@ -26,7 +27,7 @@ impl Engine {
     }
 
     pub(crate) fn begin_schedule(&mut self, cpu: CpuId) -> Flow {
-        self.core.cpu(cpu).need_resched = false;
+        self.core.cpu(cpu).in_schedule = true;
         self.push_pick(cpu, 0);
         Flow::Next
     }
@@ -47,6 +48,7 @@ impl Engine {
             let task = self.core.task(*prev);
             task.queued && !task.is_runnable()
         });
+        self.core.cpu(cpu).need_resched = NeedResched::No;
         let mut picked = Pick::Idle;
         let took = self.call(cpu, |scheduler, context| {
             if let Some(leaving) = leaves {
@@ -87,9 +89,25 @@ impl Engine {
                 Some(next)
             }
         };
-        let paid = false;
-        self.core.cpu(cpu).stack.push(Step::Switch { next, paid });
+        let (stack, paid) = (&mut self.core.cpu(cpu).stack, false);
+        stack.push(Step::Switch { next, paid });
+        if next.is_none() && tries == 0 {
+            stack.push(Step::Balance(Balance::NewlyIdle));
+        }
         Ok(())
+    }
+
+    /// The newly idle balance found a queue to pull from: `schedule()` picks again after that, in
+    /// place of the switch to the idle task.
+    pub(crate) fn pick_after_pull(&mut self, cpu: CpuId) {
+        let switch = self.core.cpu(cpu).stack.pop();
+        debug_assert!(matches!(switch, Some(Step::Switch { next: None, .. })));
+        self.core.cpu(cpu).stack.push(Step::PickAgain);
+    }
+
+    pub(crate) fn pick_again(&mut self, cpu: CpuId) -> Flow {
+        self.push_pick(cpu, 1);
+        Flow::Next
     }
 
     fn may_pick(&self, cpu: CpuId, next: TaskId) -> Result<(), Rule> {
@@ -99,7 +117,7 @@ impl Engine {
             (State::Dead, _) => Err(Rule::PickedNobody(next)),
             (State::New | State::Sleeping(_), _) => Err(Rule::PickedSleeper(next)),
             (_, Some(there)) if there != cpu => Err(Rule::PickedRunning(next, there)),
-            _ if !task.may_run_on(cpu) => Err(Rule::CpuNotAllowed(next)),
+            _ if !self.core.view(next).may_run_on(cpu) => Err(Rule::CpuNotAllowed(next)),
             _ => Ok(()),
         }
     }
@@ -123,25 +141,34 @@ impl Engine {
     pub(crate) fn switch(&mut self, cpu: CpuId, next: Option<TaskId>, paid: bool) -> Flow {
         let prev = self.core.cpu(cpu).current;
         if prev == next {
+            self.core.cpu(cpu).in_schedule = false;
             return Flow::Next;
         }
         if paid {
             return self.switched(cpu, prev, next);
         }
-        let mm = |task: Option<TaskId>| task.and_then(|task| self.core.task(task).mm);
-        let another_mm = mm(next).is_some() && mm(next) != mm(prev);
-        let mm_switch = if another_mm {
-            self.core.times.mm_switch
-        } else {
-            Duration::ZERO
-        };
+        let mm_switch = self.switch_mm(cpu, next);
+        let restart = self.core.restart_tick(cpu, next);
         let paid = true;
         self.core.cpu(cpu).stack.push(Step::Switch { next, paid });
-        Flow::Takes(self.core.times.context_switch + mm_switch, Mode::System)
+        let took = self.core.times.context_switch + mm_switch + restart;
+        Flow::Takes(took, Mode::System)
+    }
+
+    /// Loads the address space of `next`, unless it borrows the one that is loaded.
+    fn switch_mm(&mut self, cpu: CpuId, next: Option<TaskId>) -> Duration {
+        let mm = next.and_then(|next| self.core.task(next).mm);
+        let here = self.core.cpu(cpu);
+        if mm.is_none() || mm == here.active_mm {
+            return Duration::ZERO;
+        }
+        here.active_mm = mm;
+        self.core.times.mm_switch
     }
 
     fn switched(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Flow {
         let now = self.core.now();
+        self.core.charge_current(cpu);
         let prev_runnable = prev.is_some_and(|prev| self.switch_out(cpu, prev));
         if prev.is_none() {
             let here = self.core.cpu(cpu);
@@ -173,8 +200,10 @@ impl Engine {
     pub(crate) fn leave_forbidden_cpu(&mut self, id: TaskId) {
         let task = self.core.task(id);
         let (waits, from) = (task.is_runnable() && task.on_cpu.is_none(), task.last_cpu);
-        let first = task.allowed.as_ref().and_then(warmq_units::CpuSet::first);
-        if let Some(to) = first.filter(|_| waits && !task.may_run_on(from)) {
+        if !waits || self.core.view(id).may_run_on(from) {
+            return;
+        }
+        if let Some(to) = self.core.first_allowed(id) {
             self.core.task_mut(id).last_cpu = to;
             self.core.record(Record::Migrate { task: id, from, to });
         }
@@ -209,6 +238,7 @@ impl Engine {
         };
         let here = self.core.cpu(cpu);
         here.current = next;
+        here.in_schedule = false;
         here.last_switch = now;
         here.stack = stack;
     }
@@ -225,11 +255,12 @@ impl Engine {
         let current = self.core.cpu(cpu).current;
         let current = current.expect("the idle task does not exit");
         let now = self.core.now();
-        self.core.alive -= 1;
         self.core.runnable.leaves(now);
         let task = self.core.task_mut(current);
+        let counts = u64::from(!task.kernel_thread);
         task.state = State::Dead;
         task.program = None;
+        self.core.alive -= counts;
         self.core.record(Record::Exit { cpu, task: current });
         self.core.cpu(cpu).stack.push(Step::Schedule);
         Flow::Takes(self.core.times.exit, Mode::System)

@@ -23,6 +23,7 @@ use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::context::Context;
 use crate::ending::Waiting;
+use crate::group::GroupId;
 use crate::operation::Fragment;
 use crate::task::View;
 
@@ -68,8 +69,6 @@ pub enum Why {
     Fork,
     /// It slept and was woken.
     Wakeup(Wakeup),
-    /// Its CPU goes offline, or its affinity forbids it.
-    Moved,
 }
 
 /// When [`Scheduler::balance`] is called.
@@ -206,7 +205,8 @@ pub trait Scheduler {
     /// The nice value, policy, slice or group of `task` changed.
     fn set_weight(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
-    /// The affinity of `task` changed, or a CPU that it allows went offline or came back.
+    /// The affinity of `task` changed, or the CPU in whose queue it waits goes offline: it must
+    /// leave a CPU that [`View::may_run_on`] forbids.
     fn set_cpumask(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
     /// Looks for work that this CPU could take over; no lock is held. Where the answer is a CPU,
@@ -221,9 +221,8 @@ pub trait Scheduler {
     /// A timer that [`Context::arm_timer`] armed has expired on this CPU, in an interrupt.
     fn timer(&mut self, _context: &mut Context<'_>, _token: u64) {}
 
-    /// `cpu` goes offline or has come online. Tasks that wait in its queue must be queued
-    /// elsewhere when this returns; those that only it may run are allowed everywhere by then.
-    fn set_online(&mut self, _context: &mut Context<'_>, _cpu: CpuId, _online: bool) {}
+    /// The weight of `group` changed. No lock is held.
+    fn set_group_weight(&mut self, _context: &mut Context<'_>, _group: GroupId) {}
 
     /// `task`, which runs here, named other data than before. No lock is held. A scheduler that wants
     /// it elsewhere calls [`Context::reschedule`] for this CPU: then it is preempted before it goes on.

@@ -7,8 +7,9 @@
 use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::group::GroupId;
 use crate::operation::{Nic, Operation, Socket, Touch};
-use crate::scheduler::{Locks, Why};
+use crate::scheduler::{Balance, Locks, Why};
 
 /// How a CPU's time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,8 +18,10 @@ pub enum Mode {
     User,
     /// In the kernel on behalf of a task.
     System,
-    /// In an interrupt or softirq.
+    /// In a hardware interrupt.
     Interrupt,
+    /// In a softirq.
+    Softirq,
     /// Waiting for a spin lock.
     Spin,
     /// Nothing to do.
@@ -27,10 +30,11 @@ pub enum Mode {
 
 impl Mode {
     /// All modes; they sum up to wall time.
-    pub const ALL: [Mode; 5] = [
+    pub const ALL: [Mode; 6] = [
         Mode::User,
         Mode::System,
         Mode::Interrupt,
+        Mode::Softirq,
         Mode::Spin,
         Mode::Idle,
     ];
@@ -39,6 +43,27 @@ impl Mode {
 /// Wakes `task`; the waker does not say that it is about to sleep.
 pub(crate) fn wake(task: TaskId) -> Step {
     Step::Wake { task, sync: false }
+}
+
+/// Whether a CPU that is about to do a step may be given to another task first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preemptible {
+    /// It is in user mode.
+    User,
+    /// It is in the kernel, where code says that it might sleep.
+    Point,
+    /// It is in the kernel.
+    Kernel,
+}
+
+impl Step {
+    pub(crate) fn preemptible(&self) -> Preemptible {
+        match self {
+            Step::Busy { user: true, .. } | Step::Touch { user: true, .. } => Preemptible::User,
+            Step::Perform(_) | Step::Touch { .. } => Preemptible::Point,
+            _ => Preemptible::Kernel,
+        }
+    }
 }
 
 pub(crate) enum Step {
@@ -88,8 +113,40 @@ pub(crate) enum Step {
     EndInterrupt {
         interrupt: Interrupt,
     },
-    Poll(Nic),
+    /// The card's interrupt handler: masks its interrupts, and has it polled.
+    ScheduleNapi(Nic),
+    /// Raised softirqs run in rounds, the `round`-th of a series that began at `since`.
+    Softirqs {
+        round: u32,
+        since: Instant,
+    },
+    BeginSoftirq(Interrupt),
+    EndSoftirq(Interrupt),
+    /// One packet of the poll list after the other, as long as the budgets last.
+    NetRx {
+        packets: u32,
+        weight: u32,
+        since: Instant,
+    },
+    /// A path that ran as a softirq in a system call is over (`local_bh_enable()`).
+    EnableSoftirqs,
+    /// What `ksoftirqd` does next.
+    Ksoftirqd,
+    Balance(Balance),
+    Pull {
+        from: CpuId,
+        when: Balance,
+    },
+    /// `schedule()` after a newly idle balance: picks again.
+    PickAgain,
+    SchedulerTimer(u64),
+    SetGroupWeight(GroupId),
     Perform(Operation),
+    /// A datagram of `bytes` that a sender copied reaches its socket, or is dropped there.
+    DeliverDatagram {
+        socket: Socket,
+        bytes: u64,
+    },
     /// `bytes` that a sender copied are there to be received.
     Deliver {
         socket: Socket,

@@ -3,15 +3,15 @@
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::core::Event;
 use crate::cpu_loop::Flow;
-use crate::ending::{Ending, Waiting};
+use crate::ending::{Ending, Misuse, Waiting};
 use crate::engine::Engine;
 use crate::network::{Peer, SEGMENT};
 use crate::operation::{Fragment, Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::scheduler::Callback;
 use crate::step::{Mode, Step, wake};
 use crate::task::State;
+use crate::timer::TimerOwner;
 
 impl Engine {
     /// Puts the steps of `operation` onto the stack of `cpu`.
@@ -62,10 +62,12 @@ impl Engine {
             }
             Operation::Send { socket, left } => self.send(cpu, current, socket, left),
             Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
+            Operation::SendDatagram { socket, bytes } => self.send_datagram(cpu, socket, bytes),
+            Operation::ReceiveDatagram(socket) => self.receive_datagram(cpu, current, socket),
             Operation::Close(socket) => self.close(cpu, socket),
             Operation::Accept(listener) => self.accept(cpu, current, listener),
             Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
-            Operation::Unlock(mutex) => self.unlock_mutex(cpu, mutex),
+            Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
             Operation::Wait(condition, mutex) => {
                 self.core.conditions[condition.index()]
                     .waiters
@@ -75,7 +77,7 @@ impl Engine {
                     .stack
                     .push(Step::Perform(Operation::Lock(mutex)));
                 self.sleep(cpu, current, Waiting::Condition(condition.0));
-                self.unlock_mutex(cpu, mutex)
+                self.unlock_mutex(cpu, current, mutex)
             }
             Operation::Notify { condition, all } => {
                 let waiters = &mut self.core.conditions[condition.index()].waiters;
@@ -108,6 +110,24 @@ impl Engine {
                 self.core.task_mut(task).nice = nice.clamp(-20, 19);
                 self.set_weight(cpu, task)
             }
+            Operation::SetPolicy(task, policy) => {
+                self.core.task_mut(task).policy = policy;
+                self.set_weight(cpu, task)
+            }
+            Operation::SetSlice(task, slice) => {
+                self.core.task_mut(task).slice = slice;
+                self.set_weight(cpu, task)
+            }
+            Operation::SetGroup(task, group) => {
+                self.core.task_mut(task).group = group;
+                self.set_weight(cpu, task)
+            }
+            Operation::SetGroupWeight(group, weight) => {
+                self.core.groups.set_weight(group, weight);
+                self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
+                Flow::Next
+            }
+            Operation::SetOnline(target, online) => self.set_online(cpu, target, online),
             Operation::SetAffinity(task, cpus) => {
                 if let Some(allowed) = self.core.existing(&cpus) {
                     self.core.task_mut(task).allowed = Some(allowed);
@@ -143,7 +163,7 @@ impl Engine {
     }
 
     /// Tells the scheduler of a new affinity of `task`, if that still lives.
-    fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+    pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
         let view = self.core.view(task);
         if view.task.state != State::Dead {
             let locks = self
@@ -157,7 +177,8 @@ impl Engine {
     fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
         let resolution = self.core.settings.timer_resolution.0.max(1);
         let at = Instant((self.core.now() + span).0.next_multiple_of(resolution));
-        self.core.schedule(at, Event::Timer(current));
+        let owner = TimerOwner::Sleep(current);
+        self.core.arm_timer(cpu, at, owner);
         self.sleep(cpu, current, Waiting::Timer);
         Flow::Next
     }
@@ -178,8 +199,15 @@ impl Engine {
         Flow::Next
     }
 
-    fn unlock_mutex(&mut self, cpu: CpuId, mutex: Mutex) -> Flow {
-        if let Some(next_owner) = self.core.mutexes[mutex.index()].hand_on() {
+    fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+        let state = &mut self.core.mutexes[mutex.index()];
+        if state.owner != Some(current) {
+            let (mutex, owner) = (mutex.0, state.owner);
+            let misuse = Misuse::UnlocksWhatItDoesNotHold { mutex, owner };
+            self.core.program_broke(current, misuse);
+            return Flow::Next;
+        }
+        if let Some(next_owner) = state.hand_on() {
             self.core.cpu(cpu).stack.push(wake(next_owner));
         }
         Flow::Takes(self.core.times.lock_uncontended, Mode::System)
@@ -198,6 +226,7 @@ impl Engine {
         match self.core.endpoints[socket.index()].peer {
             Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
             Peer::Remote { .. } => self.send_out(cpu, socket, left),
+            Peer::None => Flow::Next,
         }
     }
 
@@ -288,8 +317,75 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         endpoint.filled += bytes;
+        self.disable_softirqs(cpu);
         self.wake_ends(cpu, socket);
         Flow::Next
+    }
+
+    /// What follows on the stack of `cpu` runs as a softirq: on loopback the receiving side of the
+    /// protocols runs when the sender enables softirqs again (`local_bh_enable()`).
+    fn disable_softirqs(&mut self, cpu: CpuId) {
+        let here = self.core.cpu(cpu);
+        here.softirq_depth += 1;
+        here.stack.push(Step::EnableSoftirqs);
+    }
+
+    fn send_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        endpoint.datagrams.sent += 1;
+        let (buffer, written) = (endpoint.buffer, endpoint.arrived);
+        endpoint.arrived += bytes.0;
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, bytes.0)
+        };
+        let bytes = bytes.0;
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::DeliverDatagram { socket, bytes });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        Flow::Takes(
+            self.core.times.socket_send + self.core.times.network_packet,
+            Mode::System,
+        )
+    }
+
+    /// The copied datagram reaches its socket, which queues or drops it.
+    pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        self.disable_softirqs(cpu);
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        if endpoint.queue_datagram(Bytes(bytes))
+            && let Some(task) = endpoint.readers.pop_front()
+        {
+            let sync = self.core.settings.sync_socket_wakeups;
+            self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
+        }
+        Flow::Next
+    }
+
+    fn receive_datagram(&mut self, cpu: CpuId, current: TaskId, socket: Socket) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        let Some(bytes) = endpoint.take_datagram() else {
+            endpoint.readers.push_back(current);
+            let again = Step::Perform(Operation::ReceiveDatagram(socket));
+            self.core.cpu(cpu).stack.push(again);
+            self.sleep(cpu, current, Waiting::Data(socket.0));
+            return Flow::Next;
+        };
+        let (buffer, read) = (endpoint.buffer, endpoint.read);
+        endpoint.read += bytes.0;
+        let touch = self.lines_of(buffer, read, bytes.0);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes.0));
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        Flow::Takes(self.core.times.socket_receive, Mode::System)
     }
 
     fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
@@ -339,13 +435,15 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         let writer = match endpoint.peer {
             Peer::Local(_) if endpoint.room() > 0 => endpoint.writers.pop_front(),
-            Peer::Local(_) | Peer::Remote { .. } => None,
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
         };
         let reader = match endpoint.filled {
             0 => None,
             _ => endpoint.readers.pop_front(),
         };
-        let woken = writer.into_iter().chain(reader).map(wake);
+        let sync = self.core.settings.sync_socket_wakeups;
+        let woken = writer.into_iter().chain(reader);
+        let woken = woken.map(|task| Step::Wake { task, sync });
         self.core.cpu(cpu).stack.extend(woken);
     }
 
@@ -364,6 +462,7 @@ impl Engine {
                 self.core.cpu(cpu).stack.extend(woken);
             }
             Peer::Remote { .. } => self.reuse_if_closed(socket),
+            Peer::None => {}
         }
         Flow::Next
     }

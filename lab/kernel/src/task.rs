@@ -6,6 +6,8 @@ use warmq_trace::Comm;
 use warmq_units::{Address, CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::ending::Waiting;
+use crate::figures::CpuTime;
+use crate::group::GroupId;
 use crate::operation::{Fragment, Mm, Operation};
 use crate::program::{Mailbox, Running};
 use crate::step::Step;
@@ -18,6 +20,8 @@ pub enum Policy {
     Other,
     /// SCHED_BATCH: time sharing that never preempts on wakeup.
     Batch,
+    /// SCHED_IDLE: runs where nobody else wants to.
+    Idle,
     /// SCHED_FIFO with a priority from 1 to 99.
     Fifo(u8),
     /// SCHED_RR with a priority from 1 to 99.
@@ -29,12 +33,19 @@ pub enum Policy {
 pub struct TaskSpec {
     /// Its name.
     pub comm: Comm,
-    /// Its address space; `None` for a kernel thread.
+    /// Its address space; without one, it borrows that of whoever ran before, as kernel threads do.
     pub mm: Option<Mm>,
+    /// A kernel thread: a run does not wait for its end.
+    pub kernel_thread: bool,
     /// -20 to 19.
     pub nice: i8,
     /// Its policy.
     pub policy: Policy,
+    /// The slice that it asks for (`sched_attr::sched_runtime` of a SCHED_OTHER task, since Linux
+    /// 6.12); `None` is the scheduler's own.
+    pub slice: Option<Duration>,
+    /// Its task group.
+    pub group: GroupId,
     /// Where it may run; `None` is everywhere. CPUs that the machine lacks do not count; where none
     /// is left, the task may run everywhere.
     pub allowed: Option<CpuSet>,
@@ -46,10 +57,32 @@ impl TaskSpec {
         TaskSpec {
             comm: Comm::new(comm),
             mm,
+            kernel_thread: false,
             nice: 0,
             policy: Policy::Other,
+            slice: None,
+            group: GroupId::ROOT,
             allowed: None,
         }
+    }
+
+    /// A kernel thread.
+    pub fn kernel_thread(comm: &str) -> TaskSpec {
+        TaskSpec {
+            kernel_thread: true,
+            ..TaskSpec::new(comm, None)
+        }
+    }
+
+    /// The same asking for slices of `slice`.
+    pub fn slice(self, slice: Duration) -> TaskSpec {
+        let slice = Some(slice);
+        TaskSpec { slice, ..self }
+    }
+
+    /// The same in `group`.
+    pub fn group(self, group: GroupId) -> TaskSpec {
+        TaskSpec { group, ..self }
     }
 
     /// The same with another nice value, from -20 to 19.
@@ -86,12 +119,15 @@ pub(crate) struct TaskStruct {
     // Set at fork.
     pub(crate) comm: Comm,
     pub(crate) mm: Option<Mm>,
+    pub(crate) kernel_thread: bool,
     /// The 8 KB block of kernel stack (and, without slab coloring, task structure).
     pub(crate) block: Address,
 
     // Changed by system calls.
     pub(crate) nice: i8,
     pub(crate) policy: Policy,
+    pub(crate) slice: Option<Duration>,
+    pub(crate) group: GroupId,
     /// `None` is everywhere.
     pub(crate) allowed: Option<CpuSet>,
     /// The data that it said it uses.
@@ -108,6 +144,10 @@ pub(crate) struct TaskStruct {
     pub(crate) last_cpu: CpuId,
     pub(crate) switched_in: Instant,
     pub(crate) ran: Duration,
+    /// Exact, up to its last switch.
+    pub(crate) cpu_time: CpuTime,
+    /// As the tick samples it; changed by the tick.
+    pub(crate) sampled: CpuTime,
     pub(crate) voluntary_switches: u64,
     pub(crate) involuntary_switches: u64,
     /// The kernel stack while the task is off the CPU.
@@ -131,9 +171,12 @@ impl TaskStruct {
         TaskStruct {
             comm: spec.comm,
             mm: spec.mm,
+            kernel_thread: spec.kernel_thread,
             block,
             nice: spec.nice.clamp(-20, 19),
             policy: spec.policy,
+            slice: spec.slice,
+            group: spec.group,
             allowed,
             fragment: None,
             state: State::New,
@@ -143,6 +186,8 @@ impl TaskStruct {
             last_cpu: cpu,
             switched_in: now,
             ran: Duration::ZERO,
+            cpu_time: CpuTime::default(),
+            sampled: CpuTime::default(),
             voluntary_switches: 0,
             involuntary_switches: 0,
             stack: Vec::new(),
@@ -153,6 +198,10 @@ impl TaskStruct {
 
     pub(crate) fn is_runnable(&self) -> bool {
         self.state == State::Runnable
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        matches!(self.state, State::Sleeping(_))
     }
 
     pub(crate) fn may_run_on(&self, cpu: CpuId) -> bool {
@@ -167,9 +216,10 @@ impl TaskStruct {
 pub struct View<'a> {
     pub(crate) id: TaskId,
     pub(crate) task: &'a TaskStruct,
+    pub(crate) offline: Option<&'a CpuSet>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
     /// Who it is.
     pub fn id(&self) -> TaskId {
         self.id
@@ -195,9 +245,30 @@ impl View<'_> {
         self.task.fragment
     }
 
-    /// Whether its affinity allows `cpu`.
+    /// The slice that it asks for; `None` is the scheduler's own.
+    pub fn slice(&self) -> Option<Duration> {
+        self.task.slice
+    }
+
+    /// Its task group.
+    pub fn group(&self) -> GroupId {
+        self.task.group
+    }
+
+    /// Whether it is a kernel thread.
+    pub fn is_kernel_thread(&self) -> bool {
+        self.task.kernel_thread
+    }
+
+    /// Whether its affinity allows `cpu`, and that is online.
+    #[inline]
     pub fn may_run_on(&self, cpu: CpuId) -> bool {
-        self.task.may_run_on(cpu)
+        self.task.may_run_on(cpu) && self.offline.is_none_or(|offline| !offline.contains(cpu))
+    }
+
+    /// The CPUs that its affinity allows, online or not; `None` is all.
+    pub fn allowed(&self) -> Option<&'a CpuSet> {
+        self.task.allowed.as_ref()
     }
 
     /// True when it could run: it does not sleep and has not exited.

@@ -24,7 +24,7 @@ impl Engine {
         });
         if target.index() >= self.core.cpus.len() {
             self.core.broke(cpu, Rule::NoSuchCpu(target));
-        } else if !self.core.task(task).may_run_on(target) {
+        } else if !self.core.view(task).may_run_on(target) {
             self.core.broke(cpu, Rule::CpuNotAllowed(task));
         } else {
             let locks = self.scheduler.locks(Callback::Enqueue, target);
@@ -36,8 +36,9 @@ impl Engine {
     /// How a wakeup by the code that `cpu` runs now came about.
     fn wakeup(&self, cpu: CpuId, slept: Waiting, sync: bool) -> Wakeup {
         let here = &self.core.cpus[cpu.index()];
-        let context = match here.irq_depth {
-            0 => WakeContext::Task,
+        let context = match (here.irq_depth, here.softirq_depth) {
+            (0, 0) => WakeContext::Task,
+            (0, _) => WakeContext::Softirq,
             _ => WakeContext::Interrupt,
         };
         Wakeup {

@@ -149,7 +149,7 @@ fn a_wakeup_for_another_cpu_costs_both_an_interrupt() {
             )?;
             Ok(())
         });
-    assert_eq!(story.spent(0, Mode::System).as_ns(), 600);
+    assert_eq!(story.spent(0, Mode::Softirq).as_ns(), 600);
     assert_eq!(story.spent(1, Mode::Interrupt).as_ns(), 600);
     let sent = story
         .records()

@@ -21,7 +21,7 @@ fn served(cpus: u16, bits: u64, page: u64, rounds: u64, memory: bool) -> (Story,
         boot.task(called("server"), move |task: Task| async move {
             for _ in 0..rounds {
                 let connection = task.accept(listener).await;
-                task.receive_all(connection, Bytes(300)).await;
+                task.receive_all(connection, Bytes(300)).await.unwrap();
                 task.send(connection, Bytes(page)).await;
                 while task.receive(connection, Bytes(300)).await.0 > 0 {}
                 task.close(connection).await;
@@ -99,7 +99,7 @@ fn bytes_of_a_connection_that_is_over_reach_nobody_else() {
             boot.task(called("server"), move |task: Task| async move {
                 for _ in 0..2 {
                     let connection = task.accept(listener).await;
-                    task.receive_all(connection, Bytes(10)).await;
+                    task.receive_all(connection, Bytes(10)).await.unwrap();
                     task.send(connection, Bytes(1_000)).await;
                     while task.receive(connection, Bytes(10)).await.0 > 0 {}
                     task.close(connection).await;
@@ -133,7 +133,9 @@ fn a_burst_raises_one_interrupt() {
             let (listener, nic) = (boot.listener(), boot.nic(1_000_000_000, Duration::ZERO));
             boot.task(called("server"), move |task: Task| async move {
                 let connection = task.accept(listener).await;
-                task.receive_all(connection, Bytes(100 * 100)).await;
+                task.receive_all(connection, Bytes(100 * 100))
+                    .await
+                    .unwrap();
             })?;
             boot.remote(move |client: RemotePeer| async move {
                 let connection = client.connect(listener, nic).await;
@@ -155,7 +157,7 @@ fn a_burst_raises_one_interrupt() {
         )
     });
     assert_eq!(raised.count(), 1);
-    assert_eq!(story.spent(0, Mode::Interrupt), Duration::from_us(101 * 50));
+    assert_eq!(story.spent(0, Mode::Softirq), Duration::from_us(101 * 50));
 }
 
 #[test]
