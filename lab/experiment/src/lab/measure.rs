@@ -115,7 +115,7 @@ const METRICS: &[(&str, &str, &str)] = &[
         "%",
         "time in programs, and in the kernel on their behalf",
     ),
-    ("cpu_interrupt_share", "%", "time in interrupts"),
+    ("cpu_interrupt_share", "%", "time in interrupts and softirqs"),
     ("cpu_spin_share", "%", "time spinning for locks"),
     ("cpu_idle_share", "%", "idle time"),
     (
@@ -286,7 +286,8 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     let all: u64 = Mode::ALL.into_iter().map(spent).sum();
     let busy = spent(Mode::User) + spent(Mode::System);
     figures.put_share("cpu_busy_share", busy, all);
-    figures.put_share("cpu_interrupt_share", spent(Mode::Interrupt), all);
+    let interrupts = spent(Mode::Interrupt) + spent(Mode::Softirq);
+    figures.put_share("cpu_interrupt_share", interrupts, all);
     figures.put_share("cpu_spin_share", spent(Mode::Spin), all);
     figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
     figures.put("runnable_mean", kernel.runnable_mean_milli() as f64 / 1e3);
