@@ -1,4 +1,4 @@
-//! `warmq schedulers`: which there are, and what can be set on one.
+//! `warmq schedulers`: lists them, and what can be set on one.
 
 use clap::Args;
 use warmq_sched::{Entry, SCHEDULERS};
@@ -23,8 +23,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(name) => output::print(&described(warmq_sched::scheduler(name).ok_or_else(
             || {
                 let known: Vec<&str> = SCHEDULERS.iter().map(|it| it.name).collect();
-                let mend = format!("there are {}", known.join(", "));
-                Failure::usage(format!("no scheduler is called {name}"), mend)
+                let help = format!("use one of {}", known.join(", "));
+                Failure::usage(format!("no scheduler is called {name}"), help)
             },
         )?)),
     }

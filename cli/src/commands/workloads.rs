@@ -1,4 +1,4 @@
-//! `warmq workloads`: which there are, and what can be set on one.
+//! `warmq workloads`: lists them, and what can be set on one.
 
 use clap::Args;
 use warmq_workload::{Entry, WORKLOADS};
@@ -23,8 +23,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(name) => output::print(&described(warmq_workload::workload(name).ok_or_else(
             || {
                 let known: Vec<&str> = WORKLOADS.iter().map(|it| it.name).collect();
-                let mend = format!("there are {}", known.join(", "));
-                Failure::usage(format!("no workload is called {name}"), mend)
+                let help = format!("use one of {}", known.join(", "));
+                Failure::usage(format!("no workload is called {name}"), help)
             },
         )?)),
     }

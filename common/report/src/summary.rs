@@ -1,10 +1,10 @@
-//! What a report comes to: claims that hold, cells that agree, and what is furthest off.
+//! The summary of a report: claims that hold, cells that agree, and the largest deviation.
 
 use serde::Serialize;
 
 use crate::{Agreement, Report, Row, Section};
 
-/// What a report comes to.
+/// The summary of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// One entry a section, in the report's order.
@@ -16,7 +16,7 @@ pub struct Summary {
     pub typical_factor: Option<f64>,
 }
 
-/// What a section comes to.
+/// The summary of a section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SectionSummary {
     /// The id of the section.

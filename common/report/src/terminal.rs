@@ -54,7 +54,7 @@ impl Terminal {
         text
     }
 
-    /// What the report comes to: a line an experiment, the totals, and what is furthest off.
+    /// The summary of the report: a line for each experiment, the totals, and the largest deviation.
     pub fn summary(self, report: &Report) -> String {
         let summary = report.summary();
         let mut table = self.table(RULED);
