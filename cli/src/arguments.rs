@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
 
-use crate::commands::{
-    bench, check, completions, machines, man, reproduce, run, schedulers, vm, workloads,
-};
+use crate::commands::{bench, check, completions, machines, man, parts, reproduce, run, vm};
 use crate::exit;
 use crate::seeds::Seeds;
 
@@ -51,9 +49,9 @@ pub enum Command {
     /// List the machines, or describe one.
     Machines(machines::Arguments),
     /// List the schedulers, or what can be set on one.
-    Schedulers(schedulers::Arguments),
+    Schedulers(parts::SchedulersArguments),
     /// List the workloads, or what can be set on one.
-    Workloads(workloads::Arguments),
+    Workloads(parts::WorkloadsArguments),
     /// List what an experiment can measure.
     Metrics,
     /// Run the real programs on this machine.
