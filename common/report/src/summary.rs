@@ -9,7 +9,7 @@ use crate::{Agreement, Report, Row, Section};
 pub struct Summary {
     /// One entry a section, in the report's order.
     pub sections: Vec<SectionSummary>,
-    /// The cells outside their tolerance, the furthest off first.
+    /// The cells outside their tolerance, the largest deviation first.
     pub worst: Vec<WorstCell>,
     /// How far off the middle one of the compared cells is, as a factor of at least 1 (2: double or
     /// half). Cells whose ratio is no positive number are not in it; none without others.
@@ -53,7 +53,7 @@ pub struct WorstCell {
     pub section: String,
     /// The cell.
     pub row: Row,
-    /// How far off it is.
+    /// How far it deviates.
     pub agreement: Agreement,
 }
 

@@ -234,7 +234,7 @@ fn right(table: &mut Table, column: usize) {
     }
 }
 
-/// The cells that are furthest off, a line each.
+/// The cells with the largest deviations, a line each.
 fn worst(summary: &Summary) -> String {
     let mut text = String::new();
     if summary.worst.is_empty() {
