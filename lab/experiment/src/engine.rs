@@ -198,6 +198,7 @@ fn run<O: Observer>(
     let cause = match &ending {
         Ending::WorkDone | Ending::TimeUp => return Ok(ending.to_string()),
         Ending::SchedulerBroke(_) => Cause::SchedulerBroke,
+        Ending::ProgramBroke { .. } => Cause::LawBroken,
         Ending::Stalled(_) => Cause::Stalled,
         Ending::MemoryFull { .. } => Cause::MemoryFull,
     };

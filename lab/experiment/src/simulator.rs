@@ -121,6 +121,7 @@ pub enum Cause {
     Stalled,
     /// The workload did not fit into the machine's memory.
     MemoryFull,
-    /// Something happened that no machine can do, or a task was left waiting beside an idle CPU.
+    /// Something happened that no machine can do, a task was left waiting beside an idle CPU, or a
+    /// program did what no kernel lets it do.
     LawBroken,
 }
