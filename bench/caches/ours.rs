@@ -8,6 +8,12 @@
 //!
 //! The file holds 64-bit words in the order of the machine: address * 2 + (1 for a write).
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the clock of the host is what it measures with"
+)]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Instant as HostInstant;

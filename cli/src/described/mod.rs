@@ -3,7 +3,7 @@
 mod json;
 
 use comfy_table::Cell;
-use warmq_experiment::{Lab, Part, Simulator};
+use warmq_experiment::{Engine, Part, Simulator};
 use warmq_machine::{
     CacheDescription, Coherence, Inclusion, MachineDescription, MemoryDescription, NOT_GIVEN,
     Replacement,
@@ -32,7 +32,8 @@ pub fn text(machine: &MachineDescription) -> String {
         }
         parts.push(format!("Costs of {kernel}\n{}", table.trim_fmt()));
     }
-    let settings = Lab::new(Some(machine.clone())).settings(Part::Machine, crate::machines::HOST);
+    let settings =
+        Engine::new(Some(machine.clone())).settings(Part::Machine, crate::machines::HOST);
     let settings = settings.unwrap_or_default();
     parts.push(format!("What can be set\n{}", listing::settings(&settings)));
     parts.join("\n\n")
@@ -75,7 +76,7 @@ fn several(count: usize, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// A line a kind of cache: equal caches of a level are told once, with their number.
+/// A line a kind of cache: equal caches of a level are listed once, with their number.
 fn caches(machine: &MachineDescription) -> String {
     let mut table = listing::table();
     for (cache, count) in kinds(machine) {

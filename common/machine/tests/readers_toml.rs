@@ -1,7 +1,8 @@
-//! Laws of machines in TOML: what is refused, with which place and which mend.
+//! Laws of machines in TOML: what is refused, with which place and which help.
 
 use proptest::prelude::*;
-use warmq_machine::{MachineDescription, MachineError, NOT_GIVEN, builtin, read_toml};
+use warmq_config::{Problem, Problems};
+use warmq_machine::{MachineDescription, NOT_GIVEN, builtin, read_toml};
 use warmq_units::{Bytes, CpuId, Duration};
 
 const SMT: &str = r#"
@@ -42,15 +43,21 @@ goodness = 12
 wakeup = { cycles = 300, source = "measured by me" }
 "#;
 
-fn read(text: &str) -> Result<MachineDescription, MachineError> {
+fn read(text: &str) -> Result<MachineDescription, Problems> {
     read_toml("machine.toml", text)
 }
 
-/// The refusal of `SMT` with `old` replaced by `new`.
-fn refusal(old: &str, new: &str) -> MachineError {
+/// What is wrong with `SMT` with `old` replaced by `new`.
+fn refusal(old: &str, new: &str) -> Vec<Problem> {
     assert!(SMT.contains(old), "{old}");
     let text = SMT.replacen(old, new, 1);
-    read(&text).expect_err(new)
+    read(&text).expect_err(new).list
+}
+
+/// The one thing wrong.
+fn only(mut problems: Vec<Problem>) -> Problem {
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    problems.remove(0)
 }
 
 fn tiny() -> MachineDescription {
@@ -136,7 +143,7 @@ fn a_source_that_is_missing_is_shown_as_not_given() {
     assert_eq!(costs["wakeup"].source, "measured by me");
 }
 
-/// What is changed, into what, the key and the line that are blamed, and a word of the mend.
+/// What is changed, into what, the key and the line that are blamed, and a word of the help.
 const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
     (
         "ways = 16",
@@ -166,13 +173,13 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         22,
         "did you mean `ways`?",
     ),
-    ("ways = 16", "", "cache[1].ways", 18, "add ways"),
+    ("ways = 16", "", "cache[1]", 18, "add ways"),
     (
         "ways = 16",
         "ways = \"16\"",
         "cache[1].ways",
         22,
-        "write ways = 4",
+        "whole number",
     ),
     ("line = 64", "line = 48", "cache[0].line", 16, "32 or 64"),
     (
@@ -291,7 +298,7 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
     (
         "smt_speed_permille = 610",
         "",
-        "cpu.smt_speed_permille",
+        "cpu",
         3,
         "smt_speed_permille = 610",
     ),
@@ -314,7 +321,7 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "threads_per_core = 1",
         "cpu.smt_speed_permille",
         5,
-        "drop the key",
+        "leave the key out",
     ),
     (
         "ways = 8",
@@ -335,7 +342,7 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "sockets = 0",
         "topology.sockets",
         7,
-        "at least 1",
+        "from 1",
     ),
     (
         "sockets = 2",
@@ -389,7 +396,7 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
     (
         "same_domain_ns = 20",
         "",
-        "coherence.same_domain_ns",
+        "coherence",
         25,
         "add same_domain_ns",
     ),
@@ -405,10 +412,10 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "goodness = \"12\"",
         "costs.\"linux-2.4\".goodness",
         35,
-        "goodness = 4",
+        "whole number",
     ),
     ("name = \"smt\"", "name = \"a b\"", "name", 2, "letters"),
-    ("name = \"smt\"", "name = 7", "name", 2, "my-machine"),
+    ("name = \"smt\"", "name = 7", "name", 2, "in quotes"),
     (
         "[memory]",
         "[memoir]",
@@ -419,23 +426,31 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
 ];
 
 #[test]
-fn what_is_refused_is_blamed_on_its_key_with_a_mend() {
-    for (old, new, key, line, mend) in REFUSED {
-        let error = refusal(old, new);
-        assert_eq!(
-            (&*error.key, error.line),
-            (*key, Some(*line)),
-            "{new}: {error}"
-        );
-        assert!(error.mend.contains(mend), "{new}: {error}");
+fn what_is_refused_is_blamed_on_its_key_with_help() {
+    for (old, new, key, line, help) in REFUSED {
+        let problems = refusal(old, new);
+        let meant =
+            |it: &Problem| it.key == *key && it.line == Some(*line) && it.help.contains(help);
+        assert!(problems.iter().any(meant), "{new}: {problems:?}");
     }
 }
 
 #[test]
+fn one_reading_finds_all_that_is_wrong() {
+    let text = SMT
+        .replacen("clock", "clok", 1)
+        .replacen("ways = 16", "ways = \"many\"", 1)
+        .replacen("kind = \"directory\"", "kind = \"ring\"", 1);
+    let problems = read(&text).unwrap_err();
+    let keys: Vec<&str> = problems.list.iter().map(|it| it.key.as_str()).collect();
+    let expected = ["cpu", "cpu.clok", "cache[1].ways", "coherence.kind"];
+    assert_eq!(keys, expected, "{problems}");
+}
+
+#[test]
 fn the_span_of_an_error_covers_the_value() {
-    let error = refusal("ways = 16", "ways = 17");
-    let text = SMT.replacen("ways = 16", "ways = 17", 1);
-    assert_eq!(&text[error.span.unwrap()], "17");
+    let error = only(refusal("ways = 16", "ways = 17"));
+    assert_eq!(&error.source.text[error.span], "17");
 }
 
 #[test]
@@ -449,9 +464,9 @@ fn a_tree_needs_a_power_of_two_of_ways() {
         )
     };
     assert!(with("1MB", 8).is_ok());
-    let error = with("768KB", 12).unwrap_err();
+    let error = only(with("768KB", 12).unwrap_err().list);
     assert_eq!(
-        (&*error.key, error.line),
+        (error.key.as_str(), error.line),
         ("cache[1].replacement", Some(23)),
         "{error}"
     );
@@ -459,19 +474,19 @@ fn a_tree_needs_a_power_of_two_of_ways() {
 
 #[test]
 fn text_that_is_not_toml_is_blamed_on_its_place() {
-    let error = read("name = \"x\"\n[cpu\n").unwrap_err();
+    let error = only(read("name = \"x\"\n[cpu\n").unwrap_err().list);
     assert_eq!(
-        (&*error.file, error.line),
+        (&*error.source.name, error.line),
         ("machine.toml", Some(2)),
         "{error}"
     );
 }
 
 #[test]
-fn an_error_prints_file_line_key_problem_and_mend() {
+fn an_error_prints_file_line_key_problem_and_help() {
     assert_eq!(
-        refusal("ways = 16", "ways = 17").to_string(),
-        "machine.toml:22: cache[1].ways: 17 ways of 64 B lines do not divide 1 MB; \
+        only(refusal("ways = 16", "ways = 17")).to_string(),
+        "machine.toml:22: `cache[1].ways`: 17 ways of 64 B lines do not divide 1 MB; \
          give 16 ways, say, or another size"
     );
 }
@@ -561,9 +576,13 @@ proptest! {
         }
         match read(&lines.join("\n")) {
             Ok(machine) => assert_sound(&machine),
-            Err(error) => {
-                prop_assert!(!unedited, "{}", error);
-                prop_assert!(!error.mend.is_empty() && error.line.is_some());
+            Err(problems) => {
+                prop_assert!(!unedited, "{}", problems);
+                for problem in &problems.list {
+                    prop_assert!(problem.line.is_some(), "{}", problem);
+                    let place = problem.source.text.get(problem.span.clone());
+                    prop_assert!(place.is_some(), "{}", problem);
+                }
             }
         }
     }

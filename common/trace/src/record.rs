@@ -177,6 +177,17 @@ impl<O: Observer> Observer for &mut O {
     }
 }
 
+/// Nobody or one observer looks, as decided when the run starts.
+impl<O: Observer> Observer for Option<O> {
+    const LISTENS: bool = O::LISTENS;
+    #[inline]
+    fn see(&mut self, at: Instant, record: &Record) {
+        if let Some(observer) = self {
+            observer.see(at, record);
+        }
+    }
+}
+
 /// Two observers look at the same run.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const LISTENS: bool = A::LISTENS || B::LISTENS;

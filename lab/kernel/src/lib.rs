@@ -23,6 +23,9 @@
 //! boots(&workload);
 //! ```
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod boot;
 mod context;
 mod core;

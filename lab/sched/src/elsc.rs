@@ -6,8 +6,8 @@
 //! A task whose slice is used up is filed at once where its next slice will put it, in a second
 //! table; when the first has nobody left, slices are computed anew and the tables change places.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{static_goodness, ticks};

@@ -3,6 +3,9 @@
 //! Purpose: one file a scheduler, each a table of callbacks of
 //! [`warmq_kernel::Scheduler`]. None of them knows a workload.
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod elsc;
 mod family;
 mod linux24;
@@ -12,9 +15,9 @@ mod scx_warmq;
 #[cfg(test)]
 mod twins;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, MakeScheduler, Scheduler, Settings, UnknownCost};
 use warmq_units::Seed;
-use warmq_units::setting::{Chosen, Setting};
 
 type Constructor = fn(&Chosen, &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>;
 

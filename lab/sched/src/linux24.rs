@@ -5,9 +5,9 @@
 //! Purpose: the vanilla kernel of the coloring paper, and its cure. It does badly where many tasks
 //! are runnable: the walk is linear in them, under a lock that all CPUs share.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
 use warmq_machine::Access;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, CpuId, LockId, TaskId};
 
 use crate::family::layout;

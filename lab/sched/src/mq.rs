@@ -8,9 +8,9 @@
 
 use std::collections::BTreeSet;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
 use warmq_machine::Access;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
 use crate::family::layout;

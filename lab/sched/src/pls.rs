@@ -5,8 +5,8 @@
 //! and ends where no bonus could make up for the level. It does badly where all tasks have about
 //! the same goodness: then it visits as many as vanilla. One lock.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{AFFINITY, SAME_MM, static_goodness};

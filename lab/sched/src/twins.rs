@@ -1,12 +1,12 @@
 //! PLS and vanilla asked the same question: both must answer with a task of equal goodness.
 
 use proptest::prelude::*;
+use warmq_config::Chosen;
 use warmq_kernel::{
     Attach, Context, Costs, Ending, Kernel, MakeScheduler, Pick, Scheduler, Settings, UnknownCost,
     Why,
 };
 use warmq_machine::{builtin, read_toml};
-use warmq_units::setting::Chosen;
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use crate::linux24::{self, Linux24};

@@ -7,9 +7,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Boot, Condition, Mm, Mutex, Region, Socket, Task, TaskSpec, Touch, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, Cycles};
 
 use crate::counter::{Counter, Counters};

@@ -10,10 +10,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::Workload;
-use warmq_kernel::{Boot, Listener, Nic, RemotePeer, Region, Socket, Task, TaskSpec, Touch};
+use warmq_kernel::{Boot, Listener, Nic, Region, RemotePeer, Socket, Task, TaskSpec, Touch};
 use warmq_machine::OutOfMemory;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, Cycles, Duration, Stream};
 
 use crate::counter::{Counter, Counters};

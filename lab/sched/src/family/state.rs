@@ -1,9 +1,9 @@
 //! What every scheduler of the family keeps besides its queues: where structures lie, slices, and
 //! costs.
 
+use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, Mm, UnknownCost};
 use warmq_machine::Access;
-use warmq_units::setting::Chosen;
 use warmq_units::{CpuId, Cycles, TaskId};
 
 use super::idle::reschedule_idle;

@@ -26,10 +26,10 @@ mod state;
 mod topology;
 mod wakeup;
 
+use warmq_config::{Chosen, Setting};
 use warmq_decide::Policy;
 use warmq_kernel::{Attach, Context, Fragment, Pick, Scheduler, UnknownCost, Why};
 use warmq_machine::Access;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use self::entity::Coming;

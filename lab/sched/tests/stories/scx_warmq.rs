@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use warmq_config::Value;
 use warmq_decide::{Domain, WHOLE, wait_bound};
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
 use warmq_trace::{Observer, Record};
-use warmq_units::setting::Value;
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::stage::*;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_metrics::Chart;
 use warmq_trace::{Checker, Digest, Observer};
-use warmq_units::setting::{Chosen, Value};
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
