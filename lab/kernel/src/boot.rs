@@ -19,6 +19,7 @@ use crate::operation::{Condition, Listener, Mm, Mutex, Nic, Region, Remote, Sock
 use crate::program::{Mailbox, Program, RemotePeer, Running};
 use crate::scheduler::{Scheduler, Why};
 use crate::settings::Settings;
+use crate::smt::Smt;
 use crate::sync::{ConditionState, MutexState};
 use crate::task::{State, TaskSpec};
 
@@ -236,6 +237,7 @@ fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
         clock: machine.clock,
         places: machine.cpus.clone(),
         way_sizes: way_sizes(machine),
+        smt: Smt::of(machine),
         memory: Memory::new(hierarchy, physical, page, line, machine.miss_overlap),
     }
 }

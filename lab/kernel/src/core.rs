@@ -14,6 +14,7 @@ use crate::memory::Memory;
 use crate::network::{Backlog, Card, Endpoint, Packet, RemoteState};
 use crate::operation::{Nic, Remote, Socket};
 use crate::settings::Settings;
+use crate::smt::Smt;
 use crate::sync::{ConditionState, MutexState};
 use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
@@ -95,6 +96,7 @@ pub(crate) struct Core {
     pub(crate) ksoftirqds: Vec<TaskId>,
     pub(crate) locks: Vec<SpinLock>,
 
+    pub(crate) smt: Option<Smt>,
     pub(crate) memory: Memory,
     kernel_page: Option<(Address, u64)>,
     /// Kernel data that found no memory; whoever let a callback ask for it looks here.
@@ -121,6 +123,7 @@ pub(crate) struct Hardware {
     pub(crate) clock: Hertz,
     pub(crate) places: Vec<CpuPlace>,
     pub(crate) way_sizes: Vec<u64>,
+    pub(crate) smt: Option<Smt>,
     pub(crate) memory: Memory,
 }
 
@@ -130,6 +133,7 @@ impl Core {
             clock,
             places,
             way_sizes,
+            smt,
             memory,
         } = hardware;
         Core {
@@ -153,6 +157,7 @@ impl Core {
             offline: None,
             ksoftirqds: Vec::new(),
             locks: Vec::new(),
+            smt,
             memory,
             kernel_page: None,
             memory_full: None,

@@ -73,6 +73,10 @@ pub(crate) struct Cpu {
     pub(crate) tick_pending: bool,
     pub(crate) online: bool,
 
+    // Changed only where siblings share a core.
+    /// True while it does not idle.
+    pub(crate) occupies_core: bool,
+
     // Changed whenever the CPU turns to something else.
     pub(crate) activity: Activity,
     /// Steps end by an event that carries this number; an older one is void.
@@ -111,6 +115,7 @@ impl Cpu {
             tick_stopped: false,
             tick_pending: false,
             online: true,
+            occupies_core: false,
             activity: Activity {
                 mode: Mode::Idle,
                 since: Instant::START,
@@ -166,11 +171,18 @@ impl Cpu {
         self.next_tick = Instant(u64::MAX);
     }
 
-    /// Interrupts what the CPU does; the rest of it stays on the stack.
-    pub(crate) fn put_down(&mut self, now: Instant) {
-        let Activity { mode, until, .. } = self.activity;
-        if let Some(until) = until.filter(|until| *until > now) {
-            let (left, user) = (until - now, mode == Mode::User);
+    /// How much of the step in progress is left.
+    pub(crate) fn left(&self, now: Instant) -> Duration {
+        self.activity
+            .until
+            .map_or(Duration::ZERO, |until| until.since(now))
+    }
+
+    /// Interrupts what the CPU does; `left` of it stays on the stack.
+    pub(crate) fn put_down(&mut self, now: Instant, left: Duration) {
+        let mode = self.activity.mode;
+        if left > Duration::ZERO {
+            let user = mode == Mode::User;
             self.stack.push(Step::Busy { left, user });
         }
         self.turn_to(now, mode, None);

@@ -4,7 +4,6 @@ use warmq_machine::Access;
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::core::Event;
 use crate::cpu::NeedResched;
 use crate::ending::{Ending, Rule, Stall};
 use crate::engine::Engine;
@@ -65,6 +64,8 @@ impl Engine {
         let nohz = self.core.settings.nohz;
         let here = self.core.cpu(cpu);
         here.turn_to(now, Mode::Idle, None);
+        self.core.occupy_core(cpu, false);
+        let here = self.core.cpu(cpu);
         if nohz || !here.online {
             here.stop_tick();
             self.end_if_stalled();
@@ -74,8 +75,9 @@ impl Engine {
     /// The same as [`Engine::busy`] up to the end of the step, where nothing happens anywhere until
     /// then. True when it was so, and the CPU may go on at once.
     fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
+        self.core.occupy_core(cpu, true);
         let now = self.core.now();
-        let until = now + span;
+        let until = now + self.core.stretched(cpu, span);
         // Where the run is over, it is so at this point of time.
         let over = self.core.alive == 0 || self.core.ending.is_some();
         if over || !self.core.timeline.pass_until(until) {
@@ -86,18 +88,11 @@ impl Engine {
         true
     }
 
-    fn busy(&mut self, cpu: CpuId, span: Duration, mode: Mode) {
+    pub(crate) fn busy(&mut self, cpu: CpuId, span: Duration, mode: Mode) {
         let now = self.core.now();
-        let until = now + span;
-        let here = self.core.cpu(cpu);
-        here.turn_to(now, mode, Some(until));
-        let generation = here.generation;
-        // Where the timer is sure to interrupt the step, its end need not be waited for.
-        if here.takes_interrupts() && here.next_tick <= until {
-            return;
-        }
-        self.core
-            .schedule(until, Event::StepDone { cpu, generation });
+        let until = now + self.core.stretched(cpu, span);
+        self.core.cpu(cpu).turn_to(now, mode, Some(until));
+        self.core.schedule_step_end(cpu, until);
     }
 
     fn no_progress(&mut self, cpu: CpuId) {

@@ -63,10 +63,9 @@ impl Engine {
 
     /// A CPU that polls in idle notices that it should reschedule, if it idles still.
     fn idle_poll(&mut self, cpu: CpuId) {
-        let now = self.core.now();
         let here = self.core.cpu(cpu);
         if here.activity.mode == Mode::Idle && here.need_resched != NeedResched::No {
-            here.put_down(now);
+            self.core.put_down(cpu);
             self.advance(cpu);
         }
     }

@@ -23,11 +23,10 @@ const STACK_LINES: u64 = 6;
 impl Engine {
     /// An interrupt for `cpu`: taken at once if it can, else when it can.
     pub(crate) fn interrupt(&mut self, cpu: CpuId, vector: Vector) {
-        let now = self.core.now();
         let here = self.core.cpu(cpu);
         here.interrupts.raise(vector);
         if here.takes_interrupts() {
-            here.put_down(now);
+            self.core.put_down(cpu);
             self.advance(cpu);
         }
     }

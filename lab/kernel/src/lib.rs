@@ -51,6 +51,7 @@ mod remote;
 mod schedule;
 mod scheduler;
 mod settings;
+mod smt;
 mod step;
 mod sync;
 mod syscalls;
