@@ -184,7 +184,7 @@ mod tests {
             migrations: 2,
             reschedules: 2,
             recalculations: 2,
-            interrupts: InterruptTable([2; 4]),
+            interrupts: InterruptTable([2; INTERRUPTS.len()]),
         };
         assert_eq!(counts, expected);
     }
