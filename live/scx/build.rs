@@ -2,7 +2,8 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
-    println!("cargo:rerun-if-changed=../../common/decide/include/decide.h");
+    println!("cargo:rerun-if-changed=../../common/decide/include");
+    println!("cargo:rerun-if-changed=../hint/include");
     scx_cargo::BpfBuilder::new()
         .expect("a clang that compiles BPF: apt-get install clang-19, or BPF_CLANG=clang where that is 17 or newer")
         .enable_skel("src/bpf/main.bpf.c", "bpf")

@@ -45,7 +45,7 @@ struct Counted {
 }
 
 fn count(figures: &Figures) -> Counted {
-    let refused = ["not_behind", "too_soon", "short_sleep"];
+    let refused = ["too_close", "too_soon", "short_sleep"];
     Counted {
         granted: figures.counter("granted"),
         refused: refused.iter().map(|name| figures.counter(name)).sum(),
