@@ -1,4 +1,4 @@
-//! All cases in all modes, and what they came to.
+//! Measures all cases in all modes.
 
 use serde::Serialize;
 
@@ -8,14 +8,14 @@ use crate::error::BenchError;
 use super::run::{self, FragmentsSample};
 use super::settings::{Case, FragmentsSettings};
 
-/// What a measurement came to.
+/// The result of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FragmentsReport {
     /// Where it was made.
     pub host: Host,
     /// The time was up before the last round was complete.
     pub cut: bool,
-    /// The share of the CPUs' time that others had meanwhile; `None` where the kernel does not tell.
+    /// The share of the CPUs' time that other programs used; `None` if the kernel does not tell.
     pub others_share: Option<f64>,
     /// A row for each number of threads, size and mode.
     pub rows: Vec<FragmentsRow>,
