@@ -155,7 +155,7 @@ impl From<VmError> for Failure {
         match error {
             VmError::Setting { .. } => Failure::usage(error.to_string(), ""),
             VmError::System { action, source } => Failure::system(action, &source),
-            VmError::Missing { what, mend } => Failure::Lacking(what, mend),
+            VmError::Missing { what, help } => Failure::Lacking(what, help),
             VmError::Tool { .. } => Failure::Lacking(error.to_string(), String::new()),
         }
     }
