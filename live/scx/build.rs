@@ -1,4 +1,5 @@
-//! Compiles the BPF program with the clang that BPF_CLANG names (.cargo/config.toml), and makes its skeleton.
+//! Compiles the BPF program with the clang that BPF_CLANG names (.cargo/config.toml), and makes its
+//! skeleton.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");

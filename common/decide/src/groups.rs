@@ -36,8 +36,8 @@ unsafe extern "C" {
     #[link_name = "decide_firm"]
     pub safe static FIRM: u32;
 
-    /// Whether the group that a CPU works on goes on there; `used` is what it ran in this succession,
-    /// in ns.
+    /// Whether the group that a CPU works on goes on there; `used` is what it ran in this
+    /// succession, in ns.
     #[link_name = "decide_batch_goes_on"]
     pub safe fn batch_goes_on(policy: &Policy, used: u64, others_wait: bool) -> bool;
 
@@ -79,8 +79,8 @@ unsafe extern "C" {
 }
 
 /// What is done about a place that is too busy by `excess`. `managed` is the weight of its groups,
-/// `unmanaged` that of its queued tasks without one, `movable` that of the best group to move (0: none
-/// can move), and the imbalance has `lasted` for so many ns.
+/// `unmanaged` that of its queued tasks without one, `movable` that of the best group to move (0:
+/// none can move), and the imbalance has `lasted` for so many ns.
 pub fn relieve(
     policy: &Policy,
     excess: u64,

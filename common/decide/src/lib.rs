@@ -1,12 +1,12 @@
 //! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, groups.
 //!
-//! Purpose: the policy exists once, in the C header `include/decide.h`. The BPF program of scx_warmq
-//! includes it, and this crate compiles it natively, so that the simulated scheduler runs the same
-//! code as the real one. Nothing is computed here. What each function means, and why, is said in the
-//! header.
+//! Purpose: the policy exists once, in the C header `include/decide.h`. The BPF program of
+//! scx_warmq includes it, and this crate compiles it natively, so that the simulated scheduler runs
+//! the same code as the real one. Nothing is computed here. What each function means, and why, is
+//! said in the header.
 //!
-//! Times are nanoseconds. vruntime, V and lag are virtual nanoseconds and wrap. [`WEIGHT_NICE_0`] is
-//! the weight of a task at nice 0.
+//! Times are nanoseconds. vruntime, V and lag are virtual nanoseconds and wrap. [`WEIGHT_NICE_0`]
+//! is the weight of a task at nice 0.
 //!
 //! ```
 //! use warmq_decide::{Policy, WEIGHT_NICE_0, delta_vruntime, wakeup_granularity};

@@ -45,8 +45,8 @@ unsafe extern "C" {
     #[link_name = "decide_scale_lag"]
     pub safe fn scale_lag(policy: &Policy, domain: &Domain, lag: u64) -> u64;
 
-    /// The lower bound, without its sign, of the lag of something of `weight` that may just have run
-    /// for `ran` ns.
+    /// The lower bound, without its sign, of the lag of something of `weight` that may just have
+    /// run for `ran` ns.
     #[link_name = "decide_lag_min"]
     pub safe fn lag_min(policy: &Policy, domain: &Domain, weight: u64, ran: u64) -> u64;
 
@@ -65,7 +65,8 @@ unsafe extern "C" {
     #[link_name = "decide_clamp_queued"]
     pub safe fn clamp_queued(domain: &Domain, vruntime: u64) -> u64;
 
-    /// The vruntime of a task of `weight` that goes from one entity to another without having slept.
+    /// The vruntime of a task of `weight` that goes from one entity to another without having
+    /// slept.
     #[link_name = "decide_place_awake"]
     pub safe fn place_awake(policy: &Policy, domain: &Domain, vruntime: u64, weight: u64) -> u64;
 
@@ -78,14 +79,14 @@ unsafe extern "C" {
     #[link_name = "decide_join"]
     pub safe fn join(entity: &mut Entity, vruntime: u64) -> u64;
 
-    /// By how much V, the mean of `weight`, changes when `joining` more comes with `vruntime`. May be
-    /// negative, so add it wrapping.
+    /// By how much V, the mean of `weight`, changes when `joining` more comes with `vruntime`. May
+    /// be negative, so add it wrapping.
     #[link_name = "decide_avg_add"]
     pub safe fn avg_add(policy: &Policy, avg: u64, weight: u64, vruntime: u64, joining: u64)
     -> u64;
 
-    /// By how much V, the mean of `weight`, changes when `leaving` of it goes with `vruntime`. May be
-    /// negative, so add it wrapping.
+    /// By how much V, the mean of `weight`, changes when `leaving` of it goes with `vruntime`. May
+    /// be negative, so add it wrapping.
     #[link_name = "decide_avg_sub"]
     pub safe fn avg_sub(policy: &Policy, avg: u64, weight: u64, vruntime: u64, leaving: u64)
     -> u64;

@@ -275,8 +275,8 @@ proptest! {
         prop_assert_eq!(faded, 0);
     }
 
-    /// Any wakeups among a few tasks: firmness is bounded, and a task with a group only goes over to
-    /// an older one, so that all moves come to an end.
+    /// Any wakeups among a few tasks: firmness is bounded, and a task with a group only goes over
+    /// to an older one, so that all moves come to an end.
     #[test]
     fn groups_grow_older_only(wakeups in prop::collection::vec((0usize..6, 0usize..6), 0..400)) {
         let (mut groups, mut firm, mut next) = ([0u32; 6], [0u32; 6], 1);

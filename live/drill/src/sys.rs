@@ -39,8 +39,8 @@ pub fn tid() -> i32 {
     gettid().as_raw()
 }
 
-/// Names the calling thread's fragment (`None`: no fragment) by a system call each time, and returns
-/// whether a scheduler listens. `warmq_hint::enter` would use a slot where it can.
+/// Names the calling thread's fragment (`None`: no fragment) by a system call each time, and
+/// returns whether a scheduler listens. `warmq_hint::enter` would use a slot where it can.
 pub fn hint(fragment: Option<(u32, u32)>) -> bool {
     let packed = fragment.and_then(|(app, fragment)| warmq_hint::pack(app, fragment));
     let packed = packed.map_or(0, NonZeroU64::get);

@@ -1,7 +1,8 @@
 //! The numbers and paths of `warmq_abi.h`, for programs that speak to the kernel or read the
 //! scheduler's tables themselves: the loader and the drills.
 //!
-//! They are symbols of `calls.c`, so that each stands once: in the header, which says what they mean.
+//! They are symbols of `calls.c`, so that each stands once: in the header, which says what they
+//! mean.
 
 #![allow(
     unsafe_code,
@@ -17,7 +18,8 @@ unsafe extern "C" {
     /// The option of `prctl` that takes a hint.
     #[link_name = "warmq_hint_prctl_hint"]
     pub safe static PRCTL_HINT: i32;
-    /// The answer of `prctl` to a thread that should yield, because its fragment's home is elsewhere.
+    /// The answer of `prctl` to a thread that should yield, because its fragment's home is
+    /// elsewhere.
     #[link_name = "warmq_hint_answer_move"]
     pub safe static ANSWER_MOVE: i32;
     /// How many CPUs the scheduler has room for.

@@ -13,13 +13,13 @@
 //! # serve(7);
 //! ```
 //!
-//! Nothing to set up and no privilege. Without a scheduler a call is a comparison or two, except for
-//! one call in 64, which asks the kernel again. Everything here may be called from any thread and
-//! from signal handlers; `errno` is kept.
+//! Nothing to set up and no privilege. Without a scheduler a call is a comparison or two, except
+//! for one call in 64, which asks the kernel again. Everything here may be called from any thread
+//! and from signal handlers; `errno` is kept.
 //!
-//! This crate is the header `warmq.h`, compiled. So there is one implementation, and in a program of
-//! several languages one state per thread. The header and the README say how it works and what it
-//! costs.
+//! This crate is the header `warmq.h`, compiled. So there is one implementation, and in a program
+//! of several languages one state per thread. The header and the README say how it works and what
+//! it costs.
 
 #![no_std]
 
@@ -58,7 +58,8 @@ impl Answer {
     }
 }
 
-/// From here on this thread uses the data of `fragment` of `app`, until it enters another or leaves.
+/// From here on this thread uses the data of `fragment` of `app`, until it enters another or
+/// leaves.
 ///
 /// A loop over work items need not leave between them. The pair `(u32::MAX, u32::MAX)` is reserved.
 pub fn enter(app: u32, fragment: u32) -> Answer {
@@ -78,14 +79,14 @@ pub fn current() -> Option<(u32, u32)> {
     NonZeroU64::new(calls::warmq_hint_current()).map(unpack)
 }
 
-/// Whether a scheduler listens. Asks the kernel at once and gives it this thread's hint. So a program
-/// that was started before the scheduler need not wait for its 64th call.
+/// Whether a scheduler listens. Asks the kernel at once and gives it this thread's hint. So a
+/// program that was started before the scheduler need not wait for its 64th call.
 pub fn listening() -> bool {
     calls::warmq_hint_listening() != 0
 }
 
-/// The hint for `fragment` of `app`, as the scheduler gets it and as a label holds it. `None` for the
-/// pair `(u32::MAX, u32::MAX)`, whose number would be that of "no hint".
+/// The hint for `fragment` of `app`, as the scheduler gets it and as a label holds it. `None` for
+/// the pair `(u32::MAX, u32::MAX)`, whose number would be that of "no hint".
 pub fn pack(app: u32, fragment: u32) -> Option<NonZeroU64> {
     NonZeroU64::new(calls::warmq_hint_pack(app, fragment))
 }

@@ -21,8 +21,8 @@ pub fn wait(root: &Path, stop: &Stop) -> bool {
     false
 }
 
-/// Whether every CPU has reached its target state. Kernels without hotplug have no such files, and no
-/// such states.
+/// Whether every CPU has reached its target state. Kernels without hotplug have no such files, and
+/// no such states.
 fn is_settled(root: &Path) -> bool {
     let cpus = fs::read_dir(root.join("sys/devices/system/cpu"));
     let mut folders = cpus.into_iter().flatten().flatten();

@@ -1,5 +1,5 @@
-//! Messages of libbpf. With `verbose` all are printed at once. Otherwise its warnings are printed only
-//! when something has failed, because libbpf also warns of harmless things.
+//! Messages of libbpf. With `verbose` all are printed at once. Otherwise its warnings are printed
+//! only when something has failed, because libbpf also warns of harmless things.
 
 use std::sync::Mutex;
 

@@ -1,5 +1,5 @@
-//! Runs the scheduler: opens, configures, loads, attaches and watches it, and loads it again when the
-//! kernel asks for that.
+//! Runs the scheduler: opens, configures, loads, attaches and watches it, and loads it again when
+//! the kernel asks for that.
 
 use std::mem::MaybeUninit;
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! scx_warmq: loads the scheduler in src/bpf, observes it, and labels threads.
 //!
 //! To schedule, options are parsed and checked (options.rs), the machine is checked (refuse.rs) and
-//! described (topology.rs), and the program is configured (policy.rs), loaded and watched (load.rs).
-//! The monitor, the statistics and the labels work through the maps that it pins (pins.rs,
-//! state.rs).
+//! described (topology.rs), and the program is configured (policy.rs), loaded and watched
+//! (load.rs). The monitor, the statistics and the labels work through the maps that it pins
+//! (pins.rs, state.rs).
 
 mod bpf_skel;
 mod counters;

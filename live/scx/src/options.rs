@@ -62,8 +62,8 @@ pub struct Options {
 
     /// Show what a running scx_warmq does, every SECONDS seconds
     ///
-    /// On a terminal a table is redrawn (q or Ctrl-C ends it); elsewhere plain lines are printed. It
-    /// only needs access to /sys/fs/bpf.
+    /// On a terminal a table is redrawn (q or Ctrl-C ends it); elsewhere plain lines are printed.
+    /// It only needs access to /sys/fs/bpf.
     #[arg(
         long, value_name = "SECONDS", exclusive = true, value_parser = seconds,
         help_heading = "Observe a running scx_warmq"
@@ -88,11 +88,11 @@ pub struct Options {
 pub struct Schedule {
     /// What the home of a group is [default: llc, or cpu if all CPUs share one cache]
     ///
-    /// llc: the CPUs that share a last-level cache. A group's data stays in that cache, and its tasks
-    /// may use all of these CPUs. cpu: a single CPU, for groups whose data fits the CPU's own caches
-    /// and whose tasks mostly take turns. Such a group uses only that CPU until an imbalance splits
-    /// it. If all CPUs share one cache, llc would give all groups the same home; therefore cpu is the
-    /// default there.
+    /// llc: the CPUs that share a last-level cache. A group's data stays in that cache, and its
+    /// tasks may use all of these CPUs. cpu: a single CPU, for groups whose data fits the CPU's own
+    /// caches and whose tasks mostly take turns. Such a group uses only that CPU until an imbalance
+    /// splits it. If all CPUs share one cache, llc would give all groups the same home; therefore
+    /// cpu is the default there.
     #[arg(
         long,
         value_enum,
@@ -122,9 +122,9 @@ pub struct Schedule {
 
     /// The time in which every task runs once while few are runnable
     ///
-    /// The slice is this time divided by the number of tasks that wait for a CPU, between --slice-min
-    /// and --slice. Sleeps are counted per period (see --alpha), and labels are looked up once per
-    /// period. 1ms to 1s.
+    /// The slice is this time divided by the number of tasks that wait for a CPU, between
+    /// --slice-min and --slice. Sleeps are counted per period (see --alpha), and labels are looked
+    /// up once per period. 1ms to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "20ms", value_parser = span("1ms", "1s"),
         help_heading = "Time"
@@ -143,8 +143,8 @@ pub struct Schedule {
 
     /// The bound of lag: how far the service of a task may be from its fair share
     ///
-    /// In CPU time at nice 0. Lag beyond it is forgotten, which bounds the longest wait. Less: shorter
-    /// waits, but less exact shares where tasks are bound to CPUs. From --slice to 1s.
+    /// In CPU time at nice 0. Lag beyond it is forgotten, which bounds the longest wait. Less:
+    /// shorter waits, but less exact shares where tasks are bound to CPUs. From --slice to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "40ms", value_parser = span("1ms", "1s"),
         help_heading = "Time"
@@ -165,9 +165,9 @@ pub struct Schedule {
 
     /// The least time between two wakeup preemptions of one CPU
     ///
-    /// It bounds how often running tasks are preempted, whichever task wakes. Raise it if a CPU-bound
-    /// task suffers from frequent wakeups; a task that wakes then waits up to that long. 0 (off) to
-    /// 1s.
+    /// It bounds how often running tasks are preempted, whichever task wakes. Raise it if a
+    /// CPU-bound task suffers from frequent wakeups; a task that wakes then waits up to that long.
+    /// 0 (off) to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "1ms", value_parser = span("0", "1s"),
         help_heading = "Wakeups"
@@ -196,8 +196,8 @@ pub struct Schedule {
 
     /// How long tasks of one group run one after another on a CPU while others wait
     ///
-    /// Longer: data that is loaded once serves more tasks; others wait longer for the group, and then
-    /// run longer in turn. 0 (off) to 1s.
+    /// Longer: data that is loaded once serves more tasks; others wait longer for the group, and
+    /// then run longer in turn. 0 (off) to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "8ms", value_parser = span("0", "1s"),
         help_heading = "Groups"
@@ -357,8 +357,8 @@ pub struct Label {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Vec<i32>,
 
-    /// All threads whose name (comm, at most 15 characters) matches this pattern: * is any text, ? any
-    /// character, [abc] one of these
+    /// All threads whose name (comm, at most 15 characters) matches this pattern: * is any text, ?
+    /// any character, [abc] one of these
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub name: Option<glob::Pattern>,
 

@@ -2,8 +2,8 @@
 //!
 //! slots, labels and hints hold what programs and administrators said. They stay when the scheduler
 //! stops, and the next one uses them, because a thread that named its data once does not do so
-//! again. `scx_warmq unpin` removes them. state and settings are for programs that look at a running
-//! scheduler; they are removed when it stops.
+//! again. `scx_warmq unpin` removes them. state and settings are for programs that look at a
+//! running scheduler; they are removed when it stops.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -76,8 +76,8 @@ impl PinError {
     }
 }
 
-/// Makes the program use the maps that earlier schedulers pinned, where they still fit. Call it before
-/// the program is loaded.
+/// Makes the program use the maps that earlier schedulers pinned, where they still fit. Call it
+/// before the program is loaded.
 pub fn inherit(program: &mut OpenBpfSkel<'_>) -> Result<(), PinError> {
     make_folder()?;
     let maps = &mut program.maps;
@@ -127,8 +127,8 @@ impl Drop for Published {
     }
 }
 
-/// Lets others look at a program. Call it when the program schedules: one that the kernel refuses must
-/// not replace the pins of the one that runs.
+/// Lets others look at a program. Call it when the program schedules: one that the kernel refuses
+/// must not replace the pins of the one that runs.
 pub fn publish(program: &mut BpfSkel<'_>) -> Result<Published, PinError> {
     let published = Published(());
     pin_anew(Pin::State, &mut program.maps.bss)?;

@@ -223,8 +223,8 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether the capabilities of this process suffice. If they cannot be read, the kernel will tell when
-/// the program is loaded.
+/// Whether the capabilities of this process suffice. If they cannot be read, the kernel will tell
+/// when the program is loaded.
 fn is_privileged(root: &Path) -> bool {
     let status = text(root, "proc/self/status").unwrap_or_default();
     let field = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

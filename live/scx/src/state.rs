@@ -1,5 +1,5 @@
-//! Reads what a running scheduler pinned. The copy is made while the scheduler runs, so numbers in it
-//! may not fit each other exactly.
+//! Reads what a running scheduler pinned. The copy is made while the scheduler runs, so numbers in
+//! it may not fit each other exactly.
 
 use std::time::{Duration, Instant};
 
@@ -143,8 +143,8 @@ pub mod raw {
         Ok(unsafe { copy(bytes) })
     }
 
-    /// Checks the size. A section may be longer than its variables, and may lack the padding after the
-    /// last one.
+    /// Checks the size. A section may be longer than its variables, and may lack the padding after
+    /// the last one.
     fn check<T>(pin: Pin, bytes: &[u8]) -> Result<(), StateError> {
         let (found, expected) = (bytes.len(), size_of::<T>());
         if found + align_of::<T>() > expected && found < expected + 64 {

@@ -1,5 +1,5 @@
-//! The statistics of a running scheduler as one value, which is printed as JSON, and which the monitor
-//! compares with the one before.
+//! The statistics of a running scheduler as one value, which is printed as JSON, and which the
+//! monitor compares with the one before.
 
 mod print;
 #[cfg(test)]
@@ -92,8 +92,8 @@ pub struct Home {
     pub domain: usize,
     /// Its CPUs.
     pub cpus: Vec<usize>,
-    /// Tasks that wait for it: those of its groups, those that may run on one of its CPUs only, and, if
-    /// it is a domain, those without a group.
+    /// Tasks that wait for it: those of its groups, those that may run on one of its CPUs only,
+    /// and, if it is a domain, those without a group.
     pub queued: u64,
     /// The runnable weight: its groups, and its part of the other tasks.
     pub weight: u64,
@@ -228,8 +228,8 @@ impl Statistics {
     }
 }
 
-/// A copy, and access to its parts. Its numbers are not trusted, because others might replace the map
-/// that they come from.
+/// A copy, and access to its parts. Its numbers are not trusted, because others might replace the
+/// map that they come from.
 #[derive(Clone, Copy)]
 struct View<'a> {
     settings: &'a rodata,

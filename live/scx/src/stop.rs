@@ -21,8 +21,8 @@ impl Stop {
         })
     }
 
-    /// Waits for so long, or until it is time to stop; true in the latter case. A signal is reported only
-    /// once.
+    /// Waits for so long, or until it is time to stop; true in the latter case. A signal is
+    /// reported only once.
     pub fn within(&self, time: Duration) -> bool {
         let left = self
             .deadline

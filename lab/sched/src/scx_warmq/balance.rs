@@ -54,8 +54,8 @@ impl State {
         }
     }
 
-    /// Does `work` under the lock of the domain of `entity`, if a try-lock gets it. This CPU holds the
-    /// lock of its own domain.
+    /// Does `work` under the lock of the domain of `entity`, if a try-lock gets it. This CPU holds
+    /// the lock of its own domain.
     pub(super) fn under_lock_of<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -262,8 +262,8 @@ impl State {
         };
     }
 
-    /// The timer: clamps queued tasks, kicks idle CPUs in case an earlier kick got lost, and balances
-    /// among busy places.
+    /// The timer: clamps queued tasks, kicks idle CPUs in case an earlier kick got lost, and
+    /// balances among busy places.
     pub(super) fn balance(&mut self, context: &mut Context<'_>) {
         let now = ns(context);
         if context.cpu() != CpuId(0) || now.saturating_sub(self.balanced_at) < BALANCE_INTERVAL {
@@ -316,8 +316,8 @@ impl State {
         }
     }
 
-    /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without work
-    /// splits groups.
+    /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without
+    /// work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
         let calm = self.calmest_place();
         match self.remedy_for(context, calm) {

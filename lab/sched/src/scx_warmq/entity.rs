@@ -1,5 +1,5 @@
-//! Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs, goes
-//! to another entity when its fragment or its affinity changes, and leaves when it sleeps.
+//! Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
+//! goes to another entity when its fragment or its affinity changes, and leaves when it sleeps.
 
 use warmq_decide as decide;
 use warmq_kernel::{Context, View};
@@ -88,8 +88,8 @@ impl State {
         context.touch(state.line, Access::Write);
     }
 
-    /// Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
-    /// up to date.
+    /// Makes a task runnable in the entity where it belongs. If it is there already, brings its
+    /// weight up to date.
     pub(super) fn settle(
         &mut self,
         context: &mut Context<'_>,
@@ -191,8 +191,8 @@ impl State {
         }
     }
 
-    /// Charges the running task for what it ran since the last charge: advances its vruntime and the V
-    /// of its entity and domain.
+    /// Charges the running task for what it ran since the last charge: advances its vruntime and
+    /// the V of its entity and domain.
     pub(super) fn charge(&mut self, context: &mut Context<'_>, task: TaskId) {
         let now = ns(context);
         let state = &mut self.tasks[task.index()];

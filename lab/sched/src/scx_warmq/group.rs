@@ -11,7 +11,8 @@ use warmq_units::{Bytes, CpuId, TaskId};
 use super::state::{GROUP_LINGERS, GroupState, Kind, MOST_GROUPS, State, new_entity, ns};
 
 impl State {
-    /// The runnable weight of a place: its groups, and its part of the unmanaged tasks of its domain.
+    /// The runnable weight of a place: its groups, and its part of the unmanaged tasks of its
+    /// domain.
     pub(super) fn load_of_place(&self, place: usize) -> u64 {
         let domain = self.topology.domain_of_place(place);
         let time = &self.domains[domain].time;
@@ -48,7 +49,8 @@ impl State {
         )
     }
 
-    /// The least loaded place on all of whose CPUs a task may run; its own if there is no better one.
+    /// The least loaded place on all of whose CPUs a task may run; its own if there is no better
+    /// one.
     fn least_loaded_place(&self, view: View<'_>, own: usize) -> Option<usize> {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)

@@ -1,5 +1,5 @@
-//! Idle CPUs: the previous one, then its core, then its cache, then any. A member of a group looks at
-//! its home only.
+//! Idle CPUs: the previous one, then its core, then its cache, then any. A member of a group looks
+//! at its home only.
 
 use warmq_kernel::Context;
 use warmq_machine::Access;
@@ -107,8 +107,8 @@ impl State {
         }
     }
 
-    /// Kicks an idle CPU, if there is one, for `task`, which was just queued. Returns whether there was
-    /// one.
+    /// Kicks an idle CPU, if there is one, for `task`, which was just queued. Returns whether there
+    /// was one.
     pub(super) fn kick_idle(
         &mut self,
         context: &mut Context<'_>,

@@ -1,24 +1,25 @@
 //! scx_warmq: the sched_ext scheduler of this project, simulated.
 //!
 //! Purpose: to try the policy where caches can be measured and seeds repeat a run. The decisions
-//! (vruntime and lag, slices, preemption, balance) are computed by the BPF program's own header, which
-//! `warmq_decide` compiles. The queues are the BPF program's, too: one by vruntime for the unmanaged
-//! tasks of each last-level cache, one for the tasks that may run on one CPU only, one for each group
-//! (the tasks of one fragment). A CPU goes on with its batch, or picks the entity with the least key.
+//! (vruntime and lag, slices, preemption, balance) are computed by the BPF program's own header,
+//! which `warmq_decide` compiles. The queues are the BPF program's, too: one by vruntime for the
+//! unmanaged tasks of each last-level cache, one for the tasks that may run on one CPU only, one
+//! for each group (the tasks of one fragment). A CPU goes on with its batch, or picks the entity
+//! with the least key.
 //!
 //! Not modelled, which makes it better here than on a machine: what BPF costs more than C (a switch
-//! under a sched_ext scheduler took 1.4 times the instructions of one under the kernel's own class),
-//! cgroups, inference, labels, and hotplug.
+//! under a sched_ext scheduler took 1.4 times the instructions of one under the kernel's own
+//! class), cgroups, inference, labels, and hotplug.
 //!
 //! Different from the BPF program:
 //! - One lock guards all queues of a domain, where sched_ext has one for each queue.
-//! - A task whose wakeup preemption was granted runs next. The BPF program only kicks the CPU, which
-//!   then picks by key and may find another task first.
+//! - A task whose wakeup preemption was granted runs next. The BPF program only kicks the CPU,
+//!   which then picks by key and may find another task first.
 //! - The balance timer is CPU 0's tick.
 //! - `place` is `llc` unless it is set, also where all CPUs share one cache.
 //! - Real-time tasks have the largest weight; a real kernel does not give them to sched_ext.
-//! - Costs besides memory accesses are those of `linux-2.4`, since nobody measured sched_ext on these
-//!   machines.
+//! - Costs besides memory accesses are those of `linux-2.4`, since nobody measured sched_ext on
+//!   these machines.
 //!
 //! It does badly where groups are larger than what their home can serve (`place = "cpu"` with many
 //! threads per fragment), and where data is shared across fragments.
@@ -229,8 +230,8 @@ impl Scheduler for ScxWarmq {
         self.state.parameters_changed(context, task);
     }
 
-    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it only changes
-    /// its entity.
+    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it only
+    /// changes its entity.
     fn set_fragment(
         &mut self,
         context: &mut Context<'_>,
@@ -266,7 +267,8 @@ impl State {
         }
     }
 
-    /// The nice value, policy or affinity of a queued task has changed: queues it where it belongs now.
+    /// The nice value, policy or affinity of a queued task has changed: queues it where it belongs
+    /// now.
     fn requeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.unqueue(context, task);
         let view = context.task(task);

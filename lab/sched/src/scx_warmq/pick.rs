@@ -1,5 +1,5 @@
-//! Picking: a CPU goes on with its batch, or takes the entity with the least pick key, or a task from
-//! elsewhere.
+//! Picking: a CPU goes on with its batch, or takes the entity with the least pick key, or a task
+//! from elsewhere.
 
 use warmq_decide as decide;
 use warmq_kernel::{Context, Pick};
@@ -44,8 +44,8 @@ impl State {
             && self.serves(here, belongs)
     }
 
-    /// Queues a task that belongs elsewhere there. When this CPU has switched away from it, an idle CPU
-    /// is kicked for it.
+    /// Queues a task that belongs elsewhere there. When this CPU has switched away from it, an idle
+    /// CPU is kicked for it.
     fn send_away(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let here = context.cpu();
         self.stop(prev);
@@ -108,8 +108,8 @@ impl State {
         Some(task).filter(|task| waits && self.is_free(context, *task))
     }
 
-    /// Whether a queued task can run here now. While its CPU still switches away from it, it cannot; an
-    /// idle CPU is kicked for it when that is over.
+    /// Whether a queued task can run here now. While its CPU still switches away from it, it
+    /// cannot; an idle CPU is kicked for it when that is over.
     fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);
@@ -143,8 +143,8 @@ impl State {
         let mut first: Option<(EntityId, u64)> = None;
         for entity in candidates {
             let state = &self.entities[entity];
-            // In the BPF program a group without runnable members has no bit in its place's mask, so
-            // its line is not read.
+            // In the BPF program a group without runnable members has no bit in its place's mask,
+            // so its line is not read.
             if state.time.weight > 0 {
                 context.touch(state.line, Access::Read);
             }
@@ -249,8 +249,8 @@ impl State {
         self.note_batch(cpu, entity);
     }
 
-    /// Notes that a task of `entity` runs next on `cpu`, in the current batch or as the first of a new
-    /// one.
+    /// Notes that a task of `entity` runs next on `cpu`, in the current batch or as the first of a
+    /// new one.
     fn note_batch(&mut self, cpu: CpuId, entity: EntityId) {
         let budget_spent =
             !decide::batch_goes_on(&self.policy, self.cpus[cpu.index()].batch_used, true);

@@ -183,8 +183,8 @@ impl State {
         })
     }
 
-    /// Makes room for `task`, which was just created. Forks on two CPUs may be reported in another order
-    /// than that of the task numbers.
+    /// Makes room for `task`, which was just created. Forks on two CPUs may be reported in another
+    /// order than that of the task numbers.
     pub(super) fn admit(&mut self, context: &mut Context<'_>, task: TaskId) {
         while self.tasks.len() <= task.index() {
             self.tasks.push(new_task(context));

@@ -38,8 +38,8 @@ impl State {
         }
     }
 
-    /// The wakeup of `task` beside the task that runs on `cpu`. `None` if none runs, or if `cpu` does not
-    /// serve the entity of `task`.
+    /// The wakeup of `task` beside the task that runs on `cpu`. `None` if none runs, or if `cpu`
+    /// does not serve the entity of `task`.
     fn wakeup(&self, task: TaskId, cpu: CpuId, now: u64) -> Option<Wakeup> {
         let (state, here) = (&self.tasks[task.index()], &self.cpus[cpu.index()]);
         let entity = state.entity.filter(|entity| self.serves(cpu, *entity))?;

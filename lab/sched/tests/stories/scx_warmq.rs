@@ -302,8 +302,8 @@ proptest! {
     }
 }
 
-/// A slice of nice 19 is 400 ms of vruntime, for which the others take 24 s. They are there from the
-/// start, or come when the light one waits already.
+/// A slice of nice 19 is 400 ms of vruntime, for which the others take 24 s. They are there from
+/// the start, or come when the light one waits already.
 #[test]
 fn who_weighs_next_to_nothing_runs_all_the_same() {
     for late in [0, 1_000] {

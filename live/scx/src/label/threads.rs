@@ -1,5 +1,5 @@
-//! Which threads a label is for: by number, process, name or cgroup, read from /proc and /sys/fs/cgroup
-//! under a root.
+//! Which threads a label is for: by number, process, name or cgroup, read from /proc and
+//! /sys/fs/cgroup under a root.
 
 use std::collections::BTreeSet;
 use std::fmt;

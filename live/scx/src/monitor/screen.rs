@@ -51,8 +51,8 @@ impl Screen {
         put(&text.replace('\n', "\r\n"))
     }
 
-    /// Waits for so long. True if it should end: `stopped` says so, or somebody pressed q, Escape or
-    /// Ctrl-C.
+    /// Waits for so long. True if it should end: `stopped` says so, or somebody pressed q, Escape
+    /// or Ctrl-C.
     pub fn asked_to_end(&self, time: Duration, stopped: impl Fn(Duration) -> bool) -> bool {
         if !self.interactive {
             return stopped(time);
