@@ -84,8 +84,8 @@ fn pays(row: &SimplexRow, base: &SimplexRow) -> String {
         (false, _) => "✗ does not pay",
     };
     format!(
-        "{verdict}: {}: Simplex does {:.0} % of its work without datagrams, not {:.0} %; {:.1} % are \
-         lost, not {:.1} %; p99 {}, not {}",
+        "{verdict}: {}: Simplex does {:.0} % (rather than {:.0} %) of its work without datagrams; \
+         {:.1} % (rather than {:.1} %) are lost; p99 {} (rather than {})",
         name(row),
         work(row) * 100.0,
         work(base) * 100.0,
