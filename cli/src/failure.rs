@@ -157,7 +157,7 @@ impl From<VmError> for Failure {
         match error {
             VmError::Setting { .. } => Failure::usage(error.to_string(), ""),
             VmError::System { action, source } => Failure::system(action, &source),
-            VmError::Missing { what, mend: help } => Failure::Lacking(what, help),
+            VmError::Missing { what, help } => Failure::Lacking(what, help),
             VmError::Tool { .. } => Failure::Lacking(error.to_string(), String::new()),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 fn main() {
     let folder = env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the folder");
     let include = Path::new(&folder).join("include");
-    println!("cargo::rerun-if-changed=include/warmq.h");
+    println!("cargo::rerun-if-changed=include");
     println!("cargo::rerun-if-changed=src/calls.c");
     println!("cargo::metadata=include={}", include.display());
     cc::Build::new()

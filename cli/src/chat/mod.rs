@@ -39,7 +39,7 @@ pub fn table(report: &ChatReport) -> String {
 
 fn what(row: &ChatRow) -> String {
     format!(
-        "{} users a room, {} messages of {} bytes each; TCP over the loopback, two processes.",
+        "{} users per room, {} messages of {} bytes each; TCP over the loopback, two processes.",
         row.users, row.messages, row.size
     )
 }

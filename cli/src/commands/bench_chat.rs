@@ -18,23 +18,23 @@ Examples:
   warmq bench chat --rooms 10,20,30 --messages 500
   warmq bench chat --modes plain,hinted --json | jq '{mode, p99: .latency_us.p99.median}'
 
-A message counts when it is delivered to one user. Its latency is the time from the sender's write
-to the receiver's read; users send as fast as they may, so that most of it is waiting in queues.";
+A message is counted once for each user who receives it. Its latency is the time from the sender's
+write to the receiver's read. Users send as fast as they can, so most of it is time in queues.";
 
 /// Rooms of users who send messages through a server: plain, bound by room, and hinted.
 ///
 /// Each message goes over TCP on the loopback to a second process, and from there to every user of
-/// its room. A user has four threads: two here, which send and receive, and two at the server. Plain:
-/// the scheduler chooses where they run. Bound: on CPU room modulo CPUs, and nowhere else. Hinted:
-/// each thread tells its room to a scheduler that listens. All modes are run in turn in each
-/// repetition and compared within it.
+/// its room. A user has four threads: two here, which send and receive, and two at the server. In
+/// mode plain, the scheduler chooses where they run; in mode bound, each thread is bound to one
+/// CPU, by the number of its room modulo the CPUs; in mode hinted, each thread names its room by a
+/// hint. Each repetition runs all modes in turn and compares them.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct ChatArguments {
-    /// Numbers of rooms; each is measured on its own [default: 5,10].
+    /// Numbers of rooms, each of them measured [default: 5,10].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     rooms: Option<Vec<u32>>,
-    /// Users in a room [default: 20].
+    /// Users per room [default: 20].
     #[arg(long, value_name = "N")]
     users: Option<u32>,
     /// Messages that each user sends [default: 60].
@@ -46,10 +46,10 @@ pub struct ChatArguments {
     /// The modes to measure [default: plain,bound,hinted].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Option<Vec<Mode>>,
-    /// Times that everything is run; medians are shown [default: 6].
+    /// How often everything is measured; the medians are shown [default: 6].
     #[arg(long, value_name = "N")]
     repetitions: Option<u32>,
-    /// End after so many seconds with the repetitions that are complete [default: 300].
+    /// Stop after S seconds and show the repetitions that are complete [default: 300].
     #[arg(long, value_name = "S", value_parser = time_limit)]
     time_limit: Option<Duration>,
     /// Print one JSON row per line, and nothing else, on standard output.
@@ -81,14 +81,14 @@ pub fn run(arguments: &ChatArguments) -> Result<(), Failure> {
 /// The server's side, in a process of its own, which the client started.
 ///
 /// # Errors
-/// None: what goes wrong, the client tells.
+/// None: the client reports what goes wrong.
 pub fn run_server() -> Result<(), Failure> {
     // The client has been told, and it is the one whom people see.
     let _ = serve(std::io::stdin(), &mut std::io::stdout());
     Ok(())
 }
 
-/// This very program, with the hidden command that makes it a server.
+/// This program, with the hidden command that makes it the server.
 fn server() -> Result<ServerProgram, Failure> {
     let program = std::env::current_exe();
     let program = program.map_err(|error| Failure::system("find this program's file", &error))?;

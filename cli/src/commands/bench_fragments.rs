@@ -20,36 +20,36 @@ Examples:
 
 /// Threads that never sleep and share data: plain, bound by fragment, and hinted.
 ///
-/// Threads are started in a loop; thread i increments (or reads) random numbers of an array that it
-/// shares with the other threads of fragment i modulo the fragments, a fixed number of times. Plain:
-/// the scheduler chooses where it runs. Bound: on CPU fragment modulo CPUs, and nowhere else.
-/// Hinted: each thread tells its fragment to a scheduler that listens. All modes are run in turn in
-/// each repetition and compared within it.
+/// Thread i belongs to fragment i modulo the number of fragments. It increments (or reads) random
+/// numbers of an array that the threads of its fragment share, a fixed number of times. In mode
+/// plain, the scheduler chooses where it runs; in mode bound, it is bound to one CPU, by the number
+/// of its fragment modulo the CPUs; in mode hinted, it names its fragment by a hint. Each
+/// repetition runs all modes in turn and compares them.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct FragmentsArguments {
-    /// Numbers of threads; each is measured on its own [default: 8,32].
+    /// Numbers of threads, each of them measured [default: 8,32].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     threads: Option<Vec<u32>>,
-    /// Fragments [default: 4].
+    /// Number of fragments [default: 4].
     #[arg(long, value_name = "N")]
     fragments: Option<u32>,
-    /// 32-bit numbers in a fragment; each size is measured on its own [default: 1000,8000,20000].
+    /// Sizes of a fragment in 32-bit numbers, each of them measured [default: 1000,8000,20000].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     size: Option<Vec<u32>>,
     /// Accesses of each thread [default: 8000000].
     #[arg(long, value_name = "N")]
     iterations: Option<u64>,
-    /// Accesses in a hundred that increment; the others read [default: 100].
+    /// Percentage of accesses that increment; the others read [default: 100].
     #[arg(long, value_name = "PERCENT")]
     write_share: Option<u32>,
     /// The modes to measure [default: plain,bound,hinted].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     modes: Option<Vec<Mode>>,
-    /// Times that everything is run; medians are shown [default: 6].
+    /// How often everything is measured; the medians are shown [default: 6].
     #[arg(long, value_name = "N")]
     repetitions: Option<u32>,
-    /// End after so many seconds with the repetitions that are complete [default: 300].
+    /// Stop after S seconds and show the repetitions that are complete [default: 300].
     #[arg(long, value_name = "S", value_parser = time_limit)]
     time_limit: Option<Duration>,
     /// Print one JSON row per line, and nothing else, on standard output.

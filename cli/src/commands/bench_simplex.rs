@@ -1,4 +1,4 @@
-//! `warmq bench simplex`: what can be typed.
+//! `warmq bench simplex`: its command line.
 
 use std::time::Duration;
 
@@ -17,51 +17,52 @@ Examples:
   warmq bench simplex --kpps 5,40 --scheduler 'scx_warmq --preempt-interval 1ms'
   warmq bench simplex --json | jq '{kpps, policy, work: .work_share.median}'
 
-A datagram counts when it was sent while Simplex worked. Work is compared with Simplex alone while
-the sender spins and sends nothing. Simplex and the receivers are threads of one program, so that a
-switch between them changes no address space.";
+Only datagrams sent while Simplex worked are counted. The work of Simplex is compared with a run
+without datagrams, in which the sender only spins. Simplex and the receivers are threads of one
+program, so a switch between them does not change the address space.";
 
 /// Simplex and receivers of datagrams on one CPU, a sender on another.
 ///
-/// Simplex does a fixed amount of work in registers; each receiver reads UDP datagrams one by one;
-/// the sender spaces them evenly. Each rate is measured with the receivers in each policy in turn,
-/// and with and without a loaded scheduler if one is named.
+/// Simplex does a fixed amount of work in registers. Each receiver reads UDP datagrams one by one,
+/// which the sender sends at even intervals. Each rate is measured in turn with the receivers under
+/// each policy and, if --scheduler is given, with and without that scheduler.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct SimplexArguments {
-    /// Receivers beside Simplex; the datagrams go to them in turn [default: 1].
+    /// Number of receivers beside Simplex; datagrams go to them in turn [default: 1].
     #[arg(long, value_name = "N")]
     receivers: Option<u32>,
-    /// Rates in thousand datagrams a second, 1 to 1000, all receivers together [default:
+    /// Rates in thousand datagrams per second, 1 to 1000, for all receivers together [default:
     /// 5,20,40,80].
     #[arg(long, value_name = "RATE", value_delimiter = ',')]
     kpps: Option<Vec<u32>>,
-    /// How long Simplex takes alone, in seconds [default: 0.7].
+    /// How long the work of Simplex takes without datagrams, in seconds [default: 0.7].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     work: Option<Duration>,
-    /// Bytes in a datagram [default: 64].
+    /// Bytes per datagram [default: 64].
     #[arg(long, value_name = "BYTES")]
     payload: Option<u32>,
-    /// The receivers' policies, compared in turn: other, batch [default: other,batch].
+    /// Scheduling policies of the receivers, measured in turn: other, batch [default: other,batch].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     policies: Option<Vec<Policy>>,
-    /// What lies between: loopback, or veth in network namespaces of its own, as root [default:
-    /// loopback].
+    /// The network device: loopback, or veth between two network namespaces, which needs root
+    /// [default: loopback].
     #[arg(long, value_name = "loopback|veth")]
     link: Option<LinkKind>,
-    /// Measurements of each kind; medians and all of them are shown [default: 3].
+    /// How often everything is measured; all results and their medians are shown [default: 3].
     #[arg(long, value_name = "R")]
     repetitions: Option<u32>,
-    /// A command that loads a sched_ext scheduler until it gets SIGINT; measured with and without.
+    /// A command that loads a sched_ext scheduler until it gets SIGINT, to measure with it and
+    /// without.
     #[arg(long, value_name = "COMMAND")]
     scheduler: Option<String>,
-    /// No measurement begins after so many seconds, and a running one is cut short [default: 300].
+    /// Start no measurement after S seconds, and cut a running one short [default: 300].
     #[arg(long, value_name = "S", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// The CPU of Simplex and the receivers [default: the last one allowed].
     #[arg(long, value_name = "CPU")]
     cpu: Option<u16>,
-    /// The CPU of the sender [default: another one, best on another core].
+    /// The CPU of the sender [default: another one, on another core if possible].
     #[arg(long, value_name = "CPU")]
     sender_cpu: Option<u16>,
     /// Print one JSON row per line, and nothing else, on standard output.

@@ -38,100 +38,101 @@ enum Action {
 /// Which kernel.
 #[derive(Args, Debug)]
 struct Which {
-    /// The newest kernel of this series that is in the cache, else that Debian's mirror has.
+    /// The newest kernel of this series, from the cache or, if it has none, from Debian's mirror.
     #[arg(long, value_name = "SERIES", default_value = "6.18")]
     release: String,
-    /// Where Debian's packages are [default: where the machine's own apt gets them].
+    /// The mirror of Debian's packages [default: the one that this machine's apt uses].
     #[arg(long, value_name = "URI")]
     mirror: Option<String>,
 }
 
-/// Get a kernel and print where it is.
+/// Download a kernel and print its path.
 ///
-/// It is downloaded with apt, which verifies it by the keys of Debian's archive, from the mirror that
-/// apt here already uses; nothing is installed, and root is not needed. It is kept in
-/// $XDG_CACHE_HOME/warmq (or ~/.cache/warmq); what is there and whole is not downloaded again.
+/// apt downloads it, from the mirror that it already uses, and verifies it with the keys of
+/// Debian's archive. Nothing is installed, and root is not needed. The kernel is kept in
+/// $XDG_CACHE_HOME/warmq (or ~/.cache/warmq) and is not downloaded again while it is undamaged.
 #[derive(Args, Debug)]
 struct FetchArguments {
     #[command(flatten)]
     which: Which,
-    /// Ask the mirror for a newer one even if there is one in the cache.
+    /// Look for a newer kernel at the mirror even if there is one in the cache.
     #[arg(long)]
     update: bool,
 }
 
 /// Boot a kernel in QEMU and run a command in it.
 ///
-/// The command's program, its shared objects and the files named with --file go into the guest's
-/// memory, with busybox for the rest. Root is not needed. Standard output and standard error are
-/// passed on byte by byte as they come, apart from each other and from the kernel's messages;
-/// standard input is empty. The guest has no disk and no network but loopback; cgroup2, tracefs,
-/// debugfs and bpffs are mounted. When the command ends, so does the guest, with everything that
-/// is still running in it.
+/// The guest's memory gets the command's program, its shared objects, the files named with --file,
+/// and busybox for everything else. Root is not needed. Standard output and standard error are
+/// passed on unchanged and separately, without the kernel's messages; standard input is empty. The
+/// guest has no disk, and no network except loopback; cgroup2, tracefs, debugfs and bpffs are
+/// mounted. The guest ends with the command, and so does everything that is still running in it.
 ///
-/// The guest is emulated instruction by instruction: it shows what a kernel does, not how fast.
+/// The guest is emulated instruction by instruction: it shows what a kernel does, not how fast it
+/// is.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES, after_long_help = long_help())]
 struct RunArguments {
     #[command(flatten)]
     which: Which,
-    /// A kernel of your own (a bzImage, as /boot/vmlinuz is) instead.
+    /// Use your own kernel (a bzImage, like /boot/vmlinuz).
     #[arg(long, value_name = "VMLINUZ", conflicts_with_all = ["release", "mirror"])]
     kernel: Option<PathBuf>,
-    /// Its configuration, which BPF programs may need [default: in the image or beside it].
+    /// The configuration of that kernel, which BPF programs may need [default: the one in the image
+    /// or beside it].
     #[arg(long, value_name = "FILE", requires = "kernel")]
     config: Option<PathBuf>,
-    /// CPUs [default: 2, or 1 with --instructions].
+    /// Number of CPUs [default: 2, or 1 with --instructions].
     #[arg(long, value_name = "N")]
     cpus: Option<u32>,
-    /// Last-level caches, each shared by the same number of CPUs [default: 1].
+    /// Number of last-level caches, each shared by the same number of CPUs [default: 1].
     #[arg(long, value_name = "M")]
     llcs: Option<u32>,
-    /// Memory in MiB; the files of the guest are in it [default: 1024].
+    /// Memory in MiB, which also holds the guest's files [default: 1024].
     #[arg(long, value_name = "MIB")]
     memory: Option<u32>,
-    /// Kill the guest after so many seconds, its boot included, and exit with 124.
+    /// Kill the guest after SECONDS, including its boot, and exit with status 124.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = given::seconds)]
     timeout: Duration,
-    /// Time in the guest is its count of instructions, NS nanoseconds each (1, 2, 4... 1024): the
-    /// same on any machine, however busy. Larger runs faster.
+    /// Let the guest's clock count instructions, NS nanoseconds each (1, 2, 4... 1024), so that
+    /// time does not depend on this machine and its load. A larger number runs faster.
     #[arg(long, value_name = "NS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     instructions: Option<u32>,
-    /// Give the guest a file or folder, with what it needs to run; a name without a slash that is
-    /// not here is a program on PATH. May be given several times.
+    /// Give the guest a file or folder, and whatever a program among them needs to run. A name
+    /// without a slash that is not a file here is looked up on PATH. May be given several times.
     #[arg(long = "file", value_name = "HOST[:GUEST]")]
     files: Vec<OsString>,
-    /// Set a variable for the command; without a value, to what it is here.
+    /// Set a variable for the command; without VALUE, to its value here.
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     environment: Vec<OsString>,
     /// Add to the kernel's command line. May be given several times.
     #[arg(long, value_name = "KERNEL_ARGS", allow_hyphen_values = true)]
     append: Vec<String>,
-    /// Write how it went into this file as JSON (/dev/stderr is one, too): kernel,
-    /// release, seconds_to_boot, seconds, ending, status.
+    /// Write the outcome into this file as JSON (it may be /dev/stderr): kernel, release,
+    /// seconds_to_boot, seconds, ending, status.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write what the kernel said on its console into this file.
+    /// Write the kernel's console messages into this file.
     #[arg(long, value_name = "FILE")]
     console: Option<PathBuf>,
-    /// The program to run, and its arguments, exactly as they are.
+    /// The program to run and its arguments, passed on unchanged.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own; 128 and the signal's number if a signal ended it; 126 or 127 if it did not
+  that of the command; 128 plus the number of the signal that ended it; 126 or 127 if it did not
   start
   124  the time was up
-  125  the guest ended and not the command: a panic, or it was switched off
-  2  bad input or usage, before any guest
-  6  this machine cannot do it: something is missing, before any guest
+  125  the guest ended before the command: its kernel panicked, or it was switched off
+  2  bad input or usage; no guest was started
+  6  something is missing on this machine; no guest was started
   130  interrupted (Ctrl-C)
-  141  nobody reads the output any more
-Where this matters, --json tells the cases apart.";
+  141  the reader of the output is gone
+The command may use these numbers, too; --json distinguishes the cases.";
 
-/// 128 and the number of SIGPIPE, as shells have it.
+/// 128 plus the number of SIGPIPE, as in shells.
 const BROKEN_PIPE: u8 = 141;
 
 fn long_help() -> String {
@@ -161,8 +162,8 @@ impl Which {
         let mut seen = |step: Step| {
             watch = None;
             match &step {
-                Step::Broken { .. } => say(&format!("warmq: {}", told(&step))),
-                step => watch = Some(Watch::until_done(&told(step))),
+                Step::Broken { .. } => say(&format!("warmq: {}", reported(&step))),
+                step => watch = Some(Watch::until_done(&reported(step))),
             }
         };
         let mirror = self.mirror.as_deref();
@@ -176,12 +177,12 @@ impl Which {
     }
 }
 
-fn told(step: &Step) -> String {
+fn reported(step: &Step) -> String {
     match step {
         Step::Broken { release, problem } => {
-            format!("the kernel {release} in the cache is broken ({problem}) and is not used")
+            format!("the kernel {release} in the cache is damaged and is not used: {problem}")
         }
-        Step::Listing => "asking the mirror for its kernels".to_owned(),
+        Step::Listing => "looking for kernels at the mirror".to_owned(),
         Step::Downloading { release, bytes } => {
             format!(
                 "downloading the kernel {release}, {} MB",
@@ -208,7 +209,7 @@ impl RunArguments {
         Err(Failure::Guest(outcome.status(), word))
     }
 
-    /// What can be refused is refused before a kernel is downloaded.
+    /// Checks everything before a kernel is downloaded.
     fn guest(&self) -> Result<Guest, Failure> {
         let hardware = self.hardware();
         hardware.check()?;
@@ -256,20 +257,21 @@ impl RunArguments {
             None => self.which.kernel(false)?,
         };
         if kernel.config.is_none() {
-            let hint = "BPF programs that look into it will not load; --kernel with --config helps";
+            let hint =
+                "BPF programs that need it will not load; give it with --kernel and --config";
             say(&format!(
-                "warmq: no configuration of {} was found: {hint}",
+                "warmq: the configuration of {} was not found: {hint}",
                 kernel.release
             ));
         }
         Ok(kernel)
     }
 
-    /// Runs it with a word on a terminal while nothing else comes.
+    /// Runs the guest. On a terminal it shows what it is doing until the command starts.
     fn watched(&self, guest: &Guest) -> Result<Outcome, Failure> {
         let mut watch = None;
         let mut seen = |stage| match stage {
-            // A file that gets the command's errors shall get nothing else.
+            // If the command's errors go to a file, nothing else should.
             Stage::Booting if io::stderr().is_terminal() => {
                 let release = &guest.kernel().release;
                 watch = Some(Watch::until_done(&format!("booting {release}")));
@@ -285,7 +287,7 @@ impl RunArguments {
         let outcome = guest.stream(&self.command, streams, &mut seen);
         drop(watch);
         outcome.map_err(|error| match error {
-            // Nobody reads on (`| head`), which ends other programs by a signal.
+            // The reader is gone (`| head`). Other programs are ended by a signal then.
             VmError::System { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
                 Failure::Guest(BROKEN_PIPE, String::new())
             }

@@ -1,4 +1,4 @@
-//! Modes of a real program beside each other: cells of a table, and sentences.
+//! Comparison of the modes of a real program: cells of a table, and sentences.
 
 use warmq_bench::Spread;
 use warmq_bench::compare::{Against, Compared, FEWEST_ROUNDS, Host, Mode, Verdict};
@@ -59,19 +59,18 @@ pub fn scaled(value: f64) -> String {
 pub fn on_what(host: &Host, rounds: u32) -> String {
     let cpus: Vec<String> = host.cpus.iter().map(u16::to_string).collect();
     let scheduler = match &host.scheduler {
-        Some(name) => format!("the scheduler {name}, which was loaded into it"),
+        Some(name) => format!("the loaded scheduler {name}"),
         None => "its own scheduler".to_owned(),
     };
     let s = if cpus.len() == 1 { "" } else { "s" };
     let kernel = &host.kernel;
     format!(
-        "Kernel {kernel} under {scheduler}, CPU{s} {}; {rounds} repetitions, all modes in turn in each.",
+        "Kernel {kernel}, {scheduler}, CPU{s} {}; {rounds} repetitions, each with all modes in turn.",
         cpus.join(", ")
     )
 }
 
-/// What is to be known of all rows: that nobody heard, that others ran, that the
-/// time was up.
+/// Notes on all rows: no scheduler heard the hints, other programs ran, or the time was up.
 pub fn notes<'a>(
     host: &Host,
     cut: bool,
@@ -83,29 +82,30 @@ pub fn notes<'a>(
         notes.push(UNHEARD.to_owned());
     }
     if host.cpus.len() == 1 {
-        notes.push("There is one CPU only: to bind threads to it changes nothing.".to_owned());
+        notes.push("There is only one CPU, so binding threads to it changes nothing.".to_owned());
     }
     if let Some(share) = others_share.filter(|share| *share > MUCH) {
         notes.push(format!(
-            "Others had {:.0} % of these CPUs' time meanwhile: measure again when the machine is idle.",
+            "Other programs used {:.0} % of these CPUs' time: measure again when the machine is idle.",
             100.0 * share
         ));
     }
     if cut {
-        let cut = "The time limit came before the last repetition was complete; what is complete is shown.";
+        let cut =
+            "The time was up before all repetitions were complete; only complete ones are shown.";
         notes.push(cut.to_owned());
     }
     notes
 }
 
-/// More of the CPUs' time than this in the hands of others is worth a word: a machine at rest has
-/// some interrupts and little else.
+/// A larger share of CPU time in other programs is reported. An idle machine has less: a few
+/// interrupts.
 const MUCH: f64 = 0.05;
 
-const UNHEARD: &str = "Hints were not heard: no scheduler that listens to them is loaded. What is \
-                       hinted is a second plain run, and how far it lies from 1 is chance.";
+const UNHEARD: &str = "Hints were not heard: no scheduler that listens to them is loaded. So mode \
+                       hinted is a second plain run, and its distance from 1 is chance.";
 
-/// What follows from the rounds for one mode; nothing for plain.
+/// The verdict on one mode; none for plain.
 pub fn sentence(compared: &Compared) -> Option<String> {
     let against = compared.against_plain.as_ref()?;
     let (low, high) = against.interval;
@@ -121,9 +121,9 @@ fn word(against: &Against) -> &'static str {
     match against.verdict {
         Verdict::Pays => "pays",
         Verdict::DoesNotPay => "does not pay here",
-        Verdict::WithinTheSpread => "within the spread, no difference shown",
-        Verdict::TooSmall => "a difference below 1 %",
-        Verdict::NotHeard => "not heard, a second plain run",
-        Verdict::TooFewRounds => "too few repetitions to tell, {FEWEST} are the fewest",
+        Verdict::WithinTheSpread => "no difference beyond the spread",
+        Verdict::TooSmall => "the difference is below 1 %",
+        Verdict::NotHeard => "hints not heard, so this is a second plain run",
+        Verdict::TooFewRounds => "too few repetitions to tell: at least {FEWEST} are needed",
     }
 }

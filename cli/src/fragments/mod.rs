@@ -39,7 +39,7 @@ pub fn table(report: &FragmentsReport) -> String {
 
 fn what(row: &FragmentsRow) -> String {
     format!(
-        "{} accesses a thread, {} % of them writes; {} fragments.",
+        "{} accesses per thread, {} % of them writes; {} fragments.",
         row.iterations, row.write_share, row.fragments
     )
 }

@@ -1,4 +1,4 @@
-//! How a guest ended, for people and for scripts.
+//! The outcome of a guest, for people and for scripts.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ use warmq_vm::{Ending, Kernel, Outcome};
 use crate::failure::Failure;
 use crate::files;
 
-/// How it went, in a line.
+/// The outcome as one line of JSON.
 pub fn json(kernel: &Kernel, outcome: &Outcome) -> String {
     let seconds = |time: Duration| (time.as_secs_f64() * 1e3).round() / 1e3;
     let object = serde_json::json!({
@@ -33,25 +33,25 @@ fn ending(ending: Ending) -> &'static str {
     }
 }
 
-/// What there is to say about a guest that ended before its command.
+/// A message about a guest that ended before its command.
 pub fn word(outcome: &Outcome, timeout: Duration) -> String {
     match outcome.ending {
         Ending::Exited(_) => String::new(),
         Ending::TimeUp => {
             let killed = format!("the guest was killed after {} s", timeout.as_secs_f64());
             if outcome.boot.is_some() {
-                return format!("{killed}; --timeout gives it longer");
+                return format!("{killed}; raise --timeout to give it longer");
             }
             let said = last(outcome);
-            format!("{killed} while it booted; --timeout gives it longer; it said last:\n{said}")
+            format!("{killed} while it booted; raise --timeout; its last messages:\n{said}")
         }
         Ending::Panicked => format!(
-            "the guest's kernel panicked; it said last:\n{}",
+            "the guest's kernel panicked; its last messages:\n{}",
             last(outcome)
         ),
         Ending::SwitchedOff => {
             format!(
-                "the guest was switched off before the command ended; its kernel said last:\n{}",
+                "the guest was switched off before the command ended; its last messages:\n{}",
                 last(outcome)
             )
         }

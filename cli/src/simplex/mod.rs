@@ -13,11 +13,11 @@ use crate::progress::Watch;
 pub use json::json_lines;
 pub use table::table;
 
-/// Above this share of a CPU in somebody else's hands, the figures are not ours alone.
+/// Above this share of a CPU used by other programs, the figures are doubtful.
 const BUSY: f64 = 0.05;
 /// Simplex alone takes this many times what it was calibrated to when it is not alone.
 const SLOW: f64 = 1.1;
-/// Repetitions whose work against solo is further apart than this did not do the same.
+/// Repetitions whose shares of work differ by more than this do not agree.
 const GAP: f64 = 0.1;
 
 /// Measures with progress shown, and warns of what makes the figures doubtful.
@@ -39,14 +39,14 @@ pub fn measure(settings: &SimplexSettings) -> Result<SimplexReport, Failure> {
         .iter()
         .for_each(|text| say(&format!("warmq: {text}")));
     if report.rows.is_empty() {
-        let text = "--time-limit: nothing could be measured before it was over";
-        return Err(Failure::usage(text, "write a longer one, or less --work"));
+        let text = "--time-limit: it was over before anything was measured";
+        return Err(Failure::usage(text, "raise it, or lower --work"));
     }
     Ok(report)
 }
 
-/// A scheduler's name as far as its version: what follows (`_x86_64_unknown_linux_gnu`) says nothing
-/// to people. JSON keeps it whole.
+/// A scheduler's name as far as its version: what follows (`_x86_64_unknown_linux_gnu`) says
+/// nothing to people. JSON keeps it whole.
 fn short(name: &str) -> String {
     let version = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
     let parts: Vec<&str> = name.split('_').collect();
@@ -54,14 +54,14 @@ fn short(name: &str) -> String {
     parts[..end.map_or(parts.len(), |index| index + 1)].join("_")
 }
 
-/// What the reader should know before trusting the figures.
+/// Reasons to doubt the figures.
 fn warnings(report: &SimplexReport) -> Vec<String> {
     let facts = &report.facts;
     let mut warnings = Vec::new();
     if let Some(busy) = facts.busy_share.filter(|share| *share > BUSY) {
         warnings.push(format!(
-            "before anything ran, CPU {} or {} was {:.0} % busy with something else: stop that, or \
-             choose others (--cpu, --sender-cpu)",
+            "before the measurement, other programs kept CPU {} or {} busy for {:.0} % of the time: stop \
+             them, or choose other CPUs (--cpu, --sender-cpu)",
             facts.cpu,
             facts.sender_cpu,
             busy * 100.0
@@ -72,22 +72,22 @@ fn warnings(report: &SimplexReport) -> Vec<String> {
         .map(|it| it.median / facts.work_ns as f64);
     if let Some(times) = alone.filter(|times| *times > SLOW) {
         warnings.push(format!(
-            "Simplex alone took {times:.1} times as long as it should: somebody else used CPU {}, and \
-             work against solo says little",
+            "without datagrams, Simplex took {times:.1} times as long as calibrated: another program used \
+             CPU {}, so the share of work says little",
             facts.cpu
         ));
     }
     if facts.share_a_core {
         warnings.push(format!(
-            "CPU {} and {} are threads of one core and slow each other down: choose others (--cpu, \
-             --sender-cpu) if there are any",
+            "CPU {} and {} are threads of one core and slow each other down: choose other CPUs if you can \
+             (--cpu, --sender-cpu)",
             facts.cpu, facts.sender_cpu
         ));
     }
     if report.cut_short {
         warnings.push(
-            "--time-limit was over before everything was measured: write a longer one, or fewer \
-             --kpps or --repetitions"
+            "--time-limit was over before everything was measured: raise it, or use fewer --kpps or \
+             --repetitions"
                 .to_owned(),
         );
     }

@@ -117,7 +117,7 @@ fn on_what(facts: &SimplexFacts) -> String {
     let s = if facts.receivers == 1 { "" } else { "s" };
     let alone = facts.solo_elapsed_ns.map_or(String::new(), |it| {
         format!(
-            ", alone {} ({} .. {})",
+            ", measured {} ({} .. {})",
             time(it.median),
             time(it.min),
             time(it.max)
@@ -125,7 +125,7 @@ fn on_what(facts: &SimplexFacts) -> String {
     });
     format!(
         "Kernel {}. CPU {}: Simplex (work for {}{alone}) and {} receiver{s}; CPU {}: the sender, \
-         {} bytes a datagram over {}.",
+         {} bytes per datagram over {}.",
         facts.kernel,
         facts.cpu,
         Duration(facts.work_ns * 1000),

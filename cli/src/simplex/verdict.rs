@@ -1,23 +1,24 @@
-//! What follows: where a mode pays and where it does not, and where repetitions disagree.
+//! Verdicts: where a mode pays and where it does not, and where repetitions disagree.
 
 use warmq_bench::simplex::{Cluster, Policy, Repetition, SimplexReport, SimplexRow, clusters};
 
 use super::table::time;
 use super::{BUSY, GAP, short};
 
-/// Less work than this more, as a share of what Simplex does alone, is no gain.
+/// A smaller gain of work, as a share of what Simplex does without datagrams, is no gain.
 const GAIN: f64 = 0.02;
-/// More datagrams than this lost, as a share, are a loss.
+/// A larger share of lost datagrams is a loss.
 const LOSS: f64 = 0.001;
-/// More switches a second than the ticks of any kernel (HZ is 1000 at most) come from wakeups.
+/// More switches per second than the ticks of any kernel (HZ is at most 1000) must come from
+/// wakeups.
 const MOST_TICKS: f64 = 1100.0;
-/// A sender below this share of its rate did not keep it.
+/// A sender below this share of its rate did not keep the rate.
 const KEPT: f64 = 0.97;
 
 /// Measured on Linux 6.18 with group scheduling: docs/simplex.md.
-const PREEMPTING_BATCH: &str = "batch receivers took the CPU at their wakeups all the same, as happens \
-while a task of another group (cgroup, or session where kernel.sched_autogroup_enabled is 1) waits \
-for that CPU, and starves (docs/simplex.md)";
+const PREEMPTING_BATCH: &str = "batch receivers preempted at their wakeups, as happens while a \
+task of another group (a cgroup, or a session if kernel.sched_autogroup_enabled is 1) waits for that \
+CPU and starves (docs/simplex.md)";
 
 /// Sentences, the most useful first.
 pub fn verdicts(report: &SimplexReport) -> Vec<String> {
@@ -33,7 +34,7 @@ pub fn verdicts(report: &SimplexReport) -> Vec<String> {
         ("repetitions do not agree", disagree),
         (PREEMPTING_BATCH, preempting_batch),
         (
-            "somebody else had a part of that CPU, so the figures are not ours alone",
+            "other programs used part of that CPU, so the figures are doubtful",
             disturbed,
         ),
         ("the sender could not keep its rate", too_fast),
@@ -79,12 +80,12 @@ fn pays(row: &SimplexRow, base: &SimplexRow) -> String {
     let (gains, loses) = (work(row) - work(base) > GAIN, lost(row) - lost(base) > LOSS);
     let verdict = match (gains, loses) {
         (true, false) => "✓ pays",
-        (true, true) => "✗ pays with lost datagrams",
+        (true, true) => "✗ gains work but loses datagrams",
         (false, _) => "✗ does not pay",
     };
     format!(
-        "{verdict}: {}: Simplex does {:.0} % of its work alone rather than {:.0} %; lost {:.1} % \
-         rather than {:.1} %, p99 {} rather than {}",
+        "{verdict}: {}: Simplex does {:.0} % (rather than {:.0} %) of its work without datagrams; \
+         {:.1} % (rather than {:.1} %) are lost; p99 {} (rather than {})",
         name(row),
         work(row) * 100.0,
         work(base) * 100.0,
@@ -95,7 +96,7 @@ fn pays(row: &SimplexRow, base: &SimplexRow) -> String {
     )
 }
 
-/// Repetitions that lie in several places. A median says little of them.
+/// Repetitions that form several clusters, of which a median says little.
 fn disagree(row: &SimplexRow) -> Option<String> {
     let found = clusters(&row.work_shares(), GAP);
     let told = |it: &Cluster| format!("{} near {:.0} %", it.count, it.median * 100.0);
@@ -105,7 +106,7 @@ fn disagree(row: &SimplexRow) -> Option<String> {
     })
 }
 
-/// Batch receivers that took the CPU at their wakeups all the same.
+/// Batch receivers that preempted at their wakeups nevertheless.
 fn preempting_batch(row: &SimplexRow) -> Option<String> {
     if row.policy != Policy::Batch || row.scheduler.is_some() {
         return None;
@@ -118,7 +119,7 @@ fn preempting_batch(row: &SimplexRow) -> Option<String> {
     (count > 0).then(|| format!("{} ({count} of {all} repetitions)", name(row)))
 }
 
-/// Somebody else had a part of the CPU.
+/// Other programs used part of the CPU.
 fn disturbed(row: &SimplexRow) -> Option<String> {
     let others = median(row, |it| Some(it.others_share));
     (others > BUSY).then(|| format!("{} ({:.0} %)", name(row), others * 100.0))

@@ -57,7 +57,7 @@ fn the_table_says_what_follows_for_each_mode() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
-    let rounds = text.contains("too few repetitions to tell, 6 are the fewest");
+    let rounds = text.contains("too few repetitions to tell: at least 6 are needed");
     assert!(rounds, "{text}");
 }
 

@@ -18,8 +18,8 @@ fn without_qemu_nothing_is_downloaded_and_the_package_is_named() {
         .env("XDG_CACHE_HOME", &folder.0);
     let ran = Ran::of(command.output().unwrap());
     assert_eq!((ran.code, ran.out.as_str()), (6, ""));
-    let mend = "warmq: no qemu-system-x86_64 on this machine; apt-get install qemu-system-x86\n";
-    assert_eq!(ran.err, mend);
+    let help = "warmq: this machine has no qemu-system-x86_64; apt-get install qemu-system-x86\n";
+    assert_eq!(ran.err, help);
     assert_eq!(folder.names(), [""; 0], "nothing is left");
 }
 
@@ -44,7 +44,7 @@ fn a_file_that_is_no_kernel_is_refused() {
     // The machine's lacks come first: only where there are none is the file looked at.
     let ran = folder.run("vm run --kernel vmlinuz -- true");
     let lacking = ran.code == 6 && ran.err.contains("apt-get install");
-    let refused = ran.code == 2 && ran.err.contains("no Linux kernel for x86");
+    let refused = ran.code == 2 && ran.err.contains("not a Linux kernel for x86");
     assert!(lacking || refused, "{}", ran.err);
 }
 

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * What scx_warmq decides, as arithmetic: no BPF call, no kernel type, no memory but what is handed in.
+ * What scx_warmq decides, as arithmetic: no BPF call, no kernel type, no memory but what is handed
+ * in.
  *
- * The BPF program includes this file, and so does decide.c, which a C compiler makes into a library for the simulated
- * scheduler of the same name. There is one truth about the policy, and it is here.
+ * The BPF program includes this file, and decide.c compiles it into a library for the simulated
+ * scheduler of the same name. So the policy exists once, here.
  *
- * Units: times are nanoseconds; *positions* and *clocks* are virtual nanoseconds, real time of a task of weight
- * WARMQ_WHOLE. They are compared by difference, so that wrapping does no harm. Weights are in parts of WARMQ_WHOLE, which
- * is nice 0 in a cgroup of its own kind.
+ * Terms, as kernel/sched/fair.c uses them:
+ *   vruntime   run time of a task divided by its weight: at WARMQ_WEIGHT_NICE_0 it grows as fast as
+ *              real time. Whoever has the least runs first.
+ *   V          avg_vruntime, the weighted mean of all runnable vruntimes: V = sum(w * v) / sum(w)
+ *   lag        V - vruntime of a task. Positive: the task is owed service. Negative: it has had
+ *              more than its share. The lags of all runnable tasks, weighted, add up to 0.
+ *   eligible   a task with lag >= 0. EEVDF picks the earliest virtual deadline among the eligible;
+ *              there are no deadlines here: the least vruntime runs, and slices depend on the load.
  *
  * Three layers:
- *   domain   CPUs that share a last-level cache. Its clock is the virtual time of a perfectly shared cache domain: it
- *            advances by service / weight of everything runnable there, and stays the mean of where all that stands.
- *   entity   what a CPU chooses between: a group (the tasks of one fragment), the unmanaged tasks of a domain, or the
- *            tasks that may run on one CPU only. Its position is in its domain's time, and orders entities. Its clock is
- *            its members' time, and orders them.
- *   task     has a virtual time in its entity's clock. Where it stands in the domain is
- *            entity position + (task's virtual time - entity clock); see warmq_position().
+ *   domain   CPUs that share a last-level cache. Everything runnable in it has a vruntime in the
+ *            domain's virtual time, and the domain keeps V.
+ *   entity   what a CPU chooses between: a group (the tasks of one fragment), the unmanaged tasks
+ *            of a domain, or the tasks that may run on one CPU only. It keeps the V of its members.
+ *            Its own vruntime, in the domain's time, orders entities.
+ *   task     has a vtime (p->scx.dsq_vtime): its vruntime in its entity's time. It orders members.
+ *
+ * Units: times are nanoseconds. vruntime and lag are virtual nanoseconds: real ones at nice 0. They
+ * wrap, and are compared by difference, which must stay below 2^63. Weights are sched_ext's, 1 to
+ * 10000, times 64, so they stay below 2^20.
  */
 #ifndef WARMQ_DECIDE_H
 #define WARMQ_DECIDE_H
@@ -32,46 +41,59 @@ typedef int32_t s32;
 
 #define WARMQ_INLINE static inline __attribute__((always_inline, unused))
 
-/* The weight of a task at nice 0. 64 times sched_ext's 100: parts of a cgroup's share stay above the rounding. */
-#define WARMQ_WHOLE 6400ULL
+/*
+ * The weight of a task at nice 0: 64 times sched_ext's 100, so that a small share of a cgroup is
+ * not lost to rounding.
+ */
+#define WARMQ_WEIGHT_NICE_0 6400ULL
 
-/* How much of a weight is needed to be seen at all. */
-#define WARMQ_LEAST_WEIGHT 16ULL
+/* The least weight that counts; anything below is raised to it. */
+#define WARMQ_WEIGHT_MIN 16ULL
 
-/* How long a debt may keep a task waiting, in ns, while everybody else runs. The kernel throws out who lets one wait for 20 s. */
-#define WARMQ_LONGEST_DEBT 4000000000ULL
+/*
+ * Within what time, in ns, a queued task must be able to work off its negative lag while all others
+ * run. The kernel throws a scheduler out that lets a task wait for 20 s.
+ */
+#define WARMQ_REPAY_MAX 4000000000ULL
 
 struct warmq_domain {
-	u64 clock;  /* virtual ns */
-	u64 weight; /* of everything runnable in the domain */
-	u64 cpus;   /* that are online */
+	u64 avg_vruntime; /* V, virtual ns */
+	u64 weight;       /* of everything runnable in the domain */
+	u64 cpus;         /* that are online */
 };
 
-/* Invariant: position = clock + shift; service moves both, clamping moves the position alone. */
+/*
+ * Invariant: the entity's vruntime in its domain is avg_vruntime + shift. Service advances
+ * avg_vruntime; placing and clamping the entity change only shift, so its members keep their order.
+ */
 struct warmq_entity {
-	u64 clock;  /* virtual ns */
-	u64 shift;  /* virtual ns, wraps */
-	u64 weight; /* of its runnable members */
+	u64 avg_vruntime; /* V of its members, virtual ns */
+	u64 shift;        /* from its members' time to the domain's, virtual ns, wraps */
+	u64 weight;       /* of its runnable members */
 };
 
 /* What an administrator may set; see `scx_warmq --help`. */
 struct warmq_policy {
-	u64 period;           /* ns: everybody runs once in it while few are runnable; sleeps are counted within it */
+	/* ns: while few are runnable, everybody runs once in it; sleeps are counted within it */
+	u64 period;
 	u64 slice_max;        /* ns */
 	u64 slice_min;        /* ns */
-	u64 credit;           /* virtual ns that a sleeper may stand behind its domain's clock */
-	u64 limit;            /* virtual ns that anything may stand apart from its domain's clock */
-	u64 alpha;            /* ns of granularity for one sleep a second; 0: no granularity of a task's own */
+	u64 wakeup_lag_max;   /* virtual ns: a task that wakes keeps at most so much lag */
+	u64 lag_max;          /* virtual ns: bound of any lag, applied when queueing and picking */
+	u64 alpha;            /* ns of wakeup granularity for one sleep per second; 0: none */
 	u64 preempt_interval; /* ns between two wakeup preemptions of one CPU; 0: off */
-	u64 min_sleep;        /* ns; shorter sleeps earn neither credit nor preemption; 0: off */
+	u64 min_sleep;        /* ns; a task that slept less keeps no lag and does not preempt */
 	u64 batch_budget;     /* ns that a group runs in succession on one CPU while others wait */
 	u64 imbalance;        /* percent by which a place may be busier than another */
 	u64 patience;         /* ns that an imbalance lasts before a group is split */
 };
 
-/* ---- virtual time ------------------------------------------------------------------------------------------ */
+/*
+ * ---- vruntime
+ * ------------------------------------------------------------------------------------------------
+ */
 
-/* a stands before b. */
+/* a is earlier than b. */
 WARMQ_INLINE bool warmq_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
@@ -85,155 +107,216 @@ WARMQ_INLINE u64 warmq_clamp(u64 value, u64 low, u64 high)
 	return warmq_before(high, value) ? high : value;
 }
 
-/* Virtual ns that `ran` ns are for something of `weight`. */
-WARMQ_INLINE u64 warmq_virtual(u64 ran, u64 weight)
+/*
+ * By how much vruntime grows when something of `weight` runs for `ran` ns.
+ *
+ *	dv = ran * w0 / w       w0 := WARMQ_WEIGHT_NICE_0   w := weight, at least WARMQ_WEIGHT_MIN
+ *
+ * With the total weight of a domain or entity the same formula gives the growth of its V: a task of
+ * weight w moves the mean by w/W of its own dv, which is ran * w0 / W.
+ * Bounds: exact for ran < 2^64 / w0, 33 days without a charge.
+ */
+WARMQ_INLINE u64 warmq_delta_vruntime(u64 ran, u64 weight)
 {
-	if (weight == WARMQ_WHOLE)
+	if (weight == WARMQ_WEIGHT_NICE_0)
 		return ran;
-	if (weight < WARMQ_LEAST_WEIGHT)
-		weight = WARMQ_LEAST_WEIGHT;
-	return ran * WARMQ_WHOLE / weight;
+	if (weight < WARMQ_WEIGHT_MIN)
+		weight = WARMQ_WEIGHT_MIN;
+	return ran * WARMQ_WEIGHT_NICE_0 / weight;
 }
 
-/* Where an entity stands in its domain. */
-WARMQ_INLINE u64 warmq_entity_position(const struct warmq_entity *entity)
+/* The vruntime of an entity in its domain. */
+WARMQ_INLINE u64 warmq_entity_vruntime(const struct warmq_entity *entity)
 {
-	return entity->clock + entity->shift;
+	return entity->avg_vruntime + entity->shift;
 }
 
-/* Where a member with `vtime` stands in its entity's domain. */
-WARMQ_INLINE u64 warmq_position(const struct warmq_entity *entity, u64 vtime)
+/* The vruntime in the domain of a member whose vruntime in the entity is `vtime`. */
+WARMQ_INLINE u64 warmq_vruntime(const struct warmq_entity *entity, u64 vtime)
 {
 	return vtime + entity->shift;
 }
 
-/* A position in one domain, in another: as far from that clock as it was from this one. */
-WARMQ_INLINE u64 warmq_emigrate(u64 position, u64 from_clock, u64 to_clock)
+/*
+ * The vruntime in another domain of something that moves there and keeps its lag: v' = V' - (V -
+ * v).
+ */
+WARMQ_INLINE u64 warmq_migrate_vruntime(u64 vruntime, u64 from_avg, u64 to_avg)
 {
-	return to_clock + (position - from_clock);
+	return to_avg + (vruntime - from_avg);
 }
 
 /*
- * `apart` virtual ns, shrunk as the domain's load grows, so that crossing them takes about as long as it would with one task
- * a CPU: what a task may be owed or owe is bounded in real time, too. Never less than the shortest slice.
+ * ---- lag: its bounds
+ * ------------------------------------------------------------------------------------------
  */
-WARMQ_INLINE u64 warmq_shrink(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 apart)
+
+/*
+ * The lag that takes as long to work off in the loaded domain as `lag` would with one task of nice
+ * 0 on each CPU.
+ *
+ * V advances by cpus * w0 / W per ns of real time, so a lag l is worked off in l * W / (cpus * w0).
+ * Bounding that time instead of the lag itself bounds waits:
+ *
+ *	scaled = lag * C / W            C := cpus * w0, the capacity   W := domain->weight
+ *
+ * Never less than the shortest slice, and no more than `lag` where the domain is not full.
+ * Bounds: C < 2^22 (512 CPUs), so exact for lag < 2^42 ns, 73 minutes.
+ */
+WARMQ_INLINE u64 warmq_scale_lag(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 lag)
 {
-	u64 capacity = domain->cpus * WARMQ_WHOLE, shrunk = apart;
+	u64 capacity = domain->cpus * WARMQ_WEIGHT_NICE_0, scaled = lag;
 
 	if (domain->weight > capacity)
-		shrunk = apart * capacity / domain->weight;
-	return shrunk < policy->slice_min ? policy->slice_min : shrunk;
+		scaled = lag * capacity / domain->weight;
+	return scaled < policy->slice_min ? policy->slice_min : scaled;
+}
+
+/* The lag, as scaled above but without a floor, that the domain works off in WARMQ_REPAY_MAX. */
+WARMQ_INLINE u64 warmq_repayable_lag(const struct warmq_domain *domain)
+{
+	u64 capacity = domain->cpus * WARMQ_WEIGHT_NICE_0;
+
+	return domain->weight > capacity ? WARMQ_REPAY_MAX * capacity / domain->weight : WARMQ_REPAY_MAX;
 }
 
 /*
- * Where a task that becomes runnable stands: where it stood, but at most `credit` behind the clock, so that a long sleep
- * is no claim on the past, and at most `limit` ahead of it, so that an old debt starves nobody. A sleep that was too
- * short (`counts` false) earns nothing: it does not stand before the clock.
+ * The lower bound of the lag of something of `weight` that may just have run for `ran` ns, without
+ * its sign: lag >= -warmq_lag_min(). A run of that length is a legitimate reason for negative lag,
+ * so it is added to the scaled lag_max; the sum must still be repayable in time.
  */
-WARMQ_INLINE u64 warmq_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position, bool counts)
+WARMQ_INLINE u64 warmq_lag_min(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
 {
-	u64 credit = counts ? warmq_shrink(policy, domain, policy->credit) : 0;
+	u64 lag = warmq_scale_lag(policy, domain, policy->lag_max) + warmq_delta_vruntime(ran, weight);
+	u64 repayable = warmq_repayable_lag(domain);
 
-	if (credit > policy->credit)
-		credit = policy->credit;
-	return warmq_clamp(position, domain->clock - credit, domain->clock + warmq_shrink(policy, domain, policy->limit));
-}
-
-/* The virtual ns for which the domain takes WARMQ_LONGEST_DEBT. */
-WARMQ_INLINE u64 warmq_longest_debt(const struct warmq_domain *domain)
-{
-	u64 capacity = domain->cpus * WARMQ_WHOLE;
-
-	return domain->weight > capacity ? WARMQ_LONGEST_DEBT * capacity / domain->weight : WARMQ_LONGEST_DEBT;
+	return lag < repayable ? lag : repayable;
 }
 
 /*
- * Where a task stands that ran and is to wait: where it stands, but no further ahead than it can pay in time. So the least of
- * weights get more than their share where that would be a slice in a minute, and nobody starves.
+ * How long a task may run in one slice, in ns: a slice ends at a tick of the kernel, which may come
+ * as late again.
  */
-WARMQ_INLINE u64 warmq_forgive(const struct warmq_domain *domain, u64 position)
-{
-	u64 ahead = domain->clock + warmq_longest_debt(domain);
-
-	return warmq_before(ahead, position) ? ahead : position;
-}
-
-/*
- * How far ahead of its domain's clock something of `weight` may stand that may just have run for `ran` ns: by a shrunk limit and
- * that, but by no more than can be paid in time.
- */
-WARMQ_INLINE u64 warmq_most_debt(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
-{
-	u64 debt = warmq_shrink(policy, domain, policy->limit) + warmq_virtual(ran, weight);
-	u64 most = warmq_longest_debt(domain);
-
-	return debt < most ? debt : most;
-}
-
-/* What a task may have run when its slice is over: that ends at a tick of the kernel's, which may be as long again. */
 WARMQ_INLINE u64 warmq_longest_run(const struct warmq_policy *policy)
 {
 	return 2 * policy->slice_max;
 }
 
 /*
- * Where a task stands that goes from one entity to another without having slept: where it stood. Only what no share can explain
- * (it had a CPU to itself while others crowded on another) is cut off.
+ * ---- placing: the vruntime of a task that is queued
+ * -------------------------------------------------------------
  */
-WARMQ_INLINE u64 warmq_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position,
-				  u64 weight)
-{
-	u64 behind = warmq_shrink(policy, domain, policy->limit);
-	u64 ahead = warmq_most_debt(policy, domain, weight, warmq_longest_run(policy));
 
-	return warmq_clamp(position, domain->clock - behind, domain->clock + ahead);
-}
-
-/* Where a new task stands: behind everybody who waits, so that a storm of forks makes nobody wait for it. */
-WARMQ_INLINE u64 warmq_first_position(const struct warmq_policy *policy, const struct warmq_domain *domain)
+/*
+ * The vruntime of a task that wakes, clamped at wakeup: it keeps its lag, but at most
+ * wakeup_lag_max (scaled), so that a long sleep does not entitle it to the past, and at least
+ * -lag_max (scaled), so that an old run does not starve it. After too short a sleep (`keeps_lag`
+ * false) it keeps no positive lag.
+ *
+ *	v' = clamp(v, V - l, V + m)     l := wakeup_lag_max or 0   m := lag_max, both scaled
+ */
+WARMQ_INLINE u64 warmq_place_wakeup(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime,
+				    bool keeps_lag)
 {
-	return domain->clock + policy->slice_max;
+	u64 lag = keeps_lag ? warmq_scale_lag(policy, domain, policy->wakeup_lag_max) : 0;
+
+	if (lag > policy->wakeup_lag_max) /* the floor of the scaling */
+		lag = policy->wakeup_lag_max;
+	return warmq_clamp(vruntime, domain->avg_vruntime - lag,
+			   domain->avg_vruntime + warmq_scale_lag(policy, domain, policy->lag_max));
 }
 
 /*
- * Admits a task that stands at `position` to an entity; returns its virtual time there. An entity without runnable members
- * takes its first member's position, so that neither changing groups nor a new group is worth anything. Call it before
- * the task's weight is added.
+ * The vruntime of a task that ran and is queued again: its own, but at most V + the lag that it can
+ * work off within WARMQ_REPAY_MAX. So tasks of the least weights get more than their share where
+ * that would be one slice in a minute, and nobody starves.
  */
-WARMQ_INLINE u64 warmq_join(struct warmq_entity *entity, u64 position)
+WARMQ_INLINE u64 warmq_clamp_queued(const struct warmq_domain *domain, u64 vruntime)
+{
+	u64 latest = domain->avg_vruntime + warmq_repayable_lag(domain);
+
+	return warmq_before(latest, vruntime) ? latest : vruntime;
+}
+
+/*
+ * The vruntime of a task that goes from one entity to another without having slept: its own. Only a
+ * lag that no fair share explains is clamped (the task had a CPU to itself while others crowded on
+ * another).
+ */
+WARMQ_INLINE u64 warmq_place_awake(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime,
+				   u64 weight)
+{
+	u64 lag_max = warmq_scale_lag(policy, domain, policy->lag_max);
+	u64 lag_min = warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
+
+	return warmq_clamp(vruntime, domain->avg_vruntime - lag_max, domain->avg_vruntime + lag_min);
+}
+
+/* The vruntime of a new task: later than V by a slice, so that a storm of forks delays nobody. */
+WARMQ_INLINE u64 warmq_place_new(const struct warmq_policy *policy, const struct warmq_domain *domain)
+{
+	return domain->avg_vruntime + policy->slice_max;
+}
+
+/*
+ * Admits a task with `vruntime` to an entity and returns its vtime there. An entity without
+ * runnable members takes its first member's vruntime, so that a task gains nothing by a change of
+ * group or by a new group. Call it before the task's weight is added.
+ */
+WARMQ_INLINE u64 warmq_join(struct warmq_entity *entity, u64 vruntime)
 {
 	if (!entity->weight)
-		entity->shift = position - entity->clock;
-	return position - entity->shift;
+		entity->shift = vruntime - entity->avg_vruntime;
+	return vruntime - entity->shift;
 }
 
 /*
- * A clock is the mean of where everything stands that it is for, weighted; service moves both alike. Who comes or goes with a
- * debt or a claim must move the mean, or those who stay pay for it: that is how a task that changes its group all the time
- * would gain. These say by how much (virtual ns, may be negative: add it, it wraps).
+ * ---- V: the weighted mean
+ * -------------------------------------------------------------------------------------
  */
-WARMQ_INLINE u64 warmq_mean_moves(u64 apart, u64 part, u64 whole, u64 most)
+
+/*
+ * How V changes when weight joins or leaves with nonzero lag.
+ *
+ * Running a task advances its vruntime and the mean consistently (warmq_delta_vruntime). A task
+ * that joins or leaves shifts the mean; without that correction the remaining tasks would absorb
+ * its lag, and a task that changes its group all the time would gain. With V the mean of weight W,
+ * a task of weight w and vruntime v
+ *
+ *	joins:    V' = (V * W + v * w) / (W + w) = V + (v - V) * w / (W + w)
+ *	leaves:   V' = (V * W - v * w) / (W - w) = V + (V - v) * w / (W - w)
+ *
+ *	V := avg   W := weight   v := vruntime   w := joining, leaving
+ *
+ * Both return V' - V, in virtual ns, which may be negative: add it, it wraps.
+ * Bounds: exact while |V - v| * w < 2^64, which is 8 hours of lag at the largest weight. No more
+ * than lag_max in any case, so a sum that other CPUs are just changing does no lasting harm.
+ */
+WARMQ_INLINE u64 warmq_avg_change(u64 difference, u64 part, u64 total, u64 most)
 {
-	bool back = (s64)apart < 0;
-	u64 distance = (back ? -apart : apart) * part / whole;
+	bool negative = (s64)difference < 0;
+	u64 distance = (negative ? -difference : difference) * part / total;
 
 	if (distance > most)
 		distance = most;
-	return back ? -distance : distance;
+	return negative ? -distance : distance;
 }
 
-/* `joining` weight comes that stands `at`; before it, the clock is that of `weight`. */
-WARMQ_INLINE u64 warmq_mean_with(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 joining)
+WARMQ_INLINE u64 warmq_avg_add(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 joining)
 {
-	return warmq_mean_moves(at - clock, joining, weight + joining, policy->limit);
+	return warmq_avg_change(vruntime - avg, joining, weight + joining, policy->lag_max);
 }
 
-/* `leaving` weight goes that stands `at`; with it, the clock is that of `weight`. */
-WARMQ_INLINE u64 warmq_mean_without(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 leaving)
+/* `weight` includes `leaving`. The last one to leave takes no mean with it. */
+WARMQ_INLINE u64 warmq_avg_sub(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
 {
-	return weight <= leaving ? 0 : warmq_mean_moves(clock - at, leaving, weight - leaving, policy->limit);
+	return weight <= leaving ? 0 : warmq_avg_change(avg - vruntime, leaving, weight - leaving, policy->lag_max);
 }
+
+/*
+ * ---- picking
+ * --------------------------------------------------------------------------------------------------
+ */
 
 /* ns that the tasks of an entity may run in succession before another is chosen. */
 WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
@@ -242,48 +325,61 @@ WARMQ_INLINE u64 warmq_succession(const struct warmq_policy *policy, bool group)
 }
 
 /*
- * Keeps an entity's position near its domain's clock: a shrunk `limit` behind it, and ahead by the debt that it may have after
- * what it may run in succession. Members keep their order. Needed where an entity cannot get its share however few stand before
- * it (a group whose home is one busy CPU): an old claim must not make others wait, nor an old debt itself.
+ * Clamps an entity's lag while it is queued: to lag_max (scaled) from above, and from below to what
+ * a succession explains. Needed where an entity cannot get its share however small its vruntime is
+ * (a group whose home is one busy CPU): old lag must neither delay others nor the entity itself.
+ * Only `shift` changes, so members keep their order.
  */
-WARMQ_INLINE void warmq_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity,
+WARMQ_INLINE void warmq_clamp_entity(const struct warmq_policy *policy, struct warmq_entity *entity,
 				     const struct warmq_domain *domain, u64 succession)
 {
-	u64 position = warmq_entity_position(entity), behind = warmq_shrink(policy, domain, policy->limit);
-	u64 ahead = warmq_most_debt(policy, domain, entity->weight, succession);
-	u64 bounded = warmq_clamp(position, domain->clock - behind, domain->clock + ahead);
+	u64 vruntime = warmq_entity_vruntime(entity), lag_max = warmq_scale_lag(policy, domain, policy->lag_max);
+	u64 lag_min = warmq_lag_min(policy, domain, entity->weight, succession);
+	u64 clamped = warmq_clamp(vruntime, domain->avg_vruntime - lag_max, domain->avg_vruntime + lag_min);
 
-	if (bounded != position)
-		entity->shift = bounded - entity->clock;
+	if (clamped != vruntime)
+		entity->shift = clamped - entity->avg_vruntime;
 }
 
 /*
- * Where an entity stands for a CPU that would run its task with `vtime` next, or go on with it: entities are compared by nothing
- * else. Other CPUs may have those that stand before that task, so that it stands behind its entity: its own turn must have come,
- * too, or the light would get as much as the heavy.
+ * The key by which a CPU compares entities; the least is picked. `vtime` is that of the task that
+ * the CPU would run next, or go on with.
+ *
+ * The key is the later of two vruntimes: the entity's (clamped) and that task's own. They differ
+ * where other CPUs run the members with less vruntime. Then the task's own must count, or a light
+ * member would get as much as a heavy one.
  */
-WARMQ_INLINE u64 warmq_turn(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
-			    u64 succession, u64 vtime)
+WARMQ_INLINE u64 warmq_pick_key(const struct warmq_policy *policy, struct warmq_entity *entity,
+				const struct warmq_domain *domain, u64 succession, u64 vtime)
 {
-	u64 position, own;
+	u64 vruntime, own;
 
-	warmq_bound_entity(policy, entity, domain, succession);
-	position = warmq_entity_position(entity);
-	own = warmq_position(entity, vtime);
-	return warmq_before(position, own) ? own : position;
+	warmq_clamp_entity(policy, entity, domain, succession);
+	vruntime = warmq_entity_vruntime(entity);
+	own = warmq_vruntime(entity, vtime);
+	return warmq_before(vruntime, own) ? own : vruntime;
 }
 
-/* The weight of a task or cgroup within the share of its parent: `active` is all that is active in that parent. */
+/*
+ * The weight of a task or cgroup within the share of its parent: weight * parent_weight / active,
+ * where `active` is the sum of all weights that are active in that parent.
+ */
 WARMQ_INLINE u64 warmq_share(u64 weight, u64 parent_weight, u64 active)
 {
 	u64 share = active ? weight * parent_weight / active : weight;
 
-	return share < WARMQ_LEAST_WEIGHT ? WARMQ_LEAST_WEIGHT : share;
+	return share < WARMQ_WEIGHT_MIN ? WARMQ_WEIGHT_MIN : share;
 }
 
-/* ---- slices, waits ------------------------------------------------------------------------------------------ */
+/*
+ * ---- slices, waits
+ * --------------------------------------------------------------------------------------------
+ */
 
-/* How long a task runs before the next is chosen: its part of the period, within bounds. */
+/*
+ * How long a task runs before the next is chosen: its part of the period, period * cpus / (waiting
+ * + 1), within bounds.
+ */
 WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64 cpus)
 {
 	u64 slice = policy->period * (cpus ? cpus : 1) / (waiting + 1);
@@ -294,72 +390,116 @@ WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64
 }
 
 /*
- * The longest that a runnable task of `weight` waits, in ns. It stands ahead of the clock by its debt after a slice at most, and
- * the clock gets there when everything in the domain has had as much; others may begin a `credit` behind it. A group's batch and
- * the slice that is running come on top. Twice that is the bound, because clocks are read while others move them.
+ * The longest that a runnable task of `weight` waits, in ns.
+ *
+ * When the task is queued, its vruntime is at most V + m. Others run first until V has advanced so
+ * far, and some of them start with a lag of l at most. So all in the domain together get at most (l
+ * + m) * W / w0 of service before it, on `cpus` CPUs; then come a batch and the slice that is
+ * running:
+ *
+ *	wait = 2 * ((l + m) * (W / w0 + 1) / cpus + batch_budget + slice_max)
+ *
+ *	m := warmq_lag_min() after a slice   l := wakeup_lag_max, scaled   W := domain->weight
+ *
+ * The factor 2: V is read while other CPUs change it.
+ * Bounds: (l + m) < 2^33 and W / w0 < 2^22 tasks of nice 0, so below 2^56.
  */
 WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
 {
-	u64 owed = warmq_most_debt(policy, domain, weight, policy->slice_max);
-	u64 apart = warmq_shrink(policy, domain, policy->credit) + owed;
+	u64 lag_min = warmq_lag_min(policy, domain, weight, policy->slice_max);
+	u64 lag = warmq_scale_lag(policy, domain, policy->wakeup_lag_max) + lag_min;
 	u64 cpus = domain->cpus ? domain->cpus : 1;
 
-	return 2 * (apart * (domain->weight / WARMQ_WHOLE + 1) / cpus + policy->batch_budget + policy->slice_max);
+	return 2 * (lag * (domain->weight / WARMQ_WEIGHT_NICE_0 + 1) / cpus + policy->batch_budget + policy->slice_max);
 }
 
-/* ---- sleepers -------------------------------------------------------------------------------------------- */
+/*
+ * ---- wakeup preemption
+ * ----------------------------------------------------------------------------------------
+ */
 
 /*
- * The granularity of a task's own (Al-Mane' 2009, formula 5-1): alpha * sleeps in the period / (period * weight). alpha is
- * the granularity in ns that one sleep a second is worth at nice 0.
+ * The wakeup granularity of one task, in virtual ns (Al-Mane' 2009, formula 5-1): the oftener it
+ * sleeps, the more its vruntime must differ before its wakeup preempts.
+ *
+ *	g = alpha * sleeps / (period * weight)
+ *
+ *	sleeps := in this period   period := in seconds   weight := 1 at nice 0
+ *	alpha := ns of granularity at nice 0 for one sleep per second
+ *
+ * Bounds: exact while alpha * sleeps per second * w0 < 2^64: 2.8 thousand million sleeps per second
+ * at the largest alpha, 1 ms.
  */
-WARMQ_INLINE u64 warmq_granularity(const struct warmq_policy *policy, u64 sleeps, u64 weight)
+WARMQ_INLINE u64 warmq_wakeup_granularity(const struct warmq_policy *policy, u64 sleeps, u64 weight)
 {
 	u64 a_second = sleeps * 1000000000ULL / (policy->period ? policy->period : 1);
 
-	return warmq_virtual(policy->alpha * a_second, weight);
+	return warmq_delta_vruntime(policy->alpha * a_second, weight);
 }
 
-/* What came of a wakeup that wants the CPU at once. */
+/* What became of a wakeup that wants the CPU at once. */
 enum warmq_verdict {
 	WARMQ_GRANTED = 0,
-	WARMQ_NOT_BEHIND = 1,  /* it does not stand before the running task by its granularity */
-	WARMQ_TOO_SOON = 2,    /* that CPU was preempted by a wakeup less than preempt_interval ago */
+	WARMQ_TOO_CLOSE = 1,   /* its vruntime is not less by its granularity than the running one's */
+	WARMQ_TOO_SOON = 2,    /* that CPU had a wakeup preemption less than preempt_interval ago */
 	WARMQ_SHORT_SLEEP = 3, /* it slept less than min_sleep */
 };
 
-/* Does a task that woke preempt the one that runs? `since` is the time since that CPU's last wakeup preemption. */
-WARMQ_INLINE enum warmq_verdict warmq_preempts(const struct warmq_policy *policy, u64 waking, u64 running, u64 sleeps,
-					       u64 weight, u64 slept, u64 since)
+/*
+ * Whether a task that wakes preempts the running one. `waking` and `running` are their vruntimes;
+ * `since` is the time since that CPU's last wakeup preemption.
+ */
+WARMQ_INLINE enum warmq_verdict warmq_wakeup_preempts(const struct warmq_policy *policy, u64 waking, u64 running,
+						      u64 sleeps, u64 weight, u64 slept, u64 since)
 {
 	if (slept < policy->min_sleep)
 		return WARMQ_SHORT_SLEEP;
-	if (!warmq_before(waking + warmq_granularity(policy, sleeps, weight), running))
-		return WARMQ_NOT_BEHIND;
+	if (!warmq_before(waking + warmq_wakeup_granularity(policy, sleeps, weight), running))
+		return WARMQ_TOO_CLOSE;
 	return since < policy->preempt_interval ? WARMQ_TOO_SOON : WARMQ_GRANTED;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
+/*
+ * ---- groups
+ * ------------------------------------------------------------------------------------------------
+ */
 
-/* Does the group that ran last run on? `used` is what it had in this succession, in ns. */
+/*
+ * Whether the group that a CPU works on goes on there. `used` is what it ran in this succession, in
+ * ns.
+ */
 WARMQ_INLINE bool warmq_batch_goes_on(const struct warmq_policy *policy, u64 used, bool others_wait)
 {
 	return !others_wait || used < policy->batch_budget;
 }
 
-/* Is a place of `weight` on `cpus` CPUs less loaded than the other? Compared as fractions, without dividing. */
+/*
+ * Whether a place of `weight` on `cpus` CPUs is less loaded than the other: w/c < w'/c', without
+ * dividing.
+ */
 WARMQ_INLINE bool warmq_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 other_cpus)
 {
 	return weight * other_cpus < other_weight * cpus;
 }
 
-/* Is the busy place busier than the calm one by more than the policy allows? Whether it has anything to give is warmq_relieve()'s. */
+/*
+ * Whether the busy place is busier than the calm one, by CPU, by more than the policy allows.
+ * Whether it has anything to give away is decided by warmq_relieve(). The least weight on the calm
+ * side makes a nearly empty pair of places even. Bounds: weights < 2^42 (4 million tasks of the
+ * largest weight), so the products stay below 2^62.
+ */
 WARMQ_INLINE bool warmq_imbalanced(const struct warmq_policy *policy, u64 busy, u64 busy_cpus, u64 calm, u64 calm_cpus)
 {
-	return busy * calm_cpus * 100 > (calm + WARMQ_LEAST_WEIGHT) * busy_cpus * (100 + policy->imbalance);
+	return busy * calm_cpus * 100 > (calm + WARMQ_WEIGHT_MIN) * busy_cpus * (100 + policy->imbalance);
 }
 
-/* The weight whose move makes two places equally loaded. */
+/*
+ * The weight x whose move makes two places equally loaded, by CPU:
+ *
+ *	(B - x) / b = (C + x) / c   =>   x = (B * c - C * b) / (b + c)
+ *
+ *	B, b := busy, busy_cpus   C, c := calm, calm_cpus
+ */
 WARMQ_INLINE u64 warmq_excess(u64 busy, u64 busy_cpus, u64 calm, u64 calm_cpus)
 {
 	u64 there = calm * busy_cpus, here = busy * calm_cpus;
@@ -368,8 +508,9 @@ WARMQ_INLINE u64 warmq_excess(u64 busy, u64 busy_cpus, u64 calm, u64 calm_cpus)
 }
 
 /*
- * Is it better to move a group of `weight` than the best so far (0: none yet)? The one that leaves the least imbalance
- * is best, and one that only turns the imbalance round (twice the excess or more) is none.
+ * Whether it is better to move a group of `weight` than the best so far (0: none yet). The best
+ * leaves the least imbalance. A group of twice the excess or more would only turn the imbalance
+ * round.
  */
 WARMQ_INLINE bool warmq_better_group(u64 weight, u64 best, u64 excess)
 {
@@ -381,7 +522,7 @@ WARMQ_INLINE bool warmq_better_group(u64 weight, u64 best, u64 excess)
 	return !best || left < left_by_best;
 }
 
-/* What relieves a place that is too busy. */
+/* What is done about a place that is too busy. */
 enum warmq_relief {
 	WARMQ_LEAVE = 0,
 	WARMQ_MOVE_GROUP = 1,
@@ -390,9 +531,11 @@ enum warmq_relief {
 };
 
 /*
- * Data affinity (the online algorithm): whole groups first where groups are the cause; where none can be moved, unmanaged
- * tasks; a group is split only when nothing else helped for longer than `patience`. `movable` is the weight of the best
- * group (0: each of them runs or is too large), `unmanaged` that of the queued unmanaged tasks, `excess` the cause.
+ * Data affinity (the online algorithm). Whole groups move first where groups weigh more than
+ * unmanaged tasks. Where no group can move, unmanaged tasks do. A group is split only if nothing
+ * else helped for `patience`. `excess` is the weight that should move, `managed` that of the
+ * place's groups, `movable` that of the best group (0: each of them runs or is too large),
+ * `unmanaged` that of the queued unmanaged tasks.
  */
 WARMQ_INLINE enum warmq_relief warmq_relieve(const struct warmq_policy *policy, u64 excess, u64 managed, u64 unmanaged,
 					     u64 movable, u64 lasted)
@@ -408,23 +551,27 @@ WARMQ_INLINE enum warmq_relief warmq_relieve(const struct warmq_policy *policy, 
 	return managed && lasted >= policy->patience ? WARMQ_SPLIT_GROUP : WARMQ_LEAVE;
 }
 
-/* ---- inference: groups from who wakes whom -------------------------------------------------------------------- */
+/*
+ * ---- inference: groups from who wakes whom
+ * --------------------------------------------------------------------
+ */
 
-/* How firmly a task belongs to its group at most. */
+/* The highest firmness: how strongly a task belongs to its inferred group. */
 #define WARMQ_FIRM 32
 
-/* What comes of a wakeup between two tasks, of which each may have a group. */
+/* What a wakeup between two tasks means for their groups, which each may have. */
 enum warmq_kinship {
 	WARMQ_STRANGERS = 0,    /* nothing changes */
 	WARMQ_FOUND = 1,        /* a new group of both */
-	WARMQ_WAKEE_JOINS = 2,  /* the group of the one that wakes it */
-	WARMQ_WAKER_JOINS = 3,  /* the group of the one that it wakes */
+	WARMQ_WAKEE_JOINS = 2,  /* the waker's group */
+	WARMQ_WAKER_JOINS = 3,  /* the wakee's group */
 };
 
 /*
- * Groups spread along wakeups as labels do (label propagation, with inertia): meeting its own group makes a task firmer,
- * meeting another loosens it, and a loose one goes over to the older group, the one with the lower number, so that two
- * groups never swap members for ever. 0 is no group. `firmness` is the wakee's, and changes.
+ * Groups spread along wakeups by label propagation with inertia. A wakeup from its own group raises
+ * a task's firmness, one from another group lowers it. At firmness 0 the task goes over to the
+ * other group if that is older (has the lower number), so that two groups cannot swap members for
+ * ever. Group 0 is none. `firmness` is the wakee's, and changes.
  */
 WARMQ_INLINE enum warmq_kinship warmq_meet(u32 wakee, u32 waker, u32 *firmness)
 {
@@ -445,7 +592,9 @@ WARMQ_INLINE enum warmq_kinship warmq_meet(u32 wakee, u32 waker, u32 *firmness)
 	return waker < wakee ? WARMQ_WAKEE_JOINS : WARMQ_STRANGERS;
 }
 
-/* What a period without the group makes of a task's firmness; at 0 it leaves. */
+/*
+ * The firmness of a task after a period without a wakeup from its group. At 0 the task leaves it.
+ */
 WARMQ_INLINE u32 warmq_fade(u32 firmness)
 {
 	return firmness / 2;
@@ -457,8 +606,8 @@ WARMQ_INLINE void warmq_default_policy(struct warmq_policy *policy)
 	policy->period = 20000000;
 	policy->slice_max = 4000000;
 	policy->slice_min = 500000;
-	policy->credit = 2000000;
-	policy->limit = 40000000;
+	policy->wakeup_lag_max = 2000000;
+	policy->lag_max = 40000000;
 	policy->alpha = 1000;
 	policy->preempt_interval = 1000000;
 	policy->min_sleep = 0;

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* decide.h, once for each function that others than C call. Says nothing of its own. */
+/* Each function and number of decide.h that Rust uses, as a symbol. Nothing is computed here. */
 #include "decide.h"
 
-/* The Rust side has the same structs: see the test of their sizes in lib.rs. */
+const u64 decide_weight_nice_0 = WARMQ_WEIGHT_NICE_0;
+const u64 decide_weight_min = WARMQ_WEIGHT_MIN;
+const u32 decide_firm = WARMQ_FIRM;
+
+/* The Rust side has the same structs, and lib.rs asserts the same sizes. */
 _Static_assert(sizeof(struct warmq_domain) == 3 * sizeof(u64), "struct Domain in lib.rs");
 _Static_assert(sizeof(struct warmq_entity) == 3 * sizeof(u64), "struct Entity in lib.rs");
 _Static_assert(sizeof(struct warmq_policy) == 11 * sizeof(u64), "struct Policy in lib.rs");
@@ -17,75 +21,75 @@ u64 decide_clamp(u64 value, u64 low, u64 high)
 	return warmq_clamp(value, low, high);
 }
 
-u64 decide_virtual(u64 ran, u64 weight)
+u64 decide_delta_vruntime(u64 ran, u64 weight)
 {
-	return warmq_virtual(ran, weight);
+	return warmq_delta_vruntime(ran, weight);
 }
 
-u64 decide_entity_position(const struct warmq_entity *entity)
+u64 decide_entity_vruntime(const struct warmq_entity *entity)
 {
-	return warmq_entity_position(entity);
+	return warmq_entity_vruntime(entity);
 }
 
-u64 decide_position(const struct warmq_entity *entity, u64 vtime)
+u64 decide_vruntime(const struct warmq_entity *entity, u64 vtime)
 {
-	return warmq_position(entity, vtime);
+	return warmq_vruntime(entity, vtime);
 }
 
-u64 decide_emigrate(u64 position, u64 from_clock, u64 to_clock)
+u64 decide_migrate_vruntime(u64 vruntime, u64 from_avg, u64 to_avg)
 {
-	return warmq_emigrate(position, from_clock, to_clock);
+	return warmq_migrate_vruntime(vruntime, from_avg, to_avg);
 }
 
-u64 decide_shrink(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 apart)
+u64 decide_scale_lag(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 lag)
 {
-	return warmq_shrink(policy, domain, apart);
+	return warmq_scale_lag(policy, domain, lag);
 }
 
-u64 decide_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position, bool counts)
+u64 decide_place_wakeup(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, bool keeps_lag)
 {
-	return warmq_place(policy, domain, position, counts);
+	return warmq_place_wakeup(policy, domain, vruntime, keeps_lag);
 }
 
-u64 decide_most_debt(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
+u64 decide_lag_min(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
 {
-	return warmq_most_debt(policy, domain, weight, ran);
+	return warmq_lag_min(policy, domain, weight, ran);
 }
 
-u64 decide_forgive(const struct warmq_domain *domain, u64 position)
+u64 decide_clamp_queued(const struct warmq_domain *domain, u64 vruntime)
 {
-	return warmq_forgive(domain, position);
+	return warmq_clamp_queued(domain, vruntime);
 }
 
-u64 decide_keep_place(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 position, u64 weight)
+u64 decide_place_awake(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, u64 weight)
 {
-	return warmq_keep_place(policy, domain, position, weight);
+	return warmq_place_awake(policy, domain, vruntime, weight);
 }
 
-u64 decide_first_position(const struct warmq_policy *policy, const struct warmq_domain *domain)
+u64 decide_place_new(const struct warmq_policy *policy, const struct warmq_domain *domain)
 {
-	return warmq_first_position(policy, domain);
+	return warmq_place_new(policy, domain);
 }
 
-u64 decide_join(struct warmq_entity *entity, u64 position)
+u64 decide_join(struct warmq_entity *entity, u64 vruntime)
 {
-	return warmq_join(entity, position);
+	return warmq_join(entity, vruntime);
 }
 
-u64 decide_mean_with(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 joining)
+u64 decide_avg_add(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 joining)
 {
-	return warmq_mean_with(policy, clock, weight, at, joining);
+	return warmq_avg_add(policy, avg, weight, vruntime, joining);
 }
 
-u64 decide_mean_without(const struct warmq_policy *policy, u64 clock, u64 weight, u64 at, u64 leaving)
+u64 decide_avg_sub(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
 {
-	return warmq_mean_without(policy, clock, weight, at, leaving);
+	return warmq_avg_sub(policy, avg, weight, vruntime, leaving);
 }
 
-u64 decide_turn(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
+u64 decide_pick_key(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
 		u64 succession, u64 vtime)
 {
-	return warmq_turn(policy, entity, domain, succession, vtime);
+	return warmq_pick_key(policy, entity, domain, succession, vtime);
 }
 
 u64 decide_succession(const struct warmq_policy *policy, bool group)
@@ -93,10 +97,10 @@ u64 decide_succession(const struct warmq_policy *policy, bool group)
 	return warmq_succession(policy, group);
 }
 
-void decide_bound_entity(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
+void decide_clamp_entity(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
 			 u64 succession)
 {
-	warmq_bound_entity(policy, entity, domain, succession);
+	warmq_clamp_entity(policy, entity, domain, succession);
 }
 
 u64 decide_share(u64 weight, u64 parent_weight, u64 active)
@@ -114,15 +118,15 @@ u64 decide_wait_bound(const struct warmq_policy *policy, const struct warmq_doma
 	return warmq_wait_bound(policy, domain, weight);
 }
 
-u64 decide_granularity(const struct warmq_policy *policy, u64 sleeps, u64 weight)
+u64 decide_wakeup_granularity(const struct warmq_policy *policy, u64 sleeps, u64 weight)
 {
-	return warmq_granularity(policy, sleeps, weight);
+	return warmq_wakeup_granularity(policy, sleeps, weight);
 }
 
-u32 decide_preempts(const struct warmq_policy *policy, u64 waking, u64 running, u64 sleeps, u64 weight, u64 slept,
+u32 decide_wakeup_preempts(const struct warmq_policy *policy, u64 waking, u64 running, u64 sleeps, u64 weight, u64 slept,
 		    u64 since)
 {
-	return (u32)warmq_preempts(policy, waking, running, sleeps, weight, slept, since);
+	return (u32)warmq_wakeup_preempts(policy, waking, running, sleeps, weight, slept, since);
 }
 
 bool decide_batch_goes_on(const struct warmq_policy *policy, u64 used, bool others_wait)
@@ -165,7 +169,10 @@ u32 decide_fade(u32 firmness)
 	return warmq_fade(firmness);
 }
 
-void decide_default_policy(struct warmq_policy *policy)
+struct warmq_policy decide_default_policy(void)
 {
-	warmq_default_policy(policy);
+	struct warmq_policy policy;
+
+	warmq_default_policy(&policy);
+	return policy;
 }

@@ -1,46 +1,38 @@
-//! What scx_warmq decides, as arithmetic: virtual time, slices, sleepers, groups, inference.
+//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, groups.
 //!
-//! Purpose: one truth about the policy. It is in the C header `include/decide.h`, which the BPF
-//! program of scx_warmq includes; this crate compiles the same header natively and offers its
-//! functions, so that the simulated scheduler runs the very code of the real one. Nothing is
-//! computed here. What each function means, and why, stands in the header.
+//! Purpose: the policy exists once, in the C header `include/decide.h`. The BPF program of
+//! scx_warmq includes it, and this crate compiles it natively, so that the simulated scheduler runs
+//! the same code as the real one. Nothing is computed here. What each function means, and why, is
+//! said in the header.
 //!
-//! Times are nanoseconds; positions and clocks are virtual nanoseconds and wrap; weights are in parts
-//! of [`WHOLE`].
+//! Times are nanoseconds. vruntime, V and lag are virtual nanoseconds and wrap. [`WEIGHT_NICE_0`]
+//! is the weight of a task at nice 0.
 //!
 //! ```
-//! use warmq_decide::{Policy, WHOLE, granularity, virtual_time};
-//! // Two milliseconds of a task of half the weight weigh as much as four of a whole one.
-//! assert_eq!(virtual_time(2_000_000, WHOLE / 2), 4_000_000);
+//! use warmq_decide::{Policy, WEIGHT_NICE_0, delta_vruntime, wakeup_granularity};
+//! // At half the weight, vruntime grows twice as fast.
+//! assert_eq!(delta_vruntime(2_000_000, WEIGHT_NICE_0 / 2), 4_000_000);
 //! // Ten sleeps in a period of 20 ms are 500 a second, of 1 us each: formula 5-1.
-//! assert_eq!(granularity(&Policy::default(), 10, WHOLE), 500_000);
+//! assert_eq!(wakeup_granularity(&Policy::default(), 10, WEIGHT_NICE_0), 500_000);
 //! ```
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
 mod groups;
-mod header;
-mod sleepers;
-mod time;
+mod vruntime;
+mod wakeup;
 
-pub use groups::{
-    FIRM, Kinship, Relief, batch_goes_on, better_group, excess, fade, imbalanced, less_loaded,
-    meet, relieve,
-};
-pub use sleepers::{Verdict, Wakeup, granularity, preempts};
-pub use time::{
-    LEAST_WEIGHT, WHOLE, before, bound_entity, clamp, emigrate, entity_position, first_position,
-    forgive, join, keep_place, mean_with, mean_without, most_debt, place, position, share, shrink,
-    slice, succession, turn, virtual_time, wait_bound,
-};
+pub use groups::*;
+pub use vruntime::*;
+pub use wakeup::*;
 
 /// CPUs that share a last-level cache (`struct warmq_domain`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Domain {
-    /// The virtual time of a perfectly shared domain, in virtual ns.
-    pub clock: u64,
+    /// V, the weighted mean of all vruntimes in it, in virtual ns.
+    pub avg_vruntime: u64,
     /// The weight of everything runnable in it.
     pub weight: u64,
     /// Its CPUs that are online.
@@ -50,12 +42,12 @@ pub struct Domain {
 /// What a CPU chooses between: a group, the unmanaged tasks of a domain, or the tasks that may run
 /// on one CPU only (`struct warmq_entity`).
 ///
-/// Invariant: its position in the domain is `clock + shift`, wrapping.
+/// Invariant: its vruntime in the domain is `avg_vruntime + shift`, wrapping.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entity {
-    /// Its members' time, in virtual ns.
-    pub clock: u64,
+    /// V of its members, in virtual ns.
+    pub avg_vruntime: u64,
     /// From its members' time to the domain's, in virtual ns.
     pub shift: u64,
     /// The weight of its runnable members.
@@ -66,21 +58,21 @@ pub struct Entity {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Everybody runs once in it while few are runnable, and sleeps are counted within it; in ns.
+    /// While few are runnable, everybody runs once in it; sleeps are counted within it; in ns.
     pub period: u64,
     /// The longest slice, in ns.
     pub slice_max: u64,
     /// The shortest slice, in ns.
     pub slice_min: u64,
-    /// How far a sleeper may stand behind its domain's clock, in virtual ns.
-    pub credit: u64,
-    /// How far anything may stand apart from its domain's clock, in virtual ns.
-    pub limit: u64,
-    /// Granularity in ns for one sleep a second; 0: no granularity of a task's own.
+    /// How much lag a task keeps at most when it wakes, in virtual ns.
+    pub wakeup_lag_max: u64,
+    /// The bound of any lag, applied when queueing and picking, in virtual ns.
+    pub lag_max: u64,
+    /// Wakeup granularity in ns for one sleep per second; 0: none.
     pub alpha: u64,
     /// From one wakeup preemption of a CPU to the next, in ns; 0: off.
     pub preempt_interval: u64,
-    /// Shorter sleeps earn neither credit nor preemption, in ns; 0: off.
+    /// A task that slept less keeps no lag and does not preempt, in ns; 0: off.
     pub min_sleep: u64,
     /// For how long a group runs in succession on one CPU while others wait, in ns.
     pub batch_budget: u64,
@@ -90,27 +82,18 @@ pub struct Policy {
     pub patience: u64,
 }
 
+#[allow(unsafe_code, reason = "as in vruntime.rs")]
+unsafe extern "C" {
+    safe fn decide_default_policy() -> Policy;
+}
+
 impl Default for Policy {
     fn default() -> Policy {
-        let mut policy = Policy {
-            period: 0,
-            slice_max: 0,
-            slice_min: 0,
-            credit: 0,
-            limit: 0,
-            alpha: 0,
-            preempt_interval: 0,
-            min_sleep: 0,
-            batch_budget: 0,
-            imbalance: 0,
-            patience: 0,
-        };
-        header::decide_default_policy(&mut policy);
-        policy
+        decide_default_policy()
     }
 }
 
-// As decide.c asserts of the other side.
+// decide.c asserts the same of the other side.
 const _: () = assert!(size_of::<Domain>() == 3 * size_of::<u64>());
 const _: () = assert!(size_of::<Entity>() == 3 * size_of::<u64>());
 const _: () = assert!(size_of::<Policy>() == 11 * size_of::<u64>());

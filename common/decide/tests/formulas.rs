@@ -7,8 +7,8 @@ const MS: u64 = 1_000_000;
 
 fn domain(cpus: u64, tasks: u64) -> Domain {
     Domain {
-        clock: 1_000 * MS,
-        weight: tasks * WHOLE,
+        avg_vruntime: 1_000 * MS,
+        weight: tasks * WEIGHT_NICE_0,
         cpus,
     }
 }
@@ -23,8 +23,8 @@ fn the_default_policy_is_the_headers() {
         period: 20 * MS,
         slice_max: 4 * MS,
         slice_min: 500 * US,
-        credit: 2 * MS,
-        limit: 40 * MS,
+        wakeup_lag_max: 2 * MS,
+        lag_max: 40 * MS,
         alpha: 1_000,
         preempt_interval: MS,
         min_sleep: 0,
@@ -36,18 +36,18 @@ fn the_default_policy_is_the_headers() {
 }
 
 #[test]
-fn time_runs_faster_for_light_weights() {
+fn vruntime_grows_faster_at_light_weights() {
     let table = [
-        (WHOLE, 4 * MS),
-        (2 * WHOLE, 2 * MS),
-        (WHOLE / 2, 8 * MS),
+        (WEIGHT_NICE_0, 4 * MS),
+        (2 * WEIGHT_NICE_0, 2 * MS),
+        (WEIGHT_NICE_0 / 2, 8 * MS),
         (64, 400 * MS),
-        (LEAST_WEIGHT, 1_600 * MS),
+        (WEIGHT_MIN, 1_600 * MS),
         (1, 1_600 * MS),
         (0, 1_600 * MS),
     ];
     for (weight, expected) in table {
-        assert_eq!(virtual_time(4 * MS, weight), expected, "weight {weight}");
+        assert_eq!(delta_vruntime(4 * MS, weight), expected, "weight {weight}");
     }
 }
 
@@ -69,9 +69,9 @@ fn slices_share_the_period() {
     }
 }
 
-/// 40 ms apart take as long to cross under 4 tasks a CPU as 10 ms would.
+/// Under 4 tasks per CPU, 10 ms of lag take as long to work off as 40 ms do under one.
 #[test]
-fn what_is_owed_shrinks_with_the_load() {
+fn the_bounds_of_the_lag_shrink_with_the_load() {
     let table = [
         (1, 0, 40 * MS),
         (1, 1, 40 * MS),
@@ -82,137 +82,140 @@ fn what_is_owed_shrinks_with_the_load() {
         (0, 1, 500 * US),
     ];
     for (cpus, tasks, expected) in table {
-        let shrunk = shrink(&policy(), &domain(cpus, tasks), 40 * MS);
+        let shrunk = scale_lag(&policy(), &domain(cpus, tasks), 40 * MS);
         assert_eq!(shrunk, expected, "{tasks} tasks on {cpus} CPUs");
     }
 }
 
 #[test]
-fn who_wakes_stands_near_the_clock() {
+fn lag_is_clamped_at_wakeup() {
     let idle = domain(1, 1);
-    let clock = idle.clock;
+    let avg = idle.avg_vruntime;
     let table = [
-        ("in between", clock + MS, true, clock + MS),
-        ("a long sleep", clock - 900 * MS, true, clock - 2 * MS),
-        ("too short a sleep", clock - 900 * MS, false, clock),
-        ("an old debt", clock + 900 * MS, true, clock + 40 * MS),
+        ("in between", avg + MS, true, avg + MS),
+        ("a long sleep", avg - 900 * MS, true, avg - 2 * MS),
+        ("too short a sleep", avg - 900 * MS, false, avg),
+        ("an old run", avg + 900 * MS, true, avg + 40 * MS),
     ];
-    for (case, position, counts, expected) in table {
+    for (case, vruntime, keeps_lag, expected) in table {
         assert_eq!(
-            place(&policy(), &idle, position, counts),
+            place_wakeup(&policy(), &idle, vruntime, keeps_lag),
             expected,
             "{case}"
         );
     }
-    // With four tasks a CPU: a quarter of the credit, and of the limit.
+    // With four tasks per CPU: a quarter of both bounds.
     let busy = domain(1, 4);
-    assert_eq!(place(&policy(), &busy, 0, true), clock - 500 * US);
+    assert_eq!(place_wakeup(&policy(), &busy, 0, true), avg - 500 * US);
     assert_eq!(
-        place(&policy(), &busy, clock + 900 * MS, true),
-        clock + 10 * MS
+        place_wakeup(&policy(), &busy, avg + 900 * MS, true),
+        avg + 10 * MS
     );
-    // The shortest slice is no more than a policy without credit gives.
+    // The floor of the scaling, the shortest slice, does not exceed the policy's own bound.
     let strict = Policy {
-        credit: 0,
+        wakeup_lag_max: 0,
         ..policy()
     };
-    assert_eq!(place(&strict, &busy, 0, true), clock);
+    assert_eq!(place_wakeup(&strict, &busy, 0, true), avg);
 }
 
 #[test]
-fn who_moves_awake_stands_where_it_stood() {
+fn a_task_that_moves_awake_keeps_its_lag() {
     let busy = domain(1, 4);
-    let clock = busy.clock;
-    // Four tasks on a CPU: 10 ms on either side, and two slices of 4 ms ahead.
+    let avg = busy.avg_vruntime;
+    // Four tasks on a CPU: lag from -(10 + 8) ms, for two slices of 4 ms, to 10 ms.
     let table = [
-        (clock - 9 * MS, clock - 9 * MS),
-        (clock + 17 * MS, clock + 17 * MS),
-        (clock - 900 * MS, clock - 10 * MS),
-        (clock + 900 * MS, clock + 18 * MS),
+        (avg - 9 * MS, avg - 9 * MS),
+        (avg + 17 * MS, avg + 17 * MS),
+        (avg - 900 * MS, avg - 10 * MS),
+        (avg + 900 * MS, avg + 18 * MS),
     ];
-    for (position, expected) in table {
-        assert_eq!(keep_place(&policy(), &busy, position, WHOLE), expected);
+    for (vruntime, expected) in table {
+        assert_eq!(
+            place_awake(&policy(), &busy, vruntime, WEIGHT_NICE_0),
+            expected
+        );
     }
 }
 
 #[test]
-fn a_debt_is_what_a_slice_costs_and_can_be_paid_in_four_seconds() {
+fn lag_min_allows_for_a_run_and_is_worked_off_in_four_seconds() {
     let table = [
-        // 40 ms and a slice; at half the weight the slice is twice as dear.
-        (domain(1, 1), WHOLE, 44 * MS),
-        (domain(1, 1), WHOLE / 2, 48 * MS),
-        // A slice of a hundredth of the weight is 400 ms, for which 80 tasks on two CPUs take 16 s.
-        (domain(2, 80), WHOLE / 100, 100 * MS),
-        (domain(2, 4), WHOLE / 100, 420 * MS),
+        // 40 ms and a slice of 4 ms, which is twice as much vruntime at half the weight.
+        (domain(1, 1), WEIGHT_NICE_0, 44 * MS),
+        (domain(1, 1), WEIGHT_NICE_0 / 2, 48 * MS),
+        // At a hundredth of the weight a slice is 400 ms, for which 80 tasks on two CPUs take 16 s.
+        (domain(2, 80), WEIGHT_NICE_0 / 100, 100 * MS),
+        (domain(2, 4), WEIGHT_NICE_0 / 100, 420 * MS),
     ];
     for (domain, weight, expected) in table {
-        let debt = most_debt(&policy(), &domain, weight, 4 * MS);
-        assert_eq!(debt / US, expected / US, "weight {weight} in {domain:?}");
+        let lag = lag_min(&policy(), &domain, weight, 4 * MS);
+        assert_eq!(lag / US, expected / US, "weight {weight} in {domain:?}");
     }
 }
 
 #[test]
-fn what_cannot_be_paid_in_four_seconds_is_forgiven() {
+fn lag_that_takes_over_four_seconds_is_clamped_when_queued() {
     let table = [(domain(2, 2), 4_000), (domain(2, 80), 100)];
     for (domain, most) in table {
-        let ahead = domain.clock + most * MS;
-        assert_eq!(forgive(&domain, ahead + MS), ahead);
-        assert_eq!(forgive(&domain, ahead - MS), ahead - MS);
+        let latest = domain.avg_vruntime + most * MS;
+        assert_eq!(clamp_queued(&domain, latest + MS), latest);
+        assert_eq!(clamp_queued(&domain, latest - MS), latest - MS);
     }
 }
 
 #[test]
-fn the_new_stands_a_slice_behind_the_clock() {
+fn a_new_task_starts_a_slice_after_v() {
     let domain = domain(2, 3);
-    assert_eq!(first_position(&policy(), &domain), domain.clock + 4 * MS);
+    assert_eq!(place_new(&policy(), &domain), domain.avg_vruntime + 4 * MS);
 }
 
 #[test]
-fn an_entity_stands_at_its_clock_and_shift() {
+fn an_entitys_vruntime_is_its_v_and_shift() {
     let mut group = Entity {
-        clock: 70,
+        avg_vruntime: 70,
         shift: 30,
-        weight: WHOLE,
+        weight: WEIGHT_NICE_0,
     };
-    assert_eq!((entity_position(&group), position(&group, 65)), (100, 95));
-    // With members, a newcomer takes its own place among them.
+    assert_eq!((entity_vruntime(&group), vruntime(&group, 65)), (100, 95));
+    // With members, a newcomer keeps its own vruntime among them.
     assert_eq!((join(&mut group, 95), group.shift), (65, 30));
-    // Without, the group stands where its first member does.
+    // Without, the group takes the vruntime of its first member.
     group.weight = 0;
     assert_eq!(join(&mut group, 500), 70);
-    assert_eq!(entity_position(&group), 500);
+    assert_eq!(entity_vruntime(&group), 500);
 }
 
 #[test]
-fn an_entity_is_kept_near_the_clock() {
-    let clock = 1_000 * MS;
-    let at_clock = |cpus, tasks| Domain {
-        clock,
+fn an_entitys_lag_is_clamped() {
+    let avg = 1_000 * MS;
+    let at_avg = |cpus, tasks| Domain {
+        avg_vruntime: avg,
         ..domain(cpus, tasks)
     };
     let table = [
-        // 40 ms behind, and two slices more ahead.
-        (at_clock(1, 1), clock + 49 * MS, clock + 48 * MS),
-        (at_clock(1, 1), clock - 41 * MS, clock - 40 * MS),
-        (at_clock(1, 1), clock + 39 * MS, clock + 39 * MS),
-        // As far apart in real time where eight are runnable on two CPUs.
-        (at_clock(2, 8), clock + 19 * MS, clock + 18 * MS),
-        (at_clock(2, 8), clock - 11 * MS, clock - 10 * MS),
+        // At most 40 ms, and at least -40 ms and two slices more.
+        (at_avg(1, 1), avg + 49 * MS, avg + 48 * MS),
+        (at_avg(1, 1), avg - 41 * MS, avg - 40 * MS),
+        (at_avg(1, 1), avg + 39 * MS, avg + 39 * MS),
+        // The same in real time where eight are runnable on two CPUs.
+        (at_avg(2, 8), avg + 19 * MS, avg + 18 * MS),
+        (at_avg(2, 8), avg - 11 * MS, avg - 10 * MS),
     ];
-    for (domain, position, expected) in table {
+    for (domain, vruntime, expected) in table {
         let mut entity = Entity {
-            clock: 7,
-            shift: position - 7,
-            weight: WHOLE,
+            avg_vruntime: 7,
+            shift: vruntime - 7,
+            weight: WEIGHT_NICE_0,
         };
-        bound_entity(
+        clamp_entity(
             &policy(),
             &mut entity,
             &domain,
             succession(&policy(), false),
         );
-        assert_eq!(entity_position(&entity), expected);
-        assert_eq!(entity.clock, 7, "members keep their order");
+        assert_eq!(entity_vruntime(&entity), expected);
+        assert_eq!(entity.avg_vruntime, 7, "members keep their order");
     }
 }
 
@@ -222,41 +225,41 @@ fn what_runs_in_succession_is_a_slice_and_a_tick_and_maybe_a_batch() {
     assert_eq!(succession(&policy(), true), 16 * MS);
 }
 
-/// The heavy member of two has a CPU; the light one, which stands behind, waits for its turn.
+/// The heavy member of two runs elsewhere. For the light one, with more vruntime, its own counts.
 #[test]
-fn a_turn_is_the_entitys_and_the_next_tasks() {
+fn the_pick_key_is_the_later_of_entity_and_task() {
     let mut entity = Entity {
-        clock: 50,
+        avg_vruntime: 50,
         shift: 100,
-        weight: 2 * WHOLE,
+        weight: 2 * WEIGHT_NICE_0,
     };
     let domain = Domain {
-        clock: 200,
+        avg_vruntime: 200,
         ..domain(2, 4)
     };
-    let mut turn = |vtime| turn(&policy(), &mut entity, &domain, 4 * MS, vtime);
-    assert_eq!(turn(80), 180);
-    assert_eq!(turn(20), 150);
+    let mut key = |vtime| pick_key(&policy(), &mut entity, &domain, 4 * MS, vtime);
+    assert_eq!(key(80), 180);
+    assert_eq!(key(20), 150);
 }
 
-/// Two of equal weight stand at 100 and 140: at 120 in the mean.
+/// Two of equal weight with vruntimes of 100 and 140: V is 120.
 #[test]
-fn a_clock_is_the_mean_of_where_all_stand() {
+fn v_is_the_weighted_mean_of_all_vruntimes() {
     let policy = policy();
-    let with = |weight, at, joining| mean_with(&policy, 100, weight, at, joining) as i64;
-    let without = |weight, at, leaving| mean_without(&policy, 100, weight, at, leaving) as i64;
+    let with = |weight, at, joining| avg_add(&policy, 100, weight, at, joining) as i64;
+    let without = |weight, at, leaving| avg_sub(&policy, 100, weight, at, leaving) as i64;
     let table = [
-        (with(WHOLE, 140, WHOLE), 20),
-        (with(3 * WHOLE, 140, WHOLE), 10),
-        (with(WHOLE, 60, WHOLE), -20),
-        (with(0, 140, WHOLE), 40),
-        (without(2 * WHOLE, 120, WHOLE), -20),
-        (without(2 * WHOLE, 80, WHOLE), 20),
-        (without(4 * WHOLE, 70, WHOLE), 10),
+        (with(WEIGHT_NICE_0, 140, WEIGHT_NICE_0), 20),
+        (with(3 * WEIGHT_NICE_0, 140, WEIGHT_NICE_0), 10),
+        (with(WEIGHT_NICE_0, 60, WEIGHT_NICE_0), -20),
+        (with(0, 140, WEIGHT_NICE_0), 40),
+        (without(2 * WEIGHT_NICE_0, 120, WEIGHT_NICE_0), -20),
+        (without(2 * WEIGHT_NICE_0, 80, WEIGHT_NICE_0), 20),
+        (without(4 * WEIGHT_NICE_0, 70, WEIGHT_NICE_0), 10),
         // The last one takes no mean with it.
-        (without(WHOLE, 70, WHOLE), 0),
-        // No further than the limit.
-        (with(WHOLE, 900 * MS, WHOLE), 40 * MS as i64),
+        (without(WEIGHT_NICE_0, 70, WEIGHT_NICE_0), 0),
+        // By lag_max at most.
+        (with(WEIGHT_NICE_0, 900 * MS, WEIGHT_NICE_0), 40 * MS as i64),
     ];
     for (index, (moved, expected)) in table.into_iter().enumerate() {
         assert_eq!(moved, expected, "case {index}");
@@ -266,27 +269,37 @@ fn a_clock_is_the_mean_of_where_all_stand() {
 #[test]
 fn a_share_is_the_part_of_the_parent() {
     let table = [
-        (WHOLE, WHOLE, 2 * WHOLE, WHOLE / 2),
-        (WHOLE, 2 * WHOLE, 4 * WHOLE, WHOLE / 2),
-        (WHOLE, WHOLE, 0, WHOLE),
-        (64, WHOLE, 10_000 * WHOLE, LEAST_WEIGHT),
+        (
+            WEIGHT_NICE_0,
+            WEIGHT_NICE_0,
+            2 * WEIGHT_NICE_0,
+            WEIGHT_NICE_0 / 2,
+        ),
+        (
+            WEIGHT_NICE_0,
+            2 * WEIGHT_NICE_0,
+            4 * WEIGHT_NICE_0,
+            WEIGHT_NICE_0 / 2,
+        ),
+        (WEIGHT_NICE_0, WEIGHT_NICE_0, 0, WEIGHT_NICE_0),
+        (64, WEIGHT_NICE_0, 10_000 * WEIGHT_NICE_0, WEIGHT_MIN),
     ];
     for (weight, parent, active, expected) in table {
         assert_eq!(share(weight, parent, active), expected);
     }
 }
 
-/// (0.5 + 10 + 4) ms apart, at the pace of 4 tasks and one more on a CPU, a batch of 8 ms and a
-/// slice of 4: twice 84.5 ms.
+/// (0.5 + 10 + 4) ms of lag, worked off by 4 tasks and one more on a CPU, a batch of 8 ms and a
+/// slice of 4 ms: twice 84.5 ms.
 #[test]
 fn the_longest_wait_by_hand() {
     let table = [
-        (domain(1, 4), WHOLE, 169 * MS),
+        (domain(1, 4), WEIGHT_NICE_0, 169 * MS),
         // On an idle domain: (2 + 40 + 4) * 2 + 12, twice.
-        (domain(1, 1), WHOLE, 208 * MS),
+        (domain(1, 1), WEIGHT_NICE_0, 208 * MS),
         // Half the weight needs a slice of 8 virtual ms.
-        (domain(1, 4), WHOLE / 2, 209 * MS),
-        (domain(4, 16), WHOLE, 147_250 * US),
+        (domain(1, 4), WEIGHT_NICE_0 / 2, 209 * MS),
+        (domain(4, 16), WEIGHT_NICE_0, 147_250 * US),
     ];
     for (domain, weight, expected) in table {
         let bound = wait_bound(&policy(), &domain, weight);
@@ -298,37 +311,37 @@ fn the_longest_wait_by_hand() {
 #[test]
 fn granularity_by_formula_5_1() {
     let table = [
-        (0, WHOLE, 0),
-        (1, WHOLE, 50 * US),
-        (20, WHOLE, MS),
-        (200, WHOLE, 10 * MS),
-        (20, 2 * WHOLE, 500 * US),
-        (20, WHOLE / 4, 4 * MS),
+        (0, WEIGHT_NICE_0, 0),
+        (1, WEIGHT_NICE_0, 50 * US),
+        (20, WEIGHT_NICE_0, MS),
+        (200, WEIGHT_NICE_0, 10 * MS),
+        (20, 2 * WEIGHT_NICE_0, 500 * US),
+        (20, WEIGHT_NICE_0 / 4, 4 * MS),
     ];
     for (sleeps, weight, expected) in table {
-        let found = granularity(&policy(), sleeps, weight);
+        let found = wakeup_granularity(&policy(), sleeps, weight);
         assert_eq!(found, expected, "{sleeps} sleeps, weight {weight}");
     }
     let off = Policy {
         alpha: 0,
         ..policy()
     };
-    assert_eq!(granularity(&off, 10_000, 1), 0);
+    assert_eq!(wakeup_granularity(&off, 10_000, 1), 0);
     // No period is no division by zero.
     let timeless = Policy {
         period: 0,
         ..policy()
     };
-    assert!(granularity(&timeless, 1, WHOLE) > 0);
+    assert!(wakeup_granularity(&timeless, 1, WEIGHT_NICE_0) > 0);
 }
 
 #[test]
-fn a_wakeup_preempts_when_nothing_speaks_against_it() {
+fn a_wakeup_preempts_unless_a_rule_forbids_it() {
     let plain = Wakeup {
         waking: 10 * MS,
         running: 10 * MS + 51 * US,
         sleeps: 1,
-        weight: WHOLE,
+        weight: WEIGHT_NICE_0,
         slept: 5 * MS,
         since: MS,
     };
@@ -339,13 +352,13 @@ fn a_wakeup_preempts_when_nothing_speaks_against_it() {
                 running: 10 * MS + 50 * US,
                 ..plain
             },
-            Verdict::NotBehind,
+            Verdict::TooClose,
         ),
-        (Wakeup { sleeps: 2, ..plain }, Verdict::NotBehind),
+        (Wakeup { sleeps: 2, ..plain }, Verdict::TooClose),
         (
             Wakeup {
                 sleeps: 2,
-                weight: 2 * WHOLE,
+                weight: 2 * WEIGHT_NICE_0,
                 ..plain
             },
             Verdict::Granted,
@@ -359,13 +372,13 @@ fn a_wakeup_preempts_when_nothing_speaks_against_it() {
         ),
     ];
     for (wakeup, expected) in table {
-        assert_eq!(preempts(&policy(), &wakeup), expected, "{wakeup:?}");
+        assert_eq!(wakeup_preempts(&policy(), &wakeup), expected, "{wakeup:?}");
     }
     let patient = Policy {
         min_sleep: 6 * MS,
         ..policy()
     };
-    assert_eq!(preempts(&patient, &plain), Verdict::ShortSleep);
+    assert_eq!(wakeup_preempts(&patient, &plain), Verdict::ShortSleep);
 }
 
 #[test]
@@ -386,11 +399,17 @@ fn loads_are_compared_by_cpu() {
     assert!(less_loaded(3, 2, 2, 1));
     assert!(!less_loaded(4, 2, 2, 1));
     // 25 % more is still even: (4 tasks + 16 parts) * 1.25.
-    let busier = |weight| imbalanced(&policy(), weight, 1, 4 * WHOLE, 1);
-    assert!(!busier(5 * WHOLE));
-    assert!(!busier(5 * WHOLE + 20));
-    assert!(busier(5 * WHOLE + 21));
-    assert!(imbalanced(&policy(), 21 * WHOLE, 2, 64 * WHOLE, 8));
+    let busier = |weight| imbalanced(&policy(), weight, 1, 4 * WEIGHT_NICE_0, 1);
+    assert!(!busier(5 * WEIGHT_NICE_0));
+    assert!(!busier(5 * WEIGHT_NICE_0 + 20));
+    assert!(busier(5 * WEIGHT_NICE_0 + 21));
+    assert!(imbalanced(
+        &policy(),
+        21 * WEIGHT_NICE_0,
+        2,
+        64 * WEIGHT_NICE_0,
+        8
+    ));
 }
 
 #[test]
@@ -425,7 +444,7 @@ fn the_group_nearest_to_the_excess_moves() {
     }
 }
 
-/// Whole groups where groups are the cause, else unmanaged tasks, else whole groups; a split last.
+/// Whole groups where groups weigh more, else unmanaged tasks, else whole groups; a split last.
 #[test]
 fn what_relieves_a_busy_place_in_order() {
     let long = 20 * MS;
@@ -469,5 +488,5 @@ fn groups_spread_along_wakeups() {
         let case = format!("{wakee} woken by {waker}, firm {firmness}");
         assert_eq!(met(wakee, waker, firmness), expected, "{case}");
     }
-    assert_eq!([32, 5, 1, 0].map(fade), [16, 2, 0, 0]);
+    assert_eq!([32, 5, 1, 0].map(|firmness| fade(firmness)), [16, 2, 0, 0]);
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warmq_decide::*;
 
-/// Positions differ from clocks by less than this: a million seconds.
+/// Lags are shorter than this: a million seconds.
 const FAR: u64 = 1_000_000_000_000_000;
 
 fn policies() -> impl Strategy<Value = Policy> {
@@ -15,12 +15,12 @@ fn policies() -> impl Strategy<Value = Policy> {
         (ns(1_000_000_000), 0u64..1_000, ns(1_000_000_000)),
     )
         .prop_map(
-            |((period, slice, other), (credit, limit), sleepers, groups)| Policy {
+            |((period, slice, other), (wakeup_lag_max, lag_max), sleepers, groups)| Policy {
                 period,
                 slice_max: slice.max(other),
                 slice_min: slice.min(other),
-                credit,
-                limit: limit.max(slice.min(other)),
+                wakeup_lag_max,
+                lag_max: lag_max.max(slice.min(other)),
                 alpha: sleepers.0,
                 preempt_interval: sleepers.1,
                 min_sleep: sleepers.2,
@@ -31,8 +31,8 @@ fn policies() -> impl Strategy<Value = Policy> {
         )
 }
 
-/// Any clock, and often one that is about to wrap or has just done so.
-fn clocks() -> impl Strategy<Value = u64> {
+/// Any virtual time, and often one that is about to wrap or has just done so.
+fn times() -> impl Strategy<Value = u64> {
     prop_oneof![
         any::<u64>(),
         0u64..FAR,
@@ -41,125 +41,129 @@ fn clocks() -> impl Strategy<Value = u64> {
 }
 
 fn domains() -> impl Strategy<Value = Domain> {
-    (clocks(), 0u64..10_000 * WHOLE, 1u64..512).prop_map(|(clock, weight, cpus)| Domain {
-        clock,
-        weight,
-        cpus,
+    (times(), 0u64..10_000 * WEIGHT_NICE_0, 1u64..512).prop_map(|(avg_vruntime, weight, cpus)| {
+        Domain {
+            avg_vruntime,
+            weight,
+            cpus,
+        }
     })
 }
 
-/// How far from a clock: to both sides.
+/// A distance to either side of a virtual time.
 fn distances() -> impl Strategy<Value = u64> {
     (0u64..FAR, any::<bool>())
         .prop_map(|(far, behind)| if behind { far.wrapping_neg() } else { far })
 }
 
 fn entities() -> impl Strategy<Value = Entity> {
-    (clocks(), clocks(), 0u64..1_000 * WHOLE).prop_map(|(clock, shift, weight)| Entity {
-        clock,
-        shift,
-        weight,
+    (times(), times(), 0u64..1_000 * WEIGHT_NICE_0).prop_map(|(avg_vruntime, shift, weight)| {
+        Entity {
+            avg_vruntime,
+            shift,
+            weight,
+        }
     })
 }
 
-/// `to` less `from`, which may stand on either side.
-fn apart(from: u64, to: u64) -> i64 {
+/// `to` less `from`, which may be earlier or later.
+fn difference(from: u64, to: u64) -> i64 {
     to.wrapping_sub(from) as i64
 }
 
 proptest! {
     #[test]
-    fn no_sleeper_has_more_than_its_credit(
-        policy in policies(), domain in domains(), distance in distances(), counts: bool,
+    fn the_lag_of_a_waking_task_is_bounded(
+        policy in policies(), domain in domains(), distance in distances(), keeps_lag: bool,
     ) {
-        let placed = place(&policy, &domain, domain.clock.wrapping_add(distance), counts);
-        let credit = if counts { policy.credit } else { 0 };
-        prop_assert!(apart(domain.clock, placed) >= -(credit as i64));
-        prop_assert!(apart(domain.clock, placed) <= policy.limit as i64);
+        let placed = place_wakeup(&policy, &domain, domain.avg_vruntime.wrapping_add(distance), keeps_lag);
+        let lag_max = if keeps_lag { policy.wakeup_lag_max } else { 0 };
+        prop_assert!(difference(domain.avg_vruntime, placed) >= -(lag_max as i64));
+        prop_assert!(difference(domain.avg_vruntime, placed) <= policy.lag_max as i64);
     }
 
     #[test]
     fn placing_again_changes_nothing(
-        policy in policies(), domain in domains(), distance in distances(), counts: bool,
+        policy in policies(), domain in domains(), distance in distances(), keeps_lag: bool,
     ) {
-        let placed = place(&policy, &domain, domain.clock.wrapping_add(distance), counts);
-        prop_assert_eq!(place(&policy, &domain, placed, counts), placed);
+        let placed = place_wakeup(&policy, &domain, domain.avg_vruntime.wrapping_add(distance), keeps_lag);
+        prop_assert_eq!(place_wakeup(&policy, &domain, placed, keeps_lag), placed);
     }
 
     #[test]
-    fn joining_keeps_where_a_task_stands(mut entity in entities(), position in clocks()) {
-        let (empty, clock) = (entity.weight == 0, entity.clock);
-        let vtime = join(&mut entity, position);
-        prop_assert_eq!(warmq_decide::position(&entity, vtime), position);
-        prop_assert_eq!(entity.clock, clock);
+    fn joining_keeps_the_vruntime(mut entity in entities(), vruntime in times()) {
+        let (empty, avg) = (entity.weight == 0, entity.avg_vruntime);
+        let vtime = join(&mut entity, vruntime);
+        prop_assert_eq!(warmq_decide::vruntime(&entity, vtime), vruntime);
+        prop_assert_eq!(entity.avg_vruntime, avg);
         if empty {
-            prop_assert_eq!(entity_position(&entity), position);
+            prop_assert_eq!(entity_vruntime(&entity), vruntime);
         }
     }
 
     #[test]
-    fn an_empty_entity_gives_its_first_member_nothing(mut entity in entities(), position in clocks()) {
+    fn an_empty_entity_gives_its_first_member_nothing(mut entity in entities(), vruntime in times()) {
         entity.weight = 0;
-        let vtime = join(&mut entity, position);
-        prop_assert_eq!(vtime, entity.clock);
+        let vtime = join(&mut entity, vruntime);
+        prop_assert_eq!(vtime, entity.avg_vruntime);
     }
 
     #[test]
-    fn emigrants_stay_as_far_from_the_clock(
-        from in clocks(), to in clocks(), distance in distances(),
+    fn a_migration_keeps_the_lag(
+        from in times(), to in times(), distance in distances(),
     ) {
-        let there = emigrate(from.wrapping_add(distance), from, to);
+        let there = migrate_vruntime(from.wrapping_add(distance), from, to);
         prop_assert_eq!(there.wrapping_sub(to), distance);
-        prop_assert_eq!(emigrate(there, to, from), from.wrapping_add(distance));
+        prop_assert_eq!(migrate_vruntime(there, to, from), from.wrapping_add(distance));
     }
 
     #[test]
-    fn a_bounded_entity_stands_near_the_clock(
+    fn the_lag_of_an_entity_is_bounded(
         policy in policies(), mut entity in entities(), domain in domains(), distance in distances(),
-        members in clocks(), group: bool,
+        members in times(), group: bool,
     ) {
-        let clock = entity_position(&entity).wrapping_add(distance);
-        let domain = Domain { clock, ..domain };
+        let avg = entity_vruntime(&entity).wrapping_add(distance);
+        let domain = Domain { avg_vruntime: avg, ..domain };
         let succession = succession(&policy, group);
-        let (first, second) = (position(&entity, members), position(&entity, members.wrapping_add(9)));
-        bound_entity(&policy, &mut entity, &domain, succession);
-        let ahead = apart(clock, entity_position(&entity));
-        let most = shrink(&policy, &domain, policy.limit);
+        let (first, second) = (vruntime(&entity, members), vruntime(&entity, members.wrapping_add(9)));
+        clamp_entity(&policy, &mut entity, &domain, succession);
+        let ahead = difference(avg, entity_vruntime(&entity));
+        let most = scale_lag(&policy, &domain, policy.lag_max);
         prop_assert!(-ahead <= most as i64, "{ahead}");
-        prop_assert!(ahead <= (most + virtual_time(succession, entity.weight)) as i64, "{ahead}");
-        let (again, after) = (position(&entity, members), position(&entity, members.wrapping_add(9)));
-        prop_assert_eq!(apart(first, second), apart(again, after));
+        prop_assert!(ahead <= (most + delta_vruntime(succession, entity.weight)) as i64, "{ahead}");
+        let (again, after) = (vruntime(&entity, members), vruntime(&entity, members.wrapping_add(9)));
+        prop_assert_eq!(difference(first, second), difference(again, after));
     }
 
-    /// Who comes and goes at once leaves the clock where it was, but for rounding; while it is there,
-    /// the clock lies between where it was and where the newcomer stands.
+    /// A task that joins and leaves at once leaves V as it was, up to rounding. In between, V lies
+    /// between its old value and the newcomer's vruntime.
     #[test]
-    fn coming_and_going_is_worth_nothing(
-        policy in policies(), clock in clocks(), ahead in 0u64..1_000_000_000, behind: bool,
-        weight in 16u64..1_000 * WHOLE, joining in 16u64..10 * WHOLE,
+    fn joining_and_leaving_gains_nothing(
+        policy in policies(), avg in times(), ahead in 0u64..1_000_000_000, behind: bool,
+        weight in 16u64..1_000 * WEIGHT_NICE_0, joining in 16u64..10 * WEIGHT_NICE_0,
     ) {
-        let at = if behind { clock.wrapping_sub(ahead) } else { clock.wrapping_add(ahead) };
-        let policy = Policy { limit: u64::MAX / 2, ..policy };
-        let with = clock.wrapping_add(mean_with(&policy, clock, weight, at, joining));
-        prop_assert!(apart(clock, with).unsigned_abs() <= ahead);
-        prop_assert!(ahead == 0 || apart(clock, with) == 0 || (apart(clock, with) < 0) == behind);
-        let moved = mean_without(&policy, with, weight + joining, at, joining);
+        let at = if behind { avg.wrapping_sub(ahead) } else { avg.wrapping_add(ahead) };
+        let policy = Policy { lag_max: u64::MAX / 2, ..policy };
+        let with = avg.wrapping_add(avg_add(&policy, avg, weight, at, joining));
+        prop_assert!(difference(avg, with).unsigned_abs() <= ahead);
+        prop_assert!(ahead == 0 || difference(avg, with) == 0 || (difference(avg, with) < 0) == behind);
+        let moved = avg_sub(&policy, with, weight + joining, at, joining);
         let rounding = joining / weight + 2;
-        prop_assert!(apart(clock, with.wrapping_add(moved)).unsigned_abs() <= rounding);
+        prop_assert!(difference(avg, with.wrapping_add(moved)).unsigned_abs() <= rounding);
     }
 
     #[test]
-    fn no_mean_moves_further_than_the_limit(
-        policy in policies(), clock in clocks(), distance in distances(),
-        weight in 0u64..1_000 * WHOLE, part in 1u64..10 * WHOLE,
+    fn v_never_changes_by_more_than_lag_max(
+        policy in policies(), avg in times(), distance in distances(),
+        weight in 0u64..1_000 * WEIGHT_NICE_0, part in 1u64..10 * WEIGHT_NICE_0,
     ) {
-        let at = clock.wrapping_add(distance);
+        let at = avg.wrapping_add(distance);
         let moves = [
-            mean_with(&policy, clock, weight, at, part),
-            mean_without(&policy, clock, weight, at, part),
+            avg_add(&policy, avg, weight, at, part),
+            avg_sub(&policy, avg, weight, at, part),
         ];
         for moved in moves {
-            prop_assert!((moved as i64).unsigned_abs() <= policy.limit, "{moved}");
+            prop_assert!((moved as i64).unsigned_abs() <= policy.lag_max, "{moved}");
         }
     }
 
@@ -177,12 +181,12 @@ proptest! {
         prop_assert!(warmq_decide::slice(&policy, waiting + 1, cpus) <= slice);
     }
 
-    /// A move never makes the calm place busier than the busy one was before, by CPU.
+    /// A move never makes the calm place busier, by CPU, than the busy one was before.
     #[test]
     fn no_group_turns_the_imbalance_round(
-        busy in 0u64..1_000 * WHOLE, busy_cpus in 1u64..64,
-        calm in 0u64..1_000 * WHOLE, calm_cpus in 1u64..64,
-        groups in prop::collection::vec(0u64..300 * WHOLE, 0..20),
+        busy in 0u64..1_000 * WEIGHT_NICE_0, busy_cpus in 1u64..64,
+        calm in 0u64..1_000 * WEIGHT_NICE_0, calm_cpus in 1u64..64,
+        groups in prop::collection::vec(0u64..300 * WEIGHT_NICE_0, 0..20),
     ) {
         let excess = excess(busy, busy_cpus, calm, calm_cpus);
         let chosen = groups.iter().filter(|group| **group <= busy).fold(0, |best, group| {
@@ -201,8 +205,8 @@ proptest! {
     #[test]
     fn two_places_are_never_busier_than_one_another(
         policy in policies(),
-        one in 0u64..1_000 * WHOLE, one_cpus in 1u64..64,
-        other in 0u64..1_000 * WHOLE, other_cpus in 1u64..64,
+        one in 0u64..1_000 * WEIGHT_NICE_0, one_cpus in 1u64..64,
+        other in 0u64..1_000 * WEIGHT_NICE_0, other_cpus in 1u64..64,
     ) {
         let there = imbalanced(&policy, one, one_cpus, other, other_cpus);
         let back = imbalanced(&policy, other, other_cpus, one, one_cpus);
@@ -212,55 +216,55 @@ proptest! {
             || one * other_cpus - other * one_cpus < one_cpus + other_cpus);
     }
 
-    /// Clocks that wrap are as good as others: what is decided depends on distances alone.
+    /// What is decided depends on differences only, so virtual times may wrap.
     #[test]
-    fn clocks_may_wrap(
+    fn virtual_times_may_wrap(
         policy in policies(), domain in domains(), distance in distances(), other in distances(),
-        by in clocks(), sleeps in 0u64..1_000, counts: bool, entity in entities(),
+        by in times(), sleeps in 0u64..1_000, keeps_lag: bool, entity in entities(),
     ) {
-        let moved = Domain { clock: domain.clock.wrapping_add(by), ..domain };
-        let (here, there) = (domain.clock.wrapping_add(distance), domain.clock.wrapping_add(other));
-        let placed = place(&policy, &domain, here, counts);
-        let kept = keep_place(&policy, &domain, here, entity.weight).wrapping_add(by);
-        prop_assert_eq!(kept, keep_place(&policy, &moved, here.wrapping_add(by), entity.weight));
-        let placed_moved = place(&policy, &moved, here.wrapping_add(by), counts);
+        let moved = Domain { avg_vruntime: domain.avg_vruntime.wrapping_add(by), ..domain };
+        let (here, there) = (domain.avg_vruntime.wrapping_add(distance), domain.avg_vruntime.wrapping_add(other));
+        let placed = place_wakeup(&policy, &domain, here, keeps_lag);
+        let kept = place_awake(&policy, &domain, here, entity.weight).wrapping_add(by);
+        prop_assert_eq!(kept, place_awake(&policy, &moved, here.wrapping_add(by), entity.weight));
+        let placed_moved = place_wakeup(&policy, &moved, here.wrapping_add(by), keeps_lag);
         prop_assert_eq!(placed.wrapping_add(by), placed_moved);
         prop_assert_eq!(before(here, there), before(here.wrapping_add(by), there.wrapping_add(by)));
 
         let wakeup = Wakeup {
-            waking: here, running: there, sleeps, weight: WHOLE, slept: 1_000_000, since: 1_000_000,
+            waking: here, running: there, sleeps, weight: WEIGHT_NICE_0, slept: 1_000_000, since: 1_000_000,
         };
         let later = Wakeup { waking: here.wrapping_add(by), running: there.wrapping_add(by), ..wakeup };
-        prop_assert_eq!(preempts(&policy, &wakeup), preempts(&policy, &later));
+        prop_assert_eq!(wakeup_preempts(&policy, &wakeup), wakeup_preempts(&policy, &later));
 
         let mut bounded = entity;
-        let mut turned = Entity { clock: entity.clock.wrapping_add(by), ..entity };
-        bound_entity(&policy, &mut bounded, &Domain { clock: here, ..domain }, 9);
-        bound_entity(&policy, &mut turned, &Domain { clock: here.wrapping_add(by), ..domain }, 9);
-        prop_assert_eq!(entity_position(&bounded).wrapping_add(by), entity_position(&turned));
+        let mut turned = Entity { avg_vruntime: entity.avg_vruntime.wrapping_add(by), ..entity };
+        clamp_entity(&policy, &mut bounded, &Domain { avg_vruntime: here, ..domain }, 9);
+        clamp_entity(&policy, &mut turned, &Domain { avg_vruntime: here.wrapping_add(by), ..domain }, 9);
+        prop_assert_eq!(entity_vruntime(&bounded).wrapping_add(by), entity_vruntime(&turned));
     }
 
     #[test]
     fn more_sleeps_never_help(
-        policy in policies(), waking in clocks(), ahead in distances(), sleeps in 0u64..1_000,
-        weight in 16u64..100 * WHOLE, slept in 0u64..1_000_000_000, since in 0u64..1_000_000_000,
+        policy in policies(), waking in times(), ahead in distances(), sleeps in 0u64..1_000,
+        weight in 16u64..100 * WEIGHT_NICE_0, slept in 0u64..1_000_000_000, since in 0u64..1_000_000_000,
     ) {
         let fewer = Wakeup { waking, running: waking.wrapping_add(ahead), sleeps, weight, slept, since };
         let more = Wakeup { sleeps: sleeps + 1, ..fewer };
-        prop_assert!(granularity(&policy, sleeps, weight) <= granularity(&policy, sleeps + 1, weight));
-        prop_assert!(granularity(&policy, sleeps, weight) >= granularity(&policy, sleeps, weight + 1));
-        if preempts(&policy, &more) == Verdict::Granted {
-            prop_assert_eq!(preempts(&policy, &fewer), Verdict::Granted);
+        prop_assert!(wakeup_granularity(&policy, sleeps, weight) <= wakeup_granularity(&policy, sleeps + 1, weight));
+        prop_assert!(wakeup_granularity(&policy, sleeps, weight) >= wakeup_granularity(&policy, sleeps, weight + 1));
+        if wakeup_preempts(&policy, &more) == Verdict::Granted {
+            prop_assert_eq!(wakeup_preempts(&policy, &fewer), Verdict::Granted);
         }
     }
 
     #[test]
-    fn shares_add_up_to_the_parent(weights in prop::collection::vec(64u64..10 * WHOLE, 1..20), parent in 16u64..100 * WHOLE) {
+    fn shares_add_up_to_the_parent(weights in prop::collection::vec(64u64..10 * WEIGHT_NICE_0, 1..20), parent in 16u64..100 * WEIGHT_NICE_0) {
         let active = weights.iter().sum();
         let shares: Vec<u64> = weights.iter().map(|weight| share(*weight, parent, active)).collect();
-        let seen: u64 = shares.iter().filter(|share| **share > LEAST_WEIGHT).sum();
+        let seen: u64 = shares.iter().filter(|share| **share > WEIGHT_MIN).sum();
         prop_assert!(seen <= parent);
-        prop_assert!(shares.iter().all(|share| *share >= LEAST_WEIGHT));
+        prop_assert!(shares.iter().all(|share| *share >= WEIGHT_MIN));
         let lost = parent.saturating_sub(shares.iter().sum());
         prop_assert!(lost <= weights.len() as u64, "{lost} of {parent} lost to rounding");
     }
@@ -271,8 +275,8 @@ proptest! {
         prop_assert_eq!(faded, 0);
     }
 
-    /// Any wakeups among a few tasks: firmness is bounded, and who has a group only goes to an older
-    /// one, so that wandering ends.
+    /// Any wakeups among a few tasks: firmness is bounded, and a task with a group only goes over
+    /// to an older one, so that all moves come to an end.
     #[test]
     fn groups_grow_older_only(wakeups in prop::collection::vec((0usize..6, 0usize..6), 0..400)) {
         let (mut groups, mut firm, mut next) = ([0u32; 6], [0u32; 6], 1);

@@ -42,8 +42,8 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         &["units", "machine", "metrics", "host", "hint"],
     ),
     ("live", "hint", &[]),
-    ("live", "drill", &[]),
-    ("live", "scx", &["units", "host"]),
+    ("live", "drill", &["hint"]),
+    ("live", "scx", &["units", "decide", "hint"]),
     ("live", "vm", &[]),
 ];
 

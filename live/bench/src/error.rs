@@ -1,11 +1,11 @@
-//! What can go wrong in a measurement, with the mend.
+//! What can go wrong in a measurement, and what helps.
 
 use std::fmt::Display;
 use std::io;
 
 use thiserror::Error;
 
-/// Why a measurement did not take place.
+/// Why there is no measurement.
 #[derive(Debug, Error)]
 pub enum BenchError {
     /// A setting makes no sense.
@@ -23,23 +23,23 @@ pub enum BenchError {
     /// The operating system refused something.
     #[error("cannot {action}: {source}; {mend}")]
     System {
-        /// What was tried.
+        /// What was attempted.
         action: String,
-        /// The system's answer.
+        /// The system's error.
         source: io::Error,
         /// What may help.
         mend: &'static str,
     },
-    /// A message of the chat did not arrive as it should.
+    /// A message of the chat was lost, doubled or overtaken.
     #[error("{0}; this is a fault of the program, report it")]
     Astray(String),
     /// The server of the chat gave up.
     #[error("the server gave up: {0}")]
     Server(String),
-    /// The time limit came before anything that could be reported.
+    /// The time was up before there was anything to report.
     #[error("{problem}; {mend}")]
     TimeUp {
-        /// What was not there yet.
+        /// What was not complete yet.
         problem: &'static str,
         /// What to write instead.
         mend: &'static str,
@@ -61,15 +61,15 @@ impl BenchError {
         }
     }
 
-    /// What the system answered to `action`.
+    /// An error of the system in `action`.
     pub(crate) fn system(
         action: impl Into<String>,
-        source: io::Error,
+        source: impl Into<io::Error>,
         mend: &'static str,
     ) -> BenchError {
         BenchError::System {
             action: action.into(),
-            source,
+            source: source.into(),
             mend,
         }
     }

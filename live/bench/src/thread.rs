@@ -1,47 +1,32 @@
-//! A thread: its CPU, its clock, and how often it was disturbed.
-#![allow(unsafe_code)]
+//! A thread: its CPUs, its clock, and how often it was preempted.
 
-use std::mem::{MaybeUninit, size_of};
-
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
 use warmq_units::CpuId;
 
 use crate::error::BenchError;
 
-/// The thread stays on one CPU for as long as this lives; then it may go where it might before.
+/// The thread stays on one CPU for as long as this lives. After that it has its old affinity again.
 #[derive(Debug)]
 pub struct Pinned {
     cpu: CpuId,
-    before: Mask,
+    before: CpuSet,
 }
 
-/// A set of CPUs as the kernel takes it: bit i of the words is CPU i.
-type Mask = [u64; 128];
-
 impl Pinned {
-    /// Pins this thread to `cpu`, or to the last CPU it may run on.
+    /// Pins this thread to `cpu`, or to the last CPU that it may run on.
     ///
     /// # Errors
-    /// [`BenchError::Setting`] where the thread may not run on `cpu`.
+    /// [`BenchError::Setting`] if the thread may not run on `cpu`.
     pub fn to(cpu: Option<CpuId>) -> Result<Pinned, BenchError> {
-        let before = allowed()?;
-        let last = before.iter().rposition(|word| *word != 0).unwrap_or(0);
-        let last = CpuId((last * 64) as u16 + before[last].max(1).ilog2() as u16);
-        let cpu = cpu.unwrap_or(last);
-        let mut only: Mask = [0; 128];
-        let word = only
-            .get_mut(cpu.index() / 64)
-            .filter(|_| is_in(cpu, &before));
-        let Some(word) = word else {
-            let mend = format!("write one of {}", members(&before));
-            return Err(BenchError::setting(
-                "cpu",
-                cpu.0,
-                "this program may not run there",
-                mend,
-            ));
-        };
-        *word = 1 << (cpu.index() % 64);
-        allow(&only)?;
+        let before = affinity()?;
+        let allowed = cpus_in(&before);
+        check_allowed("cpu", cpu, &allowed)?;
+        let cpu = cpu.or(allowed.last().copied()).unwrap_or_default();
+        bind(cpu)?;
         Ok(Pinned { cpu, before })
     }
 
@@ -53,86 +38,87 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // The thread was allowed there a moment ago; should it no longer be, it stays pinned.
-        let _ = allow(&self.before);
+        // If these CPUs are no longer allowed, the thread stays pinned.
+        let _ = sched_setaffinity(THIS_THREAD, &self.before);
     }
 }
 
-/// The CPUs that this thread, and any thread that it starts, may use; at least one.
+/// Means the calling thread in calls about affinity.
+const THIS_THREAD: Pid = Pid::from_raw(0);
+
+/// The CPUs that this thread, and any thread that it starts, may use, ascending; at least one.
 ///
 /// # Errors
-/// [`BenchError::System`] where the kernel does not tell.
+/// [`BenchError::System`] if the kernel does not tell.
 pub fn allowed_cpus() -> Result<Vec<CpuId>, BenchError> {
-    let mask = allowed()?;
-    Ok(cpus_in(&mask).collect())
+    Ok(cpus_in(&affinity()?))
 }
 
-/// Binds this thread to `cpu` for the rest of its life.
+/// Refuses a CPU, given in the setting `field`, that is not among `allowed`.
 ///
 /// # Errors
-/// [`BenchError::System`] where it may not run there.
-pub fn bind(cpu: CpuId) -> Result<(), BenchError> {
-    let mut only: Mask = [0; 128];
-    only[cpu.index() / 64] = 1 << (cpu.index() % 64);
-    allow(&only)
+/// [`BenchError::Setting`], with the CPUs that are allowed.
+pub fn check_allowed(
+    field: &'static str,
+    cpu: Option<CpuId>,
+    allowed: &[CpuId],
+) -> Result<(), BenchError> {
+    let Some(cpu) = cpu.filter(|cpu| !allowed.contains(cpu)) else {
+        return Ok(());
+    };
+    let numbers: Vec<String> = allowed.iter().map(|cpu| cpu.0.to_string()).collect();
+    let help = format!("write one of {}", numbers.join(", "));
+    let problem = "this program may not run on that CPU";
+    Err(BenchError::setting(field, cpu.0, problem, help))
 }
 
-/// The CPU that this thread runs on, as it was a moment ago.
+/// Binds this thread to `cpu`.
+///
+/// # Errors
+/// [`BenchError::System`] if it may not run there.
+pub fn bind(cpu: CpuId) -> Result<(), BenchError> {
+    let mut only = CpuSet::new();
+    only.set(cpu.index())
+        .and_then(|()| sched_setaffinity(THIS_THREAD, &only))
+        .map_err(|errno| {
+            let action = format!("bind a thread to CPU {}", cpu.0);
+            BenchError::system(action, errno, "name a CPU that is online")
+        })
+}
+
+/// The CPU that this thread ran on a moment ago.
 pub fn current_cpu() -> Option<CpuId> {
-    // SAFETY: takes nothing and writes nothing of ours.
-    let cpu = unsafe { libc::sched_getcpu() };
+    let cpu = sched_getcpu().ok()?;
     u16::try_from(cpu).ok().map(CpuId)
 }
 
-fn is_in(cpu: CpuId, mask: &Mask) -> bool {
-    mask.get(cpu.index() / 64)
-        .is_some_and(|word| word >> (cpu.index() % 64) & 1 == 1)
+fn affinity() -> Result<CpuSet, BenchError> {
+    sched_getaffinity(THIS_THREAD).map_err(|errno: Errno| {
+        BenchError::system(
+            "read the CPUs that are allowed",
+            errno,
+            "try as another user",
+        )
+    })
 }
 
-fn members(mask: &Mask) -> String {
-    let all = cpus_in(mask).map(|cpu| cpu.0.to_string());
-    all.collect::<Vec<_>>().join(", ")
+fn cpus_in(set: &CpuSet) -> Vec<CpuId> {
+    (0..CpuSet::count())
+        .filter(|cpu| set.is_set(*cpu).unwrap_or(false))
+        .map(|cpu| CpuId(cpu as u16))
+        .collect()
 }
 
-fn cpus_in(mask: &Mask) -> impl Iterator<Item = CpuId> {
-    let all = (0..(mask.len() * 64) as u16).map(CpuId);
-    all.filter(|cpu| is_in(*cpu, mask))
-}
-
-fn allowed() -> Result<Mask, BenchError> {
-    let mut mask: Mask = [0; 128];
-    // SAFETY: the kernel writes at most the size given into the mask, any bits are a valid Mask.
-    let done = unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), mask.as_mut_ptr().cast()) };
-    let failed = || BenchError::last_system("ask for the allowed CPUs", "try as another user");
-    if done == 0 { Ok(mask) } else { Err(failed()) }
-}
-
-fn allow(mask: &Mask) -> Result<(), BenchError> {
-    // SAFETY: the kernel only reads the size given from the mask.
-    let done = unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), mask.as_ptr().cast()) };
-    let failed = || BenchError::last_system("pin to a CPU", "name a CPU that is online");
-    if done == 0 { Ok(()) } else { Err(failed()) }
-}
-
-/// CPU time that this thread has used, in nanoseconds. While another task has the CPU, it stands
-/// still; time that a hypervisor takes away is in it.
+/// CPU time that this thread has used, in nanoseconds. It stands still while another task has the
+/// CPU. It includes time that a hypervisor takes away.
 pub fn cpu_time_ns() -> u64 {
-    let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // SAFETY: the kernel fills the timespec; zeroed, it is valid even if the call fails.
-    let time = unsafe {
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, time.as_mut_ptr());
-        time.assume_init()
-    };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    // Every kernel has this clock.
+    time.map_or(0, |time| std::time::Duration::from(time).as_nanos() as u64)
 }
 
 /// How often another task took the CPU from this thread.
 pub fn preemptions() -> u64 {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills the rusage; zeroed, it is valid even if the call fails.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    usage.ru_nivcsw as u64
+    getrusage(UsageWho::RUSAGE_THREAD)
+        .map_or(0, |usage| usage.involuntary_context_switches() as u64)
 }

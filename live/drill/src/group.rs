@@ -1,4 +1,4 @@
-//! A group as the scheduler tells of it.
+//! A group as the scheduler's statistics show it.
 
 use serde_json::Value;
 
@@ -17,13 +17,13 @@ pub struct Group {
     pub ran_home: u64,
     /// CPU time of its tasks elsewhere, ns.
     pub ran_away: u64,
-    /// Successions of its tasks.
+    /// How many batches of its tasks there were.
     pub batches: u64,
-    /// Runs of its tasks.
+    /// How many times its tasks ran in those.
     pub runs: u64,
     /// How often it got another home.
     pub moves: u64,
-    /// How often one of its tasks was taken away alone.
+    /// How often one of its tasks was taken by another place.
     pub splits: u64,
 }
 

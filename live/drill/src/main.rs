@@ -1,7 +1,9 @@
-//! Drills: what scx_warmq must do on a real kernel, shown by its counters and by CPU time, not by how fast anything was.
+//! Drills: what scx_warmq must do on a real kernel, shown by its counters and by CPU time, not by
+//! speed.
 //!
-//! Run as root on a kernel with sched_ext, where nothing else matters: in a guest (`make vm-test`). Each drill starts
-//! scx_warmq, makes tasks that behave in one way, and compares what the scheduler says with what it must.
+//! Run them as root in a guest with sched_ext (`make vm-test`), as they disturb everything else on
+//! the machine. Each drill starts scx_warmq, makes tasks that behave in one way, and compares the
+//! scheduler's figures with a law.
 
 mod drills;
 mod group;
@@ -15,16 +17,17 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Tries scx_warmq on the kernel that runs. Needs root, sched_ext, and nothing else going on: use a guest.
+/// Test scx_warmq on the running kernel. This needs root, sched_ext, and an otherwise idle machine:
+/// use a guest.
 #[derive(Parser)]
 #[command(name = "warmq-drill", version)]
 struct Options {
-    /// Drills to run (a part of the name is enough); all, if none is given
+    /// Drills to run, by a part of their names [default: all]
     names: Vec<String>,
-    /// Only says which there are
+    /// Only list the drills
     #[arg(long)]
     list: bool,
-    /// Only measures what a switch costs under the scheduler that the kernel has now
+    /// Only measure the cost of a switch under the scheduler that runs now
     #[arg(long)]
     switch_cost: bool,
 }

@@ -1,4 +1,4 @@
-//! Runs drills and says what came of each, in the words of the test runner of the rest.
+//! Runs drills and reports their outcomes in the format of the other tests.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -7,26 +7,26 @@ use thiserror::Error;
 
 use crate::scheduler;
 
-/// Why a drill failed: what was seen, and what should have been.
+/// Why a drill failed: what was seen, and what was expected.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct Failure(pub String);
 
-/// What a drill came to.
+/// The outcome of a drill.
 pub enum Outcome {
-    /// It holds; with what was measured.
+    /// The law holds; with the figures.
     Holds(String),
-    /// It cannot be tried here; with the reason.
+    /// The law cannot be tested here; with the reason.
     Skipped(String),
 }
 
-/// A law, and how it is tried.
+/// A law, and how it is tested.
 pub struct Drill {
     /// A short name.
     pub name: &'static str,
     /// What must hold.
     pub law: &'static str,
-    /// Tries it.
+    /// Tests it.
     pub run: fn() -> Result<Outcome, Failure>,
 }
 

@@ -1,4 +1,4 @@
-//! scx_warmq as a drill sees it: a process that is started and stopped, and figures.
+//! scx_warmq as a drill sees it: a process that it starts and stops, and figures.
 
 use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,10 +10,10 @@ use crate::report::Failure;
 use crate::sys;
 use crate::workers::wait_until;
 
-/// How long loading may take: the verifier is slow where instructions are emulated.
+/// How long loading may take. The verifier is slow in an emulated guest.
 const LOADING: Duration = Duration::from_secs(60);
 
-/// What the kernel says of its loadable scheduler: `enabled`, `disabled`...
+/// The kernel's state of sched_ext: `enabled`, `disabled`...
 pub fn state() -> String {
     fs::read_to_string("/sys/kernel/sched_ext/state")
         .unwrap_or_default()
@@ -21,7 +21,7 @@ pub fn state() -> String {
         .to_owned()
 }
 
-/// Where it writes what it has to say. A pipe that nobody empties would stop it.
+/// The file for its messages. A pipe that nobody reads would block it.
 const SAID: &str = "/tmp/scx_warmq.said";
 
 /// A running scx_warmq; stopped when it is dropped.
@@ -55,7 +55,7 @@ impl Scheduler {
         Ok(scheduler)
     }
 
-    /// What it said on its standard error; ends it if it still runs.
+    /// What it wrote on its standard error; ends it if it still runs.
     pub fn complaint(&mut self) -> String {
         let _ = self.child.kill();
         let said = fs::read(SAID).unwrap_or_default();
@@ -68,7 +68,7 @@ impl Scheduler {
         format!("{lines}{}", dump.unwrap_or_default())
     }
 
-    /// Whether the process is still there.
+    /// Whether the process still runs.
     pub fn runs(&mut self) -> bool {
         self.child.try_wait().ok().flatten().is_none()
     }
@@ -97,7 +97,7 @@ impl Drop for Scheduler {
     }
 }
 
-/// All that `scx_warmq --stats-json` tells.
+/// The output of `scx_warmq --stats-json`.
 pub struct Figures(Value);
 
 /// Asks the running scheduler.
@@ -132,7 +132,7 @@ impl Figures {
             .collect()
     }
 
-    /// The last waits that were longer than promised, in words.
+    /// The last waits over their bound, in words.
     pub fn overdue(&self) -> String {
         let all = self.0["overdue"].as_array().map_or(&[][..], |waits| waits);
         let milliseconds =

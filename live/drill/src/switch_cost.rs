@@ -1,7 +1,9 @@
-//! What a switch between two tasks costs, in units of a write and a read of a pipe without one.
+//! The cost of a switch between two tasks, in units of a write and a read of a pipe without a
+//! switch.
 //!
-//! Meant for a guest whose clock counts instructions (`warmq vm run --instructions`), on one CPU: repeatable to 0.1 %. The
-//! clock's unit may change when a scheduler is loaded, so both are measured in the same run.
+//! Meant for a guest whose clock counts instructions (`warmq vm run --instructions`), on one CPU:
+//! repeatable to 0.1 %. The clock's unit may change when a scheduler is loaded, so both are
+//! measured in the same run.
 
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::thread;
@@ -16,7 +18,7 @@ fn pass(reader: &mut PipeReader, writer: &mut PipeWriter) -> std::io::Result<()>
     reader.read_exact(&mut byte)
 }
 
-/// A write and a read by one task: nobody is switched.
+/// A write and a read by one task, without a switch.
 fn alone() -> std::io::Result<Duration> {
     let (mut reader, mut writer) = pipe()?;
     let begin = Instant::now();
@@ -46,7 +48,7 @@ fn in_turn() -> std::io::Result<Duration> {
     Ok(round / 2)
 }
 
-/// The least of several: what else the kernel does only ever adds.
+/// The least of several measurements, because anything else that the kernel does only adds to it.
 fn least(measure: fn() -> std::io::Result<Duration>) -> std::io::Result<Duration> {
     (1..REPETITIONS).try_fold(measure()?, |least, _| Ok(least.min(measure()?)))
 }
@@ -56,7 +58,7 @@ pub fn ratio() -> std::io::Result<f64> {
     Ok(least(in_turn)?.as_secs_f64() / least(alone)?.as_secs_f64())
 }
 
-/// Prints it, and what it is made of.
+/// Prints the cost and what it is computed from.
 pub fn print() -> std::io::Result<()> {
     let (alone, in_turn) = (least(alone)?, least(in_turn)?);
     let ratio = in_turn.as_secs_f64() / alone.as_secs_f64();

@@ -4,29 +4,28 @@
     reason = "system calls that the standard library does not have"
 )]
 
+use std::num::NonZeroU64;
 use std::time::Duration;
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, gettid};
+use warmq_hint::abi;
 
 /// CPU time of the calling thread.
 pub fn cpu_time() -> Duration {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` outlives the call, which only writes it.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.expect("every kernel has this clock").into()
 }
 
 /// Confines the calling thread to `cpus`.
 pub fn run_on(cpus: &[usize]) {
-    // SAFETY: a cpu_set_t is plain data; CPU_SET checks nothing, and drills know their CPUs.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for cpu in cpus {
-            libc::CPU_SET(*cpu, &mut set);
-        }
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    let mut set = CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu).expect("a CPU number below 1024");
     }
+    // A drill that takes CPUs offline may ask for one that is gone: then nothing changes.
+    let _ = sched_setaffinity(Pid::from_raw(0), &set);
 }
 
 /// Gives the calling thread a nice value.
@@ -37,21 +36,17 @@ pub fn nice(value: i32) {
 
 /// The calling thread's id.
 pub fn tid() -> i32 {
-    // SAFETY: no arguments.
-    unsafe { libc::syscall(libc::SYS_gettid) as i32 }
+    gettid().as_raw()
 }
 
-/// The scheduler's answer to a thread whose new fragment lives elsewhere; see warmq.h.
-const BELONGS_ELSEWHERE: i32 = 2;
-
-/// Names the calling thread's fragment, as `warmq.h` does; `None`: none. Returns whether a scheduler listens.
+/// Names the calling thread's fragment (`None`: no fragment) by a system call each time, and
+/// returns whether a scheduler listens. `warmq_hint::enter` would use a slot where it can.
 pub fn hint(fragment: Option<(u32, u32)>) -> bool {
-    let packed = fragment.map_or(0, |(app, fragment)| {
-        (u64::from(app) << 32 | u64::from(fragment)) + 1
-    });
-    // SAFETY: an option that the kernel does not know is refused without a look at the arguments.
-    let answer = unsafe { libc::prctl(0x5741_5251, packed, 0, 0, 0) };
-    if answer == BELONGS_ELSEWHERE {
+    let packed = fragment.and_then(|(app, fragment)| warmq_hint::pack(app, fragment));
+    let packed = packed.map_or(0, NonZeroU64::get);
+    // SAFETY: the kernel refuses an option that it does not know, and reads no argument of it.
+    let answer = unsafe { libc::prctl(abi::PRCTL_HINT, packed, 0, 0, 0) };
+    if answer == abi::ANSWER_MOVE {
         std::thread::yield_now();
     }
     answer >= 0

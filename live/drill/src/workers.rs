@@ -1,4 +1,4 @@
-//! Threads that behave in one way until they are told to stop, and how much CPU time each had.
+//! Threads that behave in one way until they are stopped, and how much CPU time each of them got.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use crate::sys;
 
-/// What a thread sees of the crew that it belongs to.
+/// The part of its crew that a thread can see.
 pub struct Shift {
     stop: Arc<AtomicBool>,
     had: Arc<AtomicU64>,
 }
 
 impl Shift {
-    /// Whether to go on; call it often, it also notes the CPU time so far.
+    /// Whether to go on. Call it often: it also records the CPU time so far.
     pub fn goes_on(&self) -> bool {
         self.had
             .store(sys::cpu_time().as_nanos() as u64, Ordering::Relaxed);
@@ -22,7 +22,8 @@ impl Shift {
     }
 }
 
-/// Holds threads back until all are there: one that makes thousands would not get to run beside them.
+/// Holds threads back until all are started. Otherwise the thread that starts thousands would not
+/// get to run.
 #[derive(Clone, Default)]
 pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
 
@@ -34,7 +35,7 @@ impl Gate {
         drop(opened.wait_while(guard, |open| !*open));
     }
 
-    /// Lets all through.
+    /// Lets all threads through.
     pub fn open(&self) {
         let (open, opened) = &*self.0;
         *open.lock().expect("nobody panics with it") = true;
@@ -42,7 +43,7 @@ impl Gate {
     }
 }
 
-/// Threads of a drill. Stopped when it is dropped.
+/// Threads of a drill, stopped when this is dropped.
 #[derive(Default)]
 pub struct Crew {
     stop: Arc<AtomicBool>,
@@ -50,7 +51,7 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// Nobody yet.
+    /// A crew without threads.
     pub fn new() -> Crew {
         Crew::default()
     }
@@ -88,7 +89,7 @@ impl Crew {
             .collect()
     }
 
-    /// Tells all to stop and waits for them.
+    /// Stops all threads and waits for them.
     pub fn stop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for (handle, _) in self.members.drain(..) {
@@ -126,7 +127,7 @@ pub fn sleeper(shift: &Shift, busy: Duration, idle: Duration) {
     }
 }
 
-/// Waits until `done` says so, for at most `time`; returns whether it did.
+/// Waits until `done` returns true, for at most `time`. Returns whether it did.
 pub fn wait_until(time: Duration, mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + time;
     while Instant::now() < end {

@@ -1,8 +1,8 @@
 //! What a hint costs its program on this machine: nanoseconds a call.
 //!
-//! Whether a scheduler listens is printed first, as the figures depend on it. `ask_at_once` is little
-//! but the system call, which is what a thread pays to be heard. What a slot costs is measured by
-//! `slot.c`, over the tests' kernel, so that it can be had on any machine.
+//! Whether a scheduler listens is printed first, as the figures depend on it. `ask_at_once` is
+//! little but the system call, which is what a thread pays to be heard. What a slot costs is
+//! measured by `slot.c`, over the tests' kernel, so that it can be had on any machine.
 
 use std::path::Path;
 use std::process::Command;

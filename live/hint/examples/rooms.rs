@@ -5,8 +5,8 @@
 //! cargo run --release -p warmq-hint --example rooms
 //! ```
 //!
-//! Run it under `scx_warmq`, and `scx_warmq --monitor 1` shows eight groups, one a room. On any other
-//! kernel it does the same work, unhinted.
+//! Run it under `scx_warmq`, and `scx_warmq --monitor 1` shows eight groups, one a room. On any
+//! other kernel it does the same work, unhinted.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};

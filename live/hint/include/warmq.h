@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * warmq.h: a thread tells the scheduler scx_warmq which data it is about to use.
+ * warmq.h: a thread tells the scheduler scx_warmq which data it is about to use. It includes
+ * warmq_abi.h, which must lie beside it.
  *
  * Threads that use the same data should run where that data is already in a cache. A program names
  * each such piece of data by two numbers of its own choice, an app and a *fragment* of it:
@@ -9,21 +10,22 @@
  *	...
  *	warmq_leave();                  and from here on no data in particular
  *
- * C99 or C++11, Linux, gcc or clang. Nothing to link, nothing to set up, no privilege. Where no
- * scheduler listens the calls do nothing, at the price of a comparison or two. See README.md.
+ * C99 or C++11, Linux, gcc or clang. Nothing to link, nothing to set up, no privilege. Without a
+ * scheduler the calls do nothing and cost a comparison or two. See README.md.
  *
- * What may be called where: everything here from any thread and from signal handlers. `errno` is
- * kept. Memory is allocated once a process, by the first call that a scheduler hears.
+ * Every function here may be called from any thread and from signal handlers. `errno` is kept.
+ * Memory is allocated once per process, by the first call that a scheduler hears.
  *
- * How it works. The first way is a system call, prctl(WARMQ_PRCTL_HINT, hint), that the scheduler
- * takes and every other kernel refuses with EINVAL. When it is heard, the thread also gets a *slot*:
- * 24 bytes of its own memory that the scheduler can read (a BPF uptr in a task-storage map, Linux
- * 6.13). From then on a hint that the scheduler already knows is one memory write; only a real
- * change of fragment still knocks by prctl, so that it takes effect before the thread runs on.
+ * How it works. The first way is a system call, prctl(WARMQ_PRCTL_HINT, hint). scx_warmq accepts
+ * it; without scx_warmq the kernel fails with EINVAL. Once a hint was accepted, the thread also
+ * gets a *slot*: 24 bytes of its own memory that the scheduler can read (struct warmq_slot). From
+ * then on a hint that the scheduler already knows is one memory write. Only a change of fragment
+ * still calls prctl, so that it takes effect before the thread runs on.
  *
- * What is not covered: a child of vfork() or of a bare clone(CLONE_VM) shares this thread's state
- * and should not hint. At execve() a loaded scheduler forgets what the thread said. A sandbox that kills for prctl() kills for a hint, too; one that filters any system
- * call gets no slot. Only 64-bit programs hint: a hint must fit one argument of prctl.
+ * Limits: a child of vfork() or of a bare clone(CLONE_VM) shares this thread's state and should not
+ * hint. At execve() a loaded scheduler forgets what the thread said. A sandbox that kills for
+ * prctl() kills for a hint, too; a thread under any system-call filter gets no slot. Only 64-bit
+ * programs hint, because a hint must fit one argument of prctl.
  */
 #ifndef WARMQ_H
 #define WARMQ_H
@@ -31,23 +33,11 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "warmq_abi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* --- Hints --------------------------------------------------------------------------------- */
-
-/* No fragment in particular. */
-#define WARMQ_NONE ((uint64_t)0)
-
-/*
- * The hint for `fragment` of `app`: the pair as one number, plus one, so that 0 stays free. The pair
- * (UINT32_MAX, UINT32_MAX) would wrap to 0: it is reserved.
- */
-static inline uint64_t warmq_pack(uint32_t app, uint32_t fragment)
-{
-	return (((uint64_t)app << 32) | fragment) + 1;
-}
 
 #if defined(__linux__) && defined(__LP64__)
 
@@ -65,32 +55,17 @@ extern "C" {
 extern long syscall(long number, ...);
 #endif
 
-/* --- Words shared with the scheduler ------------------------------------------------------- */
-
-#define WARMQ_PRCTL_HINT 0x57415251  /* "WARQ" */
-#define WARMQ_PRCTL_NONCE 0x57415252 /* "WARR" */
-
-#ifndef WARMQ_SLOTS
-#define WARMQ_SLOTS "/sys/fs/bpf/scx_warmq/slots"
-#endif
-
-/* What the scheduler reads of a thread. Must not cross a page. */
-struct warmq_slot {
-	volatile uint64_t hint;
-	/* The hint that the scheduler acted on last; written by it, and cleared here to check on it. */
-	volatile uint64_t acknowledged;
-	/* Believed only if it is what this thread itself gave by prctl: nobody can speak for another. */
-	volatile uint64_t nonce;
-};
-
 /* --- State --------------------------------------------------------------------------------- */
 
 /*
- * One call in so many asks the kernel even where it seems needless. So a scheduler that is loaded, or
- * restarted, is heard by the 64th call of a thread at the latest; warmq_listening() asks at once.
+ * One call in so many asks the kernel even where it seems needless. So a scheduler that was loaded
+ * or restarted in the meantime gets a thread's hint by its 64th call at the latest.
+ * warmq_listening() asks at once.
  */
 #define WARMQ_CHECK_EVERY 64u
-/* Hints in a row that the kernel took and the slot did not show: then nobody reads the slot. */
+/*
+ * After so many hints in a row that prctl took and the slot does not show, nobody reads the slot.
+ */
 #define WARMQ_PATIENCE 8u
 
 /* A slot has a cache line of its own, as its thread writes it often. */
@@ -102,13 +77,14 @@ struct warmq_line {
 };
 
 /*
- * The slots of a process: 2 MB reserved at once, so that lines never move, and touched page by page
- * as threads come (64 bytes a thread). A thread that finds no line hints by prctl.
+ * The slots of a process: 2 MB of addresses, reserved at once so that lines never move. Pages are
+ * touched one by one as threads come (64 bytes per thread). A thread that finds no free line hints
+ * by prctl.
  */
 #define WARMQ_LINES 32767u
 
 struct warmq_arena {
-	/* Lines that were ever taken: the first so many. */
+	/* How many lines were ever taken; they are the first ones. */
 	volatile uint32_t used;
 	/* Where the search for lines of dead threads goes on. */
 	volatile uint32_t cursor;
@@ -116,19 +92,19 @@ struct warmq_arena {
 	struct warmq_line lines[WARMQ_LINES];
 };
 
-/* What a thread knows. All zero = it has never asked. Changed by its own thread alone. */
+/* What a thread knows. All zero: it has never asked. Only its own thread changes it. */
 struct warmq_thread {
 	/* What the program said last, heard or not. */
 	volatile uint64_t hint;
-	/* The line that this thread holds, and keeps as long as it lives. */
+	/* The line that this thread holds until it dies. */
 	struct warmq_line *volatile line;
-	/* What slot.nonce must be for the slot to be in use; 0 = hints go by prctl. */
+	/* The slot is in use if its nonce is this one. 0: hints go by prctl. */
 	volatile uint64_t nonce;
 	/* Calls until the kernel is asked anyway. */
 	volatile uint32_t until_check;
-	/* Heard calls until the next try to attach a slot. */
+	/* Accepted hints until the next attempt to attach a slot. */
 	volatile uint32_t until_attach;
-	/* What the kernel answered last: 0, or the error's number below 0. */
+	/* The result of the last prctl: 0, or -errno. */
 	volatile int32_t answer;
 	volatile uint8_t unacknowledged;
 	volatile uint8_t failures;
@@ -150,20 +126,17 @@ struct warmq_arena *warmq_this_arena;
 /* Off the fast path, and once in a program rather than at every call. */
 #define WARMQ_SLOW static __attribute__((noinline, cold, unused))
 
-/* --- The kernel: every question that is asked of it ---------------------------------------- */
+/* --- The kernel: all system calls of this header -------------------------------------------- */
 
 #ifdef WARMQ_FAKE_KERNEL
-/* A test includes this header with a kernel of its own. */
+/* A test that includes this header brings its own kernel. */
 static int warmq_kernel_prctl(int option, uint64_t value);
 static int warmq_kernel_attach(uint32_t thread, struct warmq_slot *slot);
 #else
 
-/* What a scheduler answers when the thread's new fragment lives elsewhere. */
-#define WARMQ_ANSWER_MOVE 2
-
 /*
- * Gives `value` to the scheduler. 0, or the error's number below 0. A thread that belongs elsewhere now
- * yields, so that it is moved before it goes on.
+ * Gives `value` to the scheduler. Returns 0 or -errno. If the thread's new home is elsewhere, the
+ * thread yields, so that it is moved before it touches its data.
  */
 static inline int warmq_kernel_prctl(int option, uint64_t value)
 {
@@ -175,8 +148,8 @@ static inline int warmq_kernel_prctl(int option, uint64_t value)
 }
 
 /*
- * Whether system calls of this thread are filtered. A filter may kill for bpf(), so that a thread in
- * a sandbox keeps to prctl.
+ * Whether system calls of this thread are filtered. A filter may kill for bpf(), so a thread in a
+ * sandbox hints by prctl only.
  */
 static inline int warmq_kernel_filters(void)
 {
@@ -193,7 +166,7 @@ static inline int warmq_kernel_slots(void)
 	return (int)syscall(SYS_bpf, 7 /* BPF_OBJ_GET */, &get, sizeof(get));
 }
 
-/* A descriptor for the one thread `thread`, not for its process. */
+/* A descriptor of the thread itself, not of its process. */
 static inline int warmq_kernel_descriptor(uint32_t thread)
 {
 	return (int)syscall(434 /* pidfd_open */, thread, 0200 /* PIDFD_THREAD = O_EXCL */);
@@ -211,7 +184,7 @@ static inline int warmq_kernel_update(int slots, int thread, struct warmq_slot *
 	return (int)syscall(SYS_bpf, 2 /* BPF_MAP_UPDATE_ELEM */, &update, sizeof(update));
 }
 
-/* Lets the scheduler read `slot` for this thread. 0, or below 0 where that cannot be. */
+/* Lets the scheduler read `slot` for this thread. Returns 0, or a negative number on failure. */
 static inline int warmq_kernel_attach(uint32_t thread, struct warmq_slot *slot)
 {
 	int slots, descriptor, result = -1;
@@ -247,9 +220,9 @@ static inline int warmq_kernel_is_dead(uint32_t thread)
 	return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH;
 }
 
-/* --- Lines: one a thread, without locks ---------------------------------------------------- */
+/* --- Lines: one per thread, without locks --------------------------------------------------- */
 
-/* Maps the arena, for the child of a fork to find empty. NULL where that cannot be. */
+/* Maps the arena, which the child of a fork will find empty. NULL on failure. */
 WARMQ_SLOW struct warmq_arena *warmq_map_arena(void)
 {
 	struct warmq_arena *arena, *first = NULL;
@@ -276,7 +249,7 @@ static inline struct warmq_arena *warmq_find_arena(void)
 	return arena != NULL ? arena : warmq_map_arena();
 }
 
-/* Takes `line` for `thread` if nobody who lives holds it. */
+/* Takes `line` for `thread` unless a living thread holds it. */
 static inline int warmq_take(struct warmq_line *line, uint32_t thread)
 {
 	uint32_t owner = __atomic_load_n(&line->owner, __ATOMIC_RELAXED);
@@ -288,11 +261,12 @@ static inline int warmq_take(struct warmq_line *line, uint32_t thread)
 }
 
 /*
- * A line for `thread`: one whose thread has died if the next eight hold such a one, else a fresh
- * one. So it takes bounded time, and lines stay within a small multiple of the threads alive.
+ * A line for `thread`: the line of a dead thread if there is one among the next eight, else a fresh
+ * one. So the search takes bounded time, and the lines in use stay within a small multiple of the
+ * living threads.
  *
- * The scheduler may still look at a line on behalf of the dead: it finds another nonce there, and
- * does not believe it.
+ * The scheduler may still read a line for its dead thread. It finds another nonce there and ignores
+ * the line.
  */
 WARMQ_SLOW struct warmq_line *warmq_take_line(struct warmq_arena *arena, uint32_t thread)
 {
@@ -314,7 +288,7 @@ WARMQ_SLOW struct warmq_line *warmq_take_line(struct warmq_arena *arena, uint32_
 	return NULL;
 }
 
-/* The line of this thread, its own from before if it still has one. */
+/* The line of this thread: the one that it holds already, or a new one. */
 static inline struct warmq_line *warmq_line_of(struct warmq_thread *self, uint32_t thread)
 {
 	struct warmq_line *line = self->line;
@@ -331,8 +305,8 @@ static inline struct warmq_line *warmq_line_of(struct warmq_thread *self, uint32
 /* --- Slots --------------------------------------------------------------------------------- */
 
 /*
- * The slot in use, or NULL. A fork has wiped the slot of the child, nonce and all, so that the child
- * finds out here that it is somebody else.
+ * The slot in use, or NULL. In the child of a fork the kernel has wiped the slot and its nonce, so
+ * the child notices here that it has no slot yet.
  */
 static inline struct warmq_slot *warmq_slot_of(struct warmq_thread *self)
 {
@@ -343,8 +317,9 @@ static inline struct warmq_slot *warmq_slot_of(struct warmq_thread *self)
 }
 
 /*
- * Back to prctl. A scheduler that does read the slot must not go on to believe what it says; and the
- * slot last, so that both are of one mind even if a signal handler attaches in between.
+ * Back to prctl. A scheduler that still reads the slot must not act on stale contents, so the nonce
+ * is cleared there, too. The slot comes last: if a signal handler attaches in between, thread and
+ * scheduler still agree.
  */
 static inline void warmq_detach(struct warmq_thread *self)
 {
@@ -356,7 +331,7 @@ static inline void warmq_detach(struct warmq_thread *self)
 	self->unacknowledged = 0;
 }
 
-/* Slots are of no use for now: try again after 64, 128, 256, ... heard calls. */
+/* Slots do not work for now: try again after 64, 128, 256, ... accepted hints. */
 static inline void warmq_give_up(struct warmq_thread *self)
 {
 	uint8_t failures = self->failures;
@@ -382,11 +357,11 @@ static inline int warmq_try_attach(struct warmq_thread *self)
 	line->slot.acknowledged = 0;
 	line->slot.hint = self->hint;
 	self->nonce = nonce;
-	line->slot.nonce = nonce; /* From here on it is in use, by a signal handler, too. */
+	line->slot.nonce = nonce; /* From here on it is in use, also by signal handlers. */
 	return warmq_kernel_attach(thread, &line->slot);
 }
 
-/* A signal handler that comes in between does not begin it once more. */
+/* A signal handler that interrupts this does not start it a second time. */
 WARMQ_SLOW void warmq_attach(struct warmq_thread *self)
 {
 	if (self->attaching)
@@ -397,13 +372,13 @@ WARMQ_SLOW void warmq_attach(struct warmq_thread *self)
 	self->attaching = 0;
 }
 
-/* `hint` was taken by prctl: does the slot show it? Otherwise nobody reads it (any longer). */
+/* prctl took `hint`. If the slot does not show it, nobody reads the slot (any more). */
 static inline void warmq_watch(struct warmq_thread *self, struct warmq_slot *slot, uint64_t hint)
 {
 	uint8_t missed = (uint8_t)(self->unacknowledged + 1);
 
 	if (hint == WARMQ_NONE)
-		return; /* A cleared slot shows that anyway. */
+		return; /* A cleared slot looks the same. */
 	if (slot->acknowledged == hint) {
 		self->unacknowledged = 0;
 		self->failures = 0;
@@ -414,9 +389,9 @@ static inline void warmq_watch(struct warmq_thread *self, struct warmq_slot *slo
 	}
 }
 
-/* --- Telling ------------------------------------------------------------------------------- */
+/* --- Hinting -------------------------------------------------------------------------------- */
 
-/* Tells the scheduler by prctl, and learns from the answer what there is. */
+/* Gives the hint by prctl, and learns from the answer whether a scheduler and a slot are there. */
 WARMQ_SLOW int warmq_knock(struct warmq_thread *self, uint64_t hint)
 {
 	int before = errno;
@@ -441,7 +416,7 @@ WARMQ_SLOW int warmq_knock(struct warmq_thread *self, uint64_t hint)
 	return answer;
 }
 
-/* Whether this call is the one in WARMQ_CHECK_EVERY that asks anyway. */
+/* Whether this is the one call in WARMQ_CHECK_EVERY that asks the kernel in any case. */
 static inline int warmq_check_is_due(struct warmq_thread *self)
 {
 	uint32_t left = self->until_check;
@@ -460,16 +435,16 @@ static inline int warmq_tell_once(struct warmq_thread *self, uint64_t hint)
 	if (slot == NULL)
 		return self->answer != 0 && !due ? self->answer : warmq_knock(self, hint);
 	slot->hint = hint;
-	/* To leave can wait for the next time that the scheduler looks. */
+	/* Leaving a fragment can wait until the scheduler looks at the slot. */
 	if (!due && (hint == WARMQ_NONE || slot->acknowledged == hint))
 		return 0;
-	slot->acknowledged = 0; /* What is there next is fresh. */
+	slot->acknowledged = 0; /* So the next acknowledgement is a new one. */
 	return warmq_knock(self, hint);
 }
 
 /*
- * Tells what the program said last. A signal handler may say something else in the middle; then it
- * is told once more, so that scheduler and thread end up of one mind.
+ * Gives the scheduler what the program said last. A signal handler may hint in the middle of this;
+ * then the hint is given once more, so that scheduler and thread end up with the same one.
  */
 static inline int warmq_tell(struct warmq_thread *self)
 {
@@ -485,13 +460,13 @@ static inline int warmq_tell(struct warmq_thread *self)
 
 /* --- What programs call -------------------------------------------------------------------- */
 
-/* What this thread said last, to go back to it: a hint, or WARMQ_NONE. */
+/* The thread's hint or WARMQ_NONE: pass it to warmq_return_to() later. */
 static inline uint64_t warmq_current(void)
 {
 	return warmq_this_thread.hint;
 }
 
-/* Goes back to what warmq_current() said before. Returns as warmq_enter does. */
+/* Goes back to a hint that warmq_current() returned. Returns what warmq_enter does. */
 static inline int warmq_return_to(uint64_t hint)
 {
 	struct warmq_thread *self = &warmq_this_thread;
@@ -501,8 +476,8 @@ static inline int warmq_return_to(uint64_t hint)
 }
 
 /*
- * Whether a scheduler listens. Asks the kernel at once, and tells it this thread's hint; so it also
- * ends the silence of WARMQ_CHECK_EVERY calls after a scheduler was found missing.
+ * Whether a scheduler listens. Asks the kernel at once and gives it this thread's hint, without
+ * waiting for the next of the calls that WARMQ_CHECK_EVERY counts.
  */
 static inline int warmq_listening(void)
 {
@@ -512,7 +487,7 @@ static inline int warmq_listening(void)
 	return warmq_tell(self) == 0;
 }
 
-#else /* Not Linux, or not 64 bits: nobody can listen. */
+#else /* Not Linux, or not 64 bits: there can be no scheduler that listens. */
 
 static inline uint64_t warmq_current(void)
 {
@@ -535,8 +510,9 @@ static inline int warmq_listening(void)
 /*
  * From here on this thread uses the data of `fragment` of `app`, until it enters another or leaves.
  *
- * 0: a scheduler knows. -ERANGE: the pair (UINT32_MAX, UINT32_MAX) is reserved, nothing has changed.
- * Any other error below 0, most often -EINVAL: nobody listens. A program need not look at it.
+ * Returns 0 if a scheduler knows, -ERANGE for the reserved pair (UINT32_MAX, UINT32_MAX), which
+ * changes nothing, and another negative number, most often -EINVAL, if no scheduler listens. A
+ * program may ignore the result.
  */
 static inline int warmq_enter(uint32_t app, uint32_t fragment)
 {
@@ -546,10 +522,10 @@ static inline int warmq_enter(uint32_t app, uint32_t fragment)
 }
 
 /*
- * From here on this thread uses no data in particular. Returns as warmq_enter does.
+ * From here on this thread uses no data in particular. Returns what warmq_enter does.
  *
- * With a slot it is never a system call (but for one in WARMQ_CHECK_EVERY): the scheduler sees it
- * the next time it looks at the thread, at its next tick at the latest.
+ * With a slot this is a system call only once in WARMQ_CHECK_EVERY. The scheduler sees it the next
+ * time it looks at the thread, at its next tick at the latest.
  */
 static inline int warmq_leave(void)
 {
@@ -561,7 +537,7 @@ static inline int warmq_leave(void)
 
 namespace warmq {
 
-/* Enters a fragment for the length of a block, and goes back to what was before. */
+/* Enters a fragment for the length of a block, and then goes back to the one before. */
 class Scope {
 public:
 	Scope(uint32_t app, uint32_t fragment) : before_(warmq_current()) { warmq_enter(app, fragment); }

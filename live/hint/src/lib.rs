@@ -13,15 +13,17 @@
 //! # serve(7);
 //! ```
 //!
-//! Nothing to set up and no privilege. Where no scheduler listens, a call is a comparison or two, but
-//! for one in 64, which asks the kernel again. All of it may be called from any thread and from
-//! signal handlers; `errno` is kept.
+//! Nothing to set up and no privilege. Without a scheduler a call is a comparison or two, except
+//! for one call in 64, which asks the kernel again. Everything here may be called from any thread
+//! and from signal handlers; `errno` is kept.
 //!
-//! This crate is the header `warmq.h`, compiled: one implementation and, in a program of several
-//! languages, one state a thread. How it works, and what it costs, is said there and in the README.
+//! This crate is the header `warmq.h`, compiled. So there is one implementation, and in a program
+//! of several languages one state per thread. The header and the README say how it works and what
+//! it costs.
 
 #![no_std]
 
+pub mod abi;
 mod calls;
 mod scope;
 
@@ -32,9 +34,9 @@ use core::num::NonZeroU64;
 /// What became of a hint. A program need not look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// A scheduler knows.
+    /// A scheduler knows of it.
     Heard,
-    /// Nobody listens, as far as this thread knows: it asks at every 64th call, and in
+    /// No scheduler listens, as far as this thread knows. It asks again at every 64th call, and in
     /// [`listening`].
     Unheard,
     /// The pair `(u32::MAX, u32::MAX)` is reserved; nothing has changed.
@@ -50,13 +52,14 @@ impl Answer {
         }
     }
 
-    /// Whether a scheduler knows.
+    /// Whether a scheduler knows of the hint.
     pub fn is_heard(self) -> bool {
         self == Answer::Heard
     }
 }
 
-/// From here on this thread uses the data of `fragment` of `app`, until it enters another or leaves.
+/// From here on this thread uses the data of `fragment` of `app`, until it enters another or
+/// leaves.
 ///
 /// A loop over work items need not leave between them. The pair `(u32::MAX, u32::MAX)` is reserved.
 pub fn enter(app: u32, fragment: u32) -> Answer {
@@ -71,26 +74,28 @@ pub fn leave() -> Answer {
     Answer::of(calls::warmq_hint_return_to(0))
 }
 
-/// What this thread said last, heard or not: app and fragment.
+/// The app and fragment that this thread named last, heard or not.
 pub fn current() -> Option<(u32, u32)> {
     NonZeroU64::new(calls::warmq_hint_current()).map(unpack)
 }
 
-/// Whether a scheduler listens. Asks the kernel at once, and tells it this thread's hint; so it also
-/// ends the silence that follows when a scheduler was found missing.
+/// Whether a scheduler listens. Asks the kernel at once and gives it this thread's hint. So a
+/// program that was started before the scheduler need not wait for its 64th call.
 pub fn listening() -> bool {
     calls::warmq_hint_listening() != 0
 }
 
-/// The hint for `fragment` of `app`, as the scheduler gets it and as a label holds it: the pair as one
-/// number, plus one. `None` for the pair `(u32::MAX, u32::MAX)`, which would wrap to 0, "no hint".
-pub const fn pack(app: u32, fragment: u32) -> Option<NonZeroU64> {
-    let pair = ((app as u64) << 32) | fragment as u64;
-    NonZeroU64::new(pair.wrapping_add(1))
+/// The hint for `fragment` of `app`, as the scheduler gets it and as a label holds it. `None` for
+/// the pair `(u32::MAX, u32::MAX)`, whose number would be that of "no hint".
+pub fn pack(app: u32, fragment: u32) -> Option<NonZeroU64> {
+    NonZeroU64::new(calls::warmq_hint_pack(app, fragment))
 }
 
 /// App and fragment of a hint.
-pub const fn unpack(hint: NonZeroU64) -> (u32, u32) {
-    let pair = hint.get() - 1;
-    ((pair >> 32) as u32, pair as u32)
+pub fn unpack(hint: NonZeroU64) -> (u32, u32) {
+    let hint = hint.get();
+    (
+        calls::warmq_hint_app(hint),
+        calls::warmq_hint_fragment(hint),
+    )
 }

@@ -22,17 +22,25 @@ pub fn online(tree: Tree<'_>) -> Result<Vec<CpuId>, HostError> {
     Ok(online.into_iter().map(CpuId).collect())
 }
 
+/// The threads of the core of `cpu`, itself among them, ascending.
+pub fn siblings(tree: Tree<'_>, cpu: CpuId) -> Result<Vec<CpuId>, HostError> {
+    let threads = tree.list(&format!(
+        "{CPUS}/cpu{}/topology/thread_siblings_list",
+        cpu.0
+    ))?;
+    Ok(threads.into_iter().map(CpuId).collect())
+}
+
 /// Socket and core of each CPU that is online. A core is named by the first of its threads; a
 /// socket that the system does not know (-1 on some machines) is socket 0.
 pub fn places(tree: Tree<'_>, online: &[CpuId]) -> Result<Vec<ObservedCpu>, HostError> {
     let place = |cpu: &CpuId| {
         let topology = format!("{CPUS}/cpu{}/topology", cpu.0);
         let socket = tree.text(&format!("{topology}/physical_package_id"))?;
-        let threads = tree.list(&format!("{topology}/thread_siblings_list"))?;
-        let first = threads.first().copied().unwrap_or(cpu.0);
+        let first = siblings(tree, *cpu)?.first().copied().unwrap_or(*cpu);
         Ok(ObservedCpu {
             socket: socket.parse().unwrap_or(0),
-            core: first.into(),
+            core: first.0.into(),
         })
     };
     online.iter().map(place).collect()

@@ -62,6 +62,14 @@ pub fn online(root: &Path) -> Result<Vec<CpuId>, HostError> {
     cpus::online(Tree::new(root))
 }
 
+/// The hardware threads of the core of `cpu`, including itself, by the system's numbers.
+///
+/// # Errors
+/// The list of threads is missing or no list.
+pub fn siblings(root: &Path, cpu: CpuId) -> Result<Vec<CpuId>, HostError> {
+    cpus::siblings(Tree::new(root), cpu)
+}
+
 /// The clock: what cpufreq calls the base or else the highest frequency, or else what
 /// /proc/cpuinfo says of the first CPU. A virtual machine often has the latter only.
 fn clock(tree: Tree<'_>, cpu: CpuId) -> Result<Option<Hertz>, HostError> {

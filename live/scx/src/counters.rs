@@ -1,4 +1,4 @@
-//! What the BPF program counts, by name.
+//! The counters of the BPF program, by name.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -10,7 +10,7 @@ pub const NAMES: &[&str] = &[
     "idle_domain",
     "idle_elsewhere",
     "granted",
-    "not_behind",
+    "too_close",
     "too_soon",
     "short_sleep",
     "batches",
@@ -43,7 +43,7 @@ const LONGEST_BOUND: &str = "longest_bound_ns";
 pub struct Counters(Vec<u64>);
 
 impl Counters {
-    /// Sums up what CPUs counted; of the longest wait the maximum, with the bound that held for it.
+    /// Sums up the counters of all CPUs. Of the longest wait it takes the maximum, with its bound.
     pub fn sum<'a>(cpus: impl Iterator<Item = &'a [u64]> + Clone) -> Counters {
         let sum = |index: usize| {
             cpus.clone()
@@ -59,12 +59,12 @@ impl Counters {
         Counters(sums)
     }
 
-    /// One of them; 0 for a name that does not exist, which a test excludes.
+    /// A counter; 0 for a name that does not exist, which a test excludes.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(index(name)).copied().unwrap_or(0)
     }
 
-    /// By how much one has grown since `before`; all of it when the scheduler was started anew.
+    /// By how much a counter has grown since `before`; its value if the scheduler was restarted.
     pub fn grown(&self, before: &Counters, name: &str) -> u64 {
         let (now, then) = (self.get(name), before.get(name));
         now.checked_sub(then).unwrap_or(now)

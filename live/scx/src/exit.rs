@@ -1,10 +1,10 @@
-//! Why the kernel put the scheduler out, read from what the BPF program recorded.
+//! Why the kernel ended the scheduler, as the BPF program recorded it.
 
 use std::mem::offset_of;
 
 use crate::bpf_skel::types::{data, user_exit_info};
 
-/// The kernel's scx_exit_kind: from here on it is a fault of the scheduler.
+/// The kernel's scx_exit_kind: from this value on, the scheduler is at fault.
 const FIRST_FAULT: i32 = 1024;
 
 /// The end of a scheduler that did not end itself.
@@ -12,16 +12,16 @@ const FIRST_FAULT: i32 = 1024;
 pub struct Exit {
     kind: i32,
     code: u64,
-    /// What the kernel says.
+    /// The kernel's reason.
     reason: String,
-    /// What it says of the details, which may be nothing.
+    /// The details, which may be empty.
     message: String,
-    /// What it wrote about its tasks and CPUs.
+    /// The kernel's dump of tasks and CPUs.
     pub dump: String,
 }
 
 impl Exit {
-    /// Reads it from a copy of the program's .data and of its dump; nothing while it runs.
+    /// Reads it from a copy of the program's .data and of its dump. `None` while the program runs.
     pub fn read(section: &[u8], dump: impl FnOnce() -> Vec<u8>) -> Option<Exit> {
         let recorded = section.get(offset_of!(data, uei)..)?;
         let kind = i32::from_ne_bytes(field(recorded, offset_of!(user_exit_info, kind))?);
@@ -42,12 +42,12 @@ impl Exit {
         self.kind >= FIRST_FAULT
     }
 
-    /// The kernel asks to load it again: CPUs came or went.
+    /// The kernel asks to load it again, because CPUs went online or offline.
     pub fn asks_for_restart(&self, restart: u64) -> bool {
         !self.is_fault() && self.code & restart != 0
     }
 
-    /// In a sentence.
+    /// The reason and its details.
     pub fn why(&self) -> String {
         match (self.reason.as_str(), self.message.as_str()) {
             ("", "") => format!("kind {}, code {:#x}", self.kind, self.code),

@@ -1,4 +1,4 @@
-//! CPUs that come or go take some time for it, and until they are through the topology is not what it will be.
+//! Hotplug: while a CPU goes online or offline, the topology is not yet what it will be.
 
 use std::fs;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::stop::Stop;
 
-/// How long they are waited for. A topology that turns out to be old is noticed, and costs another restart.
+/// How long to wait. If the topology still changes later, the scheduler restarts once more.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// Waits until no CPU comes or goes. True when it is time to stop instead.
+/// Waits until no CPU is going online or offline. True if it is time to stop instead.
 pub fn wait(root: &Path, stop: &Stop) -> bool {
     let until = Instant::now() + PATIENCE;
     while !is_settled(root) && Instant::now() < until {
@@ -21,7 +21,8 @@ pub fn wait(root: &Path, stop: &Stop) -> bool {
     false
 }
 
-/// Whether every CPU is where it is going to. Kernels without hotplug do not say, and have nothing to say.
+/// Whether every CPU has reached its target state. Kernels without hotplug have no such files, and
+/// no such states.
 fn is_settled(root: &Path) -> bool {
     let cpus = fs::read_dir(root.join("sys/devices/system/cpu"));
     let mut folders = cpus.into_iter().flatten().flatten();

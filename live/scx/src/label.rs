@@ -1,14 +1,16 @@
-//! `scx_warmq label`: an administrator says which data threads use that do not say so themselves.
+//! `scx_warmq label`: an administrator names the data of threads that give no hints themselves.
 
 mod map;
 mod threads;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
+use warmq_hint::{pack, unpack};
 
 use crate::options::Label;
 use crate::refuse;
@@ -22,16 +24,18 @@ const FOLLOW: Duration = Duration::from_secs(1);
 /// How many threads are named in a line.
 const NAMED: usize = 8;
 
-/// What is asked for cannot be done.
+/// Why labels cannot be set or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabelError {
-    /// Nobody fits.
+    /// No thread matches.
     #[error(
-        "no thread {0}; see who there is: ps -eLo tid,pid,comm (names are cut to 15 characters)"
+        "no thread {0}; list the threads with: ps -eLo tid,pid,comm (names are cut to 15 characters)"
     )]
     Nobody(String),
     /// The pair of the largest numbers.
-    #[error("app 4294967295 and fragment 4294967295 are reserved together: choose another number")]
+    #[error(
+        "the pair of app 4294967295 and fragment 4294967295 is reserved: choose another number"
+    )]
     Reserved,
     /// A label was not taken.
     #[error("thread {tid} cannot be labelled: {problem}")]
@@ -67,17 +71,7 @@ pub fn run(asked: &Label) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A hint as programs and the scheduler have it: the pair as one number, plus one; 0 is none.
-fn pack(app: u32, fragment: u32) -> Option<u64> {
-    ((u64::from(app) << 32) | u64::from(fragment)).checked_add(1)
-}
-
-fn unpack(hint: u64) -> (u32, u32) {
-    let pair = hint.wrapping_sub(1);
-    ((pair >> 32) as u32, pair as u32)
-}
-
-fn label(labels: &Labels, asked: &Label, hint: u64) -> anyhow::Result<()> {
+fn label(labels: &Labels, asked: &Label, hint: NonZeroU64) -> anyhow::Result<()> {
     let select = Select::new(asked);
     let stop = if asked.follow {
         Some(Stop::at_signals(None)?)
@@ -95,14 +89,19 @@ fn label(labels: &Labels, asked: &Label, hint: u64) -> anyhow::Result<()> {
         done.words()
     ));
     if refuse::loaded_scheduler(Path::new("/")).is_none_or(|name| !refuse::is_ours(&name)) {
-        say::line("(no scx_warmq is running here: they take effect when one is started)");
+        say::line("(no scx_warmq is running: the labels take effect when it is started)");
     }
     stop.map_or(Ok(()), |stop| follow(labels, &select, hint, &stop))
 }
 
-/// Labels new threads until it is stopped. Threads inherit nothing, so each has to be found.
-fn follow(labels: &Labels, select: &Select<'_>, hint: u64, stop: &Stop) -> anyhow::Result<()> {
-    say::line("following: new threads are labelled each second, until Ctrl-C");
+/// Labels new threads until it is stopped. Threads do not inherit labels, so each has to be found.
+fn follow(
+    labels: &Labels,
+    select: &Select<'_>,
+    hint: NonZeroU64,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    say::line("new threads will be labelled every second, until Ctrl-C");
     while !stop.within(FOLLOW) {
         let done = put(labels, &select.find(Path::new("/"))?, hint)?;
         if !done.fresh.is_empty() {
@@ -112,7 +111,7 @@ fn follow(labels: &Labels, select: &Select<'_>, hint: u64, stop: &Stop) -> anyho
     Ok(())
 }
 
-/// What became of labels.
+/// Which labels were set.
 #[derive(Default)]
 struct Done {
     fresh: Vec<String>,
@@ -130,7 +129,7 @@ impl Done {
         };
         let before = match self.before {
             0 => String::new(),
-            before => format!(" ({before} had the label before)"),
+            before => format!(" ({before} already had the label)"),
         };
         let threads = if self.fresh.len() == 1 {
             "thread"
@@ -141,7 +140,7 @@ impl Done {
     }
 }
 
-fn put(labels: &Labels, threads: &BTreeSet<Thread>, hint: u64) -> Result<Done, LabelError> {
+fn put(labels: &Labels, threads: &BTreeSet<Thread>, hint: NonZeroU64) -> Result<Done, LabelError> {
     let mut done = Done::default();
     for thread in threads {
         match labels.set(thread.tid, hint) {
@@ -169,7 +168,7 @@ fn remove(labels: &Labels, select: &Select<'_>) -> anyhow::Result<()> {
         .filter(|thread| labels.remove(thread.tid))
         .count();
     say::line(&format!(
-        "took {removed} labels away ({} threads were looked at)",
+        "removed {removed} labels ({} threads were checked)",
         threads.len()
     ));
     Ok(())
@@ -220,27 +219,10 @@ fn table(all: &[Labelled]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     #[test]
-    fn the_largest_pair_would_wrap_to_no_hint() {
-        assert_eq!(pack(u32::MAX, u32::MAX), None);
-        assert_eq!(pack(0, 0), Some(1));
-        assert_eq!(pack(1, 2), Some((1 << 32) + 3));
-    }
-
-    proptest! {
-        #[test]
-        fn a_packed_pair_is_unpacked(app: u32, fragment in 0..u32::MAX) {
-            let hint = pack(app, fragment).expect("it is not the reserved one");
-            prop_assert_eq!(unpack(hint), (app, fragment));
-        }
-    }
-
-    #[test]
-    fn it_says_whom_it_labelled() {
+    fn it_says_which_threads_it_labelled() {
         let done = |fresh: usize, before| {
             let fresh = (0..fresh).map(|tid| format!("{tid} (db)")).collect();
             Done { fresh, before }.words()

@@ -1,5 +1,5 @@
-//! What libbpf says: all of it and at once when asked for, else its warnings, and only once
-//! something failed: it also warns of what does no harm.
+//! Messages of libbpf. With `verbose` all are printed at once. Otherwise its warnings are printed
+//! only when something has failed, because libbpf also warns of harmless things.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use crate::say;
 
 static WARNINGS: Mutex<String> = Mutex::new(String::new());
 
-/// From now on libbpf's words go to the standard error (`verbose`), or are kept.
+/// From now on libbpf's messages go to the standard error (`verbose`), or its warnings are kept.
 pub fn say(verbose: bool) {
     if verbose {
         set_print(Some((PrintLevel::Debug, |_, text| {
@@ -24,7 +24,7 @@ pub fn say(verbose: bool) {
     }
 }
 
-/// Something failed: prints what was kept.
+/// Prints the warnings that were kept, because something failed.
 pub fn said() {
     if let Ok(mut warnings) = WARNINGS.lock() {
         say::error(std::mem::take(&mut *warnings).trim_end());

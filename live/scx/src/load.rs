@@ -1,5 +1,5 @@
-//! The scheduler's life: opened, configured, loaded, attached, watched, and loaded again when the
-//! kernel asks for it.
+//! Runs the scheduler: opens, configures, loads, attaches and watches it, and loads it again when
+//! the kernel asks for that.
 
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -18,18 +18,18 @@ use crate::stop::Stop;
 use crate::topology::{self, Layout};
 use crate::{hotplug, libbpf, pins, policy, say, words};
 
-/// How long the kernel's verdict may go unnoticed.
+/// How often to look whether the kernel has ended it.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// How it came to an end.
 pub enum Ended {
     /// It was time to stop.
     Stopped,
-    /// The kernel put it out.
+    /// The kernel ended it.
     Ejected(Exit),
 }
 
-/// Schedules until it is time to stop, or the kernel has had enough.
+/// Schedules until it is time to stop, or until the kernel ends it.
 pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     libbpf::say(schedule.verbose);
     loop {
@@ -39,7 +39,7 @@ pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
         match run_once(schedule, stop).inspect_err(|_| libbpf::said())? {
             Ended::Ejected(exit) if exit.asks_for_restart(*SCX_ECODE_ACT_RESTART) => {
                 say::line(&format!(
-                    "scx_warmq: the kernel asks for a restart: {}",
+                    "scx_warmq: restarting, as the kernel asks: {}",
                     exit.why()
                 ));
             }
@@ -64,7 +64,7 @@ fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     ended
 }
 
-/// Nothing is in the kernel yet.
+/// Opens the program; nothing is loaded into the kernel yet.
 fn open(object: &mut MaybeUninit<OpenObject>) -> anyhow::Result<OpenBpfSkel<'_>> {
     let builder = BpfSkelBuilder::default();
     let options = match kernel_config(Path::new("/")) {

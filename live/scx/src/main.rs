@@ -1,9 +1,9 @@
-//! scx_warmq: loads the scheduler in src/bpf, and shows and tells it things.
+//! scx_warmq: loads the scheduler in src/bpf, observes it, and labels threads.
 //!
-//! Options are parsed and checked (options.rs), the machine is asked whether it can (refuse.rs) and
-//! what it is (topology.rs), and the program is configured (policy.rs), loaded and watched
-//! (load.rs). Others look at it through what it pins (pins.rs, state.rs): the monitor, the
-//! statistics, and the labels.
+//! To schedule, options are parsed and checked (options.rs), the machine is checked (refuse.rs) and
+//! described (topology.rs), and the program is configured (policy.rs), loaded and watched
+//! (load.rs). The monitor, the statistics and the labels work through the maps that it pins
+//! (pins.rs, state.rs).
 
 mod bpf_skel;
 mod counters;
@@ -71,9 +71,9 @@ fn unpin() -> anyhow::Result<ExitCode> {
     if let Some(name) =
         refuse::loaded_scheduler(Path::new("/")).filter(|name| refuse::is_ours(name))
     {
-        anyhow::bail!("{name} is running and uses what is pinned: stop it first");
+        anyhow::bail!("{name} is running and uses the pinned maps: stop it first");
     }
-    let folder = pins::FOLDER;
+    let folder = warmq_hint::abi::pins();
     say::line(&match pins::remove_all()? {
         0 => format!("nothing was pinned in {folder}"),
         removed => format!("removed {removed} pins from {folder}"),
@@ -88,7 +88,7 @@ fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
     let stop = Stop::at_signals(schedule.exit_after.map(Duration::from_secs_f64))?;
     match load::run(schedule, &stop)? {
         Ended::Stopped => {
-            say::line("scx_warmq has stopped; the kernel's own scheduler has all tasks again");
+            say::line("scx_warmq has stopped; the kernel's own scheduler runs all tasks again");
             Ok(ExitCode::SUCCESS)
         }
         Ended::Ejected(exit) => Ok(report(schedule, &exit)),
@@ -100,28 +100,31 @@ fn report(schedule: &Schedule, exit: &exit::Exit) -> ExitCode {
         say::error(&exit.dump);
     }
     if !exit.is_fault() {
-        say::error(&format!("scx_warmq was ended by others: {}", exit.why()));
+        say::error(&format!(
+            "scx_warmq was stopped from outside: {}",
+            exit.why()
+        ));
         return ExitCode::from(ENDED_BY_OTHERS);
     }
     say::error(&format!(
-        "scx_warmq was thrown out by the kernel: {}",
+        "the kernel stopped scx_warmq because of a fault: {}",
         exit.why()
     ));
     if !schedule.verbose && !exit.dump.is_empty() {
         say::error(&match keep(&exit.dump) {
             Ok(path) => format!(
-                "what it says of its tasks and CPUs is in {}",
+                "the kernel's dump of tasks and CPUs is in {}",
                 path.display()
             ),
             Err(error) => format!(
-                "its dump cannot be kept ({error}): start it with --verbose to see it next time"
+                "the kernel's dump could not be saved ({error}): start scx_warmq with --verbose to see it next time"
             ),
         });
     }
     ExitCode::from(FAULT)
 }
 
-/// Writes a dump, which may not come a second time, to a file: where systemd wants logs, or among temporary files.
+/// Saves a dump in a file: in systemd's folder for logs, or among temporary files.
 fn keep(dump: &str) -> anyhow::Result<PathBuf> {
     let folder = std::env::var_os("LOGS_DIRECTORY").map_or_else(std::env::temp_dir, PathBuf::from);
     let mut named = tempfile::Builder::new();

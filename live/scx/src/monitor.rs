@@ -1,4 +1,4 @@
-//! `--monitor`: what a running scheduler did since the last look, drawn again and again.
+//! `--monitor`: what a running scheduler did since the last look, redrawn every interval.
 
 mod picture;
 mod screen;
@@ -14,7 +14,7 @@ use screen::Screen;
 
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// Shows a running scheduler until it is stopped, or there is none any more.
+/// Shows a running scheduler until this is stopped or the scheduler has ended.
 pub fn run(seconds: f64) -> anyhow::Result<ExitCode> {
     let every = Duration::from_secs_f64(seconds);
     let stop = Stop::at_signals(None)?;
@@ -50,7 +50,7 @@ impl Look {
     }
 }
 
-/// False when nobody reads any more.
+/// False if the reader is gone.
 fn draw(screen: &mut Screen, before: &Look, now: &Look) -> io::Result<bool> {
     let rates = picture::Interval {
         before: &before.statistics,
@@ -61,7 +61,7 @@ fn draw(screen: &mut Screen, before: &Look, now: &Look) -> io::Result<bool> {
     screen.show(&text)
 }
 
-/// What a process calls itself.
+/// The name of a process.
 fn name_of(pid: u32) -> Option<String> {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
     Some(name.trim_end().to_owned())

@@ -1,20 +1,23 @@
-//! What a person may ask for: parsed here, checked here, used elsewhere.
+//! The command line: parsed and checked here, used elsewhere.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use warmq_hint::abi;
 use warmq_units::Duration;
 
-/// The most groups that the BPF program has room for: MAX_GROUPS of state.bpf.h, without number 0.
-pub const MOST_GROUPS: i64 = 1023;
+/// The most groups that there may be: number 0 is never used.
+fn most_groups() -> i64 {
+    i64::from(abi::MAX_GROUPS) - 1
+}
 
 static VERSION: LazyLock<String> =
     LazyLock::new(|| scx_utils::build_id::full_version(env!("CARGO_PKG_VERSION")));
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "{}\nneeds Linux 6.13 or later with CONFIG_SCHED_CLASS_EXT; tried on 6.18",
+        "{}\nneeds Linux 6.13 or later with CONFIG_SCHED_CLASS_EXT; tested on 6.18",
         *VERSION
     )
 });
@@ -23,19 +26,20 @@ const ABOUT: &str = "A scheduler for Linux (sched_ext) that keeps data warm and 
 const LONG_ABOUT: &str = "\
 A scheduler for Linux (sched_ext) that keeps data warm and starves nobody.
 
-Without a command it takes over all ordinary tasks of this machine until it is stopped by Ctrl-C, \
-SIGTERM, or SysRq-S; then the kernel's own scheduler has them back. Tasks share CPU time by weight \
-(nice, cgroup). Tasks that name the data that they are about to use (warmq.h, or `scx_warmq \
-label`) form groups; a group has a home, and its tasks run there in succession.
+Without a command it schedules all ordinary tasks of this machine until it is stopped by Ctrl-C, \
+SIGTERM, or SysRq-S; then the kernel's own scheduler takes them back. Tasks share CPU time by weight \
+(nice, cgroup). Tasks that name the data they are about to use (warmq.h, or `scx_warmq label`) form \
+groups: a group has a home, and its tasks run there one after another.
 
-Times are written with a unit: 500us, 4ms, 1s; 0 is off where that makes sense.";
+Write times with a unit: 500us, 4ms, 1s. 0 switches off what can be switched off.";
 const AFTER: &str = "\
-Exit status: 0 stopped by a signal or --exit-after; 1 it did not start, or there is nothing to \
-show; 2 wrong options; 3 the kernel threw it out for a fault; 4 somebody else ended it (SysRq-S, \
-or a program).";
+Exit status: 0 stopped by a signal or --exit-after; 1 it could not start, or no scx_warmq runs that \
+could be shown; 2 wrong options; 3 the kernel stopped it because of a fault; 4 somebody else stopped \
+it (SysRq-S, or a program).";
 const AFTER_LABEL: &str = "\
-A label wins over what the thread says itself, holds in the whole system, and ends with its \
-thread; children do not inherit it (see --follow). A running scx_warmq sees it within a --period.
+A label overrides the thread's own hints. Threads of different processes with the same label are in \
+one group. The label ends with its thread, and children do not inherit it (see --follow). A running \
+scx_warmq sees it within one --period.
 
 Examples:
   scx_warmq label --name 'db-shard-1*' 1
@@ -55,25 +59,25 @@ pub struct Options {
     #[command(flatten)]
     pub schedule: Schedule,
 
-    /// Show a running scx_warmq, every so many SECONDS
+    /// Show what a running scx_warmq does, every SECONDS seconds
     ///
-    /// A table that is drawn anew on a terminal (q or Ctrl-C ends it), plain lines elsewhere. Needs
-    /// no privilege but to reach /sys/fs/bpf.
+    /// On a terminal a table is redrawn (q or Ctrl-C ends it); elsewhere plain lines are printed.
+    /// It only needs access to /sys/fs/bpf.
     #[arg(
         long, value_name = "SECONDS", exclusive = true, value_parser = seconds,
-        help_heading = "To look at a running one"
+        help_heading = "Observe a running scx_warmq"
     )]
     pub monitor: Option<f64>,
 
-    /// Print what a running scx_warmq counts, as JSON
+    /// Print the statistics of a running scx_warmq as JSON
     ///
-    /// One object, or one in a line every SECONDS until it is stopped. Counters count from the
-    /// scheduler's start.
+    /// One object, or with SECONDS one line per interval until it is stopped. Counters start from 0
+    /// when the scheduler starts.
     #[arg(long, value_name = "SECONDS", exclusive = true, value_parser = seconds, num_args = 0..=1,
-        help_heading = "To look at a running one")]
+        help_heading = "Observe a running scx_warmq")]
     pub stats_json: Option<Option<f64>>,
 
-    /// What else to do than to schedule.
+    /// A command instead of scheduling.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -81,13 +85,13 @@ pub struct Options {
 /// How to schedule. The defaults are those of decide.h.
 #[derive(Clone, Debug, Args)]
 pub struct Schedule {
-    /// What the home of a group is [default: llc, or cpu where all CPUs share one cache]
+    /// What the home of a group is [default: llc, or cpu if all CPUs share one cache]
     ///
-    /// llc: the CPUs of a last-level cache; a group's data stays in that cache, and its tasks use
-    /// all of its CPUs. cpu: one CPU, for groups whose data fits the CPU's own caches and whose
-    /// tasks mostly take turns; a group can then use no more than that CPU until an imbalance
-    /// splits it. With one cache, llc would be one home for all groups: that is why cpu is the
-    /// default there.
+    /// llc: the CPUs that share a last-level cache. A group's data stays in that cache, and its
+    /// tasks may use all of these CPUs. cpu: a single CPU, for groups whose data fits the CPU's own
+    /// caches and whose tasks mostly take turns. Such a group uses only that CPU until an imbalance
+    /// splits it. If all CPUs share one cache, llc would give all groups the same home; therefore
+    /// cpu is the default there.
     #[arg(
         long,
         value_enum,
@@ -97,141 +101,143 @@ pub struct Schedule {
     )]
     pub place: Option<Place>,
 
-    /// How long a task runs, at most, before the next is chosen
+    /// The longest slice: how long a task may run before the next is picked
     ///
-    /// Longer: fewer switches, warmer caches; shorter: less waiting. 100us to 1s.
+    /// Longer: fewer switches and warmer caches. Shorter: less waiting. 100us to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "4ms", value_parser = span("100us", "1s"),
         help_heading = "Time"
     )]
     pub slice: Duration,
 
-    /// How long a task runs, at least, however many wait
+    /// The shortest slice, however many tasks wait
     ///
-    /// Longer keeps throughput under overload. 50us to 100ms, and no more than --slice.
+    /// Longer: more throughput under overload. 50us to 100ms, and no more than --slice.
     #[arg(
         long, value_name = "TIME", default_value = "500us", value_parser = span("50us", "100ms"),
         help_heading = "Time"
     )]
     pub slice_min: Duration,
 
-    /// In which everybody runs once while few are runnable; sleeps are counted in it
+    /// The time in which every task runs once while few are runnable
     ///
-    /// The slice is this divided by those who wait for a CPU, between --slice-min and --slice.
-    /// Labels are looked for once in it. 1ms to 1s.
+    /// The slice is this time divided by the number of tasks that wait for a CPU, between
+    /// --slice-min and --slice. Sleeps are counted per period (see --alpha), and labels are looked
+    /// up once per period. 1ms to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "20ms", value_parser = span("1ms", "1s"),
         help_heading = "Time"
     )]
     pub period: Duration,
 
-    /// How far behind others a task that slept may start, in CPU time
+    /// How much lag (service owed to it) a task keeps at most when it wakes
     ///
-    /// It is what a sleeper may catch up on. More: it runs sooner after waking, and others wait
-    /// longer for it. 0 to 1s, and no more than --limit.
+    /// In CPU time at nice 0. More: a task runs sooner after waking, and others wait longer for it.
+    /// 0 to 1s, and no more than --lag-max.
     #[arg(
         long, value_name = "TIME", default_value = "2ms", value_parser = span("0", "1s"),
         help_heading = "Time"
     )]
-    pub credit: Duration,
+    pub wakeup_lag_max: Duration,
 
-    /// How far anything may stand from its fair share, in CPU time
+    /// The bound of lag: how far the service of a task may be from its fair share
     ///
-    /// Old debts and claims beyond it are forgotten, which bounds the longest wait. Less: shorter
-    /// waits, but shares are less exact where tasks are bound to CPUs. From --slice to 1s.
+    /// In CPU time at nice 0. Lag beyond it is forgotten, which bounds the longest wait. Less:
+    /// shorter waits, but less exact shares where tasks are bound to CPUs. From --slice to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "40ms", value_parser = span("1ms", "1s"),
         help_heading = "Time"
     )]
-    pub limit: Duration,
+    pub lag_max: Duration,
 
-    /// By how much one sleep a second makes it harder for a task to preempt
+    /// The wakeup granularity for one sleep per second
     ///
-    /// A task that wakes preempts only when it stands behind the running one by more than this
-    /// times its sleeps a second (formula 5-1 of the paper on starvation; a heavier task needs
-    /// less). More: those who wake often (packets) disturb others less and wait longer. 0 is the
-    /// same as --no-granularity. 0 to 1ms.
+    /// A task that wakes preempts the running one only if its vruntime is less by more than this
+    /// times its sleeps per second (formula 5-1 of A. Al-Mane's thesis; a heavier task needs less).
+    /// More: tasks that wake often (packets) disturb others less, and wait longer. 0 is the same as
+    /// --no-granularity. 0 to 1ms.
     #[arg(
         long, value_name = "TIME", default_value = "1us", value_parser = span("0", "1ms"),
         help_heading = "Wakeups"
     )]
     pub alpha: Duration,
 
-    /// The least time between two preemptions of a CPU by wakeups
+    /// The least time between two wakeup preemptions of one CPU
     ///
-    /// Bounds how often a running task is interrupted, whoever wakes. Raise it where a CPU-bound
-    /// task suffers from frequent wakeups; what wakes then waits up to so long. 0 (off) to 1s.
+    /// It bounds how often running tasks are preempted, whichever task wakes. Raise it if a
+    /// CPU-bound task suffers from frequent wakeups; a task that wakes then waits up to that long.
+    /// 0 (off) to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "1ms", value_parser = span("0", "1s"),
         help_heading = "Wakeups"
     )]
     pub preempt_interval: Duration,
 
-    /// A shorter sleep earns no credit and does not preempt
+    /// After a shorter sleep a task keeps no lag and does not preempt
     ///
-    /// A plain rule against tasks that nap to get ahead. It hits whoever sleeps briefly for a good
-    /// reason as well, so it is off. 0 (off) to 1s.
+    /// A simple rule against tasks that take short naps to run sooner. It also affects tasks that
+    /// sleep briefly for a good reason, so it is off by default. 0 (off) to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "0", value_parser = span("0", "1s"),
         help_heading = "Wakeups"
     )]
     pub min_sleep: Duration,
 
-    /// No wakeup preempts: what wakes waits for the running task's slice to end
+    /// No wakeup preemption: a task that wakes waits until the running task's slice ends
     ///
-    /// The most throughput, and the longest latency.
+    /// This gives the most throughput and the longest latency.
     #[arg(long, help_heading = "Wakeups")]
     pub no_preempt: bool,
 
-    /// Wakeups preempt however often a task sleeps: as --alpha 0
+    /// No wakeup granularity, however often a task sleeps: the same as --alpha 0
     #[arg(long, conflicts_with = "alpha", help_heading = "Wakeups")]
     pub no_granularity: bool,
 
-    /// How long the tasks of a group run in succession on a CPU while others wait
+    /// How long tasks of one group run one after another on a CPU while others wait
     ///
     /// Longer: data that is loaded once serves more tasks; others wait longer for the group, and
-    /// are then served as much longer. 0 (no succession) to 1s.
+    /// then run longer in turn. 0 (off) to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "8ms", value_parser = span("0", "1s"),
         help_heading = "Groups"
     )]
     pub batch_budget: Duration,
 
-    /// By how many percent a place may be busier than another before groups move
+    /// By how many percent one home may be busier than another before groups move
     ///
-    /// More: fewer moves and warmer caches; less: more even load. 0 to 1000.
+    /// More: fewer moves and warmer caches. Less: more even load. 0 to 1000.
     #[arg(
         long, value_name = "PERCENT", default_value_t = 25,
         value_parser = clap::value_parser!(u64).range(0..=1000),
         help_heading = "Groups")]
     pub imbalance: u64,
 
-    /// How long an imbalance lasts that no move can mend before a group is split
+    /// How long an imbalance that no move can correct must last before a group is split
     ///
-    /// A group larger than its home then lends tasks to idle CPUs elsewhere. 0 to 60s.
+    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. 0 to 60s.
     #[arg(
         long, value_name = "TIME", default_value = "20ms", value_parser = span("0", "60s"),
         help_heading = "Groups"
     )]
     pub patience: Duration,
 
-    /// How often busy places are compared
+    /// How often the load of busy homes is compared
     ///
-    /// A CPU without work looks for some at once in any case. 1ms to 1s.
+    /// A CPU without work looks for some at once, independent of this. 1ms to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "10ms", value_parser = span("1ms", "1s"),
         help_heading = "Groups"
     )]
     pub balance_interval: Duration,
 
-    /// Ignore what tasks and labels say about fragments: all tasks are alike
+    /// Ignore hints and labels: no groups
     #[arg(long, help_heading = "Groups")]
     pub no_groups: bool,
 
-    /// Whose equal fragments are the same: those of a process, a user, or everybody
+    /// Within what equal fragments mean the same data: a process, a user, or the whole system
     ///
-    /// Wider lets processes share groups, and lets them interfere with each other's. Labels always
-    /// count for everybody.
+    /// With user or system, processes can share groups, and can also interfere with each other's
+    /// groups. Labels always hold for the whole system.
     #[arg(
         long, value_enum, value_name = "WHOSE", default_value_t = Scope::Process,
         help_heading = "Groups"
@@ -240,44 +246,44 @@ pub struct Schedule {
 
     /// How many groups there may be at a time
     ///
-    /// Tasks of further fragments are scheduled as if they had none. 1 to 1023.
-    #[arg(long, value_name = "N", default_value_t = MOST_GROUPS as u32,
-        value_parser = clap::value_parser!(u32).range(1..=MOST_GROUPS), help_heading = "Groups")]
+    /// Tasks of further fragments are scheduled without a group. 1 to 1023.
+    #[arg(long, value_name = "N", default_value_t = most_groups() as u32,
+        value_parser = clap::value_parser!(u32).range(1..=most_groups()), help_heading = "Groups")]
     pub groups: u32,
 
-    /// How many groups one process may have (one user, with --scope user)
+    /// How many groups one process may have (with --scope user: one user)
     ///
-    /// So that no program takes them all. 1 to 1023.
+    /// This keeps one program from taking all groups. 1 to 1023.
     #[arg(
         long, value_name = "N", default_value_t = 256,
-        value_parser = clap::value_parser!(u32).range(1..=MOST_GROUPS),
+        value_parser = clap::value_parser!(u32).range(1..=most_groups()),
         help_heading = "Groups")]
     pub groups_per_process: u32,
 
-    /// Also make groups of tasks that nobody named, from who wakes whom
+    /// Also infer groups of tasks without hints, from which task wakes which
     ///
-    /// For programs that give no hints. It guesses: look at the monitor to see whether the groups
-    /// make sense.
+    /// For programs that give no hints. It is a guess: check in --monitor whether the groups make
+    /// sense.
     #[arg(long, conflicts_with = "no_groups", help_heading = "Groups")]
     pub infer: bool,
 
-    /// How many tasks an inferred group has at most
+    /// The most tasks in an inferred group
     ///
     /// 2 to 1023. Only with --infer.
     #[arg(
         long, value_name = "N", default_value_t = 64,
-        value_parser = clap::value_parser!(u32).range(2..=MOST_GROUPS),
+        value_parser = clap::value_parser!(u32).range(2..=most_groups()),
         requires = "infer", help_heading = "Groups")]
     pub infer_size: u32,
 
-    /// Stop by itself after so many SECONDS
+    /// Stop after SECONDS seconds
     ///
-    /// To try it on a machine that you could lose your way into.
+    /// For trying it on a machine that you might lose access to.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub exit_after: Option<f64>,
 
-    /// Say more: what libbpf and the verifier say, and the kernel's dump when it throws the
-    /// scheduler out
+    /// Also print the messages of libbpf and of the verifier, and the kernel's dump if it stops the
+    /// scheduler because of a fault
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -301,19 +307,19 @@ impl Place {
     }
 }
 
-/// Whose equal fragments are the same.
+/// Within what equal fragments are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
-    /// Those of a process.
+    /// Within a process.
     Process,
-    /// Those of a user.
+    /// Within a user's processes.
     User,
-    /// Everybody's.
+    /// Within the whole system.
     System,
 }
 
 impl Scope {
-    /// As state.bpf.h numbers them.
+    /// As hint.bpf.h numbers them.
     pub const ALL: [Scope; 3] = [Scope::Process, Scope::User, Scope::System];
 
     /// As it is written.
@@ -322,15 +328,15 @@ impl Scope {
     }
 }
 
-/// What else to do than to schedule.
+/// The commands; without one it schedules.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say which data the threads of a program use that does not say so itself
+    /// Name the data that threads use, for programs that give no hints
     Label(Label),
-    /// Forget all hints and labels: remove what a stopped scx_warmq left in /sys/fs/bpf/scx_warmq
+    /// Forget all hints and labels that a stopped scx_warmq left in /sys/fs/bpf/scx_warmq
     ///
-    /// They are kept when it stops, so that programs need not tell it again when it is started
-    /// again. Until then they cost about 100 bytes for each thread that gave a hint.
+    /// They are kept when it stops, so that programs need not give their hints again when it is
+    /// restarted. Until then they take about 100 bytes for each thread that gave a hint.
     Unpin,
 }
 
@@ -350,8 +356,8 @@ pub struct Label {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Vec<i32>,
 
-    /// All threads whose name (comm, up to 15 characters) fits this pattern: * any text, ? any
-    /// character, [abc] one of them
+    /// All threads whose name (comm, at most 15 characters) matches this pattern: * is any text, ?
+    /// any character, [abc] one of these
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub name: Option<glob::Pattern>,
 
@@ -363,19 +369,19 @@ pub struct Label {
     #[arg(long, requires = "remove", conflicts_with = "fragment")]
     pub all: bool,
 
-    /// The fragment: threads with the same number use the same data
+    /// The fragment: threads with the same number share data
     #[arg(requires = "threads")]
     pub fragment: Option<u32>,
 
-    /// Whose fragment it is, where several programs number theirs
+    /// The app that the fragment belongs to, so that several programs can number their fragments
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["remove", "list"])]
     pub app: u32,
 
-    /// Go on and label new threads each second, until it is stopped
+    /// Keep running, and label new threads every second until stopped
     #[arg(long, requires = "fragment", conflicts_with_all = ["remove", "list"])]
     pub follow: bool,
 
-    /// Take the labels away
+    /// Remove the labels
     #[arg(long, requires = "threads")]
     pub remove: bool,
 
@@ -383,13 +389,13 @@ pub struct Label {
     #[arg(long, conflicts_with = "threads")]
     pub list: bool,
 
-    /// With --list: as JSON
+    /// With --list: print JSON
     #[arg(long, requires = "list")]
     pub json: bool,
 }
 
 impl Options {
-    /// Reads the command line; leaves the program where it is wrong.
+    /// Reads the command line. Ends the program if it is wrong.
     pub fn read() -> Options {
         let options = Options::parse();
         if let Err(flaw) = options.schedule.check() {
@@ -402,7 +408,7 @@ impl Options {
 }
 
 impl Schedule {
-    /// What no single option can be wrong about.
+    /// Checks options against each other.
     pub fn check(&self) -> Result<(), String> {
         let no_more_than = |name: &str, small: Duration, other: &str, large: Duration| {
             if small <= large {
@@ -414,12 +420,17 @@ impl Schedule {
             ))
         };
         no_more_than("slice-min", self.slice_min, "slice", self.slice)?;
-        no_more_than("slice", self.slice, "limit", self.limit)?;
-        no_more_than("credit", self.credit, "limit", self.limit)
+        no_more_than("slice", self.slice, "lag-max", self.lag_max)?;
+        no_more_than(
+            "wakeup-lag-max",
+            self.wakeup_lag_max,
+            "lag-max",
+            self.lag_max,
+        )
     }
 }
 
-/// A parser of a time between two others.
+/// A parser of a time between two bounds.
 fn span(
     least: &'static str,
     most: &'static str,

@@ -1,9 +1,9 @@
-//! What scx_warmq leaves in /sys/fs/bpf, where other programs find it.
+//! The maps that scx_warmq pins in /sys/fs/bpf, where other programs find them.
 //!
-//! slots, labels and hints hold what programs and administrators said; they are used again when a
-//! scheduler is loaded anew, and are kept when it stops, because a thread that named its data once
-//! does not do so again. `scx_warmq unpin` removes them. state and settings are for those who look
-//! at a running scheduler, and go with it.
+//! slots, labels and hints hold what programs and administrators said. They stay when the scheduler
+//! stops, and the next one uses them, because a thread that named its data once does not do so
+//! again. `scx_warmq unpin` removes them. state and settings are for programs that look at a
+//! running scheduler; they are removed when it stops.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,21 +11,19 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapHandle, MapMut, OpenMapMut};
+use warmq_hint::abi;
 
 use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
 use crate::say;
 
-/// The folder.
-pub const FOLDER: &str = "/sys/fs/bpf/scx_warmq";
-
-/// Something pinned.
+/// A pinned map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pin {
-    /// Where programs put pointers to their slots; everybody may.
+    /// Where programs put pointers to their slots; everybody may write it.
     Slots,
-    /// What administrators say about threads.
+    /// What administrators said about threads.
     Labels,
-    /// What threads said themselves.
+    /// What threads said about themselves.
     Hints,
     /// The counters and tables of a running scheduler.
     State,
@@ -45,7 +43,7 @@ impl Pin {
 
     /// Its file.
     pub fn path(self) -> PathBuf {
-        Path::new(FOLDER).join(self.name())
+        Path::new(abi::pins()).join(self.name())
     }
 
     fn name(self) -> &'static str {
@@ -78,7 +76,8 @@ impl PinError {
     }
 }
 
-/// Has the program use the maps of its predecessors, where they still fit. Before it is loaded.
+/// Makes the program use the maps that earlier schedulers pinned, where they still fit. Call it
+/// before the program is loaded.
 pub fn inherit(program: &mut OpenBpfSkel<'_>) -> Result<(), PinError> {
     make_folder()?;
     let maps = &mut program.maps;
@@ -87,7 +86,7 @@ pub fn inherit(program: &mut OpenBpfSkel<'_>) -> Result<(), PinError> {
     inherit_one(Pin::Hints, &mut maps.hints)
 }
 
-/// libbpf takes what is pinned at a map's path, or pins the map there once it is made.
+/// libbpf uses the map that is pinned at this path; if there is none, it pins the new map there.
 fn inherit_one(pin: Pin, map: &mut OpenMapMut<'_>) -> Result<(), PinError> {
     if let Ok(old) = MapHandle::from_pinned_path(pin.path())
         && !fits(&old, map)
@@ -107,14 +106,14 @@ fn fits(old: &MapHandle, map: &OpenMapMut<'_>) -> bool {
             .is_ok_and(|info| info.info.map_flags == map.map_flags())
 }
 
-/// Lets others in as each pin means it. Once the program is loaded.
+/// Sets the modes of the inherited pins. Call it when the program is loaded.
 pub fn open_inherited() -> Result<(), PinError> {
     [Pin::Slots, Pin::Labels, Pin::Hints]
         .into_iter()
         .try_for_each(set_mode)
 }
 
-/// State and settings, pinned as long as this lives.
+/// The pins of state and settings, removed when this is dropped.
 #[derive(Debug)]
 pub struct Published(());
 
@@ -122,14 +121,14 @@ impl Drop for Published {
     fn drop(&mut self) {
         for pin in [Pin::State, Pin::Settings] {
             if let Err(error) = remove(pin) {
-                say::error(&format!("scx_warmq: it could not be removed: {error}"));
+                say::error(&format!("scx_warmq: cannot remove {error}"));
             }
         }
     }
 }
 
-/// Lets others look at a program. Once it schedules: one that is refused must not take the pins of
-/// the one that runs.
+/// Lets others look at a program. Call it when the program schedules: one that the kernel refuses
+/// must not replace the pins of the one that runs.
 pub fn publish(program: &mut BpfSkel<'_>) -> Result<Published, PinError> {
     let published = Published(());
     pin_anew(Pin::State, &mut program.maps.bss)?;
@@ -151,12 +150,12 @@ fn set_mode(pin: Pin) -> Result<(), PinError> {
 }
 
 fn make_folder() -> Result<(), PinError> {
-    let wrong = |error: io::Error| PinError::new(FOLDER.into(), error);
-    match fs::DirBuilder::new().mode(0o755).create(FOLDER) {
+    let wrong = |error: io::Error| PinError::new(abi::pins().into(), error);
+    match fs::DirBuilder::new().mode(0o755).create(abi::pins()) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(wrong(error)),
         _ => {}
     }
-    fs::set_permissions(FOLDER, fs::Permissions::from_mode(0o755)).map_err(wrong)
+    fs::set_permissions(abi::pins(), fs::Permissions::from_mode(0o755)).map_err(wrong)
 }
 
 fn remove(pin: Pin) -> Result<bool, PinError> {
@@ -173,9 +172,9 @@ pub fn remove_all() -> Result<usize, PinError> {
     for pin in Pin::ALL {
         removed += usize::from(remove(pin)?);
     }
-    match fs::remove_dir(FOLDER) {
+    match fs::remove_dir(abi::pins()) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(PinError::new(FOLDER.into(), error))
+            Err(PinError::new(abi::pins().into(), error))
         }
         _ => Ok(removed),
     }
@@ -196,5 +195,10 @@ mod tests {
             ("settings", 0o644),
         ];
         assert_eq!(modes, expected);
+    }
+
+    #[test]
+    fn programs_look_for_slots_where_they_are() {
+        assert_eq!(Pin::Slots.path(), Path::new(abi::slots()));
     }
 }

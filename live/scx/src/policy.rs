@@ -1,6 +1,6 @@
-//! Options as the numbers that decide.h works with: the only place where a time becomes a bare
-//! number.
+//! Options as the numbers that decide.h works with. Only here does a time become a bare number.
 
+use warmq_hint::abi;
 use warmq_units::Duration;
 
 use crate::bpf_skel::types::{bss, rodata, warmq_policy};
@@ -17,8 +17,8 @@ pub fn policy(schedule: &Schedule) -> warmq_policy {
         period: ns(schedule.period),
         slice_max: ns(schedule.slice),
         slice_min: ns(schedule.slice_min),
-        credit: ns(schedule.credit),
-        limit: ns(schedule.limit),
+        wakeup_lag_max: ns(schedule.wakeup_lag_max),
+        lag_max: ns(schedule.lag_max),
         alpha: if schedule.no_granularity {
             0
         } else {
@@ -32,7 +32,7 @@ pub fn policy(schedule: &Schedule) -> warmq_policy {
     }
 }
 
-/// Writes what is asked for into the program that is about to be loaded.
+/// Writes the options into the program before it is loaded.
 pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, layout: &Layout) {
     let place = schedule.place.unwrap_or(layout.natural_place());
     state.policy = policy(schedule);
@@ -40,9 +40,7 @@ pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, la
     settings.nr_domains = layout.domains.len() as u32;
     settings.nr_places = layout.places(place) as u32;
     settings.place_is_cpu = place == Place::Cpu;
-    settings
-        .cpu_domain
-        .fill(crate::topology::MOST_DOMAINS as u32);
+    settings.cpu_domain.fill(abi::MAX_DOMAINS);
     settings.cpu_domain[..layout.cpu_ids].copy_from_slice(&layout.domain_of);
     settings.cpu_sibling[..layout.cpu_ids].copy_from_slice(&layout.sibling_of);
     settings.nr_groups = schedule.groups + 1; // number 0 is none

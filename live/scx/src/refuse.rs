@@ -1,6 +1,6 @@
-//! Why scx_warmq cannot run here, and what to do about it, before libbpf says EINVAL.
+//! Why scx_warmq cannot run here, and what to do about it. Otherwise libbpf would only say EINVAL.
 //!
-//! The root of the file system is a parameter, so that tests feed recorded trees.
+//! The root of the file system is a parameter, so that tests can pass recorded trees.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const CAP_BPF: u32 = 39;
 
 /// The first kernel with task storage that points to user memory (BPF uptr).
 const FIRST: (u32, u32) = (6, 13);
-/// The first that scx_warmq was tried on.
+/// The first kernel that scx_warmq was tested on.
 const TRIED: (u32, u32) = (6, 18);
 
 /// Why it does not start.
@@ -19,8 +19,8 @@ const TRIED: (u32, u32) = (6, 18);
 pub enum Refusal {
     /// The kernel is too old.
     #[error(
-        "Linux {found} is too old: scx_warmq needs 6.13 or later, and was tried on 6.18; boot a \
-         newer kernel"
+        "Linux {found} is too old: scx_warmq needs 6.13 or later (it was tested on 6.18); boot a newer \
+         kernel"
     )]
     TooOld {
         /// Its release.
@@ -28,9 +28,9 @@ pub enum Refusal {
     },
     /// The kernel was built without it.
     #[error(
-        "this kernel ({release}) has no sched_ext: /sys/kernel/sched_ext is not there; boot one \
-         that was built with \
-         CONFIG_SCHED_CLASS_EXT=y (Debian's from 6.16 on are), or mount sysfs if it is not mounted"
+        "this kernel ({release}) has no sched_ext: there is no /sys/kernel/sched_ext; boot a kernel \
+         built with CONFIG_SCHED_CLASS_EXT=y (as Debian's are since 6.16), or mount sysfs if it is not \
+         mounted"
     )]
     NoSchedExt {
         /// Its release.
@@ -38,9 +38,8 @@ pub enum Refusal {
     },
     /// There is no BTF.
     #[error(
-        "this kernel ({release}) has no type information: /sys/kernel/btf/vmlinux is not there; \
-         boot one that was built with \
-         CONFIG_DEBUG_INFO_BTF=y"
+        "this kernel ({release}) has no type information: there is no /sys/kernel/btf/vmlinux; boot a \
+         kernel built with CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoTypes {
         /// Its release.
@@ -48,26 +47,26 @@ pub enum Refusal {
     },
     /// No privilege.
     #[error(
-        "scheduling needs root, or CAP_SYS_ADMIN, or both CAP_BPF and CAP_PERFMON: run it as root \
-         (sudo scx_warmq)"
+        "loading a scheduler needs root, or CAP_SYS_ADMIN, or both CAP_BPF and CAP_PERFMON: run it as \
+         root (sudo scx_warmq)"
     )]
     NoPrivilege,
     /// scx_warmq runs already.
-    #[error("scx_warmq is running already (as {name}); stop that one first: {}", stop(.name))]
+    #[error("scx_warmq is already running (as {name}); stop it first: {}", stop(.name))]
     Already {
         /// The name that the kernel knows.
         name: String,
     },
     /// Another scheduler is loaded.
-    #[error("another scheduler is loaded: {name}; stop it first: {}", stop(.name))]
+    #[error("another sched_ext scheduler is loaded: {name}; stop it first: {}", stop(.name))]
     Other {
         /// The name that the kernel knows.
         name: String,
     },
     /// No bpffs.
     #[error(
-        "/sys/fs/bpf is no BPF file system, where scx_warmq is reached by programs; mount it: \
-         mount -t bpf bpf /sys/fs/bpf"
+        "no BPF file system is mounted at /sys/fs/bpf, through which programs reach scx_warmq; mount \
+         it: mount -t bpf bpf /sys/fs/bpf"
     )]
     NoBpffs,
 }
@@ -80,20 +79,22 @@ fn stop(name: &str) -> String {
     )
 }
 
-/// What does not keep it from running, but is worth to be known.
+/// What does not keep it from running, but should be known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Warning {
-    /// Nobody tried it.
-    #[error("scx_warmq was not tried on Linux {found}; 6.18 is the first that it was tried on")]
+    /// The kernel is older than those that were tested.
+    #[error(
+        "scx_warmq was not tested on Linux {found}; the oldest kernel it was tested on is 6.18"
+    )]
     Untried {
         /// The kernel's release.
         found: String,
     },
     /// libbpf asks for the kernel's configuration.
     #[error(
-        "the kernel's configuration is neither in /boot/config-{release} nor in /proc/config.gz, \
-         and loading fails without \
-         it (\"failed to open system Kconfig\"); put it there, or modprobe configs"
+        "the kernel's configuration is neither in /boot/config-{release} nor in /proc/config.gz, and \
+         loading fails without it (\"failed to open system Kconfig\"); put it there, or run: modprobe \
+         configs"
     )]
     NoConfig {
         /// The kernel's release.
@@ -101,14 +102,13 @@ pub enum Warning {
     },
     /// Programs of other users cannot reach their slots.
     #[error(
-        "users other than root cannot enter /sys/fs/bpf: their programs' hints go by system call \
-         each time, which is slower; \
-         chmod o+x /sys/fs/bpf lets them"
+        "only root can enter /sys/fs/bpf, so programs of other users need a system call for each hint, \
+         which is slower; to let them in: chmod o+x /sys/fs/bpf"
     )]
     ClosedBpffs,
 }
 
-/// What is found about the kernel's configuration.
+/// Where the kernel's configuration was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelConfig {
     /// Where libbpf looks.
@@ -223,8 +223,8 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether the capabilities of this process suffice. Where they cannot be read, the kernel has to
-/// say.
+/// Whether the capabilities of this process suffice. If they cannot be read, the kernel will tell
+/// when the program is loaded.
 fn is_privileged(root: &Path) -> bool {
     let status = text(root, "proc/self/status").unwrap_or_default();
     let field = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -1,5 +1,5 @@
-//! Reads what a running scheduler pinned: one copy, made while it goes on, so that numbers in it
-//! may differ by what happened meanwhile.
+//! Reads what a running scheduler pinned. The copy is made while the scheduler runs, so numbers in
+//! it may not fit each other exactly.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::pins::Pin;
 use crate::refuse;
 use crate::stop::Stop;
 
-/// How long a scheduler may be away while it restarts: the verifier takes its time.
+/// How long a restart of the scheduler may take, most of it in the verifier.
 const RESTART: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -23,7 +23,7 @@ pub struct State {
     pub state: Box<bss>,
 }
 
-/// There is nothing to be read.
+/// The state cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
     /// No scheduler runs, or another.
@@ -31,7 +31,7 @@ pub enum StateError {
     NotRunning(Option<String>),
     /// It runs, but its pins cannot be reached.
     #[error(
-        "{path} cannot be opened ({problem}): run this as root, or let others into the folder: \
+        "{path} cannot be opened ({problem}): run this as root, or let other users into the folder: \
          chmod o+x /sys/fs/bpf"
     )]
     Forbidden {
@@ -42,7 +42,7 @@ pub enum StateError {
     },
     /// It runs, but its pins are gone.
     #[error(
-        "scx_warmq runs, but {path} is not there; restart it: nobody can look at it now ({problem})"
+        "scx_warmq is running, but {path} is missing ({problem}); restart scx_warmq to observe it"
     )]
     Missing {
         /// The pin.
@@ -50,11 +50,10 @@ pub enum StateError {
         /// What the kernel says.
         problem: String,
     },
-    /// Its tables have another shape.
+    /// Its tables have another size.
     #[error(
-        "the scx_warmq that runs is of another version: {path} has {found} bytes, and this one \
-         expects {expected}; use the \
-         program that was started"
+        "the running scx_warmq is of another version: {path} has {found} bytes, and this program \
+         expects {expected}; use the program that was started"
     )]
     OtherVersion {
         /// The pin.
@@ -86,8 +85,7 @@ impl State {
         })
     }
 
-    /// As [`State::read`], but a scheduler that restarts is waited for. Nothing when it is time to
-    /// stop.
+    /// As [`State::read`], but waits for a scheduler that restarts. `None` when it is time to stop.
     pub fn read_again(stop: &Stop) -> Result<Option<State>, StateError> {
         let until = Instant::now() + RESTART;
         loop {
@@ -120,7 +118,7 @@ fn value(pin: Pin) -> Result<Vec<u8>, StateError> {
     Ok(value.unwrap_or_default())
 }
 
-/// Bytes from the kernel into the types of the skeleton.
+/// Copies bytes of the kernel into the types of the skeleton.
 pub mod raw {
     #![allow(
         unsafe_code,
@@ -145,7 +143,8 @@ pub mod raw {
         Ok(unsafe { copy(bytes) })
     }
 
-    /// A section may be longer than the variables in it, and may lack the padding after the last.
+    /// Checks the size. A section may be longer than its variables, and may lack the padding after
+    /// the last one.
     fn check<T>(pin: Pin, bytes: &[u8]) -> Result<(), StateError> {
         let (found, expected) = (bytes.len(), size_of::<T>());
         if found + align_of::<T>() > expected && found < expected + 64 {
@@ -159,15 +158,15 @@ pub mod raw {
         })
     }
 
-    /// A T of these bytes, on the heap at once: half a megabyte is much for a stack.
+    /// A `T` made of these bytes. It is built on the heap, as half a megabyte is much for a stack.
     ///
     /// # Safety
-    /// As far as they go they are a valid T, and so are zeros for what is missing.
+    /// The bytes, followed by zeros if they are too few, must be a valid `T`.
     unsafe fn copy<T: Copy>(bytes: &[u8]) -> Box<T> {
         let mut copy = Box::<T>::new_zeroed();
         let length = bytes.len().min(size_of::<T>());
-        // SAFETY: both have room for `length` bytes, and they do not overlap; the caller says the
-        // rest.
+        // SAFETY: both have room for `length` bytes and do not overlap; the caller ensures that the
+        // result is valid.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), copy.as_mut_ptr().cast::<u8>(), length);
             copy.assume_init()

@@ -1,5 +1,5 @@
-//! What a running scheduler counts, as people and programs want it: one value, that is printed as
-//! JSON and that the monitor compares with the one before.
+//! The statistics of a running scheduler as one value, which is printed as JSON, and which the
+//! monitor compares with the one before.
 
 mod print;
 #[cfg(test)]
@@ -7,7 +7,11 @@ pub mod sample;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroU64;
+
 use serde::Serialize;
+use warmq_decide::WEIGHT_NICE_0;
+use warmq_hint::{abi, unpack};
 
 pub use print::print;
 
@@ -15,13 +19,6 @@ use crate::bpf_skel::types::{bss, overdue_wait, rodata};
 use crate::counters::Counters;
 use crate::options::{Place, Scope};
 use crate::state::State;
-use crate::topology::{MOST_CPUS, MOST_DOMAINS};
-
-/// PINNED_BASE and GROUP_BASE of state.bpf.h: entities by number.
-const PINNED_BASE: usize = 512;
-const GROUP_BASE: usize = 1024;
-/// WARMQ_WHOLE of decide.h: the weight of a task at nice 0.
-pub const WHOLE: u64 = 6400;
 
 /// All of it, at one time.
 #[derive(Clone, Debug, Serialize)]
@@ -30,7 +27,7 @@ pub struct Statistics {
     pub started_at_ns: u64,
     /// What it was started with.
     pub settings: Settings,
-    /// What it counted since then.
+    /// Its counters since then.
     pub counters: Counters,
     /// The cache domains.
     pub domains: Vec<Domain>,
@@ -38,13 +35,13 @@ pub struct Statistics {
     pub places: Vec<Home>,
     /// The CPUs that are online.
     pub cpus: Vec<Cpu>,
-    /// The groups that have a fragment, those without members too.
+    /// The groups that have a fragment, with or without members.
     pub groups: Vec<Group>,
-    /// The last waits that were longer than promised, the latest first.
+    /// The last waits that were over their bound, the latest first.
     pub overdue: Vec<Overdue>,
 }
 
-/// What it was started with. Weights are in parts of `whole`.
+/// What it was started with, and the weight of a task at nice 0.
 #[derive(Clone, Debug, Serialize)]
 #[allow(missing_docs, reason = "they are the options of the same names")]
 pub struct Settings {
@@ -52,8 +49,8 @@ pub struct Settings {
     pub slice_ns: u64,
     pub slice_min_ns: u64,
     pub period_ns: u64,
-    pub credit_ns: u64,
-    pub limit_ns: u64,
+    pub wakeup_lag_max_ns: u64,
+    pub lag_max_ns: u64,
     pub alpha_ns: u64,
     pub preempt_interval_ns: u64,
     pub min_sleep_ns: u64,
@@ -68,7 +65,7 @@ pub struct Settings {
     pub groups_per_process: u32,
     pub infer: bool,
     pub infer_size: u32,
-    pub whole: u64,
+    pub weight_nice_0: u64,
 }
 
 /// CPUs that share a last-level cache.
@@ -80,10 +77,10 @@ pub struct Domain {
     pub cpus: Vec<usize>,
     /// Of everything runnable in it.
     pub weight: u64,
-    /// Tasks that wait and belong to no group.
+    /// Waiting tasks without a group.
     pub queued: u64,
-    /// Its virtual time.
-    pub clock_ns: u64,
+    /// V, the weighted mean of all vruntimes in it.
+    pub avg_vruntime_ns: u64,
 }
 
 /// A place: where groups live.
@@ -91,14 +88,14 @@ pub struct Domain {
 pub struct Home {
     /// Its number.
     pub place: usize,
-    /// The domain that it is or is in.
+    /// The domain that it is, or that it is in.
     pub domain: usize,
     /// Its CPUs.
     pub cpus: Vec<usize>,
-    /// Tasks that wait for it: those of its groups, those bound to its CPUs, and where it is a
-    /// domain, those of no group.
+    /// Tasks that wait for it: those of its groups, those that may run on one of its CPUs only,
+    /// and, if it is a domain, those without a group.
     pub queued: u64,
-    /// What it has to do: its groups and its part of the others.
+    /// The runnable weight: its groups, and its part of the other tasks.
     pub weight: u64,
     /// Of the groups that live here.
     pub managed: u64,
@@ -124,13 +121,13 @@ pub struct Cpu {
 pub struct Group {
     /// Its number in the scheduler's table.
     pub slot: usize,
-    /// Whose; none: everybody's.
+    /// The user it belongs to; none: all users.
     pub uid: Option<u32>,
-    /// Of which process; none: of any.
+    /// The process it belongs to; none: all processes.
     pub tgid: Option<u32>,
-    /// What it is called; none: nobody named it.
+    /// The app that was named; none in an inferred group.
     pub app: Option<u32>,
-    /// As `app`.
+    /// The fragment that was named; none in an inferred group.
     pub fragment: Option<u32>,
     /// Found by --infer.
     pub inferred: bool,
@@ -148,26 +145,26 @@ pub struct Group {
     pub ran_home_ns: u64,
     /// CPU time elsewhere.
     pub ran_away_ns: u64,
-    /// How often a CPU turned to it.
+    /// How often a CPU began a batch of it.
     pub batches: u64,
-    /// Tasks that ran in those.
+    /// How many times its tasks ran in those.
     pub runs: u64,
-    /// New homes.
+    /// How often it got a new home.
     pub moves: u64,
-    /// Tasks lent to other places.
+    /// How often one of its tasks was taken by another place.
     pub splits: u64,
-    /// It has a member that may not run everywhere, and stays where it is.
+    /// It has had a member that may not run everywhere, so it does not move.
     pub narrow: bool,
 }
 
-/// A task that waited for a CPU longer than promised.
+/// A task that waited for a CPU longer than its bound.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overdue {
     /// When it got one, in ns of the kernel's clock.
     pub at_ns: u64,
     /// How long it waited.
     pub waited_ns: u64,
-    /// How long it should have waited at most.
+    /// The bound: how long it should have waited at most.
     pub promised_ns: u64,
     /// Its thread id.
     pub pid: u32,
@@ -175,13 +172,13 @@ pub struct Overdue {
     pub name: String,
     /// Where it got a CPU.
     pub cpu: u32,
-    /// How many it may run on.
+    /// How many CPUs it may run on.
     pub cpus_allowed: u32,
-    /// What it waited among.
+    /// The queue in which it waited.
     pub queue: Queue,
     /// Its weight.
     pub weight: u64,
-    /// Of everything runnable in its domain, as the promise was made.
+    /// The runnable weight of its domain that the bound was computed for.
     pub domain_weight: u64,
 }
 
@@ -198,7 +195,7 @@ pub enum Queue {
 }
 
 impl Statistics {
-    /// Of a copy of the scheduler's state.
+    /// The statistics of a copy of the scheduler's state.
     pub fn of(copy: &State) -> Statistics {
         let view = View::of(copy);
         let state = view.state;
@@ -231,8 +228,8 @@ impl Statistics {
     }
 }
 
-/// A copy, and how to find one's way in it. Numbers in it are not trusted: they are from a map that
-/// others might replace.
+/// A copy, and access to its parts. Its numbers are not trusted, because others might replace the
+/// map that they come from.
 #[derive(Clone, Copy)]
 struct View<'a> {
     settings: &'a rodata,
@@ -248,11 +245,11 @@ impl<'a> View<'a> {
     }
 
     fn cpu_ids(self) -> usize {
-        (self.settings.nr_cpus as usize).min(MOST_CPUS)
+        (self.settings.nr_cpus as usize).min(abi::MAX_CPUS as usize)
     }
 
     fn domain_count(self) -> usize {
-        (self.settings.nr_domains as usize).min(MOST_DOMAINS)
+        (self.settings.nr_domains as usize).min(abi::MAX_DOMAINS as usize)
     }
 
     /// Of the CPUs that are online.
@@ -276,8 +273,8 @@ impl<'a> View<'a> {
             slice_ns: policy.slice_max,
             slice_min_ns: policy.slice_min,
             period_ns: policy.period,
-            credit_ns: policy.credit,
-            limit_ns: policy.limit,
+            wakeup_lag_max_ns: policy.wakeup_lag_max,
+            lag_max_ns: policy.lag_max,
             alpha_ns: policy.alpha,
             preempt_interval_ns: policy.preempt_interval,
             min_sleep_ns: policy.min_sleep,
@@ -292,7 +289,7 @@ impl<'a> View<'a> {
             groups_per_process: settings.groups_per_process,
             infer: settings.infer,
             infer_size: settings.infer_size,
-            whole: WHOLE,
+            weight_nice_0: WEIGHT_NICE_0,
         }
     }
 
@@ -303,8 +300,8 @@ impl<'a> View<'a> {
         } else {
             domain
         };
-        let queued = self.state.entities[PINNED_BASE + cpu].queued;
-        (domain < MOST_DOMAINS).then_some(Cpu {
+        let queued = self.state.entities[pinned(cpu)].queued;
+        (domain < abi::MAX_DOMAINS as usize).then_some(Cpu {
             cpu,
             domain,
             place,
@@ -319,16 +316,14 @@ impl<'a> View<'a> {
             cpus: numbers(cpus, |cpu| cpu.domain == domain),
             weight: time.weight,
             queued: self.state.entities[domain].queued,
-            clock_ns: time.clock,
+            avg_vruntime_ns: time.avg_vruntime,
         }
     }
 
     fn place(self, place: usize, cpus: &[Cpu], groups: &[Group]) -> Home {
         let own = numbers(cpus, |cpu| cpu.place == place);
         let domain = self.settings.cpu_domain[own[0]] as usize;
-        let pinned = own
-            .iter()
-            .map(|cpu| &self.state.entities[PINNED_BASE + cpu]);
+        let pinned = own.iter().map(|cpu| &self.state.entities[pinned(*cpu)]);
         let at_home = groups.iter().filter(|group| group.home as usize == place);
         let waiting = at_home
             .clone()
@@ -353,21 +348,21 @@ impl<'a> View<'a> {
         }
     }
 
-    /// As load_of_place() of group.bpf.h.
+    /// The same as load_of_place() of group.bpf.h.
     fn load(self, place: usize, domain: usize) -> u64 {
         let time = &self.state.domains[domain].time;
         if !self.settings.place_is_cpu {
             return time.weight;
         }
         let unmanaged = self.state.entities[domain].time.weight / time.cpus.max(1);
-        let pinned = self.state.entities[PINNED_BASE + place].time.weight;
+        let pinned = self.state.entities[pinned(place)].time.weight;
         self.state.places[place]
             .managed
             .saturating_add(unmanaged)
             .saturating_add(pinned)
     }
 
-    /// They are kept round and round.
+    /// Read from the ring that they are kept in.
     fn overdue(self) -> Vec<Overdue> {
         let (kept, total) = (&self.state.overdue, self.state.nr_overdue);
         let last = total.min(kept.len() as u64);
@@ -378,14 +373,15 @@ impl<'a> View<'a> {
 
     fn group(self, slot: usize) -> Option<Group> {
         let group = &self.state.groups[slot];
-        let entity = &self.state.entities[GROUP_BASE + slot];
-        let named = (group.inferred == 0).then(|| group.key.hint.wrapping_sub(1));
-        (group.key.hint != 0).then(|| Group {
+        let entity = &self.state.entities[abi::GROUP_BASE as usize + slot];
+        let hint = NonZeroU64::new(group.key.hint)?;
+        let named = (group.inferred == 0).then(|| unpack(hint));
+        Some(Group {
             slot,
             uid: group.key.uid.checked_sub(1),
             tgid: Some(group.key.tgid).filter(|tgid| *tgid != 0),
-            app: named.map(|pair| (pair >> 32) as u32),
-            fragment: named.map(|pair| pair as u32),
+            app: named.map(|(app, _)| app),
+            fragment: named.map(|(_, fragment)| fragment),
             inferred: group.inferred != 0,
             home: group.home,
             members: group.members,
@@ -420,11 +416,20 @@ fn overdue(wait: &overdue_wait) -> Overdue {
     }
 }
 
+/// The entity of the tasks that may run on `cpu` only.
+fn pinned(cpu: usize) -> usize {
+    abi::PINNED_BASE as usize + cpu
+}
+
 fn queue(entity: u32) -> Queue {
-    match entity as usize {
-        GROUP_BASE.. => Queue::Group(entity - GROUP_BASE as u32),
-        PINNED_BASE.. => Queue::Cpu(entity - PINNED_BASE as u32),
-        _ => Queue::Domain(entity),
+    let (group, cpu) = (
+        entity.checked_sub(abi::GROUP_BASE),
+        entity.checked_sub(abi::PINNED_BASE),
+    );
+    match (group, cpu) {
+        (Some(group), _) => Queue::Group(group),
+        (None, Some(cpu)) => Queue::Cpu(cpu),
+        (None, None) => Queue::Domain(entity),
     }
 }
 

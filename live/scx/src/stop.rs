@@ -3,17 +3,17 @@
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Waits, and knows when it is over.
+/// Waits for the time to stop.
 pub struct Stop {
     signals: Receiver<()>,
     deadline: Option<Instant>,
 }
 
 impl Stop {
-    /// From now on signals do not kill this process. `after`: stop by itself then.
+    /// From now on these signals do not kill the process. `after`: also stop after this time.
     pub fn at_signals(after: Option<Duration>) -> Result<Stop, ctrlc::Error> {
         let (sender, signals) = channel();
-        // Nobody listens any more: it is about to end in any case.
+        // The receiver is gone only if the process is about to end.
         ctrlc::set_handler(move || sender.send(()).unwrap_or(()))?;
         Ok(Stop {
             signals,
@@ -21,8 +21,8 @@ impl Stop {
         })
     }
 
-    /// Waits for so long, or until it is time to stop: true then. Ask again, and it is true no
-    /// more.
+    /// Waits for so long, or until it is time to stop; true in the latter case. A signal is
+    /// reported only once.
     pub fn within(&self, time: Duration) -> bool {
         let left = self
             .deadline

@@ -1,15 +1,12 @@
-//! The machine as the BPF program wants it: which CPUs share a last-level cache, and which a core.
+//! The machine as the BPF program needs it: which CPUs share a last-level cache, and which a core.
 
 use std::collections::BTreeMap;
 
+use warmq_hint::abi::{MAX_CPUS, MAX_DOMAINS};
+
 use crate::options::Place;
 
-/// MAX_CPUS of state.bpf.h.
-pub const MOST_CPUS: usize = 512;
-/// MAX_DOMAINS of state.bpf.h. As a CPU's domain: there is no such CPU, or it is offline.
-pub const MOST_DOMAINS: usize = 128;
-
-/// Where an online CPU is. The numbers mean nothing but same and different.
+/// Where an online CPU is. The numbers only say whether two CPUs share something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPlace {
     /// The system's number.
@@ -22,18 +19,18 @@ pub struct CpuPlace {
     pub node: usize,
 }
 
-/// What the BPF program is told.
+/// The layout that is written into the BPF program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The highest number that a CPU may have, plus 1.
     pub cpu_ids: usize,
     /// The CPUs of each domain.
     pub domains: Vec<Vec<usize>>,
-    /// There are more caches than the BPF program has room for: a domain is a memory node.
+    /// A domain is a memory node, because there are more caches than the BPF program has room for.
     pub by_node: bool,
-    /// By CPU: its domain, or MOST_DOMAINS.
+    /// By CPU: its domain, or MAX_DOMAINS.
     pub domain_of: Vec<u32>,
-    /// By CPU: the next CPU of its core, round and round.
+    /// By CPU: the next CPU of its core, in a ring.
     pub sibling_of: Vec<u32>,
 }
 
@@ -42,9 +39,8 @@ pub struct Layout {
 pub enum TopologyError {
     /// It may get CPUs with higher numbers than the BPF program has room for.
     #[error(
-        "the kernel expects CPU numbers up to {highest}, and scx_warmq has room for {MOST_CPUS} \
-         CPUs; where they do not \
-         really exist, boot with possible_cpus={MOST_CPUS}"
+        "the kernel allows CPU numbers up to {highest}, and scx_warmq has room for {MAX_CPUS} CPUs; if \
+         the machine has fewer, boot with possible_cpus={MAX_CPUS}"
     )]
     TooManyCpus {
         /// The highest number.
@@ -52,7 +48,7 @@ pub enum TopologyError {
     },
     /// There are too many memory nodes.
     #[error(
-        "{nodes} memory nodes are more than the {MOST_DOMAINS} domains that scx_warmq has room for"
+        "the machine has {nodes} memory nodes, and scx_warmq has room for {MAX_DOMAINS} domains"
     )]
     TooManyDomains {
         /// Of them.
@@ -79,19 +75,19 @@ pub fn read() -> Result<Layout, TopologyError> {
 impl Layout {
     /// The layout of a machine with these CPUs online, and numbers below `cpu_ids`.
     pub fn new(cpu_ids: usize, online: &[CpuPlace]) -> Result<Layout, TopologyError> {
-        if cpu_ids > MOST_CPUS {
+        if cpu_ids > MAX_CPUS as usize {
             return Err(TopologyError::TooManyCpus {
                 highest: cpu_ids - 1,
             });
         }
         let caches = together(online, |cpu| (cpu.node, cpu.cache));
-        let by_node = caches.len() > MOST_DOMAINS;
+        let by_node = caches.len() > MAX_DOMAINS as usize;
         let domains = if by_node {
             together(online, |cpu| (cpu.node, 0))
         } else {
             caches
         };
-        if domains.len() > MOST_DOMAINS {
+        if domains.len() > MAX_DOMAINS as usize {
             return Err(TopologyError::TooManyDomains {
                 nodes: domains.len(),
             });
@@ -111,7 +107,7 @@ impl Layout {
         self.domains.iter().map(Vec::len).sum()
     }
 
-    /// What the home of a group should be when nobody says.
+    /// The default home of a group.
     pub fn natural_place(&self) -> Place {
         if self.domains.len() > 1 {
             Place::Llc
@@ -120,7 +116,7 @@ impl Layout {
         }
     }
 
-    /// How many places the BPF program looks at.
+    /// How many places there are.
     pub fn places(&self, place: Place) -> usize {
         match place {
             Place::Cpu => self.cpu_ids,
@@ -142,7 +138,7 @@ fn together(online: &[CpuPlace], key: impl Fn(&CpuPlace) -> (usize, usize)) -> V
 }
 
 fn domains_by_cpu(cpu_ids: usize, domains: &[Vec<usize>]) -> Vec<u32> {
-    let mut domain_of = vec![MOST_DOMAINS as u32; cpu_ids];
+    let mut domain_of = vec![MAX_DOMAINS; cpu_ids];
     for (domain, cpus) in domains.iter().enumerate() {
         cpus.iter().for_each(|cpu| domain_of[*cpu] = domain as u32);
     }
@@ -229,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_cpus_are_refused_with_the_mend() {
+    fn too_many_cpus_are_refused_with_help() {
         let error = Layout::new(1024, &[]).expect_err("it has no room");
         assert!(error.to_string().contains("up to 1023"), "{error}");
         assert!(error.to_string().contains("possible_cpus=512"), "{error}");

@@ -1,10 +1,10 @@
-//! What it says when it has started.
+//! The message after the start.
 
 use crate::options::{Place, Schedule};
 use crate::refuse;
 use crate::topology::Layout;
 
-/// What runs from now on, and how to stop it.
+/// What was started, and how to stop it.
 pub fn started(schedule: &Schedule, layout: &Layout) -> String {
     let release = refuse::release("/".as_ref());
     started_on(&release, schedule, layout)
@@ -13,9 +13,8 @@ pub fn started(schedule: &Schedule, layout: &Layout) -> String {
 fn started_on(release: &str, schedule: &Schedule, layout: &Layout) -> String {
     let place = schedule.place.unwrap_or(layout.natural_place());
     format!(
-        "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is \
-         {} (--place {}). {}. \
-         Stop it with Ctrl-C or SIGTERM; look at it with: scx_warmq --monitor 1",
+        "scx_warmq {} schedules this machine: Linux {release}, {} in {}; the home of a group is {} \
+         (--place {}). {}. Stop it with Ctrl-C or SIGTERM; observe it with: scx_warmq --monitor 1",
         env!("CARGO_PKG_VERSION"),
         plural(layout.online() as u64, "CPU"),
         domains(layout),
@@ -33,7 +32,9 @@ pub fn plural(count: u64, noun: &str) -> String {
 fn domains(layout: &Layout) -> String {
     if layout.by_node {
         let nodes = plural(layout.domains.len() as u64, "memory node");
-        return format!("{nodes} (it has more cache domains than can be told apart)");
+        return format!(
+            "{nodes} (used as domains, because there are more cache domains than scx_warmq has room for)"
+        );
     }
     plural(layout.domains.len() as u64, "cache domain")
 }
@@ -49,13 +50,13 @@ fn switched_off(schedule: &Schedule) -> String {
     let zero = |span: warmq_units::Duration| span.0 == 0;
     let off = [
         (schedule.no_groups, "groups"),
-        (schedule.no_preempt, "preemption by wakeups"),
+        (schedule.no_preempt, "wakeup preemption"),
         (
             schedule.no_granularity || zero(schedule.alpha),
-            "the granularity of sleepers",
+            "wakeup granularity",
         ),
-        (zero(schedule.preempt_interval), "the preemption interval"),
-        (zero(schedule.min_sleep), "the least sleep"),
+        (zero(schedule.preempt_interval), "preemption interval"),
+        (zero(schedule.min_sleep), "minimum sleep"),
         (!schedule.infer, "inference"),
     ];
     let off: Vec<&str> = off

@@ -1,4 +1,4 @@
-//! Packages from a Debian mirror, without root and without a trace in the machine's own apt.
+//! Packages from a Debian mirror, without root, and without changes to the machine's own apt.
 //!
 //! The mirror is the one that the machine's own apt uses; lists, caches and the list of sources
 //! are in a folder of ours. apt verifies what it downloads with the archive's keyring, as always.
@@ -101,7 +101,7 @@ impl Apt {
     pub(crate) fn packages(&self, suites: &[Suite]) -> Result<(String, Option<VmError>), VmError> {
         let keyring = KEYRINGS.iter().find(|path| Path::new(path).is_file());
         let keyring = keyring.ok_or_else(|| {
-            let what = "no keys of Debian's archive on this machine";
+            let what = "this machine has no keys of Debian's archive";
             VmError::missing(what, "apt-get install debian-archive-keyring")
         })?;
         let line = |suite: &Suite| {
@@ -176,10 +176,7 @@ fn answer(command: &mut Command, task: &str) -> Result<String, VmError> {
     let program = command.get_program().display().to_string();
     let output = command.output().map_err(|error| {
         let what = format!("cannot {task}: {program}: {error}");
-        VmError::missing(
-            what,
-            "on a system without apt give a kernel of your own with --kernel",
-        )
+        VmError::missing(what, "without apt, give a kernel of your own with --kernel")
     })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -197,7 +194,7 @@ fn answer(command: &mut Command, task: &str) -> Result<String, VmError> {
     Err(VmError::Tool {
         tool: task.to_owned(),
         said,
-        mend: "see that the mirror can be reached, or give a kernel of your own with --kernel"
+        help: "check that the mirror can be reached, or give a kernel of your own with --kernel"
             .to_owned(),
     })
 }

@@ -1,7 +1,8 @@
 //! Kernels that were downloaded before.
 //!
-//! A kernel's folder gets its name when everything is in it, so what is half downloaded is no
-//! kernel. Checksums beside it show what went wrong later; a broken one is downloaded again.
+//! A kernel's folder gets its final name when everything is in it, so a download that was
+//! interrupted is never used. Checksums show damage that happens later; a damaged kernel is
+//! downloaded again.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -40,7 +41,10 @@ impl Cache {
         };
         let home = || named("HOME").map(|home| home.join(".cache"));
         let cache = named("XDG_CACHE_HOME").or_else(home).ok_or_else(|| {
-            VmError::missing("no folder for downloads", "set HOME or XDG_CACHE_HOME")
+            VmError::missing(
+                "there is no folder for downloads",
+                "set HOME or XDG_CACHE_HOME",
+            )
         })?;
         Ok(Cache::at(cache.join("warmq")))
     }
@@ -51,8 +55,8 @@ impl Cache {
         Cache { folder }
     }
 
-    /// The newest whole kernel of `series` (`6.18`, or longer) that is here. What is broken is told
-    /// to `seen` and passed over. No network is asked.
+    /// The newest undamaged kernel of `series` (`6.18`, or longer) in the cache. Damaged ones are
+    /// reported to `seen` and skipped. The network is not used.
     pub fn find(&self, series: &str, seen: &mut dyn FnMut(Step)) -> Option<Kernel> {
         let entries = fs::read_dir(&self.folder).ok()?.filter_map(Result::ok);
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -147,8 +151,12 @@ impl Cache {
         // What stands there is broken, or it would have been found.
         let _ = fs::remove_dir_all(&place);
         fs::rename(&folder, &place).map_err(VmError::file("make", &place))?;
-        self.whole(shelf.release().to_owned(), seen)
-            .ok_or_else(|| VmError::missing("the kernel that was just downloaded", "try again"))
+        self.whole(shelf.release().to_owned(), seen).ok_or_else(|| {
+            VmError::missing(
+                "the kernel that was just downloaded is missing",
+                "try again",
+            )
+        })
     }
 
     fn whole_quietly(&self, release: &str) -> Option<Kernel> {
@@ -204,12 +212,12 @@ fn sums(folder: &Path) -> io::Result<String> {
 /// What is wrong with a kernel's folder.
 fn check(folder: &Path) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
-    let noted = fs::read_to_string(folder.join(SUMS)).map_err(|_| format!("no {SUMS} in it"))?;
+    let noted = fs::read_to_string(folder.join(SUMS)).map_err(|_| format!("it has no {SUMS}"))?;
     let sums = sums(folder).map_err(told)?;
     if sums == noted {
         Ok(())
     } else {
-        Err(format!("its files do not fit its {SUMS}"))
+        Err(format!("its files do not match its {SUMS}"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel says on its console.
+//! The kernel's console messages.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -6,17 +6,17 @@ use std::io::Read;
 /// How much is kept: enough for a panic with its backtraces.
 const KEPT: usize = 64 * 1024;
 
-/// What the kernel writes when it gives up. Nothing that the command writes gets here.
+/// The kernel's message when it panics. The command's output does not get here.
 const PANIC: &str = "Kernel panic - not syncing";
 
-/// The last of what was said.
+/// The end of the messages.
 #[derive(Debug, Default)]
 pub(crate) struct Console {
     last: VecDeque<u8>,
 }
 
 impl Console {
-    /// Everything up to the end.
+    /// Reads everything up to the end.
     pub(crate) fn listen(mut port: impl Read) -> Console {
         let mut console = Console::default();
         let mut chunk = [0; 4096];
@@ -36,7 +36,7 @@ impl Console {
         self.text().contains(PANIC)
     }
 
-    /// What was said, without carriage returns and colors.
+    /// The messages, without carriage returns and colors.
     pub(crate) fn text(&self) -> String {
         let bytes: Vec<u8> = self
             .last

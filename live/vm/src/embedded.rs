@@ -1,11 +1,11 @@
-//! The configuration that a kernel may carry in itself (CONFIG_IKCONFIG).
+//! The configuration that a kernel image may contain (CONFIG_IKCONFIG).
 
 use std::io::Read;
 
 use flate2::read::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
-/// What stands before the zipped configuration (the kernel's `kernel/configs.c`).
+/// The mark before the compressed configuration (the kernel's `kernel/configs.c`).
 const MARK: &[u8] = b"IKCFG_ST";
 
 /// Offsets in a bzImage (the kernel's `Documentation/arch/x86/boot.rst`).
@@ -14,7 +14,7 @@ const PAYLOAD_OFFSET_AT: usize = 0x248;
 const PAYLOAD_LENGTH_AT: usize = 0x24c;
 const SECTOR: usize = 512;
 
-/// More than any kernel unpacked, so that a broken image does not fill the memory.
+/// Larger than any unpacked kernel. It keeps a broken image from filling the memory.
 const LARGEST_KERNEL: u64 = 1 << 30;
 
 /// The configuration in a bzImage, if it has one and is packed by gzip or zstd, as most are.
@@ -24,7 +24,7 @@ pub(crate) fn config(image: &[u8]) -> Option<Vec<u8>> {
 
 fn marked(kernel: &[u8]) -> Option<Vec<u8>> {
     let mut left = kernel;
-    // The mark's own text is in the kernel elsewhere, too: what follows it tells.
+    // The text of the mark occurs elsewhere in the kernel, too; what follows it decides.
     while let Some(at) = left.windows(MARK.len()).position(|window| window == MARK) {
         left = &left[at + MARK.len()..];
         let mut config = Vec::new();
@@ -39,7 +39,7 @@ fn marked(kernel: &[u8]) -> Option<Vec<u8>> {
     None
 }
 
-/// The packed kernel behind the code that unpacks it.
+/// The compressed kernel, which follows the code that unpacks it.
 fn payload(image: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         let bytes = image.get(at..at + 4)?.try_into().ok()?;
@@ -82,7 +82,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// A kernel that mentions the mark before it is meant.
+    /// A kernel in which the mark's text occurs before the mark.
     fn kernel(config: &[u8]) -> Vec<u8> {
         [
             b"code IKCFG_ST code ",

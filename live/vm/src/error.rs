@@ -1,15 +1,15 @@
-//! What can go wrong around a guest, with the mend.
+//! What can go wrong with a guest, and what helps.
 
 use std::io;
 use std::path::Path;
 
 use thiserror::Error;
 
-/// Why no guest ran, or why nothing is known of what it did.
+/// Why no guest ran, or why its result is unknown.
 #[derive(Debug, Error)]
 pub enum VmError {
     /// A setting makes no sense.
-    #[error("--{option} {value}: {problem}; {mend}")]
+    #[error("--{option} {value}: {problem}; {help}")]
     Setting {
         /// The setting, by the name of its option.
         option: &'static str,
@@ -18,33 +18,33 @@ pub enum VmError {
         /// What is wrong with it.
         problem: String,
         /// What to write instead.
-        mend: String,
+        help: String,
     },
-    /// Something that is needed is not there.
-    #[error("{what}; {mend}")]
+    /// Something that is needed is missing.
+    #[error("{what}; {help}")]
     Missing {
         /// What was looked for, and where.
         what: String,
         /// How to get it.
-        mend: String,
+        help: String,
     },
     /// The operating system refused something.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// What was attempted.
         action: String,
         /// The system's answer.
         source: io::Error,
     },
-    /// A program that does a part of the work failed.
-    #[error("{tool} failed: {said}; {mend}")]
+    /// A program that is used for this failed.
+    #[error("{tool} failed: {said}; {help}")]
     Tool {
-        /// The program and what it was to do.
+        /// The program and its task.
         tool: String,
-        /// What it said.
+        /// Its message.
         said: String,
         /// What may help.
-        mend: String,
+        help: String,
     },
 }
 
@@ -53,30 +53,30 @@ impl VmError {
         option: &'static str,
         value: impl ToString,
         problem: impl Into<String>,
-        mend: impl Into<String>,
+        help: impl Into<String>,
     ) -> VmError {
         VmError::Setting {
             option,
             value: value.to_string(),
             problem: problem.into(),
-            mend: mend.into(),
+            help: help.into(),
         }
     }
 
-    pub(crate) fn missing(what: impl Into<String>, mend: impl Into<String>) -> VmError {
+    pub(crate) fn missing(what: impl Into<String>, help: impl Into<String>) -> VmError {
         VmError::Missing {
             what: what.into(),
-            mend: mend.into(),
+            help: help.into(),
         }
     }
 
-    /// The answer of the system to `action`, for `map_err`.
+    /// An error of the system in `action`, for `map_err`.
     pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> VmError {
         let action = action.into();
         |source| VmError::System { action, source }
     }
 
-    /// The same for what is done to a file.
+    /// The same for an action on a file.
     pub(crate) fn file(verb: &str, path: &Path) -> impl FnOnce(io::Error) -> VmError {
         VmError::system(format!("{verb} {}", path.display()))
     }

@@ -7,17 +7,17 @@ use crate::VmError;
 use crate::apt::{Apt, Suite, machine_mirrors};
 use crate::listing::{Available, Mirrors, all_series, kernels, newest};
 
-/// What is done to get a kernel.
+/// A step on the way to a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A kernel that was downloaded before is broken, and is passed over.
+    /// A kernel that was downloaded before is damaged, and is skipped.
     Broken {
-        /// Which.
+        /// Its release.
         release: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// The mirror is asked what it has.
+    /// Reading the mirror's lists.
     Listing,
     /// Packages are downloaded.
     Downloading {
@@ -39,10 +39,10 @@ pub(crate) struct Shelf {
     kernel: Available,
 }
 
-/// Its files once they are here.
+/// The files of a downloaded kernel.
 pub(crate) struct Found {
     pub image: PathBuf,
-    /// Not every package has one with it.
+    /// The configuration, which not every package has.
     pub config: Option<PathBuf>,
 }
 
@@ -50,7 +50,8 @@ impl Shelf {
     /// Finds the newest kernel of `series`.
     ///
     /// # Errors
-    /// When no mirror is known, it cannot be asked, or has no such kernel: then what it has.
+    /// When no mirror is known, it cannot be reached, or it has no such kernel; the error names
+    /// those that it has.
     pub(crate) fn open(
         work: &Path,
         series: &str,
@@ -77,7 +78,7 @@ impl Shelf {
                 return Ok(Shelf { apt, kernel });
             }
         }
-        // What was asked for may be in the suite that could not be read.
+        // The kernel may be in the suite that could not be read.
         Err(wrong.unwrap_or_else(|| nothing(series, &there)))
     }
 
@@ -88,7 +89,7 @@ impl Shelf {
     /// Downloads and unpacks it below `work`.
     ///
     /// # Errors
-    /// When that fails, or the packages hold something else than expected.
+    /// When that fails, or the packages have other contents than expected.
     pub(crate) fn take(&self, work: &Path, seen: &mut dyn FnMut(Step)) -> Result<Found, VmError> {
         let packages = &self.kernel.packages;
         let bytes = self.apt.size(packages)?;
@@ -117,13 +118,13 @@ impl Shelf {
     }
 }
 
-/// First the suite that should have it, then that and all others.
+/// The suites to look in: first the one that should have it, then all.
 fn suites_of(mirrors: &Mirrors) -> Result<Vec<Vec<Suite>>, VmError> {
     let suite = |mirror: &Option<String>, name| mirror.clone().map(|mirror| Suite { mirror, name });
     let Some(first) = suite(&mirrors.archive, BACKPORTS) else {
-        let what = "apt on this machine has no mirror of Debian";
-        let mend = "give one with --mirror, or a kernel of your own with --kernel";
-        return Err(VmError::missing(what, mend));
+        let what = "the apt of this machine has no Debian mirror";
+        let help = "give one with --mirror, or a kernel of your own with --kernel";
+        return Err(VmError::missing(what, help));
     };
     let others = [
         suite(&mirrors.security, SECURITY),
@@ -135,6 +136,6 @@ fn suites_of(mirrors: &Mirrors) -> Result<Vec<Vec<Suite>>, VmError> {
 fn nothing(series: &str, there: &[Available]) -> VmError {
     let all = all_series(there).join(", ");
     let problem = format!("{BACKPORTS}, {SECURITY} and {STABLE} have no such kernel");
-    let mend = format!("choose one of {all}, or give a kernel of your own with --kernel");
-    VmError::setting("release", series, problem, mend)
+    let help = format!("choose one of {all}, or give a kernel of your own with --kernel");
+    VmError::setting("release", series, problem, help)
 }

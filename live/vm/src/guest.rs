@@ -1,4 +1,4 @@
-//! What a guest shall be, and running a command in it.
+//! A guest: its properties, and running a command in it.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Seek, Write};
@@ -14,26 +14,26 @@ use crate::pack::Given;
 use crate::qemu::{self, Qemu, nameless_file};
 use crate::watch::{Streams, watch};
 
-/// How long a guest may take if nobody says otherwise.
+/// How long a guest may take by default.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The kernel and its first programs need about this much beside the guest's files.
 const MEMORY_BESIDE_FILES_MIB: u64 = 192;
 
-/// Whether this machine has what a guest takes, whichever kernel and command.
+/// Whether this machine has what any guest needs.
 ///
 /// # Errors
 /// What is missing, and how to get it.
 pub fn ready() -> Result<(), VmError> {
     if std::env::consts::ARCH != "x86_64" {
-        let what = "guests are x86-64, and so must be the machine whose programs they get";
+        let what = "guests run x86-64, and so must this machine, whose programs they get";
         return Err(VmError::missing(what, "run this on an x86-64 Linux"));
     }
     qemu::program()?;
     initramfs::busybox_program().map(drop)
 }
 
-/// How far a guest is.
+/// The progress of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// QEMU was started.
@@ -42,7 +42,7 @@ pub enum Stage {
     Running,
 }
 
-/// A guest to be: a kernel, a machine, files.
+/// The description of a guest: a kernel, a machine, files.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), warmq_vm::VmError> {
@@ -77,25 +77,25 @@ impl Guest {
         }
     }
 
-    /// A machine that was put together before.
+    /// Use this machine.
     pub fn hardware(mut self, hardware: Hardware) -> Guest {
         self.hardware = hardware;
         self
     }
 
-    /// So many CPUs.
+    /// Sets the number of CPUs.
     pub fn cpus(mut self, cpus: u32) -> Guest {
         self.hardware.cpus = cpus;
         self
     }
 
-    /// So many last-level caches, each for the same number of CPUs.
+    /// Sets the number of last-level caches, each for the same number of CPUs.
     pub fn llcs(mut self, llcs: u32) -> Guest {
         self.hardware.llcs = llcs;
         self
     }
 
-    /// So much memory.
+    /// Sets the size of the memory.
     pub fn memory_mib(mut self, memory_mib: u32) -> Guest {
         self.hardware.memory_mib = memory_mib;
         self
@@ -134,7 +134,7 @@ impl Guest {
         self
     }
 
-    /// Adds to what the kernel is told on its command line.
+    /// Adds to the kernel's command line.
     pub fn append(mut self, arguments: impl Into<String>) -> Guest {
         self.append.push(arguments.into());
         self
@@ -197,7 +197,7 @@ impl Guest {
                 && letters.all(|it| it.is_ascii_alphanumeric() || it == b'_')
         };
         if let Some((name, _)) = self.environment.iter().find(|(name, _)| !named(name)) {
-            let problem = "no name of a variable";
+            let problem = "this is not a name of a variable";
             return Err(VmError::setting(
                 "env",
                 name,
@@ -237,15 +237,14 @@ impl Guest {
         if needed <= u64::from(self.hardware.memory_mib) {
             return Ok(());
         }
-        let problem = format!(
-            "the guest's files alone have {files_mib} MiB and are there twice while it boots"
-        );
-        let mend = format!("give {needed} or more");
+        let problem =
+            format!("the guest's files take {files_mib} MiB, and twice that while it boots");
+        let help = format!("give {needed} or more");
         Err(VmError::setting(
             "memory",
             self.hardware.memory_mib,
             problem,
-            mend,
+            help,
         ))
     }
 

@@ -1,4 +1,4 @@
-//! The guest's machine, as QEMU is told to make it.
+//! The guest's machine, as options of QEMU.
 
 use crate::VmError;
 
@@ -28,9 +28,9 @@ impl Default for Hardware {
     }
 }
 
-/// More CPUs than this are no use under software emulation, and QEMU's usual machine has no more.
+/// QEMU's usual machine has no more CPUs, and more are of no use under software emulation.
 const MOST_CPUS: u32 = 255;
-/// With less, Debian's kernel and busybox do not start.
+/// Debian's kernel and busybox do not start with less.
 const LEAST_MEMORY_MIB: u32 = 256;
 
 /// QEMU's icount shift goes to 10.
@@ -42,25 +42,40 @@ impl Hardware {
     /// # Errors
     /// What is wrong with it.
     pub fn check(&self) -> Result<(), VmError> {
-        let wrong = |option, value: u32, problem: &str, mend: &str| {
-            Err(VmError::setting(option, value, problem, mend))
+        let wrong = |option, value: u32, problem: &str, help: &str| {
+            Err(VmError::setting(option, value, problem, help))
         };
         if !(1..=MOST_CPUS).contains(&self.cpus) {
-            let mend = format!("give 1 to {MOST_CPUS}");
-            return wrong("cpus", self.cpus, "no such machine can be made", &mend);
+            let help = format!("give 1 to {MOST_CPUS}");
+            return wrong(
+                "cpus",
+                self.cpus,
+                "no machine can have that many CPUs",
+                &help,
+            );
         }
         if self.llcs == 0 || !self.cpus.is_multiple_of(self.llcs) {
-            let problem = format!("{} CPUs cannot be shared out evenly", self.cpus);
+            let problem = format!("{} CPUs cannot be divided evenly", self.cpus);
             return wrong("llcs", self.llcs, &problem, &self.fitting_llcs());
         }
         if self.memory_mib < LEAST_MEMORY_MIB {
-            let mend = format!("give {LEAST_MEMORY_MIB} or more");
-            return wrong("memory", self.memory_mib, "too little to boot in", &mend);
+            let help = format!("give {LEAST_MEMORY_MIB} or more");
+            return wrong(
+                "memory",
+                self.memory_mib,
+                "this is too little to boot",
+                &help,
+            );
         }
         match self.instructions {
             Some(ns) if !ns.is_power_of_two() || ns > LONGEST_INSTRUCTION_NS => {
-                let mend = format!("give a power of two from 1 to {LONGEST_INSTRUCTION_NS}");
-                wrong("instructions", ns, "QEMU counts in powers of two", &mend)
+                let help = format!("give a power of two from 1 to {LONGEST_INSTRUCTION_NS}");
+                wrong(
+                    "instructions",
+                    ns,
+                    "QEMU only counts in powers of two",
+                    &help,
+                )
             }
             _ => Ok(()),
         }
@@ -72,7 +87,7 @@ impl Hardware {
         format!("give one of {}", list.join(", "))
     }
 
-    /// A socket a last-level cache: that is how QEMU shares them out.
+    /// One socket per last-level cache, because QEMU gives each socket one.
     pub(crate) fn options(&self) -> Vec<String> {
         let Hardware {
             cpus,
@@ -93,10 +108,10 @@ impl Hardware {
         options.into_iter().map(str::to_owned).collect()
     }
 
-    /// What the kernel has to be told about such a machine.
+    /// Options of the kernel's command line that such a machine needs.
     ///
-    /// Multi-threaded emulation cannot change code under another CPU's feet; the clock source that
-    /// would make the kernel do so is kept out by `tsc=unstable`.
+    /// Multi-threaded emulation cannot change code that another CPU is executing. `tsc=unstable`
+    /// excludes the clock source that would make the kernel do that.
     pub(crate) fn kernel_arguments(&self) -> &'static str {
         if self.instructions.is_some() {
             ""
@@ -154,7 +169,7 @@ mod tests {
         let refused = |hardware: Hardware| hardware.check().unwrap_err().to_string();
         assert_eq!(
             refused(hardware(8, 3)),
-            "--llcs 3: 8 CPUs cannot be shared out evenly; give one of 1, 2, 4, 8"
+            "--llcs 3: 8 CPUs cannot be divided evenly; give one of 1, 2, 4, 8"
         );
         for (hardware, option) in [
             (hardware(0, 1), "--cpus 0"),

@@ -1,4 +1,4 @@
-//! Everything that the guest finds when it wakes up.
+//! All files that the guest boots with.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -10,11 +10,11 @@ use crate::pack::{Given, bring_program, find_on_host, give};
 use crate::tree::Tree;
 
 const INIT: &str = include_str!("init.sh");
-/// Where `/init` finds what it is to run.
+/// Where `/init` finds the command.
 const OURS: &str = "run/warmq";
 const BUSYBOX: &str = "usr/bin/busybox";
 
-/// Users that programs look up by name; `guest` for what must not be done as root.
+/// Users that programs look up by name; `guest` is for commands that must not run as root.
 const USERS: &str = "\
 root:x:0:0:root:/root:/bin/sh
 guest:x:1000:1000:guest:/tmp:/bin/sh
@@ -22,19 +22,19 @@ nobody:x:65534:65534:nobody:/:/bin/false
 ";
 const GROUPS: &str = "root:x:0:\nguest:x:1000:\nnogroup:x:65534:\n";
 
-/// What the guest is to run and to have.
+/// The guest's command and files.
 pub(crate) struct Wanted<'a> {
     pub command: &'a [OsString],
     pub environment: &'a [(String, OsString)],
     pub files: &'a [Given],
-    /// Release and text of the kernel's configuration, which libbpf looks for.
+    /// The kernel's release and its configuration, which libbpf reads.
     pub config: Option<(&'a str, &'a [u8])>,
 }
 
 /// The guest's files.
 ///
 /// # Errors
-/// When one of them is not there.
+/// When one of them is missing.
 pub(crate) fn files(wanted: &Wanted<'_>) -> Result<Tree, VmError> {
     let mut tree = Tree::new();
     tree.text("init", INIT, true);
@@ -62,10 +62,13 @@ pub(crate) fn files(wanted: &Wanted<'_>) -> Result<Tree, VmError> {
     Ok(tree)
 }
 
-/// The program under its path in the guest, the other arguments as they are.
+/// The command: the program's path in the guest, and its arguments unchanged.
 fn command(tree: &mut Tree, command: &[OsString]) -> Result<(), VmError> {
     let Some((program, arguments)) = command.split_first() else {
-        return Err(VmError::missing("no command", "name a program to run"));
+        return Err(VmError::missing(
+            "there is no command",
+            "name a program to run",
+        ));
     };
     let program = bring_program(tree, program)?;
     let all = std::iter::once(&program).chain(arguments);
@@ -79,7 +82,7 @@ fn command(tree: &mut Tree, command: &[OsString]) -> Result<(), VmError> {
     Ok(())
 }
 
-/// `/init` takes the dot off again: without one, the shell would take the last newlines.
+/// The dot keeps the shell from removing the last newlines. `/init` removes it.
 fn dotted(text: &OsStr) -> Vec<u8> {
     [text.as_bytes(), b"."].concat()
 }
@@ -106,8 +109,8 @@ pub(crate) fn busybox_program() -> Result<PathBuf, VmError> {
     let found = find_on_host(OsStr::new("busybox"));
     let found = found.or_else(|| find_on_host(OsStr::new("/bin/busybox")));
     found.ok_or_else(|| {
-        let mend = "apt-get install busybox-static";
-        VmError::missing("no busybox on this machine", mend)
+        let help = "apt-get install busybox-static";
+        VmError::missing("this machine has no busybox", help)
     })
 }
 

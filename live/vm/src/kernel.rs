@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::{VmError, embedded};
 
-/// A kernel image, and what is known of it.
+/// A kernel image and its properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// The image that QEMU loads (`vmlinuz`).
     pub image: PathBuf,
-    /// What `uname -r` says in it.
+    /// Its release, as `uname -r` prints it.
     pub release: String,
-    /// Its configuration, where one was found.
+    /// Its configuration, if one was found.
     pub config: Option<Vec<u8>>,
 }
 
@@ -21,14 +21,14 @@ pub struct Kernel {
 const MAGIC_AT: u64 = 0x202;
 const VERSION_POINTER_AT: u64 = 0x20e;
 const MAGIC: &[u8] = b"HdrS";
-/// The pointer to the version counts from here.
+/// The pointer to the version is relative to this.
 const VERSION_BASE: u64 = 0x200;
 /// No release is longer (`__NEW_UTS_LEN`).
 const LONGEST_RELEASE: usize = 64;
 
 impl Kernel {
-    /// A kernel of the user's own. Its configuration is `config`, else `config-RELEASE` beside the
-    /// image or in /boot, else the one in the image itself (CONFIG_IKCONFIG).
+    /// The user's own kernel. Its configuration is `config`; by default `config-RELEASE` beside the
+    /// image or in /boot, or the one in the image itself (CONFIG_IKCONFIG).
     ///
     /// # Errors
     /// When it is no kernel for x86-64, or a file cannot be read.
@@ -49,7 +49,7 @@ impl Kernel {
     }
 }
 
-/// What a guest cannot do without: its ports, its files, its first words.
+/// Options that a guest's kernel needs: for its ports, its files, and its console.
 const NEEDED: &[&str] = &[
     "VIRTIO_PCI",
     "VIRTIO_CONSOLE",
@@ -60,7 +60,7 @@ const NEEDED: &[&str] = &[
 ];
 
 impl Kernel {
-    /// Whether a guest with this kernel can speak to us, as far as its configuration is known.
+    /// Checks that the kernel has what a guest needs, as far as its configuration is known.
     pub(crate) fn check(&self) -> Result<(), VmError> {
         let Some(config) = &self.config else {
             return Ok(());
@@ -73,13 +73,13 @@ impl Kernel {
         let Some(name) = NEEDED.iter().find(lacks) else {
             return Ok(());
         };
-        let problem = format!("{} is built without CONFIG_{name}=y", self.release);
-        let mend = "build it in (there is no disk to load modules from), or use --release";
+        let problem = format!("{} was built without CONFIG_{name}=y", self.release);
+        let help = "build it in (the guest has no disk to load modules from), or use --release";
         Err(VmError::setting(
             "kernel",
             self.image.display(),
             problem,
-            mend,
+            help,
         ))
     }
 }
@@ -87,8 +87,13 @@ impl Kernel {
 fn release_of(image: &Path) -> Result<String, VmError> {
     let file = File::open(image).map_err(VmError::file("read", image))?;
     header_release(&file).ok_or_else(|| {
-        let problem = "it is no Linux kernel for x86 (a bzImage, as /boot/vmlinuz is)";
-        VmError::setting("kernel", image.display(), problem, "name such a file")
+        let problem = "this is not a Linux kernel for x86 (a bzImage, like /boot/vmlinuz)";
+        VmError::setting(
+            "kernel",
+            image.display(),
+            problem,
+            "name a file of that kind",
+        )
     })
 }
 
@@ -160,7 +165,7 @@ mod tests {
         ] {
             let (_folder, path) = in_folder(image);
             let said = Kernel::from_file(&path, None).unwrap_err().to_string();
-            assert!(said.contains("no Linux kernel for x86"), "{said}");
+            assert!(said.contains("not a Linux kernel for x86"), "{said}");
         }
     }
 

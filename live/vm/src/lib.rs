@@ -1,8 +1,8 @@
 //! Boots a kernel in QEMU without root and runs a command in it.
 //!
-//! Purpose: a kernel that this machine does not run, with as many last-level caches as wanted, to
-//! try a scheduler in. What is emulated are instructions: there are no caches in it and no true
-//! time, so a guest shows *that* something works and how often, never how fast.
+//! Purpose: to test a scheduler in another kernel than this machine's, with any number of
+//! last-level caches. Only instructions are emulated, neither caches nor their times, so a guest
+//! shows *that* something works and how often, never how fast.
 //!
 //! Key decision: the guest lives in memory. Its files are an archive that the kernel unpacks at
 //! boot, its streams are socket pairs: no disk, no network, no privilege, nothing to clean up.
@@ -11,7 +11,7 @@
 //!
 //! - [`Cache`]: kernels from a Debian mirror, downloaded once. [`Kernel`]: one from a file.
 //! - [`Guest`]: the machine, its files, and [`Guest::run`].
-//! - [`Outcome`]: what came of it.
+//! - [`Outcome`]: how it ended.
 
 mod apt;
 mod cache;

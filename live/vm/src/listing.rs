@@ -1,20 +1,20 @@
-//! What apt lists, and which packages of that hold the kernel that is wanted.
+//! apt's lists, and which packages in them have the kernel that is wanted.
 
 use std::collections::BTreeSet;
 
 use crate::release::{belongs, order, series};
 
-/// What apt is asked to tell of each index it knows; see [`mirrors`].
+/// The fields that apt prints of each index; see [`mirrors`].
 pub(crate) const INDEX_FORMAT: &str = "$(CREATED_BY)|$(ORIGIN)|$(LABEL)|$(REPO_URI)";
 
-/// Where this machine gets Debian's packages from, and where its security updates.
+/// The mirrors of Debian's packages and of its security updates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mirrors {
     pub archive: Option<String>,
     pub security: Option<String>,
 }
 
-/// Mirrors from a listing in [`INDEX_FORMAT`]; it is empty as long as apt was never updated.
+/// Mirrors from a listing in [`INDEX_FORMAT`]. It is empty if apt has never been updated.
 pub(crate) fn mirrors(listing: &str) -> Mirrors {
     let mut mirrors = Mirrors::default();
     for line in listing.lines() {
@@ -28,8 +28,8 @@ pub(crate) fn mirrors(listing: &str) -> Mirrors {
     mirrors
 }
 
-/// Mirrors from what apt would ask for in an update (`'URI' FILE SIZE`): there nobody says whose
-/// packages they are but the usual names of the folders.
+/// Mirrors from the files that apt would get in an update (`'URI' FILE SIZE`). Only the usual names
+/// of the folders tell whose packages they are.
 pub(crate) fn mirrors_by_name(uris: &str) -> Mirrors {
     let mut mirrors = Mirrors::default();
     for uri in uris.lines().filter_map(|line| line.strip_prefix('\'')) {
@@ -53,9 +53,9 @@ fn note(place: &mut Option<String>, uri: &str) {
 /// A kernel that can be downloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Available {
-    /// What `uname -r` will say.
+    /// Its release, as `uname -r` will print it.
     pub release: String,
-    /// Which packages hold its image and its configuration.
+    /// The packages that have its image and its configuration.
     pub packages: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn kernels(listing: &str) -> Vec<Available> {
     kernels
 }
 
-/// Not the unsigned twin, not the debug symbols, not the package that names the newest.
+/// Excludes the unsigned package, the debug symbols, and the package that depends on the newest.
 fn is_release(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_digit()) && name.ends_with(FLAVOUR)
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// What ended the guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The command ended with this status; 128 and a signal's number if that ended it, 126 or 127
-    /// if it could not be started.
+    /// The command ended with this status: 128 plus a signal's number if a signal ended it, 126 or
+    /// 127 if it could not be started.
     Exited(u8),
     /// The time was up, and the guest was killed.
     TimeUp,
@@ -16,27 +16,27 @@ pub enum Ending {
     SwitchedOff,
 }
 
-/// What came of a command in a guest.
+/// The outcome of a command in a guest.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// What ended it.
     pub ending: Ending,
-    /// Time from switching on to the command's start, if it came so far.
+    /// Time from the start of the guest to that of the command, if it was started.
     pub boot: Option<Duration>,
-    /// Time from switching on to the end.
+    /// Time from the start of the guest to its end.
     pub total: Duration,
-    /// What the command wrote, where it was not streamed.
+    /// The command's standard output, unless it was streamed.
     pub stdout: Vec<u8>,
-    /// What the command complained about, where it was not streamed.
+    /// The command's standard error, unless it was streamed.
     pub stderr: Vec<u8>,
-    /// The last that the kernel said on its console.
+    /// The end of the kernel's console messages.
     pub console: String,
 }
 
 impl Outcome {
     /// Status for [`Ending::TimeUp`], as of `timeout(1)`.
     pub const TIME_UP: u8 = 124;
-    /// Status where the guest ended and not the command.
+    /// Status if the guest ended before the command.
     pub const GUEST_FAILED: u8 = 125;
 
     /// An exit status: the command's own, or [`Outcome::TIME_UP`], or [`Outcome::GUEST_FAILED`].

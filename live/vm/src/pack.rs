@@ -10,11 +10,11 @@ use crate::VmError;
 use crate::shared::shared_objects;
 use crate::tree::{Tree, normal};
 
-/// Where the dynamic loader remembers which object is where. The guest has objects at the host's
-/// paths, so the host's memory is right there, too.
+/// The dynamic loader's cache of paths. The guest has objects at the host's paths, so the host's
+/// cache is right for it, too.
 const LOADER_CACHE: &str = "/etc/ld.so.cache";
 
-/// A file or folder of the host that the guest shall have.
+/// A file or folder of the host for the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
     pub host: PathBuf,
@@ -22,7 +22,7 @@ pub(crate) struct Given {
     pub guest: Option<String>,
 }
 
-/// Puts a file, or a folder with all that is in it, into the guest.
+/// Puts a file, or a folder with its contents, into the guest.
 pub(crate) fn give(tree: &mut Tree, given: &Given) -> Result<(), VmError> {
     let host = std::path::absolute(&given.host).map_err(VmError::file("find", &given.host))?;
     let guest = match &given.guest {
@@ -33,23 +33,23 @@ pub(crate) fn give(tree: &mut Tree, given: &Given) -> Result<(), VmError> {
     put(tree, &host, &path)
 }
 
-/// Folders that are mounted over, so that what was given there would vanish.
+/// Folders over which something is mounted, which would hide files given there.
 const MOUNTED_OVER: &[&str] = &["proc", "sys", "dev"];
 
 fn place(guest: &str) -> Result<String, VmError> {
     let wrong = |problem: &str| {
-        let mend = "name another path for it, as in --file HOST:/GUEST";
-        Err(VmError::setting("file", guest, problem, mend))
+        let help = "give it another path, as in --file HOST:/GUEST";
+        Err(VmError::setting("file", guest, problem, help))
     };
     match normal(guest) {
-        None => wrong("the guest's root is no place for a file"),
+        None => wrong("a file cannot replace the guest's root"),
         Some(path)
             if path
                 .split('/')
                 .next()
                 .is_some_and(|it| MOUNTED_OVER.contains(&it)) =>
         {
-            wrong("the guest mounts a file system of the kernel's there")
+            wrong("the guest mounts one of the kernel's file systems there")
         }
         Some(path) => Ok(path),
     }
@@ -84,7 +84,7 @@ fn put(tree: &mut Tree, host: &Path, path: &str) -> Result<(), VmError> {
     Ok(())
 }
 
-/// Adds what the file needs to run, if it is something that runs.
+/// Adds what the file needs to run, if it is a program or a script.
 fn needs(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
     let content = fs::read(host).map_err(VmError::file("read", host))?;
     if content.starts_with(b"\x7fELF") {
@@ -104,7 +104,7 @@ fn needs(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
     }
 }
 
-/// A file whose own needs are known already.
+/// Adds a file without looking at what it needs.
 fn put_plain(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
     if let Some(path) = normal(text_of(host)?) {
         tree.host(&path, host, true);
@@ -112,7 +112,8 @@ fn put_plain(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
     Ok(())
 }
 
-/// Who runs a script: the path after `#!`, or, where that is `env`, the name that it looks for.
+/// The interpreter of a script: the path after `#!` or, if that is `env`, the name that it looks
+/// for.
 fn interpreter(content: &[u8]) -> Option<String> {
     let line = content
         .strip_prefix(b"#!")?
@@ -130,13 +131,16 @@ fn interpreter(content: &[u8]) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Of an interpreter comes the program; modules that it may load are not known to us.
+/// Adds the program of an interpreter, but not the modules that it may load, which are unknown.
 fn bring_interpreter(tree: &mut Tree, script: &Path, name: &str) -> Result<(), VmError> {
     if find_inside(tree, name).is_some() {
         return Ok(());
     }
     let found = find_on_host(OsStr::new(name)).ok_or_else(|| {
-        let what = format!("{} is run by {name}, which is not found", script.display());
+        let what = format!(
+            "{} needs the interpreter {name}, which is not found",
+            script.display()
+        );
         VmError::missing(what, "install it")
     })?;
     let path = normal(text_of(&found)?).unwrap_or_default();
@@ -147,10 +151,10 @@ fn bring_interpreter(tree: &mut Tree, script: &Path, name: &str) -> Result<(), V
     }
 }
 
-/// The command's program brought into the guest, and its path there.
+/// Brings the command's program into the guest, and returns its path there.
 ///
-/// A name without a slash is a program of the host if it is on its PATH, else one of the guest's
-/// own (busybox). A path is one in the guest if something was given there, else one of the host.
+/// A name without a slash is a program on the host's PATH or else one of the guest's own (busybox).
+/// A path is one in the guest if a file was given there, otherwise one of the host.
 pub(crate) fn bring_program(tree: &mut Tree, name: &OsStr) -> Result<OsString, VmError> {
     let inside = name.to_str().and_then(|name| find_inside(tree, name));
     let is_path = name.as_encoded_bytes().contains(&b'/');
@@ -169,12 +173,12 @@ pub(crate) fn bring_program(tree: &mut Tree, name: &OsStr) -> Result<OsString, V
         return Ok(host.into());
     }
     inside.map(OsString::from).ok_or_else(|| {
-        let what = format!("no program {} on this machine", name.display());
-        VmError::missing(what, "write its path, or bring it with --file")
+        let what = format!("this machine has no program {}", name.display());
+        VmError::missing(what, "write its path, or add it with --file")
     })
 }
 
-/// Where in the guest `name` stands, if it does.
+/// The path of `name` in the guest, if it is there.
 fn find_inside(tree: &Tree, name: &str) -> Option<String> {
     if name.contains('/') {
         let path = normal(name).filter(|path| tree.has(path))?;
@@ -187,7 +191,7 @@ fn find_inside(tree: &Tree, name: &str) -> Option<String> {
         .map(|path| format!("/{path}"))
 }
 
-/// Where on this machine the program `name` stands, as a shell would find it.
+/// The path of the program `name` on this machine, as a shell would find it.
 pub fn find_on_host(name: &OsStr) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         let about = fs::metadata(path);
@@ -205,8 +209,8 @@ pub fn find_on_host(name: &OsStr) -> Option<PathBuf> {
 
 fn text_of(path: &Path) -> Result<&str, VmError> {
     path.to_str().ok_or_else(|| {
-        let problem = "its name is not UTF-8, as names in the archive must be";
-        VmError::setting("file", path.display(), problem, "name it otherwise")
+        let problem = "its name is not UTF-8, which the archive requires";
+        VmError::setting("file", path.display(), problem, "rename it")
     })
 }
 
@@ -259,7 +263,10 @@ mod tests {
             guest: Some("/opt/it".to_owned()),
         };
         let said = give(&mut Tree::new(), &given).unwrap_err().to_string();
-        assert!(said.contains("is run by /no/such/interpreter"), "{said}");
+        assert!(
+            said.contains("needs the interpreter /no/such/interpreter"),
+            "{said}"
+        );
 
         let mut tree = Tree::new();
         tree.text("no/such/interpreter", "", true);

@@ -1,4 +1,4 @@
-//! The process that is the guest.
+//! The process of the guest.
 //!
 //! Nothing of it is in the file system: the guest's files are in anonymous memory, its ports are
 //! socket pairs, and the process gets both by inheritance. So nothing can be left behind.
@@ -27,12 +27,12 @@ use crate::pack::find_on_host;
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// A guest that is running; killed when dropped.
+/// A running guest, killed when this is dropped.
 pub(crate) struct Qemu {
     process: Child,
-    /// What the kernel says.
+    /// The kernel's console.
     pub console: UnixStream,
-    /// What `/init` says.
+    /// The messages of `/init`.
     pub control: UnixStream,
     pub stdout: UnixStream,
     pub stderr: UnixStream,
@@ -49,7 +49,7 @@ fn pair() -> Result<Pair, VmError> {
 /// Where QEMU is.
 pub(crate) fn program() -> Result<PathBuf, VmError> {
     find_on_host(PROGRAM.as_ref()).ok_or_else(|| {
-        let what = format!("no {PROGRAM} on this machine");
+        let what = format!("this machine has no {PROGRAM}");
         VmError::missing(what, "apt-get install qemu-system-x86")
     })
 }
@@ -62,10 +62,10 @@ pub(crate) fn nameless_file() -> Result<File, VmError> {
 }
 
 impl Qemu {
-    /// Switches the guest on.
+    /// Starts the guest.
     ///
     /// # Errors
-    /// When QEMU is not there or cannot be started.
+    /// When QEMU is missing or cannot be started.
     pub(crate) fn start(
         kernel: &Kernel,
         hardware: &Hardware,
@@ -106,7 +106,7 @@ impl Qemu {
         let process = command
             .spawn()
             .map_err(VmError::system(format!("start {PROGRAM}")))?;
-        // With the command go our copies of the guest's ends: when it dies, we read the end.
+        // Dropping the command closes our copies of the guest's ends, so that we see when it dies.
         drop(command);
         Ok(Qemu {
             process,
@@ -117,7 +117,7 @@ impl Qemu {
         })
     }
 
-    /// Ends the guest if it has not ended, and says what QEMU had to complain about.
+    /// Ends the guest if it still runs, and returns QEMU's error messages.
     pub(crate) fn end(&mut self) -> String {
         let _ = self.process.kill();
         let said = self.process.stderr.take().map(io::read_to_string);
@@ -133,12 +133,13 @@ impl Drop for Qemu {
     }
 }
 
-/// Lets the child have these files at their numbers, and die with the thread that started it.
+/// Passes these files on to the child under their numbers, and lets it die with the thread that
+/// started it.
 fn inherit(command: &mut Command, files: Vec<OwnedFd>) {
     let parent = getpid();
     let between = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Too late for the signal, if the parent is gone already.
+        // If the parent has died already, the signal will not come.
         if getppid() != Some(parent) {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -164,8 +165,8 @@ fn boot_options(kernel: &Kernel, arguments: &str, initramfs: i32) -> Vec<OsStrin
     ]
 }
 
-/// The kernel's console is a serial port, because that works from its first word on; all else goes
-/// through virtio ports, which carry bytes as they are, and many at a time.
+/// The kernel's console is a serial port, because that works from its first message on. Everything
+/// else goes through virtio ports, which pass bytes on unchanged and in large blocks.
 fn port_options([console, control, stdout, stderr]: [i32; 4]) -> Vec<String> {
     let mut options = vec![
         "-chardev".to_owned(),

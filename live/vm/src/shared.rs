@@ -1,8 +1,7 @@
 //! The shared objects that a program needs.
 //!
-//! Which they are is asked of the dynamic loader that the program itself names (`LOADER --list
-//! PROGRAM`, what `ldd` does): nobody else knows its cache, run paths and hardware variants as
-//! well, and it runs nothing of the program.
+//! The dynamic loader that the program names lists them (`LOADER --list PROGRAM`, as `ldd` does).
+//! It knows the cache, run paths and hardware variants best, and runs no code of the program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,10 +12,10 @@ use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
 use crate::VmError;
 
-/// Who loads a shared object that names no loader itself.
+/// The loader of a shared object that names none.
 const USUAL_LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 
-/// What is written in an ELF file about how it is loaded.
+/// How an ELF file wants to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Linkage {
     Static,
@@ -24,11 +23,10 @@ enum Linkage {
     Dynamic(Option<String>),
 }
 
-/// The files that have to stand beside `file` at the same paths, its loader among them. None for a
-/// static program.
+/// The files that `file` needs at the same paths, including its loader. None for a static program.
 ///
 /// # Errors
-/// When one of them is not there, or the file cannot run on x86-64.
+/// When one of them is missing, or the file cannot run on x86-64.
 pub(crate) fn shared_objects(file: &Path, elf: &[u8]) -> Result<Vec<PathBuf>, VmError> {
     let linkage = linkage(elf).map_err(|problem| unfit(file, &problem))?;
     let Linkage::Dynamic(loader) = linkage else {
@@ -62,7 +60,7 @@ fn linkage(elf: &[u8]) -> Result<Linkage, String> {
             let name = String::from_utf8_lossy(name).into_owned();
             return Ok(Linkage::Dynamic(Some(name)));
         }
-        // A static program at a random address has such a segment, too, and needs nobody.
+        // A static program at a random address has such a segment, too, and needs no loader.
         let entries = segment.dynamic(endian, elf).map_err(told)?.unwrap_or(&[]);
         needs |= entries.iter().any(|entry| entry.tag(endian) == DT_NEEDED);
     }
@@ -73,13 +71,13 @@ fn linkage(elf: &[u8]) -> Result<Linkage, String> {
     })
 }
 
-/// The loader's list of what it would load with `file`. It fails when something is missing, and
-/// says what on one stream or the other.
+/// The loader's list of what it would load with `file`. The loader fails if something is missing,
+/// and reports it on either stream.
 fn ask(loader: &str, file: &Path) -> Result<String, VmError> {
     let answer = Command::new(loader)
         .arg("--list")
         .arg(file)
-        // The guest's surroundings are not ours: what is found through these would be missing.
+        // The guest does not have these variables, so objects found through them would be missing.
         .env_remove("LD_LIBRARY_PATH")
         .env_remove("LD_PRELOAD")
         .output()
@@ -95,19 +93,19 @@ fn ask(loader: &str, file: &Path) -> Result<String, VmError> {
     Err(VmError::Tool {
         tool: format!("{loader} --list {}", file.display()),
         said: said.trim().to_owned(),
-        mend: "install what is missing, or link the program statically".to_owned(),
+        help: "install what is missing, or link the program statically".to_owned(),
     })
 }
 
 /// What the loader writes after the name of an object that it does not find.
 const NOWHERE: &str = " => not found";
 
-/// What a line of the loader's list says.
+/// The meaning of a line of the loader's list.
 #[derive(Debug, PartialEq, Eq)]
 enum Listed<'a> {
     At(&'a str),
     Nowhere(&'a str),
-    /// The vDSO, which is the kernel's, or the loader, known already.
+    /// The vDSO, which is the kernel's, or the loader, which is already known.
     Nothing,
 }
 
@@ -121,8 +119,8 @@ fn listed(line: &str) -> Listed<'_> {
 }
 
 fn unfit(file: &Path, problem: &str) -> VmError {
-    let mend = "give a program for x86-64 Linux";
-    VmError::setting("file", file.display(), problem, mend)
+    let help = "give a program for x86-64 Linux";
+    VmError::setting("file", file.display(), problem, help)
 }
 
 fn absent(file: &Path, name: &str) -> VmError {
@@ -169,7 +167,7 @@ mod tests {
         let this = std::env::current_exe().unwrap();
         let elf = fs::read(&this).unwrap();
         let Linkage::Dynamic(Some(loader)) = linkage(&elf).unwrap() else {
-            // Built for a static target: there is nothing to bring.
+            // Built for a static target: it needs nothing.
             assert_eq!(shared_objects(&this, &elf).unwrap(), Vec::<PathBuf>::new());
             return;
         };

@@ -2,8 +2,8 @@
 //!
 //! The archive is cpio's `newc` (the kernel's
 //! `Documentation/driver-api/early-userspace/buffer-format.rst`), and not compressed: an archive of
-//! 42 MB took QEMU 7.2 5.0 s of CPU time to boot as it is, and 5.3 s zipped (three times each in
-//! turn), because what unzips is emulated and what copies is not.
+//! 42 MB took QEMU 7.2 5.0 s of CPU time to boot uncompressed, and 5.3 s compressed (three times
+//! each in turn), because decompression is emulated and copying is not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,8 @@ use cpio::newc::{Builder, trailer};
 
 use crate::VmError;
 
-/// Top-level folders that stand for others, as on every merged-/usr system. With the host's
-/// `/lib/x.so` and `/usr/lib/x.so` being one file, the guest gets one, too.
+/// Top-level folders that are links, as on every merged-/usr system. As the host's `/lib/x.so` and
+/// `/usr/lib/x.so` are one file, the guest gets one, too.
 const MERGED: &[(&str, &str)] = &[
     ("bin", "usr/bin"),
     ("sbin", "usr/sbin"),
@@ -29,11 +29,11 @@ const DEVICE: u32 = 0o020_000;
 const REGULAR: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-/// What stands at a path.
+/// What a path is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Node {
     Folder,
-    /// Its text, and whether it may be executed.
+    /// A text, and whether it may be executed.
     Text(Vec<u8>, bool),
     /// A file of the host, to be read when the archive is written.
     Host(PathBuf, bool),
@@ -49,7 +49,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Folders for what is mounted, and the console that the kernel opens before `/init` runs.
+    /// A tree with the mount points, and the console that the kernel opens before `/init` runs.
     pub(crate) fn new() -> Tree {
         let nodes = BTreeMap::new();
         let mut tree = Tree { nodes };
@@ -87,7 +87,7 @@ impl Tree {
         self.put(path, Node::Link(target.to_owned()));
     }
 
-    /// Whether something stands at `path`.
+    /// Whether `path` exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.nodes.contains_key(path)
     }
@@ -125,7 +125,7 @@ fn write_node(out: &mut impl Write, number: usize, path: &str, node: &Node) -> R
         Node::Link(target) => (LINK | 0o777, target.as_bytes()),
         Node::Device(..) => (DEVICE | 0o600, &[]),
     };
-    // Files of more than 4 GiB are none of the format's.
+    // The format cannot hold files of more than 4 GiB.
     let size = u32::try_from(content.len()).map_err(|_| {
         let problem = "more than the 4 GiB that the archive can hold";
         VmError::setting("file", path, problem, "leave it out")
@@ -151,8 +151,8 @@ fn folder_mode(path: &str) -> u32 {
     if path == "tmp" { 0o1777 } else { 0o755 }
 }
 
-/// A path of the guest as the tree knows it: without the first slash, `.`, `..` and the folders
-/// that stand for others. `None` for the root itself.
+/// A path of the guest as the tree stores it: without the first slash, `.`, `..` and links among
+/// the top-level folders. `None` for the root itself.
 pub(crate) fn normal(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

@@ -1,4 +1,4 @@
-//! Listening to a guest until it ends, or has to.
+//! Listens to a guest until it ends or is killed.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,7 +14,7 @@ use crate::qemu::Qemu;
 
 /// Bytes taken from a port at a time.
 const CHUNK: usize = 64 * 1024;
-/// How long a stream has to be silent before it counts as complete where `/init` could not count.
+/// How long a stream must be silent to count as complete if `/init` could not count its bytes.
 const SILENCE: Duration = Duration::from_millis(500);
 
 /// Where the command's output goes.
@@ -25,27 +25,27 @@ pub struct Streams<'a> {
     pub stderr: &'a mut (dyn Write + Send),
 }
 
-/// Which of the streams.
+/// One of the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
     Stdout,
     Stderr,
 }
 
-/// What the listening threads tell.
+/// The messages of the listening threads.
 #[derive(Debug)]
 enum Event {
     /// A line from `/init`.
     Said(Said),
-    /// So many bytes of a stream have been passed on, all in all.
+    /// How many bytes of a stream have been passed on in all.
     Passed(Stream, u64),
-    /// Nobody takes the stream any more.
+    /// The reader of the stream is gone.
     Refused(io::Error),
     /// The console is closed: QEMU has ended.
     Gone,
 }
 
-/// What `/init` says on the control port.
+/// A message of `/init` on the control port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
     Boot,
@@ -53,11 +53,11 @@ enum Said {
     Exit(u8, Option<[u64; 2]>),
 }
 
-/// Listens to the guest until the command has ended and all its output is here, or the guest has
-/// ended, or the time is up. The guest is dead afterwards.
+/// Listens to the guest until the command has ended and all its output has arrived, or the guest
+/// has ended, or the time is up. The guest is dead afterwards.
 ///
 /// # Errors
-/// When QEMU refuses its work, or a stream cannot be written to.
+/// When QEMU fails, or a stream cannot be written to.
 pub(crate) fn watch(
     mut qemu: Qemu,
     timeout: Duration,
@@ -93,7 +93,7 @@ pub(crate) fn watch(
     })
 }
 
-/// The guest's ports once more, for threads that listen while QEMU is in our hands.
+/// Copies of the guest's ports, for the threads that listen.
 fn ears(qemu: &Qemu) -> Result<[UnixStream; 4], VmError> {
     let ear = |port: &UnixStream| {
         let port = port.try_clone();
@@ -113,11 +113,11 @@ fn refused(complaint: &str) -> VmError {
     VmError::Tool {
         tool: "qemu-system-x86_64".to_owned(),
         said: complaint.trim().to_owned(),
-        mend: "look at what it says; QEMU 7.2 and later are known to work".to_owned(),
+        help: "read its message; QEMU 7.2 and later are known to work".to_owned(),
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 struct Run {
     began: Instant,
     boot: Option<Duration>,
@@ -127,7 +127,7 @@ struct Run {
     total: Duration,
 }
 
-/// Why nobody follows any more.
+/// Why following the guest ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Followed {
     Exited(u8),
@@ -180,7 +180,7 @@ impl Run {
         }
     }
 
-    /// What it means, by what the kernel said last and what QEMU complained about.
+    /// The ending, judged by the kernel's last messages and QEMU's error messages.
     fn ending(
         &self,
         followed: Followed,
@@ -198,7 +198,7 @@ impl Run {
         }
     }
 
-    /// The command's status, once all that it wrote has been passed on.
+    /// The command's status, once all its output has been passed on.
     fn complete(&self) -> Option<u8> {
         let (status, counts) = self.exit?;
         (counts? == self.passed).then_some(status)
@@ -249,7 +249,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(3600);
 
-    /// What comes of events that are there already. The sender stays, as a living guest's would.
+    /// Follows events that have already been sent. The sender stays, as that of a living guest
+    /// does.
     fn follow(events: Vec<Event>) -> (Result<Followed, VmError>, Vec<Stage>) {
         let (tell, told) = channel();
         events

@@ -1,6 +1,6 @@
-//! Balance: whole groups move, never a running one; unmanaged tasks where none can; a group is
-//! split when it lasts. A CPU that has nothing to do asks for itself; a timer asks for those that
-//! are busy all the time.
+//! Balance: whole groups move, but none that runs. Where no group can move, unmanaged tasks do. A
+//! group is split if an imbalance lasts. A CPU that would go idle balances for itself; a timer
+//! balances among busy places.
 
 use warmq_decide::{self as decide, Domain, Relief};
 use warmq_kernel::Context;
@@ -19,11 +19,11 @@ enum Remedy {
     SplitGroup(usize),
 }
 
-/// How often the ends of queues are looked at, in rounds of the balance timer.
-const FORGIVES_EVERY: u64 = 16;
+/// How often queued tasks are clamped, in rounds of the balance timer.
+const CLAMPS_EVERY: u64 = 16;
 
 impl State {
-    /// A CPU without work takes what it may from elsewhere.
+    /// Takes work from elsewhere for a CPU without any.
     pub(super) fn pull(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let pulled = match self.managed_queued {
             0 => None,
@@ -54,8 +54,8 @@ impl State {
         }
     }
 
-    /// Does `work` under the lock of the domain of `entity`, if that can be had. This CPU holds its
-    /// own domain's.
+    /// Does `work` under the lock of the domain of `entity`, if a try-lock gets it. This CPU holds
+    /// the lock of its own domain.
     pub(super) fn under_lock_of<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -74,7 +74,7 @@ impl State {
         })
     }
 
-    /// An unmanaged task of another domain, which comes to this one.
+    /// Takes an unmanaged task of another domain into this one.
     fn take_unmanaged(&mut self, context: &mut Context<'_>, from: usize) -> Option<TaskId> {
         let (entity, here) = (self.unmanaged(from), context.cpu());
         self.under_lock_of(context, entity, |state, context| {
@@ -86,7 +86,7 @@ impl State {
         })?
     }
 
-    /// An unmanaged task of any other domain: it waits there, and nobody works here.
+    /// Takes a waiting unmanaged task of any other domain for a CPU without work.
     fn pull_unmanaged(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let (here, all) = (
             self.topology.domain_of(context.cpu()),
@@ -106,8 +106,8 @@ impl State {
         }
     }
 
-    /// The timer told this domain to take an unmanaged task of a busier one.
-    pub(super) fn pull_as_told(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+    /// Takes an unmanaged task of a busier domain, if the timer asked this one to.
+    pub(super) fn pull_requested(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let domain = self.topology.domain_of(context.cpu());
         let from = self.domains[domain].pull_from.take()?;
         self.take_unmanaged(context, from)
@@ -135,7 +135,7 @@ impl State {
         self.topology.places().fold(0, calmer)
     }
 
-    /// What should be done for `calm`, if anything.
+    /// What should be done for the place `calm`, if anything.
     fn remedy_for(&mut self, context: &mut Context<'_>, calm: usize) -> Option<Remedy> {
         for place in self.topology.places() {
             self.read_load(context, place);
@@ -181,7 +181,7 @@ impl State {
         !self.entities[self.groups[group].entity].queue.is_empty()
     }
 
-    /// The weight of the unmanaged tasks of the busy place's domain, if one could come from there.
+    /// The weight of the unmanaged tasks of the busy place's domain; 0 if none of them can move.
     fn unmanaged_to_give(&self, busy: usize, calm: usize) -> u64 {
         let domain = self.topology.domain_of_place(busy);
         let entity = &self.entities[self.unmanaged(domain)];
@@ -189,7 +189,8 @@ impl State {
         if none { 0 } else { entity.time.weight }
     }
 
-    /// The group of a place whose move mends `excess` best: none that runs, none that is bound.
+    /// The group of a place whose move corrects `excess` best, of those that neither run nor have
+    /// members with a narrow affinity.
     fn best_group(&self, place: usize, excess: u64) -> Option<usize> {
         let movable = self.places[place].groups.iter().filter(|group| {
             let state = &self.groups[**group];
@@ -205,7 +206,7 @@ impl State {
         movable.fold(None, better)
     }
 
-    /// The group that only a split can relieve.
+    /// The group to split: the heaviest with queued tasks.
     fn heaviest_group(&self, place: usize) -> Option<usize> {
         let groups = self.places[place].groups.iter().copied();
         groups
@@ -213,8 +214,7 @@ impl State {
             .max_by_key(|group| self.weight_of_group(*group))
     }
 
-    /// Gives a group another home. Its queued tasks are in a queue of its own, so they need not be
-    /// touched.
+    /// Gives a group another home. Its tasks are in its own queue, so none of them is touched.
     fn rehome(&mut self, context: &mut Context<'_>, group: usize, to: usize) {
         let from = std::mem::replace(&mut self.groups[group].home, to);
         let entity = self.groups[group].entity;
@@ -228,7 +228,7 @@ impl State {
             self.topology.domain_of_place(to),
         );
         if there != here {
-            self.emigrate_entity(entity, there, here);
+            self.migrate_entity(entity, there, here);
         }
         for address in [
             self.places[from].line,
@@ -241,29 +241,29 @@ impl State {
         }
     }
 
-    fn emigrate_entity(&mut self, entity: EntityId, from: usize, to: usize) {
+    fn migrate_entity(&mut self, entity: EntityId, from: usize, to: usize) {
         let time = &mut self.entities[entity].time;
-        let (weight, position) = (time.weight, decide::entity_position(time));
+        let (weight, vruntime) = (time.weight, decide::entity_vruntime(time));
         let (old, new) = (self.domains[from].time, self.domains[to].time);
-        let there = decide::emigrate(position, old.clock, new.clock);
-        time.shift = time.shift.wrapping_add(there.wrapping_sub(position));
+        let there = decide::migrate_vruntime(vruntime, old.avg_vruntime, new.avg_vruntime);
+        time.shift = time.shift.wrapping_add(there.wrapping_sub(vruntime));
         let policy = &self.policy;
-        let lost = decide::mean_without(policy, old.clock, old.weight, position, weight);
-        let gained = decide::mean_with(policy, new.clock, new.weight, there, weight);
+        let lost = decide::avg_sub(policy, old.avg_vruntime, old.weight, vruntime, weight);
+        let gained = decide::avg_add(policy, new.avg_vruntime, new.weight, there, weight);
         self.domains[from].time = Domain {
-            clock: old.clock.wrapping_add(lost),
+            avg_vruntime: old.avg_vruntime.wrapping_add(lost),
             weight: old.weight - weight,
             ..old
         };
         self.domains[to].time = Domain {
-            clock: new.clock.wrapping_add(gained),
+            avg_vruntime: new.avg_vruntime.wrapping_add(gained),
             weight: new.weight + weight,
             ..new
         };
     }
 
-    /// The timer: nothing may wait for a kick that got lost, and busy places level among
-    /// themselves.
+    /// The timer: clamps queued tasks, kicks idle CPUs in case an earlier kick got lost, and
+    /// balances among busy places.
     pub(super) fn balance(&mut self, context: &mut Context<'_>) {
         let now = ns(context);
         if context.cpu() != CpuId(0) || now.saturating_sub(self.balanced_at) < BALANCE_INTERVAL {
@@ -271,9 +271,9 @@ impl State {
         }
         self.balanced_at = now;
         self.balance_rounds += 1;
-        if self.balance_rounds.is_multiple_of(FORGIVES_EVERY) {
+        if self.balance_rounds.is_multiple_of(CLAMPS_EVERY) {
             for entity in 0..self.entities.len() {
-                self.forgive_last(context, entity);
+                self.clamp_last(context, entity);
             }
         }
         self.wake_idle(context);
@@ -282,18 +282,18 @@ impl State {
         }
     }
 
-    /// A debt is bounded when a task is queued, by the load of that time. Where the load has grown
-    /// since, the last of the queue come forward. The clocks do not follow, as those weigh little.
-    fn forgive_last(&mut self, context: &mut Context<'_>, entity: EntityId) {
+    /// Clamps the lag of queued tasks again, as the load may have grown since they were queued: the
+    /// last ones of the queue move forward. V is not corrected for that: these tasks weigh little.
+    fn clamp_last(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let domain = self.domain_of_entity(entity);
         while let Some(last) = self.entities[entity].queue.iter().last() {
-            let position = decide::position(&self.entities[entity].time, last.vtime);
-            let forgiven = decide::forgive(&self.domains[domain].time, position);
-            if forgiven == position {
+            let vruntime = decide::vruntime(&self.entities[entity].time, last.vtime);
+            let clamped = decide::clamp_queued(&self.domains[domain].time, vruntime);
+            if clamped == vruntime {
                 return;
             }
             self.unqueue(context, last.task);
-            let less = position.wrapping_sub(forgiven);
+            let less = vruntime.wrapping_sub(clamped);
             self.tasks[last.task.index()].vtime = last.vtime.wrapping_sub(less);
             self.queue(context, last.task);
         }
@@ -316,8 +316,8 @@ impl State {
         }
     }
 
-    /// The calmest place is given something of the busiest. Splitting is for those who have nothing
-    /// else to do.
+    /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without
+    /// work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
         let calm = self.calmest_place();
         match self.remedy_for(context, calm) {

@@ -1,38 +1,22 @@
-//! A task's way through entities: it joins one when it becomes runnable, is charged while it runs,
-//! changes it when its fragment or its affinity changed, and leaves it when it sleeps.
+//! Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
+//! goes to another entity when its fragment or its affinity changes, and leaves when it sleeps.
 
 use warmq_decide as decide;
-use warmq_kernel::{Context, Policy, View};
+use warmq_kernel::{Context, View};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::queue::Waiting;
 use super::state::{EntityId, State, ns};
-
-/// What a task weighs: 1.25 times as much for each step of nice, as the kernel's table has it.
-///
-/// Real-time tasks are not sched_ext's business in a real kernel; as the lab has no second class
-/// beside a scheduler, they weigh as much as anything can.
-pub(super) fn weight_of(view: View<'_>) -> u64 {
-    let nice = match view.policy() {
-        Policy::Other | Policy::Batch => view.nice(),
-        Policy::Idle => 19,
-        Policy::Fifo(_) | Policy::RoundRobin(_) => -20,
-    };
-    let steps = 0..nice.unsigned_abs();
-    match nice < 0 {
-        true => steps.fold(decide::WHOLE, |weight, _| weight * 5 / 4),
-        false => steps.fold(decide::WHOLE, |weight, _| weight * 4 / 5),
-    }
-}
+use super::weight::weight_of;
 
 /// Where a task that joins an entity comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coming {
     /// From another entity, without having slept.
     Awake,
-    /// From a sleep, or it is new; `counts`: long enough a sleep to earn credit.
-    Woken { counts: bool },
+    /// From a sleep, or it is new. `keeps_lag`: it slept long enough to keep positive lag.
+    Woken { keeps_lag: bool },
 }
 
 impl State {
@@ -63,20 +47,22 @@ impl State {
         context.touch(self.domains[domain].line, Access::Read);
         let time = &self.domains[domain].time;
         let state = &self.tasks[task.index()];
-        let position = match state.position {
-            None => decide::first_position(&self.policy, time),
-            Some(position) if state.domain == domain => position,
-            Some(position) => {
-                let from = self.domains[state.domain].time.clock;
-                decide::emigrate(position, from, time.clock)
+        let vruntime = match state.vruntime {
+            None => decide::place_new(&self.policy, time),
+            Some(vruntime) if state.domain == domain => vruntime,
+            Some(vruntime) => {
+                let from = self.domains[state.domain].time.avg_vruntime;
+                decide::migrate_vruntime(vruntime, from, time.avg_vruntime)
             }
         };
         let weight = weight_of(context.task(task));
-        let position = match coming {
-            Coming::Awake => decide::keep_place(&self.policy, time, position, weight),
-            Coming::Woken { counts } => decide::place(&self.policy, time, position, counts),
+        let vruntime = match coming {
+            Coming::Awake => decide::place_awake(&self.policy, time, vruntime, weight),
+            Coming::Woken { keeps_lag } => {
+                decide::place_wakeup(&self.policy, time, vruntime, keeps_lag)
+            }
         };
-        let vtime = decide::join(&mut self.entities[entity].time, position);
+        let vtime = decide::join(&mut self.entities[entity].time, vruntime);
         self.add_weight(context, entity, vtime, weight);
         let state = &mut self.tasks[task.index()];
         state.vtime = vtime;
@@ -86,7 +72,7 @@ impl State {
         context.touch(state.node, Access::Write);
     }
 
-    /// Takes a task out of its entity; where it stood is remembered.
+    /// Takes a task out of its entity, and remembers its vruntime.
     pub(super) fn leave(&mut self, context: &mut Context<'_>, task: TaskId) {
         let Some(entity) = self.tasks[task.index()].entity.take() else {
             return;
@@ -94,15 +80,16 @@ impl State {
         let domain = self.domain_of_entity(entity);
         let state = &mut self.tasks[task.index()];
         let (weight, vtime) = (std::mem::take(&mut state.weight), state.vtime);
-        let position = decide::position(&self.entities[entity].time, vtime);
+        let vruntime = decide::vruntime(&self.entities[entity].time, vtime);
         self.take_weight(context, entity, vtime, weight);
         let state = &mut self.tasks[task.index()];
-        state.position = Some(position);
+        state.vruntime = Some(vruntime);
         state.domain = domain;
         context.touch(state.line, Access::Write);
     }
 
-    /// A runnable task goes on in the entity where it belongs, with the weight that it has now.
+    /// Makes a task runnable in the entity where it belongs. If it is there already, brings its
+    /// weight up to date.
     pub(super) fn settle(
         &mut self,
         context: &mut Context<'_>,
@@ -118,19 +105,19 @@ impl State {
         self.join(context, task, entity, coming);
     }
 
-    /// A task that ran and is to wait owes no more than it can pay in time.
-    pub(super) fn forgive(&mut self, context: &mut Context<'_>, task: TaskId) {
+    /// Clamps the negative lag of a task that ran and is queued again.
+    pub(super) fn clamp_queued(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &self.tasks[task.index()];
         let Some(entity) = state.entity else { return };
         let (vtime, weight) = (state.vtime, state.weight);
         let domain = &self.domains[self.domain_of_entity(entity)].time;
-        let position = decide::position(&self.entities[entity].time, vtime);
-        let forgiven = decide::forgive(domain, position);
-        if forgiven == position {
+        let vruntime = decide::vruntime(&self.entities[entity].time, vtime);
+        let clamped = decide::clamp_queued(domain, vruntime);
+        if clamped == vruntime {
             return;
         }
         self.take_weight(context, entity, vtime, weight);
-        let vtime = vtime.wrapping_sub(position.wrapping_sub(forgiven));
+        let vtime = vtime.wrapping_sub(vruntime.wrapping_sub(clamped));
         self.add_weight(context, entity, vtime, weight);
         self.tasks[task.index()].vtime = vtime;
     }
@@ -148,7 +135,8 @@ impl State {
         }
     }
 
-    /// `weight` of a task comes to `entity`, where it stands at `vtime`.
+    /// Adds `weight` of a task with `vtime` to `entity` and its domain, and corrects both V for its
+    /// lag.
     fn add_weight(&mut self, context: &mut Context<'_>, entity: EntityId, vtime: u64, weight: u64) {
         self.touch_weights(context, entity);
         let (policy, domain) = (self.policy, self.domain_of_entity(entity));
@@ -156,11 +144,11 @@ impl State {
             &mut self.entities[entity].time,
             &mut self.domains[domain].time,
         );
-        let at = decide::position(there, vtime);
-        let moved = decide::mean_with(&policy, domain.clock, domain.weight, at, weight);
-        domain.clock = domain.clock.wrapping_add(moved);
-        let moved = decide::mean_with(&policy, there.clock, there.weight, vtime, weight);
-        there.clock = there.clock.wrapping_add(moved);
+        let at = decide::vruntime(there, vtime);
+        let moved = decide::avg_add(&policy, domain.avg_vruntime, domain.weight, at, weight);
+        domain.avg_vruntime = domain.avg_vruntime.wrapping_add(moved);
+        let moved = decide::avg_add(&policy, there.avg_vruntime, there.weight, vtime, weight);
+        there.avg_vruntime = there.avg_vruntime.wrapping_add(moved);
         there.weight += weight;
         domain.weight += weight;
         if let Some(group) = self.group_of_entity(entity) {
@@ -168,7 +156,7 @@ impl State {
         }
     }
 
-    /// The same of a task that goes.
+    /// The reverse of [`State::add_weight`].
     fn take_weight(
         &mut self,
         context: &mut Context<'_>,
@@ -182,11 +170,11 @@ impl State {
             &mut self.entities[entity].time,
             &mut self.domains[domain].time,
         );
-        let at = decide::position(there, vtime);
-        let moved = decide::mean_without(&policy, domain.clock, domain.weight, at, weight);
-        domain.clock = domain.clock.wrapping_add(moved);
-        let moved = decide::mean_without(&policy, there.clock, there.weight, vtime, weight);
-        there.clock = there.clock.wrapping_add(moved);
+        let at = decide::vruntime(there, vtime);
+        let moved = decide::avg_sub(&policy, domain.avg_vruntime, domain.weight, at, weight);
+        domain.avg_vruntime = domain.avg_vruntime.wrapping_add(moved);
+        let moved = decide::avg_sub(&policy, there.avg_vruntime, there.weight, vtime, weight);
+        there.avg_vruntime = there.avg_vruntime.wrapping_add(moved);
         there.weight -= weight;
         domain.weight -= weight;
         if let Some(group) = self.group_of_entity(entity) {
@@ -203,8 +191,8 @@ impl State {
         }
     }
 
-    /// The running task pays for what it ran since it was last charged; so do its entity and its
-    /// domain.
+    /// Charges the running task for what it ran since the last charge: advances its vruntime and
+    /// the V of its entity and domain.
     pub(super) fn charge(&mut self, context: &mut Context<'_>, task: TaskId) {
         let now = ns(context);
         let state = &mut self.tasks[task.index()];
@@ -216,7 +204,7 @@ impl State {
             return;
         }
         state.charged_at = now;
-        let own = decide::virtual_time(ran, state.weight);
+        let own = decide::delta_vruntime(ran, state.weight);
         state.vtime = state.vtime.wrapping_add(own);
         let (line, node) = (state.line, state.node);
         self.advance(entity, ran);
@@ -236,16 +224,16 @@ impl State {
     fn advance(&mut self, entity: EntityId, ran: u64) {
         let domain = self.domain_of_entity(entity);
         let time = &mut self.entities[entity].time;
-        time.clock = time
-            .clock
-            .wrapping_add(decide::virtual_time(ran, time.weight));
+        time.avg_vruntime = time
+            .avg_vruntime
+            .wrapping_add(decide::delta_vruntime(ran, time.weight));
         let time = &mut self.domains[domain].time;
-        time.clock = time
-            .clock
-            .wrapping_add(decide::virtual_time(ran, time.weight));
+        time.avg_vruntime = time
+            .avg_vruntime
+            .wrapping_add(decide::delta_vruntime(ran, time.weight));
     }
 
-    /// Queues a runnable task that has no CPU (or is about to lose it) where it belongs.
+    /// Queues a runnable task, which has no CPU or is about to lose it, in its entity.
     pub(super) fn queue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &mut self.tasks[task.index()];
         let entity = state.entity.expect("runnable tasks have an entity");
@@ -262,7 +250,7 @@ impl State {
             .insert(context, nodes, Waiting { vtime, task });
     }
 
-    /// Takes a task out of its queue; nothing when it is in none.
+    /// Takes a task out of its queue, if it is in one.
     pub(super) fn unqueue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &mut self.tasks[task.index()];
         if !std::mem::take(&mut state.queued) {
@@ -277,9 +265,9 @@ impl State {
         self.entities[entity].queue.remove(context, nodes, task);
     }
 
-    /// How long the next one of a domain runs.
+    /// The slice of the next task of a domain, in ns.
     pub(super) fn slice_in(&self, domain: usize) -> u64 {
         let time = &self.domains[domain].time;
-        decide::slice(&self.policy, time.weight / decide::WHOLE, time.cpus)
+        decide::slice(&self.policy, time.weight / decide::WEIGHT_NICE_0, time.cpus)
     }
 }

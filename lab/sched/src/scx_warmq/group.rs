@@ -1,7 +1,7 @@
 //! Groups: the tasks of one fragment, and the place where they live.
 //!
-//! As in the BPF program, a group keeps its home for a while after its last member left, and there
-//! are so many at most; tasks of fragments beyond are unmanaged.
+//! As in the BPF program, a group keeps its home for a while after its last member left, and the
+//! number of groups is bounded; tasks of further fragments are unmanaged.
 
 use warmq_decide as decide;
 use warmq_kernel::{Context, Fragment, View};
@@ -11,7 +11,8 @@ use warmq_units::{Bytes, CpuId, TaskId};
 use super::state::{GROUP_LINGERS, GroupState, Kind, MOST_GROUPS, State, new_entity, ns};
 
 impl State {
-    /// What a place has to do: its groups, and its part of the unmanaged tasks of its domain.
+    /// The runnable weight of a place: its groups, and its part of the unmanaged tasks of its
+    /// domain.
     pub(super) fn load_of_place(&self, place: usize) -> u64 {
         let domain = self.topology.domain_of_place(place);
         let time = &self.domains[domain].time;
@@ -30,7 +31,7 @@ impl State {
         }
     }
 
-    /// Reads what the load of a place is made of.
+    /// Touches the lines that the load of a place is read from.
     pub(super) fn read_load(&self, context: &mut Context<'_>, place: usize) {
         let domain = self.topology.domain_of_place(place);
         context.touch(self.domains[domain].line, Access::Read);
@@ -48,7 +49,8 @@ impl State {
         )
     }
 
-    /// The least loaded place where a task may run everywhere; its own when all are alike.
+    /// The least loaded place on all of whose CPUs a task may run; its own if there is no better
+    /// one.
     fn least_loaded_place(&self, view: View<'_>, own: usize) -> Option<usize> {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)
@@ -65,7 +67,7 @@ impl State {
         Some(fitting.fold(first, lesser))
     }
 
-    /// `task`, which runs on `cpu`, uses the data of `fragment` from here on.
+    /// Puts `task`, which runs on `cpu`, into the group of `fragment`.
     pub(super) fn follow(
         &mut self,
         context: &mut Context<'_>,
@@ -81,7 +83,7 @@ impl State {
         self.enter(task, group, ns(context));
     }
 
-    /// `task` becomes a member of a group (`None`: of none), and ceases to be one of another.
+    /// Makes `task` a member of a group (`None`: of none) instead of its present one.
     pub(super) fn enter(&mut self, task: TaskId, group: Option<usize>, now: u64) {
         if let Some(group) = group {
             self.groups[group].members += 1;
@@ -119,7 +121,7 @@ impl State {
         Some(group)
     }
 
-    /// A group without members that nobody has had for a while, or one more.
+    /// A group that has had no member for a while, or one more.
     fn vacant_group(&mut self, context: &mut Context<'_>) -> Option<usize> {
         let now = ns(context);
         let vacant = self.groups.iter().position(|group| {

@@ -1,5 +1,5 @@
-//! Idle CPUs: the previous one, then its core, then its cache, then any. A group looks in its home
-//! only.
+//! Idle CPUs: the previous one, then its core, then its cache, then any. A member of a group looks
+//! at its home only.
 
 use warmq_kernel::Context;
 use warmq_machine::Access;
@@ -7,7 +7,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::state::{EntityId, Kind, State};
 
-/// Whether `cpu` idles, and nobody has asked it to look again.
+/// Whether `cpu` is idle and has not been asked to reschedule.
 pub(super) fn is_free(context: &Context<'_>, cpu: CpuId) -> bool {
     context.running_on(cpu).is_none() && !context.will_reschedule(cpu)
 }
@@ -34,7 +34,7 @@ impl State {
             true => last,
             false => self.topology.first_cpu(view).unwrap_or(last),
         };
-        // Only the CPU that still switches away from the task can know when it is free again.
+        // The CPU that still switches away from the task is the one that sees when it is done.
         if view.on_cpu() == Some(prev) {
             return prev;
         }
@@ -50,7 +50,7 @@ impl State {
         found.unwrap_or_else(|| self.busy_cpu(entity, task, prev))
     }
 
-    /// Where a task queues when no CPU idles for it: where it was, or at its home.
+    /// Where a task is queued if there is no idle CPU for it: where it was, or at its home.
     fn busy_cpu(&self, entity: EntityId, task: TaskId, prev: CpuId) -> CpuId {
         match self.group_of_entity(entity) {
             Some(group) if !self.serves(prev, entity) => {
@@ -107,7 +107,8 @@ impl State {
         }
     }
 
-    /// Somebody idle comes for `task`, which was just queued. True if there was anybody.
+    /// Kicks an idle CPU, if there is one, for `task`, which was just queued. Returns whether there
+    /// was one.
     pub(super) fn kick_idle(
         &mut self,
         context: &mut Context<'_>,

@@ -1,20 +1,28 @@
 //! scx_warmq: the sched_ext scheduler of this project, simulated.
 //!
-//! Purpose: to try the policy where there are caches to measure and seeds to repeat. All arithmetic
-//! is that of the BPF program: `warmq_decide` compiles its header. The structure is the BPF program's,
-//! too: a queue by virtual time for the unmanaged tasks of each last-level cache, one for each CPU's
-//! bound tasks, one for each group (the tasks of one fragment), and a CPU chooses the entity that
-//! stands first, or goes on with its batch.
+//! Purpose: to try the policy where caches can be measured and seeds repeat a run. The decisions
+//! (vruntime and lag, slices, preemption, balance) are computed by the BPF program's own header,
+//! which `warmq_decide` compiles. The queues are the BPF program's, too: one by vruntime for the
+//! unmanaged tasks of each last-level cache, one for the tasks that may run on one CPU only, one
+//! for each group (the tasks of one fragment). A CPU goes on with its batch, or picks the entity
+//! with the least key.
 //!
-//! Not modelled, and better here than on a machine: what BPF costs more than C (a switch under a
-//! sched_ext scheduler took 1.4 times the instructions of one under the kernel's own class), cgroups,
-//! inference, labels, and hotplug. Not as there: one lock guards all queues of a domain, where
-//! sched_ext has one for each queue; a task's turn ends with a tick, as there, but real-time tasks
-//! are merely heavy. Costs besides memory accesses are those of `linux-2.4`, since nobody measured
-//! sched_ext on these machines.
+//! Not modelled, which makes it better here than on a machine: what BPF costs more than C (a switch
+//! under a sched_ext scheduler took 1.4 times the instructions of one under the kernel's own
+//! class), cgroups, inference, labels, and hotplug.
+//!
+//! Different from the BPF program:
+//! - One lock guards all queues of a domain, where sched_ext has one for each queue.
+//! - A task whose wakeup preemption was granted runs next. The BPF program only kicks the CPU,
+//!   which then picks by key and may find another task first.
+//! - The balance timer is CPU 0's tick.
+//! - `place` is `llc` unless it is set, also where all CPUs share one cache.
+//! - Real-time tasks have the largest weight; a real kernel does not give them to sched_ext.
+//! - Costs besides memory accesses are those of `linux-2.4`, since nobody measured sched_ext on
+//!   these machines.
 //!
 //! It does badly where groups are larger than what their home can serve (`place = "cpu"` with many
-//! threads a fragment), and where data is shared across fragments.
+//! threads per fragment), and where data is shared across fragments.
 
 mod balance;
 mod entity;
@@ -25,6 +33,7 @@ mod queue;
 mod state;
 mod topology;
 mod wakeup;
+mod weight;
 
 use warmq_config::{Chosen, Setting};
 use warmq_decide::Policy;
@@ -64,13 +73,13 @@ pub(crate) fn settings() -> Vec<Setting> {
             "period",
             default.period,
             some,
-            "everybody runs once in it while few are runnable; sleeps are counted within it",
+            "while few tasks are runnable, each runs once in it; sleeps are counted within it",
         ),
         span(
             "alpha",
             default.alpha,
             any,
-            "granularity for one sleep a second, formula 5-1; 0 turns it off",
+            "wakeup granularity for one sleep per second, formula 5-1; 0 turns it off",
         ),
         span(
             "preempt_interval",
@@ -82,7 +91,7 @@ pub(crate) fn settings() -> Vec<Setting> {
             "min_sleep",
             default.min_sleep,
             any,
-            "shorter sleeps earn neither credit nor preemption; 0 turns it off",
+            "after a shorter sleep a task keeps no lag and does not preempt; 0 turns it off",
         ),
         span(
             "batch_budget",
@@ -155,8 +164,8 @@ impl Scheduler for ScxWarmq {
         context.compute(state.wakeup_cost);
         let now = ns(context);
         state.begin_period(task, now);
-        let counts = state.counts(task, now);
-        state.settle(context, task, cpu, Coming::Woken { counts });
+        let keeps_lag = state.keeps_lag(task, now);
+        state.settle(context, task, cpu, Coming::Woken { keeps_lag });
         state.queue(context, task);
     }
 
@@ -221,8 +230,8 @@ impl Scheduler for ScxWarmq {
         self.state.parameters_changed(context, task);
     }
 
-    /// Where the fragment's home is elsewhere, the task moves before it goes on; else it changes its
-    /// entity where it is.
+    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it only
+    /// changes its entity.
     fn set_fragment(
         &mut self,
         context: &mut Context<'_>,
@@ -258,7 +267,8 @@ impl State {
         }
     }
 
-    /// What a task may do has changed while it waits: it waits where it belongs now.
+    /// The nice value, policy or affinity of a queued task has changed: queues it where it belongs
+    /// now.
     fn requeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.unqueue(context, task);
         let view = context.task(task);
@@ -272,7 +282,7 @@ impl State {
         self.kick_idle(context, task, cpu);
     }
 
-    /// A running task goes on here, as a member of another entity.
+    /// Puts a running task, which runs on here, into the entity where it belongs now.
     fn change_entity(&mut self, context: &mut Context<'_>, task: TaskId) {
         let here = context.cpu();
         self.stop(task);

@@ -1,4 +1,4 @@
-//! The choice: a CPU goes on with its batch, or takes the entity that stands first, or what it may
+//! Picking: a CPU goes on with its batch, or takes the entity with the least pick key, or a task
 //! from elsewhere.
 
 use warmq_decide as decide;
@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// Whether the task that has this CPU belongs here as things stand.
+    /// Whether the running task still belongs on this CPU.
     fn may_stay(&mut self, context: &Context<'_>, prev: TaskId) -> bool {
         let (here, view) = (context.cpu(), context.task(prev));
         let belongs = self.entity_for(view, here);
@@ -44,8 +44,8 @@ impl State {
             && self.serves(here, belongs)
     }
 
-    /// Who belongs elsewhere waits there. As soon as this CPU is through with it, somebody is asked
-    /// to come for it.
+    /// Queues a task that belongs elsewhere there. When this CPU has switched away from it, an idle
+    /// CPU is kicked for it.
     fn send_away(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let here = context.cpu();
         self.stop(prev);
@@ -55,8 +55,8 @@ impl State {
             false => self.topology.first_cpu(view).unwrap_or(here),
         };
         let entity = self.entity_for(view, cpu);
-        // Where that lock is taken, its queue is joined without it: a path that the BPF program has
-        // not, as its queues have locks of their own.
+        // If the try-lock fails, the queue is changed without its lock. The BPF program has no such
+        // path, because each of its queues has its own lock.
         let joined = self.under_lock_of(context, entity, |state, context| {
             state.settle(context, prev, cpu, Coming::Awake);
             state.queue(context, prev);
@@ -68,10 +68,10 @@ impl State {
         self.displaced.insert(prev);
     }
 
-    /// Who loses the CPU to another waits in its queue; somebody idle may have it.
+    /// Queues a task that loses the CPU to another. An idle CPU may have it.
     fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId) {
         self.stop(prev);
-        self.forgive(context, prev);
+        self.clamp_queued(context, prev);
         self.queue(context, prev);
         if self.idle_for_queued(context, prev, context.cpu()).is_some() {
             self.displaced.insert(prev);
@@ -83,14 +83,14 @@ impl State {
         if let Some(preemptor) = self.preemptor(context) {
             return Some(preemptor);
         }
-        if let Some(told) = self.pull_as_told(context) {
-            return Some(told);
+        if let Some(pulled) = self.pull_requested(context) {
+            return Some(pulled);
         }
         let batch = self.batch_that_goes_on(context.cpu());
         let Some(entity) = batch.or_else(|| self.first_entity(context)) else {
             return stays.or_else(|| self.pull(context));
         };
-        if let Some(stays) = stays.filter(|stays| self.stands_before(*stays, entity)) {
+        if let Some(stays) = stays.filter(|stays| self.goes_first(*stays, entity)) {
             return Some(stays);
         }
         self.first_of(context, entity)
@@ -99,7 +99,7 @@ impl State {
             .or_else(|| self.pull(context))
     }
 
-    /// Who was granted a preemption here, if it still waits.
+    /// The task that was granted a wakeup preemption here, if it still waits.
     fn preemptor(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let here = context.cpu();
         let task = self.cpus[here.index()].preemptor.take()?;
@@ -108,8 +108,8 @@ impl State {
         Some(task).filter(|task| waits && self.is_free(context, *task))
     }
 
-    /// Whether a queued task could run here now. One whose CPU still switches away from it is
-    /// offered again when that is over.
+    /// Whether a queued task can run here now. While its CPU still switches away from it, it
+    /// cannot; an idle CPU is kicked for it when that is over.
     fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);
@@ -129,7 +129,7 @@ impl State {
         goes_on.then_some(entity)
     }
 
-    /// The entity that stands first for this CPU, of those with queued tasks.
+    /// The entity with the least pick key for this CPU, of those with queued tasks.
     fn first_entity(&mut self, context: &mut Context<'_>) -> Option<EntityId> {
         let cpu = context.cpu();
         let (domain, place) = (self.topology.domain_of(cpu), self.topology.place_of(cpu));
@@ -143,7 +143,8 @@ impl State {
         let mut first: Option<(EntityId, u64)> = None;
         for entity in candidates {
             let state = &self.entities[entity];
-            // A group nobody of which is runnable has no bit in its place's mask, and is not looked at.
+            // In the BPF program a group without runnable members has no bit in its place's mask,
+            // so its line is not read.
             if state.time.weight > 0 {
                 context.touch(state.line, Access::Read);
             }
@@ -151,16 +152,16 @@ impl State {
                 continue;
             };
             context.touch(self.tasks[next.task.index()].node, Access::Read);
-            let position = self.turn(entity, next.vtime);
-            if first.is_none_or(|(_, best)| decide::before(position, best)) {
-                first = Some((entity, position));
+            let key = self.pick_key(entity, next.vtime);
+            if first.is_none_or(|(_, best)| decide::before(key, best)) {
+                first = Some((entity, key));
             }
         }
         first.map(|(entity, _)| entity)
     }
 
-    /// Whether the task that ran so far stands before the first of `entity`.
-    fn stands_before(&mut self, prev: TaskId, entity: EntityId) -> bool {
+    /// Whether the task that ran so far comes before the first of `entity`, and keeps the CPU.
+    fn goes_first(&mut self, prev: TaskId, entity: EntityId) -> bool {
         let state = &self.tasks[prev.index()];
         let Some(own) = state.entity.filter(|_| !state.yields) else {
             return false;
@@ -172,19 +173,19 @@ impl State {
             return decide::before(state.vtime, next.vtime);
         }
         let (mine, other) = (state.vtime, next.vtime);
-        decide::before(self.turn(own, mine), self.turn(entity, other))
+        decide::before(self.pick_key(own, mine), self.pick_key(entity, other))
     }
 
-    /// Where an entity stands for a CPU that would run its task with `vtime`.
-    fn turn(&mut self, entity: EntityId, vtime: u64) -> u64 {
+    /// The pick key of an entity for a CPU that would run its task with `vtime`.
+    fn pick_key(&mut self, entity: EntityId, vtime: u64) -> u64 {
         let is_group = self.group_of_entity(entity).is_some();
         let succession = decide::succession(&self.policy, is_group);
         let domain = self.domains[self.domain_of_entity(entity)].time;
         let time = &mut self.entities[entity].time;
-        decide::turn(&self.policy, time, &domain, succession, vtime)
+        decide::pick_key(&self.policy, time, &domain, succession, vtime)
     }
 
-    /// The first task of `entity` that could run here.
+    /// The first task of `entity` that can run here.
     pub(super) fn first_of(
         &mut self,
         context: &mut Context<'_>,
@@ -201,7 +202,7 @@ impl State {
         }
     }
 
-    /// What stood first could not be had; anything here, then.
+    /// The picked entity had no task that can run here: takes any other.
     fn first_of_any(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let cpu = context.cpu();
         let own = [
@@ -248,7 +249,8 @@ impl State {
         self.note_batch(cpu, entity);
     }
 
-    /// A task of `entity` runs next on `cpu`: in succession, or the first of a new batch.
+    /// Notes that a task of `entity` runs next on `cpu`, in the current batch or as the first of a
+    /// new one.
     fn note_batch(&mut self, cpu: CpuId, entity: EntityId) {
         let budget_spent =
             !decide::batch_goes_on(&self.policy, self.cpus[cpu.index()].batch_used, true);

@@ -1,18 +1,18 @@
-//! A queue by virtual time, as a dispatch queue of sched_ext is: a tree whose nodes lie in the tasks.
+//! A queue by vruntime, like a dispatch queue of sched_ext: a tree whose nodes lie in the tasks.
 
 use warmq_decide::before;
 use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{Address, TaskId};
 
-/// A task that waits, and its virtual time.
+/// A task that waits, and its vruntime in its entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) vtime: u64,
     pub(super) task: TaskId,
 }
 
-/// Tasks that wait, the one that stands first in front; equals in the order of their coming.
+/// Tasks that wait, in the order of their vtimes; equals in the order in which they were queued.
 ///
 /// Each operation touches the lines that a balanced tree would: its head, the nodes on the way
 /// down, and those that change.
@@ -37,7 +37,7 @@ impl Queue {
         self.waiting.iter().copied()
     }
 
-    /// Puts `task` in its place. `nodes` says where each task's node lies.
+    /// Inserts `new` by its vtime. `nodes` says where each task's node lies.
     pub(super) fn insert(
         &mut self,
         context: &mut Context<'_>,

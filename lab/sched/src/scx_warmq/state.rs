@@ -13,14 +13,14 @@ use super::topology::{PlaceKind, Topology};
 /// only, then groups.
 pub(super) type EntityId = usize;
 
-/// How many groups there may be, as in the BPF program; tasks of others are unmanaged.
+/// How many groups there may be, as in the BPF program; tasks of further fragments are unmanaged.
 pub(super) const MOST_GROUPS: usize = 1_023;
 /// For how long a group without members keeps its home, in ns.
 pub(super) const GROUP_LINGERS: u64 = 100_000_000;
-/// From one balancing by the timer to the next, in ns.
+/// The interval of the balance timer, in ns.
 pub(super) const BALANCE_INTERVAL: u64 = 10_000_000;
 
-/// Whom an entity stands for.
+/// Which tasks an entity consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Unmanaged { domain: usize },
@@ -38,7 +38,7 @@ pub(super) struct EntityState {
 pub(super) struct DomainState {
     pub(super) time: Domain,
     pub(super) lock: LockId,
-    /// A domain of which the timer said that this one should take an unmanaged task.
+    /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
     pub(super) line: Address,
 }
@@ -47,7 +47,7 @@ pub(super) struct DomainState {
 pub(super) struct PlaceState {
     /// The weight of the runnable members of the groups that live here.
     pub(super) managed: u64,
-    /// Since when it has been too calm beside another, in ns.
+    /// Since when another place has been much busier, in ns.
     pub(super) imbalanced_since: Option<u64>,
     /// Its groups.
     pub(super) groups: BTreeSet<usize>,
@@ -63,19 +63,19 @@ pub(super) struct GroupState {
     pub(super) members: u64,
     /// Members that have a CPU.
     pub(super) running: u64,
-    /// It has had a member that may not run everywhere: it stays where it is.
+    /// It has had a member that may not run everywhere, so it does not move.
     pub(super) narrow: bool,
     /// When the last member left, in ns.
     pub(super) left_at: u64,
 }
 
 pub(super) struct CpuState {
-    /// The last preemption by a wakeup, in ns; none so far: for ever ago.
+    /// The last wakeup preemption, in ns, if there has been one.
     pub(super) preempted_at: Option<u64>,
-    /// Who was granted that preemption and has not run since.
+    /// The task that was granted that preemption and has not run since.
     pub(super) preemptor: Option<TaskId>,
     pub(super) running: Option<TaskId>,
-    /// The succession of tasks of one entity that runs here, and what it used, in ns.
+    /// The batch: the entity whose tasks run here in succession, and what they used, in ns.
     pub(super) batch: Option<EntityId>,
     pub(super) batch_used: u64,
     pub(super) line: Address,
@@ -90,8 +90,8 @@ pub(super) struct TaskState {
     /// In its entity's time.
     pub(super) vtime: u64,
     pub(super) queued: bool,
-    /// Where it stood when it last left an entity, in the time of `domain`; a new task, nowhere.
-    pub(super) position: Option<u64>,
+    /// In the time of `domain`, when it last left an entity; a new task has none.
+    pub(super) vruntime: Option<u64>,
     pub(super) domain: usize,
     pub(super) group: Option<usize>,
     /// The only CPU where it may run, if there is but one.
@@ -108,7 +108,7 @@ pub(super) struct TaskState {
     pub(super) yields: bool,
     /// Its state in the task-storage map.
     pub(super) line: Address,
-    /// Its part of the task structure: virtual time and the node of the dispatch queue.
+    /// Its part of the task structure: vtime and the node of the dispatch queue.
     pub(super) node: Address,
 }
 
@@ -124,8 +124,7 @@ pub(super) struct State {
     pub(super) tasks: Vec<TaskState>,
     /// Queued tasks of groups.
     pub(super) managed_queued: u64,
-    /// Tasks that are queued and whose CPU still switches away from them: somebody else would have
-    /// them.
+    /// Queued tasks whose CPU still switches away from them, and that another CPU would run.
     pub(super) displaced: BTreeSet<TaskId>,
     pub(super) balanced_at: u64,
     pub(super) balance_rounds: u64,
@@ -184,8 +183,8 @@ impl State {
         })
     }
 
-    /// Makes room for `task`, which was just created. Forks on two CPUs may be told of in another
-    /// order than that of their numbers.
+    /// Makes room for `task`, which was just created. Forks on two CPUs may be reported in another
+    /// order than that of the task numbers.
     pub(super) fn admit(&mut self, context: &mut Context<'_>, task: TaskId) {
         while self.tasks.len() <= task.index() {
             self.tasks.push(new_task(context));
@@ -213,7 +212,7 @@ impl State {
         }
     }
 
-    /// The domain in whose time an entity stands.
+    /// The domain whose virtual time an entity's vruntime is in.
     pub(super) fn domain_of_entity(&self, entity: EntityId) -> usize {
         match self.entities[entity].kind {
             Kind::Unmanaged { domain } => domain,
@@ -266,7 +265,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         weight: 0,
         vtime: 0,
         queued: false,
-        position: None,
+        vruntime: None,
         domain: 0,
         group: None,
         only: None,

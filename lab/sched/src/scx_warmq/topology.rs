@@ -1,4 +1,4 @@
-//! Who shares what: domains of a last-level cache, cores, and the places where groups live.
+//! Which CPUs share what: domains of a last-level cache, cores, and the places where groups live.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Sleepers: how often a task sleeps, and whether its wakeup preempts.
+//! Wakeup preemption: how often a task sleeps, and whether its wakeup preempts.
 
 use warmq_decide::{self as decide, Verdict, Wakeup};
 use warmq_kernel::Context;
@@ -8,7 +8,7 @@ use warmq_units::{CpuId, TaskId};
 use super::state::{State, ns};
 
 impl State {
-    /// Sleeps are counted within a period, and forgotten at each new one.
+    /// Begins a new period, if it is time: the count of sleeps starts from 0.
     pub(super) fn begin_period(&mut self, task: TaskId, now: u64) {
         let state = &mut self.tasks[task.index()];
         if now.saturating_sub(state.period_at) >= self.policy.period {
@@ -17,19 +17,19 @@ impl State {
         }
     }
 
-    /// Whether a task that wakes now has slept long enough to earn credit.
-    pub(super) fn counts(&self, task: TaskId, now: u64) -> bool {
+    /// Whether a task that wakes now has slept long enough to keep positive lag.
+    pub(super) fn keeps_lag(&self, task: TaskId, now: u64) -> bool {
         now.saturating_sub(self.tasks[task.index()].slept_at) >= self.policy.min_sleep
     }
 
-    /// `task` was woken and queued at `cpu`, where somebody runs: it preempts if it may.
+    /// `task` was woken and queued at `cpu`, which is busy: it preempts if it may.
     pub(super) fn preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let now = ns(context);
         context.touch(self.cpus[cpu.index()].line, Access::Read);
         let Some(wakeup) = self.wakeup(task, cpu, now) else {
             return;
         };
-        if decide::preempts(&self.policy, &wakeup) == Verdict::Granted {
+        if decide::wakeup_preempts(&self.policy, &wakeup) == Verdict::Granted {
             let here = &mut self.cpus[cpu.index()];
             here.preempted_at = Some(now);
             here.preemptor = Some(task);
@@ -38,19 +38,19 @@ impl State {
         }
     }
 
-    /// The wakeup of `task` against who runs on `cpu`; `None` if they have nothing to do with one
-    /// another.
+    /// The wakeup of `task` beside the task that runs on `cpu`. `None` if none runs, or if `cpu`
+    /// does not serve the entity of `task`.
     fn wakeup(&self, task: TaskId, cpu: CpuId, now: u64) -> Option<Wakeup> {
         let (state, here) = (&self.tasks[task.index()], &self.cpus[cpu.index()]);
         let entity = state.entity.filter(|entity| self.serves(cpu, *entity))?;
         let running = &self.tasks[here.running?.index()];
         let theirs = running.entity?;
         let since = now.saturating_sub(running.charged_at);
-        let uncharged = decide::virtual_time(since, running.weight);
-        let stands = decide::position(&self.entities[theirs].time, running.vtime);
+        let uncharged = decide::delta_vruntime(since, running.weight);
+        let charged = decide::vruntime(&self.entities[theirs].time, running.vtime);
         Some(Wakeup {
-            waking: decide::position(&self.entities[entity].time, state.vtime),
-            running: stands.wrapping_add(uncharged),
+            waking: decide::vruntime(&self.entities[entity].time, state.vtime),
+            running: charged.wrapping_add(uncharged),
             sleeps: state.sleeps,
             weight: state.weight,
             slept: now.saturating_sub(state.slept_at),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use warmq_config::Value;
-use warmq_decide::{Domain, WHOLE, wait_bound};
+use warmq_decide::{Domain, WEIGHT_NICE_0, wait_bound};
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
 use warmq_trace::{Observer, Record};
@@ -198,9 +198,9 @@ impl Observer for Waits {
     }
 }
 
-/// 1.25 times as much for each step of nice, in parts of [`WHOLE`].
+/// 1.25 times as much for each step of nice, in parts of [`WEIGHT_NICE_0`].
 fn weight(nice: i8) -> u64 {
-    (WHOLE as f64 * 1.25f64.powi(-i32::from(nice))) as u64
+    (WEIGHT_NICE_0 as f64 * 1.25f64.powi(-i32::from(nice))) as u64
 }
 
 #[derive(Clone, Debug)]
@@ -221,7 +221,7 @@ fn hogs(cpus: u16) -> impl Strategy<Value = Vec<Hog>> {
     prop::collection::vec(hog, 4 * usize::from(cpus)..6 * usize::from(cpus))
 }
 
-/// Of any number, of whom every fourth is bound to a CPU, so that some CPUs cannot do what others are to do.
+/// Any number of hogs, of which every fourth is bound to a CPU, so that CPUs cannot share all work.
 fn crowd(cpus: u16) -> impl Strategy<Value = Vec<Hog>> {
     let hog = (-3i8..=3, prop::option::of(0u32..3), 0..4 * cpus);
     let hog = hog.prop_map(move |(nice, fragment, only)| Hog {
@@ -287,13 +287,13 @@ proptest! {
             Ok(())
         };
         let (_, kernel) = stage.plays_before(Waits::default(), scheduler, 4_000, workload);
-        let all = hogs.iter().map(|hog| weight(hog.nice)).sum::<u64>() + sleepers * WHOLE;
+        let all = hogs.iter().map(|hog| weight(hog.nice)).sum::<u64>() + sleepers * WEIGHT_NICE_0;
         let end = kernel.now();
         for (task, waited) in kernel.into_observer().longest(end) {
             let hog = hogs.get(task.index());
             let one = hog.is_some_and(|hog| hog.only.is_some() || on_cpu && hog.fragment.is_some());
-            let domain = Domain { clock: 0, weight: all, cpus: if one { 1 } else { cpus.into() } };
-            let weight = hog.map_or(WHOLE, |hog| weight(hog.nice));
+            let domain = Domain { avg_vruntime: 0, weight: all, cpus: if one { 1 } else { cpus.into() } };
+            let weight = hog.map_or(WEIGHT_NICE_0, |hog| weight(hog.nice));
             let bound = wait_bound(&warmq_decide::Policy::default(), &domain, weight);
             prop_assert!(
                 waited.as_ns() <= bound, "{task:?} {} of {} us, {hogs:?}", waited.as_us(), bound / 1_000
@@ -302,8 +302,8 @@ proptest! {
     }
 }
 
-/// A slice of nice 19 is 280 ms of virtual time, for which the others take 17 s: whether they are there
-/// from the start, or come when the light one waits already.
+/// A slice of nice 19 is 400 ms of vruntime, for which the others take 24 s. They are there from
+/// the start, or come when the light one waits already.
 #[test]
 fn who_weighs_next_to_nothing_runs_all_the_same() {
     for late in [0, 1_000] {

@@ -39,7 +39,7 @@ type Reader<'scope> = ScopedJoinHandle<'scope, Histogram<u32>>;
 /// How long it took, what was used, and who received.
 type Timed<'scope> = ((Duration, Usage), Vec<Reader<'scope>>);
 
-/// What all threads of the client know.
+/// What all threads of the client share.
 pub(super) struct Client {
     order: Order,
     placing: Placing,
@@ -48,9 +48,9 @@ pub(super) struct Client {
     changed: Condvar,
 }
 
-/// Whom the client waits for.
+/// What the client waits for.
 struct Waiting {
-    /// Users who have not received everything.
+    /// The number of users who have not received everything.
     users: u32,
     failed: Option<BenchError>,
 }
@@ -237,7 +237,7 @@ impl Client {
     }
 
     fn fail(&self, error: BenchError) {
-        // What comes after the first is a consequence of it.
+        // Later failures are consequences of the first.
         self.waiting().failed.get_or_insert(error);
         self.changed.notify_one();
     }

@@ -1,4 +1,4 @@
-//! What client and server say to one another beside the chat: a line of JSON each.
+//! The control messages of client and server, one line of JSON each.
 //!
 //! The client orders ([`Order`]), the server answers that it listens, and, once everybody is
 //! connected, that it is ready. Any further line from the client, or the end of its lines, ends the
@@ -19,7 +19,7 @@ use super::settings::Case;
 pub(super) struct Order {
     pub case: Case,
     pub mode: Mode,
-    /// What each connection begins with, so that no stranger is taken for a user.
+    /// Each connection starts with it, so that no other program is taken for a user.
     pub token: u64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Order {
 pub(super) enum Answer {
     /// It listens on this port of the loopback.
     Listening(u16),
-    /// Everybody is connected.
+    /// All users are connected.
     Ready,
     /// What it did.
     Ended(Account),
@@ -44,7 +44,7 @@ pub(super) struct Account {
     pub read: u64,
     /// Messages that it sent to users.
     pub written: u64,
-    /// What the kernel charged.
+    /// CPU time and switches.
     pub usage: Usage,
     /// Hints that a scheduler heard.
     pub heard: u64,

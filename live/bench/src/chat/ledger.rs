@@ -1,10 +1,10 @@
-//! What one user has received, and whether that is right.
+//! Checks what one user has received.
 
 use thiserror::Error;
 
 use super::message::Message;
 
-/// A message that should not have come, or not yet.
+/// A message that should not have come, or not so early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Surprise {
     /// From another room.

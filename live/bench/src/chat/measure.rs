@@ -1,26 +1,16 @@
-//! All numbers of rooms in all modes, and what they came to.
+//! Measures all numbers of rooms in all modes.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::compare::{Compared, Host, Limit, Others, Plan, Spread, Step, compared, in_turn};
+use crate::compare::{Compared, Limit, Plan, Report, Spread, Step};
 use crate::error::BenchError;
 
 use super::run::{self, ChatSample, ServerProgram};
 use super::settings::{Case, ChatSettings};
 
-/// What a measurement came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ChatReport {
-    /// Where it was made.
-    pub host: Host,
-    /// The time was up before the last round was complete.
-    pub cut: bool,
-    /// The share of the CPUs' time that others had meanwhile; `None` where the kernel does not tell.
-    pub others_share: Option<f64>,
-    /// A row for each number of rooms and mode.
-    pub rows: Vec<ChatRow>,
-}
+/// A row for each number of rooms and mode.
+pub type ChatReport = Report<ChatRow>;
 
 /// One number of rooms in one mode. Work is a message delivered to one user; CPU time and switches
 /// are those of both processes.
@@ -70,36 +60,16 @@ pub fn measure_chat(
     progress: &mut dyn FnMut(Step),
 ) -> Result<ChatReport, BenchError> {
     settings.check()?;
-    let host = Host::now()?;
-    let others = Others::begin(&host.cpus)?;
     let limit = Limit::after(settings.time_limit);
-    let cases = settings.cases();
     let plan = Plan {
-        cases: &cases,
+        cases: &settings.cases(),
         modes: &settings.modes,
         rounds: settings.repetitions,
         limit,
     };
     let run = |case: &Case, mode| run::run(server, case, mode, &limit);
     let name = |case: &Case| format!("{} rooms", case.rooms);
-    let rounds = in_turn(&plan, run, name, progress)?;
-    let of_case = |(case, rounds): (&Case, &Vec<Vec<ChatSample>>)| {
-        let modes = compared(&settings.modes, rounds).into_iter();
-        let rows = modes.filter_map(|(it, runs)| row(case, it, &runs));
-        rows.collect::<Vec<_>>()
-    };
-    let rows = cases
-        .iter()
-        .zip(&rounds.samples)
-        .flat_map(of_case)
-        .collect();
-    let others_share = others.share()?;
-    Ok(ChatReport {
-        cut: rounds.cut,
-        others_share,
-        rows,
-        host,
-    })
+    Report::measure(&plan, run, name, progress, row)
 }
 
 fn row(case: &Case, compared: Compared, runs: &[&ChatSample]) -> Option<ChatRow> {

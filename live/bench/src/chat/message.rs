@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// The bytes that say who sent it, which of his messages it is, and when he sent it.
+/// The size of sender, number and time of a message.
 pub const LEAST_SIZE: usize = 20;
 
 /// What a message says; the rest of its bytes are zeros.
@@ -11,11 +11,11 @@ pub const LEAST_SIZE: usize = 20;
 pub struct Message {
     /// The room that it was sent to.
     pub room: u32,
-    /// The user of the room who sent it.
+    /// The user of the room that sent it.
     pub user: u32,
-    /// Which of his messages it is, from 0 on.
+    /// Its number among the messages of that user, from 0 on.
     pub sequence: u32,
-    /// When he sent it, in ns of the client's clock.
+    /// When it was sent, in ns of the client's clock.
     pub sent_ns: u64,
 }
 

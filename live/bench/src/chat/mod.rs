@@ -8,11 +8,11 @@
 //! Key decision: server and client are two processes, as in the paper. Hints are scoped by process,
 //! so that a room has a fragment in each.
 //!
-//! One write and one read a message, as VolanoMark does it: no batching that would hide the
-//! scheduler. Nagle's algorithm, which delays small writes, is switched off. What waits is bounded:
-//! the queues of the server by number, the sockets by the kernel.
+//! One write and one read per message, as in VolanoMark: batching would hide the scheduler. Nagle's
+//! algorithm, which delays small writes, is switched off. What waits is bounded: the queues of the
+//! server by number, the sockets by the kernel.
 //!
-//! Not here: users who think, come and go.
+//! Not here: users who pause, arrive and leave.
 
 mod client;
 mod control;

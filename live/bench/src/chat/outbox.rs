@@ -16,7 +16,7 @@ pub struct Outbox<T> {
 #[derive(Debug)]
 struct Queue<T> {
     items: VecDeque<T>,
-    /// Those who wait for room; a wakeup nobody waits for is a system call for nothing.
+    /// Threads that wait for room. A wakeup without them would be a useless system call.
     waiting: usize,
     closed: bool,
 }
@@ -71,7 +71,7 @@ impl<T> Outbox<T> {
         item
     }
 
-    /// Lets nothing in any more; what is in can still be taken.
+    /// Takes no more items; those that it has can still be taken out.
     pub fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_all();

@@ -26,7 +26,7 @@ pub struct ServerProgram {
     pub arguments: Vec<OsString>,
 }
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Debug)]
 pub(super) struct ChatSample {
     pub sample: Sample,

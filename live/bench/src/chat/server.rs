@@ -45,7 +45,7 @@ pub fn serve(input: impl Read + AsFd, output: &mut dyn Write) -> Result<(), Benc
 
 type Text = Arc<[u8]>;
 
-/// What all threads of the server know.
+/// What all threads of the server share.
 struct Server {
     order: Order,
     placing: Placing,

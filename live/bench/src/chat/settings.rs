@@ -31,7 +31,7 @@ pub struct ChatSettings {
     pub messages: u32,
     /// Bytes of a message, 20 to 65536. The paper has 100.
     pub size: u32,
-    /// How threads find their place; each mode at most once.
+    /// How threads are placed; each mode at most once.
     pub modes: Vec<Mode>,
     /// Rounds, 1 to 1000, in each of which every mode is run; medians are reported.
     pub repetitions: u32,

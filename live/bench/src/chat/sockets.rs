@@ -31,7 +31,7 @@ pub(super) fn allow(case: &Case) -> Result<(), BenchError> {
     let (soft, hard) = limits.map_err(|errno| {
         BenchError::system(
             "ask for the limit of descriptors",
-            errno.into(),
+            errno,
             "try as another user",
         )
     })?;

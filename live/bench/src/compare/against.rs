@@ -1,20 +1,20 @@
-//! What can be said of a mode beside plain.
+//! The verdict on a mode compared with plain.
 
 use serde::Serialize;
 
 use super::spread::Spread;
 
-/// Rounds below which nothing is said of a difference: five that all fall on one side do so by
-/// chance alone in one case of 16, six in one of 32.
+/// The fewest rounds for a verdict. Five rounds all fall on one side by chance in one case of 16,
+/// six rounds in one of 32.
 pub const FEWEST_ROUNDS: usize = 6;
 
-/// A difference below this is not worth a word: one percent of the speed.
+/// The smallest difference that is reported: one percent of the speed.
 const WORTH_A_WORD: f64 = 0.01;
 
 /// How often the interval may miss the true median: 1 in 20.
 const MAY_MISS: f64 = 0.05;
 
-/// What a mode is worth.
+/// The verdict on a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -26,7 +26,7 @@ pub enum Verdict {
     WithinTheSpread,
     /// The rounds agree, on less than one percent.
     TooSmall,
-    /// Hints that nobody heard: a second plain run.
+    /// No scheduler heard the hints, so it is a second plain run.
     NotHeard,
     /// Fewer than [`FEWEST_ROUNDS`] rounds.
     TooFewRounds,
@@ -39,14 +39,14 @@ pub struct Against {
     pub speed: Spread,
     /// Where the true median lies, at about 95 %; see [`Against::of`].
     pub interval: (f64, f64),
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Against {
-    /// From a ratio a round, `None` for no round.
+    /// Computed from one ratio per round. `None` if there is no round.
     ///
-    /// The interval is that of the sign test, which assumes nothing of how measurements scatter: of
+    /// The interval is that of the sign test, which assumes nothing about the distribution: of
     /// `n` ratios, each lies below the true median with probability 1/2, so that
     ///
     /// ```text

@@ -10,7 +10,7 @@ use super::mode::Mode;
 /// The most rounds: [`super::Against`] counts with 2^-n.
 const REPETITIONS: RangeInclusive<u64> = 1..=1000;
 
-/// From what a run needs at the least to what nobody waits for.
+/// From what a run needs at least to more than anybody would wait for.
 const TIME_LIMIT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
 
 /// Refuses a `value` of `field` outside of `allowed`; `unit` says of what there are so many.

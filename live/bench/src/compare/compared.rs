@@ -9,7 +9,7 @@ use super::sample::{Sample, Summary};
 /// One mode of one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// How threads found their place.
+    /// How threads were placed.
     pub mode: Mode,
     /// What the runs took.
     #[serde(flatten)]
@@ -18,7 +18,7 @@ pub struct Compared {
     pub against_plain: Option<Against>,
 }
 
-/// Every mode with its runs and what they came to; nothing where no round is complete.
+/// Every mode with the results of its runs; nothing if no round is complete.
 ///
 /// `rounds` has a run for each of `modes` in each round.
 pub fn compared<'a, S: AsRef<Sample>>(

@@ -1,4 +1,4 @@
-//! The time after which a measurement ends, whatever it has come to.
+//! The time after which a measurement ends in any case.
 
 use std::time::{Duration, Instant};
 

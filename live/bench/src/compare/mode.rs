@@ -1,19 +1,19 @@
-//! How threads find their place.
+//! How threads are placed on CPUs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the threads of a program find their place.
+/// How the threads of a program are placed on CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// The scheduler chooses, and nobody tells it anything.
+    /// The scheduler chooses, without hints.
     Plain,
     /// Threads of fragment i may run on CPU i modulo the number of CPUs, and nowhere else.
     Bound,
-    /// The scheduler chooses, and each thread tells it its fragment.
+    /// The scheduler chooses, and each thread names its fragment by a hint.
     Hinted,
 }
 

@@ -1,13 +1,16 @@
-//! How busy the CPUs were with anything but this program while it measured.
+//! How busy other programs kept the CPUs during a measurement.
 
 use std::fs;
 use std::time::Instant;
+
+use warmq_units::CpuId;
 
 use crate::error::BenchError;
 
 use super::usage::Usage;
 
-/// Ticks a second in /proc/stat: `USER_HZ`, which is 100 on every machine that Linux runs on today.
+/// Ticks per second in /proc/stat: `USER_HZ`, which is 100 on every machine that Linux runs on
+/// today.
 const TICKS_PER_S: f64 = 100.0;
 
 /// Where the fields of a line of /proc/stat lie that are busy time: user, nice, system, irq,
@@ -35,8 +38,8 @@ impl Others<'_> {
         })
     }
 
-    /// The share of all CPU time since then that others had: other programs, interrupts, and other
-    /// guests of the same host. `None` where the kernel does not tell.
+    /// The share of all CPU time since then that was used by other programs, interrupts, and other
+    /// guests of the same host. `None` if the kernel does not tell.
     pub(crate) fn share(&self) -> Result<Option<f64>, BenchError> {
         let ours_s = (Usage::with_children()? - self.ours).cpu_ns() as f64 / 1e9;
         let all_s = self.began.elapsed().as_secs_f64() * self.cpus.len() as f64;
@@ -46,6 +49,11 @@ impl Others<'_> {
             ((busy_s - ours_s) / all_s.max(1.0 / TICKS_PER_S)).clamp(0.0, 1.0)
         }))
     }
+}
+
+/// Seconds since boot that `cpu` was busy. `None` if the kernel does not tell.
+pub(crate) fn busy_s(cpu: CpuId) -> Option<f64> {
+    Some(busy_now(&[cpu.0])? as f64 / TICKS_PER_S)
 }
 
 fn busy_now(cpus: &[u16]) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What a thread does before it touches its data.
+//! How a thread binds itself or hints before it touches its data.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,14 +10,14 @@ use crate::thread;
 
 use super::mode::Mode;
 
-/// The number under which `warmq bench fragments` hints; a room of the chat and a fragment of the
-/// same number shall never be taken for one.
+/// The app of the hints of `warmq bench fragments`. It differs from that of the chat, so that a
+/// room and a fragment of the same number are never the same.
 pub(crate) const APP_OF_FRAGMENTS: u32 = 1;
 
-/// The number under which `warmq bench chat` hints.
+/// The app of the hints of `warmq bench chat`.
 pub(crate) const APP_OF_CHAT: u32 = 2;
 
-/// How the threads of one run find their place.
+/// How the threads of one run are placed.
 #[derive(Debug)]
 pub struct Placing {
     mode: Mode,

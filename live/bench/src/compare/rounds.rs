@@ -5,7 +5,7 @@ use crate::error::BenchError;
 use super::limit::Limit;
 use super::mode::Mode;
 
-/// How far a measurement has come.
+/// The progress of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Runs done.
@@ -16,11 +16,11 @@ pub struct Step {
     pub name: String,
 }
 
-/// What all rounds came to.
+/// The results of all rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rounds<S> {
-    /// By case, by round, by mode (in the order in which the modes were given). A round is here only
-    /// if every mode ended in it.
+    /// By case, by round, by mode (in the order in which the modes were given). A round is here
+    /// only if every mode ended in it.
     pub samples: Vec<Vec<Vec<S>>>,
     /// The time was up before the last round was complete.
     pub cut: bool,
@@ -31,7 +31,7 @@ pub struct Rounds<S> {
 pub struct Plan<'a, C> {
     /// What is measured; each case on its own.
     pub cases: &'a [C],
-    /// How threads find their place.
+    /// How threads are placed.
     pub modes: &'a [Mode],
     /// How often all cases are run in all modes.
     pub rounds: u32,

@@ -12,7 +12,7 @@ pub struct Sample {
     pub elapsed_ns: u64,
     /// What was done, in the program's own unit.
     pub work: u64,
-    /// What the kernel charged.
+    /// CPU time and switches.
     pub usage: Usage,
 }
 
@@ -22,7 +22,7 @@ impl Sample {
         self.elapsed_ns as f64 / 1e9
     }
 
-    /// Work a second.
+    /// Work per second.
     pub fn rate(&self) -> f64 {
         // A clock that has not moved is a clock of 1 ns.
         self.work as f64 * 1e9 / self.elapsed_ns.max(1) as f64
@@ -36,7 +36,7 @@ pub struct Summary {
     pub repetitions: u32,
     /// Time on the clock in seconds.
     pub elapsed_s: Spread,
-    /// Work a second.
+    /// Work per second.
     pub work_per_s: Spread,
     /// CPU time in seconds, in the program and in the kernel.
     pub cpu_s: Spread,

@@ -1,4 +1,4 @@
-//! What the kernel charges this process.
+//! CPU time and switches of this process.
 
 use std::ops::{Add, Sub};
 
@@ -37,7 +37,7 @@ impl Usage {
 
     fn of(who: UsageWho) -> Result<Usage, BenchError> {
         let usage = getrusage(who).map_err(|errno| {
-            BenchError::system("ask for the CPU time", errno.into(), "try as another user")
+            BenchError::system("ask for the CPU time", errno, "try as another user")
         })?;
         let ns = |time: nix::sys::time::TimeVal| time.num_nanoseconds() as u64;
         Ok(Usage {

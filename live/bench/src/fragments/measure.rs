@@ -1,25 +1,15 @@
-//! All cases in all modes, and what they came to.
+//! Measures all cases in all modes.
 
 use serde::Serialize;
 
-use crate::compare::{Compared, Host, Limit, Others, Plan, Spread, Step, compared, in_turn};
+use crate::compare::{Compared, Limit, Plan, Report, Spread, Step};
 use crate::error::BenchError;
 
 use super::run::{self, FragmentsSample};
 use super::settings::{Case, FragmentsSettings};
 
-/// What a measurement came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FragmentsReport {
-    /// Where it was made.
-    pub host: Host,
-    /// The time was up before the last round was complete.
-    pub cut: bool,
-    /// The share of the CPUs' time that others had meanwhile; `None` where the kernel does not tell.
-    pub others_share: Option<f64>,
-    /// A row for each number of threads, size and mode.
-    pub rows: Vec<FragmentsRow>,
-}
+/// A row for each number of threads, size and mode.
+pub type FragmentsReport = Report<FragmentsRow>;
 
 /// One number of threads with one size in one mode. Work is an access.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,36 +47,18 @@ pub fn measure_fragments(
     progress: &mut dyn FnMut(Step),
 ) -> Result<FragmentsReport, BenchError> {
     settings.check()?;
-    let host = Host::now()?;
-    let others = Others::begin(&host.cpus)?;
     let limit = Limit::after(settings.time_limit);
-    let cases = settings.cases();
     let plan = Plan {
-        cases: &cases,
+        cases: &settings.cases(),
         modes: &settings.modes,
         rounds: settings.repetitions,
         limit,
     };
     let run = |case: &Case, mode| run::run(settings, case, mode, &limit);
     let name = |case: &Case| format!("{} threads, size {}", case.threads, case.size);
-    let rounds = in_turn(&plan, run, name, progress)?;
-    let of_case = |(case, rounds): (&Case, &Vec<Vec<FragmentsSample>>)| {
-        let modes = compared(&settings.modes, rounds).into_iter();
-        let rows = modes.filter_map(|(it, runs)| row(settings, case, it, &runs));
-        rows.collect::<Vec<_>>()
-    };
-    let rows = cases
-        .iter()
-        .zip(&rounds.samples)
-        .flat_map(of_case)
-        .collect();
-    let others_share = others.share()?;
-    Ok(FragmentsReport {
-        cut: rounds.cut,
-        others_share,
-        rows,
-        host,
-    })
+    let row =
+        |case: &Case, compared, runs: &[&FragmentsSample]| row(settings, case, compared, runs);
+    Report::measure(&plan, run, name, progress, row)
 }
 
 fn row(

@@ -1,8 +1,8 @@
 //! Fragments: threads that never sleep, and each works on a piece of data that some of them share.
 //!
 //! Purpose: the benchmark of the affinity paper. Where threads of one fragment run in succession on
-//! one CPU, its cache keeps the fragment; where they run all over the machine, each CPU fetches from
-//! the others what they wrote.
+//! one CPU, its cache keeps the fragment; where they run all over the machine, each CPU fetches
+//! from the others what they wrote.
 //!
 //! Key decision: increments are plain ones, a load and a store that nobody orders, as the paper's C
 //! program does them. Two threads at a time may lose one. An atomic increment would lock the line,

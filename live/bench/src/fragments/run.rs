@@ -18,7 +18,7 @@ use super::worker::{Trail, Work};
 /// A thread here calls next to nothing; thousands of them must fit.
 const STACK: usize = 128 << 10;
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FragmentsSample {
     pub sample: Sample,
@@ -47,8 +47,8 @@ struct Shared<'a> {
 
 type Outcome = Result<Option<Trail>, BenchError>;
 
-/// Starts the threads in a loop, as the paper does, and waits for all of them. `None` where the time
-/// was up before.
+/// Starts the threads in a loop, as the paper does, and waits for all of them. `None` where the
+/// time was up before.
 pub(super) fn run(
     settings: &FragmentsSettings,
     case: &Case,

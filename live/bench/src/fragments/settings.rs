@@ -30,7 +30,7 @@ pub struct FragmentsSettings {
     pub iterations: u64,
     /// Accesses in a hundred that write.
     pub write_share: u32,
-    /// How threads find their place; each mode at most once.
+    /// How threads are placed; each mode at most once.
     pub modes: Vec<Mode>,
     /// Rounds, 1 to 1000, in each of which every mode is run; medians are reported.
     pub repetitions: u32,

@@ -13,7 +13,6 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::failed;
 use super::settings::LinkKind;
 use crate::error::BenchError;
 
@@ -117,7 +116,7 @@ fn in_thread<T: Send>(
 
 fn enter(namespace: &Namespace) -> Result<(), BenchError> {
     setns(namespace, CloneFlags::CLONE_NEWNET)
-        .map_err(|errno| failed("enter a network namespace", errno, NEEDS_ROOT))
+        .map_err(|errno| BenchError::system("enter a network namespace", errno, NEEDS_ROOT))
 }
 
 /// Two new namespaces with a pair of devices between them, up and with addresses.
@@ -146,7 +145,8 @@ fn veth() -> Result<(Namespace, Namespace), BenchError> {
 fn namespace() -> Result<Namespace, BenchError> {
     in_thread(|| {
         let action = "make a network namespace";
-        unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| failed(action, errno, NEEDS_ROOT))?;
+        unshare(CloneFlags::CLONE_NEWNET)
+            .map_err(|errno| BenchError::system(action, errno, NEEDS_ROOT))?;
         File::open("/proc/thread-self/ns/net").map_err(|source| BenchError::System {
             action: action.to_owned(),
             source,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use warmq_units::CpuId;
 
 use super::clock::Clock;
-use super::cpus::{Cpus, pin};
+use super::cpus::Cpus;
 use super::link::Link;
 use super::pace::Pace;
 use super::policy::Policy;
@@ -119,7 +119,7 @@ fn simplex(
     limit: Duration,
     signals: &Signals,
 ) -> Result<Done, BenchError> {
-    pin(cpu)?;
+    crate::thread::bind(cpu)?;
     signals.measured.store(true, Ordering::Relaxed);
     let done = work.act(clock, limit);
     signals.measured.store(false, Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl Work {
     /// When no thread can be pinned there.
     pub fn calibrated(cpu: CpuId, time: Duration) -> Result<Work, BenchError> {
         let calibrate = || {
-            pin(cpu)?;
+            crate::thread::bind(cpu)?;
             Ok(Work::lasting(time))
         };
         thread::scope(|scope| join(scope.spawn(calibrate)))

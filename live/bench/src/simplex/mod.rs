@@ -1,8 +1,8 @@
 //! Simplex and receivers of datagrams on one CPU, a sender on another.
 //!
-//! Purpose: to see on this machine's kernel what the thesis saw on those of 2006: what is left of the
-//! CPU for a program that only computes while others sleep and wake with every datagram. The same
-//! work is done alone and beside receivers, whose policy and whose scheduler change in turn.
+//! Purpose: to see on this machine's kernel what the thesis saw on those of 2006: what is left of
+//! the CPU for a program that only computes while others sleep and wake with every datagram. The
+//! same work is done alone and beside receivers, whose policy and whose scheduler change in turn.
 //!
 //! Key decision: the sender stamps each datagram with whether it counts, so that both ends agree to
 //! a datagram on what was sent, received and lost while Simplex worked.
@@ -29,10 +29,6 @@ mod settings;
 mod usage;
 mod work;
 
-use nix::errno::Errno;
-
-use crate::error::BenchError;
-
 pub use clusters::{Cluster, clusters, histogram};
 pub use policy::Policy;
 pub use result::{
@@ -42,12 +38,3 @@ pub use run::{SimplexProgress, compare};
 pub use sender::Sent;
 pub use settings::{LinkKind, SimplexSettings};
 pub use usage::Usage;
-
-/// What the kernel answered to `action`, and what may help.
-fn failed(action: impl Into<String>, errno: Errno, mend: &'static str) -> BenchError {
-    BenchError::System {
-        action: action.into(),
-        source: errno.into(),
-        mend,
-    }
-}

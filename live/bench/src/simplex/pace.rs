@@ -16,7 +16,8 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A stream of `kpps` thousand datagrams a second; [`super::SimplexSettings::check`] keeps 0 out.
+    /// A stream of `kpps` thousand datagrams a second; [`super::SimplexSettings::check`] keeps 0
+    /// out.
     ///
     /// # Panics
     /// When `kpps` is 0.

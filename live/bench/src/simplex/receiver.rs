@@ -7,7 +7,6 @@ use hdrhistogram::Histogram;
 use warmq_units::CpuId;
 
 use super::clock::Clock;
-use super::cpus::pin;
 use super::datagram::{Datagram, LARGEST, Purpose};
 use super::drops::dropped;
 use super::policy::Policy;
@@ -60,7 +59,7 @@ pub fn receive(
     clock: Clock,
     ready: &Sender<()>,
 ) -> Result<Received, BenchError> {
-    pin(cpu)?;
+    crate::thread::bind(cpu)?;
     policy.apply()?;
     // Nobody waits any more if another thread failed; the last datagram comes all the same.
     let _ = ready.send(());

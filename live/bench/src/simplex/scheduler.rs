@@ -79,7 +79,8 @@ impl Loader {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        // SAFETY: prctl and sigaction are one system call each; they take no lock and allocate nothing.
+        // SAFETY: prctl and sigaction are one system call each; they take no lock and allocate
+        // nothing.
         unsafe { command.pre_exec(ends_by_interrupt) };
         let spawned = command.spawn();
         let mut child = spawned.map_err(|error| {
@@ -193,8 +194,8 @@ impl Drop for Loaded {
     }
 }
 
-/// Of the child, before it becomes the command: SIGINT ends it, and comes when we die. A shell script starts background jobs
-/// with SIGINT ignored, which children inherit.
+/// Of the child, before it becomes the command: SIGINT ends it, and comes when we die. A shell
+/// script starts background jobs with SIGINT ignored, which children inherit.
 fn ends_by_interrupt() -> io::Result<()> {
     // SAFETY: no handler is installed, the default is restored.
     unsafe { signal(Signal::SIGINT, SigHandler::SigDfl)? };

@@ -9,7 +9,6 @@ use serde::Serialize;
 use warmq_units::CpuId;
 
 use super::clock::Clock;
-use super::cpus::pin;
 use super::datagram::{Datagram, Purpose};
 use super::pace::{MOST_BEHIND, Pace};
 use crate::error::BenchError;
@@ -46,8 +45,8 @@ impl Sent {
     }
 }
 
-/// Sends to `sockets` in turn at `pace` until told to stop, on the calling thread. Without a pace it
-/// spins and sends nothing, so that a core that is shared with Simplex is as busy.
+/// Sends to `sockets` in turn at `pace` until told to stop, on the calling thread. Without a pace
+/// it spins and sends nothing, so that a core that is shared with Simplex is as busy.
 ///
 /// # Errors
 /// When the thread cannot be pinned.
@@ -60,7 +59,7 @@ pub fn send(
     signals: &Signals,
     ready: &Sender<()>,
 ) -> Result<Sent, BenchError> {
-    pin(cpu)?;
+    crate::thread::bind(cpu)?;
     let _ = ready.send(());
     let Some(pace) = pace else {
         while !signals.stop.load(Ordering::Relaxed) {

@@ -70,7 +70,8 @@ fn speed() -> f64 {
     chunks as f64 * 1e9 / clock.now_ns() as f64
 }
 
-/// One chain of multiplications: each needs the one before, so that it takes the same time anywhere.
+/// One chain of multiplications: each needs the one before, so that it takes the same time
+/// anywhere.
 #[inline(never)]
 fn chunk() {
     let mut state = black_box(1_u64);

@@ -13,7 +13,7 @@ use crate::workers::{Crew, hog, wait_until};
 pub const DRILLS: &[Drill] = &[
     Drill {
         name: "affinity/fragments-stay-home",
-        law: "once settled, tasks of a fragment run at its home for 99 % of their time",
+        law: "after a while, tasks of a fragment run at its home for 99 % of their time",
         run: stay_home,
     },
     Drill {
@@ -28,7 +28,7 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "affinity/groups-split-last",
-        law: "a group is split only when it cannot be moved and the imbalance lasts",
+        law: "a group is split only if it cannot move and the imbalance lasts",
         run: split_last,
     },
     Drill {
@@ -41,7 +41,7 @@ pub const DRILLS: &[Drill] = &[
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// Hogs of one fragment.
-fn hogs(crew: &mut Crew, fragment: u32, number: usize) {
+pub(super) fn hogs(crew: &mut Crew, fragment: u32, number: usize) {
     for _ in 0..number {
         crew.add(&format!("fragment-{fragment}"), move |shift| {
             sys::hint(Some((1, fragment)));
@@ -54,8 +54,8 @@ fn ours() -> Result<Vec<Group>, Failure> {
     Ok(figures()?.groups(std::process::id()))
 }
 
-/// What the groups had and did in `time`.
-fn during(time: Duration) -> Result<Vec<Group>, Failure> {
+/// What the groups got and did in `time`.
+pub(super) fn during(time: Duration) -> Result<Vec<Group>, Failure> {
     let before = ours()?;
     thread::sleep(time);
     let mut after = ours()?;
@@ -72,13 +72,8 @@ fn during(time: Duration) -> Result<Vec<Group>, Failure> {
     Ok(after)
 }
 
-fn stay_home() -> Result<Outcome, Failure> {
-    let _scheduler = Scheduler::start(&["--place", "cpu"])?;
-    let mut crew = Crew::new();
-    (0..4).for_each(|fragment| hogs(&mut crew, fragment, 4));
-    thread::sleep(SETTLE);
-    let groups = during(Duration::from_secs(3))?;
-    must!(groups.len() == 4, "{} groups instead of 4", groups.len());
+/// Holds if `groups` ran at least 3 s, and 99 % of their time at home.
+pub(super) fn at_home(groups: &[Group]) -> Result<Outcome, Failure> {
     let home: u64 = groups.iter().map(|group| group.ran_home).sum();
     let away: u64 = groups.iter().map(|group| group.ran_away).sum();
     must!(home > 3_000_000_000, "they ran for {home} ns only");
@@ -91,6 +86,16 @@ fn stay_home() -> Result<Outcome, Failure> {
         "{:.2} % at home",
         home as f64 * 100.0 / (home + away) as f64
     )))
+}
+
+fn stay_home() -> Result<Outcome, Failure> {
+    let _scheduler = Scheduler::start(&["--place", "cpu"])?;
+    let mut crew = Crew::new();
+    (0..4).for_each(|fragment| hogs(&mut crew, fragment, 4));
+    thread::sleep(SETTLE);
+    let groups = during(Duration::from_secs(3))?;
+    must!(groups.len() == 4, "{} groups instead of 4", groups.len());
+    at_home(&groups)
 }
 
 fn succession() -> Result<Outcome, Failure> {
@@ -107,7 +112,8 @@ fn succession() -> Result<Outcome, Failure> {
         groups.iter().all(|group| group.batches > 0),
         "a group had no turn: {groups:?}"
     );
-    // 40 ms are ten slices that end at a tick of 4 ms; a scheduler that does not care comes to 2 with two groups a CPU.
+    // 40 ms are ten slices that end at a tick of 4 ms. Without batches it would be 2, with two
+    // groups per CPU.
     must!(runs >= 6 * batches, "{runs} runs in {batches} batches");
     for home in 0..2 {
         let had: Vec<_> = groups
@@ -161,7 +167,7 @@ fn move_whole() -> Result<Outcome, Failure> {
     let alive: Vec<_> = groups.iter().filter(|group| group.members > 0).collect();
     must!(
         alive.len() == 2 && alive[0].home != alive[1].home,
-        "they did not come apart: {groups:?}"
+        "they still share a home: {groups:?}"
     );
     must!(
         alive
@@ -171,7 +177,7 @@ fn move_whole() -> Result<Outcome, Failure> {
     );
     must!(
         alive.iter().all(|group| group.moves == 0),
-        "they are moved about although it is balanced: {groups:?}"
+        "groups move although the load is balanced: {groups:?}"
     );
     let moves: u64 = ours()?.iter().map(|group| group.moves).sum();
     Ok(Outcome::Holds(format!("{moves} moved, none split since")))

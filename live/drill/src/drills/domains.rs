@@ -1,13 +1,14 @@
 //! Several cache domains.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
+use super::affinity::{at_home, during, hogs};
 use crate::must;
 use crate::report::{Drill, Failure, Outcome};
-use crate::scheduler::{Scheduler, figures};
-use crate::sys;
-use crate::workers::{Crew, hog};
+use crate::scheduler::Scheduler;
+use crate::workers::Crew;
 
 pub const DRILLS: &[Drill] = &[Drill {
     name: "domains/fragments-stay-in-their-cache",
@@ -18,43 +19,14 @@ pub const DRILLS: &[Drill] = &[Drill {
 fn stay() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&["--place", "llc"])?;
     let mut crew = Crew::new();
-    for fragment in 0..4 {
-        for _ in 0..3 {
-            crew.add("member", move |shift| {
-                sys::hint(Some((1, fragment)));
-                hog(shift);
-            });
-        }
-    }
+    (0..4).for_each(|fragment| hogs(&mut crew, fragment, 3));
     thread::sleep(Duration::from_secs(2));
-    let sums = || -> Result<(u64, u64, usize), Failure> {
-        let groups = figures()?.groups(std::process::id());
-        let mut homes: Vec<u64> = groups.iter().map(|group| group.home).collect();
-        homes.sort_unstable();
-        homes.dedup();
-        let home = groups.iter().map(|group| group.ran_home).sum();
-        Ok((
-            home,
-            groups.iter().map(|group| group.ran_away).sum(),
-            homes.len(),
-        ))
-    };
-    let before = sums()?;
-    thread::sleep(Duration::from_secs(3));
-    let after = sums()?;
-    let (home, away) = (after.0 - before.0, after.1 - before.1);
+    let groups = during(Duration::from_secs(3))?;
+    let homes: BTreeSet<u64> = groups.iter().map(|group| group.home).collect();
     must!(
-        after.2 == 4,
+        homes.len() == 4,
         "four fragments live in {} of the caches",
-        after.2
+        homes.len()
     );
-    must!(
-        home * 100 >= (home + away) * 99,
-        "{away} of {} ns away from home",
-        home + away
-    );
-    Ok(Outcome::Holds(format!(
-        "{:.2} % at home",
-        home as f64 * 100.0 / (home + away) as f64
-    )))
+    at_home(&groups)
 }

@@ -15,17 +15,17 @@ use crate::workers::{Crew, Gate, hog, sleeper, work};
 pub const DRILLS: &[Drill] = &[
     Drill {
         name: "fairness/nice-weights",
-        law: "CPU time goes by the weights of nice, within 10 %",
+        law: "CPU time is shared by the weights of nice values, within 10 %",
         run: nice_weights,
     },
     Drill {
         name: "fairness/nice-weights-on-one-cpu",
-        law: "the same for tasks that may run on one CPU only",
+        law: "CPU time is shared by weight among tasks that may run on one CPU only, too",
         run: nice_weights_pinned,
     },
     Drill {
         name: "fairness/cgroup-weights",
-        law: "CPU time goes by cgroup weights, whatever the number of tasks, within 10 %",
+        law: "CPU time is shared by cgroup weights, whatever the number of tasks, within 10 %",
         run: cgroup_weights,
     },
     Drill {
@@ -35,17 +35,17 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "fairness/storm",
-        law: "in a storm of 2,000 tasks nobody waits longer than the bound",
+        law: "in a storm of 2,000 tasks no task waits longer than the bound",
         run: storm,
     },
     Drill {
         name: "fairness/least-weight",
-        law: "beside 100 others a task of nice 19 runs within 6 s, though its share is a slice in 20 s",
+        law: "beside 100 other tasks, a task of nice 19 runs within 6 s, although its share is one slice in 20 s",
         run: least_weight,
     },
 ];
 
-/// Do `had` relate as `weights`, within ten percent each?
+/// Checks that `had` is proportional to `weights`, within ten percent each.
 pub fn shares(had: &[Duration], weights: &[f64]) -> Result<String, Failure> {
     let total: f64 = had.iter().map(Duration::as_secs_f64).sum();
     let whole: f64 = weights.iter().sum();
@@ -102,40 +102,40 @@ fn nice_weights_pinned() -> Result<Outcome, Failure> {
     )?))
 }
 
-/// A cgroup of a drill; removed when it is dropped, which needs its tasks gone.
+/// A cgroup of a drill, removed with its tasks when this is dropped.
 struct Cgroup(String);
 
 impl Cgroup {
     fn new(name: &str, weight: u32) -> Result<Cgroup, Failure> {
         let path = format!("/sys/fs/cgroup/{name}");
-        let told = |error: std::io::Error| Failure(format!("{path}: {error}"));
+        let failed = |error: std::io::Error| Failure(format!("{path}: {error}"));
         let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu");
-        fs::create_dir(&path).map_err(told)?;
+        fs::create_dir(&path).map_err(failed)?;
         let cgroup = Cgroup(path.clone());
-        fs::write(Path::new(&path).join("cpu.weight"), weight.to_string()).map_err(told)?;
+        fs::write(Path::new(&path).join("cpu.weight"), weight.to_string()).map_err(failed)?;
         Ok(cgroup)
     }
 
-    /// A process of `tasks` hogs in it; they are counted by the cgroup's own cpu.stat.
+    /// Starts `tasks` hogs in it. Their CPU time is read from the cgroup's cpu.stat.
     fn hogs(&self, tasks: usize) -> Result<Vec<std::process::Child>, Failure> {
-        let told = |error: std::io::Error| Failure(format!("{}: {error}", self.0));
+        let failed = |error: std::io::Error| Failure(format!("{}: {error}", self.0));
         let mut children = Vec::new();
         for _ in 0..tasks {
             let child = std::process::Command::new("/bin/sh")
                 .args(["-c", "while :; do :; done"])
                 .spawn()
-                .map_err(told)?;
+                .map_err(failed)?;
             let mut procs = fs::OpenOptions::new()
                 .write(true)
                 .open(format!("{}/cgroup.procs", self.0))
-                .map_err(told)?;
+                .map_err(failed)?;
             children.push(child);
             write!(
                 procs,
                 "{}",
                 children.last().map_or(0, std::process::Child::id)
             )
-            .map_err(told)?;
+            .map_err(failed)?;
         }
         Ok(children)
     }
@@ -231,7 +231,7 @@ fn storm() -> Result<Outcome, Failure> {
         figures.counter("longest_wait_ns"),
     );
     let bound = figures.counter("longest_bound_ns");
-    must!(scheduler.runs(), "the scheduler is gone");
+    must!(scheduler.runs(), "the scheduler has ended");
     must!(unlucky == 0, "{unlucky} tasks never ran");
     must!(
         over == 0 && longest < bound,

@@ -1,4 +1,4 @@
-//! Hints are advice from strangers.
+//! Hints, labels and inference: hints are advice, and cannot harm other tasks.
 
 use std::process::Command;
 use std::thread;
@@ -13,17 +13,17 @@ use crate::workers::{Crew, hog, wait_until, work};
 pub const DRILLS: &[Drill] = &[
     Drill {
         name: "hints/lying-hints",
-        law: "claiming others' fragments, or changing them all the time, buys no CPU time",
+        law: "naming the fragments of other tasks, or changing fragments all the time, gains no CPU time",
         run: lying,
     },
     Drill {
         name: "hints/flood-of-fragments",
-        law: "a flood of fragments fills its process's part of the table, and costs others nothing",
+        law: "a flood of fragments fills only its own process's part of the table, and costs other tasks nothing",
         run: flood,
     },
     Drill {
         name: "hints/label-by-name",
-        law: "a label by a thread's name puts it into that group",
+        law: "a label by name puts a thread into that group",
         run: label,
     },
     Drill {
@@ -33,7 +33,7 @@ pub const DRILLS: &[Drill] = &[
     },
 ];
 
-/// Honest hogs beside as many that do `lie` all the time; nobody's share changes by a tenth.
+/// Honest hogs beside as many that do `lie` all the time. No share may change by more than a tenth.
 fn beside_liars(options: &[&str], lie: fn(u32)) -> Result<String, Failure> {
     let _scheduler = Scheduler::start(options)?;
     let mut crew = Crew::new();
@@ -127,12 +127,12 @@ fn label() -> Result<Outcome, Failure> {
         .output();
     must!(
         none.is_ok_and(|output| !output.status.success()),
-        "a pattern that nobody has is not an error"
+        "a pattern that no thread matches is not reported as an error"
     );
     Ok(Outcome::Holds("4 of 4 threads".to_owned()))
 }
 
-/// Threads that pass a token round, room by room, over sockets.
+/// Threads of some rooms; in each room they pass a token around over sockets.
 fn rooms(crew: &mut Crew, rooms: usize, users: usize) {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! It survives, and leaves cleanly.
+//! Robustness: scx_warmq survives load and hotplug, and ends cleanly.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -15,22 +15,22 @@ use crate::workers::{Crew, hog, wait_until, work};
 pub const DRILLS: &[Drill] = &[
     Drill {
         name: "robust/leaves-cleanly",
-        law: "SIGINT and SIGTERM end it with status 0, and tasks go back to the kernel's scheduler",
+        law: "SIGINT and SIGTERM end it with status 0, and the kernel's scheduler runs all tasks again",
         run: leaves,
     },
     Drill {
         name: "robust/one-at-a-time",
-        law: "a second one refuses to start, says why, and does not disturb the first",
+        law: "a second scx_warmq does not start, says why, and does not disturb the first",
         run: one_at_a_time,
     },
     Drill {
         name: "robust/ejected",
-        law: "ejected by the kernel it says why, exits with a status of its own, and can be loaded again",
+        law: "if the kernel stops it, it says why, exits with its own status, and can be loaded again",
         run: ejected,
     },
     Drill {
         name: "robust/hotplug",
-        law: "a CPU goes and comes under load, and it schedules afterwards",
+        law: "it still schedules after a CPU went offline and online under load",
         run: hotplug,
     },
     Drill {
@@ -40,7 +40,7 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "stress/ten-thousand-tasks",
-        law: "10,000 tasks all run",
+        law: "10,000 tasks all get to run",
         run: ten_thousand,
     },
     Drill {
@@ -100,7 +100,7 @@ fn one_at_a_time() -> Result<Outcome, Failure> {
 
 fn ejected() -> Result<Outcome, Failure> {
     let mut scheduler = Scheduler::start(&[])?;
-    // sysrq-S is the kernel's way to throw a scheduler out (kernel/sched/ext.c, sysrq_handle_sched_ext_reset).
+    // By SysRq-S the kernel stops a scheduler (kernel/sched/ext.c, sysrq_handle_sched_ext_reset).
     fs::write("/proc/sysrq-trigger", "S")
         .map_err(|error| Failure(format!("/proc/sysrq-trigger: {error}")))?;
     let status = scheduler
@@ -229,13 +229,13 @@ fn churn() -> Result<Outcome, Failure> {
         state()
     );
     let left: u64 = figures()?.weights().iter().sum();
-    // Whoever asks is runnable while the scheduler is read, and a few kernel threads may be.
+    // The process that reads the statistics is runnable meanwhile, and a few kernel threads may be.
     must!(
         left <= 20 * 6400,
-        "weights are left over when nobody runs: {left}"
+        "weight {left} is left although no task runs"
     );
     Ok(Outcome::Holds(format!(
-        "weight {left} left, of those who ask"
+        "weight {left} left, of the tasks that read the statistics"
     )))
 }
 

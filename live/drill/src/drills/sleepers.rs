@@ -22,7 +22,7 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "sleepers/preempt-interval",
-        law: "a CPU is preempted by wakeups no more often than the dial says",
+        law: "a CPU has no more wakeup preemptions than --preempt-interval allows",
         run: interval,
     },
     Drill {
@@ -32,7 +32,7 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "sleepers/no-preempt",
-        law: "--no-preempt grants none",
+        law: "--no-preempt grants no wakeup preemption",
         run: none,
     },
 ];
@@ -45,14 +45,15 @@ struct Counted {
 }
 
 fn count(figures: &Figures) -> Counted {
-    let refused = ["not_behind", "too_soon", "short_sleep"];
+    let refused = ["too_close", "too_soon", "short_sleep"];
     Counted {
         granted: figures.counter("granted"),
         refused: refused.iter().map(|name| figures.counter(name)).sum(),
     }
 }
 
-/// A hog and a sleeper on one CPU; what came of the sleeper's wakeups. One CPU of two, so that the drill itself has the other.
+/// Counts what became of the wakeups of a sleeper that shares one CPU with a hog. The drill itself
+/// uses the other CPU.
 fn beside_a_hog(options: &[&str], busy: Duration, idle: Duration) -> Result<Counted, Failure> {
     let _scheduler = Scheduler::start(options)?;
     let mut crew = Crew::new();

@@ -1,4 +1,4 @@
-//! What a switch costs, counted in instructions.
+//! The cost of a switch, counted in instructions.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::workers::wait_until;
 
 pub const DRILLS: &[Drill] = &[Drill {
     name: "switch/cost",
-    law: "a switch takes no more than 4.3 times what a write and a read of a pipe take without one",
+    law: "with a switch, a write and a read of a pipe take at most 4.3 times as long as without",
     run: cost,
 }];
 
@@ -20,14 +20,14 @@ fn measured() -> Result<f64, Failure> {
     switch_cost::ratio().map_err(|error| Failure(error.to_string()))
 }
 
-/// The same under scx_bpfland, where it is at hand.
+/// The same under scx_bpfland, if the guest has it.
 fn beside() -> Result<String, Failure> {
     let started = Command::new("scx_bpfland")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut other) = started else {
-        return Ok("scx_bpfland is not here to compare with".to_owned());
+        return Ok("scx_bpfland is not in this guest".to_owned());
     };
     wait_until(Duration::from_secs(60), || state() == "enabled");
     let cost = measured();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance: whole groups move, never a running one; unmanaged tasks where none can; a group is split when it lasts. A CPU that
- * has nothing to do asks for itself; a timer asks for those that are busy all the time.
+ * Balance: whole groups move, but none that runs. Where no group can move, unmanaged tasks do. A
+ * group is split if an imbalance lasts. A CPU that would go idle balances for itself; a timer
+ * balances among busy places.
  */
 #pragma once
 
@@ -47,25 +48,28 @@ static u32 calmest_place(void)
 	return best;
 }
 
-/* The runnable group at `place` whose move mends `excess` best, or (running: one that only a split can relieve) 0. */
+/*
+ * A group with queued tasks at `place`: the one whose move corrects `excess` best or, `to_split`,
+ * the heaviest. 0: there is none.
+ */
 static u32 best_group(u32 place, u64 excess, bool to_split)
 {
 	u32 word, best = 0;
 	u64 best_weight = 0;
 	int i;
 
-	bpf_for(word, 0, MAX_GROUPS / 64) {
-		u64 bits = place_of(place)->groups[within(word, MAX_GROUPS / 64)];
+	bpf_for(word, 0, WARMQ_MAX_GROUPS / 64) {
+		u64 bits = place_of(place)->groups[within(word, WARMQ_MAX_GROUPS / 64)];
 
 		bpf_for(i, 0, 64) {
 			u32 number = word * 64 + ctzll(bits);
 			struct group_state *group = group_of(number);
-			u64 weight = entity_of(GROUP_BASE + number)->time.weight;
+			u64 weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
 
 			if (!bits)
 				break;
 			bits &= bits - 1;
-			if (group->home != place || !entity_of(GROUP_BASE + number)->queued)
+			if (group->home != place || !entity_of(WARMQ_GROUP_BASE + number)->queued)
 				continue;
 			if (to_split) {
 				if (weight > best_weight) {
@@ -83,38 +87,41 @@ static u32 best_group(u32 place, u64 excess, bool to_split)
 	return best;
 }
 
-/* `weight` that stands at `position` goes to another domain; returns where it stands there. */
-static u64 emigrate_weight(struct warmq_domain *from, struct warmq_domain *to, u64 position, u64 weight)
+/* Moves `weight` with `vruntime` to another domain, with its lag. Returns its vruntime there. */
+static u64 migrate_weight(struct warmq_domain *from, struct warmq_domain *to, u64 vruntime, u64 weight)
 {
-	u64 there = warmq_emigrate(position, from->clock, to->clock);
+	u64 there = warmq_migrate_vruntime(vruntime, from->avg_vruntime, to->avg_vruntime);
 
-	__sync_fetch_and_add(&from->clock, warmq_mean_without(&policy, from->clock, from->weight, position, weight));
-	__sync_fetch_and_add(&to->clock, warmq_mean_with(&policy, to->clock, to->weight, there, weight));
+	__sync_fetch_and_add(&from->avg_vruntime, warmq_avg_sub(&policy, from->avg_vruntime, from->weight, vruntime, weight));
+	__sync_fetch_and_add(&to->avg_vruntime, warmq_avg_add(&policy, to->avg_vruntime, to->weight, there, weight));
 	__sync_fetch_and_sub(&from->weight, weight);
 	__sync_fetch_and_add(&to->weight, weight);
 	return there;
 }
 
-/* Gives a group another home. Its queued tasks are in a queue of its own, so they need not be touched. */
+/* Gives a group another home. Its tasks are in its own queue, so none of them is touched. */
 static void rehome(u32 number, u32 to)
 {
 	struct group_state *group = group_of(number);
-	struct warmq_entity *entity = &entity_of(GROUP_BASE + number)->time;
+	struct warmq_entity *entity = &entity_of(WARMQ_GROUP_BASE + number)->time;
 	u32 from = group->home, from_domain = domain_of_place(from), to_domain = domain_of_place(to);
-	u64 weight = entity->weight, position = warmq_entity_position(entity);
+	u64 weight = entity->weight, vruntime = warmq_entity_vruntime(entity);
 
 	__sync_fetch_and_sub(&place_of(from)->managed, weight);
 	__sync_fetch_and_add(&place_of(to)->managed, weight);
 	if (from_domain != to_domain)
-		entity->shift += emigrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, position, weight) -
-				 position;
-	group->home = to & (MAX_CPUS - 1);
-	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, MAX_GROUPS / 64)], 1ULL << (number % 64));
+		entity->shift += migrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, vruntime, weight) -
+				 vruntime;
+	group->home = to & (WARMQ_MAX_CPUS - 1);
+	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (number % 64));
 	__sync_fetch_and_add(&group->moves, 1);
 	count(COUNT_GROUP_MOVES);
 }
 
-/* What should be done for `calm`, and with which group or (unmanaged) domain. */
+/*
+ * What should be done for `calm`, and (`what`) with which group, or with which domain's unmanaged
+ * tasks.
+ */
 static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 {
 	struct place_state *here = place_of(calm);
@@ -137,8 +144,9 @@ static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 		unmanaged = entity_of(domain)->time.weight;
 	group = managed ? best_group(busy, excess, false) : 0;
 	if (group)
-		movable = entity_of(GROUP_BASE + group)->time.weight;
-	lasted = warmq_before(now, here->imbalanced_since) ? 0 : now - here->imbalanced_since; /* CPUs' clocks differ */
+		movable = entity_of(WARMQ_GROUP_BASE + group)->time.weight;
+	/* The clocks of CPUs differ, so that it may lie in the future. */
+	lasted = warmq_before(now, here->imbalanced_since) ? 0 : now - here->imbalanced_since;
 	relief = warmq_relieve(&policy, excess, managed, unmanaged, movable, lasted);
 	*what = relief == WARMQ_MOVE_UNMANAGED ? domain : group;
 	if (relief == WARMQ_SPLIT_GROUP) {
@@ -149,7 +157,7 @@ static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 	return relief;
 }
 
-/* A CPU without work takes what it may from a busier place. Returns whether it got a task. */
+/* Takes work from a busier place for a CPU without any. Returns whether it got a task. */
 static bool pull_for_place(u32 cpu, u64 now)
 {
 	u32 what = 0;
@@ -157,14 +165,14 @@ static bool pull_for_place(u32 cpu, u64 now)
 	switch (relief_for(place_of_cpu(cpu), &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		rehome(what, place_of_cpu(cpu));
-		return scx_bpf_dsq_move_to_local(dsq_of(GROUP_BASE + what), 0);
+		return scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0);
 	case WARMQ_MOVE_UNMANAGED:
 		if (!scx_bpf_dsq_move_to_local(dsq_of(what), 0))
 			return false;
 		count(COUNT_UNMANAGED_MOVES);
 		return true;
 	case WARMQ_SPLIT_GROUP:
-		if (!scx_bpf_dsq_move_to_local(dsq_of(GROUP_BASE + what), 0))
+		if (!scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0))
 			return false;
 		__sync_fetch_and_add(&group_of(what)->splits, 1);
 		count(COUNT_GROUP_SPLITS);
@@ -174,7 +182,7 @@ static bool pull_for_place(u32 cpu, u64 now)
 	}
 }
 
-/* An unmanaged task of any other domain: it waits there, and nobody works here. */
+/* Takes a waiting unmanaged task of any other domain for a CPU without work. */
 static bool pull_unmanaged(u32 domain)
 {
 	u32 i;
@@ -197,67 +205,72 @@ static bool pull(u32 cpu)
 	return nr_domains > 1 && pull_unmanaged(domain_of_cpu(cpu));
 }
 
-/* A difference that was seen this often in a row is no task that came or went meanwhile. */
-#define REST_IS_REAL 8
+/* A difference that was seen so often in a row is not due to a task that just joined or left. */
+#define ERROR_IS_REAL 8
 
-/* What a sum is compared with, for mend_weights() alone. */
-struct rest {
+/*
+ * A weight that was summed anew, and by how much the kept one differs from it; used by
+ * correct_weights() only.
+ */
+struct weight_error {
 	u64 sum;
-	u64 apart; /* wraps */
+	u64 error; /* wraps */
 	u64 seen;  /* how often in a row */
 };
 
-struct rest domain_rests[MAX_DOMAINS];
-struct rest place_rests[MAX_CPUS];
+struct weight_error domain_errors[WARMQ_MAX_DOMAINS];
+struct weight_error place_errors[WARMQ_MAX_CPUS];
 
-static void mend(struct rest *rest, u64 *weight)
+static void correct(struct weight_error *error, u64 *weight)
 {
-	u64 apart = rest->sum - *weight;
+	u64 difference = error->sum - *weight;
 
-	rest->seen = apart == rest->apart ? rest->seen + 1 : 0;
-	rest->apart = apart;
-	rest->sum = 0;
-	if (!apart || rest->seen < REST_IS_REAL)
+	error->seen = difference == error->error ? error->seen + 1 : 0;
+	error->error = difference;
+	error->sum = 0;
+	if (!difference || error->seen < ERROR_IS_REAL)
 		return;
-	__sync_fetch_and_add(weight, apart);
-	rest->seen = 0;
+	__sync_fetch_and_add(weight, difference);
+	error->seen = 0;
 }
 
 /*
- * A group that moves while its members come and go may leave a rest of weight behind. Weights are summed anew, and a rest is taken
- * away once it has been the same for long: sums made while tasks come and go are off by these, and must not be believed.
+ * A group that moves while its members join and leave may leave some weight behind in a sum. So
+ * weights are summed anew, and a difference is corrected once it has been the same for several
+ * rounds. A new sum alone is no proof: tasks join and leave while it is made.
  */
-static void mend_weights(void)
+static void correct_weights(void)
 {
 	u32 domain, place, number, cpu;
 
 	bpf_for(domain, 0, nr_domains)
-		domain_rests[within(domain, MAX_DOMAINS)].sum = entity_of(domain)->time.weight;
+		domain_errors[within(domain, WARMQ_MAX_DOMAINS)].sum = entity_of(domain)->time.weight;
 	bpf_for(cpu, 0, nr_cpus)
-		domain_rests[domain_of_cpu(cpu)].sum += entity_of(PINNED_BASE + cpu)->time.weight;
+		domain_errors[domain_of_cpu(cpu)].sum += entity_of(WARMQ_PINNED_BASE + cpu)->time.weight;
 	bpf_for(number, 1, nr_groups) {
-		u64 weight = entity_of(GROUP_BASE + number)->time.weight;
+		u64 weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
 		u32 home = group_of(number)->home;
 
-		place_rests[within(home, MAX_CPUS)].sum += weight;
-		domain_rests[within(domain_of_place(home), MAX_DOMAINS)].sum += weight;
+		place_errors[within(home, WARMQ_MAX_CPUS)].sum += weight;
+		domain_errors[within(domain_of_place(home), WARMQ_MAX_DOMAINS)].sum += weight;
 	}
 	bpf_for(domain, 0, nr_domains)
-		mend(&domain_rests[within(domain, MAX_DOMAINS)], &domain_of(domain)->time.weight);
+		correct(&domain_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.weight);
 	bpf_for(place, 0, nr_places)
-		mend(&place_rests[within(place, MAX_CPUS)], &place_of(place)->managed);
+		correct(&place_errors[within(place, WARMQ_MAX_CPUS)], &place_of(place)->managed);
 }
 
-/* How often the ends of queues are looked at, in rounds of the balance timer. */
-#define FORGIVES_EVERY 16
+/* How often queued tasks are clamped, in rounds of the balance timer. */
+#define CLAMPS_EVERY 16
 
 u64 balance_rounds;
 
 /*
- * A debt is bounded when a task is queued, by the load of that time. Where the load has grown since, it would take longer to pay:
- * the last of the queue come forward. The clocks do not follow; what they are off by is little, as those tasks weigh little.
+ * Clamps the lag of queued tasks again. It was clamped by the load when they were queued; if the
+ * load has grown since, they would take longer to work it off. So the last ones of the queue move
+ * forward. V is not corrected for that: these tasks weigh little.
  */
-__noinline int forgive_last(u32 entity)
+__noinline int clamp_last(u32 entity)
 {
 	struct warmq_domain *time = &domain_of(domain_of_entity(entity))->time;
 	struct warmq_entity *state = &entity_of(entity)->time;
@@ -265,34 +278,34 @@ __noinline int forgive_last(u32 entity)
 
 	if (!entity_of(entity)->queued)
 		return 0;
-	bpf_rcu_read_lock(); /* the verifier looks at this as if anybody could call it */
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
 	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
-		u64 position = warmq_position(state, p->scx.dsq_vtime), forgiven = warmq_forgive(time, position);
+		u64 vruntime = warmq_vruntime(state, p->scx.dsq_vtime), clamped = warmq_clamp_queued(time, vruntime);
 
-		if (forgiven == position)
+		if (clamped == vruntime)
 			break;
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, p->scx.dsq_vtime - (position - forgiven));
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, p->scx.dsq_vtime - (vruntime - clamped));
 		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0);
 	}
 	bpf_rcu_read_unlock();
 	return 0;
 }
 
-static void forgive_all(void)
+static void clamp_all(void)
 {
 	u32 number;
 
 	bpf_for(number, 0, nr_domains)
-		forgive_last(number);
+		clamp_last(number);
 	bpf_for(number, 0, nr_cpus)
-		forgive_last(PINNED_BASE + number);
+		clamp_last(WARMQ_PINNED_BASE + number);
 	if (!managed_queued)
 		return;
 	bpf_for(number, 1, nr_groups)
-		forgive_last(GROUP_BASE + number);
+		clamp_last(WARMQ_GROUP_BASE + number);
 }
 
-/* Wakes idle CPUs where something waits: nothing may wait for a kick that got lost. */
+/* Kicks idle CPUs where tasks wait, in case an earlier kick got lost. */
 static void wake_idle(void)
 {
 	u32 domain, cpu;
@@ -308,11 +321,11 @@ static void wake_idle(void)
 			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	}
 	bpf_for(cpu, 0, nr_cpus)
-		if (entity_of(PINNED_BASE + cpu)->queued && scx_bpf_test_and_clear_cpu_idle(cpu))
+		if (entity_of(WARMQ_PINNED_BASE + cpu)->queued && scx_bpf_test_and_clear_cpu_idle(cpu))
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-/* Busy places among themselves: the calmest one is given something of the busiest. */
+/* Balances among busy places: the calmest gets something of the busiest. */
 static void balance_busy(u64 now)
 {
 	u32 calm = calmest_place(), what = 0;
@@ -324,12 +337,12 @@ static void balance_busy(u64 now)
 	case WARMQ_MOVE_UNMANAGED:
 		domain_of(domain_of_place(calm))->pull_from = what + 1;
 		break;
-	default: /* splitting is for those who have nothing else to do */
+	default: /* only a CPU without work splits groups */
 		break;
 	}
 }
 
-/* Of the kernel, for each CPU: where it is on its way between offline and online, and where it is to end. */
+/* The kernel's hotplug state of each CPU: the state that it is heading for. */
 struct cpuhp_cpu_state___target {
 	enum cpuhp_state target;
 } __attribute__((preserve_access_index));
@@ -337,12 +350,16 @@ struct cpuhp_cpu_state___target {
 extern const struct cpuhp_cpu_state___target cpuhp_state __ksym __weak;
 
 /*
- * Does a CPU go that user space saw, or has it gone? The kernel says so by itself (6.18, kernel/sched/ext.c, handle_hotplug()), but
- * not in time. A CPU that goes dispatches nothing from the moment when it is no longer active, and then waits for an RCU grace
- * period before it tells: for a task that was preempted as a reader and waits for this very CPU, that is for ever. And who starts
- * again at once may see a CPU that is still online, and send tasks where nobody runs them.
+ * Returns true if a CPU that was online when the scheduler was loaded is going offline, or is
+ * offline already.
+ *
+ * The kernel reports this by itself (6.18, kernel/sched/ext.c, handle_hotplug()), but too late. A
+ * CPU dispatches nothing as soon as it is no longer active, and then waits for an RCU grace period
+ * before the report. If a preempted RCU reader waits for this very CPU, that period never ends. A
+ * loader that restarts must wait until the CPU is really offline (hotplug.rs), or it would queue
+ * tasks for a CPU that no longer dispatches.
  */
-static bool cpu_goes(void)
+static bool cpu_going_offline(void)
 {
 	const struct cpuhp_cpu_state___target *own, *other;
 	u32 cpu;
@@ -351,7 +368,7 @@ static bool cpu_goes(void)
 		return false;
 	own = bpf_this_cpu_ptr(&cpuhp_state);
 	bpf_for(cpu, 0, nr_cpus) {
-		if (cpu_domain[within(cpu, MAX_CPUS)] >= MAX_DOMAINS)
+		if (cpu_domain[within(cpu, WARMQ_MAX_CPUS)] >= WARMQ_MAX_DOMAINS)
 			continue;
 		other = bpf_per_cpu_ptr(&cpuhp_state, cpu);
 		if (other && other->target != own->target)
@@ -362,13 +379,13 @@ static bool cpu_goes(void)
 
 static int balance(void *map, int *key, struct bpf_timer *timer)
 {
-	if (cpu_goes()) {
-		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "a CPU goes");
+	if (cpu_going_offline()) {
+		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "a CPU is going offline");
 		return 0;
 	}
-	mend_weights();
-	if (++balance_rounds % FORGIVES_EVERY == 0)
-		forgive_all();
+	correct_weights();
+	if (++balance_rounds % CLAMPS_EVERY == 0)
+		clamp_all();
 	wake_idle();
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Cgroup weights, flattened: a task weighs what its cgroups leave it of theirs, weight * cgroup weight / everything active in
- * that cgroup, level by level. So cgroups need no queues, and groups and domains no notion of them.
+ * Cgroup weights, flattened: a task gets its part of its cgroup's weight, weight * cgroup weight /
+ * everything active in that cgroup, level by level. So cgroups need no queues, and groups and
+ * domains know nothing of them.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ static __always_inline u64 cgroup_id(struct cgroup *cgrp)
 	return cgrp->kn->id;
 }
 
-/* The number of a cgroup; 0, the root's, when it is the root, unknown, or beyond MAX_CGROUPS. */
+/* The number of a cgroup: 0, the root's, if it is the root, unknown, or beyond MAX_CGROUPS. */
 static u32 number_of_cgroup(struct cgroup *cgrp)
 {
 	u64 id = cgrp ? cgroup_id(cgrp) : 0;
@@ -31,7 +32,10 @@ static u32 number_of_cgroup(struct cgroup *cgrp)
 	return number ? *number : 0;
 }
 
-/* `weight` became active in a cgroup; a cgroup that was idle becomes active in its parent. */
+/*
+ * Counts `weight` as active in a cgroup. A cgroup that had nothing active becomes active in its
+ * parent.
+ */
 static void cgroup_add(u32 number, u64 weight)
 {
 	int level;
@@ -61,7 +65,7 @@ static void cgroup_sub(u32 number, u64 weight)
 	}
 }
 
-/* What a task of `weight` in that cgroup weighs beside everybody. */
+/* The weight among all tasks of the machine of a task with `weight` in that cgroup. */
 static u64 flat_weight(u32 number, u64 weight)
 {
 	int level;
@@ -100,11 +104,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_cgroup_init, struct cgroup *cgrp, struct scx_
 	if (cgrp->level <= 0)
 		return 0;
 	number = free_cgroup();
-	if (!number) /* its tasks share the root's weight then: less exact, never unfair to others by much */
+	if (!number) /* no room: its tasks count as the root's */
 		return 0;
 	state = cgroup_of(number);
 	state->id = id;
-	state->weight = args->weight * (WARMQ_WHOLE / 100);
+	state->weight = args->weight * (WARMQ_WEIGHT_NICE_0 / 100);
 	state->active = 0;
 	state->counted = 0;
 	state->parent = 0;
@@ -138,7 +142,7 @@ void BPF_STRUCT_OPS(warmq_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 		return;
 	state = cgroup_of(number);
 	was = state->counted;
-	state->weight = weight * (WARMQ_WHOLE / 100);
+	state->weight = weight * (WARMQ_WEIGHT_NICE_0 / 100);
 	if (!state->active)
 		return;
 	state->counted = state->weight;

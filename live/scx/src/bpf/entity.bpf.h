@@ -1,49 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task's way through entities: it joins one when it becomes runnable, is charged while it runs, changes it when its fragment
- * or its affinity changed, and leaves it when it sleeps. Its callbacks are ordered by its run queue's lock, so its state needs none;
- * what tasks share is added to atomically.
+ * Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
+ * goes to another entity when its fragment or its affinity changes, and leaves when it sleeps. The
+ * lock of its run queue serializes its callbacks, so its own state needs no lock; sums that tasks
+ * share are changed atomically.
  */
 #pragma once
 
 static __always_inline u64 own_weight(struct task_struct *p)
 {
-	return p->scx.weight * (WARMQ_WHOLE / 100);
+	return p->scx.weight * (WARMQ_WEIGHT_NICE_0 / 100);
 }
 
 /*
- * Functions that are not static are verified once and by themselves, and not at each call: what is called from several callbacks
- * makes loading faster that way. They return a number, because they must.
+ * The verifier checks a function that is not static once, not at each call. That makes loading
+ * faster where several callbacks call it. Such a function must return a number.
  */
 
-/* `weight` of a task comes to `entity`, which stands at `vtime` there. */
+/*
+ * Adds `weight` of a task with `vtime` to `entity` and its domain, and corrects both V for its lag.
+ */
 __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
 
-	__sync_fetch_and_add(&d->clock, warmq_mean_with(&policy, d->clock, d->weight, warmq_position(e, vtime), weight));
-	__sync_fetch_and_add(&e->clock, warmq_mean_with(&policy, e->clock, e->weight, vtime, weight));
+	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_add(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
+	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_add(&policy, e->avg_vruntime, e->weight, vtime, weight));
 	__sync_fetch_and_add(&e->weight, weight);
 	__sync_fetch_and_add(&d->weight, weight);
 	if (is_group(entity)) {
 		u32 home = group_of(entity)->home;
-		u32 bit = entity - GROUP_BASE;
+		u32 bit = entity - WARMQ_GROUP_BASE;
 
 		__sync_fetch_and_add(&place_of(home)->managed, weight);
-		__sync_fetch_and_or(&place_of(home)->groups[within(bit / 64, MAX_GROUPS / 64)], 1ULL << (bit % 64));
+		__sync_fetch_and_or(&place_of(home)->groups[within(bit / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (bit % 64));
 	}
 	t->weight += weight;
 	return 0;
 }
 
+/* The reverse of add_weight(). */
 __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
 
-	__sync_fetch_and_add(&d->clock, warmq_mean_without(&policy, d->clock, d->weight, warmq_position(e, vtime), weight));
-	__sync_fetch_and_add(&e->clock, warmq_mean_without(&policy, e->clock, e->weight, vtime, weight));
+	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
+	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
 	__sync_fetch_and_sub(&e->weight, weight);
 	__sync_fetch_and_sub(&d->weight, weight);
 	if (is_group(entity))
@@ -52,18 +56,18 @@ __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 	return 0;
 }
 
-/* Makes a task runnable in `entity`; `counts`: its sleep was long enough to earn credit. */
-static __always_inline void join(struct task_struct *p, struct task_state *t, u32 entity, bool counts)
+/* Makes a task runnable in `entity`. `keeps_lag`: it slept long enough to keep positive lag. */
+static __always_inline void join(struct task_struct *p, struct task_state *t, u32 entity, bool keeps_lag)
 {
 	u32 domain = domain_of_entity(entity);
 	struct warmq_domain *time = &domain_of(domain)->time;
 	bool awake = t->own_weight;
-	u64 position = t->position, weight;
+	u64 vruntime = t->vruntime, weight;
 
 	if (t->fresh)
-		position = warmq_first_position(&policy, time);
+		vruntime = warmq_place_new(&policy, time);
 	else if (t->domain != domain)
-		position = warmq_emigrate(position, domain_of(t->domain)->time.clock, time->clock);
+		vruntime = warmq_migrate_vruntime(vruntime, domain_of(t->domain)->time.avg_vruntime, time->avg_vruntime);
 	if (!t->own_weight) {
 		t->own_weight = own_weight(p);
 		t->counted_cgroup = t->cgroup;
@@ -74,26 +78,29 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	t->fresh = false;
 	t->domain = domain;
 	if (awake)
-		position = warmq_keep_place(&policy, time, position, weight);
+		vruntime = warmq_place_awake(&policy, time, vruntime, weight);
 	else
-		position = warmq_place(&policy, time, position, counts);
-	p->scx.dsq_vtime = warmq_join(&entity_of(entity)->time, position);
+		vruntime = warmq_place_wakeup(&policy, time, vruntime, keeps_lag);
+	p->scx.dsq_vtime = warmq_join(&entity_of(entity)->time, vruntime);
 	t->entity = entity;
 	add_weight(t, entity, p->scx.dsq_vtime, weight);
 }
 
-/* Takes it out again; where it stood is remembered. */
+/* Takes a task out of its entity, and remembers its vruntime. */
 static __always_inline void leave(struct task_struct *p, struct task_state *t)
 {
 	if (!t->weight)
 		return;
-	t->position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+	t->vruntime = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
 	t->domain = domain_of_entity(t->entity);
 	sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight);
 	t->weight = 0;
 }
 
-/* It sleeps, or is no longer ours: its cgroups have it no longer, either. */
+/*
+ * As leave(), for a task that sleeps or is no longer ours: it no longer counts in its cgroups,
+ * either.
+ */
 static __always_inline void leave_all(struct task_struct *p, struct task_state *t)
 {
 	leave(p, t);
@@ -103,7 +110,10 @@ static __always_inline void leave_all(struct task_struct *p, struct task_state *
 	t->own_weight = 0;
 }
 
-/* A task goes on in its entity with the weight that it has now: its nice or its cgroup's siblings may have changed. */
+/*
+ * Brings the weight of a queued or running task up to date: its nice value or its cgroup's siblings
+ * may have changed.
+ */
 static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 {
 	u64 own = own_weight(p), weight = own;
@@ -124,16 +134,16 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 		sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight - weight);
 }
 
-/* A task that ran and is to wait owes no more than it can pay in time. */
-static __always_inline void forgive(struct task_struct *p, struct task_state *t)
+/* Clamps the negative lag of a task that ran and is queued again; see warmq_clamp_queued(). */
+static __always_inline void clamp_task(struct task_struct *p, struct task_state *t)
 {
-	u64 position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime), weight = t->weight;
-	u64 forgiven = warmq_forgive(&domain_of(domain_of_entity(t->entity))->time, position);
+	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime), weight = t->weight;
+	u64 clamped = warmq_clamp_queued(&domain_of(domain_of_entity(t->entity))->time, vruntime);
 
-	if (forgiven == position)
+	if (clamped == vruntime)
 		return;
 	sub_weight(t, t->entity, p->scx.dsq_vtime, weight);
-	p->scx.dsq_vtime -= position - forgiven;
+	p->scx.dsq_vtime -= vruntime - clamped;
 	add_weight(t, t->entity, p->scx.dsq_vtime, weight);
 }
 
@@ -156,8 +166,9 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 }
 
 /*
- * The running task pays for what it ran since it was last charged; so do its entity and its domain. What it ran is what the
- * kernel says, which has brought it up to date before each callback that charges: so switches are paid for, too.
+ * Charges the running task for what it ran since the last charge: advances its vruntime and the V
+ * of its entity and domain. The run time is the kernel's own, which is brought up to date before
+ * each callback that charges; so it includes switches.
  */
 static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
@@ -172,19 +183,22 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	entity = &entity_of(t->entity)->time;
 	domain = &domain_of(domain_of_entity(t->entity))->time;
 	weight = t->weight;
-	p->scx.dsq_vtime += warmq_virtual(ran, weight);
-	/* The whole is no less than its part, whatever a moving group does to the sums just now. */
+	p->scx.dsq_vtime += warmq_delta_vruntime(ran, weight);
+	/*
+	 * While a group moves, the sums may be too small for a moment: never less than the task's
+	 * own weight.
+	 */
 	weight = entity->weight > weight ? entity->weight : weight;
-	__sync_fetch_and_add(&entity->clock, warmq_virtual(ran, weight));
+	__sync_fetch_and_add(&entity->avg_vruntime, warmq_delta_vruntime(ran, weight));
 	weight = domain->weight > weight ? domain->weight : weight;
-	__sync_fetch_and_add(&domain->clock, warmq_virtual(ran, weight));
-	c->run_position = warmq_position(entity, p->scx.dsq_vtime);
+	__sync_fetch_and_add(&domain->avg_vruntime, warmq_delta_vruntime(ran, weight));
+	c->run_vruntime = warmq_vruntime(entity, p->scx.dsq_vtime);
 	c->run_charged = now;
 	c->batch_used += ran;
 	count_place(t, c, cpu, ran);
 }
 
-/* It is no longer in a dispatch queue. */
+/* Notes that a task is no longer in a dispatch queue. */
 static __always_inline void unqueue(struct task_state *t)
 {
 	if (t->queued_in == NO_ENTITY)

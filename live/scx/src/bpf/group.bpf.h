@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Groups: the tasks of one fragment. Found by their key, made in a table of fixed size, and made over to another key once they
- * have had no member for a while. A flood of fragments fills its process's part of the table; what comes after that is unmanaged.
+ * Groups: the tasks of one fragment. They are found by their key, live in a table of fixed size,
+ * and are given another key once they have had no member for a while. A flood of fragments fills
+ * only its process's part of the table; tasks of further fragments are unmanaged.
  */
 #pragma once
 
-/* How long a group without members keeps its home, in ns: its tasks may just be between two fragments. */
+/*
+ * How long a group without members keeps its home, in ns: its tasks may only be between two
+ * fragments.
+ */
 #define GROUP_LINGERS 100000000ULL
-/* How many places of the table are looked at for a free one. */
+/* How many entries of the table are searched for a free one. */
 #define GROUP_TRIES 64
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2 * MAX_GROUPS);
+	__uint(max_entries, 2 * WARMQ_MAX_GROUPS);
 	__type(key, struct group_key);
 	__type(value, u32);
 } group_numbers SEC(".maps");
@@ -20,7 +24,7 @@ struct {
 /* How many groups a process (or user, by scope) has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2 * MAX_GROUPS);
+	__uint(max_entries, 2 * WARMQ_MAX_GROUPS);
 	__type(key, u64);
 	__type(value, u64);
 } group_owners SEC(".maps");
@@ -31,7 +35,7 @@ struct domain_mask {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_DOMAINS);
+	__uint(max_entries, WARMQ_MAX_DOMAINS);
 	__type(key, u32);
 	__type(value, struct domain_mask);
 } domain_masks SEC(".maps");
@@ -45,7 +49,10 @@ static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
 	return value ? value->mask : NULL;
 }
 
-/* What a place has to do: its groups, and its part of the unmanaged tasks of its domain. In weight; see place_cpus(). */
+/*
+ * The runnable weight of a place: its groups, and its part of the unmanaged tasks of its domain.
+ * See place_cpus().
+ */
 static u64 load_of_place(u32 place)
 {
 	u32 domain = domain_of_place(place);
@@ -54,18 +61,18 @@ static u64 load_of_place(u32 place)
 	if (!place_is_cpu)
 		return domain_of(domain)->time.weight;
 	unmanaged /= cpus_there ? cpus_there : 1;
-	return place_of(place)->managed + unmanaged + entity_of(PINNED_BASE + place)->time.weight;
+	return place_of(place)->managed + unmanaged + entity_of(WARMQ_PINNED_BASE + place)->time.weight;
 }
 
-/* CPUs of a place that are online: none where a CPU is not, and nothing may live there. */
+/* The online CPUs of a place. A place with none is no home for a group. */
 static __always_inline u64 place_cpus(u32 place)
 {
 	if (place_is_cpu)
-		return cpu_domain[within(place, MAX_CPUS)] < MAX_DOMAINS;
+		return cpu_domain[within(place, WARMQ_MAX_CPUS)] < WARMQ_MAX_DOMAINS;
 	return domain_of(place)->time.cpus;
 }
 
-/* May p run on every CPU of that place? */
+/* Whether p may run on every CPU of a place. */
 static __always_inline bool fits(const struct task_struct *p, u32 place)
 {
 	struct bpf_cpumask *mask;
@@ -78,12 +85,13 @@ static __always_inline bool fits(const struct task_struct *p, u32 place)
 	return mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
 }
 
-/* The least loaded place where p may run, of those that are online; its own when all are alike. */
+/* The least loaded online place where p may run; its own if there is no better one. */
 static u32 least_loaded_place(const struct task_struct *p, u32 here)
 {
 	u64 least = load_of_place(here);
 	u32 place, best = here;
-	bool found = place_cpus(here) && fits(p, here); /* p may have slept since its CPU went */
+	/* Not its own if its CPU went offline while p slept. */
+	bool found = place_cpus(here) && fits(p, here);
 
 	bpf_for(place, 0, nr_places) {
 		u64 load = load_of_place(place);
@@ -104,10 +112,12 @@ static bool owner_may_have_another(u64 owner)
 	u64 none = 0, *has = bpf_map_lookup_elem(&group_owners, &owner);
 
 	if (!has) {
-		bpf_map_update_elem(&group_owners, &owner, &none, BPF_NOEXIST); /* or another CPU was faster */
+		/* This fails if another CPU was faster, which does as well. */
+		bpf_map_update_elem(&group_owners, &owner, &none, BPF_NOEXIST);
 		has = bpf_map_lookup_elem(&group_owners, &owner);
 	}
-	if (!has || *has >= groups_per_process) /* none: as many owners as groups, and the table of groups is full as well */
+	/* No entry: there are as many owners as groups, so the table of groups is full as well. */
+	if (!has || *has >= groups_per_process)
 		return false;
 	__sync_fetch_and_add(has, 1);
 	return true;
@@ -126,7 +136,7 @@ static __always_inline u64 owner_of(const struct group_key *key)
 	return ((u64)key->uid << 32) | key->tgid;
 }
 
-/* Claims a group without members and forgets whose it was; 0: there is none. */
+/* Claims a group without members for a new key. 0: there is none. */
 static u32 claim_group(u64 now)
 {
 	u32 try, found = 0;
@@ -137,7 +147,7 @@ static u32 claim_group(u64 now)
 
 		if (!number || group->members || now - group->left_at < GROUP_LINGERS)
 			continue;
-		if (entity_of(GROUP_BASE + number)->queued || __sync_val_compare_and_swap(&group->claimed, 0, 1))
+		if (entity_of(WARMQ_GROUP_BASE + number)->queued || __sync_val_compare_and_swap(&group->claimed, 0, 1))
 			continue;
 		if (group->members) {
 			group->claimed = 0;
@@ -168,13 +178,13 @@ static u32 make_group(const struct task_struct *p, const struct group_key *key, 
 	}
 	group = group_of(number);
 	group->key = *key;
-	group->home = least_loaded_place(p, place_of_cpu(cpu)) & (MAX_CPUS - 1);
+	group->home = least_loaded_place(p, place_of_cpu(cpu)) & (WARMQ_MAX_CPUS - 1);
 	group->narrow = 0;
 	group->inferred = inferred;
 	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;
 	group->left_at = now;
 	if (bpf_map_update_elem(&group_numbers, key, &number, BPF_NOEXIST)) {
-		owner_has_one_less(owner_of(key)); /* another CPU was faster: its group is the one */
+		owner_has_one_less(owner_of(key)); /* another CPU was faster: use its group */
 		group->key.hint = 0;
 		group->claimed = 0;
 		faster = bpf_map_lookup_elem(&group_numbers, key);
@@ -188,7 +198,7 @@ refused:
 	return 0;
 }
 
-/* A task becomes a member of a group (0: of none), and ceases to be one of another. */
+/* Makes a task a member of a group (0: of none) instead of its present one. */
 static void enter_group(struct task_state *t, u32 number, u64 now)
 {
 	struct group_state *group;

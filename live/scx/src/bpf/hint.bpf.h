@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a task names its fragment. Three ways in, one meaning:
- *   prctl(PRCTL_HINT, hint)   its own, at once (warmq.h)
- *   a slot                    its own, a memory write, seen at its next scheduling event or tick (warmq.h)
- *   a label                   an administrator's, seen within a period; it wins
- * A hint is 0 (none) or (app << 32 | fragment) + 1. Whatever a program says here, it says about itself.
+ * How a task names its fragment, in one of three ways:
+ *   prctl(WARMQ_PRCTL_HINT, hint)   by itself; acts at once (warmq.h)
+ *   a slot                          by itself; a memory write, seen at its next scheduling event or
+ *                                   tick (warmq.h)
+ *   a label                         by an administrator; seen within a period, and it wins
+ * warmq_abi.h says what a hint and a slot are. A program can only speak of its own tasks.
  */
 #pragma once
 
-#define PRCTL_HINT 0x57415251
-#define PRCTL_SLOT 0x57415252
-#define NOT_HEARD 0 /* the kernel goes on and answers EINVAL, as it does without us */
-#define HEARD 1
-#define HEARD_MOVE 2 /* and its home is elsewhere: it should yield, to be moved before it runs on */
-
-/* What a task told, kept while schedulers come and go. */
-struct told {
+/* What a task said about itself. It is kept while no scheduler is loaded. */
+struct reported {
 	u64 hint;
 	u64 nonce;
 };
@@ -24,7 +19,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct told);
+	__type(value, struct reported);
 } hints SEC(".maps");
 
 struct {
@@ -34,13 +29,10 @@ struct {
 	__type(value, u64);
 } labels SEC(".maps");
 
-struct warmq_slot {
-	u64 hint;
-	u64 acknowledged;
-	u64 nonce;
-};
-
-/* An object of the type, so that BTF holds all of it and not its name alone: the kernel pins what a uptr points to by its size. */
+/*
+ * An object of the type, so that BTF has its layout: the kernel needs the size of what a uptr
+ * points to.
+ */
 struct warmq_slot slot_layout;
 
 struct slot_pointer {
@@ -61,7 +53,10 @@ static __always_inline u32 user_of(const struct task_struct *p)
 	return BPF_CORE_READ(p, cred, uid.val);
 }
 
-/* Follows a hint: its group is the task's from now on; the task moves when it is next enqueued. Returns whether it changed. */
+/*
+ * Puts a task into the group of a hint; it moves when it is next enqueued. Returns whether anything
+ * changed.
+ */
 static bool follow(struct task_struct *p, struct task_state *t, u64 hint, bool label, u32 cpu)
 {
 	struct group_key key = { .hint = hint };
@@ -91,13 +86,17 @@ static void read_slot(struct task_struct *p, struct task_state *t, u32 cpu)
 
 	if (!slot)
 		return;
-	if (slot->nonce != t->nonce) { /* given up, or not its own: what it last said itself holds */
-		struct told *told = bpf_task_storage_get(&hints, p, 0, 0);
+	/*
+	 * The thread gave the slot up, or it is not the thread's own: its last hint by prctl
+	 * counts.
+	 */
+	if (slot->nonce != t->nonce) {
+		struct reported *reported = bpf_task_storage_get(&hints, p, 0, 0);
 
 		t->nonce = 0;
 		count(COUNT_FORGED_SLOTS);
-		if (told)
-			follow(p, t, told->hint, false, cpu);
+		if (reported)
+			follow(p, t, reported->hint, false, cpu);
 		return;
 	}
 	hint = slot->hint;
@@ -107,53 +106,53 @@ static void read_slot(struct task_struct *p, struct task_state *t, u32 cpu)
 	slot->acknowledged = hint;
 }
 
-/* Looks whether a task has a new fragment. Cheap where it has no slot. */
+/* Follows what a task wrote into its slot, if it has one. */
 static __always_inline void look(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	if (t->nonce && !t->labelled)
 		read_slot(p, t, cpu);
 }
 
-/* Looks for a label, once a period. */
+/* Follows a label that was set or removed. Called once a period. */
 static void look_for_label(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	u64 *label = bpf_task_storage_get(&labels, p, 0, 0);
-	struct told *told;
+	struct reported *reported;
 
 	if (label && *label) {
 		follow(p, t, *label, true, cpu);
-	} else if (t->labelled) { /* it was taken away: back to what the task says itself */
-		told = bpf_task_storage_get(&hints, p, 0, 0);
-		follow(p, t, told ? told->hint : 0, false, cpu);
+	} else if (t->labelled) { /* the label was removed: back to the task's own hint */
+		reported = bpf_task_storage_get(&hints, p, 0, 0);
+		follow(p, t, reported ? reported->hint : 0, false, cpu);
 	}
 }
 
-/* A scheduler that is loaded anew finds what tasks told its predecessor. */
+/* Follows what a task said while another scheduler, or none, was loaded. */
 static void remember(struct task_struct *p, struct task_state *t, u32 cpu)
 {
-	struct told *told = bpf_task_storage_get(&hints, p, 0, 0);
+	struct reported *reported = bpf_task_storage_get(&hints, p, 0, 0);
 
-	if (told) {
-		t->nonce = told->nonce;
-		follow(p, t, told->hint, false, cpu);
+	if (reported) {
+		t->nonce = reported->nonce;
+		follow(p, t, reported->hint, false, cpu);
 	}
 	look_for_label(p, t, cpu);
 }
 
 /*
- * Does a running task belong elsewhere now? It is told so and yields. Preempting it here would be simpler for it, but it would
- * be preempted inside this program, and the kernel runs no second instance of a program on a CPU meanwhile: others' hints would
- * be lost.
+ * The answer to a hint. A running task whose home is elsewhere is asked to yield. It is not
+ * preempted here: it would stop inside this program, and as the kernel runs no second instance of a
+ * program on a CPU meanwhile, hints of other tasks would be lost.
  */
 static int answer(struct task_state *t, u32 cpu)
 {
 	if (!t->group || group_of(t->group)->home == place_of_cpu(cpu))
-		return HEARD;
+		return WARMQ_ANSWER_HEARD;
 	count(COUNT_PROMPT_MOVES);
-	return HEARD_MOVE;
+	return WARMQ_ANSWER_MOVE;
 }
 
-/* A task that knocked has a slot: it need not knock for this hint again. */
+/* Shows in the slot that this hint is known, so that the task need not call prctl for it again. */
 static void acknowledge(struct task_struct *p, struct task_state *t, u64 hint)
 {
 	struct slot_pointer *pointer = bpf_task_storage_get(&slots, p, 0, 0);
@@ -165,59 +164,60 @@ static void acknowledge(struct task_struct *p, struct task_state *t, u64 hint)
 
 static int hear_hint(struct task_struct *p, u64 hint)
 {
-	struct told *told = bpf_task_storage_get(&hints, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct reported *reported = bpf_task_storage_get(&hints, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct task_state *t = task_of(p);
 	u32 cpu = bpf_get_smp_processor_id();
 
-	if (!told)
-		return NOT_HEARD;
-	told->hint = hint;
+	if (!reported)
+		return WARMQ_ANSWER_IGNORED;
+	reported->hint = hint;
 	count(COUNT_HINTS);
 	if (!t)
-		return HEARD;
+		return WARMQ_ANSWER_HEARD;
 	if (t->nonce)
 		acknowledge(p, t, hint);
 	if (t->labelled || !follow(p, t, hint, false, cpu))
-		return HEARD;
+		return WARMQ_ANSWER_HEARD;
 	return answer(t, cpu);
 }
 
 static int hear_nonce(struct task_struct *p, u64 nonce)
 {
-	struct told *told = bpf_task_storage_get(&hints, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct reported *reported = bpf_task_storage_get(&hints, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct task_state *t = task_of(p);
 
-	if (!told)
-		return NOT_HEARD;
-	told->nonce = nonce;
+	if (!reported)
+		return WARMQ_ANSWER_IGNORED;
+	reported->nonce = nonce;
 	if (t)
 		t->nonce = nonce;
-	return HEARD;
+	return WARMQ_ANSWER_HEARD;
 }
 
 /*
- * prctl() asks the security modules about options that it does not know, which is a place where a program may listen. A
- * positive answer is prctl's result; without us it is EINVAL. No privilege is needed, and a task can only speak of itself.
+ * prctl() asks the security modules about options that it does not know, and a BPF program may
+ * answer for them: see WARMQ_ANSWER_IGNORED. Tasks need no privilege for it, and can only speak of
+ * themselves.
  */
 SEC("fmod_ret/security_task_prctl")
 int BPF_PROG(hear, int option, unsigned long value)
 {
-	if (option == PRCTL_HINT)
+	if (option == WARMQ_PRCTL_HINT)
 		return hear_hint(bpf_get_current_task_btf(), value);
-	if (option == PRCTL_SLOT)
+	if (option == WARMQ_PRCTL_NONCE)
 		return hear_nonce(bpf_get_current_task_btf(), value);
-	return NOT_HEARD;
+	return WARMQ_ANSWER_IGNORED;
 }
 
-/* Another program has begun: what the one before it said is void, and its slot is gone with its memory. */
+/* After execve() the old program's hint no longer holds, and its slot is gone with its memory. */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(forget, struct task_struct *p, pid_t old_pid, struct linux_binprm *bprm)
 {
-	struct told *told = bpf_task_storage_get(&hints, p, 0, 0);
+	struct reported *reported = bpf_task_storage_get(&hints, p, 0, 0);
 	struct task_state *t = task_of(p);
 
-	if (told)
-		told->hint = told->nonce = 0;
+	if (reported)
+		reported->hint = reported->nonce = 0;
 	if (t) {
 		t->nonce = 0;
 		if (!t->labelled)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Idle CPUs: the previous one, then its core, then its cache, then any. A group looks in its home only. */
+/*
+ * Idle CPUs: the previous one, then its core, then its cache, then any. A member of a group looks
+ * at its home only.
+ */
 #pragma once
 
 static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
@@ -10,7 +13,7 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 /* An idle CPU of the core of `cpu`, or -1. */
 static s32 idle_in_core(const struct task_struct *p, s32 cpu)
 {
-	u32 sibling = cpu_sibling[within(cpu, MAX_CPUS)];
+	u32 sibling = cpu_sibling[within(cpu, WARMQ_MAX_CPUS)];
 	int i;
 
 	bpf_for(i, 0, 8) {
@@ -18,7 +21,7 @@ static s32 idle_in_core(const struct task_struct *p, s32 cpu)
 			return -1;
 		if (take_idle(p, sibling))
 			return sibling;
-		sibling = cpu_sibling[within(sibling, MAX_CPUS)];
+		sibling = cpu_sibling[within(sibling, WARMQ_MAX_CPUS)];
 	}
 	return -1;
 }
@@ -78,7 +81,7 @@ static s32 idle_at_home(struct task_struct *p, u32 home, s32 prev)
 	return cpu;
 }
 
-/* Any CPU of a place: the one to queue at when none there is idle. */
+/* Any CPU of a place, to queue at when none there is idle. */
 static s32 cpu_of_place(u32 place, s32 prev)
 {
 	struct bpf_cpumask *mask;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Groups that nobody named: from who wakes whom (--infer). Within one user; bounded in size; see warmq_meet(). */
+/*
+ * Groups that no hint named, inferred from who wakes whom (--infer): within one user, bounded in
+ * size; see warmq_meet().
+ */
 #pragma once
 
 u64 next_inferred = 1;
@@ -14,7 +17,7 @@ static u32 found_group(const struct task_struct *p, u32 cpu, u64 now)
 {
 	struct group_key key = { .uid = user_of(p) + 1 };
 
-	key.hint = (1ULL << 63) | __sync_fetch_and_add(&next_inferred, 1);
+	key.hint = WARMQ_INFERRED | __sync_fetch_and_add(&next_inferred, 1);
 	return make_group(p, &key, cpu, now, true);
 }
 

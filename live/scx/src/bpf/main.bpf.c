@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * scx_warmq: keeps data warm and starves nobody. What it does is in docs/scheduler.md, what it decides in decide.h.
+ * scx_warmq keeps data warm and starves nobody. docs/scheduler.md says what it does, decide.h how
+ * it decides.
  *
- * A task's life here:
- *   select_cpu   an idle CPU: it runs there at once
- *   enqueue      joins its entity (or stays in it), is queued by virtual time, and may preempt
- *   dispatch     a CPU takes the next of its batch, or of the entity that stands first, or what it may from elsewhere
- *   running      the clock starts
- *   tick         it is charged
- *   stopping     it is charged, and leaves its entity when it sleeps
+ * A task meets the callbacks in this order:
+ *   select_cpu   finds an idle CPU, where the task then runs at once
+ *   enqueue      the task joins its entity (or stays in it), is queued by vruntime, and may preempt
+ *   dispatch     a CPU takes the next task of its batch, or of the entity with the least pick key,
+ *                or one from elsewhere
+ *   running      the task's run time counts from here
+ *   tick         the task is charged
+ *   stopping     the task is charged, and leaves its entity if it sleeps
  */
 #include <scx/common.bpf.h>
 
 #include "../../../../common/decide/include/decide.h"
+#include "../../../hint/include/warmq_abi.h"
 
 #ifndef CLOCK_MONOTONIC
 #define CLOCK_MONOTONIC 1
@@ -39,39 +42,42 @@ UEI_DEFINE(uei);
 static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	if ((p->nr_cpus_allowed == 1 && nr_cpus > 1) || is_migration_disabled(p))
-		return PINNED_BASE + cpu;
+		return WARMQ_PINNED_BASE + cpu;
 	if (t->group && keeps_groups) {
 		if (fits(p, group_of(t->group)->home))
-			return GROUP_BASE + t->group;
+			return WARMQ_GROUP_BASE + t->group;
 		group_of(t->group)->narrow = 1;
 	}
 	return domain_of_cpu(cpu);
 }
 
-/* How long the next one of a domain runs. */
+/* The slice of the next task of a domain, in ns. */
 static __always_inline u64 slice_in(u32 domain)
 {
 	struct warmq_domain *time = &domain_of(domain)->time;
 
-	return warmq_slice(&policy, time->weight / WARMQ_WHOLE, time->cpus);
+	return warmq_slice(&policy, time->weight / WARMQ_WEIGHT_NICE_0, time->cpus);
 }
 
-/* Becomes runnable in the right entity, or goes on in it with its present weight; `counts`: it slept enough. */
-__noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu, bool counts)
+/*
+ * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
+ * up to date. `keeps_lag`: it slept long enough to keep positive lag.
+ */
+__noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu, bool keeps_lag)
 {
 	u32 entity = entity_for(p, t, cpu);
 
 	if (t->weight && t->entity == entity) {
 		reweigh(p, t);
-		forgive(p, t);
+		clamp_task(p, t);
 		return 0;
 	}
 	leave(p, t);
-	join(p, t, entity, counts);
+	join(p, t, entity, keeps_lag);
 	return 0;
 }
 
-/* A task wakes, or is new: what that says about it. */
+/* Notes that a task wakes or is new. */
 static __always_inline void note_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, bool woken, u64 now)
 {
 	count(COUNT_WAKEUPS);
@@ -109,12 +115,15 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* Somebody idle should come for what was queued in `entity`. Returns whether one was found. */
+/*
+ * Kicks an idle CPU, if there is one, for a task that was queued in `entity`. Returns whether there
+ * was one.
+ */
 static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu)
 {
 	s32 idle;
 
-	if (entity >= PINNED_BASE && entity < GROUP_BASE)
+	if (entity >= WARMQ_PINNED_BASE && entity < WARMQ_GROUP_BASE)
 		idle = scx_bpf_test_and_clear_cpu_idle(cpu) ? cpu : -1;
 	else if (is_group(entity))
 		idle = idle_at_home(p, group_of(entity)->home, cpu);
@@ -139,7 +148,8 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	now = scx_bpf_now();
-	unqueue(t); /* it was taken out of its queue without having run: its affinity or its class changed */
+	/* It leaves its queue without running if its affinity or its class changed. */
+	unqueue(t);
 	waking = !t->weight;
 	slept = now - t->slept_at;
 	if (waking)
@@ -158,13 +168,13 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice_in(t->domain), p->scx.dsq_vtime, enq_flags);
 	if (kick_idle(p, entity, cpu) || !preempts)
 		return;
-	if (moves) /* as if it woke at its new home */
+	if (moves) /* treated as a wakeup at its new home */
 		preempt(p, t, cpu_of_place(group_of(entity)->home, cpu), policy.min_sleep, now);
 	else if (waking)
 		preempt(p, t, cpu, slept, now);
 }
 
-/* The virtual time of the first task in an entity's queue; `otherwise` when there is none. */
+/* The vtime of the first task in an entity's queue, or `otherwise` if it is empty. */
 __noinline u64 first_vtime(u32 entity, u64 otherwise)
 {
 	struct task_struct *p = NULL;
@@ -178,30 +188,33 @@ __noinline u64 first_vtime(u32 entity, u64 otherwise)
 	return otherwise;
 }
 
-/* Where an entity stands for a CPU that would run its task with `vtime`. */
-static __always_inline u64 turn_of(u32 entity, u64 vtime)
+/* The pick key of an entity for a CPU that would run its task with `vtime`. */
+static __always_inline u64 pick_key_of(u32 entity, u64 vtime)
 {
 	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
 
-	return warmq_turn(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), vtime);
+	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), vtime);
 }
 
-/* The same for its next task. */
-__noinline u64 next_turn(u32 entity)
+/* The same for the first task in its queue. */
+__noinline u64 next_pick_key(u32 entity)
 {
-	return turn_of(entity, first_vtime(entity, entity_of(entity)->time.clock));
+	return pick_key_of(entity, first_vtime(entity, entity_of(entity)->time.avg_vruntime));
 }
 
-/* The one that stands first so far, of those with queued tasks, and where: looked at when there is a second. */
+/*
+ * The entity with the least pick key so far. The key is computed only when there is a second
+ * candidate.
+ */
 struct first {
-	u64 turn;
+	u64 key;
 	u32 entity;
 	bool looked;
 };
 
 static void consider(struct first *first, u32 entity)
 {
-	u64 turn;
+	u64 key;
 
 	if (!entity_of(entity)->queued)
 		return;
@@ -210,13 +223,13 @@ static void consider(struct first *first, u32 entity)
 		return;
 	}
 	if (!first->looked) {
-		first->turn = next_turn(first->entity);
+		first->key = next_pick_key(first->entity);
 		first->looked = true;
 	}
-	turn = next_turn(entity);
-	if (warmq_before(turn, first->turn)) {
+	key = next_pick_key(entity);
+	if (warmq_before(key, first->key)) {
 		first->entity = entity;
-		first->turn = turn;
+		first->key = key;
 	}
 }
 
@@ -226,12 +239,12 @@ static void consider_groups(struct first *first, u32 place)
 	u32 word;
 	int i;
 
-	bpf_for(word, 0, MAX_GROUPS / 64) {
-		u64 bits = here->groups[within(word, MAX_GROUPS / 64)];
+	bpf_for(word, 0, WARMQ_MAX_GROUPS / 64) {
+		u64 bits = here->groups[within(word, WARMQ_MAX_GROUPS / 64)];
 
 		bpf_for(i, 0, 64) {
 			u32 number = word * 64 + ctzll(bits);
-			struct entity_state *state = entity_of(GROUP_BASE + number);
+			struct entity_state *state = entity_of(WARMQ_GROUP_BASE + number);
 
 			if (!bits)
 				break;
@@ -239,36 +252,40 @@ static void consider_groups(struct first *first, u32 place)
 			if (group_of(number)->home != place || !state->time.weight) {
 				u64 bit = 1ULL << (number % 64);
 
-				__sync_fetch_and_and(&here->groups[within(word, MAX_GROUPS / 64)], ~bit);
-				if (group_of(number)->home == place && state->time.weight) /* one came just now */
-					__sync_fetch_and_or(&here->groups[within(word, MAX_GROUPS / 64)], bit);
+				__sync_fetch_and_and(&here->groups[within(word, WARMQ_MAX_GROUPS / 64)], ~bit);
+				/* A member may have joined just now. */
+				if (group_of(number)->home == place && state->time.weight)
+					__sync_fetch_and_or(&here->groups[within(word, WARMQ_MAX_GROUPS / 64)], bit);
 				continue;
 			}
-			consider(first, GROUP_BASE + number);
+			consider(first, WARMQ_GROUP_BASE + number);
 		}
 	}
 }
 
-/* The entity that stands first for a CPU, of those with queued tasks; NO_ENTITY: nothing waits. */
+/*
+ * The entity with the least pick key for a CPU, of those with queued tasks. NO_ENTITY: nothing
+ * waits.
+ */
 static __always_inline u32 first_entity(u32 cpu)
 {
 	struct first first = { .entity = NO_ENTITY };
 
 	consider(&first, domain_of_cpu(cpu));
-	consider(&first, PINNED_BASE + cpu);
+	consider(&first, WARMQ_PINNED_BASE + cpu);
 	if (managed_queued)
 		consider_groups(&first, place_of_cpu(cpu));
 	return first.entity;
 }
 
-/* Does the task that ran so far stand before the next one? */
-static __always_inline bool stands_before(struct task_struct *prev, struct task_state *t, u32 entity)
+/* Whether the task that ran so far comes before the next one of `entity`, and keeps the CPU. */
+static __always_inline bool goes_first(struct task_struct *prev, struct task_state *t, u32 entity)
 {
 	if (t->yields || !t->weight)
 		return false;
 	if (t->entity == entity)
 		return warmq_before(prev->scx.dsq_vtime, first_vtime(entity, prev->scx.dsq_vtime));
-	return warmq_before(turn_of(t->entity, prev->scx.dsq_vtime), next_turn(entity));
+	return warmq_before(pick_key_of(t->entity, prev->scx.dsq_vtime), next_pick_key(entity));
 }
 
 static __always_inline void go_on(struct task_struct *prev, struct task_state *t)
@@ -294,7 +311,7 @@ static __always_inline void note_batch(struct cpu_state *c, u32 entity)
 	}
 }
 
-/* Is the group whose tasks run here in succession to go on? */
+/* Whether the group that this CPU works on goes on. */
 static __always_inline bool batch_goes_on(struct cpu_state *c, u32 cpu)
 {
 	u32 entity = c->batch_entity;
@@ -308,38 +325,41 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	if (!scx_bpf_dsq_move_to_local(dsq_of(entity), 0))
 		return false;
 	if (c->batch_entity == entity && is_group(entity) && c->batch_used >= policy.batch_budget)
-		c->batch_entity = NO_ENTITY; /* it stands first again: a new batch */
+		c->batch_entity = NO_ENTITY; /* it was picked again: a new batch */
 	note_batch(c, entity);
 	count(COUNT_DISPATCHED);
 	return true;
 }
 
-/* The balancer found another domain much busier: one of its tasks comes here. */
-static __always_inline bool pull_as_told(u32 domain)
+/* The timer found another domain much busier: takes one of its unmanaged tasks. */
+static __always_inline bool pull_requested(u32 domain)
 {
 	u32 from = domain_of(domain)->pull_from;
 
 	if (!from)
 		return false;
 	domain_of(domain)->pull_from = 0;
-	if (!scx_bpf_dsq_move_to_local(dsq_of((from - 1) & (MAX_DOMAINS - 1)), 0))
+	if (!scx_bpf_dsq_move_to_local(dsq_of((from - 1) & (WARMQ_MAX_DOMAINS - 1)), 0))
 		return false;
 	count(COUNT_UNMANAGED_MOVES);
 	return true;
 }
 
-/* What stood first could not be had: another CPU was faster, or its tasks may not run here. Anything, then. */
+/*
+ * The picked entity had no task for this CPU: another CPU was faster, or its tasks may not run
+ * here. Takes any other.
+ */
 static bool take_any(struct cpu_state *c, u32 cpu)
 {
 	u32 domain = domain_of_cpu(cpu), place = place_of_cpu(cpu), word;
 	int i;
 
-	if (take(c, PINNED_BASE + cpu) || take(c, domain))
+	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain))
 		return true;
 	if (!managed_queued)
 		return false;
-	bpf_for(word, 0, MAX_GROUPS / 64) {
-		u64 bits = place_of(place)->groups[within(word, MAX_GROUPS / 64)];
+	bpf_for(word, 0, WARMQ_MAX_GROUPS / 64) {
+		u64 bits = place_of(place)->groups[within(word, WARMQ_MAX_GROUPS / 64)];
 
 		bpf_for(i, 0, 64) {
 			u32 number = word * 64 + ctzll(bits);
@@ -347,7 +367,7 @@ static bool take_any(struct cpu_state *c, u32 cpu)
 			if (!bits)
 				break;
 			bits &= bits - 1;
-			if (entity_of(GROUP_BASE + number)->queued && take(c, GROUP_BASE + number))
+			if (entity_of(WARMQ_GROUP_BASE + number)->queued && take(c, WARMQ_GROUP_BASE + number))
 				return true;
 		}
 	}
@@ -367,7 +387,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 			look(prev, t, cpu);
 		}
 	}
-	if (pull_as_told(domain_of_cpu(cpu)))
+	if (pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
@@ -377,7 +397,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 			pull(cpu);
 		return;
 	}
-	if (t && t->entity == entity_for(prev, t, cpu) && stands_before(prev, t, entity)) {
+	if (t && t->entity == entity_for(prev, t, cpu) && goes_first(prev, t, entity)) {
 		count(COUNT_KEPT);
 		go_on(prev, t);
 		return;
@@ -386,7 +406,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		pull(cpu);
 }
 
-/* Remembers who waited longer than promised: a promise that is broken should be explained. */
+/* Records a wait that was longer than promised, so that it can be explained. */
 static void note_overdue(struct task_struct *p, struct task_state *t, u64 now, u64 bound, u64 domain_weight)
 {
 	struct overdue_wait *wait = &overdue[within(__sync_fetch_and_add(&nr_overdue, 1), KEPT_OVERDUE)];
@@ -404,7 +424,7 @@ static void note_overdue(struct task_struct *p, struct task_state *t, u64 now, u
 	bpf_probe_read_kernel_str(wait->comm, sizeof(wait->comm), p->comm);
 }
 
-/* How long it waited, against what is promised. Only long waits are looked at closer. */
+/* Compares a wait with the bound that is promised. Computes the bound only for long waits. */
 static __always_inline void judge_wait(struct task_struct *p, struct task_state *t, struct cpu_state *c, u64 now)
 {
 	u64 waited = now - t->queued_at;
@@ -415,8 +435,8 @@ static __always_inline void judge_wait(struct task_struct *p, struct task_state 
 		return;
 	if (then.weight < t->queued_weight)
 		then.weight = t->queued_weight;
-	if (is_group(t->entity) ? place_is_cpu : t->entity >= PINNED_BASE)
-		then.cpus = 1; /* the others do not serve it */
+	if (is_group(t->entity) ? place_is_cpu : t->entity >= WARMQ_PINNED_BASE)
+		then.cpus = 1; /* no other CPU serves it */
 	bound = warmq_wait_bound(&policy, &then, t->weight);
 	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
 		c->counters[COUNT_LONGEST_WAIT] = waited;
@@ -446,8 +466,9 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	if (t->at_once)
 		return;
 	/*
-	 * The kernel put it here itself, past enqueue: its affinity changed while it ran (it may just have become free to
-	 * migrate again), for which it was taken out and back. That is no sleep, and it pays as everybody.
+	 * The kernel put the task on this CPU itself, without enqueue: its affinity changed while
+	 * it ran (or it may migrate again), and the kernel dequeued it and put it back. That was no
+	 * sleep, and the task is charged as any other.
 	 */
 	if (!t->weight) {
 		t->sleeps -= t->sleeps > 0;
@@ -455,7 +476,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	}
 	if (is_group(t->entity))
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
-	c->run_position = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+	c->run_vruntime = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
 	c->run_charged = now;
 	c->run_weight = t->weight;
 }
@@ -473,7 +494,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	begin_period(p, t, cpu, now);
 	look(p, t, cpu);
 	if (t->weight && t->entity != entity_for(p, t, cpu))
-		p->scx.slice = 0; /* its fragment changed: it moves before it runs on */
+		p->scx.slice = 0; /* its fragment changed: it must move before it runs on */
 }
 
 void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
@@ -507,17 +528,20 @@ bool BPF_STRUCT_OPS(warmq_yield, struct task_struct *from, struct task_struct *t
 	return false;
 }
 
-/* A CPU that is about to idle looks once more: something may have been queued since it dispatched. */
+/* A CPU that goes idle is kicked if tasks wait: they may have been queued since it dispatched. */
 void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 {
 	if (!idle)
 		return;
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
-	if (entity_of(domain_of_cpu(cpu))->queued || entity_of(PINNED_BASE + cpu)->queued || managed_queued)
+	if (entity_of(domain_of_cpu(cpu))->queued || entity_of(WARMQ_PINNED_BASE + cpu)->queued || managed_queued)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-/* A kernel thread of one CPU (but ksoftirqd, which is where packets starve others) is short, and others wait for it. */
+/*
+ * Kernel threads of one CPU run briefly, and others wait for them. Not so ksoftirqd, where packets
+ * starve other tasks.
+ */
 static bool runs_at_once(const struct task_struct *p)
 {
 	char comm[16] = {};
@@ -553,7 +577,7 @@ void BPF_STRUCT_OPS(warmq_enable, struct task_struct *p)
 	remember(p, t, scx_bpf_task_cpu(p));
 }
 
-/* It leaves for another class, or for good. */
+/* The task leaves for another scheduling class, or exits. */
 void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 {
 	struct task_state *t = task_of(p);
@@ -605,7 +629,7 @@ static s32 make_domain(u32 domain)
 		return -ENOMEM;
 	}
 	bpf_for(cpu, 0, nr_cpus) {
-		if (domain_of_cpu(cpu) != domain || cpu_domain[within(cpu, MAX_CPUS)] >= MAX_DOMAINS)
+		if (domain_of_cpu(cpu) != domain || cpu_domain[within(cpu, WARMQ_MAX_CPUS)] >= WARMQ_MAX_DOMAINS)
 			continue;
 		bpf_cpumask_set_cpu(cpu, mask);
 		online++;
@@ -629,12 +653,12 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init)
 	}
 	bpf_for(i, 0, nr_cpus) {
 		cpu_of(i)->batch_entity = NO_ENTITY;
-		error = scx_bpf_create_dsq(dsq_of(PINNED_BASE + i), -1);
+		error = scx_bpf_create_dsq(dsq_of(WARMQ_PINNED_BASE + i), -1);
 		if (error)
 			return error;
 	}
 	bpf_for(i, 1, nr_groups) {
-		error = scx_bpf_create_dsq(dsq_of(GROUP_BASE + i), -1);
+		error = scx_bpf_create_dsq(dsq_of(WARMQ_GROUP_BASE + i), -1);
 		if (error)
 			return error;
 	}

@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What scx_warmq knows: CPUs, domains, places, entities, groups, cgroups, tasks. All of fixed size, so that nothing that a
- * program does makes it grow. The words (domain, entity, position, clock) are those of decide.h.
+ * What scx_warmq knows: CPUs, domains, places, entities, groups, cgroups, tasks. The tables have a
+ * fixed size, so that no program can make them grow. decide.h explains the terms (domain, entity,
+ * vruntime, V, lag); warmq_abi.h has the sizes and how entities are numbered.
  *
- * The arrays are in .bss, which user space pins and reads: see state.rs.
+ * The arrays are in .bss, which the loader pins and state.rs reads.
  */
 #pragma once
 
-#define MAX_CPUS 512
-#define MAX_DOMAINS 128
-#define MAX_GROUPS 1024
 #define MAX_CGROUPS 2048
 #define CGROUP_DEPTH 8
 
-/*
- * Entities by number: the unmanaged tasks of a domain, then the tasks that may run on one CPU only, then groups. Group 0 is
- * never used: 0 means none. An entity's dispatch queue has its number, plus DSQ_BASE.
- */
-#define PINNED_BASE 512
-#define GROUP_BASE 1024
-#define MAX_ENTITIES 2048
+/* The dispatch queue of an entity has the entity's number, plus this. */
 #define DSQ_BASE 0x1000
-#define NO_ENTITY MAX_ENTITIES
+#define NO_ENTITY WARMQ_MAX_ENTITIES
 
-/* Which counter is what: counters.rs has the same order. */
+/* counters.rs has the same order. */
 enum counter {
 	COUNT_WAKEUPS,
 	COUNT_IDLE_PREVIOUS,
@@ -31,7 +23,7 @@ enum counter {
 	COUNT_IDLE_DOMAIN,
 	COUNT_IDLE_ELSEWHERE,
 	COUNT_GRANTED,
-	COUNT_NOT_BEHIND,
+	COUNT_TOO_CLOSE,
 	COUNT_TOO_SOON,
 	COUNT_SHORT_SLEEP,
 	COUNT_BATCHES,
@@ -50,21 +42,21 @@ enum counter {
 	COUNT_FORGED_SLOTS,
 	COUNT_OVER_BOUND,
 	COUNT_LONGEST_WAIT, /* ns, a maximum */
-	COUNT_LONGEST_BOUND, /* ns, the bound that held for it */
+	COUNT_LONGEST_BOUND, /* ns, what was promised for that wait */
 	COUNT_RAN_HOME,     /* ns */
 	COUNT_RAN_AWAY,     /* ns */
 	COUNT_RAN_UNMANAGED, /* ns */
 	NR_COUNTERS,
 };
 
-/* Written by its own CPU, but for preempted_at; read by all. */
+/* Read by all CPUs, written only by its own, except preempted_at. */
 struct cpu_state {
-	u64 preempted_at; /* ns, the last preemption by a wakeup */
-	/* The running task, for those who would preempt it. weight 0: none of ours. */
-	u64 run_position; /* virtual ns, when it was last charged */
+	u64 preempted_at; /* ns, the last wakeup preemption */
+	/* The running task, for wakeups that may preempt it. run_weight 0: none of ours runs. */
+	u64 run_vruntime; /* virtual ns, when it was last charged */
 	u64 run_charged;  /* ns */
 	u64 run_weight;
-	/* The succession of tasks of one entity that runs here. */
+	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
 	u32 batch_entity;
 	u32 batch_runs;
@@ -73,36 +65,42 @@ struct cpu_state {
 
 struct domain_state {
 	struct warmq_domain time;
-	u32 pull_from; /* a domain whose unmanaged tasks this one should take one of, plus 1; 0: none */
+	/* The timer asks this domain to take one unmanaged task of that one. Counted from 1; 0: none. */
+	u32 pull_from;
 	u32 unused;
 } __attribute__((aligned(64)));
 
 /* Where groups live: a CPU or a domain. */
 struct place_state {
 	u64 managed; /* weight of the runnable members of the groups that live here */
-	u64 imbalanced_since; /* ns; 0: it is not too calm */
-	u64 groups[MAX_GROUPS / 64]; /* that may have runnable members: set when one comes, cleared by who finds none */
+	u64 imbalanced_since; /* ns, since when another place is much busier; 0: none is */
+	/*
+	 * Groups that may have runnable members. Set when one joins, cleared by whoever finds none.
+	 */
+	u64 groups[WARMQ_MAX_GROUPS / 64];
 } __attribute__((aligned(64)));
 
 struct entity_state {
 	struct warmq_entity time;
-	u64 queued; /* tasks in its dispatch queue, or just about to be */
+	u64 queued; /* tasks in its dispatch queue, or about to be put there */
 } __attribute__((aligned(64)));
 
-/* Whose fragment, and which. Zero means everybody's. */
+/* Whose fragment, and which. A uid or tgid of 0: everybody's. */
 struct group_key {
 	u32 uid;
 	u32 tgid;
 	u64 hint;
 };
 
-/* Invariant: a group with members has a key that leads to it; one without may be given to another key. */
+/*
+ * Invariant: the key of a group with members leads to it. A group without may be given another key.
+ */
 struct group_state {
 	struct group_key key;
 	u64 members; /* tasks that named it, asleep or not */
 	u64 running; /* members that have a CPU */
 	u32 home;    /* place */
-	u32 claimed; /* it is being made */
+	u32 claimed; /* a CPU is just making it */
 	u64 left_at; /* ns, when the last member left */
 	u64 ran_home; /* ns */
 	u64 ran_away;
@@ -110,21 +108,21 @@ struct group_state {
 	u64 runs;
 	u64 moves;
 	u64 splits;
-	u32 narrow;  /* has had a member that may not run everywhere: it stays where it is */
+	u32 narrow;  /* it has had a member that may not run everywhere, so it does not move */
 	u32 inferred;
 } __attribute__((aligned(64)));
 
-/* Weights in parts of WARMQ_WHOLE; number 0 is the root, and unused. */
+/* Cgroup 0 is the root, whose entry is unused. */
 struct cgroup_state {
 	u64 id;
 	u64 weight;
 	u64 active;  /* weights of its runnable tasks and active children */
-	u64 counted; /* what it has added to its parent's `active` */
+	u64 counted; /* the weight that it has added to its parent's `active` */
 	u32 parent;
 	u32 used;
 };
 
-/* A wait that was longer than promised: whose, where, and how much was runnable there. */
+/* A wait that was longer than promised: which task, where, and what was runnable there. */
 #define KEPT_OVERDUE 16
 
 struct overdue_wait {
@@ -141,39 +139,41 @@ struct overdue_wait {
 };
 
 struct task_state {
-	u64 position;   /* virtual ns in `domain`, where it stood when it last left an entity */
-	u64 weight;     /* that its entity has for it; 0: it is in none */
-	u64 own_weight; /* that its cgroup has for it */
-	u64 charged;    /* ns of its run time (sum_exec_runtime) that it has paid for */
+	u64 vruntime;   /* in `domain`, when it last left an entity; virtual ns */
+	u64 weight;     /* that is counted in its entity; 0: it is in none */
+	u64 own_weight; /* that is counted in its cgroup */
+	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
 	u64 queued_at;  /* ns */
 	u64 queued_weight; /* of its domain, when it was queued */
 	u64 slept_at;   /* ns */
-	u64 period_at;  /* ns, when the counting of sleeps began anew */
-	u64 faded_at;   /* ns, when its inferred group was last questioned */
-	u64 hint;       /* that it follows */
-	u64 nonce;      /* that its slot must hold; 0: it has none */
+	u64 period_at;  /* ns, when the current count of sleeps began */
+	u64 faded_at;   /* ns, when its firmness was last lowered */
+	u64 hint;       /* the hint or label that it follows */
+	u64 nonce;      /* that its slot must hold; 0: it has no slot */
 	u32 entity;
 	u32 queued_in;  /* the entity in whose dispatch queue it is; NO_ENTITY: none */
 	u32 domain;
 	u32 group;      /* 0: none */
 	u32 cgroup;
-	u32 counted_cgroup; /* that has own_weight */
+	u32 counted_cgroup; /* the cgroup that own_weight is counted in */
 	u32 sleeps;     /* in this period */
 	u32 firmness;   /* of an inferred group */
-	bool fresh;     /* has never been runnable here */
-	bool at_once;   /* a kernel thread of one CPU: it is short, and others wait for it */
+	bool fresh;     /* it has never been runnable under this scheduler */
+	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool running;
 	bool yields;
 	bool inferred;
 	bool labelled;
 };
 
-/* Set by user space before the program is loaded. The policy is not constant: what decide.h gets a pointer to is not volatile. */
+/*
+ * Set by the loader. The policy is not const volatile, because decide.h takes plain pointers to it.
+ */
 struct warmq_policy policy;
 const volatile u32 nr_cpus = 1;
 const volatile u32 nr_domains = 1;
 const volatile u32 nr_places = 1;
-const volatile u32 nr_groups = MAX_GROUPS;
+const volatile u32 nr_groups = WARMQ_MAX_GROUPS;
 const volatile u32 groups_per_process = 256;
 const volatile bool place_is_cpu;
 const volatile bool preempts = true;
@@ -182,18 +182,18 @@ const volatile bool infer;
 const volatile u32 infer_size = 64;
 const volatile u32 scope; /* 0 process, 1 user, 2 system */
 const volatile u64 balance_interval = 10000000; /* ns */
-const volatile u32 cpu_domain[MAX_CPUS];
-const volatile u32 cpu_sibling[MAX_CPUS]; /* the next CPU of the same core, round and round */
+const volatile u32 cpu_domain[WARMQ_MAX_CPUS];
+const volatile u32 cpu_sibling[WARMQ_MAX_CPUS]; /* the next CPU of the same core, in a ring */
 
-struct cpu_state cpus[MAX_CPUS];
-struct domain_state domains[MAX_DOMAINS];
-struct place_state places[MAX_CPUS];
-struct entity_state entities[MAX_ENTITIES];
-struct group_state groups[MAX_GROUPS];
+struct cpu_state cpus[WARMQ_MAX_CPUS];
+struct domain_state domains[WARMQ_MAX_DOMAINS];
+struct place_state places[WARMQ_MAX_CPUS];
+struct entity_state entities[WARMQ_MAX_ENTITIES];
+struct group_state groups[WARMQ_MAX_GROUPS];
 struct cgroup_state cgroups[MAX_CGROUPS];
 u64 managed_queued; /* tasks in the dispatch queues of groups */
 u64 started_at;     /* ns */
-struct overdue_wait overdue[KEPT_OVERDUE]; /* the last ones, round and round */
+struct overdue_wait overdue[KEPT_OVERDUE]; /* a ring of the last ones */
 u64 nr_overdue;
 
 struct {
@@ -209,8 +209,8 @@ static __always_inline struct task_state *task_of(struct task_struct *p)
 }
 
 /*
- * An index into an array of `size`, a power of two. The verifier believes a mask; the barrier keeps the compiler, which may know
- * better, from taking it away.
+ * An index into an array of `size`, a power of two. The mask proves to the verifier that the index
+ * is valid. The barrier keeps the compiler from removing the mask where it can prove the same.
  */
 static __always_inline u32 within(u32 index, u32 size)
 {
@@ -220,32 +220,32 @@ static __always_inline u32 within(u32 index, u32 size)
 
 static __always_inline struct cpu_state *cpu_of(u32 cpu)
 {
-	return &cpus[within(cpu, MAX_CPUS)];
+	return &cpus[within(cpu, WARMQ_MAX_CPUS)];
 }
 
 static __always_inline struct entity_state *entity_of(u32 entity)
 {
-	return &entities[within(entity, MAX_ENTITIES)];
+	return &entities[within(entity, WARMQ_MAX_ENTITIES)];
 }
 
 static __always_inline struct domain_state *domain_of(u32 domain)
 {
-	return &domains[within(domain, MAX_DOMAINS)];
+	return &domains[within(domain, WARMQ_MAX_DOMAINS)];
 }
 
 static __always_inline struct place_state *place_of(u32 place)
 {
-	return &places[within(place, MAX_CPUS)];
+	return &places[within(place, WARMQ_MAX_CPUS)];
 }
 
 static __always_inline struct group_state *group_of(u32 group)
 {
-	return &groups[within(group, MAX_GROUPS)];
+	return &groups[within(group, WARMQ_MAX_GROUPS)];
 }
 
 static __always_inline u32 domain_of_cpu(u32 cpu)
 {
-	return cpu_domain[within(cpu, MAX_CPUS)] & (MAX_DOMAINS - 1);
+	return cpu_domain[within(cpu, WARMQ_MAX_CPUS)] & (WARMQ_MAX_DOMAINS - 1);
 }
 
 static __always_inline u32 place_of_cpu(u32 cpu)
@@ -260,15 +260,15 @@ static __always_inline u32 domain_of_place(u32 place)
 
 static __always_inline bool is_group(u32 entity)
 {
-	return entity >= GROUP_BASE && entity < MAX_ENTITIES;
+	return entity >= WARMQ_GROUP_BASE && entity < WARMQ_MAX_ENTITIES;
 }
 
-/* The domain in whose time an entity stands. */
+/* The domain whose virtual time an entity's vruntime is in. */
 static __always_inline u32 domain_of_entity(u32 entity)
 {
 	if (is_group(entity))
 		return domain_of_place(group_of(entity)->home);
-	return entity >= PINNED_BASE ? domain_of_cpu(entity) : entity & (MAX_DOMAINS - 1);
+	return entity >= WARMQ_PINNED_BASE ? domain_of_cpu(entity) : entity & (WARMQ_MAX_DOMAINS - 1);
 }
 
 static __always_inline u64 dsq_of(u32 entity)

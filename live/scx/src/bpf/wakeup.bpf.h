@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sleepers: how often a task sleeps, and whether its wakeup preempts. */
+/* Wakeup preemption: how often a task sleeps, and whether its wakeup preempts. */
 #pragma once
 
-/* How often an inferred group is questioned, in ns. */
+/* How often the firmness of an inferred member is lowered, in ns. */
 #define FADES_EVERY 1000000000ULL
 
-/* A task that has not met its inferred group for long leaves it. */
+/* A task that its inferred group has not woken for long leaves it. */
 static void fade(struct task_state *t, u64 now)
 {
 	t->faded_at = now;
@@ -15,7 +15,7 @@ static void fade(struct task_state *t, u64 now)
 		enter_group(t, 0, now);
 }
 
-/* Sleeps are counted within a period, and forgotten at each new one. */
+/* Begins a new period, if it is time: the count of sleeps starts from 0. */
 static __always_inline void begin_period(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
 	if (now - t->period_at < policy.period)
@@ -27,7 +27,7 @@ static __always_inline void begin_period(struct task_struct *p, struct task_stat
 		fade(t, now);
 }
 
-/* Preempts what runs on `cpu`, when p, which slept for `slept`, may. */
+/* Wakeup preemption: preempts what runs on `cpu` if p, which slept for `slept` ns, may. */
 static __always_inline void preempt(struct task_struct *p, struct task_state *t, u32 cpu, u64 slept, u64 now)
 {
 	struct cpu_state *c = cpu_of(cpu);
@@ -35,17 +35,17 @@ static __always_inline void preempt(struct task_struct *p, struct task_state *t,
 
 	if (!weight)
 		return;
-	waking = warmq_position(&entity_of(t->entity)->time, p->scx.dsq_vtime);
-	running = c->run_position + warmq_virtual(now - c->run_charged, weight);
-	switch (warmq_preempts(&policy, waking, running, t->sleeps, t->weight, slept,
+	waking = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+	running = c->run_vruntime + warmq_delta_vruntime(now - c->run_charged, weight);
+	switch (warmq_wakeup_preempts(&policy, waking, running, t->sleeps, t->weight, slept,
 			       now - c->preempted_at)) {
 	case WARMQ_GRANTED:
 		c->preempted_at = now;
 		count(COUNT_GRANTED);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		break;
-	case WARMQ_NOT_BEHIND:
-		count(COUNT_NOT_BEHIND);
+	case WARMQ_TOO_CLOSE:
+		count(COUNT_TOO_CLOSE);
 		break;
 	case WARMQ_TOO_SOON:
 		count(COUNT_TOO_SOON);

@@ -1,5 +1,6 @@
-//! The pinned map of labels: a u64 a thread. Its key is a descriptor of the thread.
+//! The pinned map of labels: one u64 per thread. The key is a descriptor of the thread.
 
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle};
@@ -14,10 +15,10 @@ const OF_THE_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(0o200);
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
     /// There is none.
-    #[error("{0} is not there: start scx_warmq first, which makes it")]
+    #[error("{0} does not exist: start scx_warmq first, which creates it")]
     Missing(String),
-    /// It is not for everybody.
-    #[error("labels are for administrators, and {0} cannot be opened: run this as root ({1})")]
+    /// The user may not open it.
+    #[error("{0} cannot be opened ({1}): only root may set labels, so run this as root")]
     Forbidden(String, String),
 }
 
@@ -27,18 +28,18 @@ pub struct Labels(MapHandle);
 /// What became of a label.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is new, or was another.
+    /// The thread had none, or another.
     Changed,
-    /// It was there.
+    /// The thread already had it.
     Same,
-    /// The thread is no more.
+    /// The thread has exited.
     Gone,
-    /// The kernel does not want it.
+    /// The kernel refused it.
     Refused(String),
 }
 
 impl Labels {
-    /// What is pinned.
+    /// Opens the pinned map.
     pub fn open() -> Result<Labels, MapError> {
         let path = Pin::Labels.path();
         let map = MapHandle::from_pinned_path(&path).map_err(|error| match error.kind() {
@@ -49,7 +50,7 @@ impl Labels {
     }
 
     /// Labels a thread.
-    pub fn set(&self, tid: i32, hint: u64) -> Answer {
+    pub fn set(&self, tid: i32, hint: NonZeroU64) -> Answer {
         if self.get(tid) == Some(hint) {
             return Answer::Same;
         }
@@ -58,24 +59,22 @@ impl Labels {
         };
         match self
             .0
-            .update(&key(&thread), &hint.to_ne_bytes(), MapFlags::ANY)
+            .update(&key(&thread), &hint.get().to_ne_bytes(), MapFlags::ANY)
         {
             Ok(()) => Answer::Changed,
-
             Err(_) if is_gone(tid) => Answer::Gone,
             Err(error) => Answer::Refused(error.to_string()),
         }
     }
 
     /// A thread's label.
-    pub fn get(&self, tid: i32) -> Option<u64> {
+    pub fn get(&self, tid: i32) -> Option<NonZeroU64> {
         let thread = descriptor(tid)?;
         let value = self.0.lookup(&key(&thread), MapFlags::ANY).ok()??;
-        let hint = u64::from_ne_bytes(value.try_into().ok()?);
-        (hint != 0).then_some(hint)
+        NonZeroU64::new(u64::from_ne_bytes(value.try_into().ok()?))
     }
 
-    /// Takes a thread's label away; false when it had none.
+    /// Removes a thread's label; false if it had none.
     pub fn remove(&self, tid: i32) -> bool {
         descriptor(tid).is_some_and(|thread| self.0.delete(&key(&thread)).is_ok())
     }

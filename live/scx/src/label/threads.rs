@@ -1,5 +1,5 @@
-//! Whom a label is for: threads by number, process, name or cgroup, from /proc and /sys/fs/cgroup
-//! under a root.
+//! Which threads a label is for: by number, process, name or cgroup, read from /proc and
+//! /sys/fs/cgroup under a root.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct Thread {
     pub tid: i32,
     /// Its process.
     pub pid: i32,
-    /// What it calls itself.
+    /// Its name.
     pub name: String,
 }
 
@@ -27,20 +27,20 @@ impl fmt::Display for Thread {
     }
 }
 
-/// A cgroup that is none.
+/// A path that is no cgroup.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} is no cgroup of the second version: it has no cgroup.threads; see systemd-cgls, or ls \
-     /sys/fs/cgroup",
+    "{} is no cgroup (version 2): it has no file cgroup.threads; list the cgroups with systemd-cgls, \
+     or ls /sys/fs/cgroup",
     .0.display()
 )]
 pub struct NoCgroup(PathBuf);
 
-/// Whose threads are meant.
+/// A choice of threads.
 pub struct Select<'a>(&'a Label);
 
 impl<'a> Select<'a> {
-    /// As asked for.
+    /// The choice on the command line.
     pub fn new(asked: &'a Label) -> Select<'a> {
         Select(asked)
     }
@@ -57,7 +57,7 @@ impl<'a> Select<'a> {
         }
     }
 
-    /// Those who are there now.
+    /// The chosen threads that exist now.
     pub fn find(&self, root: &Path) -> Result<BTreeSet<Thread>, NoCgroup> {
         let asked = self.0;
         if let Some(pattern) = &asked.name {
@@ -102,7 +102,7 @@ fn of_process(root: &Path, pid: i32) -> Vec<Thread> {
     threads.filter_map(with_name).collect()
 }
 
-/// A thread of whatever process.
+/// A thread of any process.
 fn thread(root: &Path, tid: i32) -> Option<Thread> {
     let pid = status(root, tid, "Tgid:")?.parse().ok()?;
     of_process(root, pid)
@@ -110,7 +110,7 @@ fn thread(root: &Path, tid: i32) -> Option<Thread> {
         .find(|thread| thread.tid == tid)
 }
 
-/// Threads of the kernel have names, too, and are not meant by a pattern.
+/// Whether a process is a kernel thread. A pattern of names does not apply to those.
 fn is_of_kernel(root: &Path, pid: i32) -> bool {
     status(root, pid, "Kthread:").is_some_and(|value| value == "1")
 }
@@ -132,14 +132,14 @@ fn of_cgroup(root: &Path, path: &Path) -> Result<BTreeSet<Thread>, NoCgroup> {
         .collect();
     for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            // One that is removed meanwhile has no threads.
+            // A cgroup that was removed meanwhile has no threads.
             threads.extend(of_cgroup(root, &entry.path()).unwrap_or_default());
         }
     }
     Ok(threads)
 }
 
-/// `/sys/fs/cgroup/a`, `/a` (as /proc/PID/cgroup has it) and `a` are the same.
+/// `/sys/fs/cgroup/a`, `/a` (as in /proc/PID/cgroup) and `a` are the same cgroup.
 fn cgroup_folder(root: &Path, path: &Path) -> PathBuf {
     let all = root.join(CGROUPS);
     let inside = path.strip_prefix("/").unwrap_or(path);

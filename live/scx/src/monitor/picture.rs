@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::stats::{Group, Home, Statistics, WHOLE};
+use warmq_decide::WEIGHT_NICE_0;
+
+use crate::stats::{Group, Home, Statistics};
 use crate::words::plural;
 
 /// Two looks at a scheduler.
@@ -15,15 +17,15 @@ pub struct Interval<'a> {
     pub seconds: f64,
 }
 
-/// Lines that are not groups: six of rates, one of places, one of groups, and two between.
+/// Lines that are not groups: six of rates, the heads of both tables, and those between.
 const OTHER_ROWS: usize = 11;
-/// Groups that are shown however little room there is.
+/// Groups that are shown in any case, however small the terminal is.
 const LEAST_GROUPS: usize = 3;
 /// Places that are shown when they do not all fit.
 const MOST_PLACES: usize = 16;
 
 impl Interval<'_> {
-    /// The same scheduler at both looks: otherwise it has counted from nothing.
+    /// Whether the same scheduler ran at both looks; a new one counts from 0.
     fn is_same(&self) -> bool {
         self.before.started_at_ns == self.now.started_at_ns
     }
@@ -59,7 +61,7 @@ impl Interval<'_> {
     }
 }
 
-/// The picture, of at most so many rows if there are few places.
+/// The picture, of at most `rows` rows if there are few places.
 pub fn draw(
     interval: &Interval<'_>,
     rows: usize,
@@ -106,7 +108,7 @@ fn identity(interval: &Interval<'_>) -> String {
 
 fn wakeups(interval: &Interval<'_>) -> String {
     format!(
-        "wakeups     {}; idle CPUs found: {} the same, {} of its core, {} of its cache, {} others",
+        "wakeups     {}; idle CPU found: {} previous, {} same core, {} same cache, {} elsewhere",
         interval.rate("wakeups"),
         interval.rate("idle_previous"),
         interval.rate("idle_core"),
@@ -117,9 +119,9 @@ fn wakeups(interval: &Interval<'_>) -> String {
 
 fn preemptions(interval: &Interval<'_>) -> String {
     format!(
-        "preempting  {} granted; refused: {} not behind, {} too soon, {} short sleep",
+        "preemption  {} granted; refused: {} vruntime too close, {} too soon, {} short sleep",
         interval.rate("granted"),
-        interval.rate("not_behind"),
+        interval.rate("too_close"),
         interval.rate("too_soon"),
         interval.rate("short_sleep"),
     )
@@ -128,7 +130,7 @@ fn preemptions(interval: &Interval<'_>) -> String {
 fn groups(interval: &Interval<'_>) -> String {
     let (home, away) = (interval.grown("ran_home_ns"), interval.grown("ran_away_ns"));
     format!(
-        "groups      {} batches of {} runs; {} CPUs, {} of that at home; {} changes of fragment",
+        "groups      {} batches of {} runs; {} CPUs used, {} of that at home; {} changes of fragment",
         interval.rate("batches"),
         ratio(interval.grown("batched_runs"), interval.grown("batches")),
         cpus(home + away, interval.seconds),
@@ -139,7 +141,7 @@ fn groups(interval: &Interval<'_>) -> String {
 
 fn moves(interval: &Interval<'_>) -> String {
     format!(
-        "moves       {} groups, {} split off, {} tasks of no group, {} at once after a hint",
+        "moves       {} groups, {} tasks split off a group, {} tasks without a group, {} right after a hint",
         interval.rate("group_moves"),
         interval.rate("group_splits"),
         interval.rate("unmanaged_moves"),
@@ -150,8 +152,8 @@ fn moves(interval: &Interval<'_>) -> String {
 fn waits(interval: &Interval<'_>) -> String {
     let counters = &interval.now.counters;
     format!(
-        "since start longest wait {} (promised {}), {} longer than promised{}; {} groups refused, \
-         {} slots not believed",
+        "since start longest wait {} (bound {}), {} waits over their bound{}; {} groups refused, {} \
+         slots ignored",
         milliseconds(counters.get("longest_wait_ns")),
         milliseconds(counters.get("longest_bound_ns")),
         counters.get("over_bound"),
@@ -161,7 +163,7 @@ fn waits(interval: &Interval<'_>) -> String {
     )
 }
 
-/// Who waited longer than promised last, to be put in a sentence.
+/// The task whose wait was over its bound last, in parentheses.
 fn last_overdue(now: &Statistics) -> String {
     match now.overdue.first() {
         Some(wait) => format!(" (last {}[{}])", wait.name, wait.pid),
@@ -175,7 +177,10 @@ fn place_table(places: &[Home], more: usize) -> String {
         "PLACE", "CPUS", "LOAD", "GROUPS", "QUEUED"
     );
     for place in places {
-        let (load, cpus) = (place.weight as f64 / WHOLE as f64, ranges(&place.cpus));
+        let (load, cpus) = (
+            place.weight as f64 / WEIGHT_NICE_0 as f64,
+            ranges(&place.cpus),
+        );
         let _ = writeln!(
             text,
             "{:>5}  {cpus:<16} {load:>7.2} {:>7} {:>7}",
@@ -223,7 +228,7 @@ fn group_table(
         let _ = write!(text, "\nand {more} more (see --stats-json)");
     }
     if groups.is_empty() {
-        text += "\n  none: no task has named a fragment (warmq.h, scx_warmq label, --infer)";
+        text += "\n  none: no task has a fragment (see warmq.h, scx_warmq label, --infer)";
     }
     text
 }
@@ -301,7 +306,7 @@ fn per_second(count: u64, seconds: f64) -> String {
     }
 }
 
-/// Nothing of nothing is no number.
+/// `-` if the whole is 0.
 fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "-".to_owned();

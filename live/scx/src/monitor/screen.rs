@@ -1,4 +1,4 @@
-//! Where the monitor draws: a terminal of its own, or plain lines.
+//! Where the monitor draws: the whole terminal, or plain lines.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use crossterm::{cursor, execute, terminal};
 use super::GLANCE;
 use crate::say::put;
 
-/// As many lines as anybody wants where there is no end of the page.
+/// How many lines to print where there is no terminal.
 const PLAIN_ROWS: usize = 40;
 
-/// A terminal that is as it was when this is dropped, or plain lines.
+/// A terminal, which is restored when this is dropped, or plain lines.
 pub struct Screen {
     interactive: bool,
 }
@@ -24,7 +24,7 @@ impl Screen {
         let interactive = both && terminal::enable_raw_mode().is_ok();
         let screen = Screen { interactive };
         if interactive {
-            // Where this fails the picture is less pretty, that is all.
+            // If this fails, the picture is only less pretty.
             let _ = execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide);
         }
         screen
@@ -38,7 +38,7 @@ impl Screen {
         }
     }
 
-    /// Shows a text in place of the one before, or below it; false when nobody reads any more.
+    /// Shows a text in place of the one before, or below it; false if the reader is gone.
     pub fn show(&mut self, text: &str) -> io::Result<bool> {
         if !self.interactive {
             return put(&format!("{text}\n\n"));
@@ -51,7 +51,8 @@ impl Screen {
         put(&text.replace('\n', "\r\n"))
     }
 
-    /// Waits for so long; true when somebody wants it to end: `stopped`, or q, Escape or Ctrl-C.
+    /// Waits for so long. True if it should end: `stopped` says so, or somebody pressed q, Escape
+    /// or Ctrl-C.
     pub fn asked_to_end(&self, time: Duration, stopped: impl Fn(Duration) -> bool) -> bool {
         if !self.interactive {
             return stopped(time);

@@ -20,7 +20,6 @@ fn refused(line: &str) -> String {
         .replace("\n", " ")
 }
 
-const DECIDE: &str = include_str!("../../../../common/decide/include/decide.h");
 const STATE: &str = include_str!("../bpf/state.bpf.h");
 
 /// The number after `before`.
@@ -40,23 +39,19 @@ fn number(text: &str, before: &str) -> u64 {
 
 #[test]
 fn the_default_policy_is_that_of_decide() {
-    let body = DECIDE
-        .split_once("void warmq_default_policy")
-        .expect("it is there")
-        .1;
-    let set = |field: &str| number(body, &format!("policy->{field} ="));
     let ours = policy(&read("").expect("nothing is right").schedule);
-    assert_eq!(ours.period, set("period"));
-    assert_eq!(ours.slice_max, set("slice_max"));
-    assert_eq!(ours.slice_min, set("slice_min"));
-    assert_eq!(ours.credit, set("credit"));
-    assert_eq!(ours.limit, set("limit"));
-    assert_eq!(ours.alpha, set("alpha"));
-    assert_eq!(ours.preempt_interval, set("preempt_interval"));
-    assert_eq!(ours.min_sleep, set("min_sleep"));
-    assert_eq!(ours.batch_budget, set("batch_budget"));
-    assert_eq!(ours.imbalance, set("imbalance"));
-    assert_eq!(ours.patience, set("patience"));
+    let theirs = warmq_decide::Policy::default();
+    assert_eq!(ours.period, theirs.period);
+    assert_eq!(ours.slice_max, theirs.slice_max);
+    assert_eq!(ours.slice_min, theirs.slice_min);
+    assert_eq!(ours.wakeup_lag_max, theirs.wakeup_lag_max);
+    assert_eq!(ours.lag_max, theirs.lag_max);
+    assert_eq!(ours.alpha, theirs.alpha);
+    assert_eq!(ours.preempt_interval, theirs.preempt_interval);
+    assert_eq!(ours.min_sleep, theirs.min_sleep);
+    assert_eq!(ours.batch_budget, theirs.batch_budget);
+    assert_eq!(ours.imbalance, theirs.imbalance);
+    assert_eq!(ours.patience, theirs.patience);
 }
 
 #[test]
@@ -76,7 +71,7 @@ fn the_other_defaults_are_those_of_the_bpf_program() {
 
 #[test]
 fn every_dial_reaches_the_policy() {
-    let all = "--slice 3ms --slice-min 1ms --period 30ms --credit 5ms --limit 50ms --alpha 2us \
+    let all = "--slice 3ms --slice-min 1ms --period 30ms --wakeup-lag-max 5ms --lag-max 50ms --alpha 2us \
     --preempt-interval 2ms \
                --min-sleep 7us --batch-budget 9ms --imbalance 40 --patience 1s";
     let ours = policy(&read(all).expect("right options").schedule);
@@ -84,8 +79,8 @@ fn every_dial_reaches_the_policy() {
         ours.slice_max,
         ours.slice_min,
         ours.period,
-        ours.credit,
-        ours.limit,
+        ours.wakeup_lag_max,
+        ours.lag_max,
         ours.batch_budget,
         ours.patience,
     ];
@@ -106,14 +101,14 @@ fn every_dial_reaches_the_policy() {
 }
 
 #[test]
-fn every_flaw_is_named_with_its_mend() {
+fn every_wrong_option_is_explained() {
     let lines = [
         "--slice 4",
         "--slice 1.5ms",
         "--slice 2s",
         "--slice-min 10ms",
-        "--limit 2ms",
-        "--credit 50ms",
+        "--lag-max 2ms",
+        "--wakeup-lag-max 50ms",
         "--preempt-interval x",
         "--imbalance 1001",
         "--groups 1024",
@@ -147,7 +142,7 @@ fn what_people_write_is_taken() {
     let lines = [
         "--min-sleep 0",
         "--preempt-interval 0",
-        "--limit 4ms",
+        "--lag-max 4ms",
         "--infer --infer-size 8",
         "--groups 1023 --groups-per-process 1",
         "--scope user --place llc -v",

@@ -60,7 +60,7 @@ fn a_machine_that_lacks_nothing_is_taken() {
 }
 
 #[test]
-fn every_refusal_names_the_reason_and_the_mend() {
+fn every_refusal_names_the_reason_and_the_fix() {
     let old = refused(|root| put(root, "proc/sys/kernel/osrelease", "6.12.90"));
     let without = refused(|root| {
         fs::remove_dir_all(root.path().join("sys/kernel/sched_ext")).expect("removed")

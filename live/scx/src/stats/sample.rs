@@ -1,11 +1,14 @@
-//! A scheduler's state as it may be found: two domains of two CPUs, a fifth CPU that is offline,
-//! three groups.
+//! A made-up state of a scheduler: two domains of two CPUs, a fifth CPU that is offline, and three
+//! groups.
+
+use warmq_decide::WEIGHT_NICE_0;
+use warmq_hint::{abi, pack};
 
 use crate::bpf_skel::types::{bss, rodata};
 use crate::counters;
 use crate::state::{State, raw};
 
-/// At a time; everything that grows has grown by `age` steps.
+/// The state when everything that grows has grown by `age` steps.
 pub fn state(age: u64, place_is_cpu: bool) -> State {
     let mut settings = raw::settings(&vec![0; size_of::<rodata>()]).expect("it has the size");
     let mut state = raw::state(&vec![0; size_of::<bss>()]).expect("it has the size");
@@ -18,36 +21,38 @@ pub fn state(age: u64, place_is_cpu: bool) -> State {
         }
     }
     for domain in [0, 1] {
-        state.domains[domain].time.weight = 6_400 * (3 - domain as u64);
+        state.domains[domain].time.weight = WEIGHT_NICE_0 * (3 - domain as u64);
         state.domains[domain].time.cpus = 2;
-        state.domains[domain].time.clock = age * 500;
+        state.domains[domain].time.avg_vruntime = age * 500;
         state.entities[domain].queued = 2;
-        state.entities[domain].time.weight = 6_400;
+        state.entities[domain].time.weight = WEIGHT_NICE_0;
     }
-    state.entities[512 + 3].queued = 1;
+    let pinned_to_3 = abi::PINNED_BASE + 3;
+    state.entities[pinned_to_3 as usize].queued = 1;
+    let hint = |app, fragment| pack(app, fragment).map_or(0, u64::from);
     let own = (1_001, 42);
-    group(&mut state, 1, own, (1 << 32) + 3, [0, 3, 1], age);
-    group(&mut state, 7, (0, 0), 1, [1, 2, 0], 2 * age);
+    group(&mut state, 1, own, hint(1, 2), [0, 3, 1], age);
+    group(&mut state, 7, (0, 0), hint(0, 0), [1, 2, 0], 2 * age);
     group(&mut state, 9, (1_001, 0), (1 << 63) | 5, [1, 0, 0], 0);
     state.groups[9].inferred = 1;
     state.nr_overdue = 2;
     overdue(&mut state, 0, 0, 900);
-    overdue(&mut state, 1, 512 + 3, 700);
+    overdue(&mut state, 1, pinned_to_3, 700);
     State { settings, state }
 }
 
-/// A wait in the queue of `entity` that was promised to be half as long.
+/// A wait in the queue of `entity` that is twice as long as its bound.
 fn overdue(state: &mut bss, index: usize, entity: u32, milliseconds: u64) {
     let wait = &mut state.overdue[index];
     (wait.waited, wait.bound) = (milliseconds * 1_000_000, milliseconds * 500_000);
     (wait.at, wait.pid, wait.cpu, wait.entity) = (77, 4_711, 3, entity);
-    (wait.cpus_allowed, wait.weight, wait.domain_weight) = (1, 6_400, 64_000);
+    (wait.cpus_allowed, wait.weight, wait.domain_weight) = (1, WEIGHT_NICE_0, 64_000);
     for (byte, letter) in wait.comm.iter_mut().zip(b"batch") {
         *byte = *letter as _;
     }
 }
 
-/// Times are in the order of seconds; the others differ, and the first is the largest.
+/// Times are of the order of seconds; the other counters differ, and the first is the largest.
 fn counter(index: usize) -> u64 {
     let is_time = counters::NAMES[index].ends_with("_ns");
     if is_time {
@@ -61,10 +66,10 @@ fn configure(settings: &mut rodata, place_is_cpu: bool) {
     settings.nr_cpus = 5;
     settings.nr_domains = 2;
     settings.nr_places = if place_is_cpu { 5 } else { 2 };
-    settings.nr_groups = 1_024;
+    settings.nr_groups = abi::MAX_GROUPS;
     settings.place_is_cpu = place_is_cpu;
     settings.preempts = true;
-    settings.cpu_domain.fill(128);
+    settings.cpu_domain.fill(abi::MAX_DOMAINS);
     settings.cpu_domain[..4].copy_from_slice(&[0, 0, 1, 1]);
 }
 
@@ -78,6 +83,6 @@ fn group(state: &mut bss, slot: usize, whose: (u32, u32), hint: u64, numbers: [u
     group.batches = age * 100;
     group.runs = age * 400;
     group.moves = 2;
-    state.entities[1024 + slot].queued = u64::from(numbers[1] > 0);
-    state.entities[1024 + slot].time.weight = 6_400 * numbers[1];
+    state.entities[abi::GROUP_BASE as usize + slot].queued = u64::from(numbers[1] > 0);
+    state.entities[abi::GROUP_BASE as usize + slot].time.weight = WEIGHT_NICE_0 * numbers[1];
 }

@@ -62,28 +62,3 @@ fn nonsense_in_a_map_is_no_panic() {
     copy.state.domains[127].time.weight = u64::MAX;
     assert_eq!(Statistics::of(&copy).cpus.len(), 512);
 }
-
-const DECIDE: &str = include_str!("../../../../common/decide/include/decide.h");
-const STATE: &str = include_str!("../bpf/state.bpf.h");
-
-fn constant(header: &str, name: &str) -> usize {
-    let line = header
-        .lines()
-        .find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name));
-    let value = line.expect("it is there").trim().trim_end_matches("ULL");
-    value.parse().expect("it is a number")
-}
-
-#[test]
-fn constants_are_those_of_the_bpf_program() {
-    use crate::topology::{MOST_CPUS, MOST_DOMAINS};
-    assert_eq!(constant(STATE, "MAX_CPUS "), MOST_CPUS);
-    assert_eq!(constant(STATE, "MAX_DOMAINS "), MOST_DOMAINS);
-    assert_eq!(
-        constant(STATE, "MAX_GROUPS ") as i64 - 1,
-        crate::options::MOST_GROUPS
-    );
-    assert_eq!(constant(STATE, "PINNED_BASE "), PINNED_BASE);
-    assert_eq!(constant(STATE, "GROUP_BASE "), GROUP_BASE);
-    assert_eq!(constant(DECIDE, "WARMQ_WHOLE ") as u64, WHOLE);
-}

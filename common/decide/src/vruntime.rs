@@ -1,0 +1,131 @@
+//! vruntime, V and lag; slices and waits. The derivations are in decide.h.
+
+#![allow(
+    unsafe_code,
+    reason = "the policy is C, so that a BPF program can include it. Each function is safe: it reads and \
+              writes nothing but its arguments, and takes any values of them"
+)]
+
+use crate::{Domain, Entity, Policy};
+
+unsafe extern "C" {
+    /// The weight of a task at nice 0 (`WARMQ_WEIGHT_NICE_0`).
+    #[link_name = "decide_weight_nice_0"]
+    pub safe static WEIGHT_NICE_0: u64;
+    /// The least weight that counts (`WARMQ_WEIGHT_MIN`).
+    #[link_name = "decide_weight_min"]
+    pub safe static WEIGHT_MIN: u64;
+
+    /// Whether `a` is earlier than `b`.
+    #[link_name = "decide_before"]
+    pub safe fn before(a: u64, b: u64) -> bool;
+
+    /// `value`, kept between `low` and `high`.
+    #[link_name = "decide_clamp"]
+    pub safe fn clamp(value: u64, low: u64, high: u64) -> u64;
+
+    /// By how much vruntime grows when something of `weight` runs for `ran` ns.
+    #[link_name = "decide_delta_vruntime"]
+    pub safe fn delta_vruntime(ran: u64, weight: u64) -> u64;
+
+    /// The vruntime of an entity in its domain.
+    #[link_name = "decide_entity_vruntime"]
+    pub safe fn entity_vruntime(entity: &Entity) -> u64;
+
+    /// The vruntime in the domain of a member whose vruntime in the entity is `vtime`.
+    #[link_name = "decide_vruntime"]
+    pub safe fn vruntime(entity: &Entity, vtime: u64) -> u64;
+
+    /// The vruntime in another domain of something that moves there and keeps its lag.
+    #[link_name = "decide_migrate_vruntime"]
+    pub safe fn migrate_vruntime(vruntime: u64, from_avg: u64, to_avg: u64) -> u64;
+
+    /// The lag that takes as long to work off in the loaded domain as `lag` would with one task of
+    /// nice 0 on each CPU.
+    #[link_name = "decide_scale_lag"]
+    pub safe fn scale_lag(policy: &Policy, domain: &Domain, lag: u64) -> u64;
+
+    /// The lower bound, without its sign, of the lag of something of `weight` that may just have
+    /// run for `ran` ns.
+    #[link_name = "decide_lag_min"]
+    pub safe fn lag_min(policy: &Policy, domain: &Domain, weight: u64, ran: u64) -> u64;
+
+    /// The vruntime of a task that wakes; `keeps_lag`: its sleep was long enough to keep positive
+    /// lag.
+    #[link_name = "decide_place_wakeup"]
+    pub safe fn place_wakeup(
+        policy: &Policy,
+        domain: &Domain,
+        vruntime: u64,
+        keeps_lag: bool,
+    ) -> u64;
+
+    /// The vruntime of a task that ran and is queued again: clamped to a lag that can be worked off
+    /// in four seconds.
+    #[link_name = "decide_clamp_queued"]
+    pub safe fn clamp_queued(domain: &Domain, vruntime: u64) -> u64;
+
+    /// The vruntime of a task of `weight` that goes from one entity to another without having
+    /// slept.
+    #[link_name = "decide_place_awake"]
+    pub safe fn place_awake(policy: &Policy, domain: &Domain, vruntime: u64, weight: u64) -> u64;
+
+    /// The vruntime of a new task.
+    #[link_name = "decide_place_new"]
+    pub safe fn place_new(policy: &Policy, domain: &Domain) -> u64;
+
+    /// Admits a task with `vruntime` to `entity`, before its weight is added; returns its vtime
+    /// there.
+    #[link_name = "decide_join"]
+    pub safe fn join(entity: &mut Entity, vruntime: u64) -> u64;
+
+    /// By how much V, the mean of `weight`, changes when `joining` more comes with `vruntime`. May
+    /// be negative, so add it wrapping.
+    #[link_name = "decide_avg_add"]
+    pub safe fn avg_add(policy: &Policy, avg: u64, weight: u64, vruntime: u64, joining: u64)
+    -> u64;
+
+    /// By how much V, the mean of `weight`, changes when `leaving` of it goes with `vruntime`. May
+    /// be negative, so add it wrapping.
+    #[link_name = "decide_avg_sub"]
+    pub safe fn avg_sub(policy: &Policy, avg: u64, weight: u64, vruntime: u64, leaving: u64)
+    -> u64;
+
+    /// How long the tasks of an entity may run in succession before another is chosen, in ns.
+    #[link_name = "decide_succession"]
+    pub safe fn succession(policy: &Policy, group: bool) -> u64;
+
+    /// Clamps the lag of `entity` while it is queued: to lag_max from above, and from below to as
+    /// much and what it may just have run in `succession` ns.
+    #[link_name = "decide_clamp_entity"]
+    pub safe fn clamp_entity(
+        policy: &Policy,
+        entity: &mut Entity,
+        domain: &Domain,
+        succession: u64,
+    );
+
+    /// The key by which a CPU compares entities, of which the least is picked: the later of the
+    /// vruntimes of `entity`, clamped as by [`clamp_entity`], and of its task with `vtime`.
+    #[link_name = "decide_pick_key"]
+    pub safe fn pick_key(
+        policy: &Policy,
+        entity: &mut Entity,
+        domain: &Domain,
+        succession: u64,
+        vtime: u64,
+    ) -> u64;
+
+    /// The weight of a task or cgroup within the share of its parent; `active` is the sum of all
+    /// weights that are active in that parent.
+    #[link_name = "decide_share"]
+    pub safe fn share(weight: u64, parent_weight: u64, active: u64) -> u64;
+
+    /// How long a task runs before the next is chosen, in ns.
+    #[link_name = "decide_slice"]
+    pub safe fn slice(policy: &Policy, waiting: u64, cpus: u64) -> u64;
+
+    /// The longest that a runnable task of `weight` waits, in ns.
+    #[link_name = "decide_wait_bound"]
+    pub safe fn wait_bound(policy: &Policy, domain: &Domain, weight: u64) -> u64;
+}
