@@ -61,6 +61,8 @@ pub enum Interrupt {
     Network,
     /// Deferred work of the network stack (a softirq).
     NetworkSoftirq,
+    /// Balancing by the scheduler (a softirq).
+    SchedSoftirq,
 }
 
 /// One thing that happened. The CPU on which it happened stands first where there is one.

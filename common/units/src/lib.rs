@@ -4,12 +4,14 @@
 //! Simulated time is counted in picoseconds: every clock from 1 MHz to 1 THz has a period that is
 //! close to a whole number of them, and a `u64` holds more than 200 days.
 
+mod cpu_set;
 mod id;
 mod random;
 pub mod setting;
 mod size;
 mod time;
 
+pub use cpu_set::CpuSet;
 pub use id::{CpuId, LockId, TaskId};
 pub use random::{Seed, Stream};
 pub use size::{Address, Bytes, ParseBytesError};

@@ -108,6 +108,10 @@ impl Memory {
         self.line
     }
 
+    pub(crate) fn page(&self) -> Bytes {
+        self.page
+    }
+
     /// A block of `bytes` of kernel memory, aligned on its size rounded up to a power of two pages.
     pub(crate) fn block(&mut self, bytes: Bytes) -> Result<Address, OutOfMemory> {
         self.physical.allocate(order(bytes, self.page))
@@ -150,6 +154,17 @@ impl Memory {
         let outcome = hierarchy.access(cpu, address, access, at);
         self.counts[within as usize].count(outcome.served);
         outcome.takes
+    }
+
+    /// A device writes `bytes` at position `first` of `region`, around its end.
+    pub(crate) fn dma_write(&mut self, region: Region, first: u64, bytes: u64, at: Instant) {
+        let lines = first / self.line..(first + bytes).div_ceil(self.line);
+        for line in lines {
+            let address = self.address(region, line);
+            if let Some(hierarchy) = &mut self.hierarchy {
+                hierarchy.dma_write(address, at);
+            }
+        }
     }
 
     /// One access among others that do not depend on it: their misses overlap, so that it costs its

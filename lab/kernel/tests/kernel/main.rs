@@ -2,10 +2,14 @@
 
 mod endings;
 mod fragments;
+mod hotplug;
 mod interrupts;
 mod operations;
-mod outside;
+mod preemption;
 mod random;
+mod remote;
 mod sockets;
+mod softirqs;
 mod support;
 mod sync;
+mod timers;

@@ -103,7 +103,7 @@ pub struct Stage {
     pub machine: MachineDescription,
     pub costs: Costs,
     pub settings: Settings,
-    pub scheduler: Box<dyn Scheduler>,
+    pub scheduler: MakeScheduler,
     pub until: Duration,
 }
 
@@ -119,7 +119,7 @@ pub fn stage(cpus: u16) -> Stage {
         machine: machine(cpus),
         costs: Costs::free(),
         settings,
-        scheduler: Box::new(RoundRobin::default()),
+        scheduler: round_robin(0),
         until: Duration::from_s(10),
     }
 }
@@ -145,8 +145,7 @@ impl Stage {
         Stage { until, ..self }
     }
 
-    pub fn under(self, scheduler: impl Scheduler + 'static) -> Stage {
-        let scheduler = Box::new(scheduler);
+    pub fn under(self, scheduler: MakeScheduler) -> Stage {
         Stage { scheduler, ..self }
     }
 
@@ -255,20 +254,24 @@ pub fn called(name: &str) -> TaskSpec {
 pub type Started = Result<(), OutOfMemory>;
 
 /// The plainest scheduler: one queue, one lock, a turn of one tick.
-#[derive(Default)]
 pub struct RoundRobin {
-    lock: Option<LockId>,
+    lock: LockId,
     queue: VecDeque<TaskId>,
     /// Nanoseconds that a pick takes, all under the lock.
     pick_ns: u64,
 }
 
+/// Round robin whose picks take `pick_ns` nanoseconds each.
+pub fn round_robin(pick_ns: u64) -> MakeScheduler {
+    Box::new(move |attach| Ok(Box::new(RoundRobin::new(attach, pick_ns))))
+}
+
 impl RoundRobin {
-    /// Round robin whose picks take `pick_ns` nanoseconds each.
-    pub fn slow(pick_ns: u64) -> RoundRobin {
+    pub fn new(attach: &mut Attach<'_>, pick_ns: u64) -> RoundRobin {
         RoundRobin {
+            lock: attach.lock("queue"),
+            queue: VecDeque::new(),
             pick_ns,
-            ..RoundRobin::default()
         }
     }
 
@@ -284,13 +287,8 @@ impl RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
-    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        self.lock = Some(boot.lock("queue"));
-        Ok(())
-    }
-
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.lock.expect("attached before anything runs")
+        self.lock
     }
 
     fn fork(&mut self, _: &mut Context<'_>, _: Option<TaskId>, _: TaskId) {}
@@ -299,7 +297,7 @@ impl Scheduler for RoundRobin {
         self.queue.push_back(task);
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         self.offer(context, task);
     }
 
@@ -339,7 +337,7 @@ impl Scheduler for RoundRobin {
         }
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         match view.on_cpu() {
             Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),

@@ -113,7 +113,7 @@ impl Common {
 
     /// The affinity of `task` may have changed: whoever may not have it any more lets go of it, and
     /// one that waits looks for a CPU anew.
-    pub(crate) fn changed(&self, context: &mut Context<'_>, task: TaskId) {
+    pub(crate) fn set_cpumask(&self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         match view.on_cpu() {
             Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
