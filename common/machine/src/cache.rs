@@ -3,6 +3,7 @@
 mod age;
 mod all;
 mod lru;
+mod plru;
 mod tree;
 mod ways;
 
@@ -60,7 +61,7 @@ pub(crate) struct Cache {
     ways: u32,
     sets: u64,
     sets_are_power_of_two: bool,
-    lru: bool,
+    replacement: Replacement,
     // A tag is the line without its lowest `floor(log2(sets))` bits. Lines of equal tag are then
     // fewer than sets and lie next to each other, so that set and tag together name a line also
     // where the sets are no power of two.
@@ -91,7 +92,7 @@ impl Cache {
             ways,
             sets,
             sets_are_power_of_two: sets.is_power_of_two(),
-            lru: description.replacement == Replacement::Lru,
+            replacement: description.replacement,
             tag_shift: sets.ilog2(),
         }
     }
@@ -135,7 +136,7 @@ impl Cache {
         let (set, key) = (self.set_of(line), self.key(line));
         let first = self.start_of(set);
         let ways = &mut words[first..first + self.ways as usize];
-        if self.lru {
+        if self.replacement == Replacement::Lru {
             return move_to_front(ways, key).then_some(Slot(first));
         }
         let way = position(ways, key)?;
@@ -168,7 +169,7 @@ impl Cache {
             position(ways, word & TAG).is_none(),
             "a line twice in a set"
         );
-        let left = if self.lru {
+        let left = if self.replacement == Replacement::Lru {
             push_front(ways, word)
         } else {
             let way = position(ways, EMPTY).unwrap_or_else(|| marks.victim(set));
@@ -184,7 +185,7 @@ impl Cache {
         let (set, key) = (self.set_of(line), self.key(line));
         let first = self.start_of(set);
         let ways = &mut words[first..first + self.ways as usize];
-        let word = if self.lru {
+        let word = if self.replacement == Replacement::Lru {
             close_up(ways, key)
         } else {
             let way = position(ways, key)?;

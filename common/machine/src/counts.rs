@@ -263,6 +263,16 @@ impl Counts {
         self.levels[cpu * self.depth + level].misses[access as usize] += 1;
     }
 
+    /// All of the `depth` levels of `cpu` but the nearest are asked, and miss.
+    #[inline]
+    pub(crate) fn note_misses_behind(&mut self, cpu: usize, depth: usize, access: Access) {
+        let levels = &mut self.levels[cpu * self.depth..][..depth];
+        for level in &mut levels[1..] {
+            level.accesses[access as usize] += 1;
+            level.misses[access as usize] += 1;
+        }
+    }
+
     pub(crate) fn note_miss_kind(&mut self, cpu: usize, level: usize, kind: MissKind) {
         self.levels[cpu * self.depth + level].kinds.note(kind);
     }

@@ -33,6 +33,7 @@ mod others;
 mod private;
 mod private_shared;
 mod requests;
+mod tree_pairs;
 mod writes;
 
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
@@ -43,6 +44,7 @@ use crate::counts::Counts;
 use crate::shadow::Shadow;
 use build::Shape;
 use private::{Lane, Miss, Snoop};
+use tree_pairs::{FillPair, TreePair};
 
 /// What a CPU does with a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,13 +139,15 @@ pub struct Hierarchy {
     shape: Shape,
     // For each CPU, its level 1: all that an access that hits there needs to know.
     nearest: Vec<Nearest>,
-    // The ways of every level 1, if all are alike, with LRU, and nothing is observed; else 0.
-    nearest_ways: usize,
+    first_level: FirstLevel,
     // What answers where level 1 does not, and what it wants to know of each CPU.
     miss: Miss,
     // What answers a write where level 1 has the line, but shared.
     claim: Miss,
     lanes: Vec<Lane>,
+    // For each CPU its level 1 and 2, and what lets these take a line in, if there is code for them.
+    pairs: Vec<TreePair>,
+    fill_pair: Option<FillPair>,
     // Who tells which groups hold a line where presence is not noted.
     snoop: Option<Snoop>,
     line_shift: u32,
@@ -168,7 +172,18 @@ pub struct Hierarchy {
 struct Nearest {
     cache: u32,
     latency: Duration,
-    extent: Extent, // if `nearest_ways` is not 0
+    extent: Extent, // unless `first_level` is `Any`
+}
+
+/// The code that asks level 1, by replacement and ways.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FirstLevel {
+    Lru2,
+    Lru4,
+    Lru8,
+    Plru8,
+    /// Caches that are not alike, have other ways, or are observed.
+    Any,
 }
 
 /// An access on its way through the levels.
@@ -207,11 +222,12 @@ impl Hierarchy {
             access,
             now,
         };
-        match self.nearest_ways {
-            2 => self.access_lru::<2>(request),
-            4 => self.access_lru::<4>(request),
-            8 => self.access_lru::<8>(request),
-            _ => self.access_any(request),
+        match self.first_level {
+            FirstLevel::Lru2 => self.access_lru::<2>(request),
+            FirstLevel::Lru4 => self.access_lru::<4>(request),
+            FirstLevel::Lru8 => self.access_lru::<8>(request),
+            FirstLevel::Plru8 => self.access_plru::<8>(request),
+            FirstLevel::Any => self.access_any(request),
         }
     }
 
@@ -239,6 +255,29 @@ impl Hierarchy {
             return (self.claim)(self, request);
         }
         word.modify_if(write);
+        Outcome {
+            takes: latency,
+            served: Served::Level(1),
+        }
+    }
+
+    /// Where every level 1 has tree-PLRU and `WAYS` ways, and nothing is observed.
+    #[inline(always)]
+    fn access_plru<const WAYS: usize>(&mut self, request: Request) -> Outcome {
+        let Nearest {
+            cache,
+            extent,
+            latency,
+        } = self.nearest[request.cpu];
+        let level_1 = self.caches.plru::<WAYS>(cache as usize, extent);
+        let Some(slot) = level_1.hit(request.line) else {
+            return (self.miss)(self, request);
+        };
+        let write = request.access == Access::Write;
+        if write & (self.caches.state_at(slot) == LineState::Shared) {
+            return self.write(request, 0);
+        }
+        self.caches.modify_if(slot, write);
         Outcome {
             takes: latency,
             served: Served::Level(1),

@@ -6,8 +6,12 @@ mod cache_support;
 use cache_support::machines::{LINE, Level, bus, directory, machine};
 use cache_support::reference::Reference;
 use proptest::prelude::*;
-use warmq_machine::{Access, Counts, Hierarchy, LevelCounts, MachineDescription, Options};
+use warmq_machine::{
+    Access, Counts, Hierarchy, Inclusion, LevelCounts, MachineDescription, Options,
+};
 use warmq_units::{Address, CpuId, Duration, Instant};
+
+const LEVELS: [u8; 3] = [1, 2, 3];
 
 /// CPU, line, access.
 type Step = (u16, u64, Access);
@@ -40,10 +44,36 @@ fn any_pairs() -> impl Strategy<Value = MachineDescription> {
     })
 }
 
+/// Level 1 and 2 with tree-PLRU, of each pair of associativities that has code, alone or before a
+/// shared level 3 of each kind.
+fn any_tree_pairs() -> impl Strategy<Value = MachineDescription> {
+    let ways = prop::sample::select(vec![(4, 8), (8, 4), (8, 8), (8, 16)]);
+    let far = prop::sample::select(vec![Inclusion::NonInclusive, Inclusion::Inclusive]);
+    let behind = prop::option::of(prop::sample::select(vec![
+        Inclusion::NonInclusive,
+        Inclusion::Inclusive,
+        Inclusion::Victim,
+    ]));
+    let shape = (ways, 0..=1_u32, 0..=1_u32, far, 1..=2_u16, behind);
+    let cpus = prop_oneof![14 => 1..=8_u16, 1 => 66..=80_u16];
+    (shape, cpus, any::<bool>()).prop_map(|(shape, cpus, snooping)| {
+        let ((near, far), near_sets, far_sets, inclusion, threads, behind) = shape;
+        let near = Level::tree(1 << near_sets, near).shared_by(threads);
+        let far = Level::tree(1 << far_sets, far).shared_by(threads);
+        let mut levels = vec![near, Level { inclusion, ..far }];
+        let shared = Level::tree(2, 16).shared_by(4);
+        levels.extend(behind.map(|inclusion| Level {
+            inclusion,
+            ..shared
+        }));
+        machine(cpus, &levels, if snooping { bus() } else { directory() })
+    })
+}
+
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     let access = prop_oneof![2 => Just(Access::Read), 1 => Just(Access::Write)];
     (8..80_u64).prop_flat_map(move |lines| {
-        prop::collection::vec((0..40_u16, 0..lines, access.clone()), 1..600)
+        prop::collection::vec((0..140_u16, 0..lines, access.clone()), 1..600)
     })
 }
 
@@ -55,7 +85,7 @@ fn without_causes(counts: LevelCounts) -> LevelCounts {
 }
 
 fn same_counts(cpus: u16, counts: &Counts, slow: &Reference) -> Result<(), TestCaseError> {
-    for (cpu, level) in (0..cpus).flat_map(|cpu| [(cpu, 1), (cpu, 2)]) {
+    for (cpu, level) in (0..cpus).flat_map(|cpu| LEVELS.map(|level| (cpu, level))) {
         let known = slow.levels.get(&(usize::from(cpu), level)).copied();
         let expected = without_causes(known.unwrap_or_default());
         prop_assert_eq!(counts.level(CpuId(cpu), level), expected);
@@ -66,51 +96,71 @@ fn same_counts(cpus: u16, counts: &Counts, slow: &Reference) -> Result<(), TestC
     Ok(())
 }
 
+fn agree(
+    machine: &MachineDescription,
+    steps: &[Step],
+    far: u64,
+    devices_write: bool,
+) -> Result<(), TestCaseError> {
+    let mut fast = Hierarchy::new(machine, Options::default());
+    let mut slow = Reference::new(machine);
+    let cpus = machine.cpus.len() as u16;
+    for (index, (cpu, line, access)) in steps.iter().enumerate() {
+        let (cpu, address) = (cpu % cpus, line * far * LINE);
+        let quiet = Instant(0) + Duration::from_us(5) * index as u64;
+        if devices_write && index % 7 == 0 {
+            slow.dma_write(address);
+            fast.dma_write(Address(address), quiet);
+            continue;
+        }
+        let expected = slow.access(usize::from(cpu), address, *access);
+        let outcome = fast.access(CpuId(cpu), Address(address), *access, quiet);
+        prop_assert_eq!(
+            outcome,
+            expected,
+            "step {}: cpu{} {:#x}",
+            index,
+            cpu,
+            address
+        );
+        for (cpu, level) in (0..cpus).flat_map(|cpu| LEVELS.map(|level| (cpu, level))) {
+            let expected = slow.state(usize::from(cpu), level, address);
+            let state = fast.state(CpuId(cpu), level, Address(address));
+            prop_assert_eq!(state, expected, "after step {}, level {}", index, level);
+        }
+        if far == 1 {
+            prop_assert_eq!(fast.check_coherence(), Ok(()), "after step {}", index);
+        }
+    }
+    prop_assert_eq!(fast.check_coherence(), Ok(()));
+    same_counts(cpus, fast.counts(), &slow)?;
+    for (_, line, _) in steps {
+        for cache in &machine.caches {
+            let (cpu, address) = (cache.cpus[0], line * far * LINE);
+            let expected = slow.state(cpu.index(), cache.level, address);
+            prop_assert_eq!(fast.state(cpu, cache.level, Address(address)), expected);
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #[test]
     fn private_pairs_and_slow_caches_agree_on_every_access(
-        machine in any_pairs(),
+        machine in prop_oneof![any_pairs(), any_tree_pairs()],
         steps in any_steps(),
         far in prop_oneof![Just(1_u64), 1..1_u64 << 22],
         devices_write in any::<bool>(),
     ) {
-        let mut fast = Hierarchy::new(&machine, Options::default());
-        let mut slow = Reference::new(&machine);
-        let cpus = machine.cpus.len() as u16;
-        for (index, (cpu, line, access)) in steps.iter().enumerate() {
-            let (cpu, address) = (cpu % cpus, line * far * LINE);
-            let quiet = Instant(0) + Duration::from_us(5) * index as u64;
-            if devices_write && index % 7 == 0 {
-                slow.dma_write(address);
-                fast.dma_write(Address(address), quiet);
-                continue;
-            }
-            let expected = slow.access(usize::from(cpu), address, *access);
-            let outcome = fast.access(CpuId(cpu), Address(address), *access, quiet);
-            prop_assert_eq!(outcome, expected, "step {}: cpu{} {:#x}", index, cpu, address);
-            for (cpu, level) in (0..cpus).flat_map(|cpu| [(cpu, 1), (cpu, 2)]) {
-                let expected = slow.state(usize::from(cpu), level, address);
-                let state = fast.state(CpuId(cpu), level, Address(address));
-                prop_assert_eq!(state, expected, "after step {}, level {}", index, level);
-            }
-            if far == 1 {
-                prop_assert_eq!(fast.check_coherence(), Ok(()), "after step {}", index);
-            }
-        }
-        prop_assert_eq!(fast.check_coherence(), Ok(()));
-        same_counts(cpus, fast.counts(), &slow)?;
-        for (_, line, _) in &steps {
-            for cache in &machine.caches {
-                let (cpu, address) = (cache.cpus[0], line * far * LINE);
-                let expected = slow.state(cpu.index(), cache.level, address);
-                prop_assert_eq!(fast.state(cpu, cache.level, Address(address)), expected);
-            }
-        }
+        agree(&machine, &steps, far, devices_write)?;
     }
 
     /// The busy bus, which the slow caches do not have: the general code answers what this does.
     #[test]
-    fn observing_changes_no_answer_of_private_pairs(machine in any_pairs(), steps in any_steps()) {
+    fn observing_changes_no_answer_of_private_pairs(
+        machine in prop_oneof![any_pairs(), any_tree_pairs()],
+        steps in any_steps(),
+    ) {
         let observe_all = Options { classify_misses: true, histogram: true };
         let mut plain = Hierarchy::new(&machine, Options::default());
         let mut observed = Hierarchy::new(&machine, observe_all);

@@ -150,13 +150,18 @@ impl Mq {
         best: Found,
     ) -> Found {
         let here = context.cpu();
+        let others = self
+            .queues
+            .iter()
+            .enumerate()
+            .filter(|(cpu, _)| *cpu != here.index());
+        context.touch_all(others.map(|(_, queue)| queue.published_at), Access::Read);
         let mut offers: Vec<(i32, CpuId)> = Vec::new();
         for cpu in (0..self.queues.len() as u16)
             .map(CpuId)
             .filter(|cpu| *cpu != here)
         {
             let queue = &self.queues[cpu.index()];
-            context.touch(queue.published_at, Access::Read);
             if queue.published > best.weight && queue.published > 0 {
                 offers.push((queue.published, cpu));
             }

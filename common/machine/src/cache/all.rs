@@ -14,7 +14,7 @@ pub(crate) struct Caches {
     pub(super) all: Vec<Cache>,
     pub(super) words: Vec<u32>,
     // By cache. Apart from the caches, so that many of those fit into a line of the host.
-    marks: Vec<Marks>,
+    pub(super) marks: Vec<Marks>,
 }
 
 impl Caches {
@@ -36,7 +36,9 @@ impl Caches {
                 column += cache.ways as usize;
             }
             end += stride as usize * all[cache - 1].sets as usize;
-            end = end.next_multiple_of(HOST_LINE);
+            // One line more than a power of two: else the same set of all caches of a level would lie
+            // in one set of the host's own caches.
+            end = end.next_multiple_of(HOST_LINE) + HOST_LINE;
         }
         let words = vec![0; end];
         Caches { all, words, marks }

@@ -20,14 +20,29 @@ pub(crate) struct Extent {
 
 impl Extent {
     #[inline(always)]
-    fn key(self, line: Line) -> u32 {
+    pub(super) fn key(self, line: Line) -> u32 {
         ((line.0 >> self.tag_shift) as u32 + 1) << 2
     }
 
     /// Where the ways of the set of `line` begin.
     #[inline(always)]
-    fn start(self, line: Line) -> usize {
-        self.first + (line.0 as usize & self.last_set) * self.stride
+    pub(super) fn start(self, line: Line) -> usize {
+        self.first + self.set(line) * self.stride
+    }
+
+    #[inline(always)]
+    pub(super) fn set(self, line: Line) -> usize {
+        line.0 as usize & self.last_set
+    }
+
+    /// The line that `word` stood for, of the same set as `neighbor`.
+    #[inline(always)]
+    pub(super) fn taken(self, word: u32, neighbor: Line) -> Taken {
+        let tag = u64::from((word >> 2) - 1) << self.tag_shift;
+        Taken {
+            line: Line(tag | neighbor.0 & self.last_set as u64),
+            state: super::state_of(word),
+        }
     }
 }
 
@@ -74,7 +89,9 @@ impl Word<'_> {
 impl Cache {
     /// Whether [`Caches::lru`] may be asked for a view of `ways` ways.
     pub(crate) fn is_lru_of(&self, ways: usize) -> bool {
-        self.lru && self.ways as usize == ways && self.sets_are_power_of_two
+        self.replacement == super::Replacement::Lru
+            && self.ways as usize == ways
+            && self.sets_are_power_of_two
     }
 
     /// Whether the other one has the same sets and ways.
@@ -149,13 +166,10 @@ impl<'cache, const WAYS: usize> Lru<'cache, WAYS> {
     /// Takes in `line`, which is not held. If the set was full, the line that left is the answer.
     #[inline(always)]
     pub(crate) fn insert(self, line: Line, state: LineState) -> Option<Taken> {
-        let (shift, last) = (self.extent.tag_shift, self.extent.last_set as u64);
+        let extent = self.extent;
         let (set, key) = self.set_and_key(line);
         let left = push_front_fixed(set, key | state as u32);
-        (left != 0).then(|| Taken {
-            line: Line(u64::from((left >> 2) - 1) << shift | line.0 & last),
-            state: super::state_of(left),
-        })
+        (left != 0).then(|| extent.taken(left, line))
     }
 
     /// Gives up `line`: its state, if it was held.

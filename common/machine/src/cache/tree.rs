@@ -86,6 +86,25 @@ impl Trees {
         }
     }
 
+    /// The same as `point_away` in a cache of `WAYS` ways, 16 at most.
+    #[inline(always)]
+    pub(super) fn use_way<const WAYS: usize>(&mut self, set: usize, way: usize) {
+        let path = PATHS[const { WAYS.ilog2() as usize }][way % WAYS];
+        let tree = &mut self.bits[set];
+        *tree = *tree & !path.nodes | path.point_right;
+    }
+
+    /// The same as `victim` in a cache of `WAYS` ways, 16 at most.
+    #[inline(always)]
+    pub(super) fn victim_of<const WAYS: usize>(&self, set: usize) -> usize {
+        let tree = usize::from(self.bits[set]);
+        let mut node = 1;
+        for _ in 0..const { WAYS.ilog2() } {
+            node = node * 2 + (tree >> node & 1);
+        }
+        node - WAYS
+    }
+
     /// The way that all bits point at.
     #[inline]
     pub(super) fn victim(&self, set: usize) -> usize {

@@ -48,13 +48,58 @@ pub(super) fn close_up(set: &mut [u32], key: u32) -> u32 {
     by_length!(set, close_up_fixed, close_up_any, key)
 }
 
+/// Bits that stand for a way in what [`holders`] answers, shifted left by its number. Two of them: a
+/// single one lets the compiler turn the comparisons into scalar code.
+const WAY: u32 = 0x1_0001;
+
+/// In which ways of `set` the line with `key` is: its [`WAY`], or nothing.
 #[inline(always)]
-pub(super) fn position_fixed<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> Option<usize> {
+fn holders<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> u32 {
     let mut found = 0;
     for (way, word) in set.iter().enumerate() {
-        found |= u32::from(word & TAG == key) << way;
+        found |= u32::from(word & TAG == key).wrapping_neg() & WAY << way;
     }
+    found
+}
+
+#[inline(always)]
+pub(super) fn position_fixed<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> Option<usize> {
+    let found = holders(set, key);
     (found != 0).then(|| found.trailing_zeros() as usize)
+}
+
+/// Masks over the ways of a set, by position.
+struct Masks<const WAYS: usize>;
+
+impl<const WAYS: usize> Masks<WAYS> {
+    /// All ones before the position.
+    const BEFORE: [[u32; WAYS]; WAYS] = Self::up_to(0);
+    /// All ones before the position and at it.
+    const UP_TO: [[u32; WAYS]; WAYS] = Self::up_to(1);
+
+    const fn up_to(beyond: usize) -> [[u32; WAYS]; WAYS] {
+        let mut masks = [[0; WAYS]; WAYS];
+        let mut position = 0;
+        while position < WAYS {
+            let mut way = 0;
+            while way < position + beyond {
+                masks[position][way] = u32::MAX;
+                way += 1;
+            }
+            position += 1;
+        }
+        masks
+    }
+}
+
+/// The ways of `one` where `mask` has ones, those of `other` elsewhere.
+#[inline(always)]
+fn merge<const WAYS: usize>(
+    mask: &[u32; WAYS],
+    one: &[u32; WAYS],
+    other: &[u32; WAYS],
+) -> [u32; WAYS] {
+    std::array::from_fn(|way| one[way] & mask[way] | other[way] & !mask[way])
 }
 
 fn position_any(set: &[u32], key: u32) -> Option<usize> {
@@ -66,12 +111,10 @@ pub(super) fn move_to_front_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key:
     let Some(position) = position_fixed(set, key) else {
         return false;
     };
-    let (front, before) = (set[position % WAYS], *set);
-    for way in 1..WAYS {
-        let moves = u32::from(way <= position).wrapping_neg(); // all ones up to the old place
-        set[way] = before[way - 1] & moves | before[way] & !moves;
-    }
-    set[0] = front;
+    let position = position % WAYS;
+    let mut moved = [set[position]; WAYS];
+    moved[1..].copy_from_slice(&set[..WAYS - 1]);
+    *set = merge(&Masks::UP_TO[position], &moved, set);
     true
 }
 
@@ -101,12 +144,10 @@ pub(super) fn close_up_fixed<const WAYS: usize>(set: &mut [u32; WAYS], key: u32)
     let Some(position) = position_fixed(set, key) else {
         return 0;
     };
-    let (word, before) = (set[position % WAYS], *set);
-    for way in 0..WAYS {
-        let next = if way + 1 < WAYS { before[way + 1] } else { 0 };
-        let stays = u32::from(way < position).wrapping_neg(); // all ones before the old place
-        set[way] = before[way] & stays | next & !stays;
-    }
+    let position = position % WAYS;
+    let (word, mut moved) = (set[position], [0; WAYS]);
+    moved[..WAYS - 1].copy_from_slice(&set[1..]);
+    *set = merge(&Masks::BEFORE[position], set, &moved);
     word
 }
 

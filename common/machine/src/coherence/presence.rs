@@ -44,16 +44,15 @@ impl Groups {
         self.0.iter().fold(0, |all, word| all | word) == 0
     }
 
+    /// The first group and the last.
     #[inline]
-    pub(crate) fn first(&self) -> Option<usize> {
-        let index = self.0.iter().position(|word| *word != 0)?;
-        Some(index * WORD + self.0[index].trailing_zeros() as usize)
-    }
-
-    #[inline]
-    pub(crate) fn last(&self) -> Option<usize> {
-        let index = self.0.iter().rposition(|word| *word != 0)?;
-        Some(index * WORD + self.0[index].ilog2() as usize)
+    pub(crate) fn ends(&self) -> Option<(usize, usize)> {
+        let first = self.0.iter().position(|word| *word != 0)?;
+        let last = self.0.iter().rposition(|word| *word != 0)?;
+        Some((
+            first * WORD + self.0[first].trailing_zeros() as usize,
+            last * WORD + self.0[last].ilog2() as usize,
+        ))
     }
 
     /// The first group of this set that is in `other` too.
@@ -71,17 +70,16 @@ impl Groups {
         beyond.fold(0, |all, word| all | word) != 0
     }
 
-    /// The groups, ascending.
-    #[inline]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().enumerate().flat_map(|(index, word)| {
+    /// Calls `visit` for each group, ascending.
+    #[inline(always)]
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(usize)) {
+        for (index, word) in self.0.iter().enumerate() {
             let mut word = *word;
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+            while word != 0 {
+                visit(index * WORD + word.trailing_zeros() as usize);
                 word &= word - 1;
-                Some(index * WORD + bit)
-            })
-        })
+            }
+        }
     }
 
     #[inline]
@@ -169,6 +167,27 @@ impl Presence {
         }
     }
 
+    /// Whether a group of `groups` holds `line`; true if nothing is noted.
+    #[inline]
+    pub(crate) fn may_hold_in(&self, line: Line, groups: &Groups) -> bool {
+        let words = self.table.get(line).iter().zip(&groups.0);
+        !self.kept || words.fold(0, |all, (word, groups)| all | word & groups) != 0
+    }
+
+    /// Whether groups other than `own` hold `line` both among `inside` and beyond; false if nothing is
+    /// noted.
+    #[inline]
+    pub(crate) fn is_shared_across(&self, line: Line, own: &Groups, inside: &Groups) -> bool {
+        let (mut within, mut beyond) = (0, 0);
+        let masks = own.0.iter().zip(&inside.0);
+        for (word, (own, inside)) in self.table.get(line).iter().zip(masks) {
+            let others = word & !own;
+            within |= others & inside;
+            beyond |= others & !inside;
+        }
+        within != 0 && beyond != 0
+    }
+
     /// Writes into `found` the groups that hold `line`, of those that are in `among`, but not in
     /// `except`.
     #[inline]
@@ -197,8 +216,9 @@ impl Presence {
             .iter()
             .filter(|(_, words)| words.iter().any(|word| *word != 0));
         held.map(|(line, words)| {
-            let groups = Groups(words.to_vec());
-            (line, groups.iter().map(|group| group as u16).collect())
+            let mut groups = Vec::new();
+            Groups(words.to_vec()).for_each(|group| groups.push(group as u16));
+            (line, groups)
         })
     }
 }

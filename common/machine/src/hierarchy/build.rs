@@ -5,7 +5,8 @@ use std::ops::{Deref, Range};
 use warmq_units::Duration;
 
 use super::private::{Miss, Pairs};
-use super::{Hierarchy, Nearest, Options};
+use super::tree_pairs::TreePair;
+use super::{FirstLevel, Hierarchy, Nearest, Options};
 use crate::cache::{Cache, Caches, Extent, Marks};
 use crate::coherence::{Groups, Links, Presence, Reach};
 use crate::counts::Counts;
@@ -31,6 +32,9 @@ pub(super) struct Shape {
     in_socket: Vec<Groups>,
     in_domain: Vec<Groups>,
     pub(super) all_groups: Groups,
+    /// For each group that of its root; and the same for each CPU.
+    pub(super) roots: Vec<u32>,
+    pub(super) root_of: Vec<u32>,
     pub(super) cpus: Vec<CpuPlace>,
 }
 
@@ -65,7 +69,7 @@ pub(super) struct Group {
     /// The same as a set.
     pub(super) under_set: Groups,
     /// The group of the root.
-    pub(super) root: usize,
+    root: usize,
     /// Where the first of its CPUs sits.
     pub(super) at: CpuPlace,
 }
@@ -94,15 +98,16 @@ impl Hierarchy {
             vec![]
         };
         let plain = shadows.is_empty();
-        let ways = machine.caches[shape.paths[0][0]].ways as usize;
-        let alike = |path: &Path| caches[path[0]].is_lru_of(ways);
-        let nearest_ways = if plain && shape.paths.iter().all(alike) {
-            ways
-        } else {
-            0
+        let first_level = match plain {
+            true => FirstLevel::new(&shape, &caches),
+            false => FirstLevel::Any,
         };
         let pairs = Pairs::new(&shape, &caches).filter(|_| plain);
         let snoop = pairs.as_ref().and_then(|pairs| pairs.snoop);
+        let (mut tree_pairs, fill_pair) = match TreePair::all(&shape, &caches) {
+            Some((pairs, fill)) if plain => (pairs, Some(fill)),
+            _ => (vec![], None),
+        };
         let (mut lanes, miss, claim, interleaved) = match pairs {
             Some(Pairs {
                 lanes, miss, claim, ..
@@ -128,10 +133,11 @@ impl Hierarchy {
         let marks = machine.caches.iter().map(Marks::new).collect();
         let caches = Caches::new(caches, marks, &interleaved);
         lanes.iter_mut().for_each(|lane| lane.settle(&caches));
+        tree_pairs.iter_mut().for_each(|pair| pair.settle(&caches));
         let nearest = shape.paths.iter().map(|path| Nearest {
             cache: path[0] as u32,
             latency: shape.caches[path[0]].latency,
-            extent: if nearest_ways > 0 {
+            extent: if first_level != FirstLevel::Any {
                 caches.extent(path[0])
             } else {
                 Extent::default()
@@ -140,10 +146,12 @@ impl Hierarchy {
         let depth = shape.paths.iter().map(|path| path.len()).max().unwrap_or(0);
         Hierarchy {
             nearest: nearest.collect(),
-            nearest_ways,
+            first_level,
             lanes,
             miss,
             claim,
+            pairs: tree_pairs,
+            fill_pair,
             snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
             line_limit,
@@ -159,6 +167,25 @@ impl Hierarchy {
             caches,
             shape,
         }
+    }
+}
+
+impl FirstLevel {
+    fn new(shape: &Shape, caches: &[Cache]) -> FirstLevel {
+        let all =
+            |fits: &dyn Fn(&Cache) -> bool| shape.paths.iter().all(|path| fits(&caches[path[0]]));
+        let lru = [
+            (2, FirstLevel::Lru2),
+            (4, FirstLevel::Lru4),
+            (8, FirstLevel::Lru8),
+        ];
+        if all(&|cache| cache.is_plru_of(8)) {
+            return FirstLevel::Plru8;
+        }
+        let fits = lru
+            .iter()
+            .find(|(ways, _)| all(&|cache| cache.is_lru_of(*ways)));
+        fits.map_or(FirstLevel::Any, |(_, code)| *code)
     }
 }
 
@@ -179,6 +206,8 @@ impl Shape {
             in_socket: Vec::new(),
             in_domain: Vec::new(),
             all_groups: Groups::none(0),
+            roots: Vec::new(),
+            root_of: Vec::new(),
             cpus: machine.cpus.clone(),
         };
         let mut group_of = vec![0; parents.len()];
@@ -202,6 +231,9 @@ impl Shape {
         shape.in_socket = shape.groups_by(|place| place.socket);
         shape.in_domain = shape.groups_by(|place| place.llc);
         shape.all_groups = Groups::of(number, 0..number);
+        shape.roots = shape.groups.iter().map(|group| group.root as u32).collect();
+        let root_of = |path: &Path| shape.roots[group_of[path[0]]];
+        shape.root_of = shape.paths.iter().map(root_of).collect();
         for group in &mut shape.groups {
             group.under_set = Groups::of(number, group.under.clone());
         }

@@ -2,6 +2,7 @@
 
 use super::build::Place;
 use super::requests::Fill;
+use super::tree_pairs::FillPair;
 use super::{Hierarchy, Request};
 use crate::cache::{Line, LineState};
 use crate::counts::Transaction;
@@ -12,6 +13,41 @@ impl Hierarchy {
     /// unless `fill` has modified data for the root.
     #[inline]
     pub(super) fn fill(&mut self, request: Request, level: usize, fill: Fill) {
+        match self.fill_pair {
+            Some(fill_pair) if level > 0 => {
+                self.fill_pair_and_behind(request, level, fill, fill_pair)
+            }
+            _ => self.fill_any(request, level, fill),
+        }
+    }
+
+    /// The same where there is code for level 1 and 2.
+    #[inline]
+    fn fill_pair_and_behind(
+        &mut self,
+        request: Request,
+        level: usize,
+        mut fill: Fill,
+        fill_pair: FillPair,
+    ) {
+        let depth = self.shape.paths[request.cpu].len();
+        // The farther levels that missed leave the line to the nearer ones, if they are victim caches.
+        let only_nearer = level <= 2 || self.pairs[request.cpu].only_victims_behind;
+        let new_data = depth > 2 && level == depth && fill.root == LineState::Modified;
+        if !only_nearer || new_data {
+            return self.fill_any(request, level, fill);
+        }
+        if fill.handed_over_modified {
+            fill.between = LineState::Modified;
+        }
+        let far = match depth {
+            2 => fill.root,
+            _ => fill.between,
+        };
+        fill_pair(self, request, (level > 1).then_some(far), fill.nearest);
+    }
+
+    fn fill_any(&mut self, request: Request, level: usize, fill: Fill) {
         let mut present = self.group_with_line(request.cpu, level);
         let mut handed_over = fill.handed_over_modified;
         for index in (0..level).rev() {

@@ -73,17 +73,17 @@ impl Hierarchy {
 
     pub(super) fn make_others_share(&mut self, request: Request, among: Option<usize>) -> Others {
         self.find_others(request, among);
-        let (Some(first), Some(last)) = (self.holders.first(), self.holders.last()) else {
+        let Some((first, last)) = self.holders.ends() else {
             return NOBODY;
         };
         let mut others = Others {
             any: true,
             ..NOBODY
         };
-        if self.shape.groups[first].root != self.shape.groups[last].root {
+        if self.shape.roots[first] != self.shape.roots[last] {
             return others; // holders under two roots: nobody has it exclusively
         }
-        for group in self.holders.iter() {
+        self.holders.for_each(|group| {
             for cache in self.shape.chain(group) {
                 let Some(slot) = self.caches.find(*cache as usize, request.line) else {
                     continue;
@@ -95,7 +95,7 @@ impl Hierarchy {
                 }
                 self.caches.set_state_at(slot, LineState::Shared);
             }
-        }
+        });
         others
     }
 
@@ -114,7 +114,7 @@ impl Hierarchy {
             return others;
         }
         self.look_ahead(line);
-        for group in self.holders.iter() {
+        self.holders.for_each(|group| {
             for cache in self.shape.chain(group) {
                 let cache = *cache as usize;
                 let Some(state) = self.caches.remove(cache, line) else {
@@ -128,7 +128,7 @@ impl Hierarchy {
                     self.shadows[cache].remove(line, true);
                 }
             }
-        }
+        });
         self.presence.clear_all(line, &self.holders);
         others
     }
@@ -138,11 +138,11 @@ impl Hierarchy {
     #[inline]
     fn look_ahead(&self, line: Line) {
         let mut all = 0;
-        for group in self.holders.iter() {
+        self.holders.for_each(|group| {
             for cache in self.shape.chain(group) {
                 all ^= self.caches.first_word(*cache as usize, line);
             }
-        }
+        });
         std::hint::black_box(all);
     }
 }

@@ -159,6 +159,7 @@ impl Hierarchy {
         lane: Lane,
     ) -> Outcome {
         let others = match self.snoop {
+            Some(_) if self.lanes.len() == 1 => 0,
             Some(_) => self.snoop::<NEAR, FAR>(request.line),
             None => {
                 let own = &self.shape.own_groups[request.cpu];
@@ -211,6 +212,10 @@ impl Hierarchy {
         let Some(victim) = near.insert(request.line, state) else {
             return;
         };
+        // Clean lines are dropped; who still has them matters only where that is noted.
+        if victim.state != LineState::Modified && self.snoop.is_some() {
+            return;
+        }
         match self.caches.lru::<FAR>(lane.far_extent).find(victim.line) {
             Some(word) => word.modify_if(victim.state == LineState::Modified),
             None => self.victim_left(lane.near, victim.line, victim.state, request),
@@ -225,7 +230,7 @@ impl Hierarchy {
         let (mut modified, mut kept) = (state == LineState::Modified, false);
         if lane.inclusive {
             modified |= near.remove(line) == Some(LineState::Modified);
-        } else {
+        } else if self.snoop.is_none() {
             kept = near.find(line).is_some();
         }
         if modified {

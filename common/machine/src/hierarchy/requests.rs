@@ -41,6 +41,13 @@ impl Hierarchy {
     pub(super) fn miss_nearest(&mut self, request: Request) -> Outcome {
         let depth = self.shape.paths[request.cpu].len();
         self.count_miss(request, 0);
+        // One question instead of a search at each level.
+        let own = &self.shape.own_groups[request.cpu];
+        if self.shadows.is_empty() && !self.presence.may_hold_in(request.line, own) {
+            self.counts
+                .note_misses_behind(request.cpu, depth, request.access);
+            return self.ask_outside(request);
+        }
         for level in 1..depth {
             if let Some(slot) = self.hit(request, level) {
                 return match request.access {
@@ -127,6 +134,9 @@ impl Hierarchy {
     /// A read of a line that no level has.
     fn read_from_outside(&mut self, request: Request) -> Outcome {
         let depth = self.shape.paths[request.cpu].len();
+        if self.is_shared_across_roots(request) {
+            return self.read_shared_across_roots(request, depth);
+        }
         let others = self.make_others_share(request, None);
         let clean = || self.neighbor(request.cpu);
         let Some(supplier) = others.modified.or_else(clean) else {
@@ -144,7 +154,7 @@ impl Hierarchy {
         };
         let takes = self.fetch_from_cache(request, supplier, Transaction::ReadLine);
         let mut fill = Fill::all(LineState::Shared);
-        if self.root_of(request.cpu) == self.shape.groups[supplier].root {
+        if self.root_of(request.cpu) == self.shape.roots[supplier] as usize {
             if others.modified.is_some() {
                 fill.root = LineState::Modified;
             }
@@ -158,6 +168,33 @@ impl Hierarchy {
             takes,
             served: Served::Cache,
         }
+    }
+
+    /// Whether caches under the CPU's own root, other than its own, and caches under other roots
+    /// have the line: then nobody has it exclusively.
+    #[inline]
+    fn is_shared_across_roots(&self, request: Request) -> bool {
+        let own = &self.shape.own_groups[request.cpu];
+        let root = &self.shape.groups[self.root_of(request.cpu)].under_set;
+        self.presence.is_shared_across(request.line, own, root)
+    }
+
+    fn read_shared_across_roots(&mut self, request: Request, depth: usize) -> Outcome {
+        let outermost = self.shape.paths[request.cpu][depth - 1];
+        let root = self.root_of(request.cpu);
+        let outcome = if self.shape.caches[outermost].victim {
+            Outcome {
+                takes: self.fetch_from_cache(request, root, Transaction::ReadLine),
+                served: Served::Cache,
+            }
+        } else {
+            Outcome {
+                takes: self.fetch_from_memory(request, Transaction::ReadLine),
+                served: Served::Memory,
+            }
+        };
+        self.fill(request, depth, Fill::all(LineState::Shared));
+        outcome
     }
 
     /// Of the groups that the last search found, one under the CPU's own root if that is a victim
@@ -189,7 +226,7 @@ impl Hierarchy {
         kind: Transaction,
     ) -> Duration {
         let root = self.root_of(request.cpu);
-        if root == self.shape.groups[supplier].root {
+        if root == self.shape.roots[supplier] as usize {
             self.counts.inner_supplies += 1;
             let Some(outermost) = self.shape.paths[request.cpu].last() else {
                 unreachable!()
@@ -202,8 +239,8 @@ impl Hierarchy {
             .cache_answers(reach, request.now, &mut self.counts.bus)
     }
 
+    #[inline]
     pub(super) fn root_of(&self, cpu: usize) -> usize {
-        let group = self.shape.caches[self.shape.paths[cpu][0]].group;
-        self.shape.groups[group].root
+        self.shape.root_of[cpu] as usize
     }
 }

@@ -595,14 +595,16 @@ impl Reference {
                     .cpus
                     .is_superset(&self.caches[cache].cpus)
         });
+        let has_it = |behind: &usize| self.caches[*behind].state(left.line).is_some();
+        if let Some(behind) = behind.filter(has_it) {
+            if modified {
+                self.caches[behind].set_state(left.line, LineState::Modified);
+            }
+            return;
+        }
         let is_victim = |behind: usize| self.caches[behind].inclusion == Inclusion::Victim;
         match behind {
             None if modified => self.count(Kind::WriteBack, left.line * self.line),
-            Some(behind) if self.caches[behind].state(left.line).is_some() => {
-                if modified {
-                    self.caches[behind].set_state(left.line, LineState::Modified);
-                }
-            }
             Some(behind) if modified => self.take_in(behind, left.line, LineState::Modified),
             Some(behind) if is_victim(behind) => self.take_in(behind, left.line, left.state),
             _ => {}

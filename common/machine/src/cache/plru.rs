@@ -1,0 +1,66 @@
+//! The same cache as `Cache`, seen by code that was compiled for its number of ways, under tree-PLRU.
+
+use super::lru::{Extent, Taken};
+use super::tree::Trees;
+use super::ways::position_fixed;
+use super::{Cache, Caches, EMPTY, Line, LineState, Marks};
+
+/// A view of a cache with tree-PLRU, `WAYS` ways (16 at most) and a power of two of sets.
+pub(crate) struct Plru<'cache, const WAYS: usize> {
+    sets: &'cache mut [[u32; WAYS]],
+    trees: &'cache mut Trees,
+    extent: Extent,
+}
+
+impl Cache {
+    /// Whether [`Caches::plru`] may be asked for a view of `ways` ways.
+    pub(crate) fn is_plru_of(&self, ways: usize) -> bool {
+        self.replacement == super::Replacement::TreePlru
+            && self.ways as usize == ways
+            && self.sets_are_power_of_two
+    }
+}
+
+impl Caches {
+    /// The cache number `cache`, which is at `extent`, and which [`Cache::is_plru_of`] said has `WAYS`
+    /// ways.
+    #[inline(always)]
+    pub(crate) fn plru<const WAYS: usize>(
+        &mut self,
+        cache: usize,
+        extent: Extent,
+    ) -> Plru<'_, WAYS> {
+        let Marks::Trees(trees) = &mut self.marks[cache] else {
+            unreachable!("a cache without trees")
+        };
+        Plru {
+            sets: self.words.as_chunks_mut().0,
+            trees,
+            extent,
+        }
+    }
+}
+
+impl<const WAYS: usize> Plru<'_, WAYS> {
+    /// Uses `line`: the place of its way, if it is here.
+    #[inline(always)]
+    pub(crate) fn hit(self, line: Line) -> Option<super::Slot> {
+        let start = self.extent.start(line);
+        let way = position_fixed(&self.sets[start / WAYS], self.extent.key(line))?;
+        self.trees.use_way::<WAYS>(self.extent.set(line), way);
+        Some(super::Slot(start + way))
+    }
+
+    /// Takes in `line`, which is not held. If the set was full, the line that left is the answer.
+    #[inline(always)]
+    pub(crate) fn insert(self, line: Line, state: LineState) -> Option<Taken> {
+        let (number, start) = (self.extent.set(line), self.extent.start(line));
+        let set = &mut self.sets[start / WAYS];
+        let empty = position_fixed(set, EMPTY);
+        let way = empty.unwrap_or_else(|| self.trees.victim_of::<WAYS>(number));
+        self.trees.use_way::<WAYS>(number, way);
+        let word = self.extent.key(line) | state as u32;
+        let left = std::mem::replace(&mut set[way % WAYS], word);
+        (left != EMPTY).then(|| self.extent.taken(left, line))
+    }
+}
