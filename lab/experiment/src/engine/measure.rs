@@ -82,7 +82,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "lock_hold_max",
         "us",
-        "longest hold of a run-queue lock, warm-up included",
+        "longest hold of a run-queue lock",
     ),
     (
         "lock_wait_mean",

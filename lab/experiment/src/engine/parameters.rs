@@ -119,11 +119,15 @@ impl Parts<'_> {
                 line_transfer,
                 address_only,
                 cache_to_cache,
-            } => vec![
+                crossing,
+            } => [
                 ns("line_transfer", line_transfer),
                 ns("address_only", address_only),
                 ns("cache_to_cache", cache_to_cache),
-            ],
+            ]
+            .into_iter()
+            .chain(crossing.map(|crossing| ns("crossing", crossing)))
+            .collect(),
             Coherence::Directory {
                 same_domain,
                 other_domain,
