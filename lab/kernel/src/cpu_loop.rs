@@ -321,7 +321,9 @@ impl Engine {
             return self.unlock(cpu, lock);
         }
         let word = &core.locks[lock.index()];
-        let read = core.spinning.before_release(&mut core.memory, word, cpu, now);
+        let read = core
+            .spinning
+            .before_release(&mut core.memory, word, cpu, now);
         core.cpu(cpu).stack.push(Step::Unlock(lock));
         Flow::Takes(read, self.mode(cpu, false))
     }

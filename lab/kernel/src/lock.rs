@@ -3,6 +3,7 @@
 mod traffic;
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use warmq_units::{Address, CpuId, Duration, Instant};
 
@@ -21,6 +22,16 @@ pub enum LockKind {
     /// Each waits on a line of its own, only the first on the lock's word (since 4.2). First come,
     /// first served.
     Queued,
+}
+
+impl fmt::Display for LockKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            LockKind::TestAndSet => "test-and-set",
+            LockKind::Ticket => "ticket",
+            LockKind::Queued => "queued",
+        })
+    }
 }
 
 /// A spin lock. Its spinners burn their CPU with interrupts off.
@@ -203,7 +214,11 @@ mod tests {
     fn lock(kind: LockKind) -> (SpinLock, Spinning, Memory) {
         let nodes = (0..8).map(|cpu| Address(0x1000 + cpu * 0x40)).collect();
         let spinning = Spinning::new(kind, nodes);
-        (SpinLock::new("queue", Address(0)), spinning, traffic::tests::memory(false))
+        (
+            SpinLock::new("queue", Address(0)),
+            spinning,
+            traffic::tests::memory(false),
+        )
     }
 
     #[test]
@@ -224,7 +239,9 @@ mod tests {
             }
             let mut holder = CpuId(0);
             for next in order {
-                let released = lock.release(&spinning, &mut memory, holder, Instant(20)).unwrap();
+                let released = lock
+                    .release(&spinning, &mut memory, holder, Instant(20))
+                    .unwrap();
                 holder = released.next_owner.expect("somebody waits").0;
                 assert_eq!(holder, CpuId(next), "{kind:?}");
             }
@@ -247,9 +264,15 @@ mod tests {
         let (mut at_once, mut spun, mut failed) = (0, 0, 0);
         for request in 0..760 {
             let now = Instant(request * 100);
-            at_once += u32::from(lock.request(&spinning, &mut memory, CpuId(0), now).is_some());
+            at_once += u32::from(
+                lock.request(&spinning, &mut memory, CpuId(0), now)
+                    .is_some(),
+            );
             if request < 230 {
-                spun += u32::from(lock.request(&spinning, &mut memory, CpuId(1), now).is_none());
+                spun += u32::from(
+                    lock.request(&spinning, &mut memory, CpuId(1), now)
+                        .is_none(),
+                );
             }
             if request >= 750 {
                 let (taken, _) = lock.try_request(&spinning, &mut memory, CpuId(2), now);
@@ -270,10 +293,16 @@ mod tests {
         lock.request(&spinning, &mut memory, CpuId(0), Instant(10));
         lock.reset_figures(Instant(50));
         lock.release(&spinning, &mut memory, CpuId(0), Instant(60));
-        assert_eq!((lock.figures().held_max, lock.figures().releases), (Duration(0), 0));
+        assert_eq!(
+            (lock.figures().held_max, lock.figures().releases),
+            (Duration(0), 0)
+        );
         lock.request(&spinning, &mut memory, CpuId(1), Instant(70));
         lock.release(&spinning, &mut memory, CpuId(1), Instant(75));
-        assert_eq!((lock.figures().held_max, lock.figures().releases), (Duration(5), 1));
+        assert_eq!(
+            (lock.figures().held_max, lock.figures().releases),
+            (Duration(5), 1)
+        );
     }
 
     proptest! {

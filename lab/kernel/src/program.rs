@@ -13,8 +13,8 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
 
 use crate::group::GroupId;
 use crate::operation::{
-    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Semaphore, Socket,
-    Touch,
+    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Semaphore,
+    Socket, Touch,
 };
 use crate::task::{Policy, TaskSpec};
 

@@ -90,7 +90,8 @@ impl Queues for RunQueue {
     }
 
     fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.queue.add_first(context, &common.layout, RUN_QUEUE, task);
+        self.queue
+            .add_first(context, &common.layout, RUN_QUEUE, task);
     }
 
     fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
@@ -108,7 +109,8 @@ impl Queues for RunQueue {
             if common.slices.renew_round_robin(context, prev) {
                 // Last in the queue, the walk gives its equals their turn.
                 self.queue.remove(context, &common.layout, prev);
-                self.queue.add_last(context, &common.layout, RUN_QUEUE, prev);
+                self.queue
+                    .add_last(context, &common.layout, RUN_QUEUE, prev);
             } else {
                 best = (common.goodness(context, prev), Some(prev));
             }

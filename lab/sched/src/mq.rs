@@ -237,7 +237,8 @@ impl QueuePerCpu {
 
     fn move_to(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, to: CpuId) {
         self.lists.remove(context, &common.layout, task);
-        self.lists.add_first(context, &common.layout, to.index(), task);
+        self.lists
+            .add_first(context, &common.layout, to.index(), task);
         self.queue_of[task.index()] = to;
     }
 
@@ -364,7 +365,8 @@ impl Queues for QueuePerCpu {
         task: TaskId,
         cpu: CpuId,
     ) {
-        self.lists.add_first(context, &common.layout, cpu.index(), task);
+        self.lists
+            .add_first(context, &common.layout, cpu.index(), task);
         self.queue_of[task.index()] = cpu;
         self.offer(common, context, task, cpu);
     }
@@ -385,7 +387,8 @@ impl Queues for QueuePerCpu {
             if common.slices.renew_round_robin(context, prev) {
                 // Last in the queue, the walk gives its equals their turn.
                 self.lists.remove(context, &common.layout, prev);
-                self.lists.add_last(context, &common.layout, here.index(), prev);
+                self.lists
+                    .add_last(context, &common.layout, here.index(), prev);
             } else {
                 best = (common.candidate(context, prev, here).goodness(), Some(prev));
             }
@@ -491,7 +494,11 @@ mod tests {
         assert_eq!(scan.offer_without(None).task, Some(A));
         scan.see(B, 26, 26);
         assert_eq!(scan.offer_without(Some(A)).task, Some(B));
-        assert_eq!(scan.offer_without(Some(B)).task, Some(A), "the first of equals");
+        assert_eq!(
+            scan.offer_without(Some(B)).task,
+            Some(A),
+            "the first of equals"
+        );
     }
 
     /// Decision case 21: a woken task of 26 looks at its own CPU if that runs less than 25, at

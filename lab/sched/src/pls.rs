@@ -47,7 +47,8 @@ impl PriorityLevels {
             },
         };
         let level = level.min(LEVELS - 1);
-        self.levels.add(context, &common.layout, task, level, in_front);
+        self.levels
+            .add(context, &common.layout, task, level, in_front);
     }
 
     /// The best of those that wait, and how good it is.

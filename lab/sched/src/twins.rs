@@ -98,12 +98,7 @@ impl Scheduler for Twins {
         gives_way
     }
 
-    fn switched(
-        &mut self,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-        next: Option<TaskId>,
-    ) {
+    fn switched(&mut self, context: &mut Context<'_>, prev: Option<TaskId>, next: Option<TaskId>) {
         self.both(|twin| twin.switched(context, prev, next));
     }
 

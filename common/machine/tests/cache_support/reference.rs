@@ -411,6 +411,7 @@ impl Reference {
                 let mut takes = outcome.takes;
                 if !owned {
                     self.count(Kind::Upgrade, address);
+                    self.cross(cpu, &others, self.address_only());
                     takes = takes.max(self.invalidation(cpu, &others, true));
                 }
                 Outcome { takes, ..outcome }
@@ -543,7 +544,10 @@ impl Reference {
         };
         let there = |cache: &usize| *self.caches[*cache].cpus.iter().next().unwrap();
         let socket = |cpu: usize| self.machine.cpus[cpu].socket;
-        if caches.iter().any(|cache| socket(there(cache)) != socket(cpu)) {
+        if caches
+            .iter()
+            .any(|cache| socket(there(cache)) != socket(cpu))
+        {
             let sockets = self.machine.cpus.iter().map(|place| place.socket).max();
             self.bus.busy += span * u64::from(sockets.unwrap());
         }

@@ -157,6 +157,12 @@ impl Parts<'_> {
             parameter("kernel.tick", settings.tick.to_string(), "", self.timers_of),
             parameter("kernel.block", settings.block.to_string(), "", KERNEL),
             parameter(
+                "kernel.spin_locks",
+                settings.locks.to_string(),
+                "",
+                self.timers_of,
+            ),
+            parameter(
                 "memory.page_cluster",
                 cluster.to_string(),
                 "blocks of 8 KB",

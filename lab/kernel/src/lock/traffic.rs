@@ -138,13 +138,7 @@ impl Spinning {
 
     /// All spinners of a test-and-set lock saw it free, `next` first. Its `decb` stands in line behind
     /// the reads of the others, who asked for the bus before.
-    fn fight(
-        &self,
-        memory: &mut Memory,
-        lock: &SpinLock,
-        next: CpuId,
-        seen: Instant,
-    ) -> Instant {
+    fn fight(&self, memory: &mut Memory, lock: &SpinLock, next: CpuId, seen: Instant) -> Instant {
         let losers = lock.waiters.len();
         let all_saw = seen + all_read(memory, lock, losers, seen);
         let taken = all_saw + self.takes(memory, lock.address, next, all_saw);
@@ -217,11 +211,17 @@ pub(super) mod tests {
         let mut counted = 0;
         for cpu in 0..=spinners {
             counted = transactions(&memory);
-            lock.request(&spinning, &mut memory, CpuId(cpu), Instant(u64::from(cpu) * 10_000_000));
+            lock.request(
+                &spinning,
+                &mut memory,
+                CpuId(cpu),
+                Instant(u64::from(cpu) * 10_000_000),
+            );
         }
         let arrival = transactions(&memory) - counted;
         let at = Instant(1_000_000_000);
-        lock.release(&spinning, &mut memory, CpuId(0), at).expect("the holder");
+        lock.release(&spinning, &mut memory, CpuId(0), at)
+            .expect("the holder");
         (arrival, transactions(&memory) - counted - arrival)
     }
 
@@ -232,7 +232,10 @@ pub(super) mod tests {
         for (spinners, least, most) in [(1, 3, 3), (2, 6, 6), (3, 9, 10), (7, 21, 36)] {
             let (arrival, cost) = hand_over(LockKind::TestAndSet, spinners);
             assert_eq!(arrival, u64::from(spinners), "{spinners} spinners");
-            assert!((least..=most).contains(&cost), "{spinners} spinners: {cost}");
+            assert!(
+                (least..=most).contains(&cost),
+                "{spinners} spinners: {cost}"
+            );
         }
     }
 
@@ -241,7 +244,10 @@ pub(super) mod tests {
     fn a_ticket_costs_one_read_a_spinner() {
         for spinners in [1, 2, 3, 7] {
             let (arrival, cost) = hand_over(LockKind::Ticket, spinners);
-            assert_eq!((arrival, cost), (u64::from(spinners), 1 + u64::from(spinners)));
+            assert_eq!(
+                (arrival, cost),
+                (u64::from(spinners), 1 + u64::from(spinners))
+            );
         }
     }
 
@@ -250,7 +256,10 @@ pub(super) mod tests {
     fn a_queued_lock_costs_the_same_whoever_waits() {
         let (_, alone) = hand_over(LockKind::Queued, 1);
         let (_, of_two) = hand_over(LockKind::Queued, 2);
-        assert!(alone < of_two, "{alone} {of_two}: the one behind must be told");
+        assert!(
+            alone < of_two,
+            "{alone} {of_two}: the one behind must be told"
+        );
         for spinners in [3, 7] {
             assert_eq!(hand_over(LockKind::Queued, spinners).1, of_two);
         }
@@ -275,12 +284,16 @@ pub(super) mod tests {
     /// A lock that nobody else wants stays in its owner's cache.
     #[test]
     fn a_free_lock_costs_nothing_on_the_bus() {
-        let (spinning, mut memory) = (Spinning::new(LockKind::TestAndSet, Vec::new()), memory(true));
+        let (spinning, mut memory) = (
+            Spinning::new(LockKind::TestAndSet, Vec::new()),
+            memory(true),
+        );
         let mut lock = SpinLock::new("queue", Address(0x40));
         let mut counted = 0;
         for round in 0..3 {
             let now = Instant(round * 1_000_000);
-            lock.request(&spinning, &mut memory, CpuId(3), now).expect("it is free");
+            lock.request(&spinning, &mut memory, CpuId(3), now)
+                .expect("it is free");
             lock.release(&spinning, &mut memory, CpuId(3), now + Duration(500_000));
             if round == 0 {
                 counted = transactions(&memory);

@@ -58,7 +58,9 @@ impl Globals {
     /// Makes room for what is kept of `mm`.
     pub(crate) fn admit(&mut self, context: &mut Context<'_>, mm: Mm) {
         let line = Bytes(self.line);
-        self.vm_masks.entry(mm).or_insert_with(|| context.data(line));
+        self.vm_masks
+            .entry(mm)
+            .or_insert_with(|| context.data(line));
     }
 
     /// `aligned_data[cpu]`.

@@ -127,11 +127,19 @@ mod tests {
             last_here,
             same_mm,
         };
-        let table = [((true, true), 42), ((true, false), 41), ((false, true), 27), ((false, false), 26)];
+        let table = [
+            ((true, true), 42),
+            ((true, false), 41),
+            ((false, true), 27),
+            ((false, false), 26),
+        ];
         for ((last_here, same_mm), expected) in table {
             assert_eq!(task(last_here, same_mm).goodness(), expected);
         }
-        let real_time = Candidate { policy: Policy::Fifo(50), ..task(false, false) };
+        let real_time = Candidate {
+            policy: Policy::Fifo(50),
+            ..task(false, false)
+        };
         assert_eq!(real_time.goodness(), 1_050);
     }
 

@@ -214,14 +214,25 @@ mod tests {
     #[test]
     fn which_line_each_field_lies_in() {
         let layout = Layout {
-            kind: Kind::Block { colors: 32, first_bit: 17 },
+            kind: Kind::Block {
+                colors: 32,
+                first_bit: 17,
+            },
             line: 32,
             structures: vec![Address(0), Address(0x3e0)],
         };
         let (plain, color_31) = (TaskId(0), TaskId(1));
         assert_eq!(layout.state(plain), Address(0x00));
-        assert_eq!(layout.hot(plain), Address(0x30), "has_cpu; run_list.next is at 0x3c");
-        assert_eq!(layout.links(plain), Address(0x40), "run_list.prev; active_mm is at 0x50");
+        assert_eq!(
+            layout.hot(plain),
+            Address(0x30),
+            "has_cpu; run_list.next is at 0x3c"
+        );
+        assert_eq!(
+            layout.links(plain),
+            Address(0x40),
+            "run_list.prev; active_mm is at 0x50"
+        );
         assert_eq!(layout.hot(color_31).0 / 32 * 32, 0x400);
     }
 
@@ -254,8 +265,14 @@ mod tests {
         let table = [(256, [32, 16, 8]), (512, [16, 8, 4]), (1_024, [8, 4, 2])];
         for (kb, needed) in table {
             for (processes, colors) in [1_024, 512, 256].into_iter().zip(needed) {
-                assert!(most_in_a_set(processes, kb, colors) <= 4, "{kb} KB, {processes}");
-                assert!(most_in_a_set(processes, kb, colors / 2) > 4, "{kb} KB, {processes}");
+                assert!(
+                    most_in_a_set(processes, kb, colors) <= 4,
+                    "{kb} KB, {processes}"
+                );
+                assert!(
+                    most_in_a_set(processes, kb, colors / 2) > 4,
+                    "{kb} KB, {processes}"
+                );
             }
         }
     }

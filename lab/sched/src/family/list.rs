@@ -114,12 +114,7 @@ impl Lists {
 
     /// What linking or unlinking `task` between two nodes writes: its own links, the forward one of
     /// the node before, the backward one of the node after.
-    fn written(
-        &self,
-        layout: &Layout,
-        task: TaskId,
-        (before, after): (u32, u32),
-    ) -> [Address; 4] {
+    fn written(&self, layout: &Layout, task: TaskId, (before, after): (u32, u32)) -> [Address; 4] {
         [
             layout.hot(task),
             layout.links(task),
@@ -184,6 +179,10 @@ mod tests {
         assert_eq!(between, lines.map(Address), "T 1, T 2, P 1, N 2");
         let in_front = lists.written(&layout, task, (0, node(after)));
         let lines = [0x4030, 0x4040, 0x9_0000, 0x6040];
-        assert_eq!(in_front, lines.map(Address), "T 1, T 2, the head, the old first's 2");
+        assert_eq!(
+            in_front,
+            lines.map(Address),
+            "T 1, T 2, the head, the old first's 2"
+        );
     }
 }

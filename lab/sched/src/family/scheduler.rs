@@ -118,12 +118,7 @@ impl<Q: Queues> Scheduler for Family<Q> {
         self.queues.unlocked(&mut self.common, context);
     }
 
-    fn switched(
-        &mut self,
-        context: &mut Context<'_>,
-        prev: Option<TaskId>,
-        next: Option<TaskId>,
-    ) {
+    fn switched(&mut self, context: &mut Context<'_>, prev: Option<TaskId>, next: Option<TaskId>) {
         self.common.switched(context, prev, next);
     }
 

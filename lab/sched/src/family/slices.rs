@@ -164,7 +164,12 @@ mod tests {
     /// Decision case 10 of the coloring paper's specification.
     #[test]
     fn a_fork_gives_all_away_in_2_4_4_and_half_elsewhere() {
-        let table = [(6, false, (0, 6)), (6, true, (3, 3)), (5, true, (2, 3)), (1, true, (0, 1))];
+        let table = [
+            (6, false, (0, 6)),
+            (6, true, (3, 3)),
+            (5, true, (2, 3)),
+            (1, true, (0, 1)),
+        ];
         for (left, share, expected) in table {
             assert_eq!(divide(left, share), expected, "{left} {share}");
         }

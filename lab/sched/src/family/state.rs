@@ -150,7 +150,8 @@ impl Common {
     /// What `task`'s goodness on `cpu` depends on, after the task that has it now.
     #[inline]
     pub(crate) fn candidate(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Candidate {
-        self.slices.candidate(context, task, cpu, self.active_mm(cpu))
+        self.slices
+            .candidate(context, task, cpu, self.active_mm(cpu))
     }
 
     /// What `task` is worth on this CPU, after the task that has it now.

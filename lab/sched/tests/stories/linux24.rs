@@ -175,5 +175,9 @@ fn when_slices_are_computed_anew() {
         hog(boot, called("N").nice(-20).bound([cpu(1)]))?;
         Ok(())
     };
-    assert_eq!(recalculations(2, 65, used_up), 1, "N has 5 ticks left, on the other CPU");
+    assert_eq!(
+        recalculations(2, 65, used_up),
+        1,
+        "N has 5 ticks left, on the other CPU"
+    );
 }
