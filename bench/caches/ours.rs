@@ -117,6 +117,7 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
             line_transfer: Duration::from_ns(40),
             address_only: Duration::from_ns(10),
             cache_to_cache: Duration::from_ns(200),
+            crossing: None,
         },
         memory: MemoryDescription {
             size: Bytes::from_mb(1_024),

@@ -109,11 +109,13 @@ fn coherence(coherence: Coherence) -> Value {
             line_transfer,
             address_only,
             cache_to_cache,
+            crossing,
         } => json!({
             "kind": "bus",
             "line_transfer_ns": ns(line_transfer),
             "address_only_ns": ns(address_only),
             "cache_to_cache_ns": ns(cache_to_cache),
+            "crossing_ns": crossing.map(ns),
         }),
         Coherence::Directory {
             same_domain,

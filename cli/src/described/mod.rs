@@ -143,13 +143,20 @@ fn coherence(machine: &MachineDescription) -> String {
             line_transfer,
             address_only,
             cache_to_cache,
+            crossing,
         } => (
-            "MESI, snooping on one bus",
-            vec![
+            match crossing {
+                None => "MESI, snooping on one bus",
+                Some(_) => "MESI, a snooped bus for each socket, filters between them",
+            },
+            [
                 ("a line takes the bus for", line_transfer),
                 ("an address takes it for", address_only),
                 ("another cache answers in", cache_to_cache),
-            ],
+            ]
+            .into_iter()
+            .chain(crossing.map(|crossing| ("crossing to another bus adds", crossing)))
+            .collect(),
         ),
         Coherence::Directory {
             same_domain,

@@ -72,6 +72,7 @@ fn xeon(cpus: u16, inclusive: bool) -> MachineDescription {
         line_transfer: Duration::from_ns(40),
         address_only: Duration::from_ns(10),
         cache_to_cache: Duration::from_ns(200),
+        crossing: None,
     };
     let private = |kb, ways, cycles, inclusive| Level {
         size: Bytes::from_kb(kb),

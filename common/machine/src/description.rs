@@ -118,7 +118,8 @@ pub enum Replacement {
 /// How caches that do not share are kept coherent (MESI, write-invalidate, in both cases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coherence {
-    /// All outermost caches snoop one bus, which is a queue.
+    /// All outermost caches snoop one bus, which is a queue; or each socket's caches a bus of their
+    /// own, with a filter between the buses that lets through what the other side must hear of.
     Bus {
         /// How long a transaction that carries a line occupies the bus.
         line_transfer: Duration,
@@ -126,6 +127,9 @@ pub enum Coherence {
         address_only: Duration,
         /// Latency of a line that another cache supplies.
         cache_to_cache: Duration,
+        /// What a transaction takes longer that must cross to another socket's bus, which it
+        /// occupies too; `None` where all CPUs are on one bus.
+        crossing: Option<Duration>,
     },
     /// A directory at the shared level knows who holds a line.
     Directory {

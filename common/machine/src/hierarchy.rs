@@ -112,6 +112,7 @@ pub struct Options {
 ///         line_transfer: Duration::from_ns(60),
 ///         address_only: Duration::from_ns(15),
 ///         cache_to_cache: Duration::from_ns(120),
+///         crossing: None,
 ///     },
 ///     memory: MemoryDescription {
 ///         size: Bytes::from_mb(64),

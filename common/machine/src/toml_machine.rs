@@ -215,12 +215,18 @@ fn read_bus(fields: &Fields<'_>) -> Option<Coherence> {
         time(fields, "address_only_ns"),
         time(fields, "cache_to_cache_ns"),
     );
+    let crossing = fields.item("crossing_ns");
+    let crossing = crossing.map(|item| item.thousandths().map(Duration));
     let foreign = ["same_domain_ns", "other_domain_ns", "other_socket_ns"];
     refuse(fields, foreign, "bus", "directory");
     Some(Coherence::Bus {
         line_transfer: line_transfer?,
         address_only: address_only?,
         cache_to_cache: cache_to_cache?,
+        crossing: match crossing {
+            None => None,
+            Some(crossing) => Some(crossing?),
+        },
     })
 }
 
@@ -233,7 +239,7 @@ fn read_directory(fields: &Fields<'_>) -> Option<Coherence> {
         time(fields, "other_socket_ns"),
         time(fields, "line_transfer_ns"),
     );
-    let foreign = ["address_only_ns", "cache_to_cache_ns"];
+    let foreign = ["address_only_ns", "cache_to_cache_ns", "crossing_ns"];
     refuse(fields, foreign, "directory", "bus");
     Some(Coherence::Directory {
         same_domain: same_domain?,

@@ -2,7 +2,7 @@
 
 mod cache_support;
 
-use cache_support::machines::{LINE, Level, bus, directory, machine};
+use cache_support::machines::{LINE, Level, any_coherence, bus, directory, machine};
 use cache_support::reference::Reference;
 use proptest::prelude::*;
 use warmq_machine::{Access, Hierarchy, Inclusion, MachineDescription, Options, Served};
@@ -36,13 +36,13 @@ fn any_level() -> impl Strategy<Value = Level> {
 fn any_machine() -> impl Strategy<Value = MachineDescription> {
     let levels = prop::collection::vec((any_level(), 0..=3_u32), 1..=4);
     let cpus = prop_oneof![4 => 1..=8_u16, 1 => 9..=40_u16];
-    (levels, cpus, any::<bool>()).prop_map(|(levels, cpus, snooping)| {
+    (levels, cpus, any_coherence()).prop_map(|(levels, cpus, coherence)| {
         let mut sharing: Vec<u32> = levels.iter().map(|(_, log)| *log).collect();
         sharing.sort_unstable();
         let share = |((level, _), log): (&(Level, u32), u32)| level.shared_by(1 << log);
         let mut levels: Vec<Level> = levels.iter().zip(sharing).map(share).collect();
         levels[0].inclusion = Inclusion::NonInclusive;
-        machine(cpus, &levels, if snooping { bus() } else { directory() })
+        machine(cpus, &levels, coherence)
     })
 }
 

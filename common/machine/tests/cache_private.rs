@@ -3,7 +3,7 @@
 
 mod cache_support;
 
-use cache_support::machines::{LINE, Level, bus, directory, machine};
+use cache_support::machines::{LINE, Level, any_coherence, machine};
 use cache_support::reference::Reference;
 use proptest::prelude::*;
 use warmq_machine::{
@@ -31,16 +31,12 @@ fn any_pairs() -> impl Strategy<Value = MachineDescription> {
     ]);
     let shape = (ways, 0..=2_u32, 0..=2_u32, any::<bool>(), 1..=2_u16);
     let cpus = prop_oneof![6 => 1..=8_u16, 1 => 9..=40_u16];
-    (shape, cpus, any::<bool>()).prop_map(|(shape, cpus, snooping)| {
+    (shape, cpus, any_coherence()).prop_map(|(shape, cpus, coherence)| {
         let ((near, far), near_sets, far_sets, inclusive, threads) = shape;
         let near = Level::lru(1 << near_sets, near).shared_by(threads);
         let far = Level::lru(1 << far_sets, far).shared_by(threads);
         let far = if inclusive { far.inclusive() } else { far };
-        machine(
-            cpus,
-            &[near, far],
-            if snooping { bus() } else { directory() },
-        )
+        machine(cpus, &[near, far], coherence)
     })
 }
 

@@ -83,6 +83,10 @@ pub struct Boot<'a> {
 }
 
 impl Boot<'_> {
+    pub(crate) fn core(&mut self) -> &mut Core {
+        self.core
+    }
+
     /// The machine's CPUs.
     pub fn cpus(&self) -> u16 {
         self.core.cpus.len() as u16
@@ -212,6 +216,7 @@ impl<O: Observer> Kernel<O> {
             core: &mut core,
             costs,
         })?;
+        core.run_queue_locks = core.locks.len();
         workload.start(&mut Boot { core: &mut core })?;
         core.create_ksoftirqds()?;
         let mut engine = Engine { core, scheduler };

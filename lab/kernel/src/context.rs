@@ -55,8 +55,18 @@ impl Attach<'_> {
     /// Declares a spin lock, which lives in a cache line of its own.
     pub fn lock(&mut self, name: &'static str) -> LockId {
         let address = self.data(Bytes(self.core.memory.line()));
+        self.lock_at(name, address)
+    }
+
+    /// Declares a spin lock whose word lies at `address`, among other data perhaps.
+    pub fn lock_at(&mut self, name: &'static str, address: Address) -> LockId {
         self.core.locks.push(SpinLock::new(name, address));
         LockId(self.core.locks.len() as u16 - 1)
+    }
+
+    /// Compiles Lockmeter into this kernel, whose own accesses to a lock's word lengthen holds.
+    pub fn lockmeter(&mut self) {
+        self.core.spinning.lockmeter = true;
     }
 
     /// Kernel data of the scheduler's own, aligned on a cache line.
@@ -291,9 +301,14 @@ impl<'a> Context<'a> {
 
     /// Takes `lock` if it is free. It must be given back by [`Context::unlock`] in this callback.
     pub fn try_lock(&mut self, lock: LockId) -> bool {
-        let address = self.core.locks[lock.index()].address;
-        self.touch(address, Access::Write);
-        let taken = self.core.locks[lock.index()].try_request(self.cpu, self.at);
+        let Core {
+            locks,
+            spinning,
+            memory,
+            ..
+        } = &mut *self.core;
+        let (taken, takes) = locks[lock.index()].try_request(spinning, memory, self.cpu, self.at);
+        self.at += takes;
         self.locks_kept += u32::from(taken);
         taken
     }

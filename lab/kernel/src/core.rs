@@ -9,10 +9,11 @@ use crate::cpu::Cpu;
 use crate::ending::{Ending, Misuse, Rule, Violation};
 use crate::figures::{RunnableClock, Walks};
 use crate::group::Groups;
-use crate::lock::SpinLock;
+use crate::lock::{LockKind, SpinLock, Spinning};
 use crate::memory::Memory;
 use crate::network::{Backlog, Card, Endpoint, Packet, RemoteState};
 use crate::operation::{Nic, Remote, Socket};
+use crate::semaphore::Semaphores;
 use crate::settings::Settings;
 use crate::smt::Smt;
 use crate::sync::{ConditionState, MutexState};
@@ -95,6 +96,9 @@ pub(crate) struct Core {
     /// The `ksoftirqd` of each CPU; empty where the kernel has none.
     pub(crate) ksoftirqds: Vec<TaskId>,
     pub(crate) locks: Vec<SpinLock>,
+    pub(crate) spinning: Spinning,
+    /// How many of them the scheduler declared, which are the first.
+    pub(crate) run_queue_locks: usize,
 
     pub(crate) smt: Option<Smt>,
     pub(crate) memory: Memory,
@@ -109,6 +113,7 @@ pub(crate) struct Core {
     pub(crate) remotes: Vec<RemoteState>,
     pub(crate) mutexes: Vec<MutexState>,
     pub(crate) conditions: Vec<ConditionState>,
+    pub(crate) semaphores: Semaphores,
 
     // Figures, from `measured_from` on.
     pub(crate) measured_from: Instant,
@@ -136,7 +141,8 @@ impl Core {
             smt,
             memory,
         } = hardware;
-        Core {
+        let spinning = Spinning::new(settings.locks, Vec::new());
+        let mut core = Core {
             clock,
             settings,
             times,
@@ -158,6 +164,8 @@ impl Core {
             ksoftirqds: Vec::new(),
             locks: Vec::new(),
             smt,
+            spinning,
+            run_queue_locks: 0,
             memory,
             kernel_page: None,
             memory_full: None,
@@ -168,11 +176,24 @@ impl Core {
             remotes: Vec::new(),
             mutexes: Vec::new(),
             conditions: Vec::new(),
+            semaphores: Semaphores::default(),
             measured_from: Instant::START,
             walks: Walks::default(),
             switches: 0,
             migrations: 0,
             runnable: RunnableClock::default(),
+        };
+        core.make_lock_nodes();
+        core
+    }
+
+    /// Waiters of queued locks each spin on a line of their own.
+    fn make_lock_nodes(&mut self) {
+        if self.settings.locks == LockKind::Queued {
+            let line = Bytes(self.memory.line());
+            let nodes = (0..self.places.len()).map(|_| self.kernel_data(line));
+            let nodes = nodes.collect();
+            self.spinning = Spinning::new(LockKind::Queued, nodes);
         }
     }
 
@@ -307,7 +328,7 @@ impl Core {
         self.memory.reset_counts();
         self.runnable.reset(now);
         for lock in &mut self.locks {
-            lock.reset_figures();
+            lock.reset_figures(now);
         }
         for index in 0..self.cpus.len() {
             let cpu = CpuId(index as u16);

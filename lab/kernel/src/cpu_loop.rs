@@ -1,13 +1,12 @@
 //! The interpreter of steps: what a CPU does next, and how long it takes.
 
-use warmq_machine::Access;
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
+use crate::core::Core;
 use crate::cpu::NeedResched;
 use crate::ending::{Ending, Rule, Stall};
 use crate::engine::Engine;
-use crate::memory::Within;
 use crate::operation::Touch;
 use crate::program::resume;
 use crate::settings::Preemption;
@@ -181,11 +180,8 @@ impl Engine {
             Step::Busy { left, user } => Flow::Takes(left, self.mode(cpu, user)),
             Step::Touch { touch, done, user } => self.touch(cpu, touch, done, user),
             Step::Acquire(lock) => self.acquire(cpu, lock),
-            Step::Release(lock) => {
-                self.core.cpu(cpu).irq_off -= 1;
-                self.release(lock, cpu);
-                Flow::Next
-            }
+            Step::Release(lock) => self.begin_release(cpu, lock),
+            Step::Unlock(lock) => self.unlock(cpu, lock),
             Step::Schedule => self.begin_schedule(cpu),
             Step::Pick { locks, tries } => self.pick(cpu, locks, tries),
             Step::Unlocked => self.callback(cpu, |scheduler, context| scheduler.unlocked(context)),
@@ -201,9 +197,7 @@ impl Engine {
             Step::Tick { running } => {
                 self.callback(cpu, |scheduler, context| scheduler.tick(context, running))
             }
-            Step::YieldTask(task) => self.callback(cpu, |scheduler, context| {
-                scheduler.yield_task(context, task)
-            }),
+            Step::YieldTask(task) => self.yield_task(cpu, task),
             Step::SetWeight(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_weight(context, task)
             }),
@@ -249,6 +243,7 @@ impl Engine {
             Step::Perform(operation) => self.perform_operation(cpu, operation),
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
             Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
+            Step::Semop { semaphore, up } => self.semop_locked(cpu, semaphore, up),
             Step::Answer(answer) => {
                 let current = self.core.cpu(cpu).current.expect("answers go to a task");
                 self.core.tasks[current.index()].mailbox.answer(answer);
@@ -266,6 +261,17 @@ impl Engine {
             (false, 0, _) => Mode::Softirq,
             (false, ..) => Mode::Interrupt,
         }
+    }
+
+    fn yield_task(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let mut gives_way = true;
+        let took = self.call(cpu, |scheduler, context| {
+            gives_way = scheduler.yield_task(context, task);
+        });
+        if gives_way {
+            self.core.cpu(cpu).need_resched = NeedResched::Now;
+        }
+        Flow::Takes(took, self.mode(cpu, false))
     }
 
     fn touch(&mut self, cpu: CpuId, touch: Touch, done: u64, user: bool) -> Flow {
@@ -296,23 +302,51 @@ impl Engine {
     fn acquire(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
         self.core.cpu(cpu).irq_off += 1;
-        let address = self.core.locks[lock.index()].address;
-        if self.core.locks[lock.index()].request(cpu, now) {
-            let access = Access::Write;
-            let took = self
-                .core
-                .memory
-                .access(cpu, address, access, now, Within::Elsewhere);
-            return Flow::Takes(took, self.mode(cpu, false));
+        let Core {
+            locks,
+            spinning,
+            memory,
+            ..
+        } = &mut self.core;
+        match locks[lock.index()].request(spinning, memory, cpu, now) {
+            Some(took) => Flow::Takes(took, self.mode(cpu, false)),
+            None => Flow::Spins,
         }
-        Flow::Spins
     }
 
-    /// `cpu` gives `lock` back; the CPU that spun longest goes on with it.
-    pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) {
+    fn begin_release(&mut self, cpu: CpuId, lock: LockId) -> Flow {
         let now = self.core.now();
-        let Some(released) = self.core.locks[lock.index()].release(cpu, now) else {
-            return self.core.broke(cpu, Rule::NotTheHolder);
+        let core = &mut self.core;
+        if !core.spinning.lockmeter {
+            return self.unlock(cpu, lock);
+        }
+        let word = &core.locks[lock.index()];
+        let read = core
+            .spinning
+            .before_release(&mut core.memory, word, cpu, now);
+        core.cpu(cpu).stack.push(Step::Unlock(lock));
+        Flow::Takes(read, self.mode(cpu, false))
+    }
+
+    fn unlock(&mut self, cpu: CpuId, lock: LockId) -> Flow {
+        self.core.cpu(cpu).irq_off -= 1;
+        let store = self.release(lock, cpu);
+        Flow::Takes(store, self.mode(cpu, false))
+    }
+
+    /// `cpu` gives `lock` back, and the next owner goes on when it has it. Returns how long the
+    /// store that releases takes.
+    pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) -> Duration {
+        let now = self.core.now();
+        let Core {
+            locks,
+            spinning,
+            memory,
+            ..
+        } = &mut self.core;
+        let Some(released) = locks[lock.index()].release(spinning, memory, cpu, now) else {
+            self.core.broke(cpu, Rule::NotTheHolder);
+            return Duration::ZERO;
         };
         let (waited, held) = (released.waited, released.held);
         self.core.record(Record::Lock {
@@ -321,16 +355,11 @@ impl Engine {
             waited,
             held,
         });
-        let Some(next_owner) = released.next_owner else {
-            return;
-        };
-        let address = self.core.locks[lock.index()].address;
-        let moved =
-            self.core
-                .memory
-                .access(next_owner, address, Access::Write, now, Within::Elsewhere);
-        let mode = self.mode(next_owner, false);
-        // Even a free move takes an event, so that the next_owner goes on after the one that released.
-        self.busy(next_owner, moved, mode);
+        if let Some((next, goes_on)) = released.next_owner {
+            let mode = self.mode(next, false);
+            // Even a free move takes an event, so that the next owner goes on after this CPU.
+            self.busy(next, goes_on - now, mode);
+        }
+        released.store
     }
 }

@@ -128,6 +128,8 @@ pub enum Waiting {
     Condition(u32),
     /// Softirqs to run; only `ksoftirqd` does.
     Softirqs,
+    /// A SysV semaphore.
+    Semaphore(u32),
 }
 
 impl fmt::Display for Waiting {
@@ -140,6 +142,7 @@ impl fmt::Display for Waiting {
             Waiting::Mutex(mutex) => write!(formatter, "mutex {mutex}"),
             Waiting::Condition(condition) => write!(formatter, "condition {condition}"),
             Waiting::Softirqs => write!(formatter, "softirqs"),
+            Waiting::Semaphore(semaphore) => write!(formatter, "semaphore {semaphore}"),
         }
     }
 }

@@ -33,7 +33,9 @@ impl Engine {
                 self.interrupt(to, Vector::Reschedule);
             }
             Event::IdlePoll(cpu) => self.idle_poll(cpu),
-            Event::Unlock { lock, cpu } => self.release(lock, cpu),
+            Event::Unlock { lock, cpu } => {
+                self.release(lock, cpu);
+            }
             Event::Timer(timer) | Event::SchedulerTimer(timer) => self.timer_expired(timer),
             Event::Packet(nic, packet) => self.packet_arrived(nic, packet),
             Event::Delivered {

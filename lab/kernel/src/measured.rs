@@ -32,11 +32,12 @@ impl<O: Observer> Kernel<O> {
         self.core().cpus.iter().map(|cpu| cpu.spent).collect()
     }
 
-    /// The figures of every lock.
+    /// The figures of the locks that the scheduler declared.
     pub fn locks(&self) -> Vec<LockFigures> {
         self.core()
             .locks
             .iter()
+            .take(self.core().run_queue_locks)
             .map(|lock| lock.figures().clone())
             .collect()
     }

@@ -41,6 +41,10 @@ handle!(
     Condition, with a table
 );
 handle!(
+    /// A SysV semaphore.
+    Semaphore, with a table
+);
+handle!(
     /// A piece of simulated memory, made of physical pages.
     Region, with a table
 );
@@ -140,6 +144,11 @@ pub(crate) enum Operation {
     Accept(Listener),
     Lock(Mutex),
     Unlock(Mutex),
+    /// A SysV semaphore goes up or down by one.
+    Semop {
+        semaphore: Semaphore,
+        up: bool,
+    },
     Wait(Condition, Mutex),
     Notify {
         condition: Condition,

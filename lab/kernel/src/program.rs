@@ -13,7 +13,8 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
 
 use crate::group::GroupId;
 use crate::operation::{
-    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Socket, Touch,
+    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Semaphore,
+    Socket, Touch,
 };
 use crate::task::{Policy, TaskSpec};
 
@@ -197,6 +198,18 @@ impl Task {
     /// Gives a mutex back; the one that waited longest gets it.
     pub async fn unlock(&self, mutex: Mutex) {
         self.call(Operation::Unlock(mutex)).await;
+    }
+
+    /// Adds one to a SysV semaphore, which may wake a task that waits for it.
+    pub async fn raise(&self, semaphore: Semaphore) {
+        let up = true;
+        self.call(Operation::Semop { semaphore, up }).await;
+    }
+
+    /// Takes one off a SysV semaphore; sleeps while it is 0.
+    pub async fn lower(&self, semaphore: Semaphore) {
+        let up = false;
+        self.call(Operation::Semop { semaphore, up }).await;
     }
 
     /// Gives `mutex` back, sleeps until `condition` is notified, and takes `mutex` again.

@@ -189,11 +189,16 @@ impl Engine {
             self.bury(cpu, prev);
         }
         let stack = self.stack_touch(cpu, now);
-        if let Some(prev) = prev.filter(|_| prev_runnable && self.scheduler.wants_put_prev()) {
+        let wants = |prev: &TaskId| prev_runnable && self.scheduler.wants_put_prev(*prev);
+        let put_prev = prev.filter(wants);
+        let rest = self.call(cpu, |scheduler, context| {
+            scheduler.switched(context, prev, next);
+        });
+        if let Some(prev) = put_prev {
             let locks = self.scheduler.locks(Callback::PutPrev, cpu);
             self.push_locked(cpu, locks, Step::PutPrev(prev));
         }
-        Flow::Takes(stack, Mode::System)
+        Flow::Takes(stack + rest, Mode::System)
     }
 
     /// A task that waits and may no longer use its last CPU waits for the first one that it may use.

@@ -11,6 +11,7 @@
 //!     loop {
 //!         pick_next(prev) -> task     on the CPU that asks
 //!         tick(task) ...              while it runs
+//!         switched(prev, next)        the CPU has changed tasks
 //!         put_prev(task)              it left the CPU and is still runnable
 //!     }
 //!     set_fragment(task)              it said which data it uses, and may have to move
@@ -187,9 +188,18 @@ pub trait Scheduler {
     /// Called without the locks after `pick_next` answered [`Pick::Retry`].
     fn unlocked(&mut self, _context: &mut Context<'_>) {}
 
-    /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from a task that
-    /// could have gone on.
-    fn wants_put_prev(&self) -> bool {
+    /// This CPU switched from `prev` to `next` (`None` is the idle task). No lock is held.
+    fn switched(
+        &mut self,
+        _context: &mut Context<'_>,
+        _prev: Option<TaskId>,
+        _next: Option<TaskId>,
+    ) {
+    }
+
+    /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from `prev`, which
+    /// could have gone on. Asked before [`Scheduler::switched`].
+    fn wants_put_prev(&self, _prev: TaskId) -> bool {
         false
     }
 
@@ -199,8 +209,10 @@ pub trait Scheduler {
     /// The timer interrupted `running` (`None`: the idle task).
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>);
 
-    /// `task` called `sched_yield`; `pick_next` follows.
-    fn yield_task(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+    /// `task` called `sched_yield`. Returns whether this CPU should pick again.
+    fn yield_task(&mut self, _context: &mut Context<'_>, _task: TaskId) -> bool {
+        true
+    }
 
     /// The nice value, policy, slice or group of `task` changed.
     fn set_weight(&mut self, _context: &mut Context<'_>, _task: TaskId) {}

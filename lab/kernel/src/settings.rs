@@ -3,6 +3,8 @@
 use warmq_machine::{Fragmentation, Options};
 use warmq_units::{Bytes, Duration, Seed};
 
+use crate::lock::LockKind;
+
 /// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Preemption {
@@ -92,6 +94,8 @@ pub struct Settings {
     pub block: Bytes,
     /// The receive buffer of a socket.
     pub socket_buffer: Bytes,
+    /// How spin locks work.
+    pub locks: LockKind,
     /// How long a runnable task may wait for its first chance before the run is said to stall.
     pub patience: Duration,
     /// Whether memory accesses go through the machine's caches; without, they are free.
@@ -105,8 +109,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Linux 6 on x86 as Debian builds it: HZ 250, lazy preemption (its default since 6.18), idle CPUs
-    /// without a tick in `mwait`, and sleeps that end on a clock of their own, to a microsecond here. Where memory lies is as in [`Settings::linux24`], so that schedulers
+    /// Linux 6 on x86 as Debian builds it: HZ 250, queued spin locks, lazy preemption (its default
+    /// since 6.18), idle CPUs without a tick in `mwait`, and sleeps that end on a clock of their own,
+    /// to a microsecond here. Where memory lies is as in [`Settings::linux24`], so that schedulers
     /// compare.
     pub fn linux6(seed: Seed) -> Settings {
         Settings {
@@ -117,11 +122,12 @@ impl Settings {
             nohz: true,
             sync_socket_wakeups: true,
             softirqs: SoftirqLimits::LINUX_6,
+            locks: LockKind::Queued,
             ..Settings::linux24(seed)
         }
     }
 
-    /// Linux 2.4 on x86: HZ 100, 8 KB blocks, 64 KB socket buffers, a machine that has been up for
+    /// Linux 2.4 on x86: HZ 100, spin locks of one byte, 8 KB blocks, 64 KB socket buffers, a machine that has been up for
     /// long.
     pub fn linux24(seed: Seed) -> Settings {
         Settings {
@@ -134,6 +140,7 @@ impl Settings {
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
             socket_buffer: Bytes::from_kb(64),
+            locks: LockKind::TestAndSet,
             patience: Duration::from_s(120),
             caches: true,
             counting: Options::default(),

@@ -8,7 +8,7 @@ use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::group::GroupId;
-use crate::operation::{Nic, Operation, Socket, Touch};
+use crate::operation::{Nic, Operation, Semaphore, Socket, Touch};
 use crate::scheduler::{Balance, Locks, Why};
 
 /// How a CPU's time is spent.
@@ -81,6 +81,8 @@ pub(crate) enum Step {
     /// Spin for a lock, with interrupts off from here to the release.
     Acquire(LockId),
     Release(LockId),
+    /// The store that releases, after what Lockmeter does before it.
+    Unlock(LockId),
     Schedule,
     Pick {
         locks: Locks,
@@ -156,6 +158,11 @@ pub(crate) enum Step {
     Take {
         socket: Socket,
         bytes: u64,
+    },
+    /// `semop()` with the lock held.
+    Semop {
+        semaphore: Semaphore,
+        up: bool,
     },
     Answer(u64),
     Exit,

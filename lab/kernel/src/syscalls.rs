@@ -55,7 +55,6 @@ impl Engine {
             Operation::Compute(_) | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),
             Operation::Yield => {
-                self.core.cpu(cpu).stack.push(Step::Schedule);
                 let locks = self.scheduler.locks(Callback::YieldTask, cpu);
                 self.push_locked(cpu, locks, Step::YieldTask(current));
                 Flow::Next
@@ -68,6 +67,7 @@ impl Engine {
             Operation::Accept(listener) => self.accept(cpu, current, listener),
             Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
             Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
+            Operation::Semop { semaphore, up } => self.semop(cpu, semaphore, up),
             Operation::Wait(condition, mutex) => {
                 self.core.conditions[condition.index()]
                     .waiters

@@ -7,47 +7,35 @@
 //! table; when the first has nobody left, slices are computed anew and the tables change places.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
+use warmq_kernel::{Attach, Context, Pick, Policy, Within};
 use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::family::goodness::{static_goodness, ticks};
-use crate::family::layout;
+use crate::family;
+use crate::family::goodness::{IDLE, is_real_time, static_goodness, ticks};
 use crate::family::levels::Levels;
-use crate::family::state::{Common, mm_of, still_runnable};
+use crate::family::scheduler::{Family, Queues};
+use crate::family::state::{Common, still_runnable};
 
 /// Lists of a table: 20 for SCHED_OTHER, four steps of static goodness each, and 10 for real time,
 /// ten priorities each.
 const LISTS: usize = 30;
 const REAL_TIME: usize = 20;
-const IDLE: i32 = -1_000;
 
 pub(crate) fn settings() -> Vec<Setting> {
-    layout::settings()
+    family::settings()
 }
 
 /// The ELSC scheduler.
+pub(crate) type Elsc = Family<Tables>;
+
+/// The two tables.
 ///
-/// Invariant: a runnable task is in one of the tables, unless it runs; the table of the used up
-/// holds only tasks whose counter is 0.
-pub(crate) struct Elsc {
+/// Invariant: a runnable task is in one of them, unless it runs; the table of the used up holds
+/// only tasks whose counter is 0.
+pub(crate) struct Tables {
     lock: LockId,
     active: Levels,
     used_up: Levels,
-    common: Common,
-}
-
-impl Elsc {
-    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Elsc, UnknownCost> {
-        let common = Common::new(attach, chosen)?;
-        let lock = attach.lock("runqueue_lock");
-        let (active, used_up) = (Levels::new(attach, LISTS), Levels::new(attach, LISTS));
-        Ok(Elsc {
-            lock,
-            active,
-            used_up,
-            common,
-        })
-    }
 }
 
 /// The list of a task with `counter` ticks left.
@@ -62,35 +50,32 @@ fn list(policy: Policy, counter: i32, nice: i8) -> usize {
     }
 }
 
-impl Elsc {
-    fn add(&mut self, context: &mut Context<'_>, task: TaskId, in_front: bool) {
+impl Tables {
+    fn add(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, in_front: bool) {
         let view = context.task(task);
         let (policy, nice) = (view.policy(), view.nice());
-        let counter = self.common.slices.counter(task);
-        let real_time = matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
-        let (table, counter) = if counter > 0 || real_time {
+        let counter = common.slices.counter(task);
+        let (table, counter) = if counter > 0 || is_real_time(policy) {
             (&mut self.active, counter)
         } else {
             (&mut self.used_up, ticks(nice))
         };
-        table.add(
-            context,
-            &self.common.layout,
-            task,
-            list(policy, counter, nice),
-            in_front,
-        );
+        let list = list(policy, counter, nice);
+        table.add(context, &common.layout, task, list, in_front);
     }
 
-    fn remove(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.active.remove(context, &self.common.layout, task);
-        self.used_up.remove(context, &self.common.layout, task);
+    fn remove(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId) {
+        self.active.remove(context, &common.layout, task);
+        self.used_up.remove(context, &common.layout, task);
+    }
+
+    fn contains(&self, task: TaskId) -> bool {
+        self.active.contains(task) || self.used_up.contains(task)
     }
 
     /// The best of the first few of the topmost list where one can run here, and how good it is.
     /// One that gave way is worth less than anybody in the lists below.
-    fn best(&self, context: &mut Context<'_>, prev: Option<TaskId>) -> (i32, Option<TaskId>) {
-        let mm = mm_of(context, prev);
+    fn best(&self, common: &mut Common, context: &mut Context<'_>) -> (i32, Option<TaskId>) {
         let (mut best, mut visits) = ((IDLE, None), 0);
         let mut bound = LISTS;
         while let Some(level) = self.active.highest_below(context, bound)
@@ -102,8 +87,9 @@ impl Elsc {
             while let Some(task) = next.filter(|_| left > 0) {
                 next = self.active.after(task);
                 visits += 1;
-                if let Some(weight) = self.common.visit(context, task, mm, None) {
+                if common.visit(context, task, None) {
                     left -= 1;
+                    let weight = common.goodness(context, task);
                     if weight > best.0 {
                         best = (weight, Some(task));
                     }
@@ -117,49 +103,51 @@ impl Elsc {
     }
 }
 
-impl Scheduler for Elsc {
+impl Queues for Tables {
+    fn new(attach: &mut Attach<'_>, _: &Chosen) -> Tables {
+        Tables {
+            lock: attach.lock("runqueue_lock"),
+            active: Levels::new(attach, LISTS),
+            used_up: Levels::new(attach, LISTS),
+        }
+    }
+
     fn lock_for(&self, _: CpuId) -> LockId {
         self.lock
     }
 
-    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.common.fork(context, parent, child);
-        self.active.admit(child);
-        self.used_up.admit(child);
+    fn admit(&mut self, task: TaskId) {
+        self.active.admit(task);
+        self.used_up.admit(task);
     }
 
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.common.queued(context, task);
-        self.add(context, task, true);
+    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
+        self.add(common, context, task, true);
     }
 
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.common.reschedule_idle(context, task);
+    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+        self.remove(common, context, task);
     }
 
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.remove(context, task);
-    }
-
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        context.compute(self.common.fixed);
+    fn pick_next(
+        &mut self,
+        common: &mut Common,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+    ) -> Pick {
         if let Some(prev) = still_runnable(context, prev)
-            && !self.active.contains(prev)
-            && !self.used_up.contains(prev)
+            && !self.contains(prev)
         {
-            let renewed = self.common.slices.renew_round_robin(context, prev);
-            let yields = self.common.slices.has_yielded(prev);
-            self.add(context, prev, !renewed && !yields);
+            let renewed = common.slices.renew_round_robin(context, prev);
+            let yields = common.slices.has_yielded(prev);
+            self.add(common, context, prev, !renewed && !yields);
         }
-        let best = self.best(context, prev);
-
-        match best {
+        match self.best(common, context) {
             (weight, _) if weight < 0 && self.used_up.highest_below(context, LISTS).is_some() => {
                 Pick::Retry
             }
             (_, Some(next)) => {
-                self.active.remove(context, &self.common.layout, next);
-                self.common.hand_over(context, prev, next);
+                self.active.remove(context, &common.layout, next);
                 Pick::Task(next)
             }
             (_, None) => Pick::Idle,
@@ -167,48 +155,23 @@ impl Scheduler for Elsc {
     }
 
     /// New slices for all; those that were used up are filed under them already.
-    fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.common.recalculate(context);
+    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
+        common.recalculate(context);
         // Whoever is left in the active table runs elsewhere or may not run here.
         for task in self.active.all_below(LISTS) {
-            self.active.remove(context, &self.common.layout, task);
+            self.active.remove(context, &common.layout, task);
             let view = context.task(task);
-            let counter = self.common.slices.counter(task);
+            let counter = common.slices.counter(task);
             let list = list(view.policy(), counter, view.nice());
-            self.used_up
-                .add(context, &self.common.layout, task, list, false);
+            self.used_up.add(context, &common.layout, task, list, false);
         }
         std::mem::swap(&mut self.active, &mut self.used_up);
     }
 
-    fn wants_put_prev(&self) -> bool {
-        true
-    }
-
-    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.common.put_prev(context, prev);
-    }
-
-    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.common.tick(context, running);
-    }
-
-    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.slices.yields(context, task);
-    }
-
-    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
-        if self.active.contains(task) || self.used_up.contains(task) {
-            self.remove(context, task);
-            self.add(context, task, true);
+    fn refile(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+        if self.contains(task) {
+            self.remove(common, context, task);
+            self.add(common, context, task, true);
         }
-    }
-
-    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.set_cpumask(context, task);
-    }
-
-    fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.common.slices.exit(task);
     }
 }

@@ -6,22 +6,22 @@
 //! are runnable: the walk is linear in them, under a lock that all CPUs share.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
+use warmq_kernel::{Attach, Context, Pick, Within};
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, LockId, TaskId};
 
-use crate::family::layout;
+use crate::family;
+use crate::family::goodness::IDLE;
 use crate::family::list::Lists;
-use crate::family::state::{Common, may_go_on, mm_of};
+use crate::family::scheduler::{Family, Queues};
+use crate::family::state::{Common, may_go_on};
 
 /// The only list.
 const RUN_QUEUE: usize = 0;
-/// Less than any goodness: what the idle task has.
-const IDLE: i32 = -1_000;
 
 /// What can be set.
 pub(crate) fn settings() -> Vec<Setting> {
-    let mut settings = layout::settings();
+    let mut settings = family::settings();
     settings.push(Setting::flag("prefetch", false).says(
         "ask for the next task's line while goodness() of this one is computed",
         "coloring paper; Sears's prefetch",
@@ -30,50 +30,24 @@ pub(crate) fn settings() -> Vec<Setting> {
 }
 
 /// Linux 2.4's scheduler.
+pub(crate) type Linux24 = Family<RunQueue>;
+
+/// The run queue.
 ///
-/// Invariant: a task is in the run queue from `enqueue` to `dequeue`, also while it runs.
-pub(crate) struct Linux24 {
-    prefetch: bool,
+/// Invariant: a task is in it from `enqueue` to `dequeue`, also while it runs.
+pub(crate) struct RunQueue {
     lock: LockId,
     queue: Lists,
-    common: Common,
+    prefetch: bool,
 }
 
-impl Linux24 {
-    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Linux24, UnknownCost> {
-        let common = Common::new(attach, chosen)?;
-        let lock = attach.lock("runqueue_lock");
-        let head = attach.data(Bytes(attach.line()));
-        Ok(Linux24 {
-            prefetch: chosen.flag("prefetch"),
-            lock,
-            queue: Lists::new(vec![head]),
-            common,
-        })
-    }
-
-    /// What every task there ever was would be worth here after `prev`, runnable or not.
-    #[cfg(test)]
-    pub(crate) fn worths(&mut self, context: &Context<'_>, prev: Option<TaskId>) -> Vec<i32> {
-        let mm = mm_of(context, prev);
-        let slices = &self.common.slices;
-        let worth = |task| {
-            slices
-                .candidate(context, task, context.cpu(), mm)
-                .goodness()
-        };
-        (0..slices.known()).map(TaskId).map(worth).collect()
-    }
-}
-
-impl Linux24 {
+impl RunQueue {
     /// The walk: every runnable task that no other CPU has is weighed, and the first of the best is
     /// kept. Returns its weight with it.
     fn walk(
         &self,
+        common: &mut Common,
         context: &mut Context<'_>,
-        mm: Option<Mm>,
-        prefetch: bool,
         mut best: (i32, Option<TaskId>),
     ) -> (i32, Option<TaskId>) {
         let mut visits = 0;
@@ -83,11 +57,11 @@ impl Linux24 {
         while let Some(task) = next {
             next = self.queue.after(task);
             visits += 1;
-            let weight = self
-                .common
-                .visit(context, task, mm, next.filter(|_| prefetch));
-            if let Some(weight) = weight.filter(|weight| *weight > best.0) {
-                best = (weight, Some(task));
+            if common.visit(context, task, next.filter(|_| self.prefetch)) {
+                let weight = common.goodness(context, task);
+                if weight > best.0 {
+                    best = (weight, Some(task));
+                }
             }
         }
         context.within(Within::Elsewhere);
@@ -96,80 +70,63 @@ impl Linux24 {
     }
 }
 
-impl Scheduler for Linux24 {
+impl Queues for RunQueue {
+    fn new(attach: &mut Attach<'_>, chosen: &Chosen) -> RunQueue {
+        let lock = attach.lock("runqueue_lock");
+        let head = attach.data(Bytes(attach.line()));
+        RunQueue {
+            lock,
+            queue: Lists::new(vec![head]),
+            prefetch: chosen.flag("prefetch"),
+        }
+    }
+
     fn lock_for(&self, _: CpuId) -> LockId {
         self.lock
     }
 
-    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.common.fork(context, parent, child);
-        self.queue.admit(child);
+    fn admit(&mut self, task: TaskId) {
+        self.queue.admit(task);
     }
 
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.common.queued(context, task);
+    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
         self.queue
-            .add_first(context, &self.common.layout, RUN_QUEUE, task);
+            .add_first(context, &common.layout, RUN_QUEUE, task);
     }
 
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.common.reschedule_idle(context, task);
+    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+        self.queue.remove(context, &common.layout, task);
     }
 
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.queue.remove(context, &self.common.layout, task);
-    }
-
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let prefetch = self.prefetch;
-        let Linux24 { queue, common, .. } = self;
-        context.compute(common.fixed);
+    fn pick_next(
+        &mut self,
+        common: &mut Common,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+    ) -> Pick {
         let mut best = (IDLE, None);
         if let Some(prev) = may_go_on(context, prev) {
             if common.slices.renew_round_robin(context, prev) {
                 // Last in the queue, the walk gives its equals their turn.
-                queue.remove(context, &common.layout, prev);
-                queue.add_last(context, &common.layout, RUN_QUEUE, prev);
+                self.queue.remove(context, &common.layout, prev);
+                self.queue
+                    .add_last(context, &common.layout, RUN_QUEUE, prev);
             } else {
-                best = (common.weight_of_prev(context, prev), Some(prev));
+                best = (common.goodness(context, prev), Some(prev));
             }
         }
-        let mm = mm_of(context, prev);
-        match self.walk(context, mm, prefetch, best) {
+        match self.walk(common, context, best) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
-            (_, Some(next)) => {
-                self.common.hand_over(context, prev, next);
-                Pick::Task(next)
-            }
+            (_, Some(next)) => Pick::Task(next),
         }
     }
+}
 
-    fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.common.recalculate(context);
-    }
-
-    fn wants_put_prev(&self) -> bool {
-        true
-    }
-
-    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.common.put_prev(context, prev);
-    }
-
-    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.common.tick(context, running);
-    }
-
-    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.slices.yields(context, task);
-    }
-
-    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.set_cpumask(context, task);
-    }
-
-    fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.common.slices.exit(task);
-    }
+/// What every task there ever was would be worth here, runnable or not.
+#[cfg(test)]
+pub(crate) fn worths(linux24: &Linux24, context: &Context<'_>) -> Vec<i32> {
+    let common = &linux24.common;
+    let worth = |task| common.goodness(context, task);
+    (0..common.slices.known()).map(TaskId).map(worth).collect()
 }

@@ -1,348 +1,521 @@
 //! MQ: the multi-queue scheduler of IBM for Linux 2.4, a run queue and a lock for each CPU.
 //!
-//! Purpose: shorter walks and locks that hardly anybody shares. Each queue publishes the best
-//! goodness, without the affinity bonus, among those of its tasks that wait. A CPU walks its own
+//! Purpose: shorter walks and locks that hardly anybody shares. Each queue publishes its best task
+//! that waits, with its goodness without the bonuses for CPU and address space. A CPU walks its own
 //! queue; where another queue publishes more than its local best, it tries that queue's lock, looks
-//! again, and takes the task. It does badly where few tasks run on few CPUs: the looking around
-//! costs more than the walk that it saves.
-
-use std::collections::BTreeSet;
+//! again, and takes the task without a walk. A woken or preempted task goes to the CPU that runs the
+//! least good one. It does badly where few tasks run on few CPUs: the looking around costs more than
+//! the walk that it saves.
+//!
+//! A queue's lock, its list's head and what it publishes share one line of cache, as in the patch:
+//! whoever reads the published value takes the line from the lock's owner.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
+use warmq_kernel::{Attach, Context, Pick, Within};
 use warmq_machine::Access;
-use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
+use warmq_units::{Address, Bytes, CpuId, Duration, Instant, LockId, TaskId};
 
-use crate::family::layout;
+use crate::family;
+use crate::family::goodness::{AFFINITY, IDLE};
+use crate::family::idle::{gain, preempt, wake};
 use crate::family::list::Lists;
-use crate::family::state::{Common, is_idle, may_go_on, mm_of, still_runnable};
+use crate::family::scheduler::{Family, Queues};
+use crate::family::state::{Common, is_idle, may_go_on};
 
-const IDLE: i32 = -1_000;
+/// What a queue publishes that has no task to give.
+const NOTHING: i32 = -10_000;
 
 pub(crate) fn settings() -> Vec<Setting> {
-    layout::settings()
+    family::settings()
 }
 
 /// The multi-queue scheduler.
+pub(crate) type Mq = Family<QueuePerCpu>;
+
+/// A queue for each CPU.
 ///
 /// Invariant: a task is in the list of `queue_of` it from `enqueue` to `dequeue`, also while it
 /// runs, and then it runs on that CPU.
-pub(crate) struct Mq {
+pub(crate) struct QueuePerCpu {
     queues: Vec<Queue>,
     /// One list a CPU.
     lists: Lists,
     queue_of: Vec<CpuId>,
-    /// Tasks that could go on and must leave their CPU for good, since their affinity changed: from
-    /// the pick there to the switch away.
-    homeless: BTreeSet<TaskId>,
-    common: Common,
 }
 
 struct Queue {
     lock: LockId,
-    /// What others read without the lock, in a cache line of its own.
-    published: i32,
-    published_at: Address,
+    /// The line of the lock, the list's head and `offer`.
+    line: Address,
+    /// What others read without the lock: written by the last local scan, raised by a better task
+    /// that joins.
+    offer: Offer,
+    /// Goodness without bonuses of the task that runs here, as of the last pick or tick
+    /// (`curr_na_goodness`, in `aligned_data`).
+    current: i32,
+    /// The last pick here found a lock taken and nothing to run: it is to be repeated as it was.
+    premature_idle: bool,
 }
 
-/// What a walk found.
-#[derive(Clone, Copy)]
-struct Found {
-    weight: i32,
+/// A task that waits, and its goodness without bonuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Offer {
+    goodness: i32,
     task: Option<TaskId>,
 }
 
-impl Mq {
-    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Mq, UnknownCost> {
-        let common = Common::new(attach, chosen)?;
-        let line = Bytes(attach.line());
-        let queue = |attach: &mut Attach<'_>| Queue {
-            lock: attach.lock("mq_lock"),
-            published: IDLE,
-            published_at: attach.data(line),
-        };
-        let queues: Vec<Queue> = (0..attach.cpus()).map(|_| queue(attach)).collect();
-        let heads = (0..attach.cpus()).map(|_| attach.data(line)).collect();
-        Ok(Mq {
-            queues,
-            lists: Lists::new(heads),
-            queue_of: Vec::new(),
-            homeless: BTreeSet::new(),
-            common,
-        })
+impl Offer {
+    const NONE: Offer = Offer {
+        goodness: NOTHING,
+        task: None,
+    };
+}
+
+/// What a scan of the own queue found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scan {
+    /// The best for this CPU, without the bonus for having run here unless it is `prev`.
+    best: (i32, Option<TaskId>),
+    /// The best two to offer to others; the first of equals.
+    offers: [Offer; 2],
+}
+
+impl Scan {
+    /// Begins with `prev`, at its full goodness, or with the idle task.
+    fn new(best: (i32, Option<TaskId>)) -> Scan {
+        let offers = [Offer::NONE; 2];
+        Scan { best, offers }
     }
 
-    /// Walks the queue of `of` for the best task for this CPU.
-    fn walk(&self, context: &mut Context<'_>, of: CpuId, mm: Option<Mm>, mut best: Found) -> Found {
+    /// A task that waits, with its goodness here and without any bonus.
+    fn see(&mut self, task: TaskId, here: i32, goodness: i32) {
+        if here > self.best.0 {
+            self.best = (here, Some(task));
+        }
+        let offer = Offer {
+            goodness,
+            task: Some(task),
+        };
+        if goodness > self.offers[0].goodness {
+            self.offers = [offer, self.offers[0]];
+        } else if goodness > self.offers[1].goodness {
+            self.offers[1] = offer;
+        }
+    }
+
+    /// What the best is worth against other queues' offers: the bonus for having run here comes on
+    /// top, even where `prev` has it already, which so counts twice (as in the patch).
+    fn against_others(&self) -> i32 {
+        match self.best.0 {
+            best if best > 0 => best + AFFINITY,
+            best => best,
+        }
+    }
+
+    /// The best to offer once `chosen` is gone.
+    fn offer_without(&self, chosen: Option<TaskId>) -> Offer {
+        match self.offers {
+            [first, second] if first.task.is_some() && first.task == chosen => second,
+            [first, _] => first,
+        }
+    }
+}
+
+/// How an attempt to take another queue's offer ended.
+enum Attempt {
+    Took(TaskId),
+    /// Its lock is held.
+    Busy,
+    /// The offer is no longer good enough.
+    Gone,
+}
+
+impl QueuePerCpu {
+    /// Walks the queue of this CPU.
+    fn scan(&self, common: &mut Common, context: &mut Context<'_>, mut scan: Scan) -> Scan {
+        let here = context.cpu();
         let mut visits = 0;
-        context.touch(self.lists.head(of.index()), Access::Read);
         context.within(Within::RunQueueWalk);
-        let mut next = self.lists.first(of.index());
+        let mut next = self.lists.first(here.index());
         while let Some(task) = next {
             next = self.lists.after(task);
             visits += 1;
-            let weight = self.common.visit(context, task, mm, None);
-            if let Some(weight) = weight.filter(|weight| *weight > best.weight) {
-                best = Found {
-                    weight,
-                    task: Some(task),
-                };
+            if common.visit(context, task, None) {
+                let candidate = common.candidate(context, task, here);
+                let goodness = common.slices.without_bonuses(context, task);
+                scan.see(task, candidate.without_affinity().goodness(), goodness);
             }
         }
         context.within(Within::Elsewhere);
         context.walked(visits);
-        best
+        scan
     }
 
-    /// Publishes the best goodness without affinity among those of `of`'s tasks that wait, but for
-    /// `taken`. The walk before has just seen them all, so this costs one write.
-    fn publish(&mut self, context: &mut Context<'_>, of: CpuId, taken: Option<TaskId>) {
-        let mut best = IDLE;
-        let mut next = self.lists.first(of.index());
-        while let Some(task) = next {
-            next = self.lists.after(task);
-            if Some(task) != taken && context.task(task).on_cpu().is_none() {
-                best = best.max(self.worth_elsewhere(context, task));
-            }
-        }
-        self.set_published(context, of, best);
-    }
-
-    fn set_published(&mut self, context: &mut Context<'_>, of: CpuId, best: i32) {
+    fn publish(&mut self, context: &mut Context<'_>, of: CpuId, offer: Offer) {
         let queue = &mut self.queues[of.index()];
-        if queue.published != best {
-            queue.published = best;
-            context.touch(queue.published_at, Access::Write);
+        if queue.offer != offer {
+            queue.offer = offer;
+            context.touch(queue.line, Access::Write);
         }
-    }
-
-    /// Moves `task`, if it waits in the queue of a CPU that its affinity forbids by now, to the first
-    /// where it may run. It does so without that queue's lock: a path that 2.4 did not have.
-    fn find_home(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let (view, queue) = (context.task(task), self.queue_of[task.index()]);
-        let waits = view.is_runnable() && view.on_cpu().is_none();
-        let allowed = (0..context.cpus())
-            .map(CpuId)
-            .find(|cpu| view.may_run_on(*cpu));
-        let Some(home) = allowed.filter(|_| waits && !view.may_run_on(queue)) else {
-            return;
-        };
-        self.lists.remove(context, &self.common.layout, task);
-        self.lists
-            .add_first(context, &self.common.layout, home.index(), task);
-        self.queue_of[task.index()] = home;
-        self.publish(context, home, None);
-        context.reschedule(home);
-    }
-
-    fn worth_elsewhere(&self, context: &Context<'_>, task: TaskId) -> i32 {
-        self.common
-            .slices
-            .candidate_anywhere(context, task)
-            .goodness()
     }
 
     /// Looks at what the other queues publish, best first, and takes a task that beats `best`.
+    /// Returns it with its goodness, and whether a lock was found taken on the way.
     fn take_from_others(
         &mut self,
+        common: &Common,
         context: &mut Context<'_>,
-        mm: Option<Mm>,
-        best: Found,
-    ) -> Found {
-        let here = context.cpu();
-        let others = self
-            .queues
-            .iter()
-            .enumerate()
-            .filter(|(cpu, _)| *cpu != here.index());
-        context.touch_all(others.map(|(_, queue)| queue.published_at), Access::Read);
-        let mut offers: Vec<(i32, CpuId)> = Vec::new();
-        for cpu in (0..self.queues.len() as u16)
-            .map(CpuId)
-            .filter(|cpu| *cpu != here)
-        {
-            let queue = &self.queues[cpu.index()];
-            if queue.published > best.weight && queue.published > 0 {
-                offers.push((queue.published, cpu));
+        best: i32,
+    ) -> (Option<(i32, TaskId)>, bool) {
+        let mut busy = false;
+        for (goodness, from) in self.offers(context, best) {
+            match self.take(common, context, from, best) {
+                Attempt::Took(task) => return (Some((goodness, task)), busy),
+                Attempt::Busy => busy = true,
+                Attempt::Gone => {}
             }
         }
-        offers.sort_by_key(|(offer, cpu)| (-offer, *cpu));
-        for (_, cpu) in offers {
-            if let Some(found) = self.take_from(context, cpu, mm, best) {
-                return found;
-            }
-        }
-        best
+        (None, busy)
     }
 
-    fn take_from(
+    /// The offers of other CPUs that beat `best` and may run here, the best first.
+    fn offers(&self, context: &mut Context<'_>, best: i32) -> Vec<(i32, CpuId)> {
+        let (here, cpus) = (context.cpu(), context.cpus());
+        let others = || (0..cpus).map(CpuId).filter(|cpu| *cpu != here);
+        let lines = others().map(|cpu| self.queues[cpu.index()].line);
+        context.touch_all(lines, Access::Read);
+        let mut offers = Vec::new();
+        for cpu in others() {
+            let Queue { offer, .. } = self.queues[cpu.index()];
+            let allowed = |task| context.task(task).may_run_on(here);
+            if offer.goodness > best && offer.task.is_some_and(allowed) {
+                offers.push((offer.goodness, cpu));
+            }
+        }
+        offers.sort_by_key(|(goodness, cpu)| (-goodness, *cpu));
+        offers
+    }
+
+    fn take(
         &mut self,
+        common: &Common,
         context: &mut Context<'_>,
         from: CpuId,
-        mm: Option<Mm>,
-        best: Found,
-    ) -> Option<Found> {
-        let (here, lock) = (context.cpu(), self.queues[from.index()].lock);
+        best: i32,
+    ) -> Attempt {
+        let lock = self.queues[from.index()].lock;
         if !context.try_lock(lock) {
-            return None;
+            return Attempt::Busy;
         }
-        let found = self.walk(context, from, mm, best);
-        let taken = found
-            .task
-            .filter(|task| self.queue_of[task.index()] == from);
+        let offer = self.queues[from.index()].offer;
+        let waits = |task: &TaskId| {
+            context.touch(common.layout.hot(*task), Access::Read);
+            context.task(*task).on_cpu().is_none() && self.queue_of[task.index()] == from
+        };
+        let taken = offer.task.filter(|_| offer.goodness > best).filter(waits);
         if let Some(task) = taken {
-            self.lists.remove(context, &self.common.layout, task);
-            self.lists
-                .add_first(context, &self.common.layout, here.index(), task);
-            self.queue_of[task.index()] = here;
+            self.move_to(common, context, task, context.cpu());
+            let next = self.first_to_give(common, context, from);
+            self.publish(context, from, next);
         }
-        self.publish(context, from, None);
         context.unlock(lock);
-        taken.map(|_| found)
+        taken.map_or(Attempt::Gone, Attempt::Took)
+    }
+
+    /// What a queue publishes after its offer was taken: the first that can run at all.
+    fn first_to_give(&self, common: &Common, context: &mut Context<'_>, of: CpuId) -> Offer {
+        let mut next = self.lists.first(of.index());
+        while let Some(task) = next {
+            next = self.lists.after(task);
+            context.touch(common.layout.hot(task), Access::Read);
+            let goodness = common.slices.without_bonuses(context, task);
+            if goodness > 0 && context.task(task).on_cpu().is_none() {
+                let task = Some(task);
+                return Offer { goodness, task };
+            }
+        }
+        Offer::NONE
+    }
+
+    fn move_to(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, to: CpuId) {
+        self.lists.remove(context, &common.layout, task);
+        self.lists
+            .add_first(context, &common.layout, to.index(), task);
+        self.queue_of[task.index()] = to;
+    }
+
+    /// `task` joins the queue of `cpu`, whose lock is held, and may be its best offer.
+    fn offer(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        let goodness = common.slices.without_bonuses(context, task);
+        if goodness > self.queues[cpu.index()].offer.goodness {
+            let task = Some(task);
+            self.publish(context, cpu, Offer { goodness, task });
+        }
+    }
+
+    /// CPUs where `task` would run better than who runs there, the least good first.
+    fn targets(&self, common: &Common, context: &mut Context<'_>, task: TaskId) -> Vec<CpuId> {
+        let home = self.queue_of[task.index()];
+        let goodness = common.slices.without_bonuses(context, task);
+        let mut targets = Vec::new();
+        for cpu in (0..context.cpus()).map(CpuId) {
+            if !context.task(task).may_run_on(cpu) {
+                continue;
+            }
+            context.touch(common.globals.cpu(cpu), Access::Read);
+            let rank = match is_idle(context, cpu) {
+                true => Some((NOTHING, context.last_switch(cpu))),
+                false => rank_of_busy(self.queues[cpu.index()].current, cpu == home, goodness)
+                    .map(|rank| (rank, Instant::START)),
+            };
+            targets.extend(rank.map(|rank| (rank, cpu)));
+        }
+        targets.sort_unstable();
+        targets.into_iter().map(|(_, cpu)| cpu).collect()
+    }
+
+    /// Tries to get `task` onto `cpu`. Its own CPU must be preempted; another's lock must be free.
+    fn settle_on(
+        &mut self,
+        common: &Common,
+        context: &mut Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+    ) -> bool {
+        let Some(running) = context.running_on(cpu) else {
+            return self.push(common, context, task, cpu);
+        };
+        if cpu != self.queue_of[task.index()] {
+            return self.push(common, context, task, cpu);
+        }
+        let preempts = gain(common, context, task, running, cpu) > 1;
+        if preempts {
+            preempt(common, context, cpu);
+        }
+        preempts
+    }
+
+    /// Moves `task` to another CPU's queue, if its lock is free and it is still worth it.
+    fn push(
+        &mut self,
+        common: &Common,
+        context: &mut Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+    ) -> bool {
+        let lock = self.queues[cpu.index()].lock;
+        if !context.try_lock(lock) {
+            return false;
+        }
+        self.move_to(common, context, task, cpu);
+        self.offer(common, context, task, cpu);
+        context.unlock(lock);
+        match is_idle(context, cpu) {
+            true => wake(common, context, cpu),
+            false => preempt(common, context, cpu),
+        }
+        true
     }
 }
 
-impl Scheduler for Mq {
+/// How good the task on a busy CPU is against one of `goodness`, without bonuses but for the one of
+/// its own CPU; `None` if it is not worth asking.
+fn rank_of_busy(current: i32, own: bool, goodness: i32) -> Option<i32> {
+    let rank = match own {
+        true => current,
+        false => current + AFFINITY,
+    };
+    (rank < goodness - 1).then_some(rank)
+}
+
+impl Queues for QueuePerCpu {
+    fn new(attach: &mut Attach<'_>, _: &Chosen) -> QueuePerCpu {
+        let line = Bytes(attach.line());
+        let queue = |attach: &mut Attach<'_>| {
+            let line = attach.data(line);
+            Queue {
+                lock: attach.lock_at("mq_lock", line),
+                line,
+                offer: Offer::NONE,
+                current: IDLE,
+                premature_idle: false,
+            }
+        };
+        let queues: Vec<Queue> = (0..attach.cpus()).map(|_| queue(attach)).collect();
+        let heads = queues.iter().map(|queue| queue.line).collect();
+        QueuePerCpu {
+            queues,
+            lists: Lists::new(heads),
+            queue_of: Vec::new(),
+        }
+    }
+
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.queues[cpu.index()].lock
     }
 
-    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.common.fork(context, parent, child);
-        self.lists.admit(child);
-        let known = self.queue_of.len().max(child.index() + 1);
+    fn admit(&mut self, task: TaskId) {
+        self.lists.admit(task);
+        let known = self.queue_of.len().max(task.index() + 1);
         self.queue_of.resize(known, CpuId(0));
     }
 
-    /// Its last CPU if that idles, else one that does, else its last.
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
-        let view = context.task(task);
-        let last = view.last_cpu();
-        let mut allowed = (0..context.cpus())
-            .map(CpuId)
-            .filter(|cpu| view.may_run_on(*cpu));
-        // Only the CPU that still switches away from the task can know when it is free again.
-        let there = view.on_cpu().is_some() || is_idle(context, last);
-        if view.may_run_on(last) && there {
-            return last;
-        }
-        let free = |cpu: &CpuId| is_idle(context, *cpu) && !context.will_reschedule(*cpu);
-        let idle = allowed.clone().find(free);
-        let stays = Some(last).filter(|last| view.may_run_on(*last));
-        idle.or(stays).or_else(|| allowed.next()).unwrap_or(last)
-    }
-
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
-        self.common.queued(context, task);
+    fn enqueue(
+        &mut self,
+        common: &mut Common,
+        context: &mut Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+    ) {
         self.lists
-            .add_first(context, &self.common.layout, cpu.index(), task);
+            .add_first(context, &common.layout, cpu.index(), task);
         self.queue_of[task.index()] = cpu;
-        let worth = self.worth_elsewhere(context, task);
-        if worth > self.queues[cpu.index()].published {
-            self.set_published(context, cpu, worth);
-        }
+        self.offer(common, context, task, cpu);
     }
 
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
-        let common = &self.common;
-        let Some(running) = context.running_on(cpu) else {
-            return context.reschedule(cpu);
+    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+        self.lists.remove(context, &common.layout, task);
+    }
+
+    fn pick_next(
+        &mut self,
+        common: &mut Common,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+    ) -> Pick {
+        let here = context.cpu();
+        let mut best = (IDLE, None);
+        if let Some(prev) = may_go_on(context, prev) {
+            if common.slices.renew_round_robin(context, prev) {
+                // Last in the queue, the walk gives its equals their turn.
+                self.lists.remove(context, &common.layout, prev);
+                self.lists
+                    .add_last(context, &common.layout, here.index(), prev);
+            } else {
+                best = (common.candidate(context, prev, here).goodness(), Some(prev));
+            }
+        }
+        let scan = self.scan(common, context, Scan::new(best));
+        let (taken, busy) = self.take_from_others(common, context, scan.against_others());
+        let (weight, next) = match taken {
+            Some((goodness, task)) => (goodness, Some(task)),
+            None => scan.best,
         };
-        context.touch(common.layout.hot(running), Access::Read);
-        let mm = context.task(running).mm();
-        let ours = common.slices.candidate(context, task, cpu, mm).goodness();
-        let theirs = common
-            .slices
-            .candidate(context, running, cpu, mm)
-            .goodness();
-        if ours > theirs + 1 {
-            context.touch(common.layout.need_resched(running), Access::Write);
+        if next.is_none() && busy {
+            self.queues[here.index()].premature_idle = true;
+            self.publish(context, here, Offer::NONE);
+            return Pick::Retry;
+        }
+        if weight == 0 {
+            return Pick::Retry;
+        }
+        self.publish(context, here, scan.offer_without(next));
+        self.queues[here.index()].current = match next {
+            Some(next) => common.slices.without_bonuses(context, next),
+            None => IDLE,
+        };
+        next.map_or(Pick::Idle, Pick::Task)
+    }
+
+    /// The last CPU if it idles; else that of the least good task that is worth less than `task`.
+    fn find_cpu(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+        let home = self.queue_of[task.index()];
+        let may_stay = context.task(task).may_run_on(home);
+        if may_stay && is_idle(context, home) {
+            return wake(common, context, home);
+        }
+        let targets = self.targets(common, context, task);
+        let mut tried = targets.into_iter();
+        if tried.any(|cpu| self.settle_on(common, context, task, cpu)) || may_stay {
+            return;
+        }
+        // It must leave the CPU that its affinity forbids, whatever runs elsewhere; 2.4.4 had no
+        // such call. No lock of the other queue is taken.
+        let allowed = |cpu: &CpuId| context.task(task).may_run_on(*cpu);
+        if let Some(cpu) = (0..context.cpus()).map(CpuId).find(allowed) {
+            self.move_to(common, context, task, cpu);
+            self.offer(common, context, task, cpu);
             context.reschedule(cpu);
         }
     }
 
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.lists.remove(context, &self.common.layout, task);
-    }
-
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let here = context.cpu();
-        context.compute(self.common.fixed);
-        let mm = mm_of(context, prev);
-        let mut best = Found {
-            weight: IDLE,
-            task: None,
-        };
-        if let Some(prev) = may_go_on(context, prev) {
-            if self.common.slices.renew_round_robin(context, prev) {
-                // Last in the queue, the walk gives its equals their turn.
-                self.lists.remove(context, &self.common.layout, prev);
-                let layout = &self.common.layout;
-                self.lists.add_last(context, layout, here.index(), prev);
-            } else {
-                let (weight, task) = (self.common.weight_of_prev(context, prev), Some(prev));
-                best = Found { weight, task };
-            }
-        }
-        let local = self.walk(context, here, mm, best);
-        let found = self.take_from_others(context, mm, local);
-        if may_go_on(context, prev).is_none() {
-            self.homeless.extend(still_runnable(context, prev));
-        }
-        match found {
-            Found { weight: 0, .. } => Pick::Retry,
-            Found { task: None, .. } => {
-                self.publish(context, here, None);
-                Pick::Idle
-            }
-            Found {
-                task: Some(next), ..
-            } => {
-                self.publish(context, here, Some(next));
-                self.common.hand_over(context, prev, next);
-                if let Some(prev) = prev {
-                    self.common.slices.forget_yield(prev);
-                }
-                Pick::Task(next)
-            }
+    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
+        let here = context.cpu().index();
+        match std::mem::take(&mut self.queues[here].premature_idle) {
+            // However little a scan costs, the other CPU must get on, or its lock is never free.
+            true => context.spend(Duration::from_ns(1)),
+            false => common.recalculate(context),
         }
     }
 
-    fn wants_put_prev(&self) -> bool {
-        !self.homeless.is_empty()
-    }
-
-    /// `prev` may not run here any more, if it is homeless.
-    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        if self.homeless.remove(&prev) {
-            self.find_home(context, prev);
+    fn ticked(&mut self, common: &Common, context: &Context<'_>, running: Option<TaskId>) {
+        if let Some(running) = running {
+            let current = common.slices.without_bonuses(context, running);
+            self.queues[context.cpu().index()].current = current;
         }
     }
+}
 
-    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let view = context.task(task);
-        match view.on_cpu() {
-            Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
-            _ => self.find_home(context, task),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: TaskId = TaskId(1);
+    const B: TaskId = TaskId(2);
+
+    /// Decision case 19 of the coloring paper's specification: a local best of 27 counts 42 against
+    /// other queues, and only more than that is worth a lock.
+    #[test]
+    fn the_bonus_for_having_run_here_comes_on_top_of_the_local_best() {
+        let mut scan = Scan::new((IDLE, None));
+        scan.see(A, 27, 26);
+        assert_eq!(scan.best, (27, Some(A)));
+        assert_eq!(scan.against_others(), 42);
+        // Nobody with ticks left here: any offer above 0 is better, one of 0 is not.
+        let mut used_up = Scan::new((IDLE, None));
+        used_up.see(A, 0, 0);
+        assert_eq!(used_up.against_others(), 0);
+    }
+
+    /// Decision case 20: a runnable prev with 6 ticks counts 42 against a local 27, and 57 against
+    /// other queues' offers.
+    #[test]
+    fn a_runnable_prev_gets_its_bonus_twice() {
+        let mut scan = Scan::new((42, Some(B)));
+        scan.see(A, 27, 26);
+        assert_eq!(scan.best, (42, Some(B)));
+        assert_eq!(scan.against_others(), 57);
+    }
+
+    /// Decision case 20: a queue whose chosen task was its only one offers nothing.
+    #[test]
+    fn what_is_chosen_is_not_offered() {
+        let mut scan = Scan::new((IDLE, None));
+        scan.see(A, 27, 26);
+        assert_eq!(scan.offer_without(Some(A)).goodness, -10_000);
+        assert_eq!(scan.offer_without(None).task, Some(A));
+        scan.see(B, 26, 26);
+        assert_eq!(scan.offer_without(Some(A)).task, Some(B));
+        assert_eq!(
+            scan.offer_without(Some(B)).task,
+            Some(A),
+            "the first of equals"
+        );
+    }
+
+    /// Decision case 21: a woken task of 26 looks at its own CPU if that runs less than 25, at
+    /// another if that and 15 is less.
+    #[test]
+    fn which_cpus_a_woken_task_considers() {
+        let table = [
+            (24, true, Some(24)),
+            (25, true, None),
+            (9, false, Some(24)),
+            (10, false, None),
+            (0, false, Some(15)),
+        ];
+        for (current, own, expected) in table {
+            assert_eq!(rank_of_busy(current, own, 26), expected, "{current} {own}");
         }
-    }
-
-    fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.common.recalculate(context);
-        for cpu in (0..context.cpus()).map(CpuId) {
-            self.publish(context, cpu, None);
-        }
-    }
-
-    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.common.tick(context, running);
-    }
-
-    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.slices.yields(context, task);
-    }
-
-    fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.common.slices.exit(task);
     }
 }

@@ -6,68 +6,53 @@
 //! the same goodness: then it visits as many as vanilla. One lock.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
+use warmq_kernel::{Attach, Context, Pick, Policy, Within};
 use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::family::goodness::{AFFINITY, SAME_MM, static_goodness};
-use crate::family::layout;
+use crate::family;
+use crate::family::goodness::{AFFINITY, IDLE, SAME_MM, static_goodness};
 use crate::family::levels::Levels;
-use crate::family::state::{Common, mm_of, still_runnable};
+use crate::family::scheduler::{Family, Queues};
+use crate::family::state::{Common, still_runnable};
 
 /// Level 0 holds those whose slice is used up, 1..=100 SCHED_OTHER, the rest real time.
 const REAL_TIME: usize = 100;
 const LEVELS: usize = REAL_TIME + 100;
-const IDLE: i32 = -1_000;
 
 pub(crate) fn settings() -> Vec<Setting> {
-    layout::settings()
+    family::settings()
 }
 
 /// The priority-level scheduler.
+pub(crate) type Pls = Family<PriorityLevels>;
+
+/// A list a level.
 ///
-/// Invariant: a runnable task is in a list of `levels`, unless it runs.
-pub(crate) struct Pls {
+/// Invariant: a runnable task is in one of them, unless it runs.
+pub(crate) struct PriorityLevels {
     lock: LockId,
     levels: Levels,
-    common: Common,
 }
 
-impl Pls {
-    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Pls, UnknownCost> {
-        let common = Common::new(attach, chosen)?;
-        let lock = attach.lock("runqueue_lock");
-        Ok(Pls {
-            lock,
-            levels: Levels::new(attach, LEVELS),
-            common,
-        })
-    }
-}
-
-impl Pls {
-    fn add(&mut self, context: &mut Context<'_>, task: TaskId, in_front: bool) {
+impl PriorityLevels {
+    fn add(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, in_front: bool) {
         let view = context.task(task);
         let level = match view.policy() {
             Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
                 REAL_TIME + usize::from(priority)
             }
-            Policy::Other | Policy::Batch | Policy::Idle => match self.common.slices.counter(task) {
+            Policy::Other | Policy::Batch | Policy::Idle => match common.slices.counter(task) {
                 0 => 0,
                 counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
             },
         };
-        self.levels.add(
-            context,
-            &self.common.layout,
-            task,
-            level.min(LEVELS - 1),
-            in_front,
-        );
+        let level = level.min(LEVELS - 1);
+        self.levels
+            .add(context, &common.layout, task, level, in_front);
     }
 
     /// The best of those that wait, and how good it is.
-    fn best(&self, context: &mut Context<'_>, prev: Option<TaskId>) -> (i32, Option<TaskId>) {
-        let mm = mm_of(context, prev);
+    fn best(&self, common: &mut Common, context: &mut Context<'_>) -> (i32, Option<TaskId>) {
         let (mut best, mut visits) = ((IDLE, None), 0);
         let mut bound = LEVELS;
         while let Some(level) = self.levels.highest_below(context, bound) {
@@ -79,9 +64,11 @@ impl Pls {
             while let Some(task) = next {
                 next = self.levels.after(task);
                 visits += 1;
-                let weight = self.common.visit(context, task, mm, None);
-                if let Some(weight) = weight.filter(|weight| *weight > best.0) {
-                    best = (weight, Some(task));
+                if common.visit(context, task, None) {
+                    let weight = common.goodness(context, task);
+                    if weight > best.0 {
+                        best = (weight, Some(task));
+                    }
                 }
             }
             context.within(Within::Elsewhere);
@@ -92,87 +79,65 @@ impl Pls {
     }
 }
 
-impl Scheduler for Pls {
+impl Queues for PriorityLevels {
+    fn new(attach: &mut Attach<'_>, _: &Chosen) -> PriorityLevels {
+        PriorityLevels {
+            lock: attach.lock("runqueue_lock"),
+            levels: Levels::new(attach, LEVELS),
+        }
+    }
+
     fn lock_for(&self, _: CpuId) -> LockId {
         self.lock
     }
 
-    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.common.fork(context, parent, child);
-        self.levels.admit(child);
+    fn admit(&mut self, task: TaskId) {
+        self.levels.admit(task);
     }
 
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.common.queued(context, task);
-        self.add(context, task, true);
+    fn enqueue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId, _: CpuId) {
+        self.add(common, context, task, true);
     }
 
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.common.reschedule_idle(context, task);
+    fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
+        self.levels.remove(context, &common.layout, task);
     }
 
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.levels.remove(context, &self.common.layout, task);
-    }
-
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        context.compute(self.common.fixed);
+    fn pick_next(
+        &mut self,
+        common: &mut Common,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+    ) -> Pick {
         if let Some(prev) = still_runnable(context, prev)
             && !self.levels.contains(prev)
         {
-            let in_front = !self.common.slices.renew_round_robin(context, prev);
-            self.add(context, prev, in_front);
+            let in_front = !common.slices.renew_round_robin(context, prev);
+            self.add(common, context, prev, in_front);
         }
-        let (weight, best) = self.best(context, prev);
-
-        match (weight, best) {
+        match self.best(common, context) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
             (_, Some(next)) => {
-                self.levels.remove(context, &self.common.layout, next);
-                self.common.hand_over(context, prev, next);
+                self.levels.remove(context, &common.layout, next);
                 Pick::Task(next)
             }
         }
     }
 
     /// Every task gets a new slice, and those that wait new levels.
-    fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.common.recalculate(context);
+    fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
+        common.recalculate(context);
         for task in self.levels.all_below(REAL_TIME) {
-            self.levels.remove(context, &self.common.layout, task);
-            self.add(context, task, false);
+            self.levels.remove(context, &common.layout, task);
+            self.add(common, context, task, false);
         }
     }
 
-    fn wants_put_prev(&self) -> bool {
-        true
-    }
-
-    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.common.put_prev(context, prev);
-    }
-
-    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.common.tick(context, running);
-    }
-
-    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.slices.yields(context, task);
-    }
-
-    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn refile(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
         if self.levels.contains(task) {
-            self.levels.remove(context, &self.common.layout, task);
-            self.add(context, task, true);
+            self.levels.remove(context, &common.layout, task);
+            self.add(common, context, task, true);
         }
-    }
-
-    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.common.set_cpumask(context, task);
-    }
-
-    fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.common.slices.exit(task);
     }
 }

@@ -62,7 +62,7 @@ impl Scheduler for Twins {
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
         // A yield is over once its task is picked: weigh before anybody does.
-        let worth: Vec<i32> = self.vanilla.worths(context, prev);
+        let worth: Vec<i32> = linux24::worths(&self.vanilla, context);
         let (first, second) = (
             self.vanilla.pick_next(context, prev),
             self.pls.pick_next(context, prev),
@@ -80,8 +80,8 @@ impl Scheduler for Twins {
         self.both(|twin| twin.unlocked(context));
     }
 
-    fn wants_put_prev(&self) -> bool {
-        true
+    fn wants_put_prev(&self, prev: TaskId) -> bool {
+        self.pls.wants_put_prev(prev)
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
@@ -92,8 +92,14 @@ impl Scheduler for Twins {
         self.both(|twin| twin.tick(context, running));
     }
 
-    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.both(|twin| twin.yield_task(context, task));
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        let gives_way = self.vanilla.yield_task(context, task);
+        assert_eq!(gives_way, self.pls.yield_task(context, task));
+        gives_way
+    }
+
+    fn switched(&mut self, context: &mut Context<'_>, prev: Option<TaskId>, next: Option<TaskId>) {
+        self.both(|twin| twin.switched(context, prev, next));
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {

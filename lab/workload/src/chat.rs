@@ -1,14 +1,17 @@
 //! Chat: rooms of users who send messages to one another through a server, all on one machine.
 //!
-//! Each user has four threads: on the client's side one sends and one receives, on the server's
-//! side one reads what the user sends and puts it into the queue of every user of the room, and
-//! one writes what is in the user's queue. Two processes, threads of one sharing memory.
+//! Each user has four threads, as in Chat 1.0.1: on the client's side one sends all its messages and
+//! one receives those of the others; on the server's side one reads what the user sends and raises
+//! the user's semaphore, and one takes the semaphore down and sends the message to all others in
+//! turn. Two processes, threads of one sharing memory. A message counts when the server receives
+//! it and when each of the others does.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Boot, Condition, Mm, Mutex, Region, Socket, Task, TaskSpec, Touch, Workload};
+use warmq_kernel::{
+    Boot, ClosedEarly, Mm, Region, Semaphore, Socket, Task, TaskSpec, Touch, Workload,
+};
 use warmq_machine::OutOfMemory;
 use warmq_units::{Bytes, Cycles};
 
@@ -73,55 +76,21 @@ impl Chat {
     }
 }
 
-/// A user's queue on the server.
-///
-/// Invariant: `queued` changes only while `mutex` is held.
-struct Queue {
-    mutex: Mutex,
-    filled: Condition,
-    queued: Cell<u64>,
-    memory: Region,
-    added: Cell<u64>,
-    removed: Cell<u64>,
-}
+/// Lines of a page in which the server keeps a user's messages.
+const MESSAGES: Bytes = Bytes::from_kb(4);
 
-impl Queue {
-    fn new(boot: &mut Boot<'_>) -> Result<Queue, OutOfMemory> {
-        Ok(Queue {
-            mutex: boot.mutex(),
-            filled: boot.condition(),
-            queued: Cell::new(0),
-            memory: boot.region(Bytes::from_kb(4))?,
-            added: Cell::new(0),
-            removed: Cell::new(0),
-        })
-    }
-
-    async fn put(&self, task: &Task) {
-        task.lock(self.mutex).await;
-        let slot = self.added.replace(self.added.get() + 1);
-        task.touch(Touch::read(self.memory, slot, 1).writing())
-            .await;
-        self.queued.set(self.queued.get() + 1);
-        task.notify_one(self.filled).await;
-        task.unlock(self.mutex).await;
-    }
-
-    async fn take(&self, task: &Task) {
-        task.lock(self.mutex).await;
-        while self.queued.get() == 0 {
-            task.wait(self.filled, self.mutex).await;
-        }
-        self.queued.set(self.queued.get() - 1);
-        let slot = self.removed.replace(self.removed.get() + 1);
-        task.touch(Touch::read(self.memory, slot, 1)).await;
-        task.unlock(self.mutex).await;
-    }
+/// A user's connection to the server, and what the server keeps of the user.
+struct User {
+    near: Socket,
+    far: Socket,
+    /// Messages that were read from the user and wait to be passed on.
+    unread: Semaphore,
+    messages: Region,
 }
 
 /// What every thread of a room knows.
 struct Room {
-    queues: Vec<Queue>,
+    users: Vec<User>,
     messages: u64,
     size: Bytes,
     work: Cycles,
@@ -139,48 +108,61 @@ impl Room {
     }
 
     fn messages_to_each(&self) -> u64 {
-        self.messages * self.queues.len() as u64
+        self.messages * (self.users.len() as u64 - 1)
+    }
+
+    /// A whole message arrives; an error says that the other end is gone.
+    async fn receive(&self, task: &Task, socket: Socket) -> Result<(), ClosedEarly> {
+        task.receive_all(socket, self.size).await?;
+        task.compute(self.work).await;
+        self.delivered.add(1);
+        Ok(())
+    }
+
+    async fn send(&self, task: &Task, socket: Socket) {
+        task.compute(self.work).await;
+        task.send(socket, self.size).await;
     }
 }
 
-async fn client_sends(task: Task, room: Rc<Room>, socket: Socket) {
+async fn client_sends(task: Task, room: Rc<Room>, user: usize) {
     room.enter(&task).await;
     for _ in 0..room.messages {
-        task.compute(room.work).await;
-        task.send(socket, room.size).await;
+        room.send(&task, room.users[user].near).await;
     }
 }
 
-async fn client_receives(task: Task, room: Rc<Room>, socket: Socket) {
+async fn client_receives(task: Task, room: Rc<Room>, user: usize) {
     room.enter(&task).await;
     for _ in 0..room.messages_to_each() {
-        if task.receive_all(socket, room.size).await.is_err() {
+        if room.receive(&task, room.users[user].near).await.is_err() {
             return;
-        }
-        task.compute(room.work).await;
-        room.delivered.add(1);
-    }
-}
-
-async fn server_reads(task: Task, room: Rc<Room>, socket: Socket) {
-    room.enter(&task).await;
-    for _ in 0..room.messages {
-        if task.receive_all(socket, room.size).await.is_err() {
-            return;
-        }
-        for queue in &room.queues {
-            task.compute(room.work).await;
-            queue.put(&task).await;
         }
     }
 }
 
-async fn server_writes(task: Task, room: Rc<Room>, user: usize, socket: Socket) {
+async fn server_reads(task: Task, room: Rc<Room>, user: usize) {
     room.enter(&task).await;
-    for _ in 0..room.messages_to_each() {
-        room.queues[user].take(&task).await;
-        task.compute(room.work).await;
-        task.send(socket, room.size).await;
+    let own = &room.users[user];
+    for message in 0..room.messages {
+        if room.receive(&task, own.far).await.is_err() {
+            return;
+        }
+        task.touch(Touch::read(own.messages, message, 1).writing())
+            .await;
+        task.raise(own.unread).await;
+    }
+}
+
+async fn server_writes(task: Task, room: Rc<Room>, user: usize) {
+    room.enter(&task).await;
+    let own = &room.users[user];
+    for message in 0..room.messages {
+        task.lower(own.unread).await;
+        task.touch(Touch::read(own.messages, message, 1)).await;
+        for (_, other) in room.users.iter().enumerate().filter(|(it, _)| *it != user) {
+            room.send(&task, other.far).await;
+        }
     }
 }
 
@@ -198,32 +180,24 @@ struct Thread {
     part: Part,
     room: Rc<Room>,
     user: usize,
-    near: Socket,
-    far: Socket,
 }
 
 impl Thread {
     fn start(self, boot: &mut Boot<'_>, client: Mm, server: Mm) -> Result<(), OutOfMemory> {
-        let Thread {
-            part,
-            room,
-            user,
-            near,
-            far,
-        } = self;
+        let Thread { part, room, user } = self;
         let spec = |name: &str, mm| TaskSpec::new(name, Some(mm));
         match part {
             Part::Receiver => boot.task(spec("receiver", client), move |task: Task| {
-                client_receives(task, room, near)
+                client_receives(task, room, user)
             }),
             Part::Writer => boot.task(spec("writer", server), move |task: Task| {
-                server_writes(task, room, user, far)
+                server_writes(task, room, user)
             }),
             Part::Reader => boot.task(spec("reader", server), move |task: Task| {
-                server_reads(task, room, far)
+                server_reads(task, room, user)
             }),
             Part::Sender => boot.task(spec("sender", client), move |task: Task| {
-                client_sends(task, room, near)
+                client_sends(task, room, user)
             }),
         }
         .map(|_| ())
@@ -232,11 +206,18 @@ impl Thread {
 
 impl Chat {
     fn room(&self, boot: &mut Boot<'_>, number: u32) -> Result<Rc<Room>, OutOfMemory> {
-        let queues = (0..self.users)
-            .map(|_| Queue::new(boot))
-            .collect::<Result<_, _>>()?;
+        let semaphores = boot.semaphores(self.users as u32)?;
+        let user = |unread| {
+            let (near, far) = boot.socket_pair(self.buffer)?;
+            Ok(User {
+                near,
+                far,
+                unread,
+                messages: boot.region(MESSAGES)?,
+            })
+        };
         Ok(Rc::new(Room {
-            queues,
+            users: semaphores.into_iter().map(user).collect::<Result<_, _>>()?,
             messages: self.messages,
             size: self.size,
             work: self.work,
@@ -250,15 +231,9 @@ impl Chat {
         for number in 0..self.rooms as u32 {
             let room = self.room(boot, number)?;
             for user in 0..self.users as usize {
-                let (near, far) = boot.socket_pair(self.buffer)?;
                 for part in [Part::Receiver, Part::Writer, Part::Reader, Part::Sender] {
-                    threads.push(Thread {
-                        part,
-                        room: room.clone(),
-                        user,
-                        near,
-                        far,
-                    });
+                    let room = room.clone();
+                    threads.push(Thread { part, room, user });
                 }
             }
         }

@@ -38,6 +38,7 @@ fn machine() -> MachineDescription {
             line_transfer: Duration::ZERO,
             address_only: Duration::ZERO,
             cache_to_cache: Duration::from_ns(100),
+            crossing: None,
         },
         memory: MemoryDescription {
             size: Bytes::from_mb(64),

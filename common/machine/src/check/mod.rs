@@ -143,10 +143,12 @@ impl MachineDescription {
                 line_transfer,
                 address_only,
                 cache_to_cache,
+                crossing,
             } => vec![
                 ("line_transfer", line_transfer),
                 ("address_only", address_only),
                 ("cache_to_cache", cache_to_cache),
+                ("crossing", crossing.unwrap_or(address_only)),
             ],
             Coherence::Directory {
                 same_domain,

@@ -14,11 +14,11 @@ pub(crate) enum Reach {
     OtherSocket,
 }
 
-/// The bus, or the channels to memory of each socket, with their latencies.
+/// The bus or buses, or the channels to memory of each socket, with their latencies.
 pub(crate) struct Links {
     coherence: Coherence,
     memory: Duration,
-    // One for the bus; one a socket for a directory's channels.
+    // One for the bus; one a socket for several buses, and for a directory's channels.
     timetables: Vec<Timetable>,
     line: Booking,
     address_only: Booking,
@@ -47,8 +47,8 @@ impl Links {
             .map(|place| usize::from(place.socket) + 1)
             .max();
         let links = match machine.coherence {
-            Coherence::Bus { .. } => 1,
-            Coherence::Directory { .. } => sockets.unwrap_or(1),
+            Coherence::Bus { crossing: None, .. } => 1,
+            Coherence::Bus { .. } | Coherence::Directory { .. } => sockets.unwrap_or(1),
         };
         let timetable = Timetable::new(line, address_only);
         let booking = |takes| Booking {
@@ -76,9 +76,10 @@ impl Links {
         self.memory + wait
     }
 
-    /// A line from another cache at `reach`: how long it takes.
+    /// A line for a CPU of `socket` from another cache at `reach`: how long it takes.
     pub(crate) fn cache_answers(
         &mut self,
+        socket: usize,
         reach: Reach,
         now: Instant,
         counts: &mut BusCounts,
@@ -86,29 +87,58 @@ impl Links {
         counts.supplied += 1;
         match self.coherence {
             Coherence::Bus { cache_to_cache, .. } => {
-                let wait = self.book(0, now, self.line, counts);
+                let wait = self.book(socket, now, self.line, counts);
                 counts.waited += wait;
-                cache_to_cache + wait
+                cache_to_cache + wait + self.cross(socket, reach, now, self.line, counts)
             }
             Coherence::Directory { .. } => self.reach(reach),
         }
     }
 
-    /// Invalidates a line elsewhere, as far as `reach`: how long it takes.
+    /// A CPU of `socket` invalidates a line elsewhere, as far as `reach`: how long it takes.
     pub(crate) fn upgrade(
         &mut self,
+        socket: usize,
         reach: Reach,
         now: Instant,
         counts: &mut BusCounts,
     ) -> Duration {
         match self.coherence {
             Coherence::Bus { address_only, .. } => {
-                let wait = self.book(0, now, self.address_only, counts);
+                let wait = self.book(socket, now, self.address_only, counts);
                 counts.waited += wait;
-                address_only + wait
+                address_only + wait + self.cross(socket, reach, now, self.address_only, counts)
             }
             Coherence::Directory { .. } => self.reach(reach),
         }
+    }
+
+    /// What `booking` takes longer where it must be heard on the buses of other sockets, which it
+    /// occupies then.
+    fn cross(
+        &mut self,
+        socket: usize,
+        reach: Reach,
+        now: Instant,
+        booking: Booking,
+        counts: &mut BusCounts,
+    ) -> Duration {
+        let Coherence::Bus {
+            crossing: Some(crossing),
+            ..
+        } = self.coherence
+        else {
+            return Duration::ZERO;
+        };
+        if reach != Reach::OtherSocket {
+            return Duration::ZERO;
+        }
+        let mut longest = Duration::ZERO;
+        for other in (0..self.timetables.len()).filter(|other| *other != socket) {
+            longest = longest.max(self.book(other, now, booking, counts));
+        }
+        counts.waited += longest;
+        crossing + longest
     }
 
     /// A victim goes back to memory from `socket`; nobody waits for it.
@@ -130,11 +160,17 @@ impl Links {
         }
     }
 
-    /// How long invalidations as far as `reach` take that go along with a line's fetch: on a bus
-    /// the fetch itself tells everybody.
-    pub(crate) fn invalidation(&self, reach: Reach) -> Duration {
+    /// How long invalidations as far as `reach` take that go along with the fetch of a line by
+    /// `socket`: on a bus the fetch itself tells everybody.
+    pub(crate) fn invalidation(
+        &mut self,
+        socket: usize,
+        reach: Reach,
+        now: Instant,
+        counts: &mut BusCounts,
+    ) -> Duration {
         match self.coherence {
-            Coherence::Bus { .. } => Duration::ZERO,
+            Coherence::Bus { .. } => self.cross(socket, reach, now, self.address_only, counts),
             Coherence::Directory { .. } => self.reach(reach),
         }
     }

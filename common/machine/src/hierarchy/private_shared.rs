@@ -100,7 +100,7 @@ impl Hierarchy {
         }
         let takes = self.fetch_from_memory(request, Transaction::ReadForOwnership);
         Outcome {
-            takes: takes.max(self.links.invalidation(found.farthest)),
+            takes: takes.max(self.invalidated(request, found.farthest)),
             served: Served::Memory,
         }
     }
@@ -183,7 +183,6 @@ impl Hierarchy {
         let found = self.invalidate_in::<NEAR, FAR>(request, others);
         debug_assert!(found.modified.is_none(), "shared here and modified there");
         self.counts.note(Transaction::Upgrade, request.address);
-        self.links
-            .upgrade(found.farthest, request.now, &mut self.counts.bus)
+        self.tell(request, found.farthest)
     }
 }

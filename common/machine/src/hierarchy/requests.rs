@@ -235,8 +235,9 @@ impl Hierarchy {
         }
         self.counts.note(kind, request.address);
         let reach = self.shape.reach(request.cpu, supplier);
+        let socket = usize::from(self.shape.cpus[request.cpu].socket);
         self.links
-            .cache_answers(reach, request.now, &mut self.counts.bus)
+            .cache_answers(socket, reach, request.now, &mut self.counts.bus)
     }
 
     #[inline]

@@ -3,7 +3,9 @@
 use super::requests::Fill;
 use super::{Hierarchy, Outcome, Request, Served};
 use crate::cache::{LineState, Slot};
+use crate::coherence::Reach;
 use crate::counts::Transaction;
+use warmq_units::Duration;
 
 impl Hierarchy {
     /// A write to a line that `level` has in `slot`, and no nearer one.
@@ -67,7 +69,7 @@ impl Hierarchy {
         debug_assert!(others.modified.is_none(), "shared here and modified there");
         let reach = self.farthest_holder(request.cpu);
         self.counts.note(Transaction::Upgrade, request.address);
-        let upgrade = self.links.upgrade(reach, request.now, &mut self.counts.bus);
+        let upgrade = self.tell(request, reach);
         let latency = self.shape.caches[self.shape.paths[request.cpu][level]].latency;
         Outcome {
             takes: latency + upgrade,
@@ -89,7 +91,7 @@ impl Hierarchy {
         }
         let mut takes = self.fetch_from_memory(request, Transaction::ReadForOwnership);
         if others.any {
-            takes = takes.max(self.links.invalidation(self.farthest_holder(request.cpu)));
+            takes = takes.max(self.invalidated(request, self.farthest_holder(request.cpu)));
         }
         Outcome {
             takes,
@@ -104,13 +106,29 @@ impl Hierarchy {
         if !owned {
             let reach = self.farthest_holder(request.cpu);
             self.counts.note(Transaction::Upgrade, request.address);
-            let upgrade = self.links.upgrade(reach, request.now, &mut self.counts.bus);
+            let upgrade = self.tell(request, reach);
             takes = takes.max(upgrade);
         }
         Outcome {
             takes,
             served: Served::Cache,
         }
+    }
+
+    /// Tells other holders, as far as `reach`, to give the line up: how long it takes.
+    #[inline]
+    pub(super) fn tell(&mut self, request: Request, reach: Reach) -> Duration {
+        let socket = usize::from(self.shape.cpus[request.cpu].socket);
+        self.links
+            .upgrade(socket, reach, request.now, &mut self.counts.bus)
+    }
+
+    /// The same where the fetch of the line tells those who hear it.
+    #[inline]
+    pub(super) fn invalidated(&mut self, request: Request, reach: Reach) -> Duration {
+        let socket = usize::from(self.shape.cpus[request.cpu].socket);
+        self.links
+            .invalidation(socket, reach, request.now, &mut self.counts.bus)
     }
 
     /// After all others were invalidated: the levels from `level` on that have the line own it.

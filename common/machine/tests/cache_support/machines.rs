@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
 use warmq_machine::{
     CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
     Replacement,
@@ -73,7 +74,31 @@ pub fn bus() -> Coherence {
         line_transfer: Duration::from_ns(60),
         address_only: Duration::from_ns(15),
         cache_to_cache: Duration::from_ns(130),
+        crossing: None,
     }
+}
+
+/// A bus for each socket.
+pub fn buses() -> Coherence {
+    let Coherence::Bus {
+        line_transfer,
+        address_only,
+        cache_to_cache,
+        ..
+    } = bus()
+    else {
+        unreachable!("that is a bus");
+    };
+    Coherence::Bus {
+        line_transfer,
+        address_only,
+        cache_to_cache,
+        crossing: Some(Duration::from_ns(70)),
+    }
+}
+
+pub fn any_coherence() -> impl Strategy<Value = Coherence> {
+    prop::sample::select(vec![bus(), buses(), directory()])
 }
 
 pub fn directory() -> Coherence {

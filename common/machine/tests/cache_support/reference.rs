@@ -397,6 +397,7 @@ impl Reference {
             }
             None if level < path.len() => {
                 self.count(Kind::Upgrade, address);
+                self.cross(cpu, &others, self.address_only());
                 let takes =
                     self.caches[path[level]].latency + self.invalidation(cpu, &others, true);
                 Outcome {
@@ -410,6 +411,7 @@ impl Reference {
                 let mut takes = outcome.takes;
                 if !owned {
                     self.count(Kind::Upgrade, address);
+                    self.cross(cpu, &others, self.address_only());
                     takes = takes.max(self.invalidation(cpu, &others, true));
                 }
                 Outcome { takes, ..outcome }
@@ -418,6 +420,9 @@ impl Reference {
                 let outcome = self.fetch(cpu, address, path, modified, Kind::Own);
                 let invalidation = self.invalidation(cpu, &others, false);
                 let from_memory = outcome.served == Served::Memory;
+                if from_memory {
+                    self.cross(cpu, &others, self.address_only());
+                }
                 let floor = if from_memory {
                     invalidation
                 } else {
@@ -509,29 +514,59 @@ impl Reference {
     }
 
     fn reach(&self, cpu: usize, cache: usize) -> Duration {
-        let Coherence::Directory {
-            same_domain,
-            other_domain,
-            other_socket,
-            ..
-        } = self.machine.coherence
-        else {
-            return Duration::ZERO;
-        };
         let there = *self.caches[cache].cpus.iter().next().unwrap();
         let (from, to) = (self.machine.cpus[cpu], self.machine.cpus[there]);
-        match (from.socket == to.socket, from.llc == to.llc) {
-            (false, _) => other_socket,
-            (true, false) => other_domain,
-            (true, true) => same_domain,
+        match self.machine.coherence {
+            Coherence::Bus { crossing, .. } if from.socket != to.socket => {
+                crossing.unwrap_or(Duration::ZERO)
+            }
+            Coherence::Bus { .. } => Duration::ZERO,
+            Coherence::Directory {
+                same_domain,
+                other_domain,
+                other_socket,
+                ..
+            } => match (from.socket == to.socket, from.llc == to.llc) {
+                (false, _) => other_socket,
+                (true, false) => other_domain,
+                (true, true) => same_domain,
+            },
+        }
+    }
+
+    /// The buses of other sockets are occupied for `span` each, if one of `caches` lies there.
+    fn cross(&mut self, cpu: usize, caches: &[usize], span: Duration) {
+        let Coherence::Bus {
+            crossing: Some(_), ..
+        } = self.machine.coherence
+        else {
+            return;
+        };
+        let there = |cache: &usize| *self.caches[*cache].cpus.iter().next().unwrap();
+        let socket = |cpu: usize| self.machine.cpus[cpu].socket;
+        if caches
+            .iter()
+            .any(|cache| socket(there(cache)) != socket(cpu))
+        {
+            let sockets = self.machine.cpus.iter().map(|place| place.socket).max();
+            self.bus.busy += span * u64::from(sockets.unwrap());
+        }
+    }
+
+    fn address_only(&self) -> Duration {
+        match self.machine.coherence {
+            Coherence::Bus { address_only, .. } => address_only,
+            Coherence::Directory { .. } => Duration::ZERO,
         }
     }
 
     fn invalidation(&self, cpu: usize, others: &[usize], alone: bool) -> Duration {
         let farthest = others.iter().map(|other| self.reach(cpu, *other)).max();
         match self.machine.coherence {
-            Coherence::Bus { address_only, .. } if alone => address_only,
-            Coherence::Bus { .. } => Duration::ZERO,
+            Coherence::Bus { address_only, .. } if alone => {
+                address_only + farthest.unwrap_or(Duration::ZERO)
+            }
+            Coherence::Bus { .. } => farthest.unwrap_or(Duration::ZERO),
             Coherence::Directory { same_domain, .. } if alone => farthest.unwrap_or(same_domain),
             Coherence::Directory { .. } => farthest.unwrap_or(Duration::ZERO),
         }
@@ -562,9 +597,12 @@ impl Reference {
             };
         }
         self.count(kind, address);
+        if let Coherence::Bus { line_transfer, .. } = self.machine.coherence {
+            self.cross(cpu, &[supplier], line_transfer);
+        }
         self.bus.supplied += 1;
         let takes = match self.machine.coherence {
-            Coherence::Bus { cache_to_cache, .. } => cache_to_cache,
+            Coherence::Bus { cache_to_cache, .. } => cache_to_cache + self.reach(cpu, supplier),
             Coherence::Directory { .. } => self.reach(cpu, supplier),
         };
         Outcome {

@@ -79,11 +79,7 @@ const METRICS: &[(&str, &str, &str)] = &[
         "share of requests for run-queue locks that found the lock held",
     ),
     ("lock_hold_mean", "us", "mean hold of run-queue locks"),
-    (
-        "lock_hold_max",
-        "us",
-        "longest hold of a run-queue lock, warm-up included",
-    ),
+    ("lock_hold_max", "us", "longest hold of a run-queue lock"),
     (
         "lock_wait_mean",
         "us",
@@ -115,7 +111,11 @@ const METRICS: &[(&str, &str, &str)] = &[
         "%",
         "time in programs, and in the kernel on their behalf",
     ),
-    ("cpu_interrupt_share", "%", "time in interrupts and softirqs"),
+    (
+        "cpu_interrupt_share",
+        "%",
+        "time in interrupts and softirqs",
+    ),
     ("cpu_spin_share", "%", "time spinning for locks"),
     ("cpu_idle_share", "%", "idle time"),
     (

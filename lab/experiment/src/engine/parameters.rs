@@ -119,11 +119,15 @@ impl Parts<'_> {
                 line_transfer,
                 address_only,
                 cache_to_cache,
-            } => vec![
+                crossing,
+            } => [
                 ns("line_transfer", line_transfer),
                 ns("address_only", address_only),
                 ns("cache_to_cache", cache_to_cache),
-            ],
+            ]
+            .into_iter()
+            .chain(crossing.map(|crossing| ns("crossing", crossing)))
+            .collect(),
             Coherence::Directory {
                 same_domain,
                 other_domain,
@@ -152,6 +156,12 @@ impl Parts<'_> {
         vec![
             parameter("kernel.tick", settings.tick.to_string(), "", self.timers_of),
             parameter("kernel.block", settings.block.to_string(), "", KERNEL),
+            parameter(
+                "kernel.spin_locks",
+                settings.locks.to_string(),
+                "",
+                self.timers_of,
+            ),
             parameter(
                 "memory.page_cluster",
                 cluster.to_string(),

@@ -8,7 +8,13 @@ use crate::support::*;
 
 /// Tasks that yield all the time, under a pick that holds the lock for `pick_ns`.
 fn yielders(cpus: u16, tasks: u32, pick_ns: u64) -> Story {
-    stage(cpus)
+    yielders_under(LockKind::TestAndSet, cpus, tasks, pick_ns)
+}
+
+fn yielders_under(locks: LockKind, cpus: u16, tasks: u32, pick_ns: u64) -> Story {
+    let mut stage = stage(cpus);
+    stage.settings.locks = locks;
+    stage
         .under(round_robin(pick_ns))
         .costs(some_costs())
         .until_ms(100)
@@ -75,16 +81,27 @@ fn no_interrupt_comes_while_a_cpu_spins_or_holds_the_lock() {
 }
 
 #[test]
-fn locks_are_granted_in_the_order_of_asking() {
-    let story = yielders(4, 8, 50_000);
-    let mut last_request = Instant::START;
-    for (at, record) in story.records() {
-        if let Record::Lock { waited, held, .. } = record {
-            let request = Instant(at.0 - held.0 - waited.0);
-            assert!(request >= last_request, "overtaken at {at}");
-            last_request = request;
+fn tickets_and_queues_grant_locks_in_the_order_of_asking() {
+    for locks in [LockKind::Ticket, LockKind::Queued] {
+        let story = yielders_under(locks, 4, 8, 50_000);
+        let mut last_request = Instant::START;
+        for (at, record) in story.records() {
+            if let Record::Lock { waited, held, .. } = record {
+                let request = Instant(at.0 - held.0 - waited.0);
+                assert!(request >= last_request, "{locks:?}: overtaken at {at}");
+                last_request = request;
+            }
         }
     }
+}
+
+/// The bus serves spinners in turn, so that of four CPUs none waits for more than three tenures.
+#[test]
+fn nobody_is_passed_over_twice_by_a_test_and_set_lock() {
+    let story = yielders(4, 8, 50_000);
+    let lock = &story.kernel.locks()[0];
+    assert!(lock.waited_max > lock.held_max);
+    assert!(lock.waited_max <= lock.held_max * 3, "{lock:?}");
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub fn machine(cpus: u16) -> MachineDescription {
             line_transfer: Duration::from_ns(20),
             address_only: Duration::from_ns(5),
             cache_to_cache: Duration::from_ns(80),
+            crossing: None,
         },
         memory: MemoryDescription {
             size: Bytes::from_mb(8),
@@ -323,7 +324,7 @@ impl Scheduler for RoundRobin {
             .map_or(Pick::Idle, Pick::Task)
     }
 
-    fn wants_put_prev(&self) -> bool {
+    fn wants_put_prev(&self, _: TaskId) -> bool {
         true
     }
 

@@ -7,6 +7,8 @@ use warmq_units::CpuId;
 pub(crate) const AFFINITY: i32 = 15;
 /// What sharing the address space of the task that leaves is worth.
 pub(crate) const SAME_MM: i32 = 1;
+/// Less than any goodness: what the idle task has.
+pub(crate) const IDLE: i32 = -1_000;
 /// Real-time tasks start here.
 const REAL_TIME: i32 = 1_000;
 
@@ -37,7 +39,24 @@ impl Candidate {
             counter,
             yielded,
             last_here: view.last_cpu() == cpu,
+            // A kernel thread has no address space to switch to.
             same_mm: view.mm().is_none() || view.mm() == mm,
+        }
+    }
+
+    /// The same for a CPU where the task did not run last.
+    pub(crate) fn without_affinity(self) -> Candidate {
+        Candidate {
+            last_here: false,
+            ..self
+        }
+    }
+
+    /// The same for a CPU where it did not run last, after a task of another address space.
+    pub(crate) fn without_bonuses(self) -> Candidate {
+        Candidate {
+            same_mm: false,
+            ..self.without_affinity()
         }
     }
 
@@ -64,6 +83,11 @@ impl Candidate {
     }
 }
 
+/// True for the policies whose goodness is a priority and nothing else.
+pub(crate) fn is_real_time(policy: Policy) -> bool {
+    matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_))
+}
+
 /// The part of the weight that is the same on every CPU: counter + 20 - nice.
 pub(crate) fn static_goodness(counter: i32, nice: i8) -> i32 {
     counter + 20 - i32::from(nice)
@@ -73,6 +97,11 @@ pub(crate) fn static_goodness(counter: i32, nice: i8) -> i32 {
 /// (NICE_TO_TICKS at HZ = 100).
 pub(crate) fn ticks(nice: i8) -> i32 {
     ((20 - i32::from(nice)) >> 2) + 1
+}
+
+/// What a task has after a recalculation: half of what it had, and a new slice.
+pub(crate) fn renewed(counter: i32, nice: i8) -> i32 {
+    counter / 2 + ticks(nice)
 }
 
 #[cfg(test)]
@@ -85,6 +114,42 @@ mod tests {
         for (nice, expected) in table {
             assert_eq!(ticks(nice), expected, "nice {nice}");
         }
+    }
+
+    /// Decision case 2 of the coloring paper's specification.
+    #[test]
+    fn the_two_bonuses() {
+        let task = |last_here, same_mm| Candidate {
+            policy: Policy::Other,
+            nice: 0,
+            counter: 6,
+            yielded: false,
+            last_here,
+            same_mm,
+        };
+        let table = [
+            ((true, true), 42),
+            ((true, false), 41),
+            ((false, true), 27),
+            ((false, false), 26),
+        ];
+        for ((last_here, same_mm), expected) in table {
+            assert_eq!(task(last_here, same_mm).goodness(), expected);
+        }
+        let real_time = Candidate {
+            policy: Policy::Fifo(50),
+            ..task(false, false)
+        };
+        assert_eq!(real_time.goodness(), 1_050);
+    }
+
+    /// Decision cases 1 and 5: a sleeper saves up to 11, and two CPUs at once add twice.
+    #[test]
+    fn half_is_kept_and_a_slice_added() {
+        for (counter, expected) in [(0, 6), (6, 9), (9, 10), (10, 11), (11, 11)] {
+            assert_eq!(renewed(counter, 0), expected);
+        }
+        assert_eq!(renewed(renewed(0, 0), 0), 9);
     }
 
     #[test]

@@ -2,72 +2,181 @@
 
 use warmq_kernel::Context;
 use warmq_machine::Access;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, Instant, TaskId};
 
-use super::layout::Layout;
-use super::slices::Slices;
-use super::state::is_idle;
+use super::goodness::Candidate;
+use super::state::{Common, is_idle};
+
+/// A CPU as the search sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    /// Idle since then.
+    Idle(Instant),
+    /// What the task would win there over the one that runs.
+    Busy(i32),
+}
+
+/// What the search decides: which CPU, and whether it idles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Nobody,
+    Idle(CpuId),
+    Preempt(CpuId),
+}
 
 /// Asks the CPU that suits `task` best to reschedule: its last one if that idles; else the one
 /// that has idled longest; else the one whose running task loses most against `task`.
-pub(crate) fn reschedule_idle(
+///
+/// An idle CPU that was asked already still counts as idle, so two wakeups may choose the same.
+pub(crate) fn reschedule_idle(common: &Common, context: &mut Context<'_>, task: TaskId) {
+    context.touch(common.layout.hot(task), Access::Read);
+    let last = context.task(task).last_cpu();
+    context.touch(common.globals.cpu(last), Access::Read);
+    if context.task(task).may_run_on(last) && is_idle(context, last) {
+        return wake(common, context, last);
+    }
+    match choose(common, context, task) {
+        Choice::Nobody => {}
+        Choice::Idle(cpu) => wake(common, context, cpu),
+        Choice::Preempt(cpu) => preempt(common, context, cpu),
+    }
+}
+
+/// Looks at every CPU that `task` may use, in order. While no idle one was met, the running tasks
+/// are weighed too.
+fn choose(common: &Common, context: &mut Context<'_>, task: TaskId) -> Choice {
+    let mut best = Best::default();
+    for cpu in (0..context.cpus()).map(CpuId) {
+        if !context.task(task).may_run_on(cpu) {
+            continue;
+        }
+        context.touch(common.globals.cpu(cpu), Access::Read);
+        let seen = match context.running_on(cpu) {
+            None => Seen::Idle(context.last_switch(cpu)),
+            Some(_) if best.idle.is_some() => continue,
+            Some(running) => Seen::Busy(gain(common, context, task, running, cpu)),
+        };
+        best.see(cpu, seen);
+    }
+    best.choice()
+}
+
+/// The search's best so far.
+#[derive(Default)]
+struct Best {
+    idle: Option<(Instant, CpuId)>,
+    preempt: Option<(i32, CpuId)>,
+}
+
+impl Best {
+    /// The task must win by more than 1 (later kernels: more than 0); the first of equals stays.
+    fn see(&mut self, cpu: CpuId, seen: Seen) {
+        match seen {
+            Seen::Idle(since) if self.idle.is_none_or(|(oldest, _)| since < oldest) => {
+                self.idle = Some((since, cpu));
+            }
+            Seen::Busy(gain) if gain > self.preempt.map_or(1, |(most, _)| most) => {
+                self.preempt = Some((gain, cpu));
+            }
+            Seen::Idle(_) | Seen::Busy(_) => {}
+        }
+    }
+
+    fn choice(&self) -> Choice {
+        match (self.idle, self.preempt) {
+            (Some((_, cpu)), _) => Choice::Idle(cpu),
+            (None, Some((_, cpu))) => Choice::Preempt(cpu),
+            (None, None) => Choice::Nobody,
+        }
+    }
+}
+
+/// `preemption_goodness()`: how much better `task` is than `running` on `cpu`, both with the
+/// address space that is loaded there.
+pub(crate) fn gain(
+    common: &Common,
     context: &mut Context<'_>,
-    slices: &Slices,
-    layout: &Layout,
     task: TaskId,
-) {
-    let view = context.task(task);
-    let last = view.last_cpu();
-    if view.may_run_on(last) && is_idle(context, last) {
-        return context.reschedule(last);
-    }
-    if let Some(cpu) = longest_idle(context, task) {
-        return context.reschedule(cpu);
-    }
-    if let Some((cpu, running)) = weakest(context, slices, layout, task) {
-        context.touch(layout.need_resched(running), Access::Write);
+    running: TaskId,
+    cpu: CpuId,
+) -> i32 {
+    context.touch(common.layout.hot(running), Access::Read);
+    context.touch(common.layout.links(running), Access::Read);
+    let weigh = |task| common.candidate(context, task, cpu);
+    difference(weigh(task), weigh(running))
+}
+
+fn difference(task: Candidate, running: Candidate) -> i32 {
+    task.goodness() - running.goodness()
+}
+
+/// An interrupt goes to an idle CPU only if nobody asked it before.
+pub(crate) fn wake(common: &Common, context: &mut Context<'_>, cpu: CpuId) {
+    context.touch(common.globals.idle_task(cpu, 0), Access::Write);
+    if !context.will_reschedule(cpu) {
         context.reschedule(cpu);
     }
 }
 
-fn allowed_cpus<'a>(
-    context: &'a Context<'_>,
-    task: TaskId,
-) -> impl Iterator<Item = CpuId> + use<'a> {
-    let view = context.task(task);
-    (0..context.cpus())
-        .map(CpuId)
-        .filter(move |cpu| view.may_run_on(*cpu))
+/// The task that runs on `cpu` is asked to give way.
+pub(crate) fn preempt(common: &Common, context: &mut Context<'_>, cpu: CpuId) {
+    if let Some(running) = context.running_on(cpu) {
+        context.touch(common.layout.state(running), Access::Write);
+    }
+    context.reschedule(cpu);
 }
 
-fn longest_idle(context: &Context<'_>, task: TaskId) -> Option<CpuId> {
-    allowed_cpus(context, task)
-        .filter(|cpu| is_idle(context, *cpu) && !context.will_reschedule(*cpu))
-        .min_by_key(|cpu| (context.last_switch(*cpu), *cpu))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warmq_kernel::Policy;
 
-/// The CPU where `task` would win by most, and who runs there. It must win by more than 1.
-fn weakest(
-    context: &mut Context<'_>,
-    slices: &Slices,
-    layout: &Layout,
-    task: TaskId,
-) -> Option<(CpuId, TaskId)> {
-    let mut most = 1;
-    let mut found = None;
-    let cpus: Vec<CpuId> = allowed_cpus(context, task).collect();
-    for cpu in cpus {
-        let Some(running) = context.running_on(cpu) else {
-            continue;
-        };
-        context.touch(layout.hot(running), Access::Read);
-        let mm = context.task(running).mm();
-        let ours = slices.candidate(context, task, cpu, mm).goodness();
-        let theirs = slices.candidate(context, running, cpu, mm).goodness();
-        if ours - theirs > most {
-            most = ours - theirs;
-            found = Some((cpu, running));
+    /// A running task ran there last and has the address space that is loaded; the woken has not.
+    fn task(counter: i32, last_here: bool, same_mm: bool) -> Candidate {
+        Candidate {
+            policy: Policy::Other,
+            nice: 0,
+            counter,
+            yielded: false,
+            last_here,
+            same_mm,
         }
     }
-    found
+
+    /// What the search chooses for a task with 6 ticks that ran on CPU 0 last.
+    fn chosen(running: &[i32]) -> Choice {
+        let mut best = Best::default();
+        for (cpu, counter) in running.iter().enumerate() {
+            let gain = difference(task(6, cpu == 0, false), task(*counter, true, true));
+            best.see(CpuId(cpu as u16), Seen::Busy(gain));
+        }
+        best.choice()
+    }
+
+    /// Decision case 6 of the coloring paper's specification.
+    #[test]
+    fn whom_a_woken_task_preempts() {
+        let table: [(&[i32], Choice); 5] = [
+            (&[4], Choice::Nobody),
+            (&[3], Choice::Preempt(CpuId(0))),
+            (&[6, 1], Choice::Nobody),
+            (&[6, 0], Choice::Preempt(CpuId(1))),
+            (&[3, 0], Choice::Preempt(CpuId(1))),
+        ];
+        for (running, expected) in table {
+            assert_eq!(chosen(running), expected, "{running:?}");
+        }
+    }
+
+    /// Decision case 7: of the idle CPUs the one that has idled longest, whoever else could be
+    /// preempted.
+    #[test]
+    fn the_longest_idle_cpu_goes_before_all_others() {
+        let mut best = Best::default();
+        best.see(CpuId(1), Seen::Busy(20));
+        best.see(CpuId(2), Seen::Idle(Instant(100)));
+        best.see(CpuId(3), Seen::Idle(Instant(50)));
+        best.see(CpuId(4), Seen::Idle(Instant(50)));
+        assert_eq!(best.choice(), Choice::Idle(CpuId(3)));
+    }
 }

@@ -7,14 +7,16 @@ use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context};
 use warmq_units::{Address, Bytes, TaskId};
 
-/// Offset of the line with need_resched, which whoever preempts a task writes.
-const NEED_RESCHED: u64 = 0x14;
+/// Offset of `state`, in the line with `need_resched` (0x14), which whoever wakes or preempts a task
+/// writes.
+const STATE: u64 = 0x00;
 /// Offset of `has_cpu`, the field that the walk reads first.
 const HAS_CPU: u64 = 0x30;
-/// Offset of `run_list.prev`, in the line after the one that the walk reads.
+/// Offset of `run_list.prev`, in the line after the one that the walk reads: with `sleep_time`
+/// (0x44), the links of the list of all tasks (0x48) and `active_mm` (0x50).
 const PREV_LINK: u64 = 0x40;
-/// Offset of the link of the list of all tasks.
-const NEXT_TASK: u64 = 0x48;
+/// Offset of `thread`, where a switch keeps the registers.
+const THREAD: u64 = 0x270;
 /// Task structures in a slab are this far apart (`sizeof(struct task_struct)`, about 1.7 KB).
 const STRUCTURE: u64 = 0x6c0;
 /// A slab is two pages.
@@ -84,6 +86,17 @@ impl Layout {
         }
     }
 
+    /// Structures at these addresses, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(structures: Vec<Address>) -> Layout {
+        let (colors, first_bit) = (1, 0);
+        Layout {
+            kind: Kind::Block { colors, first_bit },
+            line: 32,
+            structures,
+        }
+    }
+
     /// True where computing `current` takes more than masking the stack pointer.
     pub(crate) fn is_colored(&self) -> bool {
         match self.kind {
@@ -123,30 +136,26 @@ impl Layout {
         self.structures[task.index()]
     }
 
-    /// The line that the walk reads, at the field that it reads first.
+    /// Line 0: `state`, `need_resched`.
+    pub(crate) fn state(&self, task: TaskId) -> Address {
+        self.structure(task) + STATE
+    }
+
+    /// Line 1, which the walk reads, at the field that it reads first: `counter`, `processor`,
+    /// `run_list.next` lie in it too.
     #[inline]
     pub(crate) fn hot(&self, task: TaskId) -> Address {
         self.structure(task) + HAS_CPU
     }
 
-    /// The counter; the same line as [`Layout::hot`].
-    pub(crate) fn counter(&self, task: TaskId) -> Address {
-        self.hot(task)
-    }
-
-    /// The backward link of the run list.
-    pub(crate) fn prev_link(&self, task: TaskId) -> Address {
+    /// Line 2: the backward link of the run list, the links of the list of all tasks, `active_mm`.
+    pub(crate) fn links(&self, task: TaskId) -> Address {
         self.structure(task) + PREV_LINK
     }
 
-    /// The flag that asks a running task to give way.
-    pub(crate) fn need_resched(&self, task: TaskId) -> Address {
-        self.structure(task) + NEED_RESCHED
-    }
-
-    /// The forward link of the list of all tasks.
-    pub(crate) fn next_task(&self, task: TaskId) -> Address {
-        self.structure(task) + NEXT_TASK
+    /// The registers of a task that does not run.
+    pub(crate) fn thread(&self, task: TaskId) -> Address {
+        self.structure(task) + THREAD
     }
 }
 
@@ -199,6 +208,103 @@ mod tests {
     #[test]
     fn one_color_moves_nothing() {
         assert_eq!(color(Address(0xffff_e000), 1, 17), 0);
+    }
+
+    /// Decision case 12 of the coloring paper's specification.
+    #[test]
+    fn which_line_each_field_lies_in() {
+        let layout = Layout {
+            kind: Kind::Block {
+                colors: 32,
+                first_bit: 17,
+            },
+            line: 32,
+            structures: vec![Address(0), Address(0x3e0)],
+        };
+        let (plain, color_31) = (TaskId(0), TaskId(1));
+        assert_eq!(layout.state(plain), Address(0x00));
+        assert_eq!(
+            layout.hot(plain),
+            Address(0x30),
+            "has_cpu; run_list.next is at 0x3c"
+        );
+        assert_eq!(
+            layout.links(plain),
+            Address(0x40),
+            "run_list.prev; active_mm is at 0x50"
+        );
+        assert_eq!(layout.hot(color_31).0 / 32 * 32, 0x400);
+    }
+
+    /// Decision case 13: figure 5, and a block of 512 KB's machine.
+    #[test]
+    fn where_a_block_of_a_color_starts() {
+        let (mask_60, mask_3e0) = (4, 32);
+        assert_eq!(color(Address(72 << 10), mask_60, 15) * 32, 0x40);
+        assert_eq!(color(Address(0x24_0000), mask_3e0, 17), 18);
+        assert_eq!(color(Address(0x24_0000), mask_3e0, 17) * 32, 0x240);
+    }
+
+    /// The most blocks of the first `blocks` of memory whose hot lines share a set of a cache of
+    /// `kb` KB with 4 ways.
+    fn most_in_a_set(blocks: u64, kb: u64, colors: u64) -> usize {
+        let (way, lines) = (kb << 8, (kb << 8) / 32);
+        let first_bit = equation_1(Some(Bytes(way)));
+        let mut sets = vec![0; lines as usize];
+        for block in (0..blocks).map(|number| Address(number * 0x2000)) {
+            let hot = block.0 + color(block, colors, first_bit) * 32 + HAS_CPU;
+            sets[(hot / 32 % lines) as usize] += 1;
+        }
+        sets.into_iter().max().expect("a cache has sets")
+    }
+
+    /// Decision case 15, equation 3: so many colors, and not half of them, hold all processes where
+    /// blocks are contiguous.
+    #[test]
+    fn as_many_colors_as_processes_over_blocks_of_the_cache() {
+        let table = [(256, [32, 16, 8]), (512, [16, 8, 4]), (1_024, [8, 4, 2])];
+        for (kb, needed) in table {
+            for (processes, colors) in [1_024, 512, 256].into_iter().zip(needed) {
+                assert!(
+                    most_in_a_set(processes, kb, colors) <= 4,
+                    "{kb} KB, {processes}"
+                );
+                assert!(
+                    most_in_a_set(processes, kb, colors / 2) > 4,
+                    "{kb} KB, {processes}"
+                );
+            }
+        }
+    }
+
+    /// Misses of one round over `blocks` blocks, again and again, on the machine with 512 KB.
+    fn misses_a_round(blocks: u64, colors: u64, first_bit: u32) -> u64 {
+        use warmq_machine::{Hierarchy, Options, builtin, read_toml};
+        let text = builtin("ppro-4way").expect("a shipped machine");
+        let machine = read_toml("ppro-4way.toml", text).expect("a sound machine");
+        let mut caches = Hierarchy::new(&machine, Options::default());
+        let cpu = warmq_units::CpuId(0);
+        let now = warmq_units::Instant::START;
+        for round in 0..5 {
+            if round == 4 {
+                caches.reset_counts();
+            }
+            for block in (0..blocks).map(|number| Address(number * 0x2000)) {
+                let hot = block + color(block, colors, first_bit) * 32 + HAS_CPU;
+                caches.access(cpu, hot, warmq_machine::Access::Read, now);
+            }
+        }
+        caches.counts().level(cpu, 2).misses()
+    }
+
+    /// Decision case 16: four blocks a set fit, a fifth costs its set all five; colors of bits that
+    /// choose the set anyway change nothing.
+    #[test]
+    fn a_round_too_long_for_one_set_misses_in_that_set_only() {
+        for (colors, first_bit) in [(1, 17), (16, 13)] {
+            assert_eq!(misses_a_round(64, colors, first_bit), 0, "{colors} colors");
+            assert_eq!(misses_a_round(65, colors, first_bit), 5, "{colors} colors");
+        }
     }
 
     /// Sets of a level-2 cache (512 KB, 4 ways, 32-byte lines) that the hot lines of `tasks` blocks

@@ -56,7 +56,7 @@ impl Lists {
 
     fn backward_link(&self, layout: &Layout, node: u32) -> Address {
         self.task_at(node)
-            .map_or_else(|| self.heads[node as usize], |task| layout.prev_link(task))
+            .map_or_else(|| self.heads[node as usize], |task| layout.links(task))
     }
 
     /// Puts `task` in front of `head`'s list.
@@ -93,14 +93,34 @@ impl Lists {
     ) {
         let node = self.node(task);
         assert_eq!(self.next[node], node as u32, "{task} is in a list already");
-        context.touch(self.forward_link(layout, before), Access::Write);
-        context.touch(self.backward_link(layout, after), Access::Write);
-        context.touch(layout.hot(task), Access::Write);
-        context.touch(layout.prev_link(task), Access::Write);
+        self.write(context, layout, task, (before, after));
         self.next[node] = after;
         self.prev[node] = before;
         self.next[before as usize] = node as u32;
         self.prev[after as usize] = node as u32;
+    }
+
+    fn write(
+        &self,
+        context: &mut Context<'_>,
+        layout: &Layout,
+        task: TaskId,
+        neighbours: (u32, u32),
+    ) {
+        for address in self.written(layout, task, neighbours) {
+            context.touch(address, Access::Write);
+        }
+    }
+
+    /// What linking or unlinking `task` between two nodes writes: its own links, the forward one of
+    /// the node before, the backward one of the node after.
+    fn written(&self, layout: &Layout, task: TaskId, (before, after): (u32, u32)) -> [Address; 4] {
+        [
+            layout.hot(task),
+            layout.links(task),
+            self.forward_link(layout, before),
+            self.backward_link(layout, after),
+        ]
     }
 
     /// Takes `task` out of its list; nothing when it is in none.
@@ -110,10 +130,7 @@ impl Lists {
         if after == node as u32 {
             return;
         }
-        context.touch(layout.hot(task), Access::Read);
-        context.touch(layout.prev_link(task), Access::Read);
-        context.touch(self.forward_link(layout, before), Access::Write);
-        context.touch(self.backward_link(layout, after), Access::Write);
+        self.write(context, layout, task, (before, after));
         self.next[before as usize] = after;
         self.prev[after as usize] = before;
         self.next[node] = node as u32;
@@ -141,5 +158,31 @@ impl Lists {
     /// The address of a list's head.
     pub(crate) fn head(&self, head: Head) -> Address {
         self.heads[head]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decision case 14 of the coloring paper's specification.
+    #[test]
+    fn linking_writes_lines_of_the_neighbours() {
+        let head = Address(0x9_0000);
+        let layout = Layout::of([0x2000, 0x4000, 0x6000].map(Address).to_vec());
+        let [before, task, after] = [0, 1, 2].map(TaskId);
+        let mut lists = Lists::new(vec![head]);
+        lists.admit(after);
+        let node = |task| lists.node(task) as u32;
+        let between = lists.written(&layout, task, (node(before), node(after)));
+        let lines = [0x4030, 0x4040, 0x2030, 0x6040];
+        assert_eq!(between, lines.map(Address), "T 1, T 2, P 1, N 2");
+        let in_front = lists.written(&layout, task, (0, node(after)));
+        let lines = [0x4030, 0x4040, 0x9_0000, 0x6040];
+        assert_eq!(
+            in_front,
+            lines.map(Address),
+            "T 1, T 2, the head, the old first's 2"
+        );
     }
 }

@@ -1,11 +1,15 @@
 //! Time slices of Linux 2.4: a counter of ticks for each task of the system.
 
+use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, Policy, UnknownCost};
 use warmq_machine::Access;
-use warmq_units::{CpuId, Cycles, TaskId};
+use warmq_units::{CpuId, Cycles, Duration, TaskId};
 
-use super::goodness::{Candidate, ticks};
+use super::goodness::{Candidate, renewed, ticks};
 use super::layout::Layout;
+
+/// 1 / HZ.
+const TICK: Duration = Duration::from_ms(10);
 
 /// The counters of all tasks, and who of them lives.
 pub(crate) struct Slices {
@@ -15,17 +19,19 @@ pub(crate) struct Slices {
     living: Vec<TaskId>,
     /// What a new slice costs, but for its misses.
     cost_of_one: Cycles,
+    /// A fork halves what the parent has left; else the child gets it all.
+    share: bool,
 }
 
 impl Slices {
-    pub(crate) fn new(attach: &Attach<'_>) -> Result<Slices, UnknownCost> {
-        let cost_of_one = attach.cost("recalculate_per_task")?;
+    pub(crate) fn new(attach: &Attach<'_>, chosen: &Chosen) -> Result<Slices, UnknownCost> {
         let (counters, yielded, living) = Default::default();
         Ok(Slices {
             counters,
             yielded,
             living,
-            cost_of_one,
+            cost_of_one: attach.cost("recalculate_per_task")?,
+            share: chosen.flag("share"),
         })
     }
 
@@ -39,13 +45,14 @@ impl Slices {
         self.counters[task.index()]
     }
 
-    /// The child gets half of what the parent has left, and the parent keeps the other half.
+    /// The child gets what the parent has left, or half of it.
     pub(crate) fn fork(&mut self, context: &Context<'_>, parent: Option<TaskId>, child: TaskId) {
         let counter = match parent {
             Some(parent) => {
                 let left = self.counters[parent.index()];
-                self.counters[parent.index()] = left / 2;
-                (left + 1) / 2
+                let (kept, given) = divide(left, self.share);
+                self.counters[parent.index()] = kept;
+                given
             }
             None => ticks(context.task(child).nice()),
         };
@@ -59,6 +66,18 @@ impl Slices {
 
     pub(crate) fn exit(&mut self, task: TaskId) {
         self.living.retain(|living| *living != task);
+    }
+
+    /// The machine has been up for long: of the ticks that all tasks have, only so many are left as
+    /// `cpus` busy CPUs use up in `span`, spread evenly. No task gets more than it has.
+    pub(crate) fn leave_ticks(&mut self, span: Duration, cpus: u16) {
+        let left = span.0 / TICK.0 * u64::from(cpus);
+        let tasks = self.living.len().max(1) as u64;
+        for (index, task) in (0..).zip(&self.living) {
+            let share = (left * (index + 1) / tasks - left * index / tasks) as i32;
+            let counter = &mut self.counters[task.index()];
+            *counter = share.min(*counter);
+        }
     }
 
     /// `task` gives way to everybody; a real-time task does not (`sys_sched_yield()`).
@@ -98,12 +117,12 @@ impl Slices {
     pub(crate) fn recalculate(&mut self, context: &mut Context<'_>, layout: &Layout) {
         context.recalculated();
         for task in &self.living {
-            context.touch(layout.next_task(*task), Access::Read);
-            context.touch(layout.counter(*task), Access::Write);
+            context.touch(layout.links(*task), Access::Read);
+            context.touch(layout.hot(*task), Access::Write);
             context.compute(self.cost_of_one);
             let nice = context.task(*task).nice();
             let counter = &mut self.counters[task.index()];
-            *counter = *counter / 2 + ticks(nice);
+            *counter = renewed(*counter, nice);
         }
     }
 
@@ -119,15 +138,40 @@ impl Slices {
         Candidate::new(context.task(task), counter, yielded, cpu, mm)
     }
 
-    /// What a CPU where `task` never ran would weigh of it.
-    pub(crate) fn candidate_anywhere(&self, context: &Context<'_>, task: TaskId) -> Candidate {
+    /// What any CPU would weigh of `task`, without the bonuses for having run there and for its
+    /// address space.
+    pub(crate) fn without_bonuses(&self, context: &Context<'_>, task: TaskId) -> i32 {
         let view = context.task(task);
         let (counter, yielded) = (self.counters[task.index()], self.yielded[task.index()]);
-        let here = Candidate::new(view, counter, yielded, view.last_cpu(), view.mm());
-        Candidate {
-            last_here: false,
-            same_mm: false,
-            ..here
+        let candidate = Candidate::new(view, counter, yielded, view.last_cpu(), view.mm());
+        candidate.without_bonuses().goodness()
+    }
+}
+
+/// What a parent with `left` ticks keeps at a fork, and what the child gets. In 2.4.4 alone the
+/// child got everything.
+fn divide(left: i32, share: bool) -> (i32, i32) {
+    match share {
+        true => (left / 2, (left + 1) / 2),
+        false => (0, left),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decision case 10 of the coloring paper's specification.
+    #[test]
+    fn a_fork_gives_all_away_in_2_4_4_and_half_elsewhere() {
+        let table = [
+            (6, false, (0, 6)),
+            (6, true, (3, 3)),
+            (5, true, (2, 3)),
+            (1, true, (0, 1)),
+        ];
+        for (left, share, expected) in table {
+            assert_eq!(divide(left, share), expected, "{left} {share}");
         }
     }
 }

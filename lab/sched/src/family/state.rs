@@ -1,40 +1,92 @@
-//! What every scheduler of the family keeps besides its queues: where structures lie, slices, and
-//! costs.
+//! What every scheduler of the family keeps besides its queues: where structures lie, slices, the
+//! kernel's variables, and costs.
 
-use warmq_config::Chosen;
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Mm, UnknownCost};
 use warmq_machine::Access;
-use warmq_units::{CpuId, Cycles, TaskId};
+use warmq_units::{CpuId, Cycles, Duration, TaskId};
 
-use super::idle::reschedule_idle;
-use super::layout::Layout;
+use super::directory::Directories;
+use super::globals::Globals;
+use super::goodness::Candidate;
+use super::layout::{self, Layout};
 use super::slices::Slices;
+
+/// What can be set on every scheduler of the family.
+pub(crate) fn settings() -> Vec<Setting> {
+    let mut settings = layout::settings();
+    settings.extend([
+        Setting::flag("pde", true).says(
+            "whether the walk's TLB misses read the page directory of the process on the CPU",
+            "coloring paper's machines: 8 TLB entries for the kernel's pages of 4 MB",
+        ),
+        Setting::flag("share", false).says(
+            "whether a fork halves the ticks that the parent has left; in 2.4.4 alone the child got all",
+            "Linux 2.4: shared up to 2.4.3 and from 2.4.5 on",
+        ),
+        Setting::duration("recalculates_after", (Duration::ZERO, Duration::from_s(100)), Duration::ZERO)
+            .says(
+                "when time starts, tasks have so many ticks left that this passes before all slices are \
+                 computed anew; 0: whole slices",
+                "ours: recalculations are seconds apart, and a short run should contain one as a long one does",
+            ),
+        Setting::flag("lockmeter", false).says(
+            "whether Lockmeter is compiled in, which touches a lock's word twice more while it is held",
+            "Lockmeter 1.5",
+        ),
+    ]);
+    settings
+}
 
 /// The part of a scheduler's state that does not depend on how it queues.
 pub(crate) struct Common {
     pub(crate) layout: Layout,
+    pub(crate) globals: Globals,
     pub(crate) slices: Slices,
+    /// Where the TLB's misses read; nothing where they are not modelled.
+    directories: Option<Directories>,
+    /// Whose address space each CPU has loaded: that of the last task that had one.
+    active_mm: Vec<Option<Mm>>,
+    /// How long the ticks of those who are there at the first pick are to last; nothing after it.
+    recalculates_after: Option<Duration>,
+    /// Tasks in the run queues (`nr_running`).
+    queued: u32,
     /// `schedule()` but for the walk.
-    pub(crate) fixed: Cycles,
+    fixed: Cycles,
     /// One visit of the walk, but for its misses.
-    pub(crate) visit: Cycles,
-    pub(crate) wakeup: Cycles,
+    visit: Cycles,
+    wakeup: Cycles,
 }
 
 impl Common {
-    pub(crate) fn new(attach: &Attach<'_>, chosen: &Chosen) -> Result<Common, UnknownCost> {
+    pub(crate) fn new(attach: &mut Attach<'_>, chosen: &Chosen) -> Result<Common, UnknownCost> {
         let layout = Layout::new(attach, chosen);
         let current = match layout.is_colored() {
             true => attach.cost("current_colored")?,
             false => Cycles(0),
         };
+        if chosen.flag("lockmeter") {
+            attach.lockmeter();
+        }
+        let cpus = attach.cpus();
         Ok(Common {
             layout,
-            slices: Slices::new(attach)?,
+            globals: Globals::new(attach),
+            slices: Slices::new(attach, chosen)?,
+            directories: chosen.flag("pde").then(|| Directories::new(cpus)),
+            active_mm: vec![None; usize::from(cpus)],
+            recalculates_after: Some(chosen.duration("recalculates_after"))
+                .filter(|span| *span > Duration::ZERO),
+            queued: 0,
             fixed: attach.cost("schedule_fixed")? + current,
             visit: attach.cost("goodness")?,
             wakeup: attach.cost("wakeup")?,
         })
+    }
+
+    /// The address space that `cpu` has loaded; a kernel thread and the idle task borrow it.
+    pub(crate) fn active_mm(&self, cpu: CpuId) -> Option<Mm> {
+        self.active_mm[cpu.index()]
     }
 
     pub(crate) fn fork(
@@ -45,103 +97,174 @@ impl Common {
     ) {
         self.layout.place(context, child);
         self.slices.fork(context, parent, child);
+        let mm = context.task(child).mm();
+        if let Some(mm) = mm {
+            self.globals.admit(context, mm);
+        }
+        if let Some(directories) = &mut self.directories {
+            directories.admit(context, mm);
+        }
         if parent.is_some_and(|parent| self.slices.counter(parent) == 0) {
             context.reschedule(context.cpu());
         }
     }
 
-    /// One visit of a walk: what `task` is worth on this CPU; `None` when it cannot run here now.
-    /// The line of `ahead` is on its way while goodness() is computed (Sears's prefetch).
+    /// `schedule()` reads what it must know of `prev` and clears its `need_resched`.
+    pub(crate) fn begin(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) {
+        if let Some(span) = self.recalculates_after.take() {
+            self.slices.leave_ticks(span, context.cpus());
+        }
+        context.compute(self.fixed);
+        if let Some(prev) = prev {
+            context.touch(self.layout.hot(prev), Access::Read);
+        }
+        let flag = match prev {
+            Some(prev) => self.layout.state(prev),
+            None => self.globals.idle_task(context.cpu(), 0),
+        };
+        context.touch(flag, Access::Write);
+    }
+
+    /// One visit of a walk: whether `task` can run here now. The line of `ahead` is on its way while
+    /// goodness() is computed (Sears's prefetch).
     #[inline]
     pub(crate) fn visit(
-        &self,
+        &mut self,
         context: &mut Context<'_>,
         task: TaskId,
-        mm: Option<Mm>,
         ahead: Option<TaskId>,
-    ) -> Option<i32> {
-        context.touch(self.layout.hot(task), Access::Read);
+    ) -> bool {
+        let hot = self.layout.hot(task);
+        if let Some(directories) = &mut self.directories {
+            directories.translate(context, hot);
+        }
+        context.touch(hot, Access::Read);
         if let Some(ahead) = ahead {
             context.prefetch(self.layout.hot(ahead));
         }
         context.compute(self.visit);
-        let view = context.task(task);
-        let cpu = context.cpu();
-        let free = view.on_cpu().is_none_or(|there| there == cpu) && view.may_run_on(cpu);
-        free.then(|| self.slices.candidate(context, task, cpu, mm).goodness())
+        let (view, cpu) = (context.task(task), context.cpu());
+        view.on_cpu().is_none_or(|there| there == cpu) && view.may_run_on(cpu)
     }
 
-    /// What the task that leaves is worth here.
-    pub(crate) fn weight_of_prev(&self, context: &Context<'_>, prev: TaskId) -> i32 {
-        let mm = context.task(prev).mm();
+    /// What `task`'s goodness on `cpu` depends on, after the task that has it now.
+    #[inline]
+    pub(crate) fn candidate(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Candidate {
         self.slices
-            .candidate(context, prev, context.cpu(), mm)
-            .goodness()
+            .candidate(context, task, cpu, self.active_mm(cpu))
     }
 
-    /// `has_cpu` and `processor` of the task that comes, `has_cpu` of the one that goes. One that
-    /// gave way and is picked all the same has done its duty.
-    pub(crate) fn hand_over(
+    /// What `task` is worth on this CPU, after the task that has it now.
+    #[inline]
+    pub(crate) fn goodness(&self, context: &Context<'_>, task: TaskId) -> i32 {
+        self.candidate(context, task, context.cpu()).goodness()
+    }
+
+    /// `curr`, `has_cpu` and `processor`: this CPU has picked `next`. One that gave way and is
+    /// picked all the same has done its duty.
+    pub(crate) fn picked(
         &mut self,
         context: &mut Context<'_>,
         prev: Option<TaskId>,
-        next: TaskId,
+        next: Option<TaskId>,
     ) {
-        context.touch(self.layout.hot(next), Access::Write);
-        match prev {
-            Some(prev) if prev == next => self.slices.forget_yield(prev),
-            Some(prev) => context.touch(self.layout.hot(prev), Access::Write),
-            None => {}
+        let cpu = context.cpu();
+        context.touch(self.globals.cpu(cpu), Access::Write);
+        let line = match next {
+            Some(next) => self.layout.hot(next),
+            None => self.globals.idle_task(cpu, 1),
+        };
+        context.touch(line, Access::Write);
+        if let Some(prev) = prev.filter(|_| prev == next) {
+            self.slices.forget_yield(prev);
         }
     }
 
-    /// A task joins a queue: what waking it costs, but for its misses.
-    pub(crate) fn queued(&mut self, context: &mut Context<'_>, task: TaskId) {
+    /// What follows the switch, without the lock: times, address spaces, registers, and `prev` is
+    /// free for others.
+    pub(crate) fn switched(
+        &mut self,
+        context: &mut Context<'_>,
+        prev: Option<TaskId>,
+        next: Option<TaskId>,
+    ) {
+        let cpu = context.cpu();
+        let from = self.active_mm(cpu);
+        let to = next.and_then(|next| context.task(next).mm());
+        self.globals.count_switch(context, from, to);
+        if let Some(to) = to.filter(|to| Some(*to) != from) {
+            self.load(cpu, to);
+        }
+        if let Some(next) = next {
+            context.touch(self.layout.hot(next), Access::Read);
+            context.touch(self.layout.thread(next), Access::Read);
+        }
+        if let Some(prev) = prev {
+            self.slices.forget_yield(prev);
+            context.touch(self.layout.links(prev), Access::Read);
+            context.touch(self.layout.thread(prev), Access::Write);
+            context.touch(self.layout.hot(prev), Access::Write);
+            context.touch(self.layout.state(prev), Access::Read);
+        }
+    }
+
+    fn load(&mut self, cpu: CpuId, mm: Mm) {
+        self.active_mm[cpu.index()] = Some(mm);
+        if let Some(directories) = &mut self.directories {
+            directories.load(cpu, Some(mm));
+        }
+    }
+
+    /// A task joins a queue: what waking it costs, but for its place there.
+    pub(crate) fn joins(&mut self, context: &mut Context<'_>, task: TaskId) {
         context.compute(self.wakeup);
+        context.touch(self.layout.state(task), Access::Write);
+        self.queued += 1;
+        self.globals.count_running(context);
         self.slices.forget_yield(task);
     }
 
-    /// `prev` left this CPU and could have gone on: another might want it, unless it gave way
-    /// (`__schedule_tail()`).
-    pub(crate) fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        if self.slices.has_yielded(prev) {
-            self.slices.forget_yield(prev);
-        } else {
-            self.reschedule_idle(context, prev);
-        }
+    /// `task` leaves the queues.
+    pub(crate) fn leaves(&mut self, context: &mut Context<'_>) {
+        self.queued -= 1;
+        self.globals.count_running(context);
+        self.globals.read_jiffies(context);
     }
 
-    /// The affinity of `task` may have changed: whoever may not have it any more lets go of it, and
-    /// one that waits looks for a CPU anew.
-    pub(crate) fn set_cpumask(&self, context: &mut Context<'_>, task: TaskId) {
-        let view = context.task(task);
-        match view.on_cpu() {
-            Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
-            None if view.is_runnable() => self.reschedule_idle(context, task),
-            Some(_) | None => {}
+    /// `sched_yield()`. Returns whether somebody waits for `task` to give way.
+    pub(crate) fn yields(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        self.globals.read_running(context);
+        let busy = (0..context.cpus()).filter(|cpu| !is_idle(context, CpuId(*cpu)));
+        let waits = somebody_waits(self.queued, busy.count() as u32);
+        if waits {
+            context.touch(self.layout.hot(task), Access::Write);
+            context.touch(self.layout.state(task), Access::Write);
+            self.slices.yields(context, task);
         }
-    }
-
-    pub(crate) fn reschedule_idle(&self, context: &mut Context<'_>, task: TaskId) {
-        reschedule_idle(context, &self.slices, &self.layout, task);
+        waits
     }
 
     pub(crate) fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
+        self.globals.count_tick(context);
         let Some(running) = running else { return };
-        context.touch(self.layout.counter(running), Access::Write);
+        context.touch(self.layout.hot(running), Access::Write);
         if self.slices.charge_tick(running) {
+            context.touch(self.layout.state(running), Access::Write);
             context.reschedule(context.cpu());
         }
     }
 
+    /// All tasks of the system get new slices; `tasklist_lock` is held for reading, no other.
     pub(crate) fn recalculate(&mut self, context: &mut Context<'_>) {
+        self.globals.lock_tasklist(context);
         self.slices.recalculate(context, &self.layout);
+        self.globals.lock_tasklist(context);
     }
 }
 
-/// The address space of the task that leaves.
-pub(crate) fn mm_of(context: &Context<'_>, prev: Option<TaskId>) -> Option<Mm> {
-    prev.and_then(|prev| context.task(prev).mm())
+/// Whether more tasks are runnable than run: `nr_running` less the busy CPUs.
+fn somebody_waits(queued: u32, busy: u32) -> bool {
+    queued > busy
 }
 
 /// `prev`, if it does not sleep.
@@ -157,4 +280,16 @@ pub(crate) fn may_go_on(context: &Context<'_>, prev: Option<TaskId>) -> Option<T
 /// True when nobody but the idle task is on `cpu`.
 pub(crate) fn is_idle(context: &Context<'_>, cpu: CpuId) -> bool {
     context.running_on(cpu).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decision case 11 of the coloring paper's specification.
+    #[test]
+    fn a_yield_with_nobody_waiting_does_nothing() {
+        assert!(!somebody_waits(4, 4));
+        assert!(somebody_waits(5, 4));
+    }
 }

@@ -192,7 +192,7 @@ impl Scheduler for ScxWarmq {
         self.state.pick(context, prev)
     }
 
-    fn wants_put_prev(&self) -> bool {
+    fn wants_put_prev(&self, _: TaskId) -> bool {
         !self.state.displaced.is_empty()
     }
 
@@ -216,10 +216,11 @@ impl Scheduler for ScxWarmq {
         }
     }
 
-    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let task = &mut self.state.tasks[task.index()];
         task.yields = true;
         context.touch(task.line, Access::Write);
+        true
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {

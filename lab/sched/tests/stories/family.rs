@@ -1,6 +1,8 @@
 //! What all schedulers of the 2.4 family do alike: real time, yielding, forking.
 
+use warmq_config::Value;
 use warmq_kernel::*;
+use warmq_units::Instant;
 
 use crate::stage::*;
 
@@ -8,7 +10,14 @@ const FAMILY: [&str; 4] = ["linux24", "mq", "elsc", "pls"];
 
 /// The chart of one CPU, the same under every scheduler of the family.
 fn same_for_all(ticks: u64, line: &str, workload: fn(&mut Boot<'_>) -> Started) {
-    for name in FAMILY {
+    same_for_all_but_mq(ticks, line, workload);
+    assert_eq!(stage(1).chart("mq", ticks, workload), [line], "mq");
+}
+
+/// MQ favours the task that has the CPU: of its own queue's tasks only that one gets the bonus for
+/// having run here.
+fn same_for_all_but_mq(ticks: u64, line: &str, workload: fn(&mut Boot<'_>) -> Started) {
+    for name in FAMILY.into_iter().filter(|name| *name != "mq") {
         assert_eq!(stage(1).chart(name, ticks, workload), [line], "{name}");
     }
 }
@@ -23,11 +32,14 @@ fn a_hog_alone_keeps_the_cpu() {
 
 #[test]
 fn shares_follow_nice() {
-    same_for_all(18, "AAAAAABBBAAAAAABBB", |boot| {
+    let two = |boot: &mut Boot<'_>| -> Started {
         hog(boot, called("A"))?;
         hog(boot, called("B").nice(10))?;
         Ok(())
-    });
+    };
+    same_for_all_but_mq(18, "AAAAAABBBAAAAAABBB", two);
+    // After new slices for all, B counts 3 + 10 + 15 and A 6 + 20: B goes on for a second slice.
+    assert_eq!(stage(1).chart("mq", 18, two), ["AAAAAABBBBBBAAAAAA"]);
 }
 
 #[test]
@@ -80,23 +92,36 @@ fn who_yields_loses_to_everybody_even_with_more_left() {
     });
 }
 
-/// Three ticks each; then both get six, and of equals who has the CPU keeps it.
-#[test]
-fn a_fork_halves_what_is_left() {
-    same_for_all(18, "PPPCCCCCCCCCPPPPPP", |boot| {
-        boot.task(called("P"), |task: Task| async move {
-            let child = |child: Task| async move {
-                loop {
-                    child.compute(ticks(1)).await;
-                }
-            };
-            task.spawn(called("C"), child).await;
+fn forks_at_once(boot: &mut Boot<'_>) -> Started {
+    boot.task(called("P"), |task: Task| async move {
+        let child = |child: Task| async move {
             loop {
-                task.compute(ticks(1)).await;
+                child.compute(ticks(1)).await;
             }
-        })?;
-        Ok(())
-    });
+        };
+        task.spawn(called("C"), child).await;
+        loop {
+            task.compute(ticks(1)).await;
+        }
+    })?;
+    Ok(())
+}
+
+/// All six ticks; then both get six, and of equals who has the CPU keeps it.
+#[test]
+fn a_fork_gives_the_child_everything() {
+    same_for_all(18, "CCCCCCCCCCCCPPPPPP", forks_at_once);
+}
+
+/// Three ticks each.
+#[test]
+fn with_share_a_fork_halves_what_is_left() {
+    for name in FAMILY {
+        let shares = scheduler(name, &[("share", Value::Bool(true))]);
+        let (_, kernel) = stage(1).plays(shares, 180, forks_at_once);
+        let lines = kernel.observer().0.lines_until(Instant::START + ms(180));
+        assert_eq!(lines, ["PPPCCCCCCCCCPPPPPP"], "{name}");
+    }
 }
 
 #[test]
@@ -135,7 +160,7 @@ fn a_running_task_whose_affinity_changes_moves_at_once() {
 
 #[test]
 fn a_new_nice_value_counts_from_the_next_slice_on() {
-    same_for_all(25, "AAAAAABAAAAAABAAAAAABBBBB", |boot| {
+    same_for_all_but_mq(25, "AAAAAABAAAAAABAAAAAABBBBB", |boot| {
         let second = hog(boot, called("B").nice(19))?;
         boot.task(called("A"), move |task: Task| async move {
             task.compute(ticks(8)).await;

@@ -88,3 +88,96 @@ fn an_idle_cpu_takes_the_woken() {
     });
     assert_eq!(lines, ["AAAAAAAAAAAA", "..WW..WW..WW"]);
 }
+
+/// Decision case 3 of the coloring paper's specification: of equals, who has the CPU keeps it; then
+/// the first in the list goes, and who was woken last is first.
+#[test]
+fn of_equals_prev_goes_first_and_then_who_was_woken_last() {
+    let lines = stage(1).chart("linux24", 9, |boot: &mut Boot<'_>| -> Started {
+        // R keeps the CPU while A and then B wake behind it.
+        sleeper(boot, called("R").policy(Policy::Fifo(1)), 1, 2)?;
+        for (name, asleep) in [("A", 1), ("B", 2)] {
+            boot.task(called(name), move |task: Task| async move {
+                task.sleep(ms(asleep * 10 + 2)).await;
+                task.compute(ticks(1)).await;
+            })?;
+        }
+        Ok(())
+    });
+    assert_eq!(lines, [".RRBRRARR"]);
+}
+
+/// Decision case 11: how often the lock is taken.
+#[test]
+fn what_takes_the_run_queue_lock() {
+    let requests = |workload: fn(&mut Boot<'_>) -> Started| {
+        let (_, kernel) = stage(1).plays(scheduler("linux24", &[]), 35, workload);
+        kernel.locks()[0].requests
+    };
+    // The first pick; nobody waits, so yielding does nothing.
+    let alone = requests(|boot| {
+        boot.task(called("Y"), |task: Task| async move {
+            for _ in 0..3 {
+                task.compute(ticks(1)).await;
+                task.yield_now().await;
+            }
+            task.compute(ticks(9)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(alone, 1);
+    // A yields three times to B, which yields back: one pick each, and no look for another CPU.
+    let pair = requests(|boot| {
+        for name in ["A", "B"] {
+            boot.task(called(name), |task: Task| async move {
+                loop {
+                    task.compute(ticks(1)).await;
+                    task.yield_now().await;
+                }
+            })?;
+        }
+        Ok(())
+    });
+    assert_eq!(pair, 1 + 3);
+    // S sleeps (a pick), wakes (one) and preempts H: a pick, and one more as H could have gone on.
+    let sleeps = requests(|boot| {
+        hog(boot, called("H"))?;
+        boot.task(called("S").nice(-20), |task: Task| async move {
+            task.compute(ticks(1)).await;
+            task.sleep(ms(5)).await;
+            task.compute(ticks(9)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(sleeps, 1 + 1 + 1 + 2);
+}
+
+/// Decision case 4: new slices when everybody who could run here has used up his, also where
+/// somebody with ticks left runs elsewhere; not when the only task yields.
+#[test]
+fn when_slices_are_computed_anew() {
+    let recalculations = |cpus, ms, workload: fn(&mut Boot<'_>) -> Started| {
+        let (_, kernel) = stage(cpus).plays(scheduler("linux24", &[]), ms, workload);
+        kernel.walks().recalculations
+    };
+    let yields_alone = |boot: &mut Boot<'_>| -> Started {
+        boot.task(called("Y"), |task: Task| async move {
+            loop {
+                task.compute(ticks(1)).await;
+                task.yield_now().await;
+            }
+        })?;
+        Ok(())
+    };
+    assert_eq!(recalculations(1, 55, yields_alone), 0);
+    let used_up = |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A"))?;
+        hog(boot, called("N").nice(-20).bound([cpu(1)]))?;
+        Ok(())
+    };
+    assert_eq!(
+        recalculations(2, 65, used_up),
+        1,
+        "N has 5 ticks left, on the other CPU"
+    );
+}

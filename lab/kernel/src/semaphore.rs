@@ -1,0 +1,178 @@
+//! SysV semaphores as Linux 2.4 has them: one spin lock guards all sets of the system.
+//!
+//! `semop()` holds that lock while it looks through the set's sleepers, and over the wakeup, hence
+//! also while it waits for the lock of a run queue. Whoever was woken takes it again and retries.
+
+use std::collections::VecDeque;
+
+use warmq_machine::Access;
+use warmq_machine::OutOfMemory;
+use warmq_units::{Address, Bytes, CpuId, Duration, LockId, TaskId};
+
+use crate::boot::Boot;
+use crate::core::Core;
+use crate::cpu_loop::Flow;
+use crate::ending::Waiting;
+use crate::engine::Engine;
+use crate::lock::SpinLock;
+use crate::memory::Within;
+use crate::operation::{Operation, Semaphore};
+use crate::step::{Mode, Step, wake};
+
+/// Bytes of `struct sem`: its value, and who changed it last.
+const SEM: u64 = 8;
+/// The sleeper's queue entry lies on its kernel stack, this far below the top.
+const ENTRY: u64 = 0x100;
+
+/// The semaphores of the system.
+#[derive(Default)]
+pub(crate) struct Semaphores {
+    /// Exists when there is a semaphore.
+    lock: Option<LockId>,
+    sets: Vec<Set>,
+    semaphores: Vec<State>,
+}
+
+/// Semaphores that were created together.
+struct Set {
+    /// The header, followed by the values.
+    address: Address,
+    /// Who sleeps on one of them, in the order of coming.
+    sleepers: VecDeque<(TaskId, Semaphore)>,
+}
+
+struct State {
+    set: usize,
+    number: u64,
+    value: u64,
+}
+
+impl Boot<'_> {
+    /// A set of `count` semaphores of value 0.
+    pub fn semaphores(&mut self, count: u32) -> Result<Vec<Semaphore>, OutOfMemory> {
+        let core = self.core();
+        let line = core.memory.line();
+        core.make_semaphore_lock();
+        let address = core.kernel_data(Bytes(line + u64::from(count) * SEM));
+        if let Some(full) = core.memory_full {
+            return Err(full);
+        }
+        let Semaphores {
+            sets, semaphores, ..
+        } = &mut core.semaphores;
+        let sleepers = VecDeque::new();
+        sets.push(Set { address, sleepers });
+        let first = semaphores.len() as u32;
+        semaphores.extend((0..count).map(|number| State {
+            set: sets.len() - 1,
+            number: number.into(),
+            value: 0,
+        }));
+        Ok((first..first + count).map(Semaphore).collect())
+    }
+}
+
+impl Core {
+    fn make_semaphore_lock(&mut self) {
+        if self.semaphores.lock.is_none() {
+            let word = self.kernel_data(Bytes(self.memory.line()));
+            self.locks.push(SpinLock::new("sem_lock", word));
+            self.semaphores.lock = Some(LockId(self.locks.len() as u16 - 1));
+        }
+    }
+
+    /// Accesses that depend on each other; how long they take.
+    fn touch_all(&mut self, cpu: CpuId, lines: &[(Address, Access)]) -> Duration {
+        let mut at = self.now();
+        for (address, access) in lines {
+            at += self
+                .memory
+                .access(cpu, *address, *access, at, Within::Elsewhere);
+        }
+        at - self.now()
+    }
+}
+
+impl Engine {
+    /// `semop()`: one semaphore up or down by one, under the lock of all.
+    pub(crate) fn semop(&mut self, cpu: CpuId, semaphore: Semaphore, up: bool) -> Flow {
+        let lock = self.semaphore_lock();
+        let steps = [Step::Semop { semaphore, up }, Step::Acquire(lock)];
+        self.core.cpu(cpu).stack.extend(steps);
+        Flow::Next
+    }
+
+    fn semaphore_lock(&self) -> LockId {
+        let lock = self.core.semaphores.lock;
+        lock.expect("whoever has a semaphore made it, and the lock with the first")
+    }
+
+    /// The same, with the lock held.
+    pub(crate) fn semop_locked(&mut self, cpu: CpuId, semaphore: Semaphore, up: bool) -> Flow {
+        let state = &self.core.semaphores.semaphores[semaphore.index()];
+        let header = self.core.semaphores.sets[state.set].address;
+        let value = header + self.core.memory.line() + state.number * SEM;
+        let own = [(header, Access::Write), (value, Access::Write)];
+        let took = self.core.touch_all(cpu, &own);
+        let looked = match up {
+            true => self.raise(cpu, semaphore),
+            false => self.lower(cpu, semaphore),
+        };
+        Flow::Takes(took + looked, Mode::System)
+    }
+
+    /// Wakes the first sleeper of the set that can go on, before the lock is given back.
+    fn raise(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
+        let release = Step::Release(self.semaphore_lock());
+        self.core.cpu(cpu).stack.push(release);
+        let semaphores = &mut self.core.semaphores;
+        let state = &mut semaphores.semaphores[semaphore.index()];
+        state.value += 1;
+        let sleepers = &mut semaphores.sets[state.set].sleepers;
+        let first = sleepers.iter().position(|(_, wants)| *wants == semaphore);
+        let looked_at = first.map_or(sleepers.len(), |first| first + 1);
+        let entries: Vec<TaskId> = sleepers.iter().take(looked_at).map(|it| it.0).collect();
+        let woken = first.and_then(|first| sleepers.remove(first));
+        let entry = |task: &TaskId| (self.core.queue_entry(*task), Access::Read);
+        let entries: Vec<_> = entries.iter().map(entry).collect();
+        let took = self.core.touch_all(cpu, &entries);
+        if let Some((task, _)) = woken {
+            self.core.cpu(cpu).stack.push(wake(task));
+        }
+        took
+    }
+
+    /// Takes one off, or sleeps until somebody adds one, and retries.
+    fn lower(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
+        let release = Step::Release(self.semaphore_lock());
+        let semaphores = &mut self.core.semaphores;
+        let state = &mut semaphores.semaphores[semaphore.index()];
+        if state.value > 0 {
+            state.value -= 1;
+            self.core.cpu(cpu).stack.push(release);
+            return Duration::ZERO;
+        }
+        let set = state.set;
+        let current = self.core.cpu(cpu).current;
+        let current = current.expect("system calls come from tasks");
+        let sleepers = &mut self.core.semaphores.sets[set].sleepers;
+        sleepers.push_back((current, semaphore));
+        let entry = self.core.queue_entry(current);
+        let operation = Operation::Semop {
+            semaphore,
+            up: false,
+        };
+        self.core.cpu(cpu).stack.push(Step::Perform(operation));
+        self.sleep(cpu, current, Waiting::Semaphore(semaphore.0));
+        self.core.cpu(cpu).stack.push(release);
+        self.core.touch_all(cpu, &[(entry, Access::Write)])
+    }
+}
+
+impl Core {
+    /// Where a task that sleeps in `semop()` is linked to its set.
+    fn queue_entry(&self, task: TaskId) -> Address {
+        let top = self.task(task).block + self.settings.block.0;
+        Address(top.0 - ENTRY)
+    }
+}
