@@ -11,20 +11,25 @@ use crate::{ratio, sum};
 /// locks in the Linux kernel", 4th Annual Linux Showcase, 2000) and ours:
 ///
 /// ```text
-///     TOTAL      requests           requests that were granted and released
+///     TOTAL      requests           requests that were granted and released, and failed attempts
 ///     CON        contended_share    contended / requests; contended := requests that waited at all
-///     HOLD MEAN  mean_hold          held / requests                MAX   max_hold
+///     HOLD MEAN  mean_hold          held / tenures                 MAX   max_hold
 ///     WAIT MEAN  mean_wait          waited / contended             MAX   max_wait
 ///     UTIL       utilization        held / elapsed
 /// ```
 ///
-/// Lockmeter's mean wait, and so ours, is over the requests that waited, not over all.
+/// Lockmeter's mean wait, and so ours, is over the requests that waited, not over all and not over
+/// attempts that gave up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockFigures {
-    /// Requests that were granted and released.
+    /// Requests that were granted and released, and attempts that found the lock held and gave up.
     pub requests: u64,
-    /// Requests that had to wait.
+    /// Requests that had to wait, and those attempts.
     pub contended: u64,
+    /// Tenures that ended: the divisor of mean holds.
+    pub tenures: u64,
+    /// Requests that had to wait and were granted: the divisor of mean waits.
+    pub waits: u64,
     /// The sum of all tenures.
     pub held: Duration,
     /// The longest tenure.
@@ -36,9 +41,16 @@ pub struct LockFigures {
 }
 
 impl LockFigures {
+    fn attempt(&mut self) {
+        self.requests += 1;
+        self.contended += 1;
+    }
+
     fn tenure(&mut self, waited: Duration, held: Duration) {
         self.requests += 1;
+        self.tenures += 1;
         self.contended += u64::from(waited > Duration::ZERO);
+        self.waits += u64::from(waited > Duration::ZERO);
         self.held = sum(self.held, held);
         self.max_hold = self.max_hold.max(held);
         self.waited = sum(self.waited, waited);
@@ -52,12 +64,12 @@ impl LockFigures {
 
     /// The mean tenure, rounded down; zero where there was none.
     pub fn mean_hold(&self) -> Duration {
-        Duration(self.held.0.checked_div(self.requests).unwrap_or(0))
+        Duration(self.held.0.checked_div(self.tenures).unwrap_or(0))
     }
 
     /// The mean wait of the requests that waited, rounded down; zero where there was none.
     pub fn mean_wait(&self) -> Duration {
-        Duration(self.waited.0.checked_div(self.contended).unwrap_or(0))
+        Duration(self.waited.0.checked_div(self.waits).unwrap_or(0))
     }
 
     /// The share of `elapsed` in which the lock was held: 0 to 1 for a lock that one CPU at a time
@@ -67,7 +79,7 @@ impl LockFigures {
     }
 }
 
-/// Collects the figures of every lock from [`Record::Lock`].
+/// Collects the figures of every lock from [`Record::Lock`] and [`Record::LockBusy`].
 #[derive(Clone, Debug, Default)]
 pub struct LockMeter {
     from: Instant,
@@ -75,7 +87,7 @@ pub struct LockMeter {
 }
 
 impl LockMeter {
-    /// Counts every tenure that ends at `from` or later.
+    /// Counts what happens at `from` or later. A tenure that began before is left out (Lockmeter 1.5).
     pub fn starting_at(from: Instant) -> LockMeter {
         LockMeter {
             from,
@@ -97,12 +109,12 @@ impl LockMeter {
 impl Observer for LockMeter {
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
-        if let Record::Lock {
-            lock, waited, held, ..
-        } = *record
-            && at >= self.from
-        {
-            self.locks.touch(lock).tenure(waited, held);
+        match *record {
+            Record::Lock {
+                lock, waited, held, ..
+            } if at >= self.from + held => self.locks.touch(lock).tenure(waited, held),
+            Record::LockBusy { lock, .. } if at >= self.from => self.locks.touch(lock).attempt(),
+            _ => {}
         }
     }
 }
@@ -126,10 +138,11 @@ mod tests {
 
     #[test]
     fn waits_are_averaged_over_those_who_waited() {
-        let mut meter = LockMeter::starting_at(Instant(10));
-        meter.see(Instant(9), &taken(1, 900, 900));
+        let from = Instant(0) + ns(1_000);
+        let mut meter = LockMeter::starting_at(from);
+        meter.see(from + ns(9), &taken(1, 900, 900));
         for (waited, held) in [(0, 10), (30, 20), (10, 30), (0, 40)] {
-            meter.see(Instant(10), &taken(1, waited, held));
+            meter.see(from + ns(100), &taken(1, waited, held));
         }
         let figures = meter.figures(LockId(1));
         assert_eq!((figures.requests, figures.contended), (4, 2));
@@ -141,6 +154,35 @@ mod tests {
 
     fn ns(ns: u64) -> Duration {
         Duration::from_ns(ns)
+    }
+
+    /// Decision case 18 of the coloring paper's specification: contention 24 %.
+    #[test]
+    fn attempts_that_gave_up_count_among_the_requests_that_waited() {
+        let mut meter = LockMeter::default();
+        for request in 0..990 {
+            let at = Instant(0) + ns(10 + request);
+            meter.see(at, &taken(1, u64::from(request < 230), 2));
+        }
+        let busy = Record::LockBusy {
+            cpu: CpuId(1),
+            lock: LockId(1),
+        };
+        let attempts = (0..10).map(|attempt| Instant(0) + ns(1_000 + attempt));
+        attempts.for_each(|at| meter.see(at, &busy));
+        let figures = meter.figures(LockId(1));
+        assert_eq!((figures.requests, figures.contended), (1_000, 240));
+        assert_eq!(figures.contended_share(), 0.24);
+        assert_eq!((figures.mean_hold(), figures.mean_wait()), (ns(2), ns(1)));
+    }
+
+    #[test]
+    fn a_tenure_that_began_before_counting_is_left_out() {
+        let mut meter = LockMeter::starting_at(Instant(0) + ns(50));
+        meter.see(Instant(0) + ns(60), &taken(1, 0, 50));
+        assert_eq!(meter.figures(LockId(1)), LockFigures::default());
+        meter.see(Instant(0) + ns(75), &taken(1, 0, 5));
+        assert_eq!(meter.figures(LockId(1)).max_hold, ns(5));
     }
 
     #[test]
@@ -162,7 +204,7 @@ mod tests {
         ) {
             let mut meter = LockMeter::default();
             for (lock, waited, held) in &tenures {
-                meter.see(Instant::START, &taken(*lock, *waited, *held));
+                meter.see(Instant::START + ns(*held), &taken(*lock, *waited, *held));
             }
             for (_, figures) in meter.all() {
                 prop_assert!(figures.mean_hold() <= figures.max_hold);

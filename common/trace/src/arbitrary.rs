@@ -63,6 +63,10 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
                 held,
             }
         }),
+        (cpu(), any::<u16>()).prop_map(|(cpu, lock)| Record::LockBusy {
+            cpu,
+            lock: LockId(lock),
+        }),
         cpu().prop_map(|cpu| Record::Recalculate { cpu }),
     ]
 }

@@ -145,6 +145,13 @@ pub enum Record {
         /// From the grant to the release.
         held: Duration,
     },
+    /// `cpu` tried a spin lock, found it held, and gave up (`spin_trylock()`).
+    LockBusy {
+        /// Who tried.
+        cpu: CpuId,
+        /// Which one.
+        lock: LockId,
+    },
     /// Every time slice of the system was computed anew (Linux 2.4).
     Recalculate {
         /// Who did it.

@@ -20,7 +20,7 @@ pub(crate) struct Words {
 }
 
 /// How many words each kind has; entry 0 stands for no record.
-pub(crate) const WORDS_OF: [u8; 11] = [0, 4, 2, 3, 4, 3, 2, 2, 2, 4, 1];
+pub(crate) const WORDS_OF: [u8; 14] = [0, 4, 2, 3, 4, 3, 2, 2, 2, 4, 1, 3, 2, 2];
 
 const FORK: u8 = 1;
 const EXIT: u8 = 2;
@@ -32,6 +32,7 @@ const INTERRUPT_EXIT: u8 = 7;
 const RESCHEDULE_SENT: u8 = 8;
 const LOCK: u8 = 9;
 const RECALCULATE: u8 = 10;
+const LOCK_BUSY: u8 = 13;
 
 impl Words {
     /// The words of `record`.
@@ -89,6 +90,7 @@ impl Words {
                 waited,
                 held,
             } => (LOCK, [cpu(at), u64::from(lock.0), waited.0, held.0]),
+            Record::LockBusy { cpu: at, lock } => (LOCK_BUSY, [cpu(at), u64::from(lock.0), 0, 0]),
             Record::Recalculate { cpu: at } => (RECALCULATE, [cpu(at), 0, 0, 0]),
         };
         Words {
@@ -147,6 +149,10 @@ impl Words {
                 lock: LockId(u16::try_from(b).ok()?),
                 waited: Duration(c),
                 held: Duration(d),
+            },
+            LOCK_BUSY => Record::LockBusy {
+                cpu: to_cpu(a)?,
+                lock: LockId(u16::try_from(b).ok()?),
             },
             RECALCULATE => Record::Recalculate { cpu: to_cpu(a)? },
             _ => return None,

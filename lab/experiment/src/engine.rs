@@ -17,6 +17,7 @@ use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::Instant;
 use warmq_workload::Counters;
 
+use self::measure::RunMeters;
 use crate::plan::{Part, Plan};
 use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator,
@@ -94,13 +95,14 @@ impl Engine {
         let settings = kernel_settings(entry.kernel_settings(plan.seed), &machine_chosen);
         let counters = Counters::default();
         let checker = self.checked.then(Checker::of_a_run);
+        let meters = RunMeters::starting_at(Instant::START + plan.warmup);
         let mut kernel = Kernel::boot(
             &machine,
             &Costs::new(costs.clone()),
             settings.clone(),
             make_scheduler,
             &*workload.build(&workload_chosen, &counters),
-            (Digest::new(), (checker, observer)),
+            (Digest::new(), (meters, (checker, observer))),
         )
         .map_err(not_booted)?;
         let ending = run(&mut kernel, plan, &counters);
@@ -112,10 +114,10 @@ impl Engine {
             scheduler: scheduler_chosen,
             workload: &workload_chosen,
         };
-        let figures = measure::figures(&kernel, &counters);
+        let figures = measure::figures(&kernel, &kernel.observer().1.0, &counters);
         let histograms = measure::histograms(&kernel);
         let end = kernel.now();
-        let (digest, (checker, _)) = kernel.into_observer();
+        let (digest, (_, (checker, _))) = kernel.into_observer();
         if let Some(checker) = checker {
             lawful(checker, ending.is_ok(), end)?;
         }

@@ -307,7 +307,6 @@ impl Engine {
         }
         task.state = State::Runnable;
         task.queued = true;
-        self.core.runnable.joins(Instant::START);
         self.core.record(Record::Wakeup {
             waker: cpu,
             task: id,

@@ -1,6 +1,7 @@
 //! What a scheduler may reach: [`Attach`] before anything runs, [`Context`] inside of callbacks.
 
 use warmq_machine::{Access, CpuPlace};
+use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
 use crate::core::{Core, Event};
@@ -218,7 +219,8 @@ impl<'a> Context<'a> {
 
     /// Records that every time slice is computed anew.
     pub fn recalculated(&mut self) {
-        self.core.walks.recalculations += 1;
+        let cpu = self.cpu;
+        self.core.record(Record::Recalculate { cpu });
     }
 
     /// Lets `cpu` call `pick_next` as soon as the preemption model allows. For another CPU this
@@ -310,6 +312,10 @@ impl<'a> Context<'a> {
         let (taken, takes) = locks[lock.index()].try_request(spinning, memory, self.cpu, self.at);
         self.at += takes;
         self.locks_kept += u32::from(taken);
+        if !taken {
+            let cpu = self.cpu;
+            self.core.record(Record::LockBusy { cpu, lock });
+        }
         taken
     }
 

@@ -7,7 +7,7 @@ use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId}
 use crate::costs::Times;
 use crate::cpu::Cpu;
 use crate::ending::{Ending, Misuse, Rule, Violation};
-use crate::figures::{RunnableClock, Walks};
+use crate::figures::Walks;
 use crate::group::Groups;
 use crate::lock::{LockKind, SpinLock, Spinning};
 use crate::memory::Memory;
@@ -118,9 +118,6 @@ pub(crate) struct Core {
     // Figures, from `measured_from` on.
     pub(crate) measured_from: Instant,
     pub(crate) walks: Walks,
-    pub(crate) switches: u64,
-    pub(crate) migrations: u64,
-    pub(crate) runnable: RunnableClock,
 }
 
 /// What of the machine's description the core keeps.
@@ -179,9 +176,6 @@ impl Core {
             semaphores: Semaphores::default(),
             measured_from: Instant::START,
             walks: Walks::default(),
-            switches: 0,
-            migrations: 0,
-            runnable: RunnableClock::default(),
         };
         core.make_lock_nodes();
         core
@@ -323,13 +317,7 @@ impl Core {
         let now = self.now();
         self.measured_from = now;
         self.walks = Walks::default();
-        self.switches = 0;
-        self.migrations = 0;
         self.memory.reset_counts();
-        self.runnable.reset(now);
-        for lock in &mut self.locks {
-            lock.reset_figures(now);
-        }
         for index in 0..self.cpus.len() {
             let cpu = CpuId(index as u16);
             self.charge_current(cpu);

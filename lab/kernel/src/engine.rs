@@ -135,7 +135,6 @@ impl Engine {
         call: impl FnOnce(&mut dyn Scheduler, &mut Context<'_>),
     ) -> Duration {
         let now = self.core.now();
-        let recalculations = self.core.walks.recalculations;
         let mut context = Context::new(&mut self.core, cpu);
         call(&mut *self.scheduler, &mut context);
         let (at, kept) = (context.at, context.locks_kept > 0);
@@ -144,9 +143,6 @@ impl Engine {
         }
         if self.core.memory_full.is_some() {
             self.core.ending = Some(Ending::MemoryFull { at: now });
-        }
-        if self.core.walks.recalculations != recalculations {
-            self.core.record(Record::Recalculate { cpu });
         }
         at - now
     }

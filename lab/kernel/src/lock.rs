@@ -1,4 +1,4 @@
-//! Spin locks as kernels have had them, and what Lockmeter would say of them.
+//! Spin locks as kernels have had them.
 
 mod traffic;
 
@@ -39,36 +39,14 @@ impl fmt::Display for LockKind {
 /// Invariant: whoever waits, waits behind a holder.
 #[derive(Debug)]
 pub struct SpinLock {
+    /// The lock's name.
+    pub(crate) name: &'static str,
     /// Where the lock's word lies; taking it is a write there.
     pub(crate) address: Address,
     holder: Option<CpuId>,
     granted_at: Instant,
     waited: Duration,
     waiters: VecDeque<(CpuId, Instant)>,
-    figures: LockFigures,
-    /// Tenures that began before this are not counted.
-    counts_from: Instant,
-}
-
-/// Lockmeter's figures of one lock.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct LockFigures {
-    /// The lock's name.
-    pub name: &'static str,
-    /// How often it was asked for.
-    pub requests: u64,
-    /// How many of these found it held; attempts that give up at once count too.
-    pub contended: u64,
-    /// How long it was held, in all: from after the acquisition to before the store that releases.
-    pub held: Duration,
-    /// The longest tenure.
-    pub held_max: Duration,
-    /// How long CPUs spun for it, in all.
-    pub waited: Duration,
-    /// The longest wait.
-    pub waited_max: Duration,
-    /// How many tenures ended: the divisor of mean holds.
-    pub releases: u64,
 }
 
 /// What a release tells.
@@ -89,26 +67,8 @@ impl SpinLock {
             granted_at: Instant::START,
             waited: Duration::ZERO,
             waiters: VecDeque::new(),
-            figures: LockFigures {
-                name,
-                ..LockFigures::default()
-            },
-            counts_from: Instant::START,
+            name,
         }
-    }
-
-    pub(crate) fn figures(&self) -> &LockFigures {
-        &self.figures
-    }
-
-    /// Forgets what was counted. A tenure that began before does not count when it ends, as
-    /// Lockmeter 1.5 has it.
-    pub(crate) fn reset_figures(&mut self, now: Instant) {
-        self.figures = LockFigures {
-            name: self.figures.name,
-            ..LockFigures::default()
-        };
-        self.counts_from = now;
     }
 
     /// `cpu` asks for the lock. Returns how long taking it takes; `None` when it is held, and `cpu`
@@ -120,9 +80,7 @@ impl SpinLock {
         cpu: CpuId,
         now: Instant,
     ) -> Option<Duration> {
-        self.figures.requests += 1;
         if self.holder.is_some() {
-            self.figures.contended += 1;
             spinning.arrives(memory, self, cpu, now);
             self.waiters.push_back((cpu, now));
             return None;
@@ -140,13 +98,11 @@ impl SpinLock {
         cpu: CpuId,
         now: Instant,
     ) -> (bool, Duration) {
-        self.figures.requests += 1;
         let takes = spinning.takes(memory, self.address, cpu, now);
         let free = self.holder.is_none();
         if free {
             self.grant(cpu, now + takes, Duration::ZERO);
         } else {
-            self.figures.contended += 1;
             spinning.read_again(memory, self, now + takes);
         }
         (free, takes)
@@ -156,8 +112,6 @@ impl SpinLock {
         self.holder = Some(cpu);
         self.granted_at = at;
         self.waited = waited;
-        self.figures.waited += waited;
-        self.figures.waited_max = self.figures.waited_max.max(waited);
     }
 
     /// The holder lets go, and one of those who spin gets the lock; `None` when `cpu` is not the
@@ -173,11 +127,6 @@ impl SpinLock {
             return None;
         }
         let (waited, held) = (self.waited, now.since(self.granted_at));
-        if self.granted_at >= self.counts_from {
-            self.figures.releases += 1;
-            self.figures.held += held;
-            self.figures.held_max = self.figures.held_max.max(held);
-        }
         self.holder = None;
         let store = spinning.takes(memory, self.address, cpu, now);
         let next_owner = self.hand_over(spinning, memory, cpu, now + store);
@@ -209,7 +158,6 @@ impl SpinLock {
 mod tests {
     use super::*;
     use crate::memory::Memory;
-    use proptest::prelude::*;
 
     fn lock(kind: LockKind) -> (SpinLock, Spinning, Memory) {
         let nodes = (0..8).map(|cpu| Address(0x1000 + cpu * 0x40)).collect();
@@ -255,81 +203,5 @@ mod tests {
         lock.request(&spinning, &mut memory, CpuId(1), Instant(11));
         let release = lock.release(&spinning, &mut memory, CpuId(1), Instant(12));
         assert!(release.is_none(), "cpu1 still waits");
-    }
-
-    /// Decision case 18 of the coloring paper's specification: contention 24 %.
-    #[test]
-    fn lockmeter_counts_failed_attempts_among_the_requests_that_waited() {
-        let (mut lock, spinning, mut memory) = lock(LockKind::TestAndSet);
-        let (mut at_once, mut spun, mut failed) = (0, 0, 0);
-        for request in 0..760 {
-            let now = Instant(request * 100);
-            at_once += u32::from(
-                lock.request(&spinning, &mut memory, CpuId(0), now)
-                    .is_some(),
-            );
-            if request < 230 {
-                spun += u32::from(
-                    lock.request(&spinning, &mut memory, CpuId(1), now)
-                        .is_none(),
-                );
-            }
-            if request >= 750 {
-                let (taken, _) = lock.try_request(&spinning, &mut memory, CpuId(2), now);
-                failed += u32::from(!taken);
-            }
-            lock.release(&spinning, &mut memory, CpuId(0), now + Duration(10));
-            lock.release(&spinning, &mut memory, CpuId(1), now + Duration(20));
-        }
-        assert_eq!((at_once, spun, failed), (760, 230, 10));
-        let figures = lock.figures();
-        assert_eq!((figures.requests, figures.contended), (1_000, 240));
-        assert_eq!(figures.releases, 990);
-    }
-
-    #[test]
-    fn a_tenure_that_began_before_counting_is_left_out() {
-        let (mut lock, spinning, mut memory) = lock(LockKind::TestAndSet);
-        lock.request(&spinning, &mut memory, CpuId(0), Instant(10));
-        lock.reset_figures(Instant(50));
-        lock.release(&spinning, &mut memory, CpuId(0), Instant(60));
-        assert_eq!(
-            (lock.figures().held_max, lock.figures().releases),
-            (Duration(0), 0)
-        );
-        lock.request(&spinning, &mut memory, CpuId(1), Instant(70));
-        lock.release(&spinning, &mut memory, CpuId(1), Instant(75));
-        assert_eq!(
-            (lock.figures().held_max, lock.figures().releases),
-            (Duration(5), 1)
-        );
-    }
-
-    proptest! {
-        /// Whoever asks gets the lock in the end, one at a time.
-        #[test]
-        fn nobody_is_forgotten(
-            kind in prop::sample::select(vec![LockKind::TestAndSet, LockKind::Ticket, LockKind::Queued]),
-            asks in prop::collection::vec((0u16..8, 0u64..30), 1..60),
-        ) {
-            let (mut lock, spinning, mut memory) = lock(kind);
-            let (mut now, mut holder, mut waiting) = (0, None, std::collections::BTreeSet::new());
-            for (cpu, later) in asks {
-                now += later;
-                if holder == Some(cpu) {
-                    let released = lock
-                        .release(&spinning, &mut memory, CpuId(cpu), Instant(now))
-                        .expect("it holds the lock");
-                    holder = released.next_owner.map(|(next, _)| next.0);
-                    prop_assert!(holder.is_none_or(|next| waiting.remove(&next)));
-                } else if !waiting.contains(&cpu) {
-                    match lock.request(&spinning, &mut memory, CpuId(cpu), Instant(now)) {
-                        Some(_) => prop_assert_eq!(holder.replace(cpu), None),
-                        None => prop_assert!(waiting.insert(cpu)),
-                    }
-                }
-                prop_assert!(holder.is_some() || waiting.is_empty());
-            }
-        }
     }
 }

@@ -2,11 +2,10 @@
 
 use warmq_machine::Counts;
 use warmq_trace::Observer;
-use warmq_units::{CpuId, Duration, TaskId};
+use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::figures::{CpuTime, TaskFigures, Walks};
+use crate::figures::{CpuTime, TaskCpuTime, Walks};
 use crate::kernel::Kernel;
-use crate::lock::LockFigures;
 use crate::memory::{AccessCounts, Within};
 use crate::network::{DatagramCounts, PacketCounts};
 use crate::operation::{Nic, Socket};
@@ -32,14 +31,10 @@ impl<O: Observer> Kernel<O> {
         self.core().cpus.iter().map(|cpu| cpu.spent).collect()
     }
 
-    /// The figures of the locks that the scheduler declared.
-    pub fn locks(&self) -> Vec<LockFigures> {
-        self.core()
-            .locks
-            .iter()
-            .take(self.core().run_queue_locks)
-            .map(|lock| lock.figures().clone())
-            .collect()
+    /// The locks that the scheduler declared, with their names; the kernel's own are not among them.
+    pub fn run_queue_locks(&self) -> impl Iterator<Item = (LockId, &'static str)> {
+        let locks = self.core().locks.iter().take(self.core().run_queue_locks);
+        (0..).map(LockId).zip(locks.map(|lock| lock.name))
     }
 
     /// The walks over run queues.
@@ -68,20 +63,17 @@ impl<O: Observer> Kernel<O> {
             .map_or(Ok(()), warmq_machine::Hierarchy::check_coherence)
     }
 
-    /// What `time -v` would say of `task`; `None` when there never was such a task.
-    pub fn task(&self, task: TaskId) -> Option<TaskFigures> {
+    /// The CPU time of `task`; `None` when there never was such a task.
+    pub fn task(&self, task: TaskId) -> Option<TaskCpuTime> {
         let state = self.core().tasks.get(task.index())?;
         let mut exact = state.cpu_time;
         let running = |cpu: &&crate::cpu::Cpu| cpu.current == Some(task);
         if let Some(cpu) = self.core().cpus.iter().find(running) {
             exact += cpu.of_current();
         }
-        Some(TaskFigures {
-            ran: state.ran,
+        Some(TaskCpuTime {
             exact,
             sampled: state.sampled,
-            voluntary_switches: state.voluntary_switches,
-            involuntary_switches: state.involuntary_switches,
         })
     }
 
@@ -108,23 +100,6 @@ impl<O: Observer> Kernel<O> {
     /// What became of the datagrams sent to `socket`.
     pub fn datagrams(&self, socket: Socket) -> DatagramCounts {
         self.core().endpoints[socket.index()].datagrams
-    }
-
-    /// How many tasks were runnable, as thousandths of a task in the mean over the measured time.
-    pub fn runnable_mean_milli(&self) -> u64 {
-        let mut clock = self.core().runnable;
-        clock.charge(self.now());
-        (clock.area * 1_000 / u128::from(self.measured().0.max(1))) as u64
-    }
-
-    /// Switches from one task (or idling) to another.
-    pub fn switches(&self) -> u64 {
-        self.core().switches
-    }
-
-    /// How often a task was picked by another CPU than the one before.
-    pub fn migrations(&self) -> u64 {
-        self.core().migrations
     }
 
     /// How many tasks are runnable now.

@@ -129,7 +129,6 @@ impl Engine {
         let from = std::mem::replace(&mut task.last_cpu, cpu);
         self.core.cpu(cpu).chosen = Some(next);
         if from != cpu {
-            self.core.migrations += 1;
             self.core.record(Record::Migrate {
                 task: next,
                 from,
@@ -175,7 +174,6 @@ impl Engine {
             here.idle_stack = std::mem::take(&mut here.stack);
         }
         self.switch_in(cpu, next);
-        self.core.switches += 1;
         self.core.record(Record::Switch {
             cpu,
             prev,
@@ -223,10 +221,7 @@ impl Engine {
         task.on_cpu = None;
         task.ran += now - task.switched_in;
         if task.is_runnable() {
-            task.involuntary_switches += 1;
             task.runnable_since = now;
-        } else {
-            task.voluntary_switches += 1;
         }
         task.is_runnable()
     }
@@ -250,8 +245,6 @@ impl Engine {
 
     /// `task` sleeps from here on; the CPU picks another as its next step.
     pub(crate) fn sleep(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
-        let now = self.core.now();
-        self.core.runnable.leaves(now);
         self.core.task_mut(task).state = State::Sleeping(waiting);
         self.core.cpu(cpu).stack.push(Step::Schedule);
     }
@@ -259,8 +252,6 @@ impl Engine {
     pub(crate) fn exit(&mut self, cpu: CpuId) -> Flow {
         let current = self.core.cpu(cpu).current;
         let current = current.expect("the idle task does not exit");
-        let now = self.core.now();
-        self.core.runnable.leaves(now);
         let task = self.core.task_mut(current);
         let counts = u64::from(!task.kernel_thread);
         task.state = State::Dead;

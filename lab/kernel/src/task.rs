@@ -148,8 +148,6 @@ pub(crate) struct TaskStruct {
     pub(crate) cpu_time: CpuTime,
     /// As the tick samples it; changed by the tick.
     pub(crate) sampled: CpuTime,
-    pub(crate) voluntary_switches: u64,
-    pub(crate) involuntary_switches: u64,
     /// The kernel stack while the task is off the CPU.
     pub(crate) stack: Vec<Step>,
 
@@ -188,8 +186,6 @@ impl TaskStruct {
             ran: Duration::ZERO,
             cpu_time: CpuTime::default(),
             sampled: CpuTime::default(),
-            voluntary_switches: 0,
-            involuntary_switches: 0,
             stack: Vec::new(),
             mailbox: Mailbox::new(),
             program: None,

@@ -60,7 +60,6 @@ impl Engine {
         task.runnable_since = now;
         // A task that is on its way to sleep is still queued: it just stays.
         let queued = std::mem::replace(&mut task.queued, true);
-        self.core.runnable.joins(now);
         self.core.record(Record::Wakeup {
             waker: cpu,
             task: id,

@@ -138,7 +138,10 @@ impl Board {
             Record::InterruptExit { cpu, .. } => {
                 self.cpus.touch(cpu).open.pop();
             }
-            Record::RescheduleSent { .. } | Record::Lock { .. } | Record::Recalculate { .. } => {}
+            Record::RescheduleSent { .. }
+            | Record::Lock { .. }
+            | Record::LockBusy { .. }
+            | Record::Recalculate { .. } => {}
         }
     }
 

@@ -34,6 +34,7 @@ pub(super) fn judge(board: &Board, at: Instant, record: &Record) -> Result<(), V
         Record::InterruptEnter { .. }
         | Record::RescheduleSent { .. }
         | Record::Lock { .. }
+        | Record::LockBusy { .. }
         | Record::Recalculate { .. } => Ok(()),
     }
 }

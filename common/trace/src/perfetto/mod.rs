@@ -285,6 +285,10 @@ impl<W: Write> Observer for Perfetto<W> {
             } => {
                 tracks.tenure(sink, when, Group::Locks.of_lock(cpu, lock), (waited, held));
             }
+            Record::LockBusy { cpu, lock } => {
+                let name = format!("{lock} busy");
+                tracks.instant(sink, when, Group::Scheduler.of(cpu), name);
+            }
             Record::Recalculate { cpu } => {
                 tracks.instant(
                     sink,

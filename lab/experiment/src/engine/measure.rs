@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use warmq_kernel::{Kernel, LockFigures, Mode, Within};
+use warmq_kernel::{Kernel, Mode, Within};
 use warmq_machine::Counts;
-use warmq_trace::Observer;
-use warmq_units::Duration;
+use warmq_metrics::{Counts as Events, LockFigures, LockMeter, TaskFigures, TaskMeter};
+use warmq_trace::{Observer, Record};
+use warmq_units::{Duration, Instant};
 use warmq_workload::Counters;
 
 use crate::simulator::{HistogramDescription, MetricDescription};
@@ -231,8 +232,37 @@ impl Figures {
     }
 }
 
+/// What an experiment's figures need of the records of a run. Whatever no record tells (walks,
+/// caches, user mode), the kernel counts.
+pub(super) struct RunMeters {
+    tasks: TaskMeter,
+    locks: LockMeter,
+    events: Events,
+}
+
+impl RunMeters {
+    /// Counts what happens at `from` or later.
+    pub(super) fn starting_at(from: Instant) -> RunMeters {
+        RunMeters {
+            tasks: TaskMeter::starting_at(from),
+            locks: LockMeter::starting_at(from),
+            events: Events::starting_at(from),
+        }
+    }
+}
+
+impl Observer for RunMeters {
+    #[inline]
+    fn see(&mut self, at: Instant, record: &Record) {
+        self.tasks.see(at, record);
+        self.locks.see(at, record);
+        self.events.see(at, record);
+    }
+}
+
 pub(super) fn figures<O: Observer>(
     kernel: &Kernel<O>,
+    meters: &RunMeters,
     counters: &Counters,
 ) -> BTreeMap<String, f64> {
     let seconds = kernel.measured().as_s_f64();
@@ -249,8 +279,11 @@ pub(super) fn figures<O: Observer>(
         }
     }
     put_walks(&mut figures, kernel);
-    put_locks(&mut figures, &kernel.locks());
+    let locks = kernel.run_queue_locks().map(|(lock, _)| lock);
+    let locks: Vec<LockFigures> = locks.map(|lock| meters.locks.figures(lock)).collect();
+    put_locks(&mut figures, &locks);
     put_cpus(&mut figures, kernel);
+    put_events(&mut figures, meters, kernel.now());
     if let Some(counts) = kernel.counts() {
         put_bus(&mut figures, counts, work);
         put_misses(&mut figures, counts);
@@ -269,7 +302,6 @@ fn put_walks<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     figures.put("walk_length", walks.visits as f64 / walks.walks as f64);
     figures.put("walk_length_max", walks.longest as f64);
     figures.put_rate("walks_per_second", walks.walks);
-    figures.put("recalculations", walks.recalculations as f64);
 }
 
 fn put_locks(figures: &mut Figures, locks: &[LockFigures]) {
@@ -282,11 +314,15 @@ fn put_locks(figures: &mut Figures, locks: &[LockFigures]) {
     figures.put_us(
         "lock_hold_mean",
         span(|lock| lock.held),
-        sum(|lock| lock.releases),
+        sum(|lock| lock.tenures),
     );
-    figures.put_us("lock_hold_max", longest(|lock| lock.held_max), 1);
-    figures.put_us("lock_wait_mean", span(|lock| lock.waited), contended);
-    figures.put_us("lock_wait_max", longest(|lock| lock.waited_max), 1);
+    figures.put_us("lock_hold_max", longest(|lock| lock.max_hold), 1);
+    figures.put_us(
+        "lock_wait_mean",
+        span(|lock| lock.waited),
+        sum(|lock| lock.waits),
+    );
+    figures.put_us("lock_wait_max", longest(|lock| lock.max_wait), 1);
 }
 
 fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
@@ -298,9 +334,15 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     figures.put_share("cpu_interrupt_share", interrupts, all);
     figures.put_share("cpu_spin_share", spent(Mode::Spin), all);
     figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
-    figures.put("runnable_mean", kernel.runnable_mean_milli() as f64 / 1e3);
-    figures.put_rate("switches_per_second", kernel.switches());
-    figures.put_rate("migrations_per_second", kernel.migrations());
+}
+
+fn put_events(figures: &mut Figures, meters: &RunMeters, end: Instant) {
+    let runnable = |of_task: TaskFigures| (of_task.ran + of_task.waited).as_s_f64();
+    let runnable: f64 = meters.tasks.all(end).map(|(_, task)| runnable(task)).sum();
+    figures.put("runnable_mean", runnable / figures.seconds);
+    figures.put_rate("switches_per_second", meters.events.switches);
+    figures.put_rate("migrations_per_second", meters.events.migrations);
+    figures.put("recalculations", meters.events.recalculations as f64);
 }
 
 fn put_bus(figures: &mut Figures, counts: &Counts, work: u64) {

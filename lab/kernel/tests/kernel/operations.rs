@@ -37,11 +37,8 @@ fn a_preempted_computation_goes_on_where_it_stopped() {
     // Ten milliseconds each in turn: 1 2 1 2 1 2, the last two half as long.
     assert_eq!((story.exit_us(0), story.exit_us(1)), (45_000, 50_000));
     assert_eq!(story.turns(0)[..6], [0, 1, 0, 1, 0, 1].map(Some));
-    let figures = story.kernel.task(TaskId(0)).unwrap();
-    assert_eq!(
-        (figures.voluntary_switches, figures.involuntary_switches),
-        (1, 2)
-    );
+    let figures = story.task(0);
+    assert_eq!((figures.voluntary, figures.involuntary), (1, 2));
     assert_eq!(figures.ran, Duration::from_ms(25));
 }
 
@@ -114,8 +111,8 @@ fn a_sleep_ends_at_the_first_jiffy_that_is_late_enough() {
             woken_us,
             "{asleep_us} us from {from_us} us on"
         );
-        let figures = story.kernel.task(TaskId(0)).unwrap();
-        assert_eq!(figures.voluntary_switches, 2, "to sleep, and to exit");
+        let figures = story.task(0);
+        assert_eq!(figures.voluntary, 2, "to sleep, and to exit");
     }
 }
 

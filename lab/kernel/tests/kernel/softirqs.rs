@@ -91,8 +91,7 @@ fn what_exceeds_the_limits_is_left_to_ksoftirqd_which_competes_with_others() {
             Record::Fork { child, comm, .. } if comm.as_str() == name => Some(*child),
             _ => None,
         });
-        let figures = story.kernel.task(forks.expect("it was forked"));
-        figures.expect("it is there").ran
+        story.task(forks.expect("it was forked").0).ran
     };
     assert!(ran("ksoftirqd/0") > Duration::ZERO);
     // Round robin gives the hog every third turn at least, though there is work without end.

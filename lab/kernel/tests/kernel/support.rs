@@ -7,6 +7,7 @@ use std::rc::Rc;
 use warmq_kernel::*;
 use warmq_machine::description::*;
 use warmq_machine::{Fragmentation, OutOfMemory};
+use warmq_metrics::{LockFigures, LockMeter, TaskFigures, TaskMeter};
 use warmq_trace::{Checker, Digest, Observer, Record};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz, Instant, LockId, Seed, TaskId};
 
@@ -89,6 +90,8 @@ pub struct Watch {
     pub records: Vec<(Instant, Record)>,
     pub checker: Checker,
     pub digest: Digest,
+    pub locks: LockMeter,
+    pub tasks: TaskMeter,
 }
 
 impl Observer for Watch {
@@ -96,6 +99,8 @@ impl Observer for Watch {
         self.records.push((at, *record));
         self.checker.see(at, record);
         self.digest.see(at, record);
+        self.locks.see(at, record);
+        self.tasks.see(at, record);
     }
 }
 
@@ -156,6 +161,8 @@ impl Stage {
             records: Vec::new(),
             checker: Checker::of_a_run(),
             digest: Digest::new(),
+            locks: LockMeter::default(),
+            tasks: TaskMeter::default(),
         };
         let Stage {
             machine,
@@ -218,6 +225,18 @@ impl Story {
             .iter()
             .filter_map(|(_, record)| next(record))
             .collect()
+    }
+
+    /// The figures of the first lock.
+    pub fn first_lock(&self) -> LockFigures {
+        self.kernel.observer().locks.figures(LockId(0))
+    }
+
+    /// What `task` did.
+    pub fn task(&self, task: u32) -> TaskFigures {
+        let tasks = &self.kernel.observer().tasks;
+        let figures = tasks.figures(TaskId(task), self.kernel.now());
+        figures.expect("there is such a task")
     }
 
     pub fn spent(&self, cpu: u16, mode: Mode) -> Duration {

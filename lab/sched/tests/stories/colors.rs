@@ -33,7 +33,7 @@ fn walked(name: &str, set: &[(&str, Value)], tasks: u32) -> Walked {
     let stage = stage(1).real().worn(8);
     let (_, kernel) = stage.plays(scheduler(name, set), 300, workload);
     let accesses = kernel.accesses(Within::RunQueueWalk);
-    let (walks, lock) = (kernel.walks(), &kernel.locks()[0]);
+    let (walks, lock) = (kernel.walks(), first_lock(&kernel));
     assert!(walks.visits > 1_000);
     Walked {
         visits: walks.visits,

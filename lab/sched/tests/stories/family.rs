@@ -119,7 +119,7 @@ fn with_share_a_fork_halves_what_is_left() {
     for name in FAMILY {
         let shares = scheduler(name, &[("share", Value::Bool(true))]);
         let (_, kernel) = stage(1).plays(shares, 180, forks_at_once);
-        let lines = kernel.observer().0.lines_until(Instant::START + ms(180));
+        let lines = kernel.observer().0.0.lines_until(Instant::START + ms(180));
         assert_eq!(lines, ["PPPCCCCCCCCCPPPPPP"], "{name}");
     }
 }

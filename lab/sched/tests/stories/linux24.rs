@@ -112,7 +112,7 @@ fn of_equals_prev_goes_first_and_then_who_was_woken_last() {
 fn what_takes_the_run_queue_lock() {
     let requests = |workload: fn(&mut Boot<'_>) -> Started| {
         let (_, kernel) = stage(1).plays(scheduler("linux24", &[]), 35, workload);
-        kernel.locks()[0].requests
+        first_lock(&kernel).requests
     };
     // The first pick; nobody waits, so yielding does nothing.
     let alone = requests(|boot| {
@@ -158,7 +158,7 @@ fn what_takes_the_run_queue_lock() {
 fn when_slices_are_computed_anew() {
     let recalculations = |cpus, ms, workload: fn(&mut Boot<'_>) -> Started| {
         let (_, kernel) = stage(cpus).plays(scheduler("linux24", &[]), ms, workload);
-        kernel.walks().recalculations
+        meters(&kernel).counts.recalculations
     };
     let yields_alone = |boot: &mut Boot<'_>| -> Started {
         boot.task(called("Y"), |task: Task| async move {

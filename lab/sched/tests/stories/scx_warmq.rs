@@ -54,7 +54,7 @@ fn on_cpus() -> (&'static str, Value) {
 fn chart(stage: Stage, scheduler: MakeScheduler, of: u64, what: impl Workload) -> Vec<String> {
     let (_, kernel) = stage.plays(scheduler, of * 10, what);
     let end = Instant::START + Duration::from_ms(of * 10);
-    kernel.observer().0.lines_until(end)
+    kernel.observer().0.0.lines_until(end)
 }
 
 #[test]
@@ -259,7 +259,7 @@ proptest! {
         let all: u64 = hogs.iter().map(|hog| weight(hog.nice)).sum();
         for (index, hog) in hogs.iter().enumerate() {
             let fair = ms * 1_000 * u64::from(cpus) * weight(hog.nice) / all;
-            let ran = kernel.task(TaskId(index as u32)).expect("a task").ran.as_us();
+            let ran = task_figures(&kernel, index as u32).ran.as_us();
             // Two turns that are not over yet.
             prop_assert!(ran.abs_diff(fair) <= fair / 10 + 8_000, "{index}: {ran} of {fair} us, {hogs:?}");
         }
@@ -350,11 +350,8 @@ fn preempted(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64) {
         Ok(())
     };
     let (_, kernel) = stage(1).tick_of(4).plays(set(settings), 1_000, workload);
-    let figures = |task| kernel.task(TaskId(task)).expect("a task");
-    (
-        figures(0).involuntary_switches,
-        figures(1).voluntary_switches,
-    )
+    let figures = |task| task_figures(&kernel, task);
+    (figures(0).involuntary, figures(1).voluntary)
 }
 
 #[test]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
-use warmq_metrics::Chart;
+use warmq_metrics::{Chart, LockFigures, Meters, TaskFigures};
 use warmq_trace::{Checker, Digest, Observer};
-use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
+use warmq_units::{CpuId, Cycles, Duration, Instant, LockId, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
-pub type Watch = (Chart, (Checker, Digest));
+pub type Watch = ((Chart, Meters), (Checker, Digest));
 
 /// A shipped machine with as many of its CPUs as wanted, `sharing` of them under each last-level
 /// cache; its numbers are round.
@@ -130,7 +130,8 @@ impl Stage {
         workload: impl Workload,
     ) -> (Ending, Kernel<Watch>) {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
-        let watch = (chart, (Checker::of_a_run(), Digest::new()));
+        let meters = Meters::new(self.cpus.into());
+        let watch = ((chart, meters), (Checker::of_a_run(), Digest::new()));
         let (ending, kernel) = self.plays_before(watch, scheduler, ms, workload);
         keeps_the_laws(&kernel);
         (ending, kernel)
@@ -162,7 +163,7 @@ impl Stage {
     pub fn chart(self, name: &str, ticks: u64, workload: impl Workload) -> Vec<String> {
         let (_, kernel) = self.plays(scheduler(name, &[]), ticks * 10, workload);
         let end = Instant::START + Duration::from_ms(ticks * 10);
-        kernel.observer().0.lines_until(end)
+        kernel.observer().0.0.lines_until(end)
     }
 }
 
@@ -174,6 +175,22 @@ pub fn keeps_the_laws(kernel: &Kernel<Watch>) {
     for spent in kernel.spent_by_cpu() {
         assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
     }
+}
+
+/// What the meters of a run say.
+pub fn meters(kernel: &Kernel<Watch>) -> &Meters {
+    &kernel.observer().0.1
+}
+
+/// The figures of the first lock.
+pub fn first_lock(kernel: &Kernel<Watch>) -> LockFigures {
+    meters(kernel).locks.figures(LockId(0))
+}
+
+/// What `task` did.
+pub fn task_figures(kernel: &Kernel<Watch>, task: u32) -> TaskFigures {
+    let figures = meters(kernel).tasks.figures(TaskId(task), kernel.now());
+    figures.expect("there is such a task")
 }
 
 /// Work of so many ticks.
