@@ -3,7 +3,7 @@
 
 mod cache_support;
 
-use cache_support::machines::{LINE, Level, any_coherence, machine};
+use cache_support::machines::{LINE, Level, any_coherence, bus, directory, machine};
 use cache_support::reference::Reference;
 use proptest::prelude::*;
 use warmq_machine::{
