@@ -19,7 +19,13 @@ fn span() -> impl Strategy<Value = Duration> {
 
 fn interrupt() -> impl Strategy<Value = Interrupt> {
     use Interrupt::{Network, NetworkSoftirq, Reschedule, SchedSoftirq, Timer};
-    prop::sample::select(vec![Timer, Reschedule, Network, NetworkSoftirq, SchedSoftirq])
+    prop::sample::select(vec![
+        Timer,
+        Reschedule,
+        Network,
+        NetworkSoftirq,
+        SchedSoftirq,
+    ])
 }
 
 /// Any record, its ids small more often than not.
@@ -58,6 +64,12 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             }
         }),
         cpu().prop_map(|cpu| Record::Recalculate { cpu }),
+        (task(), cpu(), any::<u64>()).prop_map(|(task, from, cpus)| Record::Affinity {
+            task,
+            from,
+            cpus
+        }),
+        (cpu(), any::<bool>()).prop_map(|(cpu, online)| Record::Hotplug { cpu, online }),
     ]
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Words {
 }
 
 /// How many words each kind has; entry 0 stands for no record.
-pub(crate) const WORDS_OF: [u8; 11] = [0, 4, 2, 3, 4, 3, 2, 2, 2, 4, 1];
+pub(crate) const WORDS_OF: [u8; 13] = [0, 4, 2, 3, 4, 3, 2, 2, 2, 4, 1, 3, 2];
 
 const FORK: u8 = 1;
 const EXIT: u8 = 2;
@@ -32,6 +32,8 @@ const INTERRUPT_EXIT: u8 = 7;
 const RESCHEDULE_SENT: u8 = 8;
 const LOCK: u8 = 9;
 const RECALCULATE: u8 = 10;
+const AFFINITY: u8 = 11;
+const HOTPLUG: u8 = 12;
 
 impl Words {
     /// The words of `record`.
@@ -90,6 +92,12 @@ impl Words {
                 held,
             } => (LOCK, [cpu(at), u64::from(lock.0), waited.0, held.0]),
             Record::Recalculate { cpu: at } => (RECALCULATE, [cpu(at), 0, 0, 0]),
+            Record::Affinity {
+                task: whose,
+                from,
+                cpus,
+            } => (AFFINITY, [task(whose), cpu(from), cpus, 0]),
+            Record::Hotplug { cpu: at, online } => (HOTPLUG, [cpu(at), u64::from(online), 0, 0]),
         };
         Words {
             kind,
@@ -149,6 +157,15 @@ impl Words {
                 held: Duration(d),
             },
             RECALCULATE => Record::Recalculate { cpu: to_cpu(a)? },
+            AFFINITY => Record::Affinity {
+                task: to_task(a)?,
+                from: to_cpu(b)?,
+                cpus: c,
+            },
+            HOTPLUG => Record::Hotplug {
+                cpu: to_cpu(a)?,
+                online: to_bool(b)?,
+            },
             _ => return None,
         })
     }
