@@ -51,10 +51,12 @@ impl Pls {
             Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
                 REAL_TIME + usize::from(priority)
             }
-            Policy::Other | Policy::Batch | Policy::Idle => match self.common.slices.counter(task) {
-                0 => 0,
-                counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
-            },
+            Policy::Other | Policy::Batch | Policy::Idle => {
+                match self.common.slices.counter(task) {
+                    0 => 0,
+                    counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
+                }
+            }
         };
         self.levels.add(
             context,
