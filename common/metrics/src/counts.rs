@@ -100,7 +100,11 @@ impl Observer for Counts {
             Record::InterruptEnter { interrupt, .. } => *self.interrupts.of_mut(interrupt) += 1,
             Record::RescheduleSent { .. } => self.reschedules += 1,
             Record::Recalculate { .. } => self.recalculations += 1,
-            Record::InterruptExit { .. } | Record::Lock { .. } | Record::LockBusy { .. } => {}
+            Record::InterruptExit { .. }
+            | Record::Lock { .. }
+            | Record::LockBusy { .. }
+            | Record::Affinity { .. }
+            | Record::Hotplug { .. } => {}
         }
     }
 }

@@ -68,6 +68,12 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             lock: LockId(lock),
         }),
         cpu().prop_map(|cpu| Record::Recalculate { cpu }),
+        (task(), cpu(), any::<u64>()).prop_map(|(task, from, cpus)| Record::Affinity {
+            task,
+            from,
+            cpus
+        }),
+        (cpu(), any::<bool>()).prop_map(|(cpu, online)| Record::Hotplug { cpu, online }),
     ]
 }
 

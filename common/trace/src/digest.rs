@@ -15,7 +15,8 @@ use crate::{Observer, Record};
 ///
 ///     time  := picoseconds since the start
 ///     kind  := 1 for Fork, 2 Exit, 3 Wakeup, 4 Switch, 5 Migrate, 6 InterruptEnter,
-///              7 InterruptExit, 8 RescheduleSent, 9 Lock, 10 Recalculate
+///              7 InterruptExit, 8 RescheduleSent, 9 Lock, 10 Recalculate,
+///              11 Affinity, 12 Hotplug
 ///     words := the record's fields in the order of their declaration, one word each;
 ///              nobody is 0 and task n is n + 1 where a field may be nobody; a name is two words
 /// ```

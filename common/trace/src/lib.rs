@@ -24,7 +24,7 @@ mod record;
 mod table;
 mod words;
 
-pub use checker::{Breach, Checker, Law, Violation};
+pub use checker::{Breach, Checker, Law, Promise, Queues, Violation};
 pub use digest::Digest;
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};

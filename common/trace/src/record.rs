@@ -152,6 +152,23 @@ pub enum Record {
         /// Which one.
         lock: LockId,
     },
+    /// The affinity of `task`, as far as 64 CPUs are concerned. A task of which no such record tells
+    /// may run everywhere.
+    Affinity {
+        /// Whose.
+        task: TaskId,
+        /// The first of the 64 CPUs, a multiple of 64.
+        from: CpuId,
+        /// Bit n is set where the task may run on CPU `from` + n.
+        cpus: u64,
+    },
+    /// `cpu` came online or went offline. A CPU of which no such record tells is online.
+    Hotplug {
+        /// Which.
+        cpu: CpuId,
+        /// True where it came online.
+        online: bool,
+    },
     /// Every time slice of the system was computed anew (Linux 2.4).
     Recalculate {
         /// Who did it.

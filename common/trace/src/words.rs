@@ -32,6 +32,8 @@ const INTERRUPT_EXIT: u8 = 7;
 const RESCHEDULE_SENT: u8 = 8;
 const LOCK: u8 = 9;
 const RECALCULATE: u8 = 10;
+const AFFINITY: u8 = 11;
+const HOTPLUG: u8 = 12;
 const LOCK_BUSY: u8 = 13;
 
 impl Words {
@@ -92,6 +94,12 @@ impl Words {
             } => (LOCK, [cpu(at), u64::from(lock.0), waited.0, held.0]),
             Record::LockBusy { cpu: at, lock } => (LOCK_BUSY, [cpu(at), u64::from(lock.0), 0, 0]),
             Record::Recalculate { cpu: at } => (RECALCULATE, [cpu(at), 0, 0, 0]),
+            Record::Affinity {
+                task: whose,
+                from,
+                cpus,
+            } => (AFFINITY, [task(whose), cpu(from), cpus, 0]),
+            Record::Hotplug { cpu: at, online } => (HOTPLUG, [cpu(at), u64::from(online), 0, 0]),
         };
         Words {
             kind,
@@ -155,6 +163,15 @@ impl Words {
                 lock: LockId(u16::try_from(b).ok()?),
             },
             RECALCULATE => Record::Recalculate { cpu: to_cpu(a)? },
+            AFFINITY => Record::Affinity {
+                task: to_task(a)?,
+                from: to_cpu(b)?,
+                cpus: c,
+            },
+            HOTPLUG => Record::Hotplug {
+                cpu: to_cpu(a)?,
+                online: to_bool(b)?,
+            },
             _ => return None,
         })
     }

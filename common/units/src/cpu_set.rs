@@ -62,6 +62,11 @@ impl CpuSet {
         both
     }
 
+    /// CPUs 64 `index` to 64 `index` + 63, as bits.
+    pub fn word(&self, index: usize) -> u64 {
+        self.words.get(index).copied().unwrap_or(0)
+    }
+
     /// Whether no CPU is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()

@@ -300,6 +300,7 @@ impl Engine {
             child: id,
             comm,
         });
+        self.core.record_first_affinity(id);
         let task = self.core.task_mut(id);
         if task.is_asleep() {
             self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));

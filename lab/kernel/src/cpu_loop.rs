@@ -204,6 +204,10 @@ impl Engine {
             Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_cpumask(context, task)
             }),
+            Step::EnablePreemption => {
+                self.core.cpu(cpu).preempt_off -= 1;
+                Flow::Next
+            }
             Step::EndInterrupt { interrupt } => self.end_interrupt(cpu, interrupt),
             Step::ScheduleNapi(nic) => self.schedule_napi(cpu, nic.0),
             Step::Softirqs { round, since } => self.softirqs(cpu, round, since),

@@ -1,6 +1,7 @@
 //! Tasks come into being.
 
 use warmq_machine::OutOfMemory;
+use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::core::Core;
@@ -60,11 +61,38 @@ impl Core {
             .find(|cpu| view.may_run_on(*cpu))
     }
 
-    /// Those of `cpus` that the machine has; `None` when it has none of them, and no affinity can
-    /// be made of that (EINVAL).
+    /// Those of `cpus` that the machine has; `None` when none of them is online, and no affinity can
+    /// be made of that (EINVAL of `__set_cpus_allowed_ptr()`).
     pub(crate) fn existing(&self, cpus: &CpuSet) -> Option<CpuSet> {
         let all = CpuSet::first_cpus(self.cpus.len() as u16);
-        Some(cpus.intersection(&all)).filter(|existing| !existing.is_empty())
+        let online = |existing: &CpuSet| !existing.intersection(&self.online_cpus()).is_empty();
+        Some(cpus.intersection(&all)).filter(online)
+    }
+
+    /// Records the affinity of `task`, 64 CPUs a record, if it lives.
+    pub(crate) fn record_affinity(&mut self, task: TaskId) {
+        let known = !matches!(self.task(task).state, State::New | State::Dead);
+        if self.listens && known {
+            self.record_allowed(task);
+        }
+    }
+
+    /// The same for a task that has just been forked, if it may not run everywhere.
+    pub(crate) fn record_first_affinity(&mut self, task: TaskId) {
+        if self.listens && self.task(task).allowed.is_some() {
+            self.record_allowed(task);
+        }
+    }
+
+    fn record_allowed(&mut self, task: TaskId) {
+        for word in 0..self.cpus.len().div_ceil(64) {
+            let allowed = self.task(task).allowed.as_ref();
+            self.record(Record::Affinity {
+                task,
+                from: CpuId(64 * word as u16),
+                cpus: allowed.map_or(u64::MAX, |allowed| allowed.word(word)),
+            });
+        }
     }
 
     pub(crate) fn give_program(&mut self, task: TaskId, program: BoxedProgram) {

@@ -1,12 +1,13 @@
 //! The tick that stops and starts, and CPUs that go offline and come back.
 
+use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::core::{Core, Event};
 use crate::cpu::NeedResched;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::interrupt::{Softirq, Vector};
+use crate::interrupt::Softirq;
 use crate::step::Step;
 use crate::task::State;
 
@@ -41,7 +42,7 @@ impl Core {
         }
     }
 
-    fn online_cpus(&self) -> CpuSet {
+    pub(crate) fn online_cpus(&self) -> CpuSet {
         let cpus = (0..self.cpus.len() as u16).map(CpuId);
         cpus.filter(|cpu| self.cpus[cpu.index()].online).collect()
     }
@@ -52,6 +53,7 @@ impl Core {
         let all = (0..self.cpus.len() as u16).map(CpuId);
         let offline: CpuSet = all.filter(|cpu| !self.cpus[cpu.index()].online).collect();
         self.offline = Some(offline).filter(|offline| !offline.is_empty());
+        self.record(Record::Hotplug { cpu, online });
     }
 
     /// Tasks that `cpu` leaves behind when it goes offline: those that wait there, and those that
@@ -59,16 +61,22 @@ impl Core {
     /// preempted; `ksoftirqd` stays, parked.
     fn left_behind_by(&mut self, cpu: CpuId) -> Vec<TaskId> {
         let online = self.online_cpus();
-        let mut found = Vec::new();
+        let (mut found, mut freed) = (Vec::new(), Vec::new());
         for (index, task) in self.tasks.iter_mut().enumerate() {
             if task.state == State::Dead || task.kernel_thread {
                 continue;
             }
             let nowhere = |set: &CpuSet| set.intersection(&online).is_empty();
             let lifted = task.allowed.take_if(|set| nowhere(set)).is_some();
+            if lifted {
+                freed.push(TaskId(index as u32));
+            }
             if lifted || task.last_cpu == cpu && task.is_runnable() {
                 found.push(TaskId(index as u32));
             }
+        }
+        for task in freed {
+            self.record_affinity(task);
         }
         found
     }
@@ -104,7 +112,10 @@ impl Engine {
         }
         self.core.cpu(target).need_resched = NeedResched::Now;
         if target != cpu {
-            self.interrupt(target, Vector::Reschedule);
+            // As an event: `target` may be in the middle of a step, or not have begun its first.
+            let (from, to) = (cpu, target);
+            let now = self.core.now();
+            self.core.schedule(now, Event::Reschedule { from, to });
         }
         Flow::Next
     }

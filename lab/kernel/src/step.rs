@@ -112,6 +112,8 @@ pub(crate) enum Step {
     YieldTask(TaskId),
     SetWeight(TaskId),
     SetCpumask(TaskId),
+    /// The kernel may be preempted again (`preempt_enable()`).
+    EnablePreemption,
     EndInterrupt {
         interrupt: Interrupt,
     },

@@ -131,6 +131,7 @@ impl Engine {
             Operation::SetAffinity(task, cpus) => {
                 if let Some(allowed) = self.core.existing(&cpus) {
                     self.core.task_mut(task).allowed = Some(allowed);
+                    self.core.record_affinity(task);
                 }
                 self.leave_forbidden_cpu(task);
                 self.set_cpumask(cpu, task)
@@ -162,13 +163,17 @@ impl Engine {
         Flow::Next
     }
 
-    /// Tells the scheduler of a new affinity of `task`, if that still lives.
+    /// Tells the scheduler of a new affinity of `task`, if that still lives, before this CPU can be
+    /// preempted: until then the scheduler queues by the old one.
     pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
         let view = self.core.view(task);
         if view.task.state != State::Dead {
             let locks = self
                 .scheduler
                 .locks(Callback::SetCpumask(view), view.last_cpu());
+            let here = self.core.cpu(cpu);
+            here.preempt_off += 1;
+            here.stack.push(Step::EnablePreemption);
             self.push_locked(cpu, locks, Step::SetCpumask(task));
         }
         Flow::Next

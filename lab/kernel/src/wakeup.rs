@@ -82,6 +82,7 @@ impl Engine {
             child,
             comm,
         });
+        self.core.record_first_affinity(child);
         self.callback(cpu, |scheduler, context| {
             scheduler.fork(context, parent, child)
         })

@@ -17,7 +17,7 @@ mod twins;
 
 use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, MakeScheduler, Scheduler, Settings, UnknownCost};
-use warmq_units::Seed;
+use warmq_units::{Duration, Seed};
 
 type Constructor = fn(&Chosen, &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>;
 
@@ -31,6 +31,11 @@ pub struct Entry {
     pub kernel: &'static str,
     /// Whose timers it runs with: `Linux 2.4 on x86`.
     pub timers_of: &'static str,
+    /// It promises that no CPU idles for longer than this while a task waits that it could run.
+    pub patience: Duration,
+    /// Whether the promise is about tasks in any queue, of those whose affinity allows the CPU; else
+    /// it is about those in the CPU's own.
+    pub shared: bool,
     timers: fn(Seed) -> Settings,
     settings: fn() -> Vec<Setting>,
     build: Constructor,
@@ -54,6 +59,16 @@ impl Entry {
     }
 }
 
+/// What 2.4 promises: `reschedule_idle()` looks at who runs on a CPU, not at who was sent there a
+/// moment ago, so two tasks may be sent to one idle CPU, and the second waits beside other CPUs that
+/// idle until a slice of the first is over: 22 ticks at nice -20, and 11 more where the second has no
+/// slice left either, and two until it has the CPU. (Behind a real-time task, it waits for ever.)
+const LINUX24_PATIENCE: Duration = Duration::from_ms(350);
+
+/// What scx_warmq promises: a group stays at its home for `patience` (20 ms by default) before it is
+/// split. Ticks notice and act; three of 100 Hz, where the kernel has no more.
+const WARMQ_PATIENCE: Duration = Duration::from_ms(50);
+
 const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
@@ -64,6 +79,8 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        patience: LINUX24_PATIENCE,
+        shared: true,
         timers: Settings::linux24,
         settings: linux24::settings,
         build: |chosen, attach| Ok(Box::new(linux24::Linux24::new(chosen, attach)?)),
@@ -73,6 +90,8 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        patience: LINUX24_PATIENCE,
+        shared: true,
         timers: Settings::linux24,
         settings: mq::settings,
         build: |chosen, attach| Ok(Box::new(mq::Mq::new(chosen, attach)?)),
@@ -82,6 +101,8 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        patience: LINUX24_PATIENCE,
+        shared: true,
         timers: Settings::linux24,
         settings: elsc::settings,
         build: |chosen, attach| Ok(Box::new(elsc::Elsc::new(chosen, attach)?)),
@@ -91,6 +112,8 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a list for each priority level, walked from the top",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        patience: LINUX24_PATIENCE,
+        shared: true,
         timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
@@ -100,6 +123,8 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
         timers_of: LINUX6,
+        patience: WARMQ_PATIENCE,
+        shared: false,
         timers: Settings::linux6,
         settings: scx_warmq::settings,
         build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),

@@ -1,20 +1,37 @@
 //! The laws: each looks at the machine before a record, and at the record.
 
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use super::board::{Board, State};
-use super::{Breach, Violation};
+use super::{Breach, Promise, Queues, Violation};
 use crate::{Interrupt, Record};
 
+/// The longest time for which a CPU may have interrupts off: two ticks of a kernel of 100 Hz, of which
+/// the second would be lost.
+const INTERRUPTS_OFF: Duration = Duration::from_ms(20);
+
 /// Whether `record`, which happened at `at`, may follow what is on `board`.
-pub(super) fn judge(board: &Board, at: Instant, record: &Record) -> Result<(), Violation> {
-    time_never_back(board, at)?;
-    let case = Case { board, at };
+pub(super) fn judge(
+    board: &Board,
+    promise: Promise,
+    at: Instant,
+    record: &Record,
+) -> Result<(), Violation> {
+    let case = Case { board, at, promise };
+    case.time_never_back()?;
     match *record {
         Record::Fork { child, .. } => case.fork(child),
         Record::Exit { cpu, task } => case.alive(task, Some(cpu)),
         Record::Wakeup { task, target, .. } => case.alive(task, Some(target)),
-        Record::Migrate { task, to, .. } => case.alive(task, Some(to)),
+        Record::Migrate { task, to, .. } => {
+            case.alive(task, Some(to))?;
+            case.queue_changes(task)
+        }
+        Record::Affinity { task, .. } => {
+            case.alive(task, None)?;
+            case.wait_ends(task)
+        }
+        Record::Hotplug { cpu, .. } => case.idle_ends(cpu),
         Record::Switch {
             cpu,
             prev,
@@ -23,6 +40,7 @@ pub(super) fn judge(board: &Board, at: Instant, record: &Record) -> Result<(), V
         } => {
             case.not_in_interrupt(cpu)?;
             case.leaves(cpu, prev, prev_runnable)?;
+            case.idle_ends(cpu)?;
             match next {
                 None => Ok(()),
                 // Who goes on after its own switch was running, and here.
@@ -31,39 +49,35 @@ pub(super) fn judge(board: &Board, at: Instant, record: &Record) -> Result<(), V
             }
         }
         Record::InterruptExit { cpu, interrupt } => case.interrupt_ends(cpu, interrupt),
+        Record::InterruptEnter {
+            cpu,
+            interrupt: Interrupt::Reschedule,
+        } => case.reschedule_taken(cpu),
+        Record::Lock {
+            cpu,
+            lock,
+            waited,
+            held,
+        } => case.lock_released(cpu, lock, waited, held),
         Record::InterruptEnter { .. }
         | Record::RescheduleSent { .. }
-        | Record::Lock { .. }
         | Record::LockBusy { .. }
         | Record::Recalculate { .. } => Ok(()),
     }
 }
 
-/// Whether nobody waits at `end` for a CPU that idles, both for longer than `patience`.
-pub(super) fn no_wakeup_lost(
-    board: &Board,
-    end: Instant,
-    patience: Duration,
-) -> Result<(), Violation> {
-    for (task, state) in board.tasks() {
-        let State::Runnable { cpu, since } = state else {
-            continue;
-        };
-        let Some(idle_since) = board.idle_since(cpu) else {
-            continue;
-        };
-        let since = since.max(idle_since);
-        if end.since(since) > patience {
-            let case = Case { board, at: end };
-            return case.broken(Some(task), Some(cpu), Breach::LeftWaiting { since });
-        }
+/// Whether all that was promised is kept at `end`, too.
+pub(super) fn judge_end(board: &Board, end: Instant, promise: Promise) -> Result<(), Violation> {
+    let case = Case {
+        board,
+        at: end,
+        promise,
+    };
+    for (task, _) in board.tasks() {
+        case.wait_ends(task)?;
     }
-    Ok(())
-}
-
-fn time_never_back(board: &Board, at: Instant) -> Result<(), Violation> {
-    if at < board.now {
-        return Case { board, at }.broken(None, None, Breach::TimeWentBack { before: board.now });
+    for cpu in board.cpus() {
+        case.reschedule_in_time(cpu)?;
     }
     Ok(())
 }
@@ -72,6 +86,7 @@ fn time_never_back(board: &Board, at: Instant) -> Result<(), Violation> {
 struct Case<'a> {
     board: &'a Board,
     at: Instant,
+    promise: Promise,
 }
 
 impl Case<'_> {
@@ -88,6 +103,14 @@ impl Case<'_> {
             cpu,
             breach,
         })
+    }
+
+    fn time_never_back(&self) -> Result<(), Violation> {
+        let before = self.board.now;
+        match self.at < before {
+            true => self.broken(None, None, Breach::TimeWentBack { before }),
+            false => Ok(()),
+        }
     }
 
     fn fork(&self, child: TaskId) -> Result<(), Violation> {
@@ -125,7 +148,109 @@ impl Case<'_> {
                 self.broken(Some(task), Some(cpu), Breach::OnTwoCpus { other })
             }
             State::Asleep => self.broken(Some(task), Some(cpu), Breach::Asleep),
-            State::Unknown | State::Runnable { .. } | State::Gone => Ok(()),
+            State::Runnable { .. } => self.wait_ends(task),
+            State::Unknown | State::Gone => Ok(()),
+        }
+    }
+
+    // No CPU idles while a task waits that it could run. Such a pair is judged when it ends, since
+    // only then it is certain how long it lasted; what lasts to the end of a run is judged there.
+
+    /// `cpu` stops idling, if it did.
+    fn idle_ends(&self, cpu: CpuId) -> Result<(), Violation> {
+        let long = |since| self.at.since(since) > self.promise.patience;
+        if !self.board.idle_since(cpu).is_some_and(long) {
+            return Ok(());
+        }
+        for (task, _) in self.board.tasks() {
+            self.promise_kept(task, cpu)?;
+        }
+        Ok(())
+    }
+
+    /// `task` stops waiting, if it did.
+    fn wait_ends(&self, task: TaskId) -> Result<(), Violation> {
+        let State::Runnable { cpu, since, .. } = self.board.state(task) else {
+            return Ok(());
+        };
+        if self.at.since(since) <= self.promise.patience {
+            return Ok(());
+        }
+        match self.promise.queues {
+            Queues::PerCpu => self.promise_kept(task, cpu),
+            Queues::Shared => {
+                let mut cpus = self.board.cpus();
+                cpus.try_for_each(|cpu| self.promise_kept(task, cpu))
+            }
+        }
+    }
+
+    /// `task` joins the queue of another CPU.
+    fn queue_changes(&self, task: TaskId) -> Result<(), Violation> {
+        match self.promise.queues {
+            Queues::PerCpu => self.wait_ends(task),
+            Queues::Shared => Ok(()),
+        }
+    }
+
+    fn promise_kept(&self, task: TaskId, cpu: CpuId) -> Result<(), Violation> {
+        let State::Runnable {
+            cpu: queue,
+            since,
+            queued,
+        } = self.board.state(task)
+        else {
+            return Ok(());
+        };
+        let waits_since = match self.promise.queues {
+            Queues::PerCpu if queue != cpu => return Ok(()),
+            Queues::PerCpu => queued,
+            Queues::Shared => since,
+        };
+        let Some(idle_since) = self.board.idle_since(cpu) else {
+            return Ok(());
+        };
+        let since = waits_since.max(idle_since);
+        if self.at.since(since) <= self.promise.patience || !self.board.allows(task, cpu) {
+            return Ok(());
+        }
+        self.broken(Some(task), Some(cpu), Breach::LeftWaiting { since })
+    }
+
+    fn lock_released(
+        &self,
+        cpu: CpuId,
+        lock: LockId,
+        waited: Duration,
+        held: Duration,
+    ) -> Result<(), Violation> {
+        let before = |at: Instant, span: Duration| Instant(at.0.saturating_sub(span.0));
+        let granted = before(self.at, held);
+        let released = self.board.released(lock);
+        if let Some(released) = released.filter(|released| *released > granted) {
+            return self.broken(None, Some(cpu), Breach::HeldByTwo { lock, released });
+        }
+        let switched = self.board.switched(cpu);
+        if switched > before(granted, waited) {
+            return self.broken(None, Some(cpu), Breach::SwitchUnderLock { lock, switched });
+        }
+        Ok(())
+    }
+
+    fn reschedule_taken(&self, cpu: CpuId) -> Result<(), Violation> {
+        let pending = self.board.reschedule(cpu).is_some();
+        if !pending && !self.board.may_take_unknown_reschedule(cpu) {
+            return self.broken(None, Some(cpu), Breach::NobodySent);
+        }
+        self.reschedule_in_time(cpu)
+    }
+
+    /// Whether no reschedule interrupt waits for `cpu` for longer than interrupts are ever off.
+    fn reschedule_in_time(&self, cpu: CpuId) -> Result<(), Violation> {
+        let late = |sent: &Instant| self.at.since(*sent) > INTERRUPTS_OFF;
+        match self.board.reschedule(cpu).filter(late) {
+            Some(sent) => self.broken(None, Some(cpu), Breach::NotTaken { sent }),
+            None => Ok(()),
         }
     }
 

@@ -8,7 +8,10 @@
 //! | [`Law::SwitchesMatch`] | who leaves a CPU is who ran there |
 //! | [`Law::OnlyRunnableRuns`] | who gets a CPU was woken, or left its last one runnable |
 //! | [`Law::InterruptsBalanced`] | interrupts end in the reverse order of their beginnings, each once, and nobody switches inside one |
-//! | [`Law::NoWakeupLost`] | nobody is left waiting for a CPU that idles to the end (see [`Checker::finish`]) |
+//! | [`Law::WorkConserving`] | no CPU idles for longer than was promised while a task waits that it could run (see [`Promise`]) |
+//! | [`Law::TenuresDisjoint`] | a lock is granted when its tenure before is over |
+//! | [`Law::NoSwitchUnderLock`] | nobody switches while it holds a lock or spins for one |
+//! | [`Law::ReschedulesTaken`] | each reschedule interrupt that is taken was sent, and each that is sent is taken within 20 ms; one that arrives while another is pending merges with that |
 //!
 //! The first violation is kept as a value; what follows it is not looked at, as one wrong record
 //! makes the next ones wrong.
@@ -23,9 +26,34 @@ use self::board::Board;
 pub use self::violation::{Breach, Law, Violation};
 use crate::{Observer, Record};
 
-/// How long a CPU may idle at the end of a run beside a task that waits for it, unless told
-/// otherwise: two ticks of a kernel of 100 Hz.
-const PATIENCE: Duration = Duration::from_ms(20);
+/// What a scheduler promises of CPUs that idle while tasks wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// For how long a CPU may idle beside a waiting task that it could run.
+    pub patience: Duration,
+    /// Which tasks a CPU could run, of those whose affinity allows it.
+    pub queues: Queues,
+}
+
+/// Whose tasks a CPU looks for when it would idle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// Those in its own queue: the wakeup's target is this CPU, or the task was preempted here, or
+    /// it migrated here.
+    PerCpu,
+    /// All: one queue serves every CPU, or a CPU looks into the others' queues before it idles.
+    Shared,
+}
+
+impl Default for Promise {
+    /// Two ticks of a kernel of 100 Hz, and a queue for each CPU.
+    fn default() -> Promise {
+        Promise {
+            patience: Duration::from_ms(20),
+            queues: Queues::PerCpu,
+        }
+    }
+}
 
 /// Watches a run for every [`Law`] and keeps the first [`Violation`].
 ///
@@ -43,7 +71,7 @@ const PATIENCE: Duration = Duration::from_ms(20);
 pub struct Checker {
     // Invariant: `board` is the machine after all records before the first violation.
     board: Board,
-    patience: Duration,
+    promise: Promise,
     panics: bool,
     first: Option<Violation>,
 }
@@ -54,7 +82,7 @@ impl Checker {
     pub fn of_a_run() -> Checker {
         Checker {
             board: Board::at_the_start(),
-            patience: PATIENCE,
+            promise: Promise::default(),
             panics: false,
             first: None,
         }
@@ -80,12 +108,10 @@ impl Checker {
         }
     }
 
-    /// The same checker, with `patience` for CPUs that idle at the end beside a waiting task: as
-    /// long as an interrupt that asks them to look at their queue may take, or as long as a
-    /// scheduler keeps CPUs idle on purpose.
+    /// The same checker for a scheduler that promises `promise`.
     #[must_use]
-    pub fn patient(self, patience: Duration) -> Checker {
-        Checker { patience, ..self }
+    pub fn promised(self, promise: Promise) -> Checker {
+        Checker { promise, ..self }
     }
 
     /// The first violation so far.
@@ -93,22 +119,17 @@ impl Checker {
         self.first.as_ref()
     }
 
-    /// Ends the run at `end` and judges it as a whole.
-    ///
-    /// A wakeup is lost if, at `end`, a task is runnable and has not run since, while the CPU
-    /// whose queue it is in (the wakeup's target, or the CPU that it was preempted on, or where it
-    /// migrated to) has been idle and the task has been there for longer than the patience.
-    /// A task that is merely queued behind others is not lost.
+    /// Ends the run at `end`, and judges tasks and interrupts that wait still.
     ///
     /// # Errors
     /// The first violation.
     ///
     /// # Panics
-    /// If the checker is [`Checker::panicking`] and a wakeup is lost.
+    /// If the checker is [`Checker::panicking`] and the end breaks a law.
     pub fn finish(mut self, end: Instant) -> Result<(), Violation> {
         if self.first.is_none() {
-            let lost = laws::no_wakeup_lost(&self.board, end, self.patience);
-            self.keep(lost);
+            let verdict = laws::judge_end(&self.board, end, self.promise);
+            self.keep(verdict);
         }
         self.first.map_or(Ok(()), Err)
     }
@@ -126,7 +147,7 @@ impl Observer for Checker {
         if self.first.is_some() {
             return;
         }
-        let verdict = laws::judge(&self.board, at, record);
+        let verdict = laws::judge(&self.board, self.promise, at, record);
         self.keep(verdict);
         self.board.apply(at, record);
     }

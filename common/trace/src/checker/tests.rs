@@ -1,9 +1,9 @@
 //! Lawful runs of any kind pass, and each law catches its own violation wherever it is put.
 
 use proptest::prelude::*;
-use warmq_units::{CpuId, Duration, Instant, Seed, Stream, TaskId};
+use warmq_units::{CpuId, Duration, Instant, LockId, Seed, Stream, TaskId};
 
-use super::{Breach, Checker, Law, Violation};
+use super::{Breach, Checker, Law, Promise, Queues, Violation};
 use crate::arbitrary::records;
 use crate::{Comm, Interrupt, Observer, Record};
 
@@ -113,7 +113,11 @@ fn verdict(checker: Checker, run: &Run) -> Result<(), Violation> {
     run.iter().for_each(|(at, record)| checker.see(*at, record));
     // Nobody waits long enough to be lost.
     let end = run.last().map_or(Instant::START, |(at, _)| *at);
-    checker.patient(Duration::from_s(1)).finish(end)
+    let promise = Promise {
+        patience: Duration::from_s(1),
+        queues: Queues::Shared,
+    };
+    checker.promised(promise).finish(end)
 }
 
 /// The law that is broken when the lawful run of `seed` goes on with `record`.
@@ -235,7 +239,15 @@ fn ms(ms: u64) -> Instant {
 
 /// One task, forked at the start, and then `records`; judged at 100 ms.
 fn one_task(records: &[(u64, Record)]) -> Result<(), Violation> {
-    let mut checker = Checker::of_a_run();
+    judged(Queues::PerCpu, records, ms(100))
+}
+
+/// The same where `queues` are looked at, judged at `end`.
+fn judged(queues: Queues, records: &[(u64, Record)], end: Instant) -> Result<(), Violation> {
+    let mut checker = Checker::of_a_run().promised(Promise {
+        queues,
+        ..Promise::default()
+    });
     checker.see(
         ms(0),
         &Record::Fork {
@@ -247,7 +259,7 @@ fn one_task(records: &[(u64, Record)]) -> Result<(), Violation> {
     records
         .iter()
         .for_each(|(at, record)| checker.see(ms(*at), record));
-    checker.finish(ms(100))
+    checker.finish(end)
 }
 
 const A: TaskId = TaskId(0);
@@ -343,6 +355,171 @@ fn a_wakeup_is_not_lost_if_it_is_fresh_or_queued_or_run() {
         (2, woken(CPU)),
     ];
     assert_eq!(one_task(&busy), Ok(()), "queued behind another");
+}
+
+const OTHER: CpuId = CpuId(1);
+
+fn interrupt(cpu: CpuId, interrupt: Interrupt) -> [Record; 2] {
+    [
+        Record::InterruptEnter { cpu, interrupt },
+        Record::InterruptExit { cpu, interrupt },
+    ]
+}
+
+fn affinity(cpus: u64) -> Record {
+    Record::Affinity {
+        task: A,
+        from: CpuId(0),
+        cpus,
+    }
+}
+
+#[test]
+fn a_cpu_that_idled_beside_a_waiting_task_is_found_when_it_stops() {
+    for ends in [
+        switch(CPU, None, Some(A)),
+        Record::Migrate {
+            task: A,
+            from: CPU,
+            to: OTHER,
+        },
+        affinity(2),
+        Record::Hotplug {
+            cpu: CPU,
+            online: false,
+        },
+    ] {
+        let records = [(10, woken(CPU)), (30, ends)];
+        assert_eq!(judged(Queues::PerCpu, &records, ms(30)), Ok(()), "in time");
+        let violation = one_task(&[(10, woken(CPU)), (31, ends)]).unwrap_err();
+        assert_eq!((violation.at, violation.record), (ms(31), 2), "{ends:?}");
+        assert_eq!(violation.breach, Breach::LeftWaiting { since: ms(10) });
+        assert_eq!(violation.breach.law(), Law::WorkConserving);
+    }
+}
+
+#[test]
+fn where_a_queue_is_shared_no_cpu_may_idle_beside_it() {
+    let [named, _] = interrupt(OTHER, Interrupt::Timer);
+    let waits = |more: &[(u64, Record)]| {
+        let start = [(1, named), (10, woken(CPU))];
+        let end = [(40, switch(CPU, None, Some(A)))];
+        let busy = Record::Switch {
+            cpu: CPU,
+            prev: None,
+            prev_runnable: false,
+            next: Some(TaskId(1)),
+        };
+        let comm = Comm::new("B");
+        let (parent, child) = (None, TaskId(1));
+        let before = [
+            (
+                0,
+                Record::Fork {
+                    parent,
+                    child,
+                    comm,
+                },
+            ),
+            (
+                0,
+                Record::Wakeup {
+                    waker: CPU,
+                    task: child,
+                    target: CPU,
+                },
+            ),
+            (0, busy),
+        ];
+        let end = end.map(|(at, _)| (at, switch(CPU, Some(child), Some(A))));
+        [&before[..], &start, more, &end].concat()
+    };
+    let per_cpu = judged(Queues::PerCpu, &waits(&[]), ms(40));
+    assert_eq!(per_cpu, Ok(()), "queued behind another");
+    let shared = |records: &[_]| judged(Queues::Shared, records, ms(40));
+    let violation = shared(&waits(&[])).unwrap_err();
+    assert_eq!((violation.at, violation.cpu), (ms(40), Some(OTHER)));
+    for excuse in [
+        affinity(0b01),
+        Record::Hotplug {
+            cpu: OTHER,
+            online: false,
+        },
+    ] {
+        let excused = waits(&[(11, excuse)]);
+        assert_eq!(shared(&excused), Ok(()), "{excuse:?}");
+    }
+    let back = Record::Hotplug {
+        cpu: OTHER,
+        online: true,
+    };
+    let violation = shared(&waits(&[(15, back)])).unwrap_err();
+    assert_eq!(violation.breach, Breach::LeftWaiting { since: ms(15) });
+}
+
+/// A lock released at a time in ms, after so many ms of waiting and holding.
+fn lock(cpu: CpuId, waited: u64, held: u64) -> Record {
+    Record::Lock {
+        cpu,
+        lock: LockId(3),
+        waited: Duration::from_ms(waited),
+        held: Duration::from_ms(held),
+    }
+}
+
+#[test]
+fn a_lock_has_one_holder_at_a_time() {
+    let law = |records: &[(u64, Record)]| one_task(records).map_err(|violation| violation.breach);
+    let first = (20, lock(CPU, 0, 5));
+    assert_eq!(law(&[first, (30, lock(OTHER, 8, 10))]), Ok(()));
+    assert_eq!(
+        law(&[first, (30, lock(OTHER, 8, 11))]),
+        Err(Breach::HeldByTwo {
+            lock: LockId(3),
+            released: ms(20)
+        })
+    );
+}
+
+#[test]
+fn nobody_switches_from_the_request_to_the_release() {
+    let law = |waited, held| {
+        let records = [
+            (1, woken(CPU)),
+            (10, switch(CPU, None, Some(A))),
+            (20, lock(CPU, waited, held)),
+        ];
+        one_task(&records).map_err(|violation| violation.breach.law())
+    };
+    assert_eq!(law(3, 7), Ok(()));
+    assert_eq!(law(0, 11), Err(Law::NoSwitchUnderLock));
+    assert_eq!(law(4, 7), Err(Law::NoSwitchUnderLock));
+}
+
+#[test]
+fn a_reschedule_interrupt_is_taken_once_and_soon() {
+    let sent = Record::RescheduleSent {
+        from: OTHER,
+        to: CPU,
+    };
+    let [enter, exit] = interrupt(CPU, Interrupt::Reschedule);
+    let law = |records: &[(u64, Record)]| one_task(records).map_err(|violation| violation.breach);
+    let taken = [(10, sent), (11, sent), (12, enter), (13, exit)];
+    assert_eq!(law(&taken), Ok(()), "two merge");
+    let twice = [&taken[..], &[(14, enter)]].concat();
+    assert_eq!(law(&twice), Err(Breach::NobodySent));
+    let late = Err(Breach::NotTaken { sent: ms(10) });
+    assert_eq!(law(&[(10, sent), (31, enter)]), late, "late");
+    assert_eq!(law(&[(10, sent)]), late, "never");
+    let mut midway = Checker::of_a_recording();
+    for record in [enter, exit, enter] {
+        midway.see(ms(1), &record);
+    }
+    assert_eq!(
+        midway.violation().map(|violation| violation.record),
+        Some(2),
+        "one may have been sent before"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warmq_units::{CpuId, Instant, TaskId};
+use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::Interrupt;
 
@@ -21,8 +21,14 @@ pub enum Law {
     OnlyRunnableRuns,
     /// Interrupts end in the reverse order of their beginnings, and nobody switches inside one.
     InterruptsBalanced,
-    /// Nobody is left waiting for a CPU that idles to the end.
-    NoWakeupLost,
+    /// No CPU idles for longer than was promised while a task waits that it could run.
+    WorkConserving,
+    /// No two tenures of a lock overlap.
+    TenuresDisjoint,
+    /// Nobody switches while it holds a lock or spins for one.
+    NoSwitchUnderLock,
+    /// Reschedule interrupts are taken once each, and not late.
+    ReschedulesTaken,
 }
 
 /// How a law was broken.
@@ -61,10 +67,31 @@ pub enum Breach {
         /// Which one.
         open: Interrupt,
     },
-    /// The task waits for a CPU that idles.
+    /// The task waits, and a CPU that could run it idles.
     LeftWaiting {
         /// Since when both are so.
         since: Instant,
+    },
+    /// The lock was granted before its tenure before was over.
+    HeldByTwo {
+        /// Which one.
+        lock: LockId,
+        /// When that tenure was over.
+        released: Instant,
+    },
+    /// The CPU went through a switch while it held the lock, or spun for it.
+    SwitchUnderLock {
+        /// Which one.
+        lock: LockId,
+        /// When.
+        switched: Instant,
+    },
+    /// A reschedule interrupt that nobody sent.
+    NobodySent,
+    /// A reschedule interrupt that was taken late, or not at all.
+    NotTaken {
+        /// When it was sent.
+        sent: Instant,
     },
 }
 
@@ -80,7 +107,10 @@ impl Breach {
             Breach::NotInInterrupt { .. } | Breach::SwitchInInterrupt { .. } => {
                 Law::InterruptsBalanced
             }
-            Breach::LeftWaiting { .. } => Law::NoWakeupLost,
+            Breach::LeftWaiting { .. } => Law::WorkConserving,
+            Breach::HeldByTwo { .. } => Law::TenuresDisjoint,
+            Breach::SwitchUnderLock { .. } => Law::NoSwitchUnderLock,
+            Breach::NobodySent | Breach::NotTaken { .. } => Law::ReschedulesTaken,
         }
     }
 }
@@ -90,7 +120,7 @@ impl Breach {
 pub struct Violation {
     /// When.
     pub at: Instant,
-    /// Which record, counted from 0; for a wakeup that is lost, how many there were.
+    /// Which record, counted from 0; for what the end of a run breaks, how many there were.
     pub record: u64,
     /// The task concerned, where there is one.
     pub task: Option<TaskId>,
@@ -151,6 +181,19 @@ impl fmt::Display for Breach {
                     "the task waits for a CPU that idles, both since {since}"
                 )
             }
+            Breach::HeldByTwo { lock, released } => write!(
+                formatter,
+                "{lock} was granted before it was released at {released}"
+            ),
+            Breach::SwitchUnderLock { lock, switched } => write!(
+                formatter,
+                "a switch at {switched}, while the CPU held {lock} or spun for it"
+            ),
+            Breach::NobodySent => write!(formatter, "a reschedule interrupt that nobody sent"),
+            Breach::NotTaken { sent } => write!(
+                formatter,
+                "the reschedule interrupt sent at {sent} was not taken in time"
+            ),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!     file    := header record* end
 //!     header  := 0x89 "WarmQ" CR LF  version                     version := one byte, now 1
-//!     record  := kind  time  word*                               kind    := one byte, 1 to 10
+//!     record  := kind  time  word*                               kind    := one byte, 1 to 12
 //!     end     := 0x00  count  digest                             digest  := 8 bytes, low byte first
 //!
 //!     time    := varint of the zigzag of the difference to the time before (0 at first), in ps

@@ -7,7 +7,8 @@
 //! ```text
 //!     Interrupts      cpu0, cpu1...             one slice an interrupt
 //!     Spin locks      cpu0 lock3...             a slice for the wait, then one for the tenure
-//!     Scheduler       cpu0, cpu1...             instants: migrations, reschedules, recalculations
+//!     Scheduler       cpu0, cpu1...             instants: migrations, reschedules, recalculations,
+//!                                               affinities, CPUs online and offline
 //! ```
 //!
 //! Task n is the thread n + 1 (0 is Linux's idle task), and all tasks are threads of one process
@@ -288,6 +289,14 @@ impl<W: Write> Observer for Perfetto<W> {
             Record::LockBusy { cpu, lock } => {
                 let name = format!("{lock} busy");
                 tracks.instant(sink, when, Group::Scheduler.of(cpu), name);
+            }
+            Record::Affinity { task, from, cpus } => {
+                let name = format!("{task} may use {cpus:#x} from {from} on");
+                tracks.instant(sink, when, Group::Scheduler.of(from), name);
+            }
+            Record::Hotplug { cpu, online } => {
+                let name = if online { "online" } else { "offline" };
+                tracks.instant(sink, when, Group::Scheduler.of(cpu), name.to_owned());
             }
             Record::Recalculate { cpu } => {
                 tracks.instant(

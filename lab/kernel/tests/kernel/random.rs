@@ -3,22 +3,44 @@
 #[path = "../../../sched/tests/stories/scripts.rs"]
 mod scripts;
 
+#[path = "../../../sched/tests/stories/configurations.rs"]
+mod configurations;
+
 use proptest::prelude::*;
 
 use warmq_kernel::*;
-use warmq_units::{Bytes, Seed};
+use warmq_trace::Law;
+use warmq_units::{Bytes, Instant, Seed};
 
 use crate::support::*;
+use configurations::{Configuration, configurations};
 use scripts::{Script, scripts};
 
-fn play(script: &Script, cpus: u16, caches: bool, seed: u64, pick_ns: u64) -> Story {
+struct Case {
+    script: Script,
+    configuration: Configuration,
+    cpus: u16,
+    caches: bool,
+    seed: u64,
+    pick_ns: u64,
+}
+
+fn play(case: &Case) -> Story {
+    let Case {
+        cpus,
+        caches,
+        seed,
+        pick_ns,
+        ..
+    } = *case;
     let mut stage = stage(cpus)
         .under(round_robin(pick_ns))
         .costs(some_costs())
         .until_ms(300);
     stage.settings.caches = caches;
     stage.settings.seed = Seed(seed);
-    stage.plays(script.clone())
+    case.configuration.apply(&mut stage.settings);
+    stage.plays(case.script.clone())
 }
 
 proptest! {
@@ -27,17 +49,19 @@ proptest! {
     #[test]
     fn every_run_keeps_the_laws_and_comes_out_the_same_twice(
         script in scripts(),
+        configuration in configurations(),
         cpus in 1u16..5,
         caches: bool,
         seed: u64,
         pick_ns in 0u64..20_000,
     ) {
-        let story = play(&script, cpus, caches, seed, pick_ns);
+        let case = Case { script, configuration, cpus, caches, seed, pick_ns };
+        let story = play(&case);
         prop_assert!(
             matches!(story.ending, Ending::WorkDone | Ending::TimeUp),
             "{}", story.ending
         );
-        let again = play(&script, cpus, caches, seed, pick_ns);
+        let again = play(&case);
         prop_assert_eq!(&story.kernel.observer().digest, &again.kernel.observer().digest);
         prop_assert_eq!(story.ending, again.ending);
         prop_assert_eq!(story.kernel.spent_by_cpu(), again.kernel.spent_by_cpu());
@@ -63,4 +87,34 @@ fn another_seed_makes_another_run() {
         digest(2),
         "other pages, other conflicts in the caches"
     );
+}
+
+/// CPU 0 wakes a task of CPU 1 after 1 ms, and allows it to run on CPU 0 only 50 ms later.
+fn wakes_a_task_elsewhere(boot: &mut Boot<'_>) -> Started {
+    let (near, far) = boot.socket_pair(Bytes(100))?;
+    let spec = called("woken").bound([cpu(1)]);
+    let woken = boot.task(spec, move |task: Task| async move {
+        task.receive(far, Bytes(1)).await;
+        task.compute(us(1_000)).await;
+    })?;
+    let spec = called("waker").bound([cpu(0)]);
+    boot.task(spec, move |task: Task| async move {
+        task.compute(us(1_000)).await;
+        task.send(near, Bytes(1)).await;
+        task.compute(us(50_000)).await;
+        task.set_affinity(woken, [cpu(0)]).await;
+        task.compute(us(50_000)).await;
+    })?;
+    Ok(())
+}
+
+#[test]
+fn a_scheduler_that_leaves_cpus_idle_is_found_while_the_run_goes_on() {
+    let stage = stage(2).under(forgetful()).until_ms(200);
+    let story = stage.plays_badly(wakes_a_task_elsewhere);
+    let violation = story.kernel.observer().checker.violation();
+    let violation = violation.expect("CPU 1 idled while its task waited");
+    assert_eq!(violation.breach.law(), Law::WorkConserving);
+    assert_eq!(violation.cpu, Some(cpu(1)));
+    assert_eq!((violation.at - Instant::START).as_us(), 51_000);
 }

@@ -8,7 +8,7 @@ use warmq_kernel::*;
 use warmq_machine::description::*;
 use warmq_machine::{Fragmentation, OutOfMemory};
 use warmq_metrics::{LockFigures, LockMeter, TaskFigures, TaskMeter};
-use warmq_trace::{Checker, Digest, Observer, Record};
+use warmq_trace::{Checker, Digest, Observer, Promise, Queues, Record};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz, Instant, LockId, Seed, TaskId};
 
 /// CPUs of 1 GHz, so that a cycle is a nanosecond, on a bus; one level of 4 KB each.
@@ -159,7 +159,11 @@ impl Stage {
     pub fn boot(self, workload: impl Workload) -> Result<Kernel<Watch>, BootError> {
         let watch = Watch {
             records: Vec::new(),
-            checker: Checker::of_a_run(),
+            // One queue serves all.
+            checker: Checker::of_a_run().promised(Promise {
+                queues: Queues::Shared,
+                ..Promise::default()
+            }),
             digest: Digest::new(),
             locks: LockMeter::default(),
             tasks: TaskMeter::default(),
@@ -200,6 +204,27 @@ impl Story {
         for spent in self.kernel.spent_by_cpu() {
             assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
         }
+        self.times_add_up();
+    }
+
+    /// What the tasks and the idle tasks were charged is what the CPUs spent in user mode and in the
+    /// kernel outside of interrupts.
+    fn times_add_up(&self) {
+        let kernel = &self.kernel;
+        let figures = |task| kernel.task(TaskId(task)).expect("it was created").exact;
+        let of_tasks = (0..kernel.tasks()).map(figures);
+        let cpus = kernel.spent_by_cpu().len() as u16;
+        let of_idle = (0..cpus).map(|cpu| kernel.idle_task(CpuId(cpu)));
+        let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
+        for time in of_tasks.chain(of_idle) {
+            user += time.user;
+            system += time.system;
+        }
+        assert_eq!(user, kernel.spent(Mode::User));
+        assert_eq!(
+            system,
+            kernel.spent(Mode::System) + kernel.spent(Mode::Spin)
+        );
     }
 
     pub fn records(&self) -> &[(Instant, Record)] {
@@ -279,11 +304,23 @@ pub struct RoundRobin {
     queue: VecDeque<TaskId>,
     /// Nanoseconds that a pick takes, all under the lock.
     pick_ns: u64,
+    /// Never asks an idle CPU to come for a task.
+    forgetful: bool,
 }
 
 /// Round robin whose picks take `pick_ns` nanoseconds each.
 pub fn round_robin(pick_ns: u64) -> MakeScheduler {
     Box::new(move |attach| Ok(Box::new(RoundRobin::new(attach, pick_ns))))
+}
+
+/// Round robin that wakes tasks and asks nobody to run them.
+pub fn forgetful() -> MakeScheduler {
+    Box::new(|attach| {
+        Ok(Box::new(RoundRobin {
+            forgetful: true,
+            ..RoundRobin::new(attach, 0)
+        }))
+    })
 }
 
 impl RoundRobin {
@@ -292,6 +329,7 @@ impl RoundRobin {
             lock: attach.lock("queue"),
             queue: VecDeque::new(),
             pick_ns,
+            forgetful: false,
         }
     }
 
@@ -300,7 +338,7 @@ impl RoundRobin {
         let last = std::iter::once(view.last_cpu());
         let mut cpus = last.chain((0..context.cpus()).map(CpuId));
         let idle = |cpu: &CpuId| view.may_run_on(*cpu) && context.running_on(*cpu).is_none();
-        if let Some(cpu) = cpus.find(idle) {
+        if let Some(cpu) = cpus.find(idle).filter(|_| !self.forgetful) {
             context.reschedule(cpu);
         }
     }

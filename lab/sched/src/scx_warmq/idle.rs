@@ -40,7 +40,8 @@ impl State {
         }
         let entity = self.entity_for(view, prev);
         let found = match self.entities[entity].kind {
-            Kind::Pinned { cpu } => return cpu,
+            // Its CPU may have gone offline, of which nobody has told us yet.
+            Kind::Pinned { cpu } => return if view.may_run_on(cpu) { cpu } else { prev },
             Kind::Unmanaged { .. } => self.idle_for_unmanaged(context, task, prev),
             Kind::Group { .. } => self.idle_at_home(context, task, entity, prev),
         };

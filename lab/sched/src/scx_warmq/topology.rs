@@ -110,14 +110,12 @@ impl Topology {
         }
     }
 
-    /// The only CPU where a task may run, if there is but one and the machine has more.
+    /// The only CPU that a task's affinity allows (`nr_cpus_allowed == 1`), online or not, if there is
+    /// but one and the machine has more.
     pub(super) fn only_cpu(&self, view: View<'_>) -> Option<CpuId> {
-        let mut allowed = self
-            .cpus()
-            .map(|cpu| CpuId(cpu as u16))
-            .filter(|cpu| view.may_run_on(*cpu));
-        let first = allowed.next()?;
-        (allowed.next().is_none() && self.cpus().len() > 1).then_some(first)
+        let allowed = view.allowed()?;
+        let only = allowed.len() == 1 && self.cpus().len() > 1;
+        allowed.first().filter(|_| only)
     }
 
     /// The first CPU where a task may run.

@@ -1,51 +1,177 @@
 //! Laws of every run, whatever the scheduler, the machine and the workload.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
 use warmq_config::{Chosen, Value};
-use warmq_kernel::{Ending, Kernel};
-use warmq_sched::SCHEDULERS;
+use warmq_kernel::{
+    Boot, DatagramCounts, Ending, IdleLoop, Kernel, Nic, PacketCounts, Preemption, Socket,
+    SoftirqLimits, Task,
+};
+use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Digest;
 use warmq_workload::{Counters, workload};
 
+use crate::configurations::{Configuration, configurations};
 use crate::scripts::{Script, scripts};
 use crate::stage::*;
 
-fn play(name: &str, script: &Script, cpus: u16, real: bool, seed: u64) -> (Ending, Kernel<Watch>) {
-    let stage = stage(cpus).seed(seed);
-    let stage = if real { stage.real() } else { stage };
-    // One or two CPUs under a cache; groups live on a CPU or under a cache.
-    let stage = stage.sharing(1 + (seed / 3 % 2) as u16);
-    let set = match name {
-        "scx_warmq" => (
-            "place",
-            Value::Text(["llc", "cpu"][(seed % 2) as usize].into()),
-        ),
-        _ => ("colors", Value::Integer(1 << (seed % 3))),
-    };
-    stage.plays(scheduler(name, &[set]), 150, script.clone())
+/// A run but for its scheduler.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub script: Script,
+    pub configuration: Configuration,
+    pub cpus: u16,
+    pub real: bool,
+    pub seed: u64,
+}
+
+pub fn cases() -> impl Strategy<Value = Case> {
+    let drawn = (
+        scripts(),
+        configurations(),
+        1u16..5,
+        any::<bool>(),
+        any::<u64>(),
+    );
+    drawn.prop_map(|(script, configuration, cpus, real, seed)| Case {
+        script,
+        configuration,
+        cpus,
+        real,
+        seed,
+    })
+}
+
+impl Case {
+    /// One or two CPUs under a cache.
+    pub fn stage(&self) -> Stage {
+        let stage = stage(self.cpus).seed(self.seed);
+        let stage = if self.real { stage.real() } else { stage };
+        let mut stage = stage.sharing(1 + (self.seed / 3 % 2) as u16);
+        self.configuration.apply(&mut stage.settings);
+        stage
+    }
+
+    /// What is set on the scheduler: groups live on a CPU or under a cache.
+    pub fn set(&self, name: &str) -> (&'static str, Value) {
+        match name {
+            "scx_warmq" => {
+                let place = ["llc", "cpu"][(self.seed % 2) as usize];
+                ("place", Value::Text(place.into()))
+            }
+            _ => ("colors", Value::Integer(1 << (self.seed % 3))),
+        }
+    }
+
+    /// The run, held to every law.
+    fn play(&self, entry: &Entry) -> (Ending, Kernel<Watch>) {
+        let flooded: Cell<Option<(Nic, Socket)>> = Cell::new(None);
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            flooded.set(self.script.start_with(boot)?);
+            Ok(())
+        };
+        let stage = self.stage().promising(promise_of(entry.name));
+        let scheduler = scheduler(entry.name, &[self.set(entry.name)]);
+        let (ending, kernel) = stage.plays(scheduler, 1_000, workload);
+        if let Some((nic, socket)) = flooded.get() {
+            packets_add_up(kernel.packets(nic), kernel.datagrams(socket));
+        }
+        (ending, kernel)
+    }
+}
+
+/// Nothing that was sent is lost without a count. All packets of a flood are datagrams.
+fn packets_add_up(packets: PacketCounts, datagrams: DatagramCounts) {
+    let accounted = packets.received + packets.dropped + packets.in_flight;
+    assert_eq!(packets.sent, accounted, "{packets:?}");
+    assert_eq!(datagrams.sent, packets.sent);
+    let ended = datagrams.received + datagrams.dropped;
+    assert!(datagrams.dropped >= packets.dropped && ended <= datagrams.sent);
+    // What is neither received nor dropped is in flight, in a softirq, or queued.
+    assert!(
+        datagrams.sent - ended >= packets.in_flight,
+        "{datagrams:?} {packets:?}"
+    );
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_run_keeps_the_laws_and_comes_out_the_same_twice(
-        script in scripts(),
-        cpus in 1u16..5,
-        real: bool,
-        seed: u64,
-    ) {
+    fn every_run_keeps_the_laws_and_comes_out_the_same_twice(case in cases()) {
         for entry in SCHEDULERS {
-            let (ending, kernel) = play(entry.name, &script, cpus, real, seed);
+            let (ending, kernel) = case.play(entry);
             let good = matches!(ending, Ending::WorkDone | Ending::TimeUp);
             prop_assert!(good, "{}: {ending}", entry.name);
-            let (_, again) = play(entry.name, &script, cpus, real, seed);
+            let (_, again) = case.play(entry);
             prop_assert_eq!(&kernel.observer().1.1, &again.observer().1.1, "{}", entry.name);
         }
     }
+}
+
+/// Six tasks on three CPUs.
+pub fn a_case() -> Case {
+    Case {
+        script: Script::walkers(6),
+        configuration: Configuration {
+            preemption: Preemption::None,
+            idle_loop: IdleLoop::Halt,
+            nohz: false,
+            sync: false,
+            softirqs: SoftirqLimits::LINUX_2_4,
+        },
+        cpus: 3,
+        real: true,
+        seed: 1,
+    }
+}
+
+/// Hogs that a task forks on one CPU spread over all, and stay there.
+#[test]
+fn no_cpu_idles_beside_hogs_that_one_task_forks() {
+    for entry in SCHEDULERS {
+        let stage = stage(4).promising(promise_of(entry.name));
+        stage.plays(scheduler(entry.name, &[]), 3_000, |boot: &mut Boot<'_>| {
+            boot.task(called("parent"), |task: Task| async move {
+                for _ in 0..6 {
+                    let hog = |hog: Task| async move { hog.compute(ticks(1_000)).await };
+                    task.spawn(called("hog"), hog).await;
+                }
+            })?;
+            Ok(())
+        });
+    }
+}
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn a_packet_that_nobody_counts_is_missed() {
+    let packets = PacketCounts {
+        sent: 3,
+        received: 2,
+        ..PacketCounts::default()
+    };
+    let datagrams = DatagramCounts {
+        sent: 3,
+        received: 2,
+        ..DatagramCounts::default()
+    };
+    packets_add_up(packets, datagrams);
+}
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn time_that_is_charged_to_a_task_and_to_no_cpu_is_found() {
+    let case = a_case();
+    let scheduler = scheduler("linux24", &[]);
+    let (_, mut kernel) = case.stage().plays_before((), scheduler, 50, case.script);
+    times_add_up(&kernel);
+    // Forgets what the CPUs spent, and not what tasks were charged.
+    kernel.reset_figures();
+    times_add_up(&kernel);
 }
 
 /// A shipped workload, made small.

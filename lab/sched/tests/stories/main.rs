@@ -5,6 +5,7 @@
 //! kernel costs nothing and memory is free, so that nothing but policy shows.
 
 mod colors;
+mod configurations;
 mod elsc;
 mod family;
 mod laws;
@@ -13,3 +14,4 @@ mod mq;
 mod scripts;
 mod scx_warmq;
 mod stage;
+mod symmetry;

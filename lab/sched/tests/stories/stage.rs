@@ -6,7 +6,7 @@ use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_metrics::{Chart, LockFigures, Meters, TaskFigures};
-use warmq_trace::{Checker, Digest, Observer};
+use warmq_trace::{Checker, Digest, Observer, Promise, Queues};
 use warmq_units::{CpuId, Cycles, Duration, Instant, LockId, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
@@ -65,6 +65,23 @@ pub struct Stage {
     pub sharing: u16,
     pub costs: Costs,
     pub settings: Settings,
+    /// What is changed of the machine.
+    pub alter: fn(&mut MachineDescription),
+    /// What the scheduler promises.
+    pub promise: Promise,
+}
+
+/// What the scheduler `name` promises.
+pub fn promise_of(name: &str) -> Promise {
+    let entry = warmq_sched::scheduler(name).expect("a scheduler");
+    let queues = match entry.shared {
+        true => Queues::Shared,
+        false => Queues::PerCpu,
+    };
+    Promise {
+        patience: entry.patience,
+        queues,
+    }
 }
 
 /// CPUs with a kernel that costs nothing and memory that is free.
@@ -79,6 +96,8 @@ pub fn stage(cpus: u16) -> Stage {
         sharing: 1,
         costs: Costs::free(),
         settings,
+        alter: |_| (),
+        promise: Promise::default(),
     }
 }
 
@@ -95,6 +114,16 @@ impl Stage {
             settings,
             ..self
         }
+    }
+
+    /// The same on a machine changed by `alter`.
+    pub fn altered(self, alter: fn(&mut MachineDescription)) -> Stage {
+        Stage { alter, ..self }
+    }
+
+    /// The same with a scheduler that promises `promise`.
+    pub fn promising(self, promise: Promise) -> Stage {
+        Stage { promise, ..self }
     }
 
     /// The same with so many CPUs under each last-level cache.
@@ -131,7 +160,10 @@ impl Stage {
     ) -> (Ending, Kernel<Watch>) {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
         let meters = Meters::new(self.cpus.into());
-        let watch = ((chart, meters), (Checker::of_a_run(), Digest::new()));
+        let watch = (
+            (chart, meters),
+            (Checker::of_a_run().promised(self.promise), Digest::new()),
+        );
         let (ending, kernel) = self.plays_before(watch, scheduler, ms, workload);
         keeps_the_laws(&kernel);
         (ending, kernel)
@@ -145,7 +177,8 @@ impl Stage {
         ms: u64,
         workload: impl Workload,
     ) -> (Ending, Kernel<O>) {
-        let machine = tiny(self.cpus, self.sharing);
+        let mut machine = tiny(self.cpus, self.sharing);
+        (self.alter)(&mut machine);
         let kernel = Kernel::boot(
             &machine,
             &self.costs,
@@ -167,7 +200,7 @@ impl Stage {
     }
 }
 
-/// The checker's laws, coherence, and that no CPU's time is lost.
+/// The checker's laws, coherence, and that no CPU's time is lost or counted twice.
 pub fn keeps_the_laws(kernel: &Kernel<Watch>) {
     let now = kernel.now();
     assert_eq!(kernel.observer().1.0.clone().finish(now), Ok(()));
@@ -175,6 +208,26 @@ pub fn keeps_the_laws(kernel: &Kernel<Watch>) {
     for spent in kernel.spent_by_cpu() {
         assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
     }
+    times_add_up(kernel);
+}
+
+/// What the tasks and the idle tasks were charged is what the CPUs spent in user mode and in the
+/// kernel outside of interrupts.
+pub fn times_add_up<O: Observer>(kernel: &Kernel<O>) {
+    let figures = |task| kernel.task(TaskId(task)).expect("it was created").exact;
+    let of_tasks = (0..kernel.tasks()).map(figures);
+    let cpus = kernel.spent_by_cpu().len() as u16;
+    let of_idle = (0..cpus).map(|cpu| kernel.idle_task(CpuId(cpu)));
+    let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
+    for time in of_tasks.chain(of_idle) {
+        user += time.user;
+        system += time.system;
+    }
+    assert_eq!(user, kernel.spent(Mode::User));
+    assert_eq!(
+        system,
+        kernel.spent(Mode::System) + kernel.spent(Mode::Spin)
+    );
 }
 
 /// What the meters of a run say.
