@@ -13,7 +13,7 @@
 use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Pick, Within};
 use warmq_machine::Access;
-use warmq_units::{Address, Bytes, CpuId, Duration, Instant, LockId, TaskId};
+use warmq_units::{Address, Bytes, CpuId, Instant, LockId, TaskId};
 
 use crate::family;
 use crate::family::goodness::{AFFINITY, IDLE};
@@ -441,10 +441,8 @@ impl Queues for QueuePerCpu {
 
     fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
         let here = context.cpu().index();
-        match std::mem::take(&mut self.queues[here].premature_idle) {
-            // However little a scan costs, the other CPU must get on, or its lock is never free.
-            true => context.spend(Duration::from_ns(1)),
-            false => common.recalculate(context),
+        if !std::mem::take(&mut self.queues[here].premature_idle) {
+            common.recalculate(context);
         }
     }
 

@@ -137,7 +137,7 @@ fn each_damage_is_told_from_the_others() {
     let damage = |bytes: &[u8]| read(bytes).1.expect("damage").to_string();
     assert!(damage(b"PK zipped").contains("not a trace"));
     assert!(damage(&with(8, 2)).contains("format 2"));
-    assert!(damage(&with(9, 13)).contains("kind 13"));
+    assert!(damage(&with(9, 14)).contains("kind 14"));
     assert!(damage(&with(13, 2)).contains("2 records"));
     assert!(damage(&with(14, !good[14])).contains("digest"));
     assert!(damage(&[&good[..], b"\n"].concat()).contains("follow the end"));

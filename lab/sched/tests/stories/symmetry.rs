@@ -3,12 +3,12 @@
 
 use proptest::prelude::*;
 
+use warmq_config::Value;
 use warmq_kernel::{Costs, Settings};
 use warmq_machine::MachineDescription;
 use warmq_machine::description::Coherence;
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::{Observer, Record};
-use warmq_config::Value;
 use warmq_units::{CpuId, Cycles, Duration, Hertz, Instant, LockId};
 
 use crate::laws::{Case, a_case, cases};
