@@ -1,0 +1,184 @@
+//! Which lines share a set of the cache, found out by asking which lines evict which.
+//!
+//! Neither a virtual nor a guest-physical address tells it: the hypervisor puts each of its pages
+//! where it has room, and a hashed index mixes high bits of the address into the low ones, even
+//! into those within a page. What is asked, and what depends on what:
+//!
+//! 1. [`signature`]: so many random lines are read that half of all lines are evicted. Which half
+//!    depends on the set of a line and on nothing else, so that the answers to many such questions
+//!    are a signature of the set. One question serves many lines at once, and its size adapts
+//!    itself to how many sets there are, hashed or not.
+//! 2. [`classes`]: pages with nearly equal signatures become classes, and each page is believed only
+//!    where twice as many other members as the cache has ways evict it. That direct test is the
+//!    conflict test of Vila, Köpf and Morales, "Theory and Practice of Finding Eviction Sets", IEEE
+//!    S&P 2019; the reduction of one large eviction set after another, which that paper is about,
+//!    takes far more questions than the signatures of all sets together.
+//! 3. [`relations`]: a class at one line of its pages may share a set with another class at another
+//!    line. One test for each class and bit of the line's number shows it.
+//!
+//! Assumed: the index is an exclusive or of bits of the address, as all published ones are, so that
+//! what holds at one line of two pages holds at all. Nothing here reads a clock or touches memory:
+//! an [`Oracle`] does, and tests put a made-up cache in its place.
+
+mod classes;
+mod relations;
+mod signature;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use thiserror::Error;
+use warmq_units::Stream;
+
+/// A line of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The small page, counted from the start of the arena.
+    pub page: u32,
+    /// The line, counted from the start of its page.
+    pub line: u32,
+}
+
+/// Whether a line was evicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It was.
+    Evicted,
+    /// It was not.
+    Kept,
+    /// The trials do not agree, or the time lies in between.
+    Unsure,
+}
+
+/// Evicts lines from a cache.
+pub trait Oracle {
+    /// Reads `victims`, then `evictors` over and over, and tells for each victim whether the cache
+    /// still has it.
+    fn ask(&mut self, evictors: &[Line], victims: &[Line]) -> Vec<Answer>;
+}
+
+/// The cache, and the pages that a search may use.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Ways of the cache.
+    pub ways: u32,
+    /// Sets of the cache.
+    pub sets: u32,
+    /// Lines of a small page: a power of two, at least 4.
+    pub lines_of_page: u32,
+    /// The pages whose sets are wanted.
+    pub wanted: Vec<u32>,
+    /// Other pages, in random order, that help to find them.
+    pub spare: Vec<u32>,
+}
+
+impl Plan {
+    /// The line of every page that evicts others. It is the last: a prefetcher that fetches the next
+    /// line, too, would evict what it should not, but none goes beyond the page.
+    fn base(&self) -> u32 {
+        self.lines_of_page - 1
+    }
+
+    fn lines(&self, pages: &[u32]) -> Vec<Line> {
+        let line = self.base();
+        pages
+            .iter()
+            .map(|page| Line { page: *page, line })
+            .collect()
+    }
+}
+
+/// Why the sets are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unknown {
+    /// No search was asked for.
+    #[error("no search was asked for")]
+    NotAsked,
+    /// The blocks take more pages than a search can classify.
+    #[error("the blocks take too many pages")]
+    TooManyPages,
+    /// This program cannot read a fine clock here.
+    #[error("a program reads no clock here that tells a hit from a miss")]
+    NoClock,
+    /// A handful of lines seems to evict everything.
+    #[error("lines vanish from the cache that nothing of this program evicts")]
+    Noise,
+    /// All spare lines together hardly evict anything.
+    #[error("no amount of lines evicts others")]
+    NothingEvicts,
+    /// Too few pages are evicted by the pages that seem to share their sets.
+    #[error("too few pages conflict with those that they seem to share sets with")]
+    TooFew,
+    /// The answers contradict each other, or the geometry of the cache.
+    #[error("the conflicts found contradict each other or the cache's geometry")]
+    Contradiction,
+    /// The time for the search is over.
+    #[error("the search did not end in its time")]
+    TimeUp,
+}
+
+/// Which lines share a set.
+///
+/// Invariant: every class has an entry in `set_of` for each line of a page; sets count from 0 to
+/// less than the cache has; no two lines of one page share a set.
+#[derive(Clone, Debug)]
+pub struct Sets {
+    /// (page, class) of the pages that are known, ascending.
+    class_of: Vec<(u32, u32)>,
+    /// The set of line `l` of a page of class `c`, at `c * lines_of_page + l`.
+    set_of: Vec<u32>,
+    lines_of_page: u32,
+}
+
+impl Sets {
+    /// The set of a line, if its page is known.
+    pub fn of(&self, line: Line) -> Option<u32> {
+        let known = self.class_of.binary_search_by_key(&line.page, |it| it.0);
+        let class = self.class_of[known.ok()?].1;
+        Some(self.set_of[(class * self.lines_of_page + line.line) as usize])
+    }
+
+    /// How many different sets were found.
+    pub fn count(&self) -> u32 {
+        self.set_of.iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// How many different sets the same line of all pages may use.
+    pub fn at_one_line(&self) -> u32 {
+        let first = self.set_of.iter().step_by(self.lines_of_page as usize);
+        let mut sets: Vec<u32> = first.copied().collect();
+        sets.sort_unstable();
+        sets.dedup();
+        sets.len() as u32
+    }
+}
+
+/// Called between questions with how much is done, in thousandths; false ends the search.
+pub type GoOn<'a> = &'a mut dyn FnMut(u32) -> bool;
+
+/// Finds the sets of the wanted pages, as far as they can be told. The number of questions is
+/// bounded by the plan, whatever the oracle answers.
+///
+/// # Errors
+/// Why they cannot be told.
+pub fn find(
+    oracle: &mut dyn Oracle,
+    plan: &Plan,
+    random: &mut Stream,
+    go_on: GoOn<'_>,
+) -> Result<Sets, Unknown> {
+    let signed = signature::of_pages(oracle, plan, random, go_on)?;
+    let classes = classes::confirmed(oracle, plan, &signed, go_on)?;
+    relations::sets(oracle, plan, &classes, go_on)
+}
+
+/// Reports the share of `done` in `total`, within the part of the whole from `from` to `to`.
+fn step(go_on: GoOn<'_>, (from, to): (u32, u32), done: usize, total: usize) -> Result<(), Unknown> {
+    let part = (to - from) as usize * done / total.max(1);
+    if go_on(from + part as u32) {
+        Ok(())
+    } else {
+        Err(Unknown::TimeUp)
+    }
+}

@@ -1,0 +1,151 @@
+//! Signatures: which of many random sets of lines evict a page's line.
+
+use warmq_units::Stream;
+
+use super::{Answer, GoOn, Oracle, Plan, Unknown, step};
+
+/// Questions that make a signature: a bit of a word each. Two sets agree in half of the bits, give
+/// or take 4; two lines of one set in all but those few where the set was about to overflow.
+const ROUNDS: u32 = u64::BITS;
+
+/// Pages that are tried to find out how many lines evict half of them.
+const SAMPLE: usize = 64;
+
+/// Random sets of lines of each size that is tried.
+const SETS_OF_A_SIZE: usize = 3;
+
+/// Steps between the largest size that evicts less than half and twice that.
+const BISECTIONS: u32 = 4;
+
+/// One victim at a time for so many sets, so that victims hardly ever compete with each other.
+const SETS_OF_A_VICTIM: usize = 4;
+
+/// The most victims of one question: all of them together are to be far less than the cache.
+const MOST_VICTIMS: usize = 256;
+
+/// The share of a sample that may vanish although next to nothing is read: one in so many.
+const NOISE: usize = 8;
+
+/// How many more pages than those that evict half of the others must be classified: a class then
+/// has about 2.5 times as many members as ways, and hardly ever too few to evict one of them.
+const MEMBERS_HALVES: usize = 5;
+
+/// The part of the search, in thousandths.
+const SIZING: (u32, u32) = (0, 50);
+const SIGNING: (u32, u32) = (50, 800);
+
+/// The answers to [`ROUNDS`] questions about one line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The rounds that evicted it.
+    pub evicted: u64,
+    /// The rounds whose answer is sure.
+    pub sure: u64,
+}
+
+impl Signature {
+    fn note(&mut self, round: u32, answer: Answer) {
+        self.sure |= u64::from(answer != Answer::Unsure) << round;
+        self.evicted |= u64::from(answer == Answer::Evicted) << round;
+    }
+
+    /// Rounds with sure answers that differ, and rounds with sure answers on both sides.
+    pub fn compare(self, other: Signature) -> (u32, u32) {
+        let both = self.sure & other.sure;
+        (
+            ((self.evicted ^ other.evicted) & both).count_ones(),
+            both.count_ones(),
+        )
+    }
+}
+
+/// The wanted pages, and as many spare ones as it takes, with their signatures.
+pub fn of_pages(
+    oracle: &mut dyn Oracle,
+    plan: &Plan,
+    random: &mut Stream,
+    go_on: GoOn<'_>,
+) -> Result<Vec<(u32, Signature)>, Unknown> {
+    let size = half_evicting(oracle, plan, random, go_on)?;
+    let helpers = (size * MEMBERS_HALVES / 2).saturating_sub(plan.wanted.len());
+    if plan.spare.len() < helpers + size {
+        return Err(Unknown::NothingEvicts);
+    }
+    let (helpers, mut pool) = (&plan.spare[..helpers], plan.spare[helpers..].to_vec());
+    let pages: Vec<u32> = [&plan.wanted, helpers].concat();
+    let victims = plan.lines(&pages);
+    let mut signatures = vec![Signature::default(); pages.len()];
+    let batch = victims_of(plan, size);
+    let (mut done, total) = (0, ROUNDS as usize * pages.len());
+    for round in 0..ROUNDS {
+        let evictors = plan.lines(draw(&mut pool, size, random));
+        for (victims, signed) in victims.chunks(batch).zip(signatures.chunks_mut(batch)) {
+            let answers = oracle.ask(&evictors, victims);
+            let answered = signed.iter_mut().zip(answers);
+            answered.for_each(|(signature, answer)| signature.note(round, answer));
+            done += victims.len();
+            step(go_on, SIGNING, done, total)?;
+        }
+    }
+    Ok(pages.into_iter().zip(signatures).collect())
+}
+
+/// How many random lines evict about half of all others.
+fn half_evicting(
+    oracle: &mut dyn Oracle,
+    plan: &Plan,
+    random: &mut Stream,
+    go_on: GoOn<'_>,
+) -> Result<usize, Unknown> {
+    let (sample, pool) = plan.spare.split_at(SAMPLE.min(plan.spare.len()));
+    let (sample, mut pool) = (plan.lines(sample), pool.to_vec());
+    let mut evicted = |size: usize, go_on: GoOn<'_>| {
+        let mut count = 0;
+        for _ in 0..SETS_OF_A_SIZE {
+            let evictors = plan.lines(draw(&mut pool, size, random));
+            for victims in sample.chunks(victims_of(plan, size)) {
+                let answers = oracle.ask(&evictors, victims);
+                count += answers.iter().filter(|it| **it == Answer::Evicted).count();
+                step(go_on, SIZING, size.min(plan.spare.len()), plan.spare.len())?;
+            }
+        }
+        Ok(count)
+    };
+    let asked = sample.len() * SETS_OF_A_SIZE;
+    let few = (plan.ways as usize / 2).max(1);
+    if evicted(few, go_on)? * NOISE > asked {
+        return Err(Unknown::Noise);
+    }
+    let mut size = few;
+    while evicted(2 * size, go_on)? * 2 < asked {
+        size *= 2;
+        if 2 * size > plan.spare.len() {
+            return Err(Unknown::NothingEvicts);
+        }
+    }
+    let (mut below, mut above) = (size, 2 * size);
+    for _ in 0..BISECTIONS {
+        let middle = usize::midpoint(below, above);
+        if evicted(middle, go_on)? * 2 < asked {
+            below = middle;
+        } else {
+            above = middle;
+        }
+    }
+    Ok(above)
+}
+
+/// How many lines may be victims at once where `size` lines evict half of all.
+fn victims_of(plan: &Plan, size: usize) -> usize {
+    (size / plan.ways as usize / SETS_OF_A_VICTIM).clamp(1, MOST_VICTIMS)
+}
+
+/// `size` different pages of `pool`, in random order, which it begins with afterwards.
+fn draw<'pool>(pool: &'pool mut [u32], size: usize, random: &mut Stream) -> &'pool [u32] {
+    let size = size.min(pool.len());
+    for index in 0..size {
+        let other = index as u64 + random.below((pool.len() - index) as u64);
+        pool.swap(index, other as usize);
+    }
+    &pool[..size]
+}
