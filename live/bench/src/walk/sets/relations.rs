@@ -1,10 +1,15 @@
 //! Which class shares its sets with which other one, at the same line or at another.
 
+use std::collections::BTreeMap;
+
 use super::classes::Class;
 use super::{Answer, GoOn, Line, Oracle, Plan, Sets, Unknown, step};
 
 /// The part of the search, in thousandths.
 const RELATING: (u32, u32) = (900, 1000);
+
+/// Choices of members that evict.
+const TURNS: usize = 3;
 
 /// Joins the lines of all classes into sets: line `l` of a page of class A and line `l ^ change` of
 /// one of class B are in the same set if each evicts the other at one `l`, as an index that is an
@@ -29,16 +34,17 @@ pub fn sets(
             }
         }
     }
-    let (set_of, count) = joined.numbered();
-    if count > plan.sets || !set_of.chunks(lines).all(all_differ) {
+    let (joined_to, count) = joined.numbered();
+    let (kept, set_of) = connected(&joined_to, count, lines);
+    let sets = set_of.iter().max().map_or(0, |last| last + 1);
+    if sets > plan.sets || !set_of.chunks(lines).all(all_differ) {
         return Err(Unknown::Contradiction);
     }
-    let members = classes.iter().zip(0..);
-    let of_class = |(class, number): (&Class, u32)| {
-        let pages = class.members.clone().into_iter();
+    let of_class = |(class, number): (&usize, u32)| {
+        let pages = classes[*class].members.clone().into_iter();
         pages.map(move |page| (page, number))
     };
-    let mut class_of: Vec<(u32, u32)> = members.flat_map(of_class).collect();
+    let mut class_of: Vec<(u32, u32)> = kept.iter().zip(0..).flat_map(of_class).collect();
     class_of.sort_unstable();
     Ok(Sets {
         class_of,
@@ -47,18 +53,50 @@ pub fn sets(
     })
 }
 
+/// The classes whose relations are known, and the sets of their lines, numbered anew.
+///
+/// With `k` hashed bits within a page, `2^k` classes share their sets. Fewer are joined where
+/// answers were lost; as long as they are more than half, no others can be a part of the same sets
+/// that nobody noticed. Where they are not, their pages are given up.
+fn connected(joined_to: &[u32], count: u32, lines: usize) -> (Vec<usize>, Vec<u32>) {
+    let mut size = vec![0_usize; count as usize];
+    joined_to.iter().for_each(|set| size[*set as usize] += 1);
+    let whole = size.iter().copied().max().unwrap_or(0).next_power_of_two();
+    let of = |class: usize| &joined_to[class * lines..(class + 1) * lines];
+    let classes = 0..joined_to.len() / lines;
+    let kept: Vec<usize> = classes
+        .filter(|class| size[of(*class)[0] as usize] * 2 > whole)
+        .collect();
+    let mut numbers = BTreeMap::new();
+    let mut number = |set: &u32| {
+        let next = numbers.len() as u32;
+        *numbers.entry(*set).or_insert(next)
+    };
+    let set_of = kept
+        .iter()
+        .flat_map(|class| of(*class))
+        .map(&mut number)
+        .collect();
+    (kept, set_of)
+}
+
 fn all_differ(sets: &[u32]) -> bool {
     let mut sets = sets.to_vec();
     sets.sort_unstable();
     sets.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Classes that evict each other at the same line are one: their signatures were taken for different
-/// ones because of noise, or because the cache replaces at random.
+/// Classes of which one evicts the other at the same line are one: their signatures were taken for
+/// different ones because of noise, or because the cache replaces at random. One direction and one
+/// of several choices of evictors is enough: replacement by a tree of bits may spare a line forever
+/// from some that would evict it in another order.
 fn merged(oracle: &mut dyn Oracle, plan: &Plan, classes: &[Class]) -> Vec<Class> {
     let mut joined = Joined::new(classes.len());
-    for (class, others) in mutual(oracle, plan, classes, 0) {
-        others.iter().for_each(|other| joined.join(class, *other));
+    for class in 0..classes.len() {
+        for turn in 0..TURNS {
+            let others = evicted_by(oracle, plan, classes, (class, turn), 0);
+            others.iter().for_each(|other| joined.join(class, *other));
+        }
     }
     let (numbers, count) = joined.numbered();
     let mut merged = vec![Class::default(); count as usize];
@@ -77,7 +115,7 @@ fn mutual(
     change: u32,
 ) -> Vec<(usize, Vec<usize>)> {
     let evicted: Vec<Vec<usize>> = (0..classes.len())
-        .map(|class| evicted_by(oracle, plan, classes, class, change))
+        .map(|class| evicted_by(oracle, plan, classes, (class, 0), change))
         .collect();
     let both = |(class, others): (usize, &Vec<usize>)| {
         let back = others.iter().copied();
@@ -90,15 +128,15 @@ fn mutual(
     evicted.iter().enumerate().map(both).collect()
 }
 
-/// The other classes that `class` evicts where the number of the line is changed by `change`.
+/// The other classes that `class` evicts, with the members of this `turn`, where the number of the line is changed by `change`.
 fn evicted_by(
     oracle: &mut dyn Oracle,
     plan: &Plan,
     classes: &[Class],
-    class: usize,
+    (class, turn): (usize, usize),
     change: u32,
 ) -> Vec<usize> {
-    let evictors = plan.lines(&classes[class].evictors(plan, u32::MAX, 0));
+    let evictors = plan.lines(&classes[class].evictors(plan, u32::MAX, turn));
     let others: Vec<usize> = (0..classes.len()).filter(|other| *other != class).collect();
     let victim = |other: usize| Line {
         page: classes[other].members[0],

@@ -27,8 +27,8 @@ const MOST_VICTIMS: usize = 256;
 const NOISE: usize = 8;
 
 /// How many more pages than those that evict half of the others must be classified: a class then
-/// has about 2.5 times as many members as ways, and hardly ever too few to evict one of them.
-const MEMBERS_HALVES: usize = 5;
+/// has about 3.5 times as many members as ways, and hardly ever too few to evict one of them.
+const MEMBERS_HALVES: usize = 7;
 
 /// The part of the search, in thousandths.
 const SIZING: (u32, u32) = (0, 50);
@@ -66,28 +66,42 @@ pub fn of_pages(
     random: &mut Stream,
     go_on: GoOn<'_>,
 ) -> Result<Vec<(u32, Signature)>, Unknown> {
-    let size = half_evicting(oracle, plan, random, go_on)?;
+    let mut size = half_evicting(oracle, plan, random, go_on)?;
     let helpers = (size * MEMBERS_HALVES / 2).saturating_sub(plan.wanted.len());
     if plan.spare.len() < helpers + size {
         return Err(Unknown::NothingEvicts);
     }
     let (helpers, mut pool) = (&plan.spare[..helpers], plan.spare[helpers..].to_vec());
-    let pages: Vec<u32> = [&plan.wanted, helpers].concat();
+    // Victims in random order: a prefetcher would fetch the next ones of a regular one.
+    let mut pages: Vec<u32> = [&plan.wanted, helpers].concat();
+    random.shuffle(&mut pages);
     let victims = plan.lines(&pages);
     let mut signatures = vec![Signature::default(); pages.len()];
     let batch = victims_of(plan, size);
     let (mut done, total) = (0, ROUNDS as usize * pages.len());
     for round in 0..ROUNDS {
         let evictors = plan.lines(draw(&mut pool, size, random));
+        let mut evicted = 0;
         for (victims, signed) in victims.chunks(batch).zip(signatures.chunks_mut(batch)) {
             let answers = oracle.ask(&evictors, victims);
+            evicted += answers.iter().filter(|it| **it == Answer::Evicted).count();
             let answered = signed.iter_mut().zip(answers);
             answered.for_each(|(signature, answer)| signature.note(round, answer));
             done += victims.len();
             step(go_on, SIGNING, done, total)?;
         }
+        size = nearer_to_half(size, evicted, victims.len());
     }
     Ok(pages.into_iter().zip(signatures).collect())
+}
+
+/// The next size, where `evicted` of `asked` lines were evicted: what else runs changes with time.
+fn nearer_to_half(size: usize, evicted: usize, asked: usize) -> usize {
+    match evicted * 5 / asked.max(1) {
+        0 | 1 => size + size.div_ceil(8),
+        2 => size,
+        _ => size - size / 8,
+    }
 }
 
 /// How many random lines evict about half of all others.
