@@ -8,9 +8,6 @@ use super::{Answer, GoOn, Line, Oracle, Plan, Sets, Unknown, step};
 /// The part of the search, in thousandths.
 const RELATING: (u32, u32) = (900, 1000);
 
-/// Choices of members that evict.
-const TURNS: usize = 3;
-
 /// Joins the lines of all classes into sets: line `l` of a page of class A and line `l ^ change` of
 /// one of class B are in the same set if each evicts the other at one `l`, as an index that is an
 /// exclusive or of address bits does not care at which. It is asked for each change of one bit.
@@ -86,17 +83,12 @@ fn all_differ(sets: &[u32]) -> bool {
     sets.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Classes of which one evicts the other at the same line are one: their signatures were taken for
-/// different ones because of noise, or because the cache replaces at random. One direction and one
-/// of several choices of evictors is enough: replacement by a tree of bits may spare a line forever
-/// from some that would evict it in another order.
+/// Classes that evict each other at the same line are one: their signatures were taken for different
+/// ones because of noise, or because the cache replaces at random.
 fn merged(oracle: &mut dyn Oracle, plan: &Plan, classes: &[Class]) -> Vec<Class> {
     let mut joined = Joined::new(classes.len());
-    for class in 0..classes.len() {
-        for turn in 0..TURNS {
-            let others = evicted_by(oracle, plan, classes, (class, turn), 0);
-            others.iter().for_each(|other| joined.join(class, *other));
-        }
+    for (class, others) in mutual(oracle, plan, classes, 0) {
+        others.iter().for_each(|other| joined.join(class, *other));
     }
     let (numbers, count) = joined.numbered();
     let mut merged = vec![Class::default(); count as usize];
@@ -115,7 +107,7 @@ fn mutual(
     change: u32,
 ) -> Vec<(usize, Vec<usize>)> {
     let evicted: Vec<Vec<usize>> = (0..classes.len())
-        .map(|class| evicted_by(oracle, plan, classes, (class, 0), change))
+        .map(|class| evicted_by(oracle, plan, classes, class, change))
         .collect();
     let both = |(class, others): (usize, &Vec<usize>)| {
         let back = others.iter().copied();
@@ -128,15 +120,15 @@ fn mutual(
     evicted.iter().enumerate().map(both).collect()
 }
 
-/// The other classes that `class` evicts, with the members of this `turn`, where the number of the line is changed by `change`.
+/// The other classes that `class` evicts where the number of the line is changed by `change`.
 fn evicted_by(
     oracle: &mut dyn Oracle,
     plan: &Plan,
     classes: &[Class],
-    (class, turn): (usize, usize),
+    class: usize,
     change: u32,
 ) -> Vec<usize> {
-    let evictors = plan.lines(&classes[class].evictors(plan, u32::MAX, turn));
+    let evictors = plan.lines(&classes[class].evictors(plan, u32::MAX, 0));
     let others: Vec<usize> = (0..classes.len()).filter(|other| *other != class).collect();
     let victim = |other: usize| Line {
         page: classes[other].members[0],
