@@ -9,10 +9,6 @@ const APART: u32 = 4;
 /// Sure rounds without which a signature says too little.
 const LEAST_SURE: u32 = 24;
 
-/// How many times the ways of the cache are surely enough to evict a line: a cache that does not
-/// replace in strict order needs more than its ways.
-const ENOUGH: usize = 2;
-
 /// How often a page is asked, each time with other members, before it is given up.
 const TRIES: usize = 3;
 
@@ -33,7 +29,9 @@ impl Class {
     /// Members that are surely enough to evict a line of their set, none of them `but`; others for
     /// another `turn`.
     pub fn evictors(&self, plan: &Plan, but: u32, turn: usize) -> Vec<u32> {
-        let count = plan.ways as usize * ENOUGH;
+        // More than the ways, as a cache that does not replace in strict order needs more; less than
+        // twice the ways, so that an even mixture of two classes evicts neither.
+        let count = plan.ways as usize * 3 / 2;
         let from = turn * count / 2 % self.members.len();
         let (before, after) = self.members.split_at(from);
         let turned = after.iter().chain(before).copied();

@@ -9,7 +9,7 @@
 //!    are a signature of the set. One question serves many lines at once, and its size adapts
 //!    itself to how many sets there are, hashed or not.
 //! 2. [`classes`]: pages with nearly equal signatures become classes, and each page is believed only
-//!    where twice as many other members as the cache has ways evict it. That direct test is the
+//!    where half as many members again as the cache has ways evict it. That direct test is the
 //!    conflict test of Vila, Köpf and Morales, "Theory and Practice of Finding Eviction Sets", IEEE
 //!    S&P 2019; the reduction of one large eviction set after another, which that paper is about,
 //!    takes far more questions than the signatures of all sets together.
