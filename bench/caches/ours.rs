@@ -8,13 +8,19 @@
 //!
 //! The file holds 64-bit words in the order of the machine: address * 2 + (1 for a write).
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the clock of the host is what it measures with"
+)]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Instant as HostInstant;
 use std::{env, fs};
 
 use warmq_machine::{
-    Access, CacheDescription, Coherence, CpuPlace, Hierarchy, MachineDescription,
+    Access, CacheDescription, Coherence, CpuPlace, Hierarchy, Inclusion, MachineDescription,
     MemoryDescription, Options, Replacement,
 };
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant, Seed};
@@ -94,7 +100,7 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
         line: Bytes(line),
         latency: Cycles(4 + 10 * index as u64),
         replacement: Replacement::Lru,
-        inclusive: false,
+        inclusion: Inclusion::NonInclusive,
         cpus: vec![CpuId(0)],
     };
     MachineDescription {
@@ -117,8 +123,10 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(2),
             latency: Duration::from_ns(100),
+            dma_into_llc: false,
         },
         miss_overlap: 1,
+        smt_speed: 1_000,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

@@ -4,14 +4,20 @@
 //! `compare_scheduling CPUS TASKS PERIOD_MS WORK_MS SECONDS` prints the scheduling events by kind,
 //! and how long the run took. Only the run is timed.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the clock of the host is what it measures with"
+)]
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Instant as HostInstant;
 
+use warmq_config::Chosen;
 use warmq_kernel::{Boot, Costs, Ending, Kernel, Settings, Task, TaskSpec};
 use warmq_machine::{Overrides, builtin, read_toml};
 use warmq_trace::{Observer, Record};
-use warmq_units::setting::Chosen;
 use warmq_units::{Duration, Instant, Seed};
 
 const MACHINE: &str = "p3xeon-8way";

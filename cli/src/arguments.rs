@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use warmq_experiment::Engine;
 
-use crate::commands::{
-    bench, check, completions, machines, man, reproduce, run, schedulers, vm, workloads,
-};
+use crate::commands::{bench, check, completions, machines, man, parts, reproduce, run, vm};
 use crate::exit;
 use crate::seeds::Seeds;
 
@@ -24,7 +23,7 @@ Examples:
 ///
 /// WarmQ simulates Linux schedulers on machines of any make, cache line by cache line, and shows
 /// published and simulated figures side by side. An experiment is a TOML file
-/// (docs/experiments.md); machines, schedulers and workloads are listed by commands of their names.
+/// (docs/experiments.md); `warmq machines`, `schedulers` and `workloads` list what there is.
 #[derive(Debug, Parser)]
 #[command(name = "warmq", version, after_help = EXAMPLES, after_long_help = long_help())]
 #[command(arg_required_else_help = true, disable_help_subcommand = true)]
@@ -41,18 +40,18 @@ fn long_help() -> String {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run experiments and show what they came to.
+    /// Run experiments and show their results.
     Run(run::Arguments),
-    /// Do the experiments of a paper again and lay its figures beside ours.
+    /// Repeat the experiments of a paper and show its figures beside ours.
     Reproduce(reproduce::Arguments),
     /// Check experiments' files without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.
     Machines(machines::Arguments),
     /// List the schedulers, or what can be set on one.
-    Schedulers(schedulers::Arguments),
+    Schedulers(parts::SchedulersArguments),
     /// List the workloads, or what can be set on one.
-    Workloads(workloads::Arguments),
+    Workloads(parts::WorkloadsArguments),
     /// List what an experiment can measure.
     Metrics,
     /// Run the real programs on this machine.
@@ -74,16 +73,16 @@ pub struct Extent {
     /// How many seeds (3), or which (4,7; a single one with a comma: 7,) [default: the file's].
     #[arg(long, value_name = "N|LIST")]
     pub seeds: Option<Seeds>,
-    /// Runs at a time [default: one a CPU].
+    /// Runs at the same time [default: one per CPU].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Run everything twice and compare the digests.
+    /// Run everything twice, compare the digests, and watch every run for broken laws.
     #[arg(long)]
     pub check_determinism: bool,
     /// Exit with 1 when a claim fails.
     #[arg(long)]
     pub strict: bool,
-    /// Print a row a line as JSON, and nothing else, on standard output.
+    /// Print one JSON row per line, and nothing else, on standard output.
     #[arg(long)]
     pub json: bool,
 }
@@ -105,7 +104,17 @@ impl Extent {
         }
     }
 
-    /// Threads; 0 stands for one a CPU.
+    /// The engine as these options want it: what is checked for determinism is watched for broken
+    /// laws, too.
+    pub fn engine(&self, engine: Engine) -> Engine {
+        if self.check_determinism {
+            engine.checked()
+        } else {
+            engine
+        }
+    }
+
+    /// Threads; 0 stands for one per CPU.
     pub fn threads(&self) -> usize {
         self.jobs.map_or(0, NonZeroUsize::get)
     }

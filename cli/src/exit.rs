@@ -17,6 +17,8 @@ pub enum Exit {
     NotDeterministic = 5,
     /// This machine cannot do it: no permission, no space, no such CPU.
     MachineCannot = 6,
+    /// A run broke a law that holds on every machine: a bug of the scheduler or of WarmQ.
+    LawBroken = 7,
     /// Interrupted, as shells number it: 128 and the number of SIGINT.
     Interrupted = 130,
 }
@@ -31,6 +33,7 @@ Exit codes:
   4  a run could not go on: a stall, or the simulated memory is full
   5  not deterministic: the same run gave two different results
   6  this machine cannot do it: no permission, no space, no such CPU
+  7  a run broke a law that holds on every machine: a bug of the scheduler or of warmq
   130  interrupted (Ctrl-C)";
 
 impl From<Exit> for ExitCode {
@@ -52,9 +55,10 @@ mod tests {
             Exit::Stalled,
             Exit::NotDeterministic,
             Exit::MachineCannot,
+            Exit::LawBroken,
             Exit::Interrupted,
         ];
-        assert_eq!(codes.map(|exit| exit as u8), [1, 2, 3, 4, 5, 6, 130]);
+        assert_eq!(codes.map(|exit| exit as u8), [1, 2, 3, 4, 5, 6, 7, 130]);
         for exit in codes {
             assert!(TABLE.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }

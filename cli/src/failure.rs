@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use warmq_bench::BenchError;
 use warmq_experiment::{Difference, Problems};
 use warmq_host::HostError;
-use warmq_machine::MachineError;
 use warmq_report::WriteError;
 use warmq_vm::VmError;
 
@@ -16,12 +15,10 @@ use crate::snippet;
 /// Why a command ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was asked for cannot be meant: what is wrong, and the mend (may be empty).
+    /// What was asked for makes no sense: what is wrong, and how to fix it (may be empty).
     Usage(String, String),
-    /// Experiments' files with something wrong in them.
+    /// Files with something wrong in them.
     Problems(Vec<Problems>),
-    /// A machine's file with something wrong in it, and its text.
-    Machine(Box<MachineError>, String),
     /// Runs that gave no measurement: the worst of their exit codes, and a sentence each.
     Runs(Exit, Vec<String>),
     /// So many claims failed, under `--strict`.
@@ -30,16 +27,16 @@ pub enum Failure {
     NotDeterministic(Vec<Difference>),
     /// The operating system refused: what was tried, its answer.
     System(String, String),
-    /// This machine lacks something: what, and the mend (may be empty).
+    /// This machine lacks something: what, and what helps (may be empty).
     Lacking(String, String),
-    /// What a command in a guest ended with: its status, and a word on it if the guest failed.
+    /// How a command in a guest ended: its status, and a sentence if the guest failed.
     Guest(u8, String),
 }
 
 impl Failure {
-    /// Something that the user can mend.
-    pub fn usage(what: impl Into<String>, mend: impl Into<String>) -> Failure {
-        Failure::Usage(what.into(), mend.into())
+    /// Something that the user can fix.
+    pub fn usage(what: impl Into<String>, help: impl Into<String>) -> Failure {
+        Failure::Usage(what.into(), help.into())
     }
 
     /// A refusal of the operating system, as the answer to `action`.
@@ -58,7 +55,7 @@ impl Failure {
     /// The exit code of ours; a guest's is the guest's business.
     fn exit(&self) -> Exit {
         match self {
-            Failure::Usage(..) | Failure::Problems(_) | Failure::Machine(..) => Exit::BadInput,
+            Failure::Usage(..) | Failure::Problems(_) => Exit::BadInput,
             Failure::Runs(exit, _) => *exit,
             Failure::Claims(_) => Exit::ClaimFailed,
             Failure::NotDeterministic(_) => Exit::NotDeterministic,
@@ -66,8 +63,8 @@ impl Failure {
         }
     }
 
-    /// Tells the user, on standard error. That it cannot be written to changes nothing.
-    pub fn tell(&self) {
+    /// Reports the failure on standard error; if that cannot be written to, nothing changes.
+    pub fn report(&self) {
         let text = self.text();
         if !text.is_empty() {
             let _ = writeln!(io::stderr(), "{}", text.trim_end());
@@ -76,15 +73,14 @@ impl Failure {
 
     fn text(&self) -> String {
         match self {
-            Failure::Usage(what, mend) | Failure::Lacking(what, mend) if mend.is_empty() => {
+            Failure::Usage(what, help) | Failure::Lacking(what, help) if help.is_empty() => {
                 format!("warmq: {what}")
             }
-            Failure::Usage(what, mend) | Failure::Lacking(what, mend) => {
-                format!("warmq: {what}; {mend}")
+            Failure::Usage(what, help) | Failure::Lacking(what, help) => {
+                format!("warmq: {what}; {help}")
             }
             Failure::Problems(files) => files.iter().map(snippet::problems).collect(),
-            Failure::Machine(error, text) => snippet::machine(error, text),
-            Failure::Runs(_, sentences) => told("no measurement from", sentences),
+            Failure::Runs(_, sentences) => listed("no measurement from", sentences),
             Failure::Claims(1) => "warmq: 1 claim failed".to_owned(),
             Failure::Claims(count) => format!("warmq: {count} claims failed"),
             Failure::NotDeterministic(differences) => different(differences),
@@ -96,13 +92,16 @@ impl Failure {
 }
 
 /// More sentences than this say nothing new.
-const MOST_TOLD: usize = 10;
+const MOST_SHOWN: usize = 10;
 
-fn told(lead: &str, sentences: &[String]) -> String {
-    let shown = sentences.iter().take(MOST_TOLD);
+fn listed(lead: &str, sentences: &[String]) -> String {
+    let shown = sentences.iter().take(MOST_SHOWN);
     let mut lines: Vec<String> = shown.map(|it| format!("warmq: {lead} {it}")).collect();
-    if sentences.len() > MOST_TOLD {
-        lines.push(format!("warmq: … and {} more", sentences.len() - MOST_TOLD));
+    if sentences.len() > MOST_SHOWN {
+        lines.push(format!(
+            "warmq: … and {} more",
+            sentences.len() - MOST_SHOWN
+        ));
     }
     lines.join("\n")
 }
@@ -110,7 +109,7 @@ fn told(lead: &str, sentences: &[String]) -> String {
 fn different(differences: &[Difference]) -> String {
     let sentence = |it: &Difference| format!("{}: {} and then {}", it.plan, it.first, it.second);
     let sentences: Vec<String> = differences.iter().map(sentence).collect();
-    told("two different results from", &sentences)
+    listed("two different results from", &sentences)
 }
 
 impl From<WriteError> for Failure {
@@ -132,20 +131,23 @@ impl From<BenchError> for Failure {
                 field,
                 value,
                 problem,
-                mend,
+                mend: help,
             } => {
                 let option = field.replace('_', "-");
-                Failure::usage(format!("--{option} {value}: {problem}"), mend)
+                Failure::usage(format!("--{option} {value}: {problem}"), help)
             }
             BenchError::System {
                 action,
                 source,
-                mend,
-            } => Failure::System(action, format!("{source}; {mend}")),
+                mend: help,
+            } => Failure::System(action, format!("{source}; {help}")),
             BenchError::Astray(_) | BenchError::Server(_) => {
                 Failure::System("chat".to_owned(), error.to_string())
             }
-            BenchError::TimeUp { problem, mend } => Failure::usage(problem, mend),
+            BenchError::TimeUp {
+                problem,
+                mend: help,
+            } => Failure::usage(problem, help),
         }
     }
 }
@@ -155,7 +157,7 @@ impl From<VmError> for Failure {
         match error {
             VmError::Setting { .. } => Failure::usage(error.to_string(), ""),
             VmError::System { action, source } => Failure::system(action, &source),
-            VmError::Missing { what, mend } => Failure::Lacking(what, mend),
+            VmError::Missing { what, mend: help } => Failure::Lacking(what, help),
             VmError::Tool { .. } => Failure::Lacking(error.to_string(), String::new()),
         }
     }
@@ -166,10 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_of_sentences_are_cut_with_a_word_on_how_many() {
+    fn long_lists_of_sentences_are_cut_and_the_rest_is_counted() {
         let sentences: Vec<String> = (0..13).map(|it| format!("run {it}")).collect();
-        let text = told("no measurement from", &sentences);
-        assert_eq!(text.lines().count(), MOST_TOLD + 1);
+        let text = listed("no measurement from", &sentences);
+        assert_eq!(text.lines().count(), MOST_SHOWN + 1);
         assert!(text.ends_with("… and 3 more"), "{text}");
     }
 

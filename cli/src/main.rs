@@ -1,7 +1,7 @@
 //! `warmq`: the door to the laboratory and to the real thing.
 //!
 //! Arguments are parsed low (`arguments`, and the `Arguments` of each command), checked high, and
-//! then run. Results go to standard output, everything else to standard error; what goes wrong is a
+//! then run. Results go to standard output, everything else to standard error; an error is a
 //! [`failure::Failure`], which knows its exit code.
 
 mod arguments;
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match commands::run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            failure.tell();
+            failure.report();
             failure.code()
         }
     }

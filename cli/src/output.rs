@@ -64,8 +64,8 @@ pub fn print(text: &str) -> Result<(), Failure> {
     write(|out| writeln!(out, "{text}"))
 }
 
-/// Lets `writer` write to standard output. That nobody reads it any more (`| head`) is no error:
-/// there may still be files to write, and the exit code to tell.
+/// Lets `writer` write to standard output. A reader that has closed it (`| head`) is not an
+/// error: there may still be files to write, and there is an exit code.
 ///
 /// # Errors
 /// When standard output refuses for any other reason.
@@ -78,7 +78,7 @@ pub fn write(writer: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// Writes a message to standard error; that nobody reads it changes nothing.
+/// Writes a message to standard error; if that fails, nothing changes.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,5 +1,6 @@
 //! `key=value`, as `--set` and `--point` take it.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// A key and its value, as they were typed.
@@ -9,6 +10,12 @@ pub struct Pair {
     pub key: String,
     /// To what.
     pub value: String,
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.key, self.value)
+    }
 }
 
 impl FromStr for Pair {

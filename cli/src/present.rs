@@ -31,7 +31,7 @@ pub fn sections(report: &Report) -> Result<(), Failure> {
         .try_for_each(|it| output::print(&terminal.section(it)))
 }
 
-/// Prints what it all comes to.
+/// Prints the summary.
 ///
 /// # Errors
 /// When standard output refuses.

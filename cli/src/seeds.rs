@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// More seeds than this are a slip of the finger.
+/// More seeds than this are a typing mistake.
 const MOST: u64 = 1000;
 
 /// The seeds of every point. Not empty, no two equal.
@@ -14,14 +14,14 @@ impl FromStr for Seeds {
 
     /// `3` means 1, 2 and 3; `4,7` means those; `7,` means 7 alone.
     fn from_str(text: &str) -> Result<Seeds, String> {
-        let mend = "write how many (3), or which (4,7; a single one with a comma: 7,)";
+        let help = "write how many (3), or which (4,7; a single one with a comma: 7,)";
         let number = |word: &str| {
             let parsed = word.trim().parse::<u64>();
-            parsed.map_err(|_| format!("`{word}` is no whole number; {mend}"))
+            parsed.map_err(|_| format!("`{word}` is not a whole number; {help}"))
         };
         if !text.contains(',') {
             return match number(text)? {
-                0 => Err(format!("a run needs a seed; {mend}")),
+                0 => Err(format!("a run needs a seed; {help}")),
                 count if count > MOST => Err(format!("at most {MOST} seeds")),
                 count => Ok(Seeds(warmq_experiment::seeds(count))),
             };
@@ -33,7 +33,7 @@ impl FromStr for Seeds {
             .enumerate()
             .find(|(at, seed)| seeds[..*at].contains(seed));
         match twice {
-            Some((_, seed)) => Err(format!("seed {seed} is there twice")),
+            Some((_, seed)) => Err(format!("seed {seed} is listed twice")),
             None => Ok(Seeds(seeds)),
         }
     }

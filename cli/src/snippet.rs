@@ -1,16 +1,15 @@
-//! A mistake in a file, shown in the file's own text with the mend below.
+//! A mistake in a file or option, shown in its own text with the fix below.
 
 use std::ops::Range;
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
-use warmq_experiment::Problems;
-use warmq_machine::MachineError;
+use warmq_config::Problems;
 
 use crate::output;
 
-/// One mistake: where, what, and the mend.
+/// One mistake: where, what, and how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[error("{title}")]
 struct Mistake {
@@ -18,7 +17,7 @@ struct Mistake {
     text: NamedSource<String>,
     span: Option<Range<usize>>,
     label: String,
-    mend: String,
+    help: String,
 }
 
 impl Diagnostic for Mistake {
@@ -33,48 +32,22 @@ impl Diagnostic for Mistake {
     }
 
     fn help(&self) -> Option<Box<dyn std::fmt::Display + '_>> {
-        let mend = Some(&self.mend).filter(|mend| !mend.is_empty())?;
-        Some(Box::new(mend))
+        let help = Some(&self.help).filter(|help| !help.is_empty())?;
+        Some(Box::new(help))
     }
 }
 
-/// Everything wrong in an experiment's file.
+/// Everything wrong in one document.
 pub fn problems(problems: &Problems) -> String {
     let mistakes = problems.list.iter().map(|problem| Mistake {
-        title: titled(
-            &problem.file,
-            Some(problem.line),
-            &problem.key,
-            &problem.what,
-        ),
-        text: NamedSource::new(&problem.file, problems.text.clone()),
-        // A problem of the whole file has no place in it.
+        title: problem.headline(),
+        text: NamedSource::new(&*problem.source.name, problem.source.text.to_string()),
+        // A problem of the whole document has no place in it.
         span: Some(problem.span.clone()).filter(|span| !span.is_empty()),
         label: "here".to_owned(),
-        mend: problem.mend.clone(),
+        help: problem.help.clone(),
     });
     mistakes.map(|mistake| drawn(&mistake)).collect()
-}
-
-/// What is wrong in a machine's file.
-pub fn machine(error: &MachineError, text: &str) -> String {
-    drawn(&Mistake {
-        title: titled(&error.file, error.line, &error.key, &error.problem),
-        text: NamedSource::new(&error.file, text.to_owned()),
-        span: error.span.clone().filter(|span| span.end <= text.len()),
-        label: "here".to_owned(),
-        mend: error.mend.to_string(),
-    })
-}
-
-/// `fig8.toml:14: sweep.colours: what is wrong`.
-fn titled(file: &str, line: Option<usize>, key: &str, what: &str) -> String {
-    let line = line.map(|line| format!(":{line}")).unwrap_or_default();
-    let key = match key {
-        "" => String::new(),
-        key => format!("`{key}`: "),
-    };
-    format!("{file}{line}: {key}{what}")
 }
 
 fn drawn(mistake: &Mistake) -> String {
@@ -90,6 +63,6 @@ fn drawn(mistake: &Mistake) -> String {
     let mut text = String::new();
     match handler.render_report(&mut text, mistake) {
         Ok(()) => text,
-        Err(_) => format!("{}; {}\n", mistake.title, mistake.mend),
+        Err(_) => format!("{}; {}\n", mistake.title, mistake.help),
     }
 }

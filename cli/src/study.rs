@@ -1,24 +1,28 @@
 //! Experiments read, run and judged: what `run` and `reproduce` have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use warmq_config::Document;
 use warmq_experiment::{
-    Cause, Experiment, Finding, Job, Lab, Options, Outcome, Plan, RunError, Runs,
+    Cause, Engine, Experiment, Finding, Job, Options, Outcome, Plan, RunError, RunFailure, Runs,
 };
 use warmq_report::{Fact, Section};
 
+use crate::arguments::Extent;
 use crate::clocked::Clocked;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output;
 use crate::progress::Watch;
-use crate::source::Source;
+use crate::seeds::Seeds;
 
 /// Experiments that were run.
 pub struct Study {
     /// The experiments, in the order in which they were named.
     pub experiments: Vec<Experiment>,
-    /// What each came to.
+    /// The outcome of each.
     pub outcomes: Vec<Outcome>,
     options: Options,
     runs: Runs,
@@ -35,14 +39,14 @@ pub struct Claims {
     pub unchecked: usize,
 }
 
-/// Reads all of `sources`.
+/// Checks all of `documents`.
 ///
 /// # Errors
 /// Everything that is wrong in any of them; two of the same name.
-pub fn read(sources: &[Source], lab: &Lab) -> Result<Vec<Experiment>, Failure> {
+pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, Failure> {
     let (mut experiments, mut wrong) = (Vec::new(), Vec::new());
-    for Source { file, text } in sources {
-        match Experiment::read(file, text, lab) {
+    for document in documents {
+        match Experiment::of(document, engine) {
             Ok(experiment) => experiments.push(experiment),
             Err(problems) => wrong.push(problems),
         }
@@ -54,17 +58,22 @@ pub fn read(sources: &[Source], lab: &Lab) -> Result<Vec<Experiment>, Failure> {
     match experiments.iter().find(|it| !ids.insert(it.id.as_str())) {
         Some(twice) => Err(Failure::usage(
             format!("two of the files are called {}", twice.id),
-            "rows and links go by that name: run one at a time, or rename one",
+            "rows and links use that name: run one at a time, or rename one",
         )),
         None => Ok(experiments),
     }
 }
 
 impl Study {
-    /// Runs all `experiments` on `threads` threads (0: one a CPU), showing progress.
-    pub fn run(experiments: Vec<Experiment>, options: Options, lab: &Lab, threads: usize) -> Study {
+    /// Runs all `experiments` on `threads` threads (0: one per CPU), showing progress.
+    pub fn run(
+        experiments: Vec<Experiment>,
+        options: Options,
+        engine: &Engine,
+        threads: usize,
+    ) -> Study {
         let began = Instant::now();
-        let clocked = Clocked::new(lab);
+        let clocked = Clocked::new(engine);
         let runs = simulate(&experiments, &options, &clocked, threads);
         let outcomes = experiments
             .iter()
@@ -84,9 +93,14 @@ impl Study {
     ///
     /// # Errors
     /// Every plan whose two runs differ.
-    pub fn check_determinism(&self, lab: &Lab, threads: usize) -> Result<(), Failure> {
+    pub fn check_determinism(&self, engine: &Engine, threads: usize) -> Result<(), Failure> {
         let other = if threads == 1 { 2 } else { 1 };
-        let again = simulate(&self.experiments, &self.options, &Clocked::new(lab), other);
+        let again = simulate(
+            &self.experiments,
+            &self.options,
+            &Clocked::new(engine),
+            other,
+        );
         match self.runs.differences(&again) {
             differences if differences.is_empty() => Ok(()),
             differences => Err(Failure::NotDeterministic(differences)),
@@ -152,20 +166,48 @@ impl Study {
         self.elapsed
     }
 
+    /// Checks for determinism if `extent` asks for it, and gives the verdict; `changed` are the
+    /// options that changed the experiments.
+    ///
+    /// # Errors
+    /// Two different results of one run; then as [`Study::verdict`].
+    pub fn finish(&self, extent: &Extent, engine: &Engine, changed: &str) -> Result<(), Failure> {
+        if extent.check_determinism {
+            self.check_determinism(engine, extent.threads())?;
+            let count = self.count();
+            output::say(&format!(
+                "warmq: deterministic: {count} runs, twice the same"
+            ));
+        }
+        self.verdict(extent.strict, |experiment, run| {
+            again(extent, changed, experiment, run)
+        })
+    }
+
     /// What must end the command with an error: runs without a measurement; failed claims, if
-    /// `strict`.
+    /// `strict`. `again` is the command that reproduces a failed run.
     ///
     /// # Errors
     /// That.
-    pub fn verdict(&self, strict: bool) -> Result<(), Failure> {
-        let errors = self
-            .runs
-            .0
-            .values()
-            .filter_map(|result| result.as_ref().err());
+    pub fn verdict(
+        &self,
+        strict: bool,
+        again: impl Fn(&Experiment, &RunFailure) -> String,
+    ) -> Result<(), Failure> {
+        let errors = self.runs.0.values().filter_map(|run| run.as_ref().err());
         if let Some(exit) = errors.map(exit_of).max_by_key(|exit| severity(*exit)) {
-            let failures = self.outcomes.iter().flat_map(|outcome| &outcome.failures);
-            let sentences = failures.map(|(run, why)| format!("{run}: {why}")).collect();
+            let mut sentences = Vec::new();
+            for (experiment, outcome) in self.experiments.iter().zip(&self.outcomes) {
+                let sentence = |it: &RunFailure| {
+                    format!(
+                        "{}: {}; again: {}",
+                        it.name,
+                        it.error,
+                        again(experiment, it)
+                    )
+                };
+                sentences.extend(outcome.failures.iter().map(sentence));
+            }
             return Err(Failure::Runs(exit, sentences));
         }
         match self.claims().failed {
@@ -176,18 +218,46 @@ impl Study {
     }
 }
 
+/// The command that does a failed run again, and writes what happened in it.
+fn again(extent: &Extent, changed: &str, experiment: &Experiment, run: &RunFailure) -> String {
+    let name = name_of(&experiment.file);
+    let seeds = Some(Seeds(vec![run.seed]));
+    let extent = Extent {
+        seeds,
+        ..extent.clone()
+    };
+    let pairs = run.point.0.iter();
+    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+    let point = match pairs.join(",") {
+        none if none.is_empty() => none,
+        point => format!(" --point {point}"),
+    };
+    let typed = extent.typed();
+    format!("warmq run {name}{typed}{changed}{point} --trace failed.perfetto")
+}
+
+/// How to name the experiment of `file` on the command line: a shipped one by its id, any other by
+/// its path.
+pub fn name_of(file: &str) -> &str {
+    let id = file.strip_suffix(".toml");
+    id.filter(|_| !Path::new(file).exists()).unwrap_or(file)
+}
+
 /// The exit code of a command whose run gave no measurement.
 pub fn exit_of(error: &RunError) -> Exit {
     match error.cause {
         Cause::Setting => Exit::BadInput,
         Cause::SchedulerBroke => Exit::SchedulerBroke,
         Cause::Stalled | Cause::MemoryFull => Exit::Stalled,
+        Cause::LawBroken => Exit::LawBroken,
     }
 }
 
-/// Which code speaks for runs that failed for different reasons: a broken rule explains a stall.
+/// Which code stands for runs that failed for different reasons: after a broken law nothing of a
+/// run can be trusted, and a broken rule explains a stall.
 fn severity(exit: Exit) -> u8 {
     match exit {
+        Exit::LawBroken => 3,
         Exit::SchedulerBroke => 2,
         Exit::Stalled => 1,
         _ => 0,
@@ -213,12 +283,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_failed_run_is_reproduced_by_one_command() {
+        let extent = Extent {
+            quick: true,
+            check_determinism: true,
+            ..Extent::default()
+        };
+        let (text, engine) = (crate::shipped::COLORING[0].text, Engine::default());
+        let experiment = Experiment::read("fig1.toml", text, &engine).unwrap();
+        let run = RunFailure {
+            name: "fig1: colors = 32, seed 2".to_owned(),
+            point: warmq_experiment::Point([("colors".to_owned(), 32.into())].into()),
+            seed: 2,
+            error: RunError {
+                what: "a law was broken".to_owned(),
+                cause: Cause::LawBroken,
+            },
+        };
+        assert_eq!(
+            again(&extent, " --machine host", &experiment, &run),
+            "warmq run fig1 --quick --seeds 2, --machine host --point colors=32 \
+             --trace failed.perfetto"
+        );
+    }
+
+    #[test]
     fn every_cause_of_a_run_without_a_measurement_has_its_code() {
         let table = [
             (Cause::Setting, Exit::BadInput),
             (Cause::SchedulerBroke, Exit::SchedulerBroke),
             (Cause::Stalled, Exit::Stalled),
             (Cause::MemoryFull, Exit::Stalled),
+            (Cause::LawBroken, Exit::LawBroken),
         ];
         for (cause, exit) in table {
             let what = String::new();

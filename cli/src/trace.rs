@@ -1,8 +1,8 @@
-//! One run of an experiment, written down for the Perfetto UI.
+//! One run of an experiment, written as a trace for the Perfetto UI.
 
 use std::path::Path;
 
-use warmq_experiment::{Experiment, Lab, Measured, Options, Plan, Point, Simulator};
+use warmq_experiment::{Cause, Engine, Experiment, Measured, Options, Plan, Point, Simulator};
 use warmq_report::{PointValue, Row, Section};
 use warmq_trace::Perfetto;
 
@@ -12,7 +12,7 @@ use crate::pair::Pair;
 use crate::progress::Watch;
 use crate::study::exit_of;
 
-/// A run that was written down.
+/// A run whose trace was written.
 pub struct Traced {
     /// Which: `table6-lock: cpus = 4, colors = 32, seed 1`.
     pub name: String,
@@ -28,7 +28,7 @@ pub fn run(
     experiment: &Experiment,
     options: &Options,
     wanted: &[Pair],
-    lab: &Lab,
+    engine: &Engine,
     file: &Path,
 ) -> Result<Traced, Failure> {
     let point = chosen(experiment, options, wanted)?;
@@ -38,9 +38,9 @@ pub fn run(
     let name = format!("{}: {at}, seed {}", experiment.id, plan.seed.0);
     let measured = {
         let _watch = Watch::until_done(&format!("tracing {name}"));
-        written(lab, &plan, &name, file)?
+        written(engine, &plan, &name, file)?
     };
-    let section = section(experiment, point, &measured, lab);
+    let section = section(experiment, point, &measured, engine);
     Ok(Traced { name, section })
 }
 
@@ -61,39 +61,53 @@ fn chosen<'e>(
         .iter()
         .find(|pair| !keys.contains(&pair.key.as_str()))
     {
-        let mend = format!("swept are {}", keys.join(", "));
+        let help = format!("the sweep has {}", keys.join(", "));
         return Err(Failure::usage(
             format!("--point: `{}` is not swept", pair.key),
-            mend,
+            help,
         ));
     }
     let has = |point: &Point, pair: &Pair| {
         point
             .0
             .get(&pair.key)
-            .is_some_and(|value| value.to_string() == pair.value)
+            .is_some_and(|value| value.is_written(&pair.value))
     };
     let found = points
         .iter()
         .find(|point| wanted.iter().all(|pair| has(point, pair)));
     found.copied().ok_or_else(|| {
         let words: Vec<String> = points.iter().map(|it| experiment.name_of(it)).collect();
-        let mend = format!("there are: {}", words.join("; "));
-        Failure::usage("--point: the sweep has no such point", mend)
+        let help = format!("use one of: {}", words.join("; "));
+        Failure::usage("--point: the sweep has no such point", help)
     })
 }
 
-fn written(lab: &Lab, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
+fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
     let (unfinished, out) = Unfinished::begin(file)?;
-    let observed = lab.observe(plan, Perfetto::new(out, &plan.machine.name));
-    let (measured, perfetto) = observed
-        .map_err(|error| Failure::Runs(exit_of(&error), vec![format!("{name}: {error}")]))?;
-    let out = perfetto.finish().map_err(|error| refused(file, &error))?;
-    unfinished.finish(out)?;
-    Ok(measured)
+    let mut perfetto = Perfetto::new(out, &plan.machine.name);
+    let measured = engine.observe(plan, &mut perfetto);
+    let began = !matches!(&measured, Err(error) if error.cause == Cause::Setting);
+    if began {
+        // A run that failed is the one to look at.
+        let out = perfetto.finish().map_err(|error| refused(file, &error))?;
+        unfinished.finish(out)?;
+    }
+    measured.map_err(|error| {
+        let trace = match began {
+            true => format!("; what happened is in {}", file.display()),
+            false => String::new(),
+        };
+        Failure::Runs(exit_of(&error), vec![format!("{name}: {error}{trace}")])
+    })
 }
 
-fn section(experiment: &Experiment, point: &Point, measured: &Measured, lab: &Lab) -> Section {
+fn section(
+    experiment: &Experiment,
+    point: &Point,
+    measured: &Measured,
+    engine: &Engine,
+) -> Section {
     let shown = |key: &String| Some((key.clone(), point_value(point.0.get(key)?)));
     let axes = experiment.parts.axes.iter();
     let place = warmq_report::Point::new(axes.filter_map(|axis| shown(&axis.key)));
@@ -115,7 +129,7 @@ fn section(experiment: &Experiment, point: &Point, measured: &Measured, lab: &La
         id: experiment.id.clone(),
         title: experiment.title.clone(),
         paper: experiment.figure.clone(),
-        rows: lab.metrics().into_iter().filter_map(row).collect(),
+        rows: engine.metrics().into_iter().filter_map(row).collect(),
         ..Section::default()
     }
 }

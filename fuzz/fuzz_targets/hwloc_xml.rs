@@ -7,9 +7,9 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     match warmq_machine::read_hwloc("fuzz.xml", text) {
         Ok(machine) => assert_eq!(machine.check(), Ok(())),
-        Err(error) => {
-            assert!(!error.to_string().is_empty());
-            assert!(error.span.is_none_or(|span| text.get(span).is_some()));
+        Err(problems) => {
+            assert!(!problems.list.is_empty());
+            assert!(problems.list.iter().all(|it| text.get(it.span.clone()).is_some()));
         }
     }
 });

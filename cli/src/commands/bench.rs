@@ -6,7 +6,6 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
 use warmq_bench::WalkSettings;
 use warmq_report::Report;
-use warmq_units::setting::parse_duration;
 use warmq_units::{Bytes, CpuId, Duration, Seed};
 
 use super::bench_chat::{self, ChatArguments};
@@ -87,7 +86,7 @@ struct WalkArguments {
     /// Makes the list's order [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Print a row a line as JSON, and nothing else, on standard output.
+    /// Print one JSON row per line, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
     /// Write report.html, rows.parquet and rows.csv into this folder.
@@ -96,13 +95,17 @@ struct WalkArguments {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "write a whole number and a unit, as in 4ms".to_owned())
+    text.parse()
+        .map_err(|_| "write a whole number and a unit, as in 4ms".to_owned())
 }
 
 /// A time limit: seconds as a plain number, or any time with its unit.
 pub(super) fn time_limit(text: &str) -> Result<std::time::Duration, String> {
     let seconds = text.parse().ok().map(std::time::Duration::from_secs);
-    let with_unit = || parse_duration(text).map(|it| std::time::Duration::from_nanos(it.as_ns()));
+    let with_unit = || {
+        let span = text.parse::<Duration>().ok();
+        span.map(|span| std::time::Duration::from_nanos(span.as_ns()))
+    };
     let limit = seconds.or_else(with_unit);
     limit.ok_or_else(|| "write seconds, or a whole number and a unit, as in 500ms".to_owned())
 }

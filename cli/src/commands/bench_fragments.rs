@@ -52,7 +52,7 @@ pub struct FragmentsArguments {
     /// End after so many seconds with the repetitions that are complete [default: 300].
     #[arg(long, value_name = "S", value_parser = time_limit)]
     time_limit: Option<Duration>,
-    /// Print a row a line as JSON, and nothing else, on standard output.
+    /// Print one JSON row per line, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
 }

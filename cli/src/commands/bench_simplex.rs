@@ -5,7 +5,6 @@ use std::time::Duration;
 use clap::Args;
 use warmq_bench::simplex::{LinkKind, Policy, SimplexSettings};
 use warmq_units::CpuId;
-use warmq_units::setting::parse_duration;
 
 use crate::failure::Failure;
 use crate::output;
@@ -65,7 +64,7 @@ pub struct SimplexArguments {
     /// The CPU of the sender [default: another one, best on another core].
     #[arg(long, value_name = "CPU")]
     sender_cpu: Option<u16>,
-    /// Print a row a line as JSON, and nothing else, on standard output.
+    /// Print one JSON row per line, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
 }
@@ -74,7 +73,10 @@ pub struct SimplexArguments {
 fn seconds(text: &str) -> Result<Duration, String> {
     let plain = text.parse().ok();
     let plain = plain.and_then(|number| Duration::try_from_secs_f64(number).ok());
-    let with_unit = || parse_duration(text).map(|time| Duration::from_nanos(time.0 / 1000));
+    let with_unit = || {
+        let span = text.parse::<warmq_units::Duration>().ok();
+        span.map(|span| Duration::from_nanos(span.as_ns()))
+    };
     plain.or_else(with_unit).ok_or_else(|| {
         "write seconds, as in 0.7, or a whole number and a unit, as in 700ms".to_owned()
     })

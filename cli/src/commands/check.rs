@@ -1,4 +1,4 @@
-//! `warmq check`: is an experiment's file right?
+//! `warmq check`: whether experiments' files are right.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use clap::Args;
 use warmq_experiment::{Experiment, Options};
 
 use crate::failure::Failure;
-use crate::source::Source;
+use crate::source::{self, Changes};
 use crate::{machines, output, study};
 
 /// Check experiments' files without running anything.
@@ -17,12 +17,10 @@ pub struct Arguments {
     files: Vec<String>,
 }
 
-/// Reads every file, and says of each what it would run.
+/// Reads every file, and shows what each would run.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let opened = arguments.files.iter().map(|file| Source::open(file));
-    let sources = opened.collect::<Result<Vec<Source>, Failure>>()?;
-    let lab = machines::lab(sources.iter().map(|source| source.text.as_str()))?;
-    let experiments = study::read(&sources, &lab)?;
+    let documents = source::documents(&arguments.files, &Changes::default())?;
+    let experiments = study::read(&documents, &machines::engine(&documents)?)?;
     let lines: Vec<String> = experiments.iter().map(fine).collect();
     output::print(&lines.join("\n"))
 }

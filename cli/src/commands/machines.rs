@@ -1,4 +1,4 @@
-//! `warmq machines`: which there are, and all that is known of one.
+//! `warmq machines`: lists them, and describes one.
 
 use clap::Args;
 use warmq_machine::builtin_names;
@@ -12,7 +12,7 @@ pub struct Arguments {
     /// A machine: a name, a .toml or hwloc .xml file, or `host` for this one.
     #[arg(value_name = "NAME|FILE|host")]
     name: Option<String>,
-    /// Print JSON: an object a line.
+    /// Print JSON: one object per line.
     #[arg(long)]
     json: bool,
 }
@@ -36,7 +36,7 @@ fn list() -> Result<(), Failure> {
     }
     entries.push((
         machines::HOST,
-        "the machine that warmq runs on, as /sys tells".to_owned(),
+        "the machine that warmq runs on, as /sys describes it".to_owned(),
     ));
     output::print(&listing::names(entries))?;
     output::print(

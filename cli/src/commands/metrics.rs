@@ -1,15 +1,15 @@
 //! `warmq metrics`: what an experiment can measure.
 
-use warmq_experiment::{HistogramDescription, Lab, MetricDescription, Simulator};
+use warmq_experiment::{Engine, HistogramDescription, MetricDescription, Simulator};
 
 use crate::failure::Failure;
 use crate::{listing, output};
 
 /// Lists every figure and every histogram.
 pub fn run() -> Result<(), Failure> {
-    let lab = Lab::new(None);
+    let engine = Engine::new(None);
     let mut figures = listing::table();
-    for MetricDescription { name, unit, what } in lab.metrics() {
+    for MetricDescription { name, unit, what } in engine.metrics() {
         figures.add_row([listing::name(name), unit.into(), what.into()]);
     }
     let mut histograms = listing::table();
@@ -18,7 +18,7 @@ pub fn run() -> Result<(), Failure> {
         along,
         unit,
         what,
-    } in lab.histograms()
+    } in engine.histograms()
     {
         let what = format!("{what}, along {along}");
         histograms.add_row([listing::name(name), unit.into(), what.into()]);

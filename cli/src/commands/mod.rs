@@ -9,11 +9,10 @@ pub mod completions;
 pub mod machines;
 pub mod man;
 pub mod metrics;
+pub mod parts;
 pub mod reproduce;
 pub mod run;
-pub mod schedulers;
 pub mod vm;
-pub mod workloads;
 
 use crate::arguments::Command;
 use crate::failure::Failure;
@@ -28,8 +27,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),
-        Command::Schedulers(arguments) => schedulers::run(&arguments),
-        Command::Workloads(arguments) => workloads::run(&arguments),
+        Command::Schedulers(arguments) => parts::schedulers(&arguments),
+        Command::Workloads(arguments) => parts::workloads(&arguments),
         Command::Metrics => metrics::run(),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),

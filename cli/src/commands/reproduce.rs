@@ -1,4 +1,4 @@
-//! `warmq reproduce`: a paper again, with its figures beside ours.
+//! `warmq reproduce`: the experiments of a paper again, with its figures beside ours.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,9 @@ use warmq_report::{Report, Section};
 
 use crate::arguments::Extent;
 use crate::failure::Failure;
-use crate::source::Source;
 use crate::study::{self, Study};
 use crate::walk::{self, Walk};
-use crate::{machines, output, present, shipped};
+use crate::{machines, output, present, shipped, source};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,11 +37,11 @@ enum Paper {
     Coloring,
     /// Data-affinity scheduling for Linux 2.6 on multiprocessors; a first look at scx_warmq so far.
     Affinity,
-    /// Every paper that there is.
+    /// All of them.
     All,
 }
 
-/// Do the experiments of a paper again and lay its figures beside ours.
+/// Repeat the experiments of a paper and show its figures beside ours.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -51,27 +50,26 @@ pub struct Arguments {
     paper: Paper,
     #[command(flatten)]
     extent: Extent,
-    /// Run every point, seed and time of the files; so it is unless --quick is given.
+    /// Run every point, seed and time of the files (the default without --quick).
     #[arg(long, conflicts_with = "quick")]
     full: bool,
     /// Write report.html, rows.parquet and rows.csv into this folder.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
-    /// Run the real walk on this machine, too, and put it on the same page.
+    /// Also run the real walk on this machine, and put it on the same page.
     #[arg(long)]
     with_walk: bool,
 }
 
 /// Runs what comes with warmq, then the real walk if that was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let sources: Vec<Source> = papers(arguments.paper)
-        .into_iter()
-        .map(Source::shipped)
-        .collect();
-    let lab = machines::lab(std::iter::empty())?;
-    let experiments = study::read(&sources, &lab)?;
+    let documents = papers(arguments.paper);
+    let documents = documents.iter().map(source::shipped);
+    let documents: Vec<_> = documents.collect::<Result<_, _>>()?;
     let extent = &arguments.extent;
-    let study = Study::run(experiments, extent.options(), &lab, extent.threads());
+    let engine = extent.engine(machines::engine(&documents)?);
+    let experiments = study::read(&documents, &engine)?;
+    let study = Study::run(experiments, extent.options(), &engine, extent.threads());
     let mut report = report(arguments, &study);
     if !extent.json {
         present::sections(&report)?;
@@ -82,14 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     show(&report, &study, extent.json)?;
     present::files(&report, &arguments.out, extent.json)?;
-    if extent.check_determinism {
-        study.check_determinism(&lab, extent.threads())?;
-        output::say(&format!(
-            "warmq: deterministic: {} runs, twice the same",
-            study.count()
-        ));
-    }
-    study.verdict(extent.strict)
+    study.finish(extent, &engine, "")
 }
 
 fn papers(paper: Paper) -> Vec<shipped::Shipped> {

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_experiment::{Experiment, Lab};
+use warmq_config::Document;
+use warmq_experiment::{Engine, Experiment};
 use warmq_report::Report;
 
 use crate::arguments::{Extent, Out};
 use crate::failure::Failure;
 use crate::pair::Pair;
-use crate::source::{Changes, Source};
+use crate::source::{self, Changes};
 use crate::study::{self, Study};
 use crate::{machines, output, present, trace};
 
@@ -20,7 +21,7 @@ Examples:
   warmq run mine.toml --machine host --set processes=1024
   warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32";
 
-/// Run experiments and show what they came to.
+/// Run experiments and show their results.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -52,34 +53,37 @@ pub struct Arguments {
 
 /// Reads, runs, shows.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let sources = sources(arguments)?;
-    let lab = machines::lab(sources.iter().map(|source| source.text.as_str()))?;
-    let experiments = study::read(&sources, &lab)?;
+    let documents = documents(arguments)?;
+    let engine = arguments.extent.engine(machines::engine(&documents)?);
+    let experiments = study::read(&documents, &engine)?;
     match &arguments.trace {
-        Some(file) => traced(arguments, &experiments, &lab, file),
-        None => studied(arguments, experiments, &lab),
+        // One run is watched at no cost worth a thought; and it may be one that broke a law before.
+        Some(file) => traced(arguments, &experiments, &engine.checked(), file),
+        None => studied(arguments, experiments, &engine),
     }
 }
 
-fn sources(arguments: &Arguments) -> Result<Vec<Source>, Failure> {
-    // What is wrong with a machine's file is told best by its own reader.
+fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
+    // A machine's file with a mistake is shown once, not once for every experiment.
     arguments
         .machine
         .as_deref()
         .map(machines::find)
         .transpose()?;
-    let pair = |Pair { key, value }: &Pair| (key.clone(), value.clone());
     let changes = Changes {
         machine: arguments.machine.clone(),
-        settings: arguments.set.iter().map(pair).collect(),
+        settings: arguments.set.clone(),
     };
-    let open = |file: &String| Ok(Source::open(file)?.changed(&changes));
-    arguments.files.iter().map(open).collect()
+    source::documents(&arguments.files, &changes)
 }
 
-fn studied(arguments: &Arguments, experiments: Vec<Experiment>, lab: &Lab) -> Result<(), Failure> {
+fn studied(
+    arguments: &Arguments,
+    experiments: Vec<Experiment>,
+    engine: &Engine,
+) -> Result<(), Failure> {
     let extent = &arguments.extent;
-    let study = Study::run(experiments, extent.options(), lab, extent.threads());
+    let study = Study::run(experiments, extent.options(), engine, extent.threads());
     let report = report(arguments, &study);
     if extent.json {
         present::json(&report)?;
@@ -90,14 +94,7 @@ fn studied(arguments: &Arguments, experiments: Vec<Experiment>, lab: &Lab) -> Re
     if let Some(folder) = &arguments.out.out {
         present::files(&report, folder, extent.json)?;
     }
-    if extent.check_determinism {
-        study.check_determinism(lab, extent.threads())?;
-        output::say(&format!(
-            "warmq: deterministic: {} runs, twice the same",
-            study.count()
-        ));
-    }
-    study.verdict(extent.strict)
+    study.finish(extent, engine, &changed(arguments))
 }
 
 fn report(arguments: &Arguments, study: &Study) -> Report {
@@ -118,36 +115,31 @@ fn report(arguments: &Arguments, study: &Study) -> Report {
 
 /// The command that runs `files` as these arguments do.
 fn command(arguments: &Arguments, files: &[&String]) -> String {
-    let mut text = "warmq run".to_owned();
-    for file in files {
-        // A shipped experiment is called by its id, as a file by its path.
-        let id = file
-            .strip_suffix(".toml")
-            .filter(|_| !std::path::Path::new(file).exists());
-        text = format!("{text} {}", id.unwrap_or(file));
-    }
-    text.push_str(&arguments.extent.typed());
-    if let Some(machine) = &arguments.machine {
-        text.push_str(&format!(" --machine {machine}"));
-    }
-    for Pair { key, value } in &arguments.set {
-        text.push_str(&format!(" --set {key}={value}"));
-    }
-    text
+    let names: Vec<&str> = files.iter().map(|file| study::name_of(file)).collect();
+    let text = format!("warmq run {}", names.join(" "));
+    text + &arguments.extent.typed() + &changed(arguments)
+}
+
+/// The options that change the experiments, as they would be typed again.
+fn changed(arguments: &Arguments) -> String {
+    let machine = arguments.machine.iter();
+    let mut options: Vec<String> = machine.map(|it| format!(" --machine {it}")).collect();
+    options.extend(arguments.set.iter().map(|pair| format!(" --set {pair}")));
+    options.concat()
 }
 
 fn traced(
     arguments: &Arguments,
     experiments: &[Experiment],
-    lab: &Lab,
+    engine: &Engine,
     file: &std::path::Path,
 ) -> Result<(), Failure> {
     let [experiment] = experiments else {
-        let mend = "name one experiment";
-        return Err(Failure::usage("--trace is of one run", mend));
+        let help = "name one experiment";
+        return Err(Failure::usage("--trace writes one run", help));
     };
     let options = arguments.extent.options();
-    let traced = trace::run(experiment, &options, &arguments.point, lab, file)?;
+    let traced = trace::run(experiment, &options, &arguments.point, engine, file)?;
     if arguments.extent.json {
         return present::json(&Report {
             sections: vec![traced.section],

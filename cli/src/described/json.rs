@@ -1,7 +1,9 @@
 //! A machine as JSON. Units stand in the names of the keys.
 
 use serde_json::{Value, json};
-use warmq_machine::{CacheDescription, Coherence, CpuPlace, MachineDescription, Replacement};
+use warmq_machine::{
+    CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, Replacement,
+};
 use warmq_units::{Duration, Hertz};
 
 /// How many there are of what CPUs share.
@@ -57,8 +59,10 @@ pub fn json(machine: &MachineDescription) -> Value {
             "page_bytes": memory.page.0,
             "huge_page_bytes": memory.huge_page.0,
             "latency_ns": ns(memory.latency),
+            "dma_into_llc": memory.dma_into_llc,
         },
         "miss_overlap": machine.miss_overlap,
+        "smt_speed_permille": machine.smt_speed,
         "costs": costs(machine),
         "sources": machine.sources,
     })
@@ -82,6 +86,11 @@ fn cache(cache: &CacheDescription) -> Value {
         Replacement::TreePlru => "tree-plru",
         Replacement::QuadAge => "quad-age",
     };
+    let inclusion = match cache.inclusion {
+        Inclusion::NonInclusive => "non-inclusive",
+        Inclusion::Inclusive => "inclusive",
+        Inclusion::Victim => "victim",
+    };
     json!({
         "level": cache.level,
         "size_bytes": cache.size.0,
@@ -89,7 +98,7 @@ fn cache(cache: &CacheDescription) -> Value {
         "line_bytes": cache.line.0,
         "latency_cycles": cache.latency.0,
         "replacement": replacement,
-        "inclusive": cache.inclusive,
+        "inclusion": inclusion,
         "cpus": cache.cpus.iter().map(|cpu| cpu.0).collect::<Vec<u16>>(),
     })
 }

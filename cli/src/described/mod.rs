@@ -3,9 +3,10 @@
 mod json;
 
 use comfy_table::Cell;
-use warmq_experiment::{Lab, Part, Simulator};
+use warmq_experiment::{Engine, Part, Simulator};
 use warmq_machine::{
-    CacheDescription, Coherence, MachineDescription, MemoryDescription, NOT_GIVEN, Replacement,
+    CacheDescription, Coherence, Inclusion, MachineDescription, MemoryDescription, NOT_GIVEN,
+    Replacement,
 };
 use warmq_units::{Duration, Hertz};
 
@@ -31,7 +32,8 @@ pub fn text(machine: &MachineDescription) -> String {
         }
         parts.push(format!("Costs of {kernel}\n{}", table.trim_fmt()));
     }
-    let settings = Lab::new(Some(machine.clone())).settings(Part::Machine, crate::machines::HOST);
+    let settings =
+        Engine::new(Some(machine.clone())).settings(Part::Machine, crate::machines::HOST);
     let settings = settings.unwrap_or_default();
     parts.push(format!("What can be set\n{}", listing::settings(&settings)));
     parts.join("\n\n")
@@ -59,6 +61,13 @@ fn cpus(machine: &MachineDescription) -> String {
         &overlap,
         source(machine, "cpu.miss_overlap", "cpu"),
     ]);
+    let smt = format!(
+        "{} thousandths of its speed beside a busy sibling",
+        machine.smt_speed
+    );
+    if counts.cores < machine.cpus.len() {
+        table.add_row(["SMT", &smt, source(machine, "cpu.smt_speed", "cpu")]);
+    }
     table.trim_fmt()
 }
 
@@ -67,7 +76,7 @@ fn several(count: usize, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// A line a kind of cache: equal caches of a level are told once, with their number.
+/// A line a kind of cache: equal caches of a level are listed once, with their number.
 fn caches(machine: &MachineDescription) -> String {
     let mut table = listing::table();
     for (cache, count) in kinds(machine) {
@@ -104,9 +113,13 @@ fn shape(machine: &MachineDescription, cache: &CacheDescription) -> String {
         1 => "for one CPU".to_owned(),
         count => format!("shared by {count} CPUs"),
     };
-    let inclusive = if cache.inclusive { ", inclusive" } else { "" };
+    let inclusion = match cache.inclusion {
+        Inclusion::NonInclusive => "",
+        Inclusion::Inclusive => ", inclusive",
+        Inclusion::Victim => ", filled by evictions of the level before",
+    };
     format!(
-        "{}, {} ways, lines of {}, {} cycles ({}), {}{inclusive}, {shared}",
+        "{}, {} ways, lines of {}, {} cycles ({}), {}{inclusion}, {shared}",
         cache.size,
         cache.ways,
         cache.line,
@@ -167,6 +180,7 @@ fn memory(machine: &MachineDescription) -> String {
         page,
         huge_page,
         latency,
+        dma_into_llc,
     } = machine.memory;
     let pages = format!("{page}, huge {huge_page}");
     let latency = format!("{} from the outermost miss on", span(latency));
@@ -181,6 +195,16 @@ fn memory(machine: &MachineDescription) -> String {
         "latency",
         &latency,
         source(machine, "memory.latency", "memory"),
+    ]);
+    let devices = if dma_into_llc {
+        "write into the last-level cache of CPU 0"
+    } else {
+        "write to memory"
+    };
+    table.add_row([
+        "devices",
+        devices,
+        source(machine, "memory.dma_into_llc", "memory"),
     ]);
     table.trim_fmt()
 }

@@ -1,9 +1,9 @@
-//! Bad input: each kind is refused with place and mend, and an exit code.
+//! Bad input: each kind is refused with its place, a fix, and an exit code.
 
 use super::support::{Folder, TRIAL};
 
 /// What was typed, the exit code, and what was said.
-fn told(folder: &Folder, arguments: &str) -> String {
+fn refused(folder: &Folder, arguments: &str) -> String {
     let ran = folder.run(arguments);
     assert_eq!(ran.out, "", "{arguments}: a refusal is no result");
     format!(
@@ -16,13 +16,13 @@ fn told(folder: &Folder, arguments: &str) -> String {
 fn all(folder: &Folder, commands: &[&str]) -> String {
     commands
         .iter()
-        .map(|arguments| told(folder, arguments))
+        .map(|arguments| refused(folder, arguments))
         .collect::<Vec<_>>()
         .join("\n")
 }
 
 #[test]
-fn a_mistake_in_an_experiment_is_shown_in_its_text_with_the_mend() {
+fn a_mistake_in_an_experiment_is_shown_in_its_text_with_the_fix() {
     let folder = Folder::new("refusals-experiment")
         .with(
             "key.toml",
@@ -132,7 +132,7 @@ fn an_option_that_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn a_nonsensical_machine_is_shown_in_its_text_with_the_mend() {
+fn a_nonsensical_machine_is_shown_in_its_text_with_the_fix() {
     let toml = warmq_machine::builtin("tiny-1cpu").unwrap();
     let folder = Folder::new("refusals-machine")
         .with("ways.toml", &toml.replacen("ways = ", "ways = 3 # ", 1))

@@ -1,4 +1,4 @@
-//! What runs give: rows, pages, traces, and exit codes that tell how it went.
+//! What runs give: rows, pages, traces, and exit codes.
 
 use std::collections::BTreeSet;
 

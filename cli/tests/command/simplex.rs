@@ -87,7 +87,7 @@ fn settings_that_cannot_be_meant_are_refused_by_their_options() {
 }
 
 #[test]
-fn a_scheduler_that_cannot_be_loaded_is_refused_with_the_mend() {
+fn a_scheduler_that_cannot_be_loaded_is_refused_with_the_fix() {
     let ran = Folder::new("simplex-scheduler").run("bench simplex --scheduler false --kpps 1");
     if has_one_cpu(&ran) {
         return;

@@ -67,7 +67,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// As the system tells it.
+    /// As the system reports it.
     pub fn of(output: Output) -> Ran {
         Ran {
             code: output.status.code().expect("no signal ended it"),

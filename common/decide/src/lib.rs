@@ -16,6 +16,9 @@
 //! assert_eq!(granularity(&Policy::default(), 10, WHOLE), 500_000);
 //! ```
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod groups;
 mod header;
 mod sleepers;

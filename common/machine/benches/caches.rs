@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use divan::{Bencher, counter::ItemsCount};
 use warmq_machine::{
-    Access, CacheDescription, Coherence, CpuPlace, Hierarchy, MachineDescription,
-    MemoryDescription, Options, Replacement,
+    Access, CacheDescription, Coherence, CpuPlace, Hierarchy, Inclusion, MachineDescription,
+    MemoryDescription, Options, Replacement, builtin, read_toml,
 };
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant, Seed};
 
@@ -20,7 +20,7 @@ struct Level {
     ways: u32,
     cycles: u64,
     shared_by: u16,
-    inclusive: bool,
+    inclusion: Inclusion,
 }
 
 fn machine(cpus: u16, line: u64, levels: &[Level], coherence: Coherence) -> MachineDescription {
@@ -35,7 +35,7 @@ fn machine(cpus: u16, line: u64, levels: &[Level], coherence: Coherence) -> Mach
                 line: Bytes(line),
                 latency: Cycles(level.cycles),
                 replacement: Replacement::Lru,
-                inclusive: level.inclusive,
+                inclusion: level.inclusion,
                 cpus: (first..first + level.shared_by).map(CpuId).collect(),
             });
         }
@@ -57,8 +57,10 @@ fn machine(cpus: u16, line: u64, levels: &[Level], coherence: Coherence) -> Mach
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(2),
             latency: Duration::from_ns(190),
+            dma_into_llc: false,
         },
         miss_overlap: 1,
+        smt_speed: 1_000,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }
@@ -76,7 +78,11 @@ fn xeon(cpus: u16, inclusive: bool) -> MachineDescription {
         ways,
         cycles,
         shared_by: 1,
-        inclusive,
+        inclusion: if inclusive {
+            Inclusion::Inclusive
+        } else {
+            Inclusion::NonInclusive
+        },
     };
     machine(
         cpus,
@@ -99,7 +105,7 @@ fn epyc() -> MachineDescription {
         ways,
         cycles,
         shared_by,
-        inclusive: false,
+        inclusion: Inclusion::NonInclusive,
     };
     let levels = [
         level(32, 8, 4, 2),
@@ -220,4 +226,21 @@ fn an_epyc(bencher: Bencher, shared: bool) {
         }
     }
     play(bencher, &epyc(), Options::default(), &stream);
+}
+
+/// On the shipped server of 384 CPUs each CPU in turn reads a line of every CPU, and then writes its
+/// own: how a scheduler with a queue a CPU looks for work.
+#[divan::bench(sample_count = 10)]
+fn each_of_384_cpus_reads_a_line_of_all_and_writes_its_own(bencher: Bencher) {
+    let text = builtin("server-24llc").expect("a machine of ours");
+    let machine = read_toml("server-24llc", text).expect("a machine that can be read");
+    let cpus = machine.cpus.len() as u64;
+    let line_of = |cpu: u64| Address(cpu * 128);
+    let mut stream = Vec::new();
+    for cpu in 0..cpus {
+        let id = CpuId(cpu as u16);
+        stream.extend((0..cpus).map(|other| (id, line_of(other), Access::Read)));
+        stream.push((id, line_of(cpu), Access::Write));
+    }
+    play(bencher, &machine, Options::default(), &stream);
 }

@@ -35,6 +35,8 @@ pub(crate) struct Line(pub(crate) u64);
 
 /// Bits of a word that hold the tag; the two lowest hold the state.
 const TAG: u32 = !3;
+/// What an empty way looks like to a search.
+const EMPTY: u32 = 0;
 /// Tags of 30 bits, and the tag of an empty way is none of them.
 const TAGS: u64 = (1 << 30) - 1;
 
@@ -54,20 +56,21 @@ pub(crate) fn farthest_memory(description: &CacheDescription) -> Bytes {
 pub(crate) struct Cache {
     // Where the words of set 0 begin, and how far it is to those of the next set.
     first: usize,
-    stride: usize,
-    ways: usize,
+    stride: u32,
+    ways: u32,
     sets: u64,
     sets_are_power_of_two: bool,
+    lru: bool,
     // A tag is the line without its lowest `floor(log2(sets))` bits. Lines of equal tag are then
     // fewer than sets and lie next to each other, so that set and tag together name a line also
     // where the sets are no power of two.
     tag_shift: u32,
-    // None under LRU.
-    marks: Option<Marks>,
 }
 
 /// What a cache remembers of the use of its ways, where that is not their order.
-enum Marks {
+pub(crate) enum Marks {
+    /// Nothing.
+    Order,
     Trees(Trees),
     Ages(Ages),
 }
@@ -79,28 +82,23 @@ pub(crate) struct Slot(usize);
 impl Cache {
     /// An empty cache.
     pub(crate) fn new(description: &CacheDescription) -> Cache {
-        let ways = description.ways as usize;
+        let ways = description.ways;
         let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
         assert!(sets > 0 && ways > 0, "a cache without room for a line");
-        let marks = match description.replacement {
-            Replacement::Lru => None,
-            Replacement::TreePlru => Some(Marks::Trees(Trees::new(sets as usize, ways))),
-            Replacement::QuadAge => Some(Marks::Ages(Ages::new(sets as usize, ways))),
-        };
         Cache {
             first: 0,
             stride: ways,
             ways,
             sets,
             sets_are_power_of_two: sets.is_power_of_two(),
+            lru: description.replacement == Replacement::Lru,
             tag_shift: sets.ilog2(),
-            marks,
         }
     }
 
     /// How many lines fit in.
     pub(crate) fn capacity(&self) -> usize {
-        self.sets as usize * self.ways
+        self.sets as usize * self.ways as usize
     }
 
     /// Lines from this number on cannot be told apart.
@@ -123,7 +121,7 @@ impl Cache {
     /// Where the ways of a set begin.
     #[inline]
     fn start_of(&self, set: usize) -> usize {
-        self.first + set * self.stride
+        self.first + set * self.stride as usize
     }
 
     #[inline]
@@ -133,65 +131,65 @@ impl Cache {
 
     /// Uses `line`: finds it and makes it the newest of its set.
     #[inline]
-    fn hit(&mut self, words: &mut [u32], line: Line) -> Option<Slot> {
+    fn hit(&self, words: &mut [u32], marks: &mut Marks, line: Line) -> Option<Slot> {
         let (set, key) = (self.set_of(line), self.key(line));
         let first = self.start_of(set);
-        let ways = &mut words[first..first + self.ways];
-        if let Some(marks) = &mut self.marks {
-            let way = position(ways, key)?;
-            marks.used(set, way);
-            return Some(Slot(first + way));
+        let ways = &mut words[first..first + self.ways as usize];
+        if self.lru {
+            return move_to_front(ways, key).then_some(Slot(first));
         }
-        move_to_front(ways, key).then_some(Slot(first))
+        let way = position(ways, key)?;
+        marks.used(set, way);
+        Some(Slot(first + way))
     }
 
     /// Finds `line` without using it.
     #[inline]
     fn find(&self, words: &[u32], line: Line) -> Option<Slot> {
         let first = self.start_of(self.set_of(line));
-        let way = position(&words[first..first + self.ways], self.key(line))?;
+        let way = position(&words[first..first + self.ways as usize], self.key(line))?;
         Some(Slot(first + way))
     }
 
     /// Takes in `line`, which is not held, as the newest of its set. If the set was full, the line
     /// that left is the answer.
+    #[inline]
     fn insert(
-        &mut self,
+        &self,
         words: &mut [u32],
+        marks: &mut Marks,
         line: Line,
         state: LineState,
     ) -> Option<(Line, LineState)> {
         let (set, word) = (self.set_of(line), self.key(line) | state as u32);
         let first = self.start_of(set);
-        let ways = &mut words[first..first + self.ways];
+        let ways = &mut words[first..first + self.ways as usize];
         debug_assert!(
             position(ways, word & TAG).is_none(),
             "a line twice in a set"
         );
-        let left = match &mut self.marks {
-            None => push_front(ways, word),
-            Some(marks) => {
-                let empty = ways.iter().position(|word| *word == 0);
-                let way = empty.unwrap_or_else(|| marks.victim(set));
-                marks.taken_in(set, way);
-                std::mem::replace(&mut ways[way], word)
-            }
+        let left = if self.lru {
+            push_front(ways, word)
+        } else {
+            let way = position(ways, EMPTY).unwrap_or_else(|| marks.victim(set));
+            marks.taken_in(set, way);
+            std::mem::replace(&mut ways[way], word)
         };
         (left != 0).then(|| (self.line_of(left, set), state_of(left)))
     }
 
     /// Gives up `line`, if held.
-    fn remove(&mut self, words: &mut [u32], line: Line) -> Option<LineState> {
+    #[inline]
+    fn remove(&self, words: &mut [u32], marks: &mut Marks, line: Line) -> Option<LineState> {
         let (set, key) = (self.set_of(line), self.key(line));
         let first = self.start_of(set);
-        let ways = &mut words[first..first + self.ways];
-        let word = match &mut self.marks {
-            None => close_up(ways, key),
-            Some(marks) => {
-                let way = position(ways, key)?;
-                marks.emptied(set, way);
-                std::mem::take(&mut ways[way])
-            }
+        let ways = &mut words[first..first + self.ways as usize];
+        let word = if self.lru {
+            close_up(ways, key)
+        } else {
+            let way = position(ways, key)?;
+            marks.emptied(set, way);
+            std::mem::take(&mut ways[way])
         };
         (word != 0).then(|| state_of(word))
     }
@@ -199,7 +197,7 @@ impl Cache {
     /// Every line held, with its state.
     fn lines<'a>(&'a self, words: &'a [u32]) -> impl Iterator<Item = (Line, LineState)> + 'a {
         (0..self.sets as usize).flat_map(move |set| {
-            let ways = words[self.start_of(set)..][..self.ways].iter();
+            let ways = words[self.start_of(set)..][..self.ways as usize].iter();
             let held = ways.filter(|word| **word != 0);
             held.map(move |word| (self.line_of(*word, set), state_of(*word)))
         })
@@ -217,9 +215,21 @@ impl Cache {
 }
 
 impl Marks {
+    /// What `description`'s cache remembers when it is empty.
+    pub(crate) fn new(description: &CacheDescription) -> Marks {
+        let ways = description.ways as usize;
+        let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
+        match description.replacement {
+            Replacement::Lru => Marks::Order,
+            Replacement::TreePlru => Marks::Trees(Trees::new(sets as usize, ways)),
+            Replacement::QuadAge => Marks::Ages(Ages::new(sets as usize, ways)),
+        }
+    }
+
     #[inline]
     fn used(&mut self, set: usize, way: usize) {
         match self {
+            Marks::Order => {}
             Marks::Trees(trees) => trees.point_away(set, way),
             Marks::Ages(ages) => ages.used(set, way),
         }
@@ -228,6 +238,7 @@ impl Marks {
     #[inline]
     fn taken_in(&mut self, set: usize, way: usize) {
         match self {
+            Marks::Order => {}
             Marks::Trees(trees) => trees.point_away(set, way),
             Marks::Ages(ages) => ages.taken_in(set, way),
         }
@@ -235,7 +246,8 @@ impl Marks {
 
     fn emptied(&mut self, set: usize, way: usize) {
         match self {
-            Marks::Trees(_) => {} // an empty way is taken before the tree is asked
+            // An empty way is taken before the tree is asked.
+            Marks::Order | Marks::Trees(_) => {}
             Marks::Ages(ages) => ages.emptied(set, way),
         }
     }
@@ -243,6 +255,7 @@ impl Marks {
     #[inline]
     fn victim(&self, set: usize) -> usize {
         match self {
+            Marks::Order => 0,
             Marks::Trees(trees) => trees.victim(set),
             Marks::Ages(ages) => ages.victim(set),
         }

@@ -17,6 +17,8 @@ pub struct Counts {
     pub inner_supplies: u64,
     /// Writes to shared lines that a cache shared with the other holders could settle.
     pub inner_upgrades: u64,
+    /// Lines that devices wrote into a last-level cache.
+    pub dma_into_llc: u64,
     histogram: Option<Histogram>,
 }
 
@@ -52,7 +54,7 @@ pub struct MissKinds {
     pub conflict: u64,
     /// None of the others.
     pub capacity: u64,
-    /// The line was here, and another CPU's write invalidated it.
+    /// The line was here, and another CPU's or a device's write invalidated it.
     pub coherence: u64,
 }
 
@@ -65,7 +67,7 @@ pub enum MissKind {
     Conflict,
     /// None of the others.
     Capacity,
-    /// The line was here, and another CPU's write invalidated it.
+    /// The line was here, and another CPU's or a device's write invalidated it.
     Coherence,
 }
 
@@ -80,6 +82,8 @@ pub enum Transaction {
     Upgrade,
     /// Bring a modified line that had to leave a cache back to memory.
     WriteBack,
+    /// Bring a line that a device wrote to memory.
+    DmaWrite,
 }
 
 /// Transactions between outermost caches and memory.
@@ -93,6 +97,8 @@ pub struct BusCounts {
     pub upgrades: u64,
     /// Modified lines that had to leave a cache.
     pub write_backs: u64,
+    /// Lines that devices wrote to memory.
+    pub dma_writes: u64,
     /// Of the lines fetched, those that another cache supplied; the others came from memory.
     pub supplied: u64,
     /// Of the lines supplied, those that memory took in too, since a reader left them clean. On a
@@ -120,7 +126,11 @@ pub struct Histogram {
 impl BusCounts {
     /// All transactions.
     pub fn transactions(&self) -> u64 {
-        self.read_lines + self.reads_for_ownership + self.upgrades + self.write_backs
+        self.read_lines
+            + self.reads_for_ownership
+            + self.upgrades
+            + self.write_backs
+            + self.dma_writes
     }
 
     fn note(&mut self, kind: Transaction) {
@@ -129,6 +139,7 @@ impl BusCounts {
             Transaction::ReadForOwnership => self.reads_for_ownership += 1,
             Transaction::Upgrade => self.upgrades += 1,
             Transaction::WriteBack => self.write_backs += 1,
+            Transaction::DmaWrite => self.dma_writes += 1,
         }
     }
 }
@@ -176,6 +187,7 @@ impl Counts {
             bus: BusCounts::default(),
             inner_supplies: 0,
             inner_upgrades: 0,
+            dma_into_llc: 0,
             histogram: histogram.then(|| Histogram {
                 bins: vec![0; BINS],
             }),

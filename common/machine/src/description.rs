@@ -29,6 +29,10 @@ pub struct MachineDescription {
     /// How many independent misses of a stream of accesses overlap (1 = none). A chain of
     /// pointers never overlaps.
     pub miss_overlap: u64,
+    /// How fast a CPU runs while a sibling on its core is busy too, in thousandths of how fast it
+    /// runs while its siblings idle: 1000 where nobody is slowed down, as without SMT. Covers the
+    /// shared pipeline; what siblings cost each other in shared caches is simulated.
+    pub smt_speed: u64,
     /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`).
     /// The machine only carries them; the simulated kernel knows what they mean.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
@@ -64,10 +68,32 @@ pub struct CacheDescription {
     pub latency: Cycles,
     /// Who leaves when a set is full.
     pub replacement: Replacement,
-    /// Whether a line in a nearer cache of the same CPUs must also be in this one.
-    pub inclusive: bool,
+    /// Which lines it takes in, and which it must keep.
+    pub inclusion: Inclusion,
     /// The CPUs that share it, ascending.
     pub cpus: Vec<CpuId>,
+}
+
+/// Which lines a cache takes in, and which it must keep while nearer caches have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Inclusion {
+    /// Takes in every line that it was asked for and did not have. What nearer caches do when such a
+    /// line leaves is up to them.
+    #[default]
+    NonInclusive,
+    /// Takes in the same lines, and every line in a nearer cache of its CPUs is here too: when a line
+    /// leaves, the nearer caches give it up.
+    Inclusive,
+    /// Takes in the lines that the next nearer caches evict, clean ones too. A hit moves the line
+    /// back to the nearer caches; it stays here as well only if a read finds that another CPU's
+    /// nearer caches have it.
+    ///
+    /// Level 3 of AMD's Zen, which holds what level 2 evicted (Software Optimization Guide for AMD
+    /// Zen 4, 57647, "L3 cache"), and of Intel's server cores since Skylake (Intel 64 and IA-32
+    /// Architectures Optimization Reference Manual, 248966, "Skylake Server Microarchitecture").
+    /// Both keep lines that they take to be shared; the hardware's prediction of that is not
+    /// published, so that the model looks at who has the line.
+    Victim,
 }
 
 /// Who leaves when a set is full.
@@ -125,6 +151,13 @@ pub struct MemoryDescription {
     pub huge_page: Bytes,
     /// From the outermost cache's miss to the data, on a quiet bus.
     pub latency: Duration,
+    /// Whether what devices write goes into the last-level cache of CPU 0, the one that is taken to
+    /// be near the devices, rather than to memory.
+    ///
+    /// Intel's Data Direct I/O does so on server processors since the Xeon E5 (Intel Data Direct I/O
+    /// Technology: A Primer, 2012). The share of the ways that it may fill, two by default, is not
+    /// modeled.
+    pub dma_into_llc: bool,
 }
 
 /// A cost of a kernel on a machine.

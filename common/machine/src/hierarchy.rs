@@ -10,10 +10,15 @@
 //!   and every nearer level takes the line in, the outermost of them first.
 //! - A line that falls out of a cache, if modified, goes to the next level, which takes it in if it
 //!   must; that is no use of a line that is there already. If the cache is inclusive, all nearer
-//!   caches give the line up too. Clean lines are dropped.
+//!   caches give the line up too. Clean lines are dropped, unless the next level is a victim cache.
+//! - A victim cache takes in only what the next nearer caches evict. On a hit it hands the line, and
+//!   modified data with it, to the nearer levels; it keeps the line if it is read and caches of other
+//!   CPUs under it have it. A line that it lacks, but that a cache under it has, is supplied by that
+//!   cache, clean or not: the tags of the nearer caches are kept beside it.
 //! - Reading a line that a cache off the path holds exclusively makes it shared in both. If it was
 //!   modified there, that cache supplies it, and the new data goes to the cache that both share,
 //!   or to memory if they share none (an implicit write-back).
+//! - A device that writes a line ([`Hierarchy::dma_write`]) invalidates it in every cache.
 //! - Writing invalidates the line in every cache off the path. The nearest cache of the path that
 //!   holds it exclusively settles that; if there is none, a transaction does.
 //!
@@ -23,6 +28,7 @@
 mod build;
 mod check;
 mod contents;
+mod dma;
 mod others;
 mod private;
 mod private_shared;
@@ -32,7 +38,7 @@ mod writes;
 use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
 use crate::cache::{Caches, Extent, Line, LineState};
-use crate::coherence::{Links, Presence};
+use crate::coherence::{Groups, Links, Presence};
 use crate::counts::Counts;
 use crate::shadow::Shadow;
 use build::Shape;
@@ -91,7 +97,7 @@ pub struct Options {
 ///     line: Bytes(32),
 ///     latency: Cycles(3),
 ///     replacement: Replacement::Lru,
-///     inclusive: false,
+///     inclusion: Inclusion::NonInclusive,
 ///     cpus: vec![CpuId(cpu)],
 /// };
 /// let two_cpus = MachineDescription {
@@ -110,8 +116,10 @@ pub struct Options {
 ///         page: Bytes::from_kb(4),
 ///         huge_page: Bytes::from_mb(4),
 ///         latency: Duration::from_ns(180),
+///         dma_into_llc: false,
 ///     },
 ///     miss_overlap: 1,
+///     smt_speed: 1_000,
 ///     costs: BTreeMap::new(),
 ///     sources: BTreeMap::new(),
 /// };
@@ -140,6 +148,7 @@ pub struct Hierarchy {
     snoop: Option<Snoop>,
     line_shift: u32,
     line_limit: u64,
+    dma_into_llc: bool,
 
     // Changed by accesses.
     caches: Caches,
@@ -150,8 +159,8 @@ pub struct Hierarchy {
     counts: Counts,
     shadows: Vec<Shadow>, // one a cache, or none at all
 
-    // Room for the holders of a line, so that no access allocates.
-    holders: Vec<u16>,
+    // What the last search for the holders of a line found.
+    holders: Groups,
 }
 
 /// The level 1 of a CPU.
@@ -189,12 +198,8 @@ impl Hierarchy {
         access: Access,
         now: Instant,
     ) -> Outcome {
-        let line = Line(address.0 >> self.line_shift);
+        let line = self.line_of(address);
         self.counts.note_access(cpu.index(), 0, access);
-        assert!(
-            line.0 < self.line_limit,
-            "the caches cannot tell {address} from a lower address"
-        );
         let request = Request {
             cpu: cpu.index(),
             line,
@@ -208,6 +213,16 @@ impl Hierarchy {
             8 => self.access_lru::<8>(request),
             _ => self.access_any(request),
         }
+    }
+
+    #[inline]
+    fn line_of(&self, address: Address) -> Line {
+        let line = Line(address.0 >> self.line_shift);
+        assert!(
+            line.0 < self.line_limit,
+            "the caches cannot tell {address} from a lower address"
+        );
+        line
     }
 
     /// Where every level 1 has LRU and `WAYS` ways, and nothing is observed.

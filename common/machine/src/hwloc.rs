@@ -1,52 +1,49 @@
 //! Machines from hwloc's XML (`lstopo --of xml`), of its versions 1 and 2.
 //!
-//! XML tells shapes, no times: latencies, coherence and the clock are assumed, and `sources` says
+//! The XML gives shapes and no times: latencies, coherence and the clock are assumed, and `sources` says
 //! so. Instruction caches and caches on the memory's side are left out.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use roxmltree::{Document, Node, ParsingOptions};
+use warmq_config::{Problem, Problems, Source};
 use warmq_units::{Bytes, CpuId};
 
 use crate::check::MOST_CPUS;
 use crate::description::MachineDescription;
-use crate::error::{Flaw, MachineError};
 use crate::observed::{Observed, ObservedCache, ObservedCpu, ObservedWays};
 
 const SEEN_BY: &str = "hwloc XML";
+const LSTOPO: &str = "give the output of `lstopo --of xml`";
 const PAGE: Bytes = Bytes::from_kb(4);
 
 /// The text that is read, for errors.
 #[derive(Clone, Copy)]
-struct Xml<'a> {
-    file: &'a str,
-    text: &'a str,
-}
+struct Xml<'a>(&'a Source);
 
 /// Reads a machine from hwloc's XML; `file` is its name in errors, and names the machine.
 ///
 /// # Errors
 /// Text that is no XML of hwloc's, numbers that are none, no cache at all, or a machine that
 /// [`MachineDescription::check`] refuses. Each error names the element.
-pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, MachineError> {
-    let xml = Xml { file, text };
+pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, Problems> {
+    let source = Source::file(file, text);
+    let xml = Xml(&source);
     let options = ParsingOptions {
         allow_dtd: true,
         ..ParsingOptions::default()
     };
     let document = Document::parse_with_options(text, options).map_err(|error| {
-        let mend = "give the output of `lstopo --of xml`";
-        let flaw = Flaw::new("", format!("this is no XML: {error}"), mend);
-        MachineError {
+        let what = format!("this is not XML: {error}");
+        Problem {
             line: Some(error.pos().row as usize),
-            ..flaw.in_file(file)
+            ..source.problem("", 0..0, what, LSTOPO)
         }
     })?;
     let root = document.root_element();
     if root.tag_name().name() != "topology" {
-        let mend = "give the output of `lstopo --of xml`";
-        return Err(xml.error(root, "this is not hwloc's <topology>", mend));
+        return Err(xml.error(root, "this is not hwloc's <topology>", LSTOPO));
     }
     let units = processing_units(xml, root)?;
     let (page, huge_page) = page_sizes(xml, root)?;
@@ -61,22 +58,31 @@ pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, MachineE
         page,
         huge_page,
     };
-    observed.describe().map_err(|flaw| flaw.in_file(file))
+    observed.describe().map_err(|flaw| {
+        let problem = source.problem(flaw.key, 0..0, flaw.problem, flaw.help);
+        Problem {
+            line: None,
+            ..problem
+        }
+        .into()
+    })
 }
 
 impl Xml<'_> {
-    fn error(self, node: Node<'_, '_>, problem: impl Into<String>, mend: &str) -> MachineError {
+    fn error(self, node: Node<'_, '_>, what: impl Into<String>, help: &str) -> Problems {
         let mut element = format!("<{}", node.tag_name().name());
         for name in ["type", "os_index", "gp_index"] {
             if let Some(value) = node.attribute(name) {
                 element.push_str(&format!(" {name}=\"{value}\""));
             }
         }
-        Flaw::new(element + ">", problem, mend).at(self.file, self.text, node.range())
+        self.0
+            .problem(element + ">", node.range(), what, help)
+            .into()
     }
 
     /// A number of an element; nothing where it is missing.
-    fn number(self, node: Node<'_, '_>, name: &str) -> Result<Option<i64>, MachineError> {
+    fn number(self, node: Node<'_, '_>, name: &str) -> Result<Option<i64>, Problems> {
         let Some(text) = node.attribute(name) else {
             return Ok(None);
         };
@@ -87,7 +93,7 @@ impl Xml<'_> {
     }
 
     /// A number that cannot be negative; nothing where it is missing.
-    fn count(self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, MachineError> {
+    fn count(self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, Problems> {
         let number = self.number(node, name)?;
         number.map(u64::try_from).transpose().map_err(|_| {
             self.error(
@@ -112,7 +118,7 @@ fn objects<'a, 'i>(root: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
 fn processing_units<'a, 'i>(
     xml: Xml<'_>,
     root: Node<'a, 'i>,
-) -> Result<Vec<(u64, Node<'a, 'i>)>, MachineError> {
+) -> Result<Vec<(u64, Node<'a, 'i>)>, Problems> {
     let machine = objects(root).find(|node| kind(*node) == "Machine");
     let allowed = machine
         .and_then(|machine| machine.attribute("allowed_cpuset"))
@@ -127,12 +133,12 @@ fn processing_units<'a, 'i>(
             continue;
         }
         if units.insert(number, node).is_some() {
-            let mend = "give each PU its own os_index";
-            return Err(xml.error(node, format!("PU {number} is there twice"), mend));
+            let help = "give each PU its own os_index";
+            return Err(xml.error(node, format!("PU {number} is there twice"), help));
         }
         if units.len() > MOST_CPUS {
-            let mend = format!("describe at most {MOST_CPUS} CPUs");
-            return Err(xml.error(node, "these are absurdly many CPUs", &mend));
+            let help = format!("describe at most {MOST_CPUS} CPUs");
+            return Err(xml.error(node, "these are too many CPUs", &help));
         }
     }
     Ok(units.into_iter().collect())
@@ -151,7 +157,7 @@ fn place_of(unit: Node<'_, '_>) -> ObservedCpu {
 }
 
 /// Data and unified caches above processing units, with the CPUs below them.
-fn caches(xml: Xml<'_>, units: &[(u64, Node<'_, '_>)]) -> Result<Vec<ObservedCache>, MachineError> {
+fn caches(xml: Xml<'_>, units: &[(u64, Node<'_, '_>)]) -> Result<Vec<ObservedCache>, Problems> {
     let mut seen: BTreeMap<usize, ObservedCache> = BTreeMap::new();
     for (cpu, (_, unit)) in units.iter().enumerate() {
         for node in unit.ancestors().filter(|node| is_data_cache(*node)) {
@@ -176,7 +182,7 @@ fn is_data_cache(node: Node<'_, '_>) -> bool {
     cache && node.attribute("cache_type") != Some("2")
 }
 
-fn cache(xml: Xml<'_>, node: Node<'_, '_>) -> Result<ObservedCache, MachineError> {
+fn cache(xml: Xml<'_>, node: Node<'_, '_>) -> Result<ObservedCache, Problems> {
     let depth = xml.count(node, "depth")?;
     let level = depth
         .and_then(|depth| u8::try_from(depth).ok())
@@ -202,8 +208,8 @@ fn cache(xml: Xml<'_>, node: Node<'_, '_>) -> Result<ObservedCache, MachineError
         Some(-1) => ObservedWays::Full,
         None | Some(0) => ObservedWays::Unknown,
         Some(ways) => u32::try_from(ways).map(ObservedWays::Ways).map_err(|_| {
-            let mend = "give ways, 0 for unknown or -1 for fully associative";
-            xml.error(node, format!("an associativity of {ways}"), mend)
+            let help = "give ways, 0 for unknown or -1 for fully associative";
+            xml.error(node, format!("an associativity of {ways}"), help)
         })?,
     };
     let line = xml
@@ -224,7 +230,7 @@ fn cache(xml: Xml<'_>, node: Node<'_, '_>) -> Result<ObservedCache, MachineError
 }
 
 /// The memory of all nodes, in whole megabytes.
-fn memory(xml: Xml<'_>, root: Node<'_, '_>) -> Result<Option<Bytes>, MachineError> {
+fn memory(xml: Xml<'_>, root: Node<'_, '_>) -> Result<Option<Bytes>, Problems> {
     let mut total = 0_u64;
     for node in objects(root) {
         total = total.saturating_add(xml.count(node, "local_memory")?.unwrap_or(0));
@@ -235,7 +241,7 @@ fn memory(xml: Xml<'_>, root: Node<'_, '_>) -> Result<Option<Bytes>, MachineErro
 
 /// The two smallest page sizes; where there is but one, a huge page is a full page of entries of
 /// 8 bytes.
-fn page_sizes(xml: Xml<'_>, root: Node<'_, '_>) -> Result<(Bytes, Bytes), MachineError> {
+fn page_sizes(xml: Xml<'_>, root: Node<'_, '_>) -> Result<(Bytes, Bytes), Problems> {
     let mut sizes = Vec::new();
     for node in root
         .descendants()

@@ -7,6 +7,9 @@
 //! - [`Hierarchy`]: its caches with coherence and bus, line-accurate.
 //! - [`PhysicalMemory`]: its page allocator, which fragments as a real one does.
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod bus;
 mod cache;
 mod check;
@@ -24,7 +27,6 @@ mod shipped;
 mod sparse;
 mod toml_blame;
 mod toml_caches;
-mod toml_fields;
 mod toml_machine;
 mod topology;
 
@@ -33,15 +35,15 @@ pub use cache::LineState;
 pub use check::MOST_CPUS;
 pub use counts::{BusCounts, Counts, Histogram, LevelCounts, MissKind, MissKinds, Transaction};
 pub use description::{
-    CacheDescription, Coherence, Cost, CpuPlace, MachineDescription, MemoryDescription, Replacement,
+    CacheDescription, Coherence, Cost, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
+    Replacement,
 };
-pub use error::{Flaw, MachineError};
+pub use error::Flaw;
 pub use hierarchy::{Access, Hierarchy, Options, Outcome, Served};
 pub use hwloc::read_hwloc;
 pub use memory::{Fragmentation, OutOfMemory, PhysicalMemory};
 pub use observed::{ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedWays};
 pub use overrides::Overrides;
 pub use shipped::{builtin, builtin_names};
-pub use toml_fields::thousandths;
 pub use toml_machine::{NOT_GIVEN, read_toml};
 pub use topology::Layout;

@@ -52,8 +52,8 @@ impl MachineDescription {
         let levels = self.caches.last().map_or(0, |cache| cache.level);
         if !(1..=levels).contains(&level) {
             let problem = format!("{} has no level-{level} cache", self.name);
-            let mend = format!("give a level from 1 to {levels}");
-            return Err(Flaw::new(format!("l{level}"), problem, mend));
+            let help = format!("give a level from 1 to {levels}");
+            return Err(Flaw::new(format!("l{level}"), problem, help));
         }
         for cache in self.caches.iter_mut().filter(|cache| cache.level == level) {
             cache.size = size;
@@ -64,8 +64,8 @@ impl MachineDescription {
     fn keep_first(&mut self, cpus: u16) -> Result<(), Flaw> {
         if !(1..=self.cpus.len()).contains(&usize::from(cpus)) {
             let problem = format!("{} has {} CPUs, not {cpus}", self.name, self.cpus.len());
-            let mend = format!("give a number from 1 to {}", self.cpus.len());
-            return Err(Flaw::new("cpus", problem, mend));
+            let help = format!("give a number from 1 to {}", self.cpus.len());
+            return Err(Flaw::new("cpus", problem, help));
         }
         self.cpus.truncate(usize::from(cpus));
         for cache in &mut self.caches {
@@ -76,7 +76,7 @@ impl MachineDescription {
         Ok(())
     }
 
-    /// Closes the gaps that CPUs leave which are no longer there.
+    /// Numbers sockets, last-level caches and cores without gaps again.
     fn renumber(&mut self) {
         let sockets = renumbered(self.cpus.iter().map(|place| place.socket));
         let llcs = renumbered(self.cpus.iter().map(|place| place.llc));

@@ -1,44 +1,49 @@
 //! From a flaw of a machine back to the place in its TOML.
 
-use crate::error::{Flaw, MachineError};
-use crate::toml_caches::CACHE;
-use crate::toml_fields::Fields;
+use warmq_config::{Fields, Item};
 
-/// Finds the place in the text that a flaw of the machine speaks of.
-pub fn blame(root: &Fields<'_>, flaw: Flaw) -> MachineError {
-    let (fields, key) = find(root, &flaw.key).unwrap_or_else(|| (root.clone(), flaw.key.clone()));
-    fields.error(&key, flaw.problem, flaw.mend)
+use crate::error::Flaw;
+
+/// Reports a flaw of the machine at the place in the text that it speaks of.
+pub fn blame(root: &Fields<'_>, flaw: Flaw) {
+    match find(root, &flaw.key) {
+        Some(item) => item.report(flaw.problem, flaw.help),
+        None => root.report(format!("{}: {}", flaw.key, flaw.problem), flaw.help),
+    }
 }
 
-/// The table and the key there that stand for `cache.l2.ways`, `memory.latency` and the like.
-fn find<'a>(root: &Fields<'a>, key: &str) -> Option<(Fields<'a>, String)> {
-    let (group, field) = key.split_once('.')?;
-    match group {
+/// The value that `cache.l2.ways`, `memory.latency` and the like stand for, or the table where it
+/// would be.
+fn find<'a>(root: &Fields<'a>, key: &str) -> Option<Item<'a>> {
+    let Some((group, field)) = key.split_once('.') else {
+        return root.find(key);
+    };
+    let (item, field) = match group {
         "cache" => {
             let (level, field) = field.split_once('.').unwrap_or((field, "level"));
-            let level: u64 = level.strip_prefix('l')?.parse().ok()?;
-            let mut caches = root.tables("cache", &CACHE).ok()?.into_iter();
-            let cache = caches.find(|cache| cache.integer("level", u64::MAX) == Ok(level))?;
-            Some((cache, cache_key(field).to_owned()))
+            (level_item(root, level)?, cache_key(field).to_owned())
         }
         "costs" => {
             let (kernel, name) = field.rsplit_once('.')?;
-            Some((
-                root.table("costs", None).ok()?.table(kernel, None).ok()?,
-                name.to_owned(),
-            ))
+            let kernels = root.find("costs")?.table()?;
+            (kernels.find(kernel)?, name.to_owned())
         }
-        _ => {
-            let table = root.table(group, None).ok()?;
-            let in_ns = format!("{field}_ns");
-            let field = if table.has(&in_ns) {
-                in_ns
-            } else {
-                field.to_owned()
-            };
-            Some((table, field))
-        }
-    }
+        _ => (root.find(group)?, field.to_owned()),
+    };
+    let fields = item.table()?;
+    let written = ["", "_ns", "_permille"].map(|unit| format!("{field}{unit}"));
+    let value = written.iter().find_map(|key| fields.find(key));
+    value.or(Some(item))
+}
+
+/// The table of the caches of `level`: `l2`.
+fn level_item<'a>(root: &Fields<'a>, level: &str) -> Option<Item<'a>> {
+    let level: u64 = level.strip_prefix('l')?.parse().ok()?;
+    let has_level = |item: &Item<'_>| {
+        let of_item = item.table().and_then(|table| table.find("level"));
+        of_item.and_then(|item| item.count()) == Some(level)
+    };
+    root.members("cache").into_iter().find(has_level)
 }
 
 fn cache_key(field: &str) -> &str {

@@ -2,25 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use warmq_config::{Fields, Item};
 use warmq_units::{CpuId, Cycles};
 
-use crate::description::{CacheDescription, CpuPlace, Replacement};
-use crate::error::MachineError;
-use crate::toml_fields::Fields;
-use crate::toml_machine::note_source;
-
-/// The keys of a table of a level.
-pub const CACHE: [&str; 9] = [
-    "level",
-    "size",
-    "ways",
-    "line",
-    "latency_cycles",
-    "per",
-    "replacement",
-    "inclusive",
-    "source",
-];
+use crate::description::{CacheDescription, CpuPlace, Inclusion, Replacement};
+use crate::toml_machine::{Sources, note_source, required};
 
 /// Which CPUs share a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,49 +31,81 @@ const REPLACEMENT: [(&str, Replacement); 3] = [
     ("quad-age", Replacement::QuadAge),
 ];
 
-/// All caches of the machine, by level and then by first CPU.
-pub fn read_caches(
-    root: &Fields<'_>,
-    cpus: &[CpuPlace],
-    sources: &mut BTreeMap<String, String>,
-) -> Result<Vec<CacheDescription>, MachineError> {
-    let mut levels = BTreeMap::new();
-    for fields in root.tables("cache", &CACHE)? {
-        let level = fields.integer("level", u64::from(u8::MAX))? as u8;
-        if levels.contains_key(&level) {
-            let mend = "describe each level once; `per` says how many there are";
-            return Err(fields.error("level", format!("level {level} is there twice"), mend));
-        }
-        note_source(&fields, &format!("cache.l{level}"), sources)?;
-        levels.insert(level, read_level(&fields, level, cpus)?);
-    }
-    Ok(levels.into_values().flatten().collect())
+const INCLUSION: [(&str, Inclusion); 3] = [
+    ("non-inclusive", Inclusion::NonInclusive),
+    ("inclusive", Inclusion::Inclusive),
+    ("victim", Inclusion::Victim),
+];
+
+/// The caches of a level: all of one shape.
+pub struct Level {
+    per: Per,
+    // On no CPU yet.
+    cache: CacheDescription,
 }
 
-/// All caches of one level.
-fn read_level(
-    fields: &Fields<'_>,
-    level: u8,
-    cpus: &[CpuPlace],
-) -> Result<Vec<CacheDescription>, MachineError> {
-    let per = fields.choice("per", &PER, false)?;
+/// The levels of the machine in ascending order; one with a problem is left out.
+pub fn read_levels(root: &Fields<'_>, sources: &mut Sources) -> Vec<Level> {
+    if root.find("cache").is_none() {
+        root.report("`cache` is missing", "add a table [[cache]] for each level");
+    }
+    let mut levels = BTreeMap::new();
+    for fields in root.tables("cache") {
+        let level = read_level(&fields, sources);
+        fields.finish();
+        let Some(level) = level else { continue };
+        let number = level.cache.level;
+        if levels.insert(number, level).is_some()
+            && let Some(item) = fields.find("level")
+        {
+            let help = "describe each level once; `per` says how many there are";
+            item.report(format!("level {number} is described twice"), help);
+        }
+    }
+    levels.into_values().collect()
+}
+
+/// All caches of `levels` on these CPUs, by level and then by first CPU.
+pub fn caches(levels: &[Level], cpus: &[CpuPlace]) -> Vec<CacheDescription> {
+    let of_level = |level: &Level| {
+        let on = |cpus| CacheDescription {
+            cpus,
+            ..level.cache.clone()
+        };
+        let sharers = sharers(level.per, cpus).into_iter();
+        sharers.map(on).collect::<Vec<_>>()
+    };
+    levels.iter().flat_map(of_level).collect()
+}
+
+fn read_level(fields: &Fields<'_>, sources: &mut Sources) -> Option<Level> {
+    let within = |most: u64| move |item: &Item<'_>| item.integer(0..=most);
+    let level = required(fields, "level", "level = 1", within(u64::from(u8::MAX)));
+    let per = required(fields, "per", "per = \"cpu\"", |item| item.choice(&PER));
+    let size = required(fields, "size", "size = \"512KB\"", Item::bytes);
+    let ways = required(fields, "ways", "ways = 4", within(u64::from(u32::MAX)));
+    let line = required(fields, "line", "line = 64", Item::bytes);
+    let latency = required(fields, "latency_cycles", "latency_cycles = 4", Item::count);
+    let replacement = fields.item("replacement");
+    let replacement = replacement.map_or(Some(Replacement::Lru), |item| item.choice(&REPLACEMENT));
+    let inclusion = fields.item("inclusion");
+    let inclusion = inclusion.map_or(Some(Inclusion::default()), |item| item.choice(&INCLUSION));
+    if let Some(level) = level {
+        note_source(fields, &format!("cache.l{level}"), sources);
+    } else {
+        fields.know(&["source"]);
+    }
     let cache = CacheDescription {
-        level,
-        size: fields.bytes("size")?,
-        ways: fields.integer("ways", u64::from(u32::MAX))? as u32,
-        line: fields.bytes("line")?,
-        latency: Cycles(fields.integer("latency_cycles", u64::MAX)?),
-        replacement: fields.choice("replacement", &REPLACEMENT, true)?,
-        inclusive: fields.flag("inclusive")?,
+        level: level? as u8,
+        size: size?,
+        ways: ways? as u32,
+        line: line?,
+        latency: Cycles(latency?),
+        replacement: replacement?,
+        inclusion: inclusion?,
         cpus: Vec::new(),
     };
-    let sharers = sharers(per, cpus).into_iter();
-    Ok(sharers
-        .map(|cpus| CacheDescription {
-            cpus,
-            ..cache.clone()
-        })
-        .collect())
+    Some(Level { per: per?, cache })
 }
 
 /// The sets of CPUs that share a cache, in the order of their first CPUs.

@@ -6,285 +6,302 @@
 
 use std::collections::BTreeMap;
 
-use warmq_units::{Bytes, Cycles, Duration, Hertz};
+use warmq_config::{Document, Fields, Item, NodeKind, Problems};
+use warmq_units::{Bytes, Cycles, Duration, Hertz, thousandths};
 
-use crate::check::MOST_CPUS;
+use crate::check::{MOST_CPUS, NOT_SLOWED_DOWN};
 use crate::description::{Coherence, Cost, MachineDescription, MemoryDescription};
-use crate::error::MachineError;
 use crate::toml_blame::blame;
-use crate::toml_caches::read_caches;
-use crate::toml_fields::{Fields, Text, thousandths};
+use crate::toml_caches::{caches, read_levels};
 use crate::topology::Layout;
 
 /// The source of a number whose source nobody wrote down.
 pub const NOT_GIVEN: &str = "not given";
+const SMT_SPEED: &str = "smt_speed_permille";
 
-const ROOT: [&str; 8] = [
-    "name",
-    "title",
-    "cpu",
-    "topology",
-    "cache",
-    "coherence",
-    "memory",
-    "costs",
-];
-const CPU: [&str; 3] = ["clock", "miss_overlap", "source"];
-const TOPOLOGY: [&str; 5] = [
-    "sockets",
-    "llcs_per_socket",
-    "cores_per_llc",
-    "threads_per_core",
-    "source",
-];
-const COHERENCE: [&str; 8] = [
-    "kind",
-    "line_transfer_ns",
-    "address_only_ns",
-    "cache_to_cache_ns",
-    "same_domain_ns",
-    "other_domain_ns",
-    "other_socket_ns",
-    "source",
-];
-const MEMORY: [&str; 5] = ["size", "page", "huge_page", "latency_ns", "source"];
-const COST: [&str; 2] = ["cycles", "source"];
-const CLOCK_EXAMPLE: &str = "clock = \"550MHz\"";
+/// Where the numbers of each group come from.
+pub type Sources = BTreeMap<String, String>;
 
 /// Reads a machine from TOML; `file` is its name in errors.
 ///
 /// # Errors
-/// Text that is not TOML, a key that is missing, unknown or of the wrong type, or a machine that
-/// [`MachineDescription::check`] refuses. Each error names the key, the place and the mend.
+/// Text that is not TOML, keys that are missing, unknown or of the wrong type, or a machine that
+/// [`MachineDescription::check`] refuses. Each problem names the key, the place and the fix.
 ///
 /// ```
-/// let error = warmq_machine::read_toml("my.toml", "name = \"my\"\ntitel = \"mine\"").unwrap_err();
+/// let text = "name = \"my\"\ntitel = \"mine\"";
+/// let problems = warmq_machine::read_toml("my.toml", text).unwrap_err();
 /// assert_eq!(
-///     error.to_string(),
-///     "my.toml:2: titel: there is no key `titel` here; did you mean `title`?"
+///     problems.list.last().unwrap().to_string(),
+///     "my.toml:2: `titel`: unknown key; did you mean `title`?"
 /// );
 /// ```
-pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, MachineError> {
-    let text = Text { file, text };
-    let document = text.parse()?;
-    let root = text.root(&document, &ROOT)?;
-    let mut sources = BTreeMap::new();
-
-    let name = root.string("name", "name = \"my-machine\"")?.to_owned();
-    let title = if root.has("title") {
-        root.string("title", "title = \"My machine\"")?
-    } else {
-        &name
-    };
-    let (clock, miss_overlap) = read_cpu(&root, &mut sources)?;
-    let layout = read_topology(&root, &mut sources)?;
-    let mut cpus = layout.places();
-    let caches = read_caches(&root, &cpus, &mut sources)?;
-    if layout.llcs_per_socket == 1
-        && caches
-            .last()
-            .is_some_and(|all| all.cpus.len() == cpus.len())
-    {
-        // One outermost cache, also of several sockets, is one last-level domain.
-        cpus.iter_mut().for_each(|place| place.llc = 0);
-    }
-    let machine = MachineDescription {
-        title: title.to_owned(),
-        name,
-        clock,
-        miss_overlap,
-        caches,
-        cpus,
-        coherence: read_coherence(&root, &mut sources)?,
-        memory: read_memory(&root, &mut sources)?,
-        costs: read_costs(&root)?,
-        sources,
-    };
-    match machine.check() {
-        Ok(()) => Ok(machine),
-        Err(flaw) => Err(blame(&root, flaw)),
-    }
-}
-
-/// Notes the source of a group of numbers.
-pub fn note_source(
-    fields: &Fields<'_>,
-    group: &str,
-    sources: &mut BTreeMap<String, String>,
-) -> Result<(), MachineError> {
-    sources.insert(group.to_owned(), source_of(fields)?);
-    Ok(())
-}
-
-fn source_of(fields: &Fields<'_>) -> Result<String, MachineError> {
-    if !fields.has("source") {
-        return Ok(NOT_GIVEN.to_owned());
-    }
-    let source = fields
-        .string("source", "source = \"measured by ...\"")?
-        .trim();
-    if source.is_empty() {
-        let mend = "say who measured it, or leave the key out";
-        return Err(fields.error("source", "the source is empty", mend));
-    }
-    Ok(source.to_owned())
-}
-
-fn read_cpu(
-    root: &Fields<'_>,
-    sources: &mut BTreeMap<String, String>,
-) -> Result<(Hertz, u64), MachineError> {
-    let cpu = root.table("cpu", Some(&CPU))?;
-    note_source(&cpu, "cpu", sources)?;
-    let text = cpu.string("clock", CLOCK_EXAMPLE)?;
-    let clock = clock(text).ok_or_else(|| {
-        let mend = format!("write for example {CLOCK_EXAMPLE} or \"2.4GHz\"");
-        cpu.error("clock", format!("`{text}` is not a clock"), mend)
-    })?;
-    let overlap = if cpu.has("miss_overlap") {
-        cpu.integer("miss_overlap", u64::MAX)?
-    } else {
-        1
-    };
-    Ok((clock, overlap))
-}
-
-/// Reads `550MHz` or `2.4GHz`; nothing for a clock that stands still.
-fn clock(text: &str) -> Option<Hertz> {
-    let text = text.trim().to_ascii_lowercase();
-    let (number, khz_in_unit) = [("ghz", 1_000_000), ("mhz", 1_000), ("khz", 1)]
-        .into_iter()
-        .find_map(|(unit, khz)| Some((text.strip_suffix(unit)?, khz)))?;
-    let khz = thousandths(number)?.checked_mul(khz_in_unit)? / 1_000;
-    (khz > 0).then(|| Hertz::from_khz(khz))
-}
-
-fn read_topology(
-    root: &Fields<'_>,
-    sources: &mut BTreeMap<String, String>,
-) -> Result<Layout, MachineError> {
-    let topology = root.table("topology", Some(&TOPOLOGY))?;
-    note_source(&topology, "topology", sources)?;
-    let number = |key| -> Result<u64, MachineError> {
-        let number = if topology.has(key) {
-            topology.integer(key, u64::MAX)?
-        } else {
-            1
-        };
-        if number > 0 {
-            return Ok(number);
+pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, Problems> {
+    Document::parse(file, text)?.read(|root| {
+        let machine = read_machine(root);
+        root.finish();
+        let machine = machine.filter(|_| root.problems() == 0)?;
+        if let Err(flaw) = machine.check() {
+            blame(root, flaw);
         }
-        Err(topology.error(key, "a machine without CPUs", "give at least 1"))
-    };
-    let layout = Layout {
-        sockets: number("sockets")?,
-        llcs_per_socket: number("llcs_per_socket")?,
-        cores_per_llc: number("cores_per_llc")?,
-        threads_per_core: number("threads_per_core")?,
-    };
-    match layout.cpus() {
-        Some(cpus) if cpus <= MOST_CPUS as u64 => Ok(layout),
-        _ => {
-            let mend = format!("describe at most {MOST_CPUS}");
-            Err(root.error("topology", "these are absurdly many CPUs", mend))
-        }
-    }
-}
-
-fn time(fields: &Fields<'_>, key: &str) -> Result<Duration, MachineError> {
-    fields.thousandths(key).map(Duration)
-}
-
-fn read_coherence(
-    root: &Fields<'_>,
-    sources: &mut BTreeMap<String, String>,
-) -> Result<Coherence, MachineError> {
-    let fields = root.table("coherence", Some(&COHERENCE))?;
-    note_source(&fields, "coherence", sources)?;
-    let bus = fields.choice("kind", &[("bus", true), ("directory", false)], false)?;
-    let foreign: &[&str] = if bus {
-        &COHERENCE[4..7]
-    } else {
-        &COHERENCE[2..4]
-    };
-    if let Some(key) = foreign.iter().find(|key| fields.has(key)) {
-        let (kind, other) = if bus {
-            ("bus", "directory")
-        } else {
-            ("directory", "bus")
-        };
-        let problem = format!("a {kind} has no such latency");
-        return Err(fields.error(key, problem, format!("drop it, or use kind = \"{other}\"")));
-    }
-    let line_transfer = time(&fields, "line_transfer_ns")?;
-    Ok(if bus {
-        Coherence::Bus {
-            line_transfer,
-            address_only: time(&fields, "address_only_ns")?,
-            cache_to_cache: time(&fields, "cache_to_cache_ns")?,
-        }
-    } else {
-        Coherence::Directory {
-            same_domain: time(&fields, "same_domain_ns")?,
-            other_domain: time(&fields, "other_domain_ns")?,
-            other_socket: time(&fields, "other_socket_ns")?,
-            line_transfer,
-        }
+        Some(machine)
     })
 }
 
-fn read_memory(
-    root: &Fields<'_>,
-    sources: &mut BTreeMap<String, String>,
-) -> Result<MemoryDescription, MachineError> {
-    let memory = root.table("memory", Some(&MEMORY))?;
-    note_source(&memory, "memory", sources)?;
-    let or = |key, default| {
-        if memory.has(key) {
-            memory.bytes(key)
-        } else {
-            Ok(default)
-        }
+fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
+    let mut sources = Sources::new();
+    let name = required(root, "name", "name = \"my-machine\"", Item::text);
+    let title = root.text("title");
+    let cpu = read_cpu(root, &mut sources);
+    let layout = read_topology(root, &mut sources);
+    let coherence = read_coherence(root, &mut sources);
+    let memory = read_memory(root, &mut sources);
+    let costs = read_costs(root);
+    let levels = read_levels(root, &mut sources);
+    let (layout, (clock, miss_overlap), name) = (layout?, cpu?, name?);
+    let smt_speed = read_smt_speed(root, layout.threads_per_core);
+
+    let mut cpus = layout.places();
+    let caches = caches(&levels, &cpus);
+    let whole = |all: &crate::CacheDescription| all.cpus.len() == cpus.len();
+    if layout.llcs_per_socket == 1 && caches.last().is_some_and(whole) {
+        // One outermost cache, also of several sockets, is one last-level domain.
+        cpus.iter_mut().for_each(|place| place.llc = 0);
+    }
+    Some(MachineDescription {
+        title: title.unwrap_or_else(|| name.clone()),
+        name,
+        clock,
+        miss_overlap,
+        smt_speed: smt_speed?,
+        caches,
+        cpus,
+        coherence: coherence?,
+        memory: memory?,
+        costs,
+        sources,
+    })
+}
+
+/// The value of a key that must be there, as `read` reads it; `example` shows how to write it.
+pub fn required<'a, T>(
+    fields: &Fields<'a>,
+    key: &'static str,
+    example: &str,
+    read: impl FnOnce(&Item<'a>) -> Option<T>,
+) -> Option<T> {
+    read(&fields.required(key, &format!("add {example}"))?)
+}
+
+/// Notes the source of a group of numbers.
+pub fn note_source(fields: &Fields<'_>, group: &str, sources: &mut Sources) {
+    sources.insert(group.to_owned(), source_of(fields));
+}
+
+fn source_of(fields: &Fields<'_>) -> String {
+    let Some(item) = fields.item("source") else {
+        return NOT_GIVEN.to_owned();
     };
-    Ok(MemoryDescription {
-        size: memory.bytes("size")?,
-        page: or("page", Bytes::from_kb(4))?,
-        huge_page: or("huge_page", Bytes::from_mb(2))?,
-        latency: time(&memory, "latency_ns")?,
+    let source = item.text().unwrap_or_default().trim().to_owned();
+    if source.is_empty() {
+        item.report(
+            "the source is empty",
+            "say who measured it, or leave the key out",
+        );
+    }
+    source
+}
+
+fn read_cpu(root: &Fields<'_>, sources: &mut Sources) -> Option<(Hertz, u64)> {
+    let cpu = required(root, "cpu", "a table [cpu]", Item::table)?;
+    note_source(&cpu, "cpu", sources);
+    let clock = required(&cpu, "clock", "clock = \"550MHz\"", clock);
+    let overlap = cpu.item("miss_overlap");
+    let overlap = overlap.map_or(Some(1), |item| item.count());
+    // Whether it may be there depends on the topology.
+    cpu.know(&[SMT_SPEED]);
+    cpu.finish();
+    clock.zip(overlap)
+}
+
+/// How fast a CPU runs beside a busy sibling. A machine whose cores have several CPUs must say so.
+fn read_smt_speed(root: &Fields<'_>, threads_per_core: u64) -> Option<u64> {
+    let cpu = root.find("cpu")?.table()?;
+    match (cpu.find(SMT_SPEED), threads_per_core > 1) {
+        (None, false) => return Some(NOT_SLOWED_DOWN),
+        (Some(item), true) => return item.integer(0..=NOT_SLOWED_DOWN),
+        (None, true) => cpu.report(
+            format!("`{SMT_SPEED}` is missing, and the cores have several CPUs"),
+            "add the speed of a CPU beside a busy sibling, in thousandths of its speed alone: \
+             smt_speed_permille = 610",
+        ),
+        (Some(item), false) => item.report(
+            "no core has two CPUs",
+            "leave the key out, or give the topology threads_per_core = 2",
+        ),
+    }
+    None
+}
+
+/// Reads `550MHz` or `2.4GHz`; a clock that stands still is none.
+fn clock(item: &Item<'_>) -> Option<Hertz> {
+    let text = item.text()?.trim().to_ascii_lowercase();
+    let unit = [("ghz", 1_000_000), ("mhz", 1_000), ("khz", 1)]
+        .into_iter()
+        .find_map(|(unit, khz)| Some((text.strip_suffix(unit)?, khz)));
+    let khz = unit.and_then(|(number, khz)| Some(thousandths(number)?.checked_mul(khz)? / 1_000));
+    match khz {
+        Some(khz) if khz > 0 => Some(Hertz::from_khz(khz)),
+        _ => item.wrong("a clock such as \"550MHz\" or \"2.4GHz\""),
+    }
+}
+
+fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Layout> {
+    let item = root.required("topology", "add a table [topology]")?;
+    let topology = item.table()?;
+    note_source(&topology, "topology", sources);
+    let number = |key| match topology.item(key) {
+        Some(item) => item.integer(1..=u64::MAX),
+        None => Some(1),
+    };
+    let numbers = [
+        number("sockets"),
+        number("llcs_per_socket"),
+        number("cores_per_llc"),
+        number("threads_per_core"),
+    ];
+    topology.finish();
+    let layout = Layout {
+        sockets: numbers[0]?,
+        llcs_per_socket: numbers[1]?,
+        cores_per_llc: numbers[2]?,
+        threads_per_core: numbers[3]?,
+    };
+    match layout.cpus() {
+        Some(cpus) if cpus <= MOST_CPUS as u64 => Some(layout),
+        _ => {
+            let help = format!("describe at most {MOST_CPUS} CPUs");
+            item.report("these are too many CPUs", help);
+            None
+        }
+    }
+}
+
+/// A latency in nanoseconds.
+fn time(fields: &Fields<'_>, key: &'static str) -> Option<Duration> {
+    let example = format!("{key} = 37.5");
+    required(fields, key, &example, Item::thousandths).map(Duration)
+}
+
+fn read_coherence(root: &Fields<'_>, sources: &mut Sources) -> Option<Coherence> {
+    let fields = required(root, "coherence", "a table [coherence]", Item::table)?;
+    note_source(&fields, "coherence", sources);
+    let kinds = [("bus", true), ("directory", false)];
+    let bus = required(&fields, "kind", "kind = \"bus\"", |item| {
+        item.choice(&kinds)
+    });
+    let coherence = match bus {
+        Some(true) => read_bus(&fields),
+        Some(false) => read_directory(&fields),
+        None => return None,
+    };
+    fields.finish();
+    coherence
+}
+
+fn read_bus(fields: &Fields<'_>) -> Option<Coherence> {
+    let (line_transfer, address_only, cache_to_cache) = (
+        time(fields, "line_transfer_ns"),
+        time(fields, "address_only_ns"),
+        time(fields, "cache_to_cache_ns"),
+    );
+    let foreign = ["same_domain_ns", "other_domain_ns", "other_socket_ns"];
+    refuse(fields, foreign, "bus", "directory");
+    Some(Coherence::Bus {
+        line_transfer: line_transfer?,
+        address_only: address_only?,
+        cache_to_cache: cache_to_cache?,
+    })
+}
+
+fn read_directory(fields: &Fields<'_>) -> Option<Coherence> {
+    let (same_domain, other_domain) = (
+        time(fields, "same_domain_ns"),
+        time(fields, "other_domain_ns"),
+    );
+    let (other_socket, line_transfer) = (
+        time(fields, "other_socket_ns"),
+        time(fields, "line_transfer_ns"),
+    );
+    let foreign = ["address_only_ns", "cache_to_cache_ns"];
+    refuse(fields, foreign, "directory", "bus");
+    Some(Coherence::Directory {
+        same_domain: same_domain?,
+        other_domain: other_domain?,
+        other_socket: other_socket?,
+        line_transfer: line_transfer?,
+    })
+}
+
+/// Refuses latencies that belong to the `other` kind of coherence.
+fn refuse<const N: usize>(fields: &Fields<'_>, keys: [&'static str; N], kind: &str, other: &str) {
+    for item in keys.into_iter().filter_map(|key| fields.item(key)) {
+        let help = format!("leave it out, or write kind = \"{other}\"");
+        item.report(format!("a {kind} has no such latency"), help);
+    }
+}
+
+fn read_memory(root: &Fields<'_>, sources: &mut Sources) -> Option<MemoryDescription> {
+    let memory = required(root, "memory", "a table [memory]", Item::table)?;
+    note_source(&memory, "memory", sources);
+    let or = |key, default| memory.item(key).map_or(Some(default), |item| item.bytes());
+    let size = required(&memory, "size", "size = \"512MB\"", Item::bytes);
+    let page = or("page", Bytes::from_kb(4));
+    let huge_page = or("huge_page", Bytes::from_mb(2));
+    let latency = time(&memory, "latency_ns");
+    let dma_into_llc = memory.flag("dma_into_llc");
+    memory.finish();
+    Some(MemoryDescription {
+        size: size?,
+        page: page?,
+        huge_page: huge_page?,
+        latency: latency?,
+        dma_into_llc,
     })
 }
 
 type Costs = BTreeMap<String, BTreeMap<String, Cost>>;
 
-fn read_costs(root: &Fields<'_>) -> Result<Costs, MachineError> {
+fn read_costs(root: &Fields<'_>) -> Costs {
     let mut costs = Costs::new();
-    if !root.has("costs") {
-        return Ok(costs);
+    let Some(kernels) = root.table("costs") else {
+        return costs;
+    };
+    for (kernel, item) in kernels.entries() {
+        let Some(table) = item.table() else { continue };
+        let cost = |(name, item): (&warmq_config::Entry, Item<'_>)| {
+            Some((name.key.clone(), read_cost(&item)?))
+        };
+        let of_kernel = table.entries().filter_map(cost).collect();
+        costs.insert(kernel.key.clone(), of_kernel);
     }
-    let kernels = root.table("costs", None)?;
-    for kernel in kernels.keys() {
-        let fields = kernels.table(kernel, None)?;
-        let of_kernel: Result<_, MachineError> = fields
-            .keys()
-            .map(|name| Ok((name.to_owned(), read_cost(&fields, name)?)))
-            .collect();
-        costs.insert(kernel.to_owned(), of_kernel?);
-    }
-    Ok(costs)
+    costs
 }
 
 /// `{ cycles = 1200, source = "..." }`, or just `1200`.
-fn read_cost(fields: &Fields<'_>, name: &str) -> Result<Cost, MachineError> {
-    if !fields.is_table(name) {
-        let cycles = Cycles(fields.integer(name, u64::MAX)?);
-        return Ok(Cost {
-            cycles,
+fn read_cost(item: &Item<'_>) -> Option<Cost> {
+    if !matches!(item.node.kind, NodeKind::Table(_)) {
+        return Some(Cost {
+            cycles: Cycles(item.count()?),
             source: NOT_GIVEN.to_owned(),
         });
     }
-    let cost = fields.table(name, Some(&COST))?;
-    Ok(Cost {
-        cycles: Cycles(cost.integer("cycles", u64::MAX)?),
-        source: source_of(&cost)?,
+    let cost = item.table()?;
+    let cycles = required(&cost, "cycles", "cycles = 1200", Item::count);
+    let source = source_of(&cost);
+    cost.finish();
+    Some(Cost {
+        cycles: Cycles(cycles?),
+        source,
     })
 }

@@ -5,7 +5,7 @@ mod cache_support;
 use cache_support::machines::{LINE, Level, bus, directory, machine};
 use cache_support::reference::Reference;
 use proptest::prelude::*;
-use warmq_machine::{Access, Hierarchy, MachineDescription, Options, Served};
+use warmq_machine::{Access, Hierarchy, Inclusion, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Duration, Instant};
 
 const OBSERVE_ALL: Options = Options {
@@ -16,12 +16,20 @@ const OBSERVE_ALL: Options = Options {
 /// CPU, line, offset in the line, access.
 type Step = (u16, u64, u64, Access);
 
+/// One step in so many is a device's write instead, where devices write.
+const DMA: usize = 7;
+
 fn any_level() -> impl Strategy<Value = Level> {
     let lru = (1..=5_u64, 1..=5_u32).prop_map(|(sets, ways)| Level::lru(sets, ways));
     let tree = (1..=5_u64, 0..=3_u32).prop_map(|(sets, log)| Level::tree(sets, 1 << log));
     let ages = (1..=5_u64, 1..=5_u32).prop_map(|(sets, ways)| Level::quad_age(sets, ways));
-    (prop_oneof![lru, tree, ages], any::<bool>())
-        .prop_map(|(level, inclusive)| Level { inclusive, ..level })
+    let inclusion = prop::sample::select(vec![
+        Inclusion::NonInclusive,
+        Inclusion::Inclusive,
+        Inclusion::Victim,
+    ]);
+    (prop_oneof![lru, tree, ages], inclusion)
+        .prop_map(|(level, inclusion)| Level { inclusion, ..level })
 }
 
 /// One in five has so many CPUs that the holders of a line do not fit into one word.
@@ -32,7 +40,8 @@ fn any_machine() -> impl Strategy<Value = MachineDescription> {
         let mut sharing: Vec<u32> = levels.iter().map(|(_, log)| *log).collect();
         sharing.sort_unstable();
         let share = |((level, _), log): (&(Level, u32), u32)| level.shared_by(1 << log);
-        let levels: Vec<Level> = levels.iter().zip(sharing).map(share).collect();
+        let mut levels: Vec<Level> = levels.iter().zip(sharing).map(share).collect();
+        levels[0].inclusion = Inclusion::NonInclusive;
         machine(cpus, &levels, if snooping { bus() } else { directory() })
     })
 }
@@ -46,12 +55,26 @@ fn any_steps(lines: u64) -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn both_agree(machine: &MachineDescription, steps: &[Step], far: u64) -> Result<(), TestCaseError> {
+    agree(machine, steps, far, false)
+}
+
+fn agree(
+    machine: &MachineDescription,
+    steps: &[Step],
+    far: u64,
+    devices_write: bool,
+) -> Result<(), TestCaseError> {
     let mut fast = Hierarchy::new(machine, OBSERVE_ALL);
     let mut slow = Reference::new(machine);
     let cpus = machine.cpus.len() as u16;
     for (index, (cpu, line, offset, access)) in steps.iter().enumerate() {
         let (cpu, address) = (cpu % cpus, line * far * LINE + offset);
         let quiet = Instant(0) + Duration::from_us(5) * index as u64;
+        if devices_write && index % DMA == 0 {
+            slow.dma_write(address);
+            fast.dma_write(Address(address), quiet);
+            continue;
+        }
         let expected = slow.access(usize::from(cpu), address, *access);
         let outcome = fast.access(CpuId(cpu), Address(address), *access, quiet);
         prop_assert_eq!(
@@ -112,6 +135,7 @@ fn same_counts(cpus: u16, fast: &Hierarchy, slow: &Reference) -> Result<(), Test
     prop_assert_eq!(counts.bus, slow.bus);
     prop_assert_eq!(counts.inner_supplies, slow.inner_supplies);
     prop_assert_eq!(counts.inner_upgrades, slow.inner_upgrades);
+    prop_assert_eq!(counts.dma_into_llc, slow.dma_into_llc);
     let bins = counts.histogram().unwrap().bins();
     for (bin, count) in bins.iter().enumerate() {
         prop_assert_eq!(*count, slow.bins.get(&(bin as u64)).copied().unwrap_or(0));
@@ -139,6 +163,17 @@ proptest! {
     }
 
     #[test]
+    fn fast_and_slow_caches_agree_where_devices_write(
+        machine in any_machine(),
+        into_llc in any::<bool>(),
+        steps in any_steps(24),
+    ) {
+        let mut machine = machine;
+        machine.memory.dma_into_llc = into_llc;
+        agree(&machine, &steps, 1, true)?;
+    }
+
+    #[test]
     fn a_tree_of_any_width_gives_up_what_the_naive_tree_does(
         log in 0..=8_u32,
         sets in 1..4_u64,
@@ -154,7 +189,8 @@ proptest! {
         inclusive in any::<bool>(),
         steps in any_steps(40),
     ) {
-        let outer = Level { inclusive, ..Level::lru(3, 8) };
+        let outer = Level::lru(3, 8);
+        let outer = if inclusive { outer.inclusive() } else { outer };
         let machine = machine(cpus, &[Level::lru(1, ways), outer], bus());
         let mut caches = Hierarchy::new(&machine, OBSERVE_ALL);
         run(&mut caches, cpus, &steps);

@@ -2,7 +2,7 @@
 
 mod cache_support;
 
-use cache_support::machines::{LINE, Level, bus, machine};
+use cache_support::machines::{LINE, Level, bus, directory, machine};
 use warmq_machine::LineState::{self, Exclusive, Modified, Shared};
 use warmq_machine::{Access, BusCounts, Hierarchy, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Instant};
@@ -24,10 +24,8 @@ const I: Option<LineState> = None;
 
 /// Two CPUs with a level 1 of one set of two ways, and a level 2 of one set of four.
 fn two_cpus(inclusive: bool) -> MachineDescription {
-    let far = Level {
-        inclusive,
-        ..Level::lru(1, 4)
-    };
+    let far = Level::lru(1, 4);
+    let far = if inclusive { far.inclusive() } else { far };
     machine(2, &[Level::lru(1, 2), far], bus())
 }
 
@@ -277,4 +275,92 @@ fn no_machine_that_passes_the_check_has_memory_its_caches_cannot_tell_apart() {
     tall.memory.size.0 += page;
     let flaw = tall.check().unwrap_err();
     assert!(flaw.to_string().contains("level-1"), "{flaw}");
+}
+
+/// Four CPUs in two domains: a level 1 of one set of two ways each, behind it a victim cache of one
+/// set of four ways a domain.
+fn two_domains() -> MachineDescription {
+    let far = Level::lru(1, 4).victim().shared_by(2);
+    machine(4, &[Level::lru(1, 2), far], directory())
+}
+
+#[test]
+fn a_victim_cache_takes_in_what_level_1_evicts_and_hands_it_back() {
+    // Both CPUs share the level 2, so that its state is there twice.
+    let rows = [
+        (
+            0,
+            WRITE,
+            0,
+            Served::Memory,
+            [M, I, I, I],
+            [0, 1, 0, 0, 0, 0],
+        ),
+        (0, READ, 1, Served::Memory, [M, I, I, I], [1, 1, 0, 0, 0, 0]),
+        (0, READ, 2, Served::Memory, [I, M, I, M], [2, 1, 0, 0, 0, 0]),
+        // Line 0 comes back modified, and leaves level 2.
+        (
+            0,
+            READ,
+            0,
+            Served::Level(2),
+            [M, I, I, I],
+            [2, 1, 0, 0, 0, 0],
+        ),
+        // Level 1 of CPU 0 supplies it; the domain's level 2 takes the new data.
+        (1, READ, 0, Served::Cache, [S, M, S, M], [2, 1, 0, 0, 0, 0]),
+        // Level 2 hands line 1, which CPU 0 evicted, to CPU 1.
+        (
+            1,
+            READ,
+            1,
+            Served::Level(2),
+            [S, M, S, M],
+            [2, 1, 0, 0, 0, 0],
+        ),
+    ];
+    plays(&two_domains(), &rows);
+}
+
+#[test]
+fn under_a_victim_cache_a_neighbor_supplies_a_clean_line() {
+    let rows = [
+        (0, READ, 0, Served::Memory, [E, I, I, I], [1, 0, 0, 0, 0, 0]),
+        (1, READ, 0, Served::Cache, [S, I, S, I], [1, 0, 0, 0, 0, 0]),
+        // The other domain has no neighbor, and memory is up to date.
+        (2, READ, 0, Served::Memory, [S, I, S, I], [2, 0, 0, 0, 0, 0]),
+        (
+            1,
+            WRITE,
+            0,
+            Served::Level(1),
+            [I, I, M, I],
+            [2, 0, 1, 0, 0, 0],
+        ),
+    ];
+    plays(&two_domains(), &rows);
+}
+
+#[test]
+fn a_device_that_writes_a_line_takes_it_from_all_caches() {
+    for into_llc in [false, true] {
+        let mut machine = two_domains();
+        machine.memory.dma_into_llc = into_llc;
+        let mut caches = Hierarchy::new(&machine, Options::default());
+        caches.access(CpuId(0), Address(0), WRITE, Instant(0));
+        caches.dma_write(Address(0), Instant(0));
+        let level_2 = caches.state(CpuId(0), 2, Address(0));
+        assert_eq!(caches.state(CpuId(0), 1, Address(0)), I);
+        assert_eq!(level_2, if into_llc { M } else { I });
+        let counts = caches.counts();
+        let (to_memory, into_caches) = (counts.bus.dma_writes, counts.dma_into_llc);
+        assert_eq!(
+            (to_memory, into_caches),
+            (u64::from(!into_llc), u64::from(into_llc))
+        );
+        assert_eq!(counts.bus.write_backs, 0, "all of the line was overwritten");
+        let served = caches.access(CpuId(1), Address(0), READ, Instant(0)).served;
+        assert_eq!(served == Served::Memory, !into_llc);
+        assert_eq!(caches.check_coherence(), Ok(()));
+    }
 }

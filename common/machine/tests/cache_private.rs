@@ -31,7 +31,7 @@ fn any_pairs() -> impl Strategy<Value = MachineDescription> {
         let ((near, far), near_sets, far_sets, inclusive, threads) = shape;
         let near = Level::lru(1 << near_sets, near).shared_by(threads);
         let far = Level::lru(1 << far_sets, far).shared_by(threads);
-        let far = Level { inclusive, ..far };
+        let far = if inclusive { far.inclusive() } else { far };
         machine(
             cpus,
             &[near, far],
@@ -72,6 +72,7 @@ proptest! {
         machine in any_pairs(),
         steps in any_steps(),
         far in prop_oneof![Just(1_u64), 1..1_u64 << 22],
+        devices_write in any::<bool>(),
     ) {
         let mut fast = Hierarchy::new(&machine, Options::default());
         let mut slow = Reference::new(&machine);
@@ -79,6 +80,11 @@ proptest! {
         for (index, (cpu, line, access)) in steps.iter().enumerate() {
             let (cpu, address) = (cpu % cpus, line * far * LINE);
             let quiet = Instant(0) + Duration::from_us(5) * index as u64;
+            if devices_write && index % 7 == 0 {
+                slow.dma_write(address);
+                fast.dma_write(Address(address), quiet);
+                continue;
+            }
             let expected = slow.access(usize::from(cpu), address, *access);
             let outcome = fast.access(CpuId(cpu), Address(address), *access, quiet);
             prop_assert_eq!(outcome, expected, "step {}: cpu{} {:#x}", index, cpu, address);

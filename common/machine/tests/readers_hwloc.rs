@@ -3,7 +3,8 @@
 //! `-i "pack:2 [numa] l3:2 l2:2 l1d:1 core:1 pu:2"` and the like.
 
 use proptest::prelude::*;
-use warmq_machine::{ASSUMED, MachineDescription, MachineError, read_hwloc};
+use warmq_config::{Problem, Problems};
+use warmq_machine::{ASSUMED, MachineDescription, read_hwloc};
 use warmq_units::{Bytes, CpuId};
 
 const XEON_V1: &str = include_str!("hwloc/xeon-2cpu-v1.xml");
@@ -12,13 +13,20 @@ const SMT_V1: &str = include_str!("hwloc/smt-4llc-v1.xml");
 const SMT_V2: &str = include_str!("hwloc/smt-4llc-v2.xml");
 const NO_L1: &str = include_str!("hwloc/no-l1-384cpu-v2.xml");
 
-fn read(text: &str) -> Result<MachineDescription, MachineError> {
+fn read(text: &str) -> Result<MachineDescription, Problems> {
     read_hwloc("some/folder/server.xml", text)
 }
 
-fn refusal(old: &str, new: &str) -> MachineError {
+/// The one thing wrong.
+fn only(read: Result<MachineDescription, Problems>) -> Problem {
+    let mut problems = read.expect_err("something is wrong").list;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    problems.remove(0)
+}
+
+fn refusal(old: &str, new: &str) -> Problem {
     assert!(SMT_V2.contains(old), "{old}");
-    read(&SMT_V2.replacen(old, new, 1)).expect_err(new)
+    only(read(&SMT_V2.replacen(old, new, 1)))
 }
 
 #[test]
@@ -149,22 +157,17 @@ fn errors_name_the_element() {
         ),
     ] {
         let error = refusal(old, new);
-        assert_eq!(&*error.key, key, "{error}");
-        assert!(error.problem.contains(problem), "{error}");
+        assert_eq!(error.key, key, "{error}");
+        assert!(error.what.contains(problem), "{error}");
     }
     assert_eq!(refusal("cache_size=\"33554432\"", "").line, Some(10));
 }
 
 #[test]
 fn what_is_no_topology_is_refused() {
-    assert!(read("no XML").unwrap_err().problem.contains("no XML"));
-    assert_eq!(&*read("<html/>").unwrap_err().key, "<html>");
-    assert!(
-        read("<topology/>")
-            .unwrap_err()
-            .problem
-            .contains("no cache")
-    );
+    assert!(only(read("no XML")).what.contains("not XML"));
+    assert_eq!(only(read("<html/>")).key, "<html>");
+    assert!(only(read("<topology/>")).what.contains("no cache"));
 }
 
 proptest! {

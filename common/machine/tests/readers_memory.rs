@@ -14,6 +14,7 @@ fn memory_of(size: Bytes) -> MemoryDescription {
         page: Bytes(PAGE),
         huge_page: Bytes::from_mb(2),
         latency: Duration::from_ns(100),
+        dma_into_llc: false,
     }
 }
 

@@ -1,13 +1,15 @@
-//! Laws of machines in TOML: what is refused, with which place and which mend.
+//! Laws of machines in TOML: what is refused, with which place and which help.
 
 use proptest::prelude::*;
-use warmq_machine::{MachineDescription, MachineError, NOT_GIVEN, builtin, read_toml};
+use warmq_config::{Problem, Problems};
+use warmq_machine::{MachineDescription, NOT_GIVEN, builtin, read_toml};
 use warmq_units::{Bytes, CpuId, Duration};
 
 const SMT: &str = r#"
 name = "smt"
 [cpu]
 clock = "2.4GHz"
+smt_speed_permille = 610
 [topology]
 sockets = 2
 llcs_per_socket = 2
@@ -41,15 +43,21 @@ goodness = 12
 wakeup = { cycles = 300, source = "measured by me" }
 "#;
 
-fn read(text: &str) -> Result<MachineDescription, MachineError> {
+fn read(text: &str) -> Result<MachineDescription, Problems> {
     read_toml("machine.toml", text)
 }
 
-/// The refusal of `SMT` with `old` replaced by `new`.
-fn refusal(old: &str, new: &str) -> MachineError {
+/// What is wrong with `SMT` with `old` replaced by `new`.
+fn refusal(old: &str, new: &str) -> Vec<Problem> {
     assert!(SMT.contains(old), "{old}");
     let text = SMT.replacen(old, new, 1);
-    read(&text).expect_err(new)
+    read(&text).expect_err(new).list
+}
+
+/// The one thing wrong.
+fn only(mut problems: Vec<Problem>) -> Problem {
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    problems.remove(0)
 }
 
 fn tiny() -> MachineDescription {
@@ -104,6 +112,10 @@ fn numbers_are_read_exactly_and_what_is_left_out_has_a_default() {
     assert_eq!(machine.clock.khz(), 2_400_000);
     assert_eq!((machine.title.as_str(), machine.miss_overlap), ("smt", 1));
     assert_eq!(machine.memory.page, Bytes::from_kb(4));
+    assert_eq!(
+        (machine.smt_speed, machine.memory.dma_into_llc),
+        (610, false)
+    );
 }
 
 #[test]
@@ -131,135 +143,135 @@ fn a_source_that_is_missing_is_shown_as_not_given() {
     assert_eq!(costs["wakeup"].source, "measured by me");
 }
 
-/// What is changed, into what, the key and the line that are blamed, and a word of the mend.
+/// What is changed, into what, the key and the line that are blamed, and a word of the help.
 const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
     (
         "ways = 16",
         "ways = 17",
         "cache[1].ways",
-        21,
+        22,
         "give 16 ways",
     ),
     (
         "ways = 16",
         "ways = 0",
         "cache[1].ways",
-        21,
+        22,
         "direct-mapped",
     ),
     (
         "ways = 16",
         "ways = -1",
         "cache[1].ways",
-        21,
+        22,
         "whole number",
     ),
     (
         "ways = 16",
         "wais = 16",
         "cache[1].wais",
-        21,
+        22,
         "did you mean `ways`?",
     ),
-    ("ways = 16", "", "cache[1].ways", 17, "add ways"),
+    ("ways = 16", "", "cache[1]", 18, "add ways"),
     (
         "ways = 16",
         "ways = \"16\"",
         "cache[1].ways",
-        21,
-        "write ways = 4",
+        22,
+        "whole number",
     ),
-    ("line = 64", "line = 48", "cache[0].line", 15, "32 or 64"),
+    ("line = 64", "line = 48", "cache[0].line", 16, "32 or 64"),
     (
         "line = 64",
         "line = 32",
         "cache[1].line",
-        22,
+        23,
         "same line size",
     ),
-    ("line = 64", "line = 0", "cache[0].line", 15, "32 or 64"),
+    ("line = 64", "line = 0", "cache[0].line", 16, "32 or 64"),
     (
         "size = \"1MB\"",
         "size = \"1 apple\"",
         "cache[1].size",
-        20,
+        21,
         "512KB",
     ),
     (
         "size = \"1MB\"",
         "size = \"65GB\"",
         "cache[1].size",
-        20,
+        21,
         "up to 64GB",
     ),
     (
         "size = \"1MB\"",
         "size = 0",
         "cache[1].size",
-        20,
+        21,
         "up to 64GB",
     ),
     (
         "level = 1",
         "level = 3",
         "cache[1].level",
-        18,
+        19,
         "without a gap",
     ),
     (
         "level = 1",
         "level = 2",
         "cache[1].level",
-        18,
+        19,
         "describe each level once",
     ),
     (
         "level = 2",
         "level = 3",
         "cache[1].level",
-        18,
+        19,
         "without a gap",
     ),
     (
         "per = \"llc\"",
         "per = \"lcl\"",
         "cache[1].per",
-        19,
+        20,
         "did you mean `llc`?",
     ),
     (
         "per = \"llc\"",
         "per = \"core\"",
         "topology",
-        5,
+        6,
         "outermost cache",
     ),
     (
         "per = \"core\"",
         "per = \"cpu\"",
         "cache[0].per",
-        12,
+        13,
         "per core",
     ),
     (
         "per = \"core\"",
         "per = \"socket\"",
         "cache[1].per",
-        19,
+        20,
         "at least the CPUs",
     ),
     (
         "latency_cycles = 20",
         "latency_cycles = 3",
         "cache[1].latency_cycles",
-        23,
+        24,
         "load-to-use",
     ),
     (
         "latency_cycles = 4",
         "latency_cycles = 0",
         "cache[0].latency_cycles",
-        16,
+        17,
         "at least 1",
     ),
     (
@@ -284,111 +296,161 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "100GHz",
     ),
     (
+        "smt_speed_permille = 610",
+        "",
+        "cpu",
+        3,
+        "smt_speed_permille = 610",
+    ),
+    (
+        "smt_speed_permille = 610",
+        "smt_speed_permille = 0",
+        "cpu.smt_speed_permille",
+        5,
+        "two busy siblings",
+    ),
+    (
+        "smt_speed_permille = 610",
+        "smt_speed_permille = 1001",
+        "cpu.smt_speed_permille",
+        5,
+        "from 0 to 1000",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 1",
+        "cpu.smt_speed_permille",
+        5,
+        "leave the key out",
+    ),
+    (
+        "ways = 8",
+        "ways = 8\ninclusion = \"victim\"",
+        "cache[0].inclusion",
+        16,
+        "leave the key out",
+    ),
+    (
+        "ways = 16",
+        "ways = 16\ninclusion = \"exclusive\"",
+        "cache[1].inclusion",
+        23,
+        "did you mean `inclusive`?",
+    ),
+    (
         "sockets = 2",
         "sockets = 0",
         "topology.sockets",
-        6,
-        "at least 1",
+        7,
+        "from 1",
     ),
     (
         "sockets = 2",
         "sockets = 2000",
         "topology",
-        5,
+        6,
         "at most 4096",
     ),
     (
         "sockets = 2",
         "sockets = 9223372036854775807",
         "topology",
-        5,
+        6,
         "at most 4096",
     ),
     (
         "size = \"1GB\"",
         "size = \"512KB\"",
         "memory.size",
-        31,
+        32,
         "1MB",
     ),
     (
         "latency_ns = 100",
         "latency_ns = 5",
         "memory.latency_ns",
-        32,
+        33,
         "to the data",
     ),
     (
         "latency_ns = 100",
         "latency_ns = 5e3",
         "memory.latency_ns",
-        32,
+        33,
         "decimal",
     ),
     (
         "latency_ns = 100",
         "latency_ns = 1_000_001",
         "memory.latency_ns",
-        32,
+        33,
         "millisecond",
     ),
     (
         "kind = \"directory\"",
         "kind = \"bus\"",
         "coherence.same_domain_ns",
-        26,
+        27,
         "directory",
     ),
     (
         "same_domain_ns = 20",
         "",
-        "coherence.same_domain_ns",
-        24,
+        "coherence",
+        25,
         "add same_domain_ns",
     ),
     (
         "goodness = 12",
         "goodness = 99999999999",
         "costs.\"linux-2.4\".goodness",
-        34,
+        35,
         "at most",
     ),
     (
         "goodness = 12",
         "goodness = \"12\"",
         "costs.\"linux-2.4\".goodness",
-        34,
-        "goodness = 4",
+        35,
+        "whole number",
     ),
     ("name = \"smt\"", "name = \"a b\"", "name", 2, "letters"),
-    ("name = \"smt\"", "name = 7", "name", 2, "my-machine"),
+    ("name = \"smt\"", "name = 7", "name", 2, "in quotes"),
     (
         "[memory]",
         "[memoir]",
         "memoir",
-        30,
+        31,
         "did you mean `memory`?",
     ),
 ];
 
 #[test]
-fn what_is_refused_is_blamed_on_its_key_with_a_mend() {
-    for (old, new, key, line, mend) in REFUSED {
-        let error = refusal(old, new);
-        assert_eq!(
-            (&*error.key, error.line),
-            (*key, Some(*line)),
-            "{new}: {error}"
-        );
-        assert!(error.mend.contains(mend), "{new}: {error}");
+fn what_is_refused_is_blamed_on_its_key_with_help() {
+    for (old, new, key, line, help) in REFUSED {
+        let problems = refusal(old, new);
+        let meant =
+            |it: &Problem| it.key == *key && it.line == Some(*line) && it.help.contains(help);
+        assert!(problems.iter().any(meant), "{new}: {problems:?}");
     }
 }
 
 #[test]
+fn one_reading_finds_all_that_is_wrong() {
+    let text = SMT
+        .replacen("clock", "clok", 1)
+        .replacen("ways = 16", "ways = \"many\"", 1)
+        .replacen("kind = \"directory\"", "kind = \"ring\"", 1);
+    let problems = read(&text).unwrap_err();
+    let keys: Vec<&str> = problems.list.iter().map(|it| it.key.as_str()).collect();
+    let expected = ["cpu", "cpu.clok", "cache[1].ways", "coherence.kind"];
+    assert_eq!(keys, expected, "{problems}");
+}
+
+#[test]
 fn the_span_of_an_error_covers_the_value() {
-    let error = refusal("ways = 16", "ways = 17");
-    let text = SMT.replacen("ways = 16", "ways = 17", 1);
-    assert_eq!(&text[error.span.unwrap()], "17");
+    let error = only(refusal("ways = 16", "ways = 17"));
+    assert_eq!(&error.source.text[error.span], "17");
 }
 
 #[test]
@@ -402,29 +464,29 @@ fn a_tree_needs_a_power_of_two_of_ways() {
         )
     };
     assert!(with("1MB", 8).is_ok());
-    let error = with("768KB", 12).unwrap_err();
+    let error = only(with("768KB", 12).unwrap_err().list);
     assert_eq!(
-        (&*error.key, error.line),
-        ("cache[1].replacement", Some(22)),
+        (error.key.as_str(), error.line),
+        ("cache[1].replacement", Some(23)),
         "{error}"
     );
 }
 
 #[test]
 fn text_that_is_not_toml_is_blamed_on_its_place() {
-    let error = read("name = \"x\"\n[cpu\n").unwrap_err();
+    let error = only(read("name = \"x\"\n[cpu\n").unwrap_err().list);
     assert_eq!(
-        (&*error.file, error.line),
+        (&*error.source.name, error.line),
         ("machine.toml", Some(2)),
         "{error}"
     );
 }
 
 #[test]
-fn an_error_prints_file_line_key_problem_and_mend() {
+fn an_error_prints_file_line_key_problem_and_help() {
     assert_eq!(
-        refusal("ways = 16", "ways = 17").to_string(),
-        "machine.toml:21: cache[1].ways: 17 ways of 64 B lines do not divide 1 MB; \
+        only(refusal("ways = 16", "ways = 17")).to_string(),
+        "machine.toml:22: `cache[1].ways`: 17 ways of 64 B lines do not divide 1 MB; \
          give 16 ways, say, or another size"
     );
 }
@@ -501,6 +563,10 @@ proptest! {
             .replacen("llcs_per_socket = 2", &format!("llcs_per_socket = {llcs}"), 1)
             .replacen("cores_per_llc = 2", &format!("cores_per_llc = {cores}"), 1)
             .replacen("threads_per_core = 2", &format!("threads_per_core = {threads}"), 1);
+        let text = match threads {
+            1 => text.replacen("smt_speed_permille = 610", "", 1),
+            _ => text,
+        };
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let unedited = edits.is_empty();
         for (line, value) in edits {
@@ -510,9 +576,13 @@ proptest! {
         }
         match read(&lines.join("\n")) {
             Ok(machine) => assert_sound(&machine),
-            Err(error) => {
-                prop_assert!(!unedited, "{}", error);
-                prop_assert!(!error.mend.is_empty() && error.line.is_some());
+            Err(problems) => {
+                prop_assert!(!unedited, "{}", problems);
+                for problem in &problems.list {
+                    prop_assert!(problem.line.is_some(), "{}", problem);
+                    let place = problem.source.text.get(problem.span.clone());
+                    prop_assert!(place.is_some(), "{}", problem);
+                }
             }
         }
     }

@@ -4,11 +4,12 @@ use warmq_trace::{Interrupt, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 /// Every kind of interrupt.
-pub const INTERRUPTS: [Interrupt; 4] = [
+pub const INTERRUPTS: [Interrupt; 5] = [
     Interrupt::Timer,
     Interrupt::Reschedule,
     Interrupt::Network,
     Interrupt::NetworkSoftirq,
+    Interrupt::SchedSoftirq,
 ];
 
 /// An entry for each kind of interrupt.
@@ -39,6 +40,7 @@ fn place(interrupt: Interrupt) -> usize {
         Interrupt::Reschedule => 1,
         Interrupt::Network => 2,
         Interrupt::NetworkSoftirq => 3,
+        Interrupt::SchedSoftirq => 4,
     }
 }
 

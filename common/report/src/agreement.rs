@@ -1,10 +1,10 @@
-//! How close a figure of ours comes to the published one, and how close is close enough.
+//! How close a simulated figure is to the published one, and how close is close enough.
 
 use serde::Serialize;
 
 use crate::Row;
 
-/// How far ours may lie from the published figure and still count as reproduced.
+/// How far the simulated figure may be from the published one and still count as reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
@@ -17,7 +17,7 @@ pub enum Tolerance {
 /// Ours against the published figure of one cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Agreement {
-    /// Whether ours lies within the tolerance.
+    /// Whether the simulated figure is within the tolerance.
     pub within: bool,
     /// How far off, as a share of what is allowed: 1 is the limit, 0 is exact, infinite when the
     /// signs differ under a factor.

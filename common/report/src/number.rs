@@ -25,7 +25,7 @@ pub(crate) fn published(value: f64, unit: &str) -> String {
     }
 }
 
-/// A number as it is, with commas between thousands.
+/// A number in full, with commas between thousands.
 pub(crate) fn exact(value: f64) -> String {
     if value.is_finite() {
         commas(&value.to_string())

@@ -58,7 +58,7 @@ pub struct Section {
     pub verdicts: Vec<Verdict>,
     /// The numbers that went in, and where each comes from.
     pub parameters: Vec<Parameter>,
-    /// What a reader must know to judge the figures: what is left out, what is off and why.
+    /// What a reader must know to judge the figures: what is left out, which figures deviate and why.
     pub notes: Vec<String>,
     /// The command that makes this section again.
     pub command: String,

@@ -1,22 +1,22 @@
-//! What a report comes to: claims that hold, cells that agree, and what is furthest off.
+//! The summary of a report: claims that hold, cells that agree, and the largest deviation.
 
 use serde::Serialize;
 
 use crate::{Agreement, Report, Row, Section};
 
-/// What a report comes to.
+/// The summary of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// One entry a section, in the report's order.
     pub sections: Vec<SectionSummary>,
-    /// The cells outside their tolerance, the furthest off first.
+    /// The cells outside their tolerance, the largest deviation first.
     pub worst: Vec<WorstCell>,
     /// How far off the middle one of the compared cells is, as a factor of at least 1 (2: double or
     /// half). Cells whose ratio is no positive number are not in it; none without others.
     pub typical_factor: Option<f64>,
 }
 
-/// What a section comes to.
+/// The summary of a section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SectionSummary {
     /// The id of the section.
@@ -53,7 +53,7 @@ pub struct WorstCell {
     pub section: String,
     /// The cell.
     pub row: Row,
-    /// How far off it is.
+    /// How far it deviates.
     pub agreement: Agreement,
 }
 

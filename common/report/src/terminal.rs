@@ -54,7 +54,7 @@ impl Terminal {
         text
     }
 
-    /// What the report comes to: a line an experiment, the totals, and what is furthest off.
+    /// The summary of the report: a line for each experiment, the totals, and the largest deviation.
     pub fn summary(self, report: &Report) -> String {
         let summary = report.summary();
         let mut table = self.table(RULED);
@@ -234,7 +234,7 @@ fn right(table: &mut Table, column: usize) {
     }
 }
 
-/// The cells that are furthest off, a line each.
+/// The cells with the largest deviations, a line each.
 fn worst(summary: &Summary) -> String {
     let mut text = String::new();
     if summary.worst.is_empty() {

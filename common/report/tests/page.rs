@@ -107,10 +107,10 @@ fn every_plot_is_told_to_those_who_cannot_see_it() {
     let page = page(&report());
     let plots = page.matches("role=\"img\"").count();
     assert_eq!(plots, 4, "two plots, each for wide and for narrow screens");
-    let told = attributes(&page, "aria-label")
+    let labels = attributes(&page, "aria-label")
         .into_iter()
         .filter(|label| label.starts_with("Plot."));
-    assert_eq!(told.count(), plots);
+    assert_eq!(labels.count(), plots);
 }
 
 #[test]

@@ -1,5 +1,11 @@
 //! Prints what each observer costs, in ns a record, and writes `FILE` if one is named.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the clock of the host is what it measures with"
+)]
+
 use std::io::BufWriter;
 use std::time::Instant as Clock;
 

@@ -18,8 +18,14 @@ fn span() -> impl Strategy<Value = Duration> {
 }
 
 fn interrupt() -> impl Strategy<Value = Interrupt> {
-    use Interrupt::{Network, NetworkSoftirq, Reschedule, Timer};
-    prop::sample::select(vec![Timer, Reschedule, Network, NetworkSoftirq])
+    use Interrupt::{Network, NetworkSoftirq, Reschedule, SchedSoftirq, Timer};
+    prop::sample::select(vec![
+        Timer,
+        Reschedule,
+        Network,
+        NetworkSoftirq,
+        SchedSoftirq,
+    ])
 }
 
 /// Any record, its ids small more often than not.

@@ -11,6 +11,9 @@
 //! - [`Perfetto`] writes one that the Perfetto UI shows;
 //! - [`Table`] keeps something for each CPU, task or lock.
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 #[cfg(test)]
 mod arbitrary;
 pub mod checker;

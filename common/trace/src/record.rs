@@ -61,6 +61,8 @@ pub enum Interrupt {
     Network,
     /// Deferred work of the network stack (a softirq).
     NetworkSoftirq,
+    /// Balancing by the scheduler (a softirq).
+    SchedSoftirq,
 }
 
 /// One thing that happened. The CPU on which it happened stands first where there is one.
@@ -172,6 +174,17 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         O::see(self, at, record);
+    }
+}
+
+/// Nobody or one observer looks, as decided when the run starts.
+impl<O: Observer> Observer for Option<O> {
+    const LISTENS: bool = O::LISTENS;
+    #[inline]
+    fn see(&mut self, at: Instant, record: &Record) {
+        if let Some(observer) = self {
+            observer.see(at, record);
+        }
     }
 }
 

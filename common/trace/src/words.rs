@@ -184,6 +184,7 @@ fn number_of(interrupt: Interrupt) -> u64 {
         Interrupt::Reschedule => 1,
         Interrupt::Network => 2,
         Interrupt::NetworkSoftirq => 3,
+        Interrupt::SchedSoftirq => 4,
     }
 }
 
@@ -193,6 +194,7 @@ fn to_interrupt(word: u64) -> Option<Interrupt> {
         1 => Interrupt::Reschedule,
         2 => Interrupt::Network,
         3 => Interrupt::NetworkSoftirq,
+        4 => Interrupt::SchedSoftirq,
         _ => return None,
     })
 }

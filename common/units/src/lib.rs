@@ -4,13 +4,19 @@
 //! Simulated time is counted in picoseconds: every clock from 1 MHz to 1 THz has a period that is
 //! close to a whole number of them, and a `u64` holds more than 200 days.
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
+mod cpu_set;
+mod decimal;
 mod id;
 mod random;
-pub mod setting;
 mod size;
 mod time;
 
+pub use cpu_set::CpuSet;
+pub use decimal::thousandths;
 pub use id::{CpuId, LockId, TaskId};
 pub use random::{Seed, Stream};
 pub use size::{Address, Bytes, ParseBytesError};
-pub use time::{Cycles, Duration, Hertz, Instant};
+pub use time::{Cycles, Duration, Hertz, Instant, ParseDurationError};

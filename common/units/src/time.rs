@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::str::FromStr;
 
 /// A point of simulated time: picoseconds since the machine was switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -11,6 +12,12 @@ pub struct Instant(pub u64);
 /// A span of simulated time in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(pub u64);
+
+/// A text that is not a time such as `300ms`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseDurationError {
+    text: String,
+}
 
 /// A number of CPU clock cycles. Becomes a [`Duration`] only through a [`Hertz`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -27,11 +34,20 @@ const PS_PER_US: u64 = 1_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
 const PS_PER_S: u64 = 1_000_000_000_000;
 
+/// The units of a time that a person writes, the largest first.
+const UNITS: [(&str, u64); 5] = [
+    ("s", PS_PER_S),
+    ("ms", PS_PER_MS),
+    ("us", PS_PER_US),
+    ("ns", PS_PER_NS),
+    ("ps", 1),
+];
+
 impl Instant {
     /// The moment the machine was switched on.
     pub const START: Instant = Instant(0);
 
-    /// The span since `earlier`, or nothing if that lies ahead.
+    /// The time since `earlier`; zero if that is later than `self`.
     #[inline]
     pub fn since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -75,9 +91,18 @@ impl Duration {
     }
 
     /// Seconds, for reports only: no decision may rest on a float.
-    #[allow(clippy::float_arithmetic)]
+    #[expect(clippy::float_arithmetic, reason = "for reports only")]
     pub fn as_s_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// The time in the largest unit that gives a whole number (`300ms`), so that parsing the text
+    /// gives the same time.
+    pub fn exact(self) -> String {
+        let divides = |ps: u64| self.0 > 0 && self.0.is_multiple_of(ps);
+        let largest = UNITS.into_iter().find(|(_, ps)| divides(*ps));
+        let (unit, ps) = largest.unwrap_or(UNITS[0]);
+        format!("{}{unit}", self.0 / ps)
     }
 
     /// The difference, or zero where `other` is longer.
@@ -91,7 +116,7 @@ impl Hertz {
     /// A frequency of `khz` thousand cycles a second; more than zero.
     ///
     /// # Panics
-    /// When `khz` is 0: who reads a machine's description refuses that before.
+    /// When `khz` is 0; the reader of a machine's description refuses that before.
     pub fn from_khz(khz: u64) -> Hertz {
         assert!(khz > 0, "a clock that stands still");
         Hertz { khz }
@@ -149,7 +174,7 @@ impl Sub for Instant {
     /// The span since an earlier instant.
     ///
     /// # Panics
-    /// In builds that check overflow, when `earlier` lies ahead: time never runs back.
+    /// In builds that check overflow, when `earlier` is later than `self`: time never runs back.
     #[inline]
     fn sub(self, earlier: Instant) -> Duration {
         Duration(self.0 - earlier.0)
@@ -224,6 +249,45 @@ impl Mul<u64> for Cycles {
     }
 }
 
+impl FromStr for Duration {
+    type Err = ParseDurationError;
+
+    /// Reads a whole number with a unit from s to ps: `300ms`, `1s`, `10 us`.
+    ///
+    /// ```
+    /// use warmq_units::Duration;
+    /// assert_eq!("300ms".parse(), Ok(Duration::from_ms(300)));
+    /// assert!("300".parse::<Duration>().is_err());
+    /// ```
+    fn from_str(text: &str) -> Result<Duration, ParseDurationError> {
+        let trimmed = text.trim();
+        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = trimmed.split_at(digits);
+        let unit = UNITS
+            .into_iter()
+            .find(|(name, _)| *name == unit.trim_start());
+        let parsed = number.parse::<u64>().ok().zip(unit);
+        parsed
+            .and_then(|(number, (_, ps))| number.checked_mul(ps))
+            .map(Duration)
+            .ok_or_else(|| ParseDurationError {
+                text: text.to_owned(),
+            })
+    }
+}
+
+impl fmt::Display for ParseDurationError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = &self.text;
+        write!(
+            formatter,
+            "`{text}` is not a time; write a whole number and a unit, such as 300ms or 10us"
+        )
+    }
+}
+
+impl std::error::Error for ParseDurationError {}
+
 impl fmt::Display for Duration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
@@ -273,5 +337,29 @@ mod tests {
         ]
         .map(|span| span.to_string());
         assert_eq!(printed, ["7 ps", "34.000 ns", "1.500 us", "3.000 s"]);
+    }
+    #[test]
+    fn an_exact_time_is_read_back() {
+        for ps in [0, 1, 999, 1_000, 1_500_000, 200 * PS_PER_MS, 3 * PS_PER_S] {
+            let exact = Duration(ps).exact();
+            assert_eq!(exact.parse(), Ok(Duration(ps)), "{exact}");
+        }
+        assert_eq!(Duration::from_ms(500).exact(), "500ms");
+        assert_eq!(Duration::ZERO.exact(), "0s");
+    }
+
+    #[test]
+    fn a_text_that_is_not_a_time_is_refused() {
+        for text in [
+            "",
+            "5",
+            "ms",
+            "-5ms",
+            "1.5s",
+            "5 parsecs",
+            "99999999999999s",
+        ] {
+            assert!(text.parse::<Duration>().is_err(), "{text}");
+        }
     }
 }

@@ -14,18 +14,24 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "units", &[]),
     ("common", "decide", &[]),
+    ("common", "config", &["units"]),
     ("common", "trace", &["units"]),
-    ("common", "machine", &["units"]),
+    ("common", "machine", &["units", "config"]),
     ("common", "metrics", &["units", "trace"]),
     ("common", "report", &["units", "metrics"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
-    ("lab", "sched", &["units", "machine", "decide", "kernel"]),
-    ("lab", "workload", &["units", "machine", "kernel"]),
+    (
+        "lab",
+        "sched",
+        &["units", "config", "machine", "decide", "kernel"],
+    ),
+    ("lab", "workload", &["units", "config", "machine", "kernel"]),
     (
         "lab",
         "experiment",
         &[
-            "units", "trace", "machine", "metrics", "report", "kernel", "sched", "workload",
+            "units", "config", "trace", "machine", "metrics", "report", "kernel", "sched",
+            "workload",
         ],
     ),
     ("live", "host", &["units", "machine"]),

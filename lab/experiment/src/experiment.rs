@@ -7,7 +7,7 @@ use warmq_units::{Duration, Seed};
 
 use crate::plan::{Chosen, Part, Plan};
 use crate::point::{Filter, Point};
-use warmq_units::setting::Value;
+use warmq_config::Value;
 
 /// An experiment that can be run.
 ///
@@ -111,11 +111,11 @@ pub struct Measure {
     pub unit: String,
     /// Where it has a value in a full run, in order; all of the same keys.
     pub domain: Vec<Point>,
-    /// How it comes about.
+    /// How it is obtained.
     pub how: How,
 }
 
-/// How a measure comes about.
+/// How a measure is obtained.
 #[derive(Clone, Debug, PartialEq)]
 pub enum How {
     /// The simulator gives it.

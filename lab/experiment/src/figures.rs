@@ -27,7 +27,7 @@ pub(crate) struct Spread {
 
 impl Spread {
     /// The median, and the range as the interval: with the three to five seeds of an experiment,
-    /// nothing narrower can be told honestly.
+    /// nothing narrower would be honest.
     pub(crate) fn of(values: &[f64]) -> Spread {
         if values.is_empty() || values.iter().any(|value| value.is_nan()) {
             return Spread {

@@ -1,4 +1,4 @@
-//! What an experiment comes to, once it was run.
+//! The outcome of an experiment: its rows, checked claims and failed runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::figures::{Figures, Spread};
 use crate::judge::{self, Judged, View};
 use crate::point::Point;
 use crate::run::{Options, Runs};
-use crate::simulator::Parameter;
-use warmq_units::setting::Value;
+use crate::simulator::{Parameter, RunError};
+use warmq_config::Value;
 
-/// What an experiment comes to.
+/// The outcome of an experiment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Every measure at every point, measure by measure, in the order of the sweep.
@@ -22,8 +22,8 @@ pub struct Outcome {
     pub claims: Vec<Judged>,
     /// The digest of all runs: equal digests, equal runs.
     pub digest: String,
-    /// Runs that gave no measurement: which, and why.
-    pub failures: Vec<(String, String)>,
+    /// Runs that gave no measurement.
+    pub failures: Vec<RunFailure>,
     /// Every parameter of the model that was in force in any run, by name.
     pub parameters: Vec<Parameter>,
     /// How the runs ended, and how many so.
@@ -31,8 +31,21 @@ pub struct Outcome {
     pub(crate) figures: Figures,
 }
 
+/// A run that gave no measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFailure {
+    /// Which: `table6-lock: cpus = 4, colors = 32, seed 1`.
+    pub name: String,
+    /// Where in the sweep.
+    pub point: Point,
+    /// With which seed.
+    pub seed: u64,
+    /// Why.
+    pub error: RunError,
+}
+
 impl Experiment {
-    /// What the experiment comes to, given its runs; points that were not run are left out.
+    /// The outcome of the experiment, given its runs; points that were not run are left out.
     pub fn outcome(&self, options: &Options, runs: &Runs) -> Outcome {
         let figures = Figures::of(self, options, runs);
         let view = View {
@@ -50,22 +63,24 @@ impl Experiment {
         let mut failures = Vec::new();
         let mut digest = Xxh3::new();
         for job in &jobs {
-            let told = match runs.0.get(&job.plan) {
+            let result = match runs.0.get(&job.plan) {
                 Some(Ok(measured)) => {
                     parameters.extend(measured.parameters.iter().cloned());
                     *endings.entry(measured.ending.clone()).or_default() += 1;
                     measured.digest.clone()
                 }
                 Some(Err(error)) => {
-                    failures.push((
-                        format!("{}, seed {}", job.name, job.plan.seed.0),
-                        error.to_string(),
-                    ));
+                    failures.push(RunFailure {
+                        name: format!("{}, seed {}", job.name, job.plan.seed.0),
+                        point: job.point.clone(),
+                        seed: job.plan.seed.0,
+                        error: error.clone(),
+                    });
                     error.to_string()
                 }
                 None => "not run".to_owned(),
             };
-            digest.update(format!("{}\n{told}\n", job.plan).as_bytes());
+            digest.update(format!("{}\n{result}\n", job.plan).as_bytes());
         }
         Outcome {
             rows: self.rows(&figures),

@@ -5,7 +5,7 @@ use std::fmt;
 
 use warmq_units::{Duration, Seed};
 
-use warmq_units::setting::Value;
+use warmq_config::Value;
 
 /// The three parts that a run is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,7 +99,7 @@ impl fmt::Display for Plan {
             "{workload} under {scheduler} on {machine}, seed {}, ",
             seed.0
         )?;
-        let (warmup, time) = (Value::Duration(self.warmup), Value::Duration(self.time));
+        let (warmup, time) = (self.warmup.exact(), self.time.exact());
         write!(formatter, "{time} after {warmup}")
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use warmq_units::setting::Value;
+use warmq_config::Value;
 
 /// A point of a sweep, or of what remains when some keys are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -105,8 +105,8 @@ impl Experiment {
 }
 
 impl Runs {
-    /// Runs every distinct plan of `jobs` once, on `threads` threads (0: one a core), telling
-    /// `progress` of each that ends, from whatever thread it ended on.
+    /// Runs every distinct plan of `jobs` once, on `threads` threads (0: one a core), calling
+    /// `progress` after each of them, on its thread.
     ///
     /// # Panics
     /// When the operating system refuses to start threads.
@@ -139,16 +139,16 @@ impl Runs {
         Runs(results.into_iter().collect())
     }
 
-    /// What differs between two times of the same runs.
+    /// The plans whose two runs gave different results.
     pub fn differences(&self, again: &Runs) -> Vec<Difference> {
-        let told = |result: Option<&Result<Measured, RunError>>| match result {
+        let result_of = |result: Option<&Result<Measured, RunError>>| match result {
             Some(Ok(measured)) => measured.digest.clone(),
             Some(Err(error)) => error.to_string(),
             None => "not run".to_owned(),
         };
         let mut differences = Vec::new();
         for (plan, result) in &self.0 {
-            let (first, second) = (told(Some(result)), told(again.0.get(plan)));
+            let (first, second) = (result_of(Some(result)), result_of(again.0.get(plan)));
             if first != second {
                 differences.push(Difference {
                     plan: plan.clone(),

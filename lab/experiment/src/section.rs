@@ -8,10 +8,10 @@ use warmq_report::{
 
 use crate::experiment::{Experiment, PlotSpec};
 use crate::judge::Finding;
-use crate::outcome::{Outcome, shown_value};
+use crate::outcome::{Outcome, RunFailure, shown_value};
 use crate::point::Point;
 use crate::run::{Options, Runs};
-use warmq_units::setting::Value;
+use warmq_config::Value;
 
 impl Experiment {
     /// The section of a report that shows `outcome`; `command` makes it again.
@@ -200,7 +200,7 @@ fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
     checked.map(verdict).collect()
 }
 
-/// What the runs left unsaid: claims that were not checked, runs that failed.
+/// Remarks on what is missing: claims that were not checked, runs that failed.
 fn remarks(outcome: &Outcome) -> Vec<String> {
     let unchecked = outcome
         .claims
@@ -209,8 +209,8 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
     let mut remarks: Vec<String> = unchecked
         .map(|it| format!("Not checked in a quick run: {}", it.says))
         .collect();
-    for (run, why) in &outcome.failures {
-        remarks.push(format!("No measurement from {run}: {why}"));
+    for RunFailure { name, error, .. } in &outcome.failures {
+        remarks.push(format!("No measurement from {name}: {error}"));
     }
     remarks
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plan::{Part, Plan};
-use warmq_units::setting::Setting;
+use warmq_config::{Problems, Setting};
 
 /// The engine, seen from an experiment.
 ///
@@ -30,7 +30,7 @@ pub trait Simulator: Sync {
     ///
     /// # Errors
     /// When the plan asks for what cannot be, for all that its settings are allowed one by one; or
-    /// when the run came to an end that is no measurement (the scheduler broke a rule, a stall).
+    /// when the run ended without a measurement (the scheduler broke a rule, a stall).
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError>;
 }
 
@@ -40,9 +40,12 @@ pub enum PartError {
     /// There is none of that name.
     #[error("there is none of that name")]
     Unknown,
-    /// It is there and cannot be used; the text says why and what would mend it.
+    /// It is there and cannot be used; the text says why.
     #[error("{0}")]
     Broken(String),
+    /// Its file describes no machine.
+    #[error("{0}")]
+    Problems(Problems),
 }
 
 /// A figure that a run can give.
@@ -114,8 +117,11 @@ pub enum Cause {
     Setting,
     /// The scheduler gave an answer that no kernel could act on.
     SchedulerBroke,
-    /// Nothing could go on, or somebody could not.
+    /// Nothing can happen any more, or a runnable task did not run for too long.
     Stalled,
     /// The workload did not fit into the machine's memory.
     MemoryFull,
+    /// Something happened that no machine can do, a task was left waiting beside an idle CPU, or a
+    /// program did what no kernel lets it do.
+    LawBroken,
 }

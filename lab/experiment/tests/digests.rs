@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use rayon::prelude::*;
-use warmq_experiment::{Experiment, Lab, Options, Plan, Simulator};
+use warmq_experiment::{Engine, Experiment, Options, Plan, Simulator};
 use warmq_units::Duration;
 
 /// Long enough for hundreds of switches on every machine.
@@ -19,11 +19,14 @@ fn shipped() -> Vec<(String, Experiment)> {
         .map(|entry| entry.unwrap().path())
         .collect();
     files.sort();
-    let lab = Lab::default();
+    let engine = Engine::default();
     let read = |path: &Path| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
         let text = fs::read_to_string(path).unwrap();
-        (name.clone(), Experiment::read(&name, &text, &lab).unwrap())
+        (
+            name.clone(),
+            Experiment::read(&name, &text, &engine).unwrap(),
+        )
     };
     files.iter().map(|path| read(path)).collect()
 }
@@ -48,11 +51,11 @@ fn ends(experiment: &Experiment) -> Vec<Plan> {
 
 #[test]
 fn shipped_experiments_do_what_they_did() {
-    let lab = Lab::default();
+    let engine = Engine::default();
     let digests: Vec<String> = shipped()
         .par_iter()
         .flat_map_iter(|(name, experiment)| {
-            let digest = |plan: Plan| match lab.simulate(&plan) {
+            let digest = |plan: Plan| match engine.simulate(&plan) {
                 Ok(measured) => format!("{name}: {}", measured.digest),
                 Err(error) => format!("{name}: {error}"),
             };
@@ -65,13 +68,13 @@ fn shipped_experiments_do_what_they_did() {
 #[test]
 fn a_plan_gives_the_same_digest_again_and_another_seed_another() {
     let (_, experiment) = &shipped()[0];
-    let lab = Lab::default();
+    let engine = Engine::default();
     let plan = ends(experiment).remove(0);
-    let again = lab.simulate(&plan).unwrap();
-    assert_eq!(lab.simulate(&plan).unwrap(), again);
+    let again = engine.simulate(&plan).unwrap();
+    assert_eq!(engine.simulate(&plan).unwrap(), again);
     let other = Plan {
         seed: warmq_units::Seed(plan.seed.0 + 1),
         ..plan
     };
-    assert_ne!(lab.simulate(&other).unwrap().digest, again.digest);
+    assert_ne!(engine.simulate(&other).unwrap().digest, again.digest);
 }

@@ -245,7 +245,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "*[[measure]]\nname = \"x\"\nof = \"gain\"\nalong = \"cpus\"\ntake = \"peak_at\"\nshare = 9",
     ),
     (
-        "key that is gone",
+        "key that the measure has lost",
         "*[[measure]]\nname = \"x\"\nof = \"gain\"\nalong = \"cpus\"\ntake = \"largest\"\n[[measure]]\nname = \"y\"\nof = \"x\"\nalong = \"cpus\"\ntake = \"largest\"",
     ),
     (
@@ -363,14 +363,14 @@ fn mistaken(text: &str) -> String {
 }
 
 #[test]
-fn each_refusal_names_file_key_and_mend() {
-    let mut told = String::new();
+fn each_refusal_names_file_key_and_help() {
+    let mut all = String::new();
     for (mistake, text) in MISTAKES {
         let problems = problems(&mistaken(text));
         assert_ne!(problems, "no problem", "{mistake}");
-        writeln!(told, "{mistake}\n{problems}\n").expect("a string takes all");
+        writeln!(all, "{mistake}\n{problems}\n").expect("a string takes all");
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(all);
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn what_a_run_does_not_give_is_no_number() {
 }
 
 #[test]
-fn a_failed_run_is_told_and_spoils_nothing_else() {
+fn a_failed_run_is_reported_and_spoils_nothing_else() {
     let text = file("[sweep]\ncolors = [12, 13]\n[[measure]]\nmetric = \"made_up\"")
         .replace("linux24", "elsc");
     let experiment = read(&text);
@@ -150,8 +150,9 @@ fn a_failed_run_is_told_and_spoils_nothing_else() {
     let (runs, outcome) = run(&experiment, &options);
     let values: Vec<bool> = outcome.rows.iter().map(|row| row.value.is_nan()).collect();
     assert_eq!(values, [false, true]);
-    let (run, why) = &outcome.failures[0];
-    assert_eq!(run, "trial: colors = 13, seed 1");
+    let failure = &outcome.failures[0];
+    assert_eq!(failure.name, "trial: colors = 13, seed 1");
+    let why = failure.error.to_string();
     assert_eq!(why, "elsc gave cpu 1 a task that sleeps, at 3.2 ms");
     let section = experiment.section(&options, &runs, &outcome, "warmq run trial.toml");
     assert!(section.notes[0].contains("No measurement from trial: colors = 13"));

@@ -4,7 +4,7 @@ mod fake;
 
 use std::path::{Path, PathBuf};
 
-use warmq_experiment::{Experiment, Finding, Lab, Options};
+use warmq_experiment::{Engine, Experiment, Finding, Options};
 
 /// The papers, by the names of their folders.
 const PAPERS: [&str; 2] = ["affinity", "coloring"];
@@ -23,7 +23,7 @@ fn files() -> Vec<PathBuf> {
 fn shipped() -> Vec<Experiment> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).unwrap();
-        Experiment::read(&path.to_string_lossy(), &text, &Lab::default())
+        Experiment::read(&path.to_string_lossy(), &text, &Engine::default())
             .unwrap_or_else(|problems| panic!("{problems}"))
     };
     files().iter().map(read).collect()

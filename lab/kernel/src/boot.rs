@@ -1,77 +1,27 @@
-//! Switching a machine on: settings, the workload's first tasks, sockets and memory.
+//! Switching a machine on: the scheduler, the workload's first tasks, sockets and memory.
 
 use std::fmt;
 
-use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, PhysicalMemory};
-use warmq_machine::{Hierarchy, Options};
+use warmq_machine::{Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory};
 use warmq_trace::{Observer, Record};
 use warmq_units::{Bytes, CpuId, Duration, Instant, Seed, TaskId};
 
+use crate::context::Attach;
+use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
-use crate::figures::RunnableClock;
-use crate::kernel::{Core, Event, Kernel};
+use crate::cpu::NeedResched;
+use crate::engine::Engine;
+use crate::group::GroupId;
+use crate::kernel::Kernel;
 use crate::memory::Memory;
-use crate::network::{Backlog, Card, Endpoint, OutsideLife, Peer};
-use crate::operation::{Condition, Listener, Mm, Mutex, Nic, Outside, Region, Socket};
-use crate::program::{BoxedProgram, Mailbox, OutsideTask, Program, Running, Task};
-use crate::scheduler::{Attach, Scheduler, Why};
+use crate::network::{Backlog, Card, DEFAULT_RING, Endpoint, Peer, RemoteState};
+use crate::operation::{Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket};
+use crate::program::{Mailbox, Program, RemotePeer, Running};
+use crate::scheduler::{Scheduler, Why};
+use crate::settings::Settings;
+use crate::smt::Smt;
 use crate::sync::{ConditionState, MutexState};
-use crate::task::{Life, State, TaskSpec};
-
-/// How the kernel is configured, apart from its scheduler.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// From one timer tick to the next: 1 / HZ.
-    pub tick: Duration,
-    /// Sleeps end at multiples of this (a jiffy in 2.4).
-    pub timer_resolution: Duration,
-    /// Kernel stack and task structure of one task.
-    pub block: Bytes,
-    /// The receive buffer of a socket.
-    pub socket_buffer: Bytes,
-    /// How long a runnable task may wait for its first chance before the run is said to stall.
-    pub patience: Duration,
-    /// Whether memory accesses go through the machine's caches; without, they are free.
-    pub caches: bool,
-    /// What the caches count besides hits and misses.
-    pub counting: Options,
-    /// How worn the page allocator is.
-    pub fragmentation: Fragmentation,
-    /// What makes this run differ from another.
-    pub seed: Seed,
-}
-
-impl Settings {
-    /// Linux 6 on x86 as Debian builds it: HZ 250, and sleeps that end on a clock of their own, to
-    /// a microsecond here. Where memory lies is as in [`Settings::linux24`], so that schedulers
-    /// compare.
-    pub fn linux6(seed: Seed) -> Settings {
-        Settings {
-            tick: Duration::from_ms(4),
-            timer_resolution: Duration::from_us(1),
-            ..Settings::linux24(seed)
-        }
-    }
-
-    /// Linux 2.4 on x86: HZ 100, 8 KB blocks, 64 KB socket buffers, a machine that has been up for
-    /// long.
-    pub fn linux24(seed: Seed) -> Settings {
-        Settings {
-            tick: Duration::from_ms(10),
-            timer_resolution: Duration::from_ms(10),
-            block: Bytes::from_kb(8),
-            socket_buffer: Bytes::from_kb(64),
-            patience: Duration::from_s(120),
-            caches: true,
-            counting: Options::default(),
-            fragmentation: Fragmentation::Worn {
-                cluster: 8,
-                used_percent: 50,
-            },
-            seed,
-        }
-    }
-}
+use crate::task::{State, TaskSpec};
 
 /// What is started on a machine. Knows no scheduler.
 pub trait Workload {
@@ -84,6 +34,11 @@ impl<F: Fn(&mut Boot<'_>) -> Result<(), OutOfMemory>> Workload for F {
         self(boot)
     }
 }
+
+/// Makes a scheduler for the machine that it is attached to; fails where the machine's table lacks
+/// a cost that the scheduler needs.
+pub type MakeScheduler =
+    Box<dyn FnOnce(&mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>>;
 
 /// Why a machine could not be switched on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,33 +79,34 @@ impl From<OutOfMemory> for BootError {
 
 /// What a workload may do before time starts.
 pub struct Boot<'a> {
-    kernel: &'a mut dyn Bootable,
+    core: &'a mut Core,
 }
 
 impl Boot<'_> {
     /// The machine's CPUs.
     pub fn cpus(&self) -> u16 {
-        self.kernel.cpus()
+        self.core.cpus.len() as u16
     }
 
     /// The size of a cache line in bytes.
     pub fn line(&self) -> u64 {
-        self.kernel.line()
+        self.core.memory.line()
     }
 
     /// The seed of this run.
     pub fn seed(&self) -> Seed {
-        self.kernel.seed()
+        self.core.settings.seed
     }
 
     /// A new address space.
     pub fn mm(&mut self) -> Mm {
-        self.kernel.mm()
+        self.core.address_spaces += 1;
+        Mm(self.core.address_spaces - 1)
     }
 
     /// Memory of `bytes`, rounded up to pages.
     pub fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
-        self.kernel.region(bytes)
+        self.core.memory.region(bytes)
     }
 
     /// A task that is runnable when time starts.
@@ -159,63 +115,81 @@ impl Boot<'_> {
         spec: TaskSpec,
         program: impl Program + 'static,
     ) -> Result<TaskId, OutOfMemory> {
-        self.kernel.task(spec, Box::new(program))
+        let task = self.core.create_task(&spec, None)?;
+        self.core.give_program(task, Box::new(program));
+        Ok(task)
     }
 
     /// Two connected sockets, each with a receive buffer of `capacity`.
     pub fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
-        self.kernel.socket_pair(capacity)
+        let first = Socket(self.core.endpoints.len() as u32);
+        let second = Socket(first.0 + 1);
+        for peer in [second, first] {
+            let buffer = self.core.memory.region(capacity)?;
+            let endpoint = Endpoint::new(Peer::Local(peer), buffer, capacity);
+            self.core.endpoints.push(endpoint);
+        }
+        Ok((first, second))
+    }
+
+    /// A datagram socket that queues datagrams until their true sizes reach `capacity`.
+    pub fn datagram_socket(&mut self, capacity: Bytes) -> Result<Socket, OutOfMemory> {
+        let buffer = self.core.memory.region(capacity)?;
+        self.core
+            .endpoints
+            .push(Endpoint::datagram(buffer, capacity));
+        Ok(Socket(self.core.endpoints.len() as u32 - 1))
+    }
+
+    /// A task group within `parent`, of `weight` (1 to 10,000, as `cpu.weight`) among its siblings.
+    pub fn group(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
+        self.core.groups.create(parent, name, weight)
     }
 
     /// A listening socket.
     pub fn listener(&mut self) -> Listener {
-        self.kernel.listener()
+        self.core.backlogs.push(Backlog::default());
+        Listener(self.core.backlogs.len() as u32 - 1)
     }
 
-    /// A network card with a link of `bits_per_second` and a delay of `delay` each way.
+    /// A network card with a link of `bits_per_second`, a delay of `delay` each way and a receive
+    /// ring of 256 packets.
     pub fn nic(&mut self, bits_per_second: u64, delay: Duration) -> Nic {
-        self.kernel.nic(bits_per_second, delay)
+        self.nic_with_ring(bits_per_second, delay, DEFAULT_RING)
     }
 
-    /// Somebody beyond the network.
-    pub fn outside<F, R>(&mut self, program: F) -> Outside
+    /// The same with a receive ring of `ring` packets; what arrives while it is full is dropped.
+    pub fn nic_with_ring(&mut self, bits_per_second: u64, delay: Duration, ring: usize) -> Nic {
+        let first_cpu = self.core.cards.len() as u16;
+        let card = Card::new(bits_per_second, delay, ring, first_cpu);
+        self.core.cards.push(card);
+        Nic(self.core.cards.len() as u32 - 1)
+    }
+
+    /// A peer on another machine.
+    pub fn remote<F, R>(&mut self, program: F) -> Remote
     where
-        F: FnOnce(OutsideTask) -> R,
+        F: FnOnce(RemotePeer) -> R,
         R: Future<Output = ()> + 'static,
     {
-        let id = self.kernel.next_outside();
+        let id = Remote(self.core.remotes.len() as u32);
         let mailbox = Mailbox::new();
-        let running: Running = Box::pin(program(OutsideTask::new(id, mailbox.clone())));
-        self.kernel.outside(OutsideLife::new(mailbox, running));
+        let running: Running = Box::pin(program(RemotePeer::new(id, mailbox.clone())));
+        self.core.remotes.push(RemoteState::new(mailbox, running));
         id
     }
 
     /// A mutex that nobody has.
     pub fn mutex(&mut self) -> Mutex {
-        self.kernel.mutex()
+        self.core.mutexes.push(MutexState::default());
+        Mutex(self.core.mutexes.len() as u32 - 1)
     }
 
     /// A condition that nobody waits for.
     pub fn condition(&mut self) -> Condition {
-        self.kernel.condition()
+        self.core.conditions.push(ConditionState::default());
+        Condition(self.core.conditions.len() as u32 - 1)
     }
-}
-
-/// What [`Boot`] needs of a kernel, whoever observes it.
-trait Bootable {
-    fn cpus(&self) -> u16;
-    fn line(&self) -> u64;
-    fn seed(&self) -> Seed;
-    fn mm(&mut self) -> Mm;
-    fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory>;
-    fn task(&mut self, spec: TaskSpec, program: BoxedProgram) -> Result<TaskId, OutOfMemory>;
-    fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory>;
-    fn listener(&mut self) -> Listener;
-    fn nic(&mut self, bits_per_second: u64, delay: Duration) -> Nic;
-    fn next_outside(&self) -> Outside;
-    fn outside(&mut self, life: OutsideLife);
-    fn mutex(&mut self) -> Mutex;
-    fn condition(&mut self) -> Condition;
 }
 
 impl<O: Observer> Kernel<O> {
@@ -227,176 +201,44 @@ impl<O: Observer> Kernel<O> {
         machine: &MachineDescription,
         costs: &Costs,
         settings: Settings,
-        scheduler: Box<dyn Scheduler>,
+        scheduler: MakeScheduler,
         workload: &dyn Workload,
         observer: O,
     ) -> Result<Kernel<O>, BootError> {
         let times = Times::new(costs, machine.clock)?;
-        let mut kernel = Kernel::bare(machine, settings, times, scheduler, observer);
-        kernel.scheduler.attach(&mut Attach {
-            core: &mut kernel.core,
+        let mut core = Core::new(hardware(machine, &settings), settings, times);
+        core.listens = O::LISTENS;
+        let scheduler = scheduler(&mut Attach {
+            core: &mut core,
             costs,
         })?;
-        workload.start(&mut Boot {
-            kernel: &mut kernel,
-        })?;
-        kernel.start_time();
-        match kernel.core.memory_full {
-            Some(full) => Err(BootError::Memory(full)),
-            None => Ok(kernel),
+        workload.start(&mut Boot { core: &mut core })?;
+        core.create_ksoftirqds()?;
+        let mut engine = Engine { core, scheduler };
+        engine.start_time();
+        if let Some(full) = engine.core.memory_full {
+            return Err(BootError::Memory(full));
         }
+        let mut kernel = Kernel::new(engine, observer);
+        kernel.hand_records_on();
+        Ok(kernel)
     }
+}
 
-    fn bare(
-        machine: &MachineDescription,
-        settings: Settings,
-        times: Times,
-        scheduler: Box<dyn Scheduler>,
-        observer: O,
-    ) -> Kernel<O> {
-        let hierarchy = settings
-            .caches
-            .then(|| Hierarchy::new(machine, settings.counting));
-        let pages = settings.seed.stream("pages");
-        let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
-        let line = machine.caches[0].line;
-        let page = machine.memory.page;
-        let memory = Memory::new(hierarchy, physical, page, line, machine.miss_overlap);
-        let cpus = machine.cpus.len() as u16;
-        let mut core = Core::new(machine.clock, cpus, memory, page);
-        core.send_interrupt_cost = times.reschedule_interrupt;
-        core.places = machine.cpus.clone();
-        core.way_sizes = way_sizes(machine);
-        Kernel {
-            core,
-            scheduler,
-            observer,
-            settings,
-            times,
-            endpoints: Vec::new(),
-            free_endpoints: Vec::new(),
-            backlogs: Vec::new(),
-            cards: Vec::new(),
-            outsides: Vec::new(),
-            mutexes: Vec::new(),
-            conditions: Vec::new(),
-            mms: 0,
-            ending: None,
-            alive: 0,
-            measured_from: Instant::START,
-            events: 0,
-            runnable: RunnableClock::default(),
-        }
-    }
-
-    /// A new task without a program, made on CPU `on`.
-    pub(crate) fn try_create(
-        &mut self,
-        spec: &TaskSpec,
-        on: Option<CpuId>,
-    ) -> Result<TaskId, OutOfMemory> {
-        let block = self.core.memory.block(self.settings.block)?;
-        let id = TaskId(self.core.lives.len() as u32);
-        let cpus = self.core.cpus.len() as u32;
-        let allowed = spec
-            .allowed
-            .as_ref()
-            .and_then(|allowed| self.existing(allowed));
-        let may = |cpu: &CpuId| allowed.as_ref().is_none_or(|allowed| allowed.contains(cpu));
-        let first = allowed.as_ref().map(|allowed| allowed[0]);
-        let placed = on.filter(may).or(first);
-        let placed = placed.unwrap_or(CpuId((id.0 % cpus) as u16));
-        self.core.lives.push(Life {
-            comm: spec.comm,
-            mm: spec.mm,
-            block,
-            nice: spec.nice.clamp(-20, 19),
-            policy: spec.policy,
-            allowed,
-            fragment: None,
-            state: State::New,
-            queued: false,
-            runnable_since: self.now(),
-            on_cpu: None,
-            last_cpu: placed,
-            switched_in: self.now(),
-            ran: Duration::ZERO,
-            voluntary_switches: 0,
-            involuntary_switches: 0,
-            stack: Vec::new(),
-            mailbox: Mailbox::new(),
-            program: None,
-        });
-        self.alive += 1;
-        Ok(id)
-    }
-
-    /// Those of `cpus` that the machine has; `None` when it has none of them, and no affinity can
-    /// be made of that (EINVAL).
-    pub(crate) fn existing(&self, cpus: &[CpuId]) -> Option<Vec<CpuId>> {
-        let exists = |cpu: &CpuId| cpu.index() < self.core.cpus.len();
-        let existing: Vec<CpuId> = cpus.iter().copied().filter(exists).collect();
-        (!existing.is_empty()).then_some(existing)
-    }
-
-    pub(crate) fn give_program(&mut self, task: TaskId, program: BoxedProgram) {
-        let life = self.life(task);
-        let running = program.start(Task::new(task, life.mailbox.clone()));
-        life.program = Some(running);
-    }
-
-    /// The first tasks join the run queue, clocks start, and every CPU picks. What the scheduler
-    /// does before that costs nothing, and the caches are cold: the machine has been up for long,
-    /// and these tasks slept.
-    fn start_time(&mut self) {
-        let cpus = self.core.cpus.len() as u64;
-        for index in 0..self.core.lives.len() {
-            let task = TaskId(index as u32);
-            let life = self.life(task);
-            life.state = State::Runnable;
-            life.queued = true;
-            self.runnable.joins(Instant::START);
-            let life = self.life(task);
-            let (cpu, comm) = (life.last_cpu, life.comm);
-            self.record(
-                Instant::START,
-                Record::Fork {
-                    parent: None,
-                    child: task,
-                    comm,
-                },
-            );
-            self.record(
-                Instant::START,
-                Record::Wakeup {
-                    waker: cpu,
-                    task,
-                    target: cpu,
-                },
-            );
-            self.call(cpu, |scheduler, context| {
-                scheduler.fork(context, None, task);
-                scheduler.enqueue(context, task, cpu, Why::Fork);
-            });
-        }
-        self.core.memory.switch_caches_on();
-        for index in 0..self.outsides.len() {
-            self.core
-                .schedule(Instant::START, Event::Outside(Outside(index as u32)));
-        }
-        self.core
-            .schedule(Instant::START + self.settings.patience, Event::Watch);
-        for index in 0..cpus {
-            let first = Instant(self.settings.tick.0 * (index + 1) / cpus);
-            let cpu = CpuId(index as u16);
-            self.cpu(cpu).next_tick = first;
-            self.core.schedule(first, Event::Tick(cpu));
-        }
-        for index in 0..cpus {
-            let cpu = CpuId(index as u16);
-            self.cpu(cpu).need_resched = true;
-            self.advance(cpu);
-        }
+fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
+    let hierarchy = settings
+        .caches
+        .then(|| Hierarchy::new(machine, settings.counting));
+    let pages = settings.seed.stream("pages");
+    let physical = PhysicalMemory::new(&machine.memory, settings.fragmentation, pages);
+    let line = machine.caches[0].line;
+    let page = machine.memory.page;
+    Hardware {
+        clock: machine.clock,
+        places: machine.cpus.clone(),
+        way_sizes: way_sizes(machine),
+        smt: Smt::of(machine),
+        memory: Memory::new(hierarchy, physical, page, line, machine.miss_overlap),
     }
 }
 
@@ -414,72 +256,61 @@ fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
         .collect()
 }
 
-impl<O: Observer> Bootable for Kernel<O> {
-    fn cpus(&self) -> u16 {
-        self.core.cpus.len() as u16
-    }
-
-    fn line(&self) -> u64 {
-        self.core.memory.line()
-    }
-
-    fn seed(&self) -> Seed {
-        self.settings.seed
-    }
-
-    fn mm(&mut self) -> Mm {
-        self.mms += 1;
-        Mm(self.mms - 1)
-    }
-
-    fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
-        self.core.memory.region(bytes)
-    }
-
-    fn task(&mut self, spec: TaskSpec, program: BoxedProgram) -> Result<TaskId, OutOfMemory> {
-        let task = self.try_create(&spec, None)?;
-        self.give_program(task, program);
-        Ok(task)
-    }
-
-    fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
-        let first = Socket(self.endpoints.len() as u32);
-        let second = Socket(first.0 + 1);
-        for peer in [second, first] {
-            let buffer = self.core.memory.region(capacity)?;
-            self.endpoints
-                .push(Endpoint::new(Peer::Local(peer), buffer, capacity));
+impl Engine {
+    /// The first tasks join the run queue, clocks start, and every CPU picks. What the scheduler
+    /// does before that costs nothing, and the caches are cold: the machine has been up for long,
+    /// and these tasks slept.
+    fn start_time(&mut self) {
+        for index in 0..self.core.tasks.len() {
+            self.start_task(TaskId(index as u32));
         }
-        Ok((first, second))
+        self.core.memory.switch_caches_on();
+        for index in 0..self.core.remotes.len() {
+            let event = Event::Remote(Remote(index as u32));
+            self.core.schedule(Instant::START, event);
+        }
+        let first_watch = Instant::START + self.core.settings.patience;
+        self.core.schedule(first_watch, Event::Watch);
+        let cpus = self.core.cpus.len() as u64;
+        for index in 0..cpus {
+            let first = Instant(self.core.settings.tick.0 * (index + 1) / cpus);
+            let cpu = CpuId(index as u16);
+            let here = self.core.cpu(cpu);
+            (here.first_tick, here.next_tick) = (first, first);
+            here.tick_pending = true;
+            self.core.schedule(first, Event::Tick(cpu));
+        }
+        for index in 0..cpus {
+            let cpu = CpuId(index as u16);
+            self.core.cpu(cpu).need_resched = NeedResched::Now;
+            self.advance(cpu);
+        }
     }
 
-    fn listener(&mut self) -> Listener {
-        self.backlogs.push(Backlog::default());
-        Listener(self.backlogs.len() as u32 - 1)
-    }
-
-    fn nic(&mut self, bits_per_second: u64, delay: Duration) -> Nic {
-        let first_cpu = self.cards.len() as u16;
-        self.cards
-            .push(Card::new(bits_per_second, delay, first_cpu));
-        Nic(self.cards.len() as u32 - 1)
-    }
-
-    fn next_outside(&self) -> Outside {
-        Outside(self.outsides.len() as u32)
-    }
-
-    fn outside(&mut self, life: OutsideLife) {
-        self.outsides.push(life);
-    }
-
-    fn mutex(&mut self) -> Mutex {
-        self.mutexes.push(MutexState::default());
-        Mutex(self.mutexes.len() as u32 - 1)
-    }
-
-    fn condition(&mut self) -> Condition {
-        self.conditions.push(ConditionState::default());
-        Condition(self.conditions.len() as u32 - 1)
+    fn start_task(&mut self, id: TaskId) {
+        let task = self.core.task_mut(id);
+        let (cpu, comm) = (task.last_cpu, task.comm);
+        self.core.record(Record::Fork {
+            parent: None,
+            child: id,
+            comm,
+        });
+        let task = self.core.task_mut(id);
+        if task.is_asleep() {
+            self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));
+            return;
+        }
+        task.state = State::Runnable;
+        task.queued = true;
+        self.core.runnable.joins(Instant::START);
+        self.core.record(Record::Wakeup {
+            waker: cpu,
+            task: id,
+            target: cpu,
+        });
+        self.call(cpu, |scheduler, context| {
+            scheduler.fork(context, None, id);
+            scheduler.enqueue(context, id, cpu, Why::Fork);
+        });
     }
 }

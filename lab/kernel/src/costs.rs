@@ -101,6 +101,14 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ("fork", "creating a task"),
     ("exit", "ending a task"),
     ("lock_uncontended", "taking or giving back a free mutex"),
+    (
+        "idle_poll",
+        "until a CPU that polls in idle notices that it should reschedule",
+    ),
+    (
+        "nohz_exit",
+        "starting the tick again on the way out of idle, where it had been stopped",
+    ),
 ];
 
 /// The costs that schedulers of the 2.4 family look up.
@@ -139,6 +147,8 @@ pub(crate) struct Times {
     pub(crate) fork: Duration,
     pub(crate) exit: Duration,
     pub(crate) lock_uncontended: Duration,
+    pub(crate) idle_poll: Duration,
+    pub(crate) nohz_exit: Duration,
 }
 
 impl Times {
@@ -160,6 +170,8 @@ impl Times {
             fork: time("fork")?,
             exit: time("exit")?,
             lock_uncontended: time("lock_uncontended")?,
+            idle_poll: time("idle_poll")?,
+            nohz_exit: time("nohz_exit")?,
         })
     }
 }

@@ -4,15 +4,30 @@ use std::collections::VecDeque;
 
 use warmq_units::{Duration, Instant, TaskId};
 
-use crate::operation::Nic;
+use crate::figures::CpuTime;
+use crate::interrupt::{PendingInterrupts, PendingSoftirqs};
+use crate::operation::{Mm, Nic};
 use crate::step::{Activity, Mode, Step};
+use crate::timer::TimerOwner;
+
+/// Whether a CPU was asked to pick again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum NeedResched {
+    /// No.
+    #[default]
+    No,
+    /// Before it goes back to user mode, or at the next tick (`TIF_NEED_RESCHED_LAZY`).
+    Lazy,
+    /// As soon as the preemption model allows.
+    Now,
+}
 
 /// A CPU.
 ///
 /// Invariant: `stack` belongs to `current`, or to the idle task when that is `None`; the stacks
 /// of all other tasks lie with them.
 pub(crate) struct Cpu {
-    // Changed only by the pick, under the lock of this CPU's queue.
+    // Changed only by the pick, under the locks of this CPU's queue.
     /// Who was picked last: `current`, but between a pick and its switch.
     pub(crate) chosen: Option<TaskId>,
 
@@ -22,36 +37,58 @@ pub(crate) struct Cpu {
     /// The idle task's stack while a task runs.
     pub(crate) idle_stack: Vec<Step>,
     pub(crate) last_switch: Instant,
+    /// The address space that is loaded; kernel threads and the idle task borrow it.
+    pub(crate) active_mm: Option<Mm>,
+    /// `spent` as it was when `current` was switched in.
+    pub(crate) spent_before: ModeTimes,
+    /// What the idle task did besides idling, up to the last switch away from it.
+    pub(crate) idle_task: CpuTime,
 
-    // Changed by locks and interrupts; both are zero whenever a program runs.
+    // Changed by locks and interrupts; all are zero whenever a program runs.
     pub(crate) irq_off: u32,
     pub(crate) irq_depth: u32,
-    pub(crate) interrupts: VecDeque<PendingInterrupt>,
+    pub(crate) softirq_depth: u32,
+    /// True from the call of `schedule()` until its switch is over.
+    pub(crate) in_schedule: bool,
+
+    // Changed by whoever raises them, and by their handlers.
+    pub(crate) interrupts: PendingInterrupts,
+    pub(crate) softirqs: PendingSoftirqs,
+    /// Timers that expired and whose interrupt is pending.
+    pub(crate) expired: VecDeque<TimerOwner>,
+    /// Cards that wait to be polled here, in turn; their interrupts are masked.
+    pub(crate) poll_list: VecDeque<Nic>,
 
     /// Set by whoever wants this CPU to pick again, cleared by the pick.
-    pub(crate) need_resched: bool,
+    pub(crate) need_resched: NeedResched,
 
-    /// When the timer interrupts next; changed by the timer.
+    // Changed by the timer, by idling and by going offline.
+    /// When the first tick was, or would have been: the others follow at whole periods.
+    pub(crate) first_tick: Instant,
+    /// When the tick interrupts next.
     pub(crate) next_tick: Instant,
+    /// True while an idle CPU, or one that is offline, has no tick.
+    pub(crate) tick_stopped: bool,
+    /// True where the timeline has this CPU's next tick.
+    pub(crate) tick_pending: bool,
+    pub(crate) online: bool,
+
+    // Changed only where siblings share a core.
+    /// True while it does not idle.
+    pub(crate) occupies_core: bool,
 
     // Changed whenever the CPU turns to something else.
     pub(crate) activity: Activity,
     /// Steps end by an event that carries this number; an older one is void.
     pub(crate) generation: u32,
-    pub(crate) spent: [Duration; 5],
+    pub(crate) spent: ModeTimes,
     /// Steps since `stepped_at`, the last time at which there were any.
     pub(crate) steps_at_once: u32,
     pub(crate) stepped_at: Instant,
 }
 
-/// An interrupt that waits for its CPU.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PendingInterrupt {
-    Tick,
-    Reschedule,
-    Network(Nic),
-    Timer(TaskId),
-}
+/// Time by [`Mode`].
+pub(crate) type ModeTimes = [Duration; Mode::ALL.len()];
 
 impl Cpu {
     pub(crate) fn new() -> Cpu {
@@ -61,25 +98,45 @@ impl Cpu {
             stack: Vec::new(),
             idle_stack: Vec::new(),
             last_switch: Instant::START,
+            active_mm: None,
+            spent_before: ModeTimes::default(),
+            idle_task: CpuTime::default(),
             irq_off: 0,
             irq_depth: 0,
-            interrupts: VecDeque::new(),
-            need_resched: false,
+            softirq_depth: 0,
+            in_schedule: false,
+            interrupts: PendingInterrupts::default(),
+            softirqs: PendingSoftirqs::default(),
+            expired: VecDeque::new(),
+            poll_list: VecDeque::new(),
+            need_resched: NeedResched::No,
+            first_tick: Instant::START,
             next_tick: Instant::START,
+            tick_stopped: false,
+            tick_pending: false,
+            online: true,
+            occupies_core: false,
             activity: Activity {
                 mode: Mode::Idle,
                 since: Instant::START,
                 until: None,
             },
             generation: 0,
-            spent: [Duration::ZERO; 5],
+            spent: ModeTimes::default(),
             steps_at_once: 0,
             stepped_at: Instant::START,
         }
     }
 
+    #[inline]
     pub(crate) fn takes_interrupts(&self) -> bool {
         self.irq_off == 0 && self.irq_depth == 0
+    }
+
+    /// Whether the code that runs now may be left for another task at all.
+    #[inline]
+    pub(crate) fn may_schedule(&self) -> bool {
+        self.takes_interrupts() && self.softirq_depth == 0 && !self.in_schedule
     }
 
     /// Counts one more step at `now`; returns how many there were at this time.
@@ -97,6 +154,38 @@ impl Cpu {
     pub(crate) fn charge(&mut self, now: Instant) {
         self.spent[self.activity.mode as usize] += now - self.activity.since;
         self.activity.since = now;
+    }
+
+    /// The CPU time of `current` since it was switched in, up to the last charge.
+    pub(crate) fn of_current(&self) -> CpuTime {
+        let since = |mode: Mode| self.spent[mode as usize] - self.spent_before[mode as usize];
+        CpuTime {
+            user: since(Mode::User),
+            system: since(Mode::System) + since(Mode::Spin),
+        }
+    }
+
+    /// The tick stays off until [`Cpu::next_tick`] is set again.
+    pub(crate) fn stop_tick(&mut self) {
+        self.tick_stopped = true;
+        self.next_tick = Instant(u64::MAX);
+    }
+
+    /// How much of the step in progress is left.
+    pub(crate) fn left(&self, now: Instant) -> Duration {
+        self.activity
+            .until
+            .map_or(Duration::ZERO, |until| until.since(now))
+    }
+
+    /// Interrupts what the CPU does; `left` of it stays on the stack.
+    pub(crate) fn put_down(&mut self, now: Instant, left: Duration) {
+        let mode = self.activity.mode;
+        if left > Duration::ZERO {
+            let user = mode == Mode::User;
+            self.stack.push(Step::Busy { left, user });
+        }
+        self.turn_to(now, mode, None);
     }
 
     /// From `now` on the CPU does something else.

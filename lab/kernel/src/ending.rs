@@ -15,10 +15,33 @@ pub enum Ending {
     SchedulerBroke(Violation),
     /// Nothing can go on, or somebody cannot.
     Stalled(Stall),
+    /// A program did what no kernel or library allows.
+    ProgramBroke {
+        /// Who.
+        task: TaskId,
+        /// Its name.
+        comm: String,
+        /// What it did.
+        misuse: Misuse,
+        /// When.
+        at: Instant,
+    },
     /// A fork, a connection or the scheduler's own data found no memory.
     MemoryFull {
         /// When.
         at: Instant,
+    },
+}
+
+/// What a program must not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// It unlocked a mutex that another task holds, or nobody (EPERM).
+    UnlocksWhatItDoesNotHold {
+        /// Which mutex.
+        mutex: u32,
+        /// Who holds it.
+        owner: Option<TaskId>,
     },
 }
 
@@ -103,6 +126,8 @@ pub enum Waiting {
     Mutex(u32),
     /// A condition.
     Condition(u32),
+    /// Softirqs to run; only `ksoftirqd` does.
+    Softirqs,
 }
 
 impl fmt::Display for Waiting {
@@ -114,6 +139,18 @@ impl fmt::Display for Waiting {
             Waiting::Connection(listener) => write!(formatter, "a connection on {listener}"),
             Waiting::Mutex(mutex) => write!(formatter, "mutex {mutex}"),
             Waiting::Condition(condition) => write!(formatter, "condition {condition}"),
+            Waiting::Softirqs => write!(formatter, "softirqs"),
+        }
+    }
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Misuse::UnlocksWhatItDoesNotHold { mutex, owner } = self;
+        write!(formatter, "unlocked mutex {mutex}, which ")?;
+        match owner {
+            Some(owner) => write!(formatter, "{owner} holds"),
+            None => write!(formatter, "nobody holds"),
         }
     }
 }
@@ -180,6 +217,15 @@ impl fmt::Display for Ending {
                     "the scheduler broke a rule at {at} on {cpu}: it {rule}"
                 )
             }
+            Ending::ProgramBroke {
+                task,
+                comm,
+                misuse,
+                at,
+            } => write!(
+                formatter,
+                "{task} ({comm}) broke a rule at {at}: it {misuse}"
+            ),
             Ending::MemoryFull { at } => write!(formatter, "the machine's memory was full at {at}"),
             Ending::Stalled(stall) => write!(formatter, "stalled: {stall}"),
         }

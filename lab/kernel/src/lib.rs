@@ -23,39 +23,59 @@
 //! boots(&workload);
 //! ```
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod boot;
+mod context;
+mod core;
 mod costs;
 mod cpu;
+mod cpu_loop;
+mod creation;
 mod ending;
-mod execute;
+mod engine;
 mod figures;
+mod group;
+mod hotplug;
+mod interrupt;
+mod irq;
 mod kernel;
 mod lock;
+mod measured;
 mod memory;
 mod network;
-mod operate;
 mod operation;
-mod outside;
 mod program;
+mod remote;
 mod schedule;
 mod scheduler;
+mod settings;
+mod smt;
 mod step;
 mod sync;
+mod syscalls;
 mod task;
 mod timeline;
+mod timer;
+mod wakeup;
 
-pub use boot::{Boot, BootError, Settings, Workload};
+pub use boot::{Boot, BootError, MakeScheduler, Workload};
+pub use context::{Attach, Context};
 pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
-pub use ending::{Ending, Rule, Stall, Violation, Waiting};
-pub use figures::{TaskFigures, Walks};
+pub use cpu::NeedResched;
+pub use ending::{Ending, Misuse, Rule, Stall, Violation, Waiting};
+pub use figures::{CpuTime, TaskFigures, Walks};
+pub use group::{Group, GroupId};
 pub use kernel::Kernel;
 pub use lock::LockFigures;
 pub use memory::{AccessCounts, Within};
-pub use operation::{
-    Condition, Fragment, Listener, Mm, Mutex, Nic, Outside, Region, Socket, Touch,
-};
-pub use program::{OutsideTask, Program, Running, Task};
-pub use scheduler::{Attach, Context, Pick, Scheduler, Why};
+pub use network::{DatagramCounts, PacketCounts};
+pub use operation::{Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote, Socket, Touch};
+pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};
+pub use scheduler::{Balance, Callback, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
+pub use settings::{IdleLoop, Preemption, Settings, SoftirqLimits};
 pub use step::Mode;
 pub use task::{Policy, TaskSpec, View};
 pub use timeline::Timeline;
+pub use timer::Timer;

@@ -113,11 +113,15 @@ impl SpinLock {
         self.figures.held += held;
         self.figures.held_max = self.figures.held_max.max(held);
         self.holder = None;
-        let heir = self.waiters.pop_front().map(|(heir, since)| {
-            self.grant(heir, now, now - since);
-            heir
+        let next_owner = self.waiters.pop_front().map(|(next_owner, since)| {
+            self.grant(next_owner, now, now - since);
+            next_owner
         });
-        Some(Released { waited, held, heir })
+        Some(Released {
+            waited,
+            held,
+            next_owner,
+        })
     }
 }
 
@@ -125,7 +129,7 @@ impl SpinLock {
 pub(crate) struct Released {
     pub(crate) waited: Duration,
     pub(crate) held: Duration,
-    pub(crate) heir: Option<CpuId>,
+    pub(crate) next_owner: Option<CpuId>,
 }
 
 #[cfg(test)]
@@ -140,13 +144,19 @@ mod tests {
         assert!(!lock.request(CpuId(1), Instant(13)));
         assert!(!lock.try_request(CpuId(3), Instant(14)));
         let first = lock.release(CpuId(0), Instant(20)).unwrap();
-        assert_eq!((first.held, first.heir), (Duration(10), Some(CpuId(2))));
+        assert_eq!(
+            (first.held, first.next_owner),
+            (Duration(10), Some(CpuId(2)))
+        );
         assert!(
             lock.release(CpuId(1), Instant(21)).is_none(),
             "cpu1 still waits"
         );
         let second = lock.release(CpuId(2), Instant(25)).unwrap();
-        assert_eq!((second.waited, second.heir), (Duration(8), Some(CpuId(1))));
+        assert_eq!(
+            (second.waited, second.next_owner),
+            (Duration(8), Some(CpuId(1)))
+        );
         lock.release(CpuId(1), Instant(26)).unwrap();
         let figures = lock.figures();
         assert_eq!(

@@ -108,6 +108,10 @@ impl Memory {
         self.line
     }
 
+    pub(crate) fn page(&self) -> Bytes {
+        self.page
+    }
+
     /// A block of `bytes` of kernel memory, aligned on its size rounded up to a power of two pages.
     pub(crate) fn block(&mut self, bytes: Bytes) -> Result<Address, OutOfMemory> {
         self.physical.allocate(order(bytes, self.page))
@@ -152,11 +156,35 @@ impl Memory {
         outcome.takes
     }
 
+    /// A device writes `bytes` at position `first` of `region`, around its end.
+    pub(crate) fn dma_write(&mut self, region: Region, first: u64, bytes: u64, at: Instant) {
+        let lines = first / self.line..(first + bytes).div_ceil(self.line);
+        for line in lines {
+            let address = self.address(region, line);
+            if let Some(hierarchy) = &mut self.hierarchy {
+                hierarchy.dma_write(address, at);
+            }
+        }
+    }
+
+    /// One access among others that do not depend on it: their misses overlap, so that it costs its
+    /// latency divided by the machine's overlap.
+    #[inline]
+    pub(crate) fn access_overlapped(
+        &mut self,
+        cpu: CpuId,
+        address: Address,
+        access: Access,
+        at: Instant,
+        within: Within,
+    ) -> Duration {
+        self.access(cpu, address, access, at, within) / self.overlap
+    }
+
     /// The accesses of `touch` from the `done`-th on, until `enough` time has passed or the
     /// touch is over. Returns how far it came and how long it took.
     ///
-    /// Accesses of one touch do not depend on each other, so the CPU overlaps their misses: each
-    /// costs its latency divided by the machine's overlap.
+    /// Accesses of one touch do not depend on each other: see [`Memory::access_overlapped`].
     pub(crate) fn touch(
         &mut self,
         cpu: CpuId,
@@ -169,8 +197,8 @@ impl Memory {
         let (mut took, mut done) = (Duration::ZERO, done);
         while done < touch.lines && took < enough {
             let address = self.address(touch.region, touch.first + done * touch.stride);
-            let wait = self.access(cpu, address, touch.access, from + took, Within::Elsewhere);
-            took += wait / self.overlap + work;
+            let (at, within) = (from + took, Within::Elsewhere);
+            took += self.access_overlapped(cpu, address, touch.access, at, within) + work;
             done += 1;
             if self.hierarchy.is_none() && work == Duration::ZERO {
                 return (touch.lines, took);

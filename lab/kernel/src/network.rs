@@ -1,11 +1,11 @@
-//! Sockets, network cards, and those beyond the network.
+//! Sockets, network cards, and remote peers.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
-use crate::operation::{Listener, Nic, Outside, OutsideOperation, Region, Socket};
+use crate::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
 use crate::program::{Mailbox, Running};
 
 /// One end of a stream, on this machine.
@@ -27,16 +27,28 @@ pub(crate) struct Endpoint {
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
-    /// Bytes on their way to the peer outside.
+    /// Datagrams that wait to be received, oldest first, by payload; empty on a stream.
+    pub(crate) queued: VecDeque<Bytes>,
+    /// The true sizes of all queued datagrams.
+    pub(crate) queued_true: u64,
+    pub(crate) datagrams: DatagramCounts,
+    /// Bytes that a card has written for this socket.
+    pub(crate) arrived: u64,
+    /// Bytes on their way to the remote peer.
     pub(crate) in_flight: u64,
-    /// Bytes that reached the peer outside and were not received there yet.
+    /// Bytes that reached the remote peer and were not received there yet.
     pub(crate) sent_out: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
+    /// A datagram socket has none.
+    None,
     Local(Socket),
-    Outside { outside: Outside, nic: Nic },
+    Remote {
+        remote: Remote,
+        nic: Nic,
+    },
 }
 
 impl Endpoint {
@@ -53,14 +65,66 @@ impl Endpoint {
             closed: false,
             readers: VecDeque::new(),
             writers: VecDeque::new(),
+            queued: VecDeque::new(),
+            queued_true: 0,
+            datagrams: DatagramCounts::default(),
+            arrived: 0,
             in_flight: 0,
             sent_out: 0,
         }
     }
 
+    /// A datagram socket.
+    pub(crate) fn datagram(buffer: Region, capacity: Bytes) -> Endpoint {
+        Endpoint::new(Peer::None, buffer, capacity)
+    }
+
+    /// Queues a datagram, unless the receive buffer is overdrawn already: then it is dropped, and
+    /// the answer is false (`__udp_enqueue_schedule_skb()`, which compares the memory that the queue
+    /// holds before this datagram with the limit).
+    pub(crate) fn queue_datagram(&mut self, bytes: Bytes) -> bool {
+        let room = self.queued_true <= self.capacity;
+        if room {
+            self.queued.push_back(bytes);
+            self.queued_true += true_size(bytes);
+        } else {
+            self.datagrams.dropped += 1;
+        }
+        room
+    }
+
+    /// Takes the oldest datagram.
+    pub(crate) fn take_datagram(&mut self) -> Option<Bytes> {
+        let bytes = self.queued.pop_front()?;
+        self.queued_true -= true_size(bytes);
+        self.datagrams.received += 1;
+        Some(bytes)
+    }
+
     pub(crate) fn room(&self) -> u64 {
         self.capacity - self.filled - self.reserved
     }
+}
+
+/// What became of the datagrams that were sent to a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DatagramCounts {
+    /// How many were sent to it, from this machine or from others.
+    pub sent: u64,
+    /// How many a card dropped, or the socket, since its receive buffer was full.
+    pub dropped: u64,
+    /// How many programs received.
+    pub received: u64,
+}
+
+/// The memory that a datagram of `bytes` is charged with while it waits (`skb->truesize`): the
+/// `sk_buff` of 256 bytes, and a power of two that holds the payload, 64 bytes of headers and the
+/// 320 bytes of `skb_shared_info` (`SKB_TRUESIZE()` of Linux 6 on x86: 768 bytes for a payload of
+/// up to 128).
+pub(crate) fn true_size(bytes: Bytes) -> u64 {
+    const SK_BUFF: u64 = 256;
+    const HEADERS_AND_SHARED_INFO: u64 = 64 + 320;
+    SK_BUFF + (bytes.0 + HEADERS_AND_SHARED_INFO).next_power_of_two()
 }
 
 #[derive(Default)]
@@ -76,7 +140,59 @@ pub(crate) enum Packet {
     Data { socket: Socket, bytes: Bytes },
     End { socket: Socket },
     Acknowledge,
+    Datagram { socket: Socket, bytes: Bytes },
 }
+
+impl Packet {
+    /// How many frames it is.
+    pub(crate) fn frames(&self) -> u64 {
+        match self {
+            Packet::Data { bytes, .. } => bytes.0.div_ceil(SEGMENT).max(1),
+            Packet::Connect { .. }
+            | Packet::End { .. }
+            | Packet::Acknowledge
+            | Packet::Datagram { .. } => 1,
+        }
+    }
+
+    /// After how long its sender sends it again where it is dropped: the least retransmission
+    /// timeout (`TCP_RTO_MIN`), and the first one of a connection that begins (3 s up to Linux 3.0,
+    /// RFC 1122). An acknowledgement or a datagram is lost.
+    pub(crate) fn sent_again_after(&self) -> Option<Duration> {
+        match self {
+            Packet::Connect { .. } => Some(Duration::from_s(3)),
+            Packet::Data { .. } | Packet::End { .. } => Some(Duration::from_ms(200)),
+            Packet::Acknowledge | Packet::Datagram { .. } => None,
+        }
+    }
+}
+
+/// What became of the packets that came over a card's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PacketCounts {
+    /// Sent by remote peers, retransmissions included.
+    pub sent: u64,
+    /// Taken off the ring by the receive softirq.
+    pub received: u64,
+    /// Dropped, since the ring was full.
+    pub dropped: u64,
+    /// On the link, or in the ring.
+    pub in_flight: u64,
+}
+
+/// Whether a card interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Napi {
+    /// The next packet raises an interrupt.
+    Armed,
+    /// An interrupt was raised and not handled yet.
+    Raised,
+    /// Interrupts are masked: the card is on a CPU's poll list.
+    Polled,
+}
+
+/// Packets that the ring of a card holds, where nobody says another size (`e1000`'s default).
+pub(crate) const DEFAULT_RING: usize = 256;
 
 /// A network card: a full-duplex link with a bandwidth and a delay, and a ring of packets.
 /// Interrupts of one card go to the CPUs in turn, as the I/O APIC of a P6 machine spreads them.
@@ -85,9 +201,13 @@ pub(crate) struct Card {
     delay: Duration,
     receive_free: Instant,
     send_free: Instant,
-    pub(crate) ring: VecDeque<Packet>,
-    /// True from the interrupt until the ring is found empty.
-    pub(crate) polled: bool,
+    ring: VecDeque<Packet>,
+    /// Frames in the ring.
+    ring_used: u64,
+    ring_size: u64,
+    napi: Napi,
+    on_link: u64,
+    counts: PacketCounts,
     next_cpu: u16,
 }
 
@@ -98,14 +218,18 @@ const FRAME_OVERHEAD: u64 = 90;
 pub(crate) const SEGMENT: u64 = 1_448;
 
 impl Card {
-    pub(crate) fn new(bits_per_second: u64, delay: Duration, first_cpu: u16) -> Card {
+    pub(crate) fn new(bits_per_second: u64, delay: Duration, ring: usize, first_cpu: u16) -> Card {
         Card {
             ps_per_byte: 8_000_000_000_000 / bits_per_second.max(1),
             delay,
             receive_free: Instant::START,
             send_free: Instant::START,
             ring: VecDeque::new(),
-            polled: false,
+            ring_used: 0,
+            ring_size: ring.max(1) as u64,
+            napi: Napi::Armed,
+            on_link: 0,
+            counts: PacketCounts::default(),
             next_cpu: first_cpu,
         }
     }
@@ -131,6 +255,66 @@ impl Card {
         self.delay
     }
 
+    /// A packet is on its way here.
+    pub(crate) fn sent(&mut self) {
+        self.counts.sent += 1;
+        self.on_link += 1;
+    }
+
+    /// A packet came over the link: it goes into the ring, or is dropped where that is full. A
+    /// packet of more frames than the ring has gets in when it is empty.
+    pub(crate) fn arrived(&mut self, packet: Packet) -> bool {
+        self.on_link -= 1;
+        let frames = packet.frames();
+        let room = self.ring_used + frames <= self.ring_size || self.ring.is_empty();
+        if room {
+            self.ring.push_back(packet);
+            self.ring_used += frames;
+        } else {
+            self.counts.dropped += 1;
+        }
+        room
+    }
+
+    /// Whether the card raises an interrupt for the packet that has just arrived.
+    pub(crate) fn raises_interrupt(&mut self) -> bool {
+        let raises = self.napi == Napi::Armed;
+        if raises {
+            self.napi = Napi::Raised;
+        }
+        raises
+    }
+
+    /// The interrupt handler masks the card's interrupts; true where it had raised one.
+    pub(crate) fn begins_polling(&mut self) -> bool {
+        let raised = self.napi == Napi::Raised;
+        if raised {
+            self.napi = Napi::Polled;
+        }
+        raised
+    }
+
+    /// The next packet of the ring; where there is none, the card interrupts again
+    /// (`napi_complete()`).
+    pub(crate) fn poll(&mut self) -> Option<Packet> {
+        let packet = self.ring.pop_front();
+        match packet {
+            Some(packet) => {
+                self.ring_used -= packet.frames();
+                self.counts.received += 1;
+            }
+            None => self.napi = Napi::Armed,
+        }
+        packet
+    }
+
+    pub(crate) fn counts(&self) -> PacketCounts {
+        PacketCounts {
+            in_flight: self.on_link + self.ring.len() as u64,
+            ..self.counts
+        }
+    }
+
     /// The CPU that takes the next interrupt.
     pub(crate) fn interrupt_cpu(&mut self, cpus: u16) -> CpuId {
         let cpu = CpuId(self.next_cpu % cpus);
@@ -139,9 +323,9 @@ impl Card {
     }
 }
 
-/// Somebody outside, and what it waits for.
-pub(crate) struct OutsideLife {
-    pub(crate) mailbox: Rc<Mailbox<OutsideOperation>>,
+/// A remote peer, and what it waits for.
+pub(crate) struct RemoteState {
+    pub(crate) mailbox: Rc<Mailbox<RemoteOperation>>,
     pub(crate) program: Option<Running>,
     pub(crate) wants: Option<(Socket, u64)>,
     /// Operations since `stepped_at`, the last time at which there were any.
@@ -149,9 +333,9 @@ pub(crate) struct OutsideLife {
     stepped_at: Instant,
 }
 
-impl OutsideLife {
-    pub(crate) fn new(mailbox: Rc<Mailbox<OutsideOperation>>, program: Running) -> OutsideLife {
-        OutsideLife {
+impl RemoteState {
+    pub(crate) fn new(mailbox: Rc<Mailbox<RemoteOperation>>, program: Running) -> RemoteState {
+        RemoteState {
             mailbox,
             program: Some(program),
             wants: None,

@@ -1,10 +1,11 @@
 //! What a program can ask of the kernel.
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
+use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, TaskId};
 
+use crate::group::GroupId;
 use crate::program::BoxedProgram;
-use crate::task::TaskSpec;
+use crate::task::{Policy, TaskSpec};
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -52,8 +53,8 @@ handle!(
     Nic, with a table
 );
 handle!(
-    /// Somebody beyond the network: a client that costs this machine no CPU of its own.
-    Outside, with a table
+    /// A peer on another machine: a client that costs this machine no CPU time of its own.
+    Remote, with a table
 );
 
 /// Data that a program names: the fragment `number` of the application `app`, both of its own choice.
@@ -130,6 +131,11 @@ pub(crate) enum Operation {
         socket: Socket,
         at_most: Bytes,
     },
+    SendDatagram {
+        socket: Socket,
+        bytes: Bytes,
+    },
+    ReceiveDatagram(Socket),
     Close(Socket),
     Accept(Listener),
     Lock(Mutex),
@@ -144,15 +150,34 @@ pub(crate) enum Operation {
         program: BoxedProgram,
     },
     SetNice(TaskId, i8),
-    SetAffinity(TaskId, Vec<CpuId>),
+    SetPolicy(TaskId, Policy),
+    SetSlice(TaskId, Option<Duration>),
+    SetGroup(TaskId, GroupId),
+    SetGroupWeight(GroupId, u32),
+    SetOnline(CpuId, bool),
+    SetAffinity(TaskId, CpuSet),
     SetFragment(Option<Fragment>),
 }
 
-/// What somebody outside can do.
-pub(crate) enum OutsideOperation {
+/// What a remote peer can do.
+pub(crate) enum RemoteOperation {
     Pause(Duration),
-    Connect { listener: Listener, nic: Nic },
-    Send { socket: Socket, bytes: Bytes },
-    Receive { socket: Socket, bytes: Bytes },
+    Connect {
+        listener: Listener,
+        nic: Nic,
+    },
+    Send {
+        socket: Socket,
+        bytes: Bytes,
+    },
+    SendDatagram {
+        socket: Socket,
+        nic: Nic,
+        bytes: Bytes,
+    },
+    Receive {
+        socket: Socket,
+        bytes: Bytes,
+    },
     Close(Socket),
 }

@@ -11,10 +11,11 @@ use std::task::{Context, Poll, Waker};
 
 use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
 
+use crate::group::GroupId;
 use crate::operation::{
-    Condition, Fragment, Listener, Mutex, Nic, Operation, Outside, OutsideOperation, Socket, Touch,
+    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Socket, Touch,
 };
-use crate::task::TaskSpec;
+use crate::task::{Policy, TaskSpec};
 
 /// What a task does: anything that makes a future out of the task's handle.
 pub trait Program {
@@ -85,6 +86,13 @@ impl<O: Unpin> Future for Call<'_, O> {
     }
 }
 
+/// A stream ended before all that was expected had come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClosedEarly {
+    /// How much came.
+    pub received: Bytes,
+}
+
 /// A task's own handle: its system calls.
 #[derive(Clone)]
 pub struct Task {
@@ -143,16 +151,32 @@ impl Task {
         Bytes(self.call(Operation::Receive { socket, at_most }).await)
     }
 
-    /// Receives exactly `bytes`, unless the peer closes before.
-    pub async fn receive_all(&self, socket: Socket, bytes: Bytes) {
-        let mut left = bytes.0;
-        while left > 0 {
-            let got = self.receive(socket, Bytes(left)).await.0;
+    /// Receives exactly `bytes`.
+    ///
+    /// # Errors
+    /// When the peer closes before; the error says how much came.
+    pub async fn receive_all(&self, socket: Socket, bytes: Bytes) -> Result<(), ClosedEarly> {
+        let mut received = 0;
+        while received < bytes.0 {
+            let got = self.receive(socket, Bytes(bytes.0 - received)).await.0;
             if got == 0 {
-                return;
+                let received = Bytes(received);
+                return Err(ClosedEarly { received });
             }
-            left -= got;
+            received += got;
         }
+        Ok(())
+    }
+
+    /// Sends a datagram of `bytes` over loopback to a datagram socket of this machine. It never
+    /// sleeps: where the receive buffer is full, the datagram is dropped there.
+    pub async fn send_datagram(&self, socket: Socket, bytes: Bytes) {
+        self.call(Operation::SendDatagram { socket, bytes }).await;
+    }
+
+    /// Receives the oldest datagram; sleeps while there is none. Returns its payload's size.
+    pub async fn receive_datagram(&self, socket: Socket) -> Bytes {
+        Bytes(self.call(Operation::ReceiveDatagram(socket)).await)
     }
 
     /// Closes this end.
@@ -209,6 +233,32 @@ impl Task {
         self.call(Operation::SetNice(task, nice)).await;
     }
 
+    /// Changes the policy of `task`.
+    pub async fn set_policy(&self, task: TaskId, policy: Policy) {
+        self.call(Operation::SetPolicy(task, policy)).await;
+    }
+
+    /// Changes the slice that `task` asks for; `None` is the scheduler's own.
+    pub async fn set_slice(&self, task: TaskId, slice: Option<Duration>) {
+        self.call(Operation::SetSlice(task, slice)).await;
+    }
+
+    /// Moves `task` to `group`.
+    pub async fn set_group(&self, task: TaskId, group: GroupId) {
+        self.call(Operation::SetGroup(task, group)).await;
+    }
+
+    /// Changes the weight of `group` among its siblings, from 1 to 10,000.
+    pub async fn set_group_weight(&self, group: GroupId, weight: u32) {
+        self.call(Operation::SetGroupWeight(group, weight)).await;
+    }
+
+    /// Takes `cpu` offline, or online again. False where nothing changed: there is no such CPU, it
+    /// was so before, or it is the last one online.
+    pub async fn set_cpu_online(&self, cpu: CpuId, online: bool) -> bool {
+        self.call(Operation::SetOnline(cpu, online)).await == 1
+    }
+
     /// Says that this task uses the data of `fragment` of `app` from here on. A scheduler that heeds
     /// it moves the task before it goes on; under any other nothing comes of it but the system call.
     pub async fn enter(&self, app: u32, fragment: u32) {
@@ -224,29 +274,30 @@ impl Task {
 
     /// Changes the CPUs on which `task` may run. CPUs that the machine lacks do not count; where
     /// none is left, nothing changes.
-    pub async fn set_affinity(&self, task: TaskId, cpus: Vec<CpuId>) {
+    pub async fn set_affinity(&self, task: TaskId, cpus: impl IntoIterator<Item = CpuId>) {
+        let cpus = cpus.into_iter().collect();
         self.call(Operation::SetAffinity(task, cpus)).await;
     }
 }
 
-/// The handle of somebody outside of the machine, whose own work costs the machine nothing.
+/// The handle of a peer on another machine, whose own work costs this machine nothing.
 #[derive(Clone)]
-pub struct OutsideTask {
-    id: Outside,
-    mailbox: Rc<Mailbox<OutsideOperation>>,
+pub struct RemotePeer {
+    id: Remote,
+    mailbox: Rc<Mailbox<RemoteOperation>>,
 }
 
-impl OutsideTask {
-    pub(crate) fn new(id: Outside, mailbox: Rc<Mailbox<OutsideOperation>>) -> OutsideTask {
-        OutsideTask { id, mailbox }
+impl RemotePeer {
+    pub(crate) fn new(id: Remote, mailbox: Rc<Mailbox<RemoteOperation>>) -> RemotePeer {
+        RemotePeer { id, mailbox }
     }
 
     /// Who this is.
-    pub fn id(&self) -> Outside {
+    pub fn id(&self) -> Remote {
         self.id
     }
 
-    fn call(&self, operation: OutsideOperation) -> impl Future<Output = u64> {
+    fn call(&self, operation: RemoteOperation) -> impl Future<Output = u64> {
         Call {
             mailbox: &*self.mailbox,
             operation: Some(operation),
@@ -255,26 +306,32 @@ impl OutsideTask {
 
     /// Does nothing for `span`.
     pub async fn pause(&self, span: Duration) {
-        self.call(OutsideOperation::Pause(span)).await;
+        self.call(RemoteOperation::Pause(span)).await;
     }
 
     /// Opens a connection through `nic`. The answer is the machine's end of it.
     pub async fn connect(&self, listener: Listener, nic: Nic) -> Socket {
-        Socket(self.call(OutsideOperation::Connect { listener, nic }).await as u32)
+        Socket(self.call(RemoteOperation::Connect { listener, nic }).await as u32)
     }
 
     /// Sends `bytes` to the machine's end `socket`.
     pub async fn send(&self, socket: Socket, bytes: Bytes) {
-        self.call(OutsideOperation::Send { socket, bytes }).await;
+        self.call(RemoteOperation::Send { socket, bytes }).await;
+    }
+
+    /// Sends a datagram of `bytes` through `nic` to the machine's datagram socket `socket`.
+    pub async fn send_datagram(&self, socket: Socket, nic: Nic, bytes: Bytes) {
+        let operation = RemoteOperation::SendDatagram { socket, nic, bytes };
+        self.call(operation).await;
     }
 
     /// Waits until `bytes` have come from `socket`.
     pub async fn receive(&self, socket: Socket, bytes: Bytes) {
-        self.call(OutsideOperation::Receive { socket, bytes }).await;
+        self.call(RemoteOperation::Receive { socket, bytes }).await;
     }
 
     /// Closes the connection; the machine's end learns it.
     pub async fn close(&self, socket: Socket) {
-        self.call(OutsideOperation::Close(socket)).await;
+        self.call(RemoteOperation::Close(socket)).await;
     }
 }

@@ -1,38 +1,54 @@
-//! The paths through the kernel that meet the scheduler: schedule, switch, wake, fork, exit.
+//! `schedule()`: from the request to pick another task to the switch.
 
-use warmq_trace::{Observer, Record};
-use warmq_units::{CpuId, Duration, LockId, TaskId};
+use warmq_trace::Record;
+use warmq_units::{CpuId, Duration, TaskId};
 
+use crate::cpu::NeedResched;
+use crate::cpu_loop::Flow;
 use crate::ending::{Rule, Waiting};
-use crate::execute::Flow;
-use crate::kernel::Kernel;
-use crate::scheduler::{Pick, Why};
+use crate::engine::Engine;
+use crate::scheduler::{Balance, Callback, Locks, Pick};
 use crate::step::{Mode, Step};
-use crate::task::{Life, State};
+use crate::task::State;
 
 /// Retries of one pick after which the scheduler is said to loop.
 const TRIES: u32 = 1_000;
 
-impl<O: Observer> Kernel<O> {
-    pub(crate) fn life(&mut self, task: TaskId) -> &mut Life {
-        &mut self.core.lives[task.index()]
+impl Engine {
+    /// Puts `step` on the stack of `cpu`, to be done under `locks`.
+    pub(crate) fn push_locked(&mut self, cpu: CpuId, locks: Locks, step: Step) {
+        let stack = &mut self.core.cpu(cpu).stack;
+        let [first, second] = locks.in_order();
+        stack.extend(first.map(Step::Release));
+        stack.extend(second.map(Step::Release));
+        stack.push(step);
+        stack.extend(second.map(Step::Acquire));
+        stack.extend(first.map(Step::Acquire));
     }
 
     pub(crate) fn begin_schedule(&mut self, cpu: CpuId) -> Flow {
-        let lock = self.scheduler.lock_for(cpu);
-        let here = self.cpu(cpu);
-        here.need_resched = false;
-        here.stack
-            .extend([Step::Pick { lock, tries: 0 }, Step::Acquire(lock)]);
+        self.core.cpu(cpu).in_schedule = true;
+        self.push_pick(cpu, 0);
         Flow::Next
     }
 
-    pub(crate) fn pick(&mut self, cpu: CpuId, lock: LockId, tries: u32) -> Flow {
-        let prev = self.cpu(cpu).current;
+    /// Puts a pick on the stack, and the taking of its locks on top. The pick gives them back.
+    fn push_pick(&mut self, cpu: CpuId, tries: u32) {
+        let locks = self.scheduler.locks(Callback::PickNext, cpu);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Pick { locks, tries });
+        let [first, second] = locks.in_order();
+        stack.extend(second.map(Step::Acquire));
+        stack.extend(first.map(Step::Acquire));
+    }
+
+    pub(crate) fn pick(&mut self, cpu: CpuId, locks: Locks, tries: u32) -> Flow {
+        let prev = self.core.cpu(cpu).current;
         let leaves = prev.filter(|prev| {
-            let life = &self.core.lives[prev.index()];
-            life.queued && !life.is_runnable()
+            let task = self.core.task(*prev);
+            task.queued && !task.is_runnable()
         });
+        self.core.cpu(cpu).need_resched = NeedResched::No;
         let mut picked = Pick::Idle;
         let took = self.call(cpu, |scheduler, context| {
             if let Some(leaving) = leaves {
@@ -41,278 +57,222 @@ impl<O: Observer> Kernel<O> {
             picked = scheduler.pick_next(context, prev);
         });
         if let Some(leaving) = leaves {
-            self.life(leaving).queued = false;
+            self.core.task_mut(leaving).queued = false;
         }
-        match picked {
-            Pick::Retry if tries >= TRIES => {
-                self.broke(cpu, Rule::TriedTooOften);
-                return Flow::Next;
-            }
-            Pick::Retry => self.cpu(cpu).stack.extend([
-                Step::Pick {
-                    lock,
-                    tries: tries + 1,
-                },
-                Step::Acquire(lock),
-                Step::Unlocked,
-            ]),
-            Pick::Idle => {
-                let (next, paid) = (None, false);
-                let here = self.cpu(cpu);
-                here.chosen = next;
-                here.stack.push(Step::Switch { next, paid });
-            }
-            Pick::Task(next) => {
-                if let Err(rule) = self.may_pick(cpu, next) {
-                    self.broke(cpu, rule);
-                    return Flow::Next;
-                }
-                self.claim(cpu, next);
-                self.cpu(cpu).stack.push(Step::Switch {
-                    next: Some(next),
-                    paid: false,
-                });
-            }
+        if let Err(rule) = self.act_on(cpu, picked, tries) {
+            self.core.broke(cpu, rule);
+            return Flow::Next;
         }
-        self.cpu(cpu).stack.push(Step::Release(lock));
+        let [first, second] = locks.in_order();
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.extend(first.map(Step::Release));
+        stack.extend(second.map(Step::Release));
         Flow::Takes(took, Mode::System)
     }
 
+    /// Puts what follows from a pick on the stack.
+    fn act_on(&mut self, cpu: CpuId, picked: Pick, tries: u32) -> Result<(), Rule> {
+        let next = match picked {
+            Pick::Retry if tries >= TRIES => return Err(Rule::TriedTooOften),
+            Pick::Retry => {
+                self.push_pick(cpu, tries + 1);
+                self.core.cpu(cpu).stack.push(Step::Unlocked);
+                return Ok(());
+            }
+            Pick::Idle => {
+                self.core.cpu(cpu).chosen = None;
+                None
+            }
+            Pick::Task(next) => {
+                self.may_pick(cpu, next)?;
+                self.claim(cpu, next);
+                Some(next)
+            }
+        };
+        let (stack, paid) = (&mut self.core.cpu(cpu).stack, false);
+        stack.push(Step::Switch { next, paid });
+        if next.is_none() && tries == 0 {
+            stack.push(Step::Balance(Balance::NewlyIdle));
+        }
+        Ok(())
+    }
+
+    /// The newly idle balance found a queue to pull from: `schedule()` picks again after that, in
+    /// place of the switch to the idle task.
+    pub(crate) fn pick_after_pull(&mut self, cpu: CpuId) {
+        let switch = self.core.cpu(cpu).stack.pop();
+        debug_assert!(matches!(switch, Some(Step::Switch { next: None, .. })));
+        self.core.cpu(cpu).stack.push(Step::PickAgain);
+    }
+
+    pub(crate) fn pick_again(&mut self, cpu: CpuId) -> Flow {
+        self.push_pick(cpu, 1);
+        Flow::Next
+    }
+
     fn may_pick(&self, cpu: CpuId, next: TaskId) -> Result<(), Rule> {
-        let life = self
-            .core
-            .lives
-            .get(next.index())
-            .ok_or(Rule::PickedNobody(next))?;
-        match (life.state, life.on_cpu) {
+        let known = self.core.tasks.get(next.index());
+        let task = known.ok_or(Rule::PickedNobody(next))?;
+        match (task.state, task.on_cpu) {
             (State::Dead, _) => Err(Rule::PickedNobody(next)),
             (State::New | State::Sleeping(_), _) => Err(Rule::PickedSleeper(next)),
             (_, Some(there)) if there != cpu => Err(Rule::PickedRunning(next, there)),
-            _ if !life.may_run_on(cpu) => Err(Rule::CpuNotAllowed(next)),
+            _ if !self.core.view(next).may_run_on(cpu) => Err(Rule::CpuNotAllowed(next)),
             _ => Ok(()),
         }
     }
 
     /// From here on `next` belongs to `cpu`, though the switch is still to come.
     fn claim(&mut self, cpu: CpuId, next: TaskId) {
-        let at = self.now();
-        let life = self.life(next);
-        life.on_cpu = Some(cpu);
-        let from = std::mem::replace(&mut life.last_cpu, cpu);
-        self.cpu(cpu).chosen = Some(next);
+        let task = self.core.task_mut(next);
+        task.on_cpu = Some(cpu);
+        let from = std::mem::replace(&mut task.last_cpu, cpu);
+        self.core.cpu(cpu).chosen = Some(next);
         if from != cpu {
             self.core.migrations += 1;
-            self.record(
-                at,
-                Record::Migrate {
-                    task: next,
-                    from,
-                    to: cpu,
-                },
-            );
+            self.core.record(Record::Migrate {
+                task: next,
+                from,
+                to: cpu,
+            });
         }
     }
 
     pub(crate) fn switch(&mut self, cpu: CpuId, next: Option<TaskId>, paid: bool) -> Flow {
-        let prev = self.cpu(cpu).current;
+        let prev = self.core.cpu(cpu).current;
         if prev == next {
+            self.core.cpu(cpu).in_schedule = false;
             return Flow::Next;
         }
         if paid {
             return self.switched(cpu, prev, next);
         }
-        let mm = |task: Option<TaskId>| task.and_then(|task| self.core.lives[task.index()].mm);
-        let another_mm = mm(next).is_some() && mm(next) != mm(prev);
-        let mm_switch = if another_mm {
-            self.times.mm_switch
-        } else {
-            Duration::ZERO
-        };
-        self.cpu(cpu).stack.push(Step::Switch { next, paid: true });
-        Flow::Takes(self.times.context_switch + mm_switch, Mode::System)
+        let mm_switch = self.switch_mm(cpu, next);
+        let restart = self.core.restart_tick(cpu, next);
+        let paid = true;
+        self.core.cpu(cpu).stack.push(Step::Switch { next, paid });
+        let took = self.core.times.context_switch + mm_switch + restart;
+        Flow::Takes(took, Mode::System)
+    }
+
+    /// Loads the address space of `next`, unless it borrows the one that is loaded.
+    fn switch_mm(&mut self, cpu: CpuId, next: Option<TaskId>) -> Duration {
+        let mm = next.and_then(|next| self.core.task(next).mm);
+        let here = self.core.cpu(cpu);
+        if mm.is_none() || mm == here.active_mm {
+            return Duration::ZERO;
+        }
+        here.active_mm = mm;
+        self.core.times.mm_switch
     }
 
     fn switched(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Flow {
-        let now = self.now();
+        let now = self.core.now();
+        self.core.charge_current(cpu);
         let prev_runnable = prev.is_some_and(|prev| self.switch_out(cpu, prev));
         if prev.is_none() {
-            let here = self.cpu(cpu);
+            let here = self.core.cpu(cpu);
             here.idle_stack = std::mem::take(&mut here.stack);
         }
         self.switch_in(cpu, next);
         self.core.switches += 1;
-        self.record(
-            now,
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            },
-        );
+        self.core.record(Record::Switch {
+            cpu,
+            prev,
+            prev_runnable,
+            next,
+        });
         if let Some(prev) = prev {
             self.leave_forbidden_cpu(prev);
         }
-        if let Some(prev) = prev.filter(|prev| self.life(*prev).state == State::Dead) {
+        if let Some(prev) = prev.filter(|prev| self.core.task(*prev).state == State::Dead) {
             self.bury(cpu, prev);
         }
         let stack = self.stack_touch(cpu, now);
         if let Some(prev) = prev.filter(|_| prev_runnable && self.scheduler.wants_put_prev()) {
-            let lock = self.scheduler.lock_for(cpu);
-            let steps = [
-                Step::Release(lock),
-                Step::PutPrev(prev),
-                Step::Acquire(lock),
-            ];
-            self.cpu(cpu).stack.extend(steps);
+            let locks = self.scheduler.locks(Callback::PutPrev, cpu);
+            self.push_locked(cpu, locks, Step::PutPrev(prev));
         }
         Flow::Takes(stack, Mode::System)
     }
 
     /// A task that waits and may no longer use its last CPU waits for the first one that it may use.
-    pub(crate) fn leave_forbidden_cpu(&mut self, task: TaskId) {
-        let life = &self.core.lives[task.index()];
-        let (waits, from) = (life.is_runnable() && life.on_cpu.is_none(), life.last_cpu);
-        let first = life
-            .allowed
-            .as_ref()
-            .and_then(|allowed| allowed.first().copied());
-        if let Some(to) = first.filter(|_| waits && !life.may_run_on(from)) {
-            let now = self.now();
-            self.life(task).last_cpu = to;
-            self.record(now, Record::Migrate { task, from, to });
+    pub(crate) fn leave_forbidden_cpu(&mut self, id: TaskId) {
+        let task = self.core.task(id);
+        let (waits, from) = (task.is_runnable() && task.on_cpu.is_none(), task.last_cpu);
+        if !waits || self.core.view(id).may_run_on(from) {
+            return;
+        }
+        if let Some(to) = self.core.first_allowed(id) {
+            self.core.task_mut(id).last_cpu = to;
+            self.core.record(Record::Migrate { task: id, from, to });
         }
     }
 
     /// Takes `prev` off `cpu`, stack and all. True when it could have gone on.
     fn switch_out(&mut self, cpu: CpuId, prev: TaskId) -> bool {
-        let now = self.now();
-        let stack = std::mem::take(&mut self.cpu(cpu).stack);
-        let life = self.life(prev);
-        life.stack = stack;
-        life.on_cpu = None;
-        life.ran += now - life.switched_in;
-        if life.is_runnable() {
-            life.involuntary_switches += 1;
-            life.runnable_since = now;
+        let now = self.core.now();
+        let stack = std::mem::take(&mut self.core.cpu(cpu).stack);
+        let task = self.core.task_mut(prev);
+        task.stack = stack;
+        task.on_cpu = None;
+        task.ran += now - task.switched_in;
+        if task.is_runnable() {
+            task.involuntary_switches += 1;
+            task.runnable_since = now;
         } else {
-            life.voluntary_switches += 1;
+            task.voluntary_switches += 1;
         }
-        life.is_runnable()
+        task.is_runnable()
     }
 
     fn switch_in(&mut self, cpu: CpuId, next: Option<TaskId>) {
-        let now = self.now();
+        let now = self.core.now();
         let stack = match next {
             Some(next) => {
-                let life = self.life(next);
-                life.switched_in = now;
-                std::mem::take(&mut life.stack)
+                let task = self.core.task_mut(next);
+                task.switched_in = now;
+                std::mem::take(&mut task.stack)
             }
-            None => std::mem::take(&mut self.cpu(cpu).idle_stack),
+            None => std::mem::take(&mut self.core.cpu(cpu).idle_stack),
         };
-        let here = self.cpu(cpu);
+        let here = self.core.cpu(cpu);
         here.current = next;
+        here.in_schedule = false;
         here.last_switch = now;
         here.stack = stack;
     }
 
     /// `task` sleeps from here on; the CPU picks another as its next step.
     pub(crate) fn sleep(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
-        self.runnable.leaves(self.core.timeline.now());
-        self.life(task).state = State::Sleeping(waiting);
-        self.cpu(cpu).stack.push(Step::Schedule);
-    }
-
-    /// Wakes `task`, or starts a new one; nothing when it is awake already.
-    pub(crate) fn begin_wake(&mut self, cpu: CpuId, task: TaskId) -> Flow {
-        if !matches!(self.life(task).state, State::Sleeping(_) | State::New) {
-            return Flow::Next;
-        }
-        let mut target = cpu;
-        let took = self.call(cpu, |scheduler, context| {
-            target = scheduler.select_cpu(context, task);
-        });
-        if target.index() >= self.core.cpus.len() {
-            self.broke(cpu, Rule::NoSuchCpu(target));
-        } else if !self.life(task).may_run_on(target) {
-            self.broke(cpu, Rule::CpuNotAllowed(task));
-        } else {
-            let lock = self.scheduler.lock_for(target);
-            let steps = [
-                Step::Release(lock),
-                Step::Activate { task, target },
-                Step::Acquire(lock),
-            ];
-            self.cpu(cpu).stack.extend(steps);
-        }
-        Flow::Takes(took, self.mode(cpu, false))
-    }
-
-    /// Under the lock: `task` becomes runnable, unless somebody was faster.
-    pub(crate) fn activate(&mut self, cpu: CpuId, task: TaskId, target: CpuId) -> Flow {
-        let now = self.now();
-        let why = match self.life(task).state {
-            State::Sleeping(_) => Why::Wakeup,
-            State::New => Why::Fork,
-            State::Runnable | State::Dead => return Flow::Next,
-        };
-        self.runnable.joins(now);
-        let life = self.life(task);
-        life.state = State::Runnable;
-        life.runnable_since = now;
-        // A task that is on its way to sleep is still queued: it just stays.
-        let queued = std::mem::replace(&mut life.queued, true);
-        self.record(
-            now,
-            Record::Wakeup {
-                waker: cpu,
-                task,
-                target,
-            },
-        );
-        if queued {
-            return Flow::Next;
-        }
-        self.callback(cpu, |scheduler, context| {
-            scheduler.enqueue(context, task, target, why);
-            scheduler.woken(context, task, target);
-        })
-    }
-
-    pub(crate) fn forked(&mut self, cpu: CpuId, child: TaskId) -> Flow {
-        let parent = self.cpu(cpu).current;
-        let comm = self.life(child).comm;
-        self.record(
-            self.now(),
-            Record::Fork {
-                parent,
-                child,
-                comm,
-            },
-        );
-        self.callback(cpu, |scheduler, context| {
-            scheduler.fork(context, parent, child)
-        })
+        let now = self.core.now();
+        self.core.runnable.leaves(now);
+        self.core.task_mut(task).state = State::Sleeping(waiting);
+        self.core.cpu(cpu).stack.push(Step::Schedule);
     }
 
     pub(crate) fn exit(&mut self, cpu: CpuId) -> Flow {
-        let current = self.cpu(cpu).current.expect("the idle task does not exit");
-        self.alive -= 1;
-        self.runnable.leaves(self.core.timeline.now());
-        let life = self.life(current);
-        life.state = State::Dead;
-        life.program = None;
-        self.record(self.now(), Record::Exit { cpu, task: current });
-        self.cpu(cpu).stack.push(Step::Schedule);
-        Flow::Takes(self.times.exit, Mode::System)
+        let current = self.core.cpu(cpu).current;
+        let current = current.expect("the idle task does not exit");
+        let now = self.core.now();
+        self.core.runnable.leaves(now);
+        let task = self.core.task_mut(current);
+        let counts = u64::from(!task.kernel_thread);
+        task.state = State::Dead;
+        task.program = None;
+        self.core.alive -= counts;
+        self.core.record(Record::Exit { cpu, task: current });
+        self.core.cpu(cpu).stack.push(Step::Schedule);
+        Flow::Takes(self.core.times.exit, Mode::System)
     }
 
     /// The last of a task that exited, after the switch away from it.
     fn bury(&mut self, cpu: CpuId, task: TaskId) {
         self.call(cpu, |scheduler, context| scheduler.exit(context, task));
-        self.life(task).stack = Vec::new();
-        let (block, bytes) = (self.life(task).block, self.settings.block);
+        let state = self.core.task_mut(task);
+        state.stack = Vec::new();
+        let block = state.block;
+        let bytes = self.core.settings.block;
         self.core.memory.free_block(block, bytes);
     }
 }

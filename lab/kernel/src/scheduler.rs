@@ -1,31 +1,29 @@
-//! The table of callbacks that a scheduler is, and the narrow view of the kernel it gets.
+//! The table of callbacks that a scheduler is.
 //!
 //! A task's life, as a scheduler sees it:
 //!
 //! ```text
 //! fork(child)                         the task exists, not yet runnable
 //! loop {
-//!     select_cpu(task)                it was woken: where?
-//!     enqueue(task, cpu)              under lock_for(cpu): the scheduler owns it now
-//!     woken(task, cpu)                same lock: should somebody be preempted?
+//!     select_cpu(task, why)           it was woken, or forked: where should it run?
+//!     enqueue(task, cpu, why)         the scheduler owns it from here on
+//!     wakeup_preempt(task, cpu, why)  under the same locks: should somebody be preempted?
 //!     loop {
-//!         pick_next(prev) -> task     under lock_for(the CPU that asks)
+//!         pick_next(prev) -> task     on the CPU that asks
 //!         tick(task) ...              while it runs
 //!         put_prev(task)              it left the CPU and is still runnable
 //!     }
 //!     set_fragment(task)              it said which data it uses, and may have to move
-//!     dequeue(task)                   it sleeps or exits; under lock_for(its CPU)
+//!     dequeue(task)                   it sleeps or exits; within pick_next's locks
 //! }
 //! exit(task)                          its memory is freed after this call
 //! ```
 
-use warmq_machine::{Access, CpuPlace};
-use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
+use warmq_units::{CpuId, LockId, TaskId};
 
-use crate::costs::{Costs, UnknownCost};
-use crate::kernel::{Core, Event};
-use crate::lock::SpinLock;
-use crate::memory::Within;
+use crate::context::Context;
+use crate::ending::Waiting;
+use crate::group::GroupId;
 use crate::operation::Fragment;
 use crate::task::View;
 
@@ -36,8 +34,32 @@ pub enum Pick {
     Task(TaskId),
     /// Nothing to run: go idle.
     Idle,
-    /// Drop the lock, call [`Scheduler::unlocked`], take the lock and ask again.
+    /// Drop the locks, call [`Scheduler::unlocked`], take the locks and ask again.
     Retry,
+}
+
+/// Where the code runs that wakes a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WakeContext {
+    /// In a hardware interrupt.
+    Interrupt,
+    /// In a softirq, run on the way out of an interrupt or in the sender's system call.
+    Softirq,
+    /// In a task's own system call.
+    Task,
+}
+
+/// How a task came to be woken (`try_to_wake_up()` and its `wake_flags`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wakeup {
+    /// The task that ran on the waking CPU, if one did: the waker, or whom an interrupt hit.
+    pub current: Option<TaskId>,
+    /// Where the waking code ran.
+    pub context: WakeContext,
+    /// The waker says that it is about to sleep (`WF_SYNC`).
+    pub sync: bool,
+    /// What the task waited for.
+    pub slept: Waiting,
 }
 
 /// Why a task joins the run queue.
@@ -46,28 +68,101 @@ pub enum Why {
     /// It was just created.
     Fork,
     /// It slept and was woken.
-    Wakeup,
+    Wakeup(Wakeup),
+}
+
+/// When [`Scheduler::balance`] is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Balance {
+    /// From a tick, in the softirq that [`Context::raise_balance`] asked for, on a busy CPU.
+    Tick,
+    /// The same on an idle CPU.
+    Idle,
+    /// In `schedule()`, when `pick_next` found nothing and the CPU is about to idle.
+    NewlyIdle,
+}
+
+/// A callback, as far as locks go; see [`Scheduler::locks`].
+#[derive(Clone, Copy)]
+pub enum Callback<'a> {
+    /// `enqueue` and `wakeup_preempt`.
+    Enqueue,
+    /// `dequeue` and `pick_next`.
+    PickNext,
+    /// `put_prev`.
+    PutPrev,
+    /// `tick`.
+    Tick,
+    /// `yield_task`.
+    YieldTask,
+    /// `set_weight`.
+    SetWeight(View<'a>),
+    /// `set_cpumask`.
+    SetCpumask(View<'a>),
+    /// `pull`.
+    Pull {
+        /// The CPU whose queue gives.
+        from: CpuId,
+    },
+}
+
+/// The spin locks that a callback runs under. The kernel takes two in the order of their numbers,
+/// so that no two CPUs wait for each other, and one that is named twice once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locks {
+    /// None.
+    None,
+    /// One.
+    One(LockId),
+    /// Two.
+    Two(LockId, LockId),
+}
+
+impl Locks {
+    /// The locks in the order in which they are taken.
+    pub(crate) fn in_order(self) -> [Option<LockId>; 2] {
+        match self {
+            Locks::None => [None, None],
+            Locks::One(lock) => [Some(lock), None],
+            Locks::Two(one, other) if one == other => [Some(one), None],
+            Locks::Two(one, other) => [Some(one.min(other)), Some(one.max(other))],
+        }
+    }
 }
 
 /// A scheduler: the policy, as callbacks. The kernel is the mechanism.
 ///
-/// Callbacks run on a CPU, named by [`Context::cpu`], and take as long as what they do through the
-/// context takes: touches, computation. All of them run with interrupts off.
+/// A scheduler is made by its constructor from [`Attach`](crate::Attach): it declares locks,
+/// allocates memory and looks costs up before anything runs. Callbacks run on a CPU, named by
+/// [`Context::cpu`], and take as long as what they do through the context takes: touches,
+/// computation. All of them run with interrupts off.
 pub trait Scheduler {
-    /// Called once, before anything runs: declare locks, allocate memory, look costs up.
-    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost>;
-
-    /// The lock that guards the queue of `cpu`. Taken by the kernel around `enqueue`, `woken`,
-    /// `dequeue`, `pick_next` and `put_prev`.
+    /// The lock that guards the queue of `cpu`.
     fn lock_for(&self, cpu: CpuId) -> LockId;
+
+    /// The locks under which the kernel calls `callback` for the queue of `cpu`. By default those
+    /// that change a queue run under that queue's lock, and the others under none; `pull` runs
+    /// under the locks of both queues.
+    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
+        match callback {
+            Callback::Enqueue | Callback::PickNext | Callback::PutPrev => {
+                Locks::One(self.lock_for(cpu))
+            }
+            Callback::Pull { from } => Locks::Two(self.lock_for(cpu), self.lock_for(from)),
+            Callback::Tick
+            | Callback::YieldTask
+            | Callback::SetWeight(_)
+            | Callback::SetCpumask(_) => Locks::None,
+        }
+    }
 
     /// `child` came into being; `parent` made it (`None` for those that the machine starts with).
     /// No lock is held.
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId);
 
-    /// Where a woken task should go; by default its last CPU, or the first that its affinity
-    /// allows. No lock is held. The kernel checks the answer against the affinity.
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+    /// Where a task that becomes runnable should go; by default its last CPU, or the first that its
+    /// affinity allows. No lock is held. The kernel checks the answer against the affinity.
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _why: Why) -> CpuId {
         let view = context.task(task);
         let mut cpus = std::iter::once(view.last_cpu()).chain((0..context.cpus()).map(CpuId));
         let allowed = cpus.find(|cpu| view.may_run_on(*cpu));
@@ -78,9 +173,9 @@ pub trait Scheduler {
     /// never hands back by [`Scheduler::pick_next`] starves, and the kernel will report it.
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why);
 
-    /// Called right after `enqueue`, under the same lock: call [`Context::reschedule`] for the
+    /// Called right after `enqueue`, under the same locks: call [`Context::reschedule`] for the
     /// CPU that should look again, if any should.
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId);
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why);
 
     /// `task` is no longer runnable. It may be the one that `pick_next` picked last here.
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId);
@@ -89,11 +184,11 @@ pub trait Scheduler {
     /// still runnable. A prev that is not has just been dequeued.
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick;
 
-    /// Called without the lock after `pick_next` answered [`Pick::Retry`].
+    /// Called without the locks after `pick_next` answered [`Pick::Retry`].
     fn unlocked(&mut self, _context: &mut Context<'_>) {}
 
-    /// Whether the kernel should take the lock and call [`Scheduler::put_prev`] after a switch
-    /// away from a task that could have gone on.
+    /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from a task that
+    /// could have gone on.
     fn wants_put_prev(&self) -> bool {
         false
     }
@@ -101,14 +196,33 @@ pub trait Scheduler {
     /// `prev` left this CPU and is still runnable; another CPU might want it.
     fn put_prev(&mut self, _context: &mut Context<'_>, _prev: TaskId) {}
 
-    /// The timer interrupted `running` (`None`: the idle task). No lock is held.
+    /// The timer interrupted `running` (`None`: the idle task).
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>);
 
-    /// `task` called `sched_yield`. No lock is held; `pick_next` follows.
-    fn yielded(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+    /// `task` called `sched_yield`; `pick_next` follows.
+    fn yield_task(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
-    /// The nice value, policy or affinity of `task` changed. No lock is held.
-    fn changed(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+    /// The nice value, policy, slice or group of `task` changed.
+    fn set_weight(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+
+    /// The affinity of `task` changed, or the CPU in whose queue it waits goes offline: it must
+    /// leave a CPU that [`View::may_run_on`] forbids.
+    fn set_cpumask(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
+
+    /// Looks for work that this CPU could take over; no lock is held. Where the answer is a CPU,
+    /// the kernel takes the locks of both queues and calls [`Scheduler::pull`].
+    fn balance(&mut self, _context: &mut Context<'_>, _when: Balance) -> Option<CpuId> {
+        None
+    }
+
+    /// Moves tasks from the queue of `from` to that of this CPU, under the locks of both.
+    fn pull(&mut self, _context: &mut Context<'_>, _from: CpuId, _when: Balance) {}
+
+    /// A timer that [`Context::arm_timer`] armed has expired on this CPU, in an interrupt.
+    fn timer(&mut self, _context: &mut Context<'_>, _token: u64) {}
+
+    /// The weight of `group` changed. No lock is held.
+    fn set_group_weight(&mut self, _context: &mut Context<'_>, _group: GroupId) {}
 
     /// `task`, which runs here, named other data than before. No lock is held. A scheduler that wants
     /// it elsewhere calls [`Context::reschedule`] for this CPU: then it is preempted before it goes on.
@@ -122,227 +236,4 @@ pub trait Scheduler {
 
     /// `task` is gone for good. No lock is held.
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId);
-}
-
-/// What a scheduler may ask for when it is attached.
-pub struct Attach<'a> {
-    pub(crate) core: &'a mut Core,
-    pub(crate) costs: &'a Costs,
-}
-
-impl Attach<'_> {
-    /// How many CPUs the machine has.
-    pub fn cpus(&self) -> u16 {
-        self.core.cpus.len() as u16
-    }
-
-    /// Where `cpu` sits: its socket, last-level cache and core.
-    ///
-    /// # Panics
-    /// When the machine has no such CPU.
-    pub fn place(&self, cpu: CpuId) -> CpuPlace {
-        self.core.places[cpu.index()]
-    }
-
-    /// The size of a cache line in bytes.
-    pub fn line(&self) -> u64 {
-        self.core.memory.line()
-    }
-
-    /// Size over associativity of the cache of `level` (1 is nearest): addresses that differ by a
-    /// multiple of it share a set. `None` where there is no such level.
-    pub fn way_size(&self, level: usize) -> Option<Bytes> {
-        self.core
-            .way_sizes
-            .get(level.checked_sub(1)?)
-            .copied()
-            .map(Bytes)
-    }
-
-    /// Declares a spin lock, which lives in a cache line of its own.
-    pub fn lock(&mut self, name: &'static str) -> LockId {
-        let address = self.data(Bytes(self.core.memory.line()));
-        self.core.locks.push(SpinLock::new(name, address));
-        LockId(self.core.locks.len() as u16 - 1)
-    }
-
-    /// Kernel data of the scheduler's own, aligned on a cache line.
-    pub fn data(&mut self, bytes: Bytes) -> Address {
-        self.core.kernel_data(bytes)
-    }
-
-    /// A cost of this kernel on this machine, by name.
-    pub fn cost(&self, name: &str) -> Result<Cycles, UnknownCost> {
-        self.costs.get(name)
-    }
-}
-
-/// What a scheduler sees and may do inside of a callback. Time passes here by what it does.
-pub struct Context<'a> {
-    pub(crate) core: &'a mut Core,
-    pub(crate) cpu: CpuId,
-    /// The CPU's own time, ahead of the timeline by what the callback has done so far.
-    pub(crate) at: Instant,
-    pub(crate) within: Within,
-    pub(crate) prefetched: Option<(Address, Instant)>,
-    pub(crate) broke: Option<crate::ending::Rule>,
-    /// Locks taken by `try_lock` and not given back yet.
-    pub(crate) locks_kept: u32,
-}
-
-impl<'a> Context<'a> {
-    pub(crate) fn new(core: &'a mut Core, cpu: CpuId) -> Context<'a> {
-        let at = core.timeline.now();
-        let within = Within::Elsewhere;
-        Context {
-            core,
-            cpu,
-            at,
-            within,
-            prefetched: None,
-            broke: None,
-            locks_kept: 0,
-        }
-    }
-
-    /// The time on this CPU.
-    pub fn now(&self) -> Instant {
-        self.at
-    }
-
-    /// The CPU on which the callback runs.
-    pub fn cpu(&self) -> CpuId {
-        self.cpu
-    }
-
-    /// How many CPUs the machine has.
-    pub fn cpus(&self) -> u16 {
-        self.core.cpus.len() as u16
-    }
-
-    /// What may be known of `task`.
-    ///
-    /// # Panics
-    /// When there is no such task: schedulers only know tasks that `fork` told them of.
-    #[inline]
-    pub fn task(&self, task: TaskId) -> View<'_> {
-        View {
-            id: task,
-            life: &self.core.lives[task.index()],
-        }
-    }
-
-    /// Who runs on `cpu`, from the moment it was picked (`cpu_curr()` of Linux 2.4); `None` is the
-    /// idle task.
-    pub fn running_on(&self, cpu: CpuId) -> Option<TaskId> {
-        self.core.cpus[cpu.index()].chosen
-    }
-
-    /// Whether `cpu` was asked to reschedule and has not done so yet.
-    pub fn will_reschedule(&self, cpu: CpuId) -> bool {
-        self.core.cpus[cpu.index()].need_resched
-    }
-
-    /// When `cpu` last went through a switch.
-    pub fn last_switch(&self, cpu: CpuId) -> Instant {
-        self.core.cpus[cpu.index()].last_switch
-    }
-
-    /// Works for `cycles`.
-    #[inline]
-    pub fn compute(&mut self, cycles: Cycles) {
-        self.at += self.core.clock.time_of(cycles);
-    }
-
-    /// Works for `span`.
-    #[inline]
-    pub fn spend(&mut self, span: Duration) {
-        self.at += span;
-    }
-
-    /// How long `cycles` take on this machine.
-    pub fn time_of(&self, cycles: Cycles) -> Duration {
-        self.core.clock.time_of(cycles)
-    }
-
-    /// Reads or writes the scheduler's data at `address`, and waits for it.
-    #[inline]
-    pub fn touch(&mut self, address: Address, access: Access) {
-        if let Some((line, ready)) = self.prefetched
-            && line.0 / self.core.memory.line() == address.0 / self.core.memory.line()
-        {
-            self.prefetched = None;
-            self.at = self.at.max(ready);
-            return;
-        }
-        self.at += self
-            .core
-            .memory
-            .access(self.cpu, address, access, self.at, self.within);
-    }
-
-    /// Asks for the line of `address` and does not wait: the next touch of it waits for the rest.
-    pub fn prefetch(&mut self, address: Address) {
-        let takes = self
-            .core
-            .memory
-            .access(self.cpu, address, Access::Read, self.at, self.within);
-        self.prefetched = Some((address, self.at + takes));
-    }
-
-    /// From here on, accesses count as made within `within`.
-    pub fn within(&mut self, within: Within) {
-        self.within = within;
-    }
-
-    /// Kernel data that is never freed, aligned on a cache line.
-    pub fn data(&mut self, bytes: Bytes) -> Address {
-        self.core.kernel_data(bytes)
-    }
-
-    /// Counts one walk over `visits` entries of a run queue.
-    pub fn walked(&mut self, visits: u64) {
-        self.core.walks.walks += 1;
-        self.core.walks.visits += visits;
-        self.core.walks.longest = self.core.walks.longest.max(visits);
-    }
-
-    /// Records that every time slice is computed anew.
-    pub fn recalculated(&mut self) {
-        self.core.walks.recalculations += 1;
-    }
-
-    /// Lets `cpu` call `pick_next` as soon as it is out of the kernel. For another CPU this
-    /// sends a reschedule interrupt.
-    pub fn reschedule(&mut self, cpu: CpuId) {
-        if cpu.index() >= self.core.cpus.len() {
-            self.broke = Some(crate::ending::Rule::NoSuchCpu(cpu));
-            return;
-        }
-        self.core.cpus[cpu.index()].need_resched = true;
-        if cpu != self.cpu {
-            self.at += self.core.send_interrupt_cost;
-            let event = Event::Reschedule {
-                from: self.cpu,
-                to: cpu,
-            };
-            self.core.schedule(self.at, event);
-        }
-    }
-
-    /// Takes `lock` if it is free. It must be given back by [`Context::unlock`] in this callback.
-    pub fn try_lock(&mut self, lock: LockId) -> bool {
-        let address = self.core.locks[lock.index()].address;
-        self.touch(address, Access::Write);
-        let taken = self.core.locks[lock.index()].try_request(self.cpu, self.at);
-        self.locks_kept += u32::from(taken);
-        taken
-    }
-
-    /// Gives back a lock that [`Context::try_lock`] took; others see it free from now on.
-    pub fn unlock(&mut self, lock: LockId) {
-        let cpu = self.cpu;
-        self.locks_kept = self.locks_kept.saturating_sub(1);
-        self.core.schedule(self.at, Event::Unlock { lock, cpu });
-    }
 }

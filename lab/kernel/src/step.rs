@@ -7,7 +7,9 @@
 use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::group::GroupId;
 use crate::operation::{Nic, Operation, Socket, Touch};
+use crate::scheduler::{Balance, Locks, Why};
 
 /// How a CPU's time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,8 +18,10 @@ pub enum Mode {
     User,
     /// In the kernel on behalf of a task.
     System,
-    /// In an interrupt or softirq.
+    /// In a hardware interrupt.
     Interrupt,
+    /// In a softirq.
+    Softirq,
     /// Waiting for a spin lock.
     Spin,
     /// Nothing to do.
@@ -26,13 +30,40 @@ pub enum Mode {
 
 impl Mode {
     /// All modes; they sum up to wall time.
-    pub const ALL: [Mode; 5] = [
+    pub const ALL: [Mode; 6] = [
         Mode::User,
         Mode::System,
         Mode::Interrupt,
+        Mode::Softirq,
         Mode::Spin,
         Mode::Idle,
     ];
+}
+
+/// Wakes `task`; the waker does not say that it is about to sleep.
+pub(crate) fn wake(task: TaskId) -> Step {
+    Step::Wake { task, sync: false }
+}
+
+/// Whether a CPU that is about to do a step may be given to another task first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preemptible {
+    /// It is in user mode.
+    User,
+    /// It is in the kernel, where code says that it might sleep.
+    Point,
+    /// It is in the kernel.
+    Kernel,
+}
+
+impl Step {
+    pub(crate) fn preemptible(&self) -> Preemptible {
+        match self {
+            Step::Busy { user: true, .. } | Step::Touch { user: true, .. } => Preemptible::User,
+            Step::Perform(_) | Step::Touch { .. } => Preemptible::Point,
+            _ => Preemptible::Kernel,
+        }
+    }
 }
 
 pub(crate) enum Step {
@@ -52,7 +83,7 @@ pub(crate) enum Step {
     Release(LockId),
     Schedule,
     Pick {
-        lock: LockId,
+        locks: Locks,
         tries: u32,
     },
     Unlocked,
@@ -61,20 +92,61 @@ pub(crate) enum Step {
         paid: bool,
     },
     PutPrev(TaskId),
-    Wake(TaskId),
+    Wake {
+        task: TaskId,
+        sync: bool,
+    },
     Activate {
         task: TaskId,
         target: CpuId,
+        why: Why,
     },
     Fork {
         child: TaskId,
     },
-    Tick,
+    Tick {
+        running: Option<TaskId>,
+    },
+    YieldTask(TaskId),
+    SetWeight(TaskId),
+    SetCpumask(TaskId),
     EndInterrupt {
         interrupt: Interrupt,
     },
-    Poll(Nic),
+    /// The card's interrupt handler: masks its interrupts, and has it polled.
+    ScheduleNapi(Nic),
+    /// Raised softirqs run in rounds, the `round`-th of a series that began at `since`.
+    Softirqs {
+        round: u32,
+        since: Instant,
+    },
+    BeginSoftirq(Interrupt),
+    EndSoftirq(Interrupt),
+    /// One packet of the poll list after the other, as long as the budgets last.
+    NetRx {
+        packets: u32,
+        weight: u32,
+        since: Instant,
+    },
+    /// A path that ran as a softirq in a system call is over (`local_bh_enable()`).
+    EnableSoftirqs,
+    /// What `ksoftirqd` does next.
+    Ksoftirqd,
+    Balance(Balance),
+    Pull {
+        from: CpuId,
+        when: Balance,
+    },
+    /// `schedule()` after a newly idle balance: picks again.
+    PickAgain,
+    SchedulerTimer(u64),
+    SetGroupWeight(GroupId),
     Perform(Operation),
+    /// A datagram of `bytes` that a sender copied reaches its socket, or is dropped there.
+    DeliverDatagram {
+        socket: Socket,
+        bytes: u64,
+    },
     /// `bytes` that a sender copied are there to be received.
     Deliver {
         socket: Socket,

@@ -3,9 +3,11 @@
 use std::rc::Rc;
 
 use warmq_trace::Comm;
-use warmq_units::{Address, CpuId, Duration, Instant, TaskId};
+use warmq_units::{Address, CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::ending::Waiting;
+use crate::figures::CpuTime;
+use crate::group::GroupId;
 use crate::operation::{Fragment, Mm, Operation};
 use crate::program::{Mailbox, Running};
 use crate::step::Step;
@@ -18,6 +20,8 @@ pub enum Policy {
     Other,
     /// SCHED_BATCH: time sharing that never preempts on wakeup.
     Batch,
+    /// SCHED_IDLE: runs where nobody else wants to.
+    Idle,
     /// SCHED_FIFO with a priority from 1 to 99.
     Fifo(u8),
     /// SCHED_RR with a priority from 1 to 99.
@@ -29,15 +33,22 @@ pub enum Policy {
 pub struct TaskSpec {
     /// Its name.
     pub comm: Comm,
-    /// Its address space; `None` for a kernel thread.
+    /// Its address space; without one, it borrows that of whoever ran before, as kernel threads do.
     pub mm: Option<Mm>,
+    /// A kernel thread: a run does not wait for its end.
+    pub kernel_thread: bool,
     /// -20 to 19.
     pub nice: i8,
     /// Its policy.
     pub policy: Policy,
+    /// The slice that it asks for (`sched_attr::sched_runtime` of a SCHED_OTHER task, since Linux
+    /// 6.12); `None` is the scheduler's own.
+    pub slice: Option<Duration>,
+    /// Its task group.
+    pub group: GroupId,
     /// Where it may run; `None` is everywhere. CPUs that the machine lacks do not count; where none
     /// is left, the task may run everywhere.
-    pub allowed: Option<Vec<CpuId>>,
+    pub allowed: Option<CpuSet>,
 }
 
 impl TaskSpec {
@@ -46,10 +57,32 @@ impl TaskSpec {
         TaskSpec {
             comm: Comm::new(comm),
             mm,
+            kernel_thread: false,
             nice: 0,
             policy: Policy::Other,
+            slice: None,
+            group: GroupId::ROOT,
             allowed: None,
         }
+    }
+
+    /// A kernel thread.
+    pub fn kernel_thread(comm: &str) -> TaskSpec {
+        TaskSpec {
+            kernel_thread: true,
+            ..TaskSpec::new(comm, None)
+        }
+    }
+
+    /// The same asking for slices of `slice`.
+    pub fn slice(self, slice: Duration) -> TaskSpec {
+        let slice = Some(slice);
+        TaskSpec { slice, ..self }
+    }
+
+    /// The same in `group`.
+    pub fn group(self, group: GroupId) -> TaskSpec {
+        TaskSpec { group, ..self }
     }
 
     /// The same with another nice value, from -20 to 19.
@@ -71,7 +104,7 @@ impl TaskSpec {
     }
 }
 
-/// Where a task is in its life.
+/// Whether a task can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Created, never runnable so far.
@@ -82,17 +115,21 @@ pub(crate) enum State {
 }
 
 /// A task as the kernel knows it.
-pub(crate) struct Life {
+pub(crate) struct TaskStruct {
     // Set at fork.
     pub(crate) comm: Comm,
     pub(crate) mm: Option<Mm>,
+    pub(crate) kernel_thread: bool,
     /// The 8 KB block of kernel stack (and, without slab coloring, task structure).
     pub(crate) block: Address,
 
     // Changed by system calls.
     pub(crate) nice: i8,
     pub(crate) policy: Policy,
-    pub(crate) allowed: Option<Vec<CpuId>>,
+    pub(crate) slice: Option<Duration>,
+    pub(crate) group: GroupId,
+    /// `None` is everywhere.
+    pub(crate) allowed: Option<CpuSet>,
     /// The data that it said it uses.
     pub(crate) fragment: Option<Fragment>,
 
@@ -107,6 +144,10 @@ pub(crate) struct Life {
     pub(crate) last_cpu: CpuId,
     pub(crate) switched_in: Instant,
     pub(crate) ran: Duration,
+    /// Exact, up to its last switch.
+    pub(crate) cpu_time: CpuTime,
+    /// As the tick samples it; changed by the tick.
+    pub(crate) sampled: CpuTime,
     pub(crate) voluntary_switches: u64,
     pub(crate) involuntary_switches: u64,
     /// The kernel stack while the task is off the CPU.
@@ -117,15 +158,56 @@ pub(crate) struct Life {
     pub(crate) program: Option<Running>,
 }
 
-impl Life {
+impl TaskStruct {
+    /// A task of `spec` that has never run, with the kernel stack `block`; it may use `allowed`, and
+    /// `cpu` is where it will be placed first.
+    pub(crate) fn new(
+        spec: &TaskSpec,
+        allowed: Option<CpuSet>,
+        block: Address,
+        cpu: CpuId,
+        now: Instant,
+    ) -> TaskStruct {
+        TaskStruct {
+            comm: spec.comm,
+            mm: spec.mm,
+            kernel_thread: spec.kernel_thread,
+            block,
+            nice: spec.nice.clamp(-20, 19),
+            policy: spec.policy,
+            slice: spec.slice,
+            group: spec.group,
+            allowed,
+            fragment: None,
+            state: State::New,
+            queued: false,
+            runnable_since: now,
+            on_cpu: None,
+            last_cpu: cpu,
+            switched_in: now,
+            ran: Duration::ZERO,
+            cpu_time: CpuTime::default(),
+            sampled: CpuTime::default(),
+            voluntary_switches: 0,
+            involuntary_switches: 0,
+            stack: Vec::new(),
+            mailbox: Mailbox::new(),
+            program: None,
+        }
+    }
+
     pub(crate) fn is_runnable(&self) -> bool {
         self.state == State::Runnable
+    }
+
+    pub(crate) fn is_asleep(&self) -> bool {
+        matches!(self.state, State::Sleeping(_))
     }
 
     pub(crate) fn may_run_on(&self, cpu: CpuId) -> bool {
         self.allowed
             .as_ref()
-            .is_none_or(|allowed| allowed.contains(&cpu))
+            .is_none_or(|allowed| allowed.contains(cpu))
     }
 }
 
@@ -133,10 +215,11 @@ impl Life {
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub(crate) id: TaskId,
-    pub(crate) life: &'a Life,
+    pub(crate) task: &'a TaskStruct,
+    pub(crate) offline: Option<&'a CpuSet>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
     /// Who it is.
     pub fn id(&self) -> TaskId {
         self.id
@@ -144,52 +227,73 @@ impl View<'_> {
 
     /// Its address space, if it has one.
     pub fn mm(&self) -> Option<Mm> {
-        self.life.mm
+        self.task.mm
     }
 
     /// From -20 to 19.
     pub fn nice(&self) -> i8 {
-        self.life.nice
+        self.task.nice
     }
 
     /// Its policy.
     pub fn policy(&self) -> Policy {
-        self.life.policy
+        self.task.policy
     }
 
     /// The data that it said it uses, if it did.
     pub fn fragment(&self) -> Option<Fragment> {
-        self.life.fragment
+        self.task.fragment
     }
 
-    /// Whether its affinity allows `cpu`.
+    /// The slice that it asks for; `None` is the scheduler's own.
+    pub fn slice(&self) -> Option<Duration> {
+        self.task.slice
+    }
+
+    /// Its task group.
+    pub fn group(&self) -> GroupId {
+        self.task.group
+    }
+
+    /// Whether it is a kernel thread.
+    pub fn is_kernel_thread(&self) -> bool {
+        self.task.kernel_thread
+    }
+
+    /// Whether its affinity allows `cpu`, and that is online.
+    #[inline]
     pub fn may_run_on(&self, cpu: CpuId) -> bool {
-        self.life.may_run_on(cpu)
+        self.task.may_run_on(cpu) && self.offline.is_none_or(|offline| !offline.contains(cpu))
+    }
+
+    /// The CPUs that its affinity allows, online or not; `None` is all.
+    pub fn allowed(&self) -> Option<&'a CpuSet> {
+        self.task.allowed.as_ref()
     }
 
     /// True when it could run: it does not sleep and has not exited.
     pub fn is_runnable(&self) -> bool {
-        self.life.is_runnable()
+        self.task.is_runnable()
     }
 
     /// The CPU that runs it, from the moment it was picked until the switch away is complete
     /// (`has_cpu` of Linux 2.4).
     pub fn on_cpu(&self) -> Option<CpuId> {
-        self.life.on_cpu
+        self.task.on_cpu
     }
 
     /// The CPU it ran on last, or was placed on at fork.
     pub fn last_cpu(&self) -> CpuId {
-        self.life.last_cpu
+        self.task.last_cpu
     }
 
     /// The physical address of its 8 KB block of kernel memory.
     pub fn block(&self) -> Address {
-        self.life.block
+        self.task.block
     }
 
     /// CPU time it had up to its last switch.
     pub fn ran(&self) -> Duration {
-        self.life.ran
+        self.task.ran
     }
 }

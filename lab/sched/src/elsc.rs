@@ -6,8 +6,8 @@
 //! A task whose slice is used up is filed at once where its next slice will put it, in a second
 //! table; when the first has nobody left, slices are computed anew and the tables change places.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{static_goodness, ticks};
@@ -30,11 +30,6 @@ pub(crate) fn settings() -> Vec<Setting> {
 /// Invariant: a runnable task is in one of the tables, unless it runs; the table of the used up
 /// holds only tasks whose counter is 0.
 pub(crate) struct Elsc {
-    chosen: Chosen,
-    state: Option<State>,
-}
-
-struct State {
     lock: LockId,
     active: Levels,
     used_up: Levels,
@@ -42,15 +37,16 @@ struct State {
 }
 
 impl Elsc {
-    pub(crate) fn new(chosen: Chosen) -> Elsc {
-        Elsc {
-            chosen,
-            state: None,
-        }
-    }
-
-    fn state(&mut self) -> &mut State {
-        self.state.as_mut().expect("attached before anything runs")
+    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Elsc, UnknownCost> {
+        let common = Common::new(attach, chosen)?;
+        let lock = attach.lock("runqueue_lock");
+        let (active, used_up) = (Levels::new(attach, LISTS), Levels::new(attach, LISTS));
+        Ok(Elsc {
+            lock,
+            active,
+            used_up,
+            common,
+        })
     }
 }
 
@@ -60,13 +56,13 @@ fn list(policy: Policy, counter: i32, nice: i8) -> usize {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
             REAL_TIME + usize::from(priority / 10)
         }
-        Policy::Other | Policy::Batch => {
+        Policy::Other | Policy::Batch | Policy::Idle => {
             (static_goodness(counter, nice).max(0) as usize / 4).min(REAL_TIME - 1)
         }
     }
 }
 
-impl State {
+impl Elsc {
     fn add(&mut self, context: &mut Context<'_>, task: TaskId, in_front: bool) {
         let view = context.task(task);
         let (policy, nice) = (view.policy(), view.nice());
@@ -122,67 +118,48 @@ impl State {
 }
 
 impl Scheduler for Elsc {
-    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        let common = Common::new(attach, &self.chosen)?;
-        let lock = attach.lock("runqueue_lock");
-        let (active, used_up) = (Levels::new(attach, LISTS), Levels::new(attach, LISTS));
-        self.state = Some(State {
-            lock,
-            active,
-            used_up,
-            common,
-        });
-        Ok(())
-    }
-
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.state
-            .as_ref()
-            .expect("attached before anything runs")
-            .lock
+        self.lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        let state = self.state();
-        state.common.fork(context, parent, child);
-        state.active.admit(child);
-        state.used_up.admit(child);
+        self.common.fork(context, parent, child);
+        self.active.admit(child);
+        self.used_up.admit(child);
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        let state = self.state();
-        state.common.queued(context, task);
-        state.add(context, task, true);
+        self.common.queued(context, task);
+        self.add(context, task, true);
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.state().common.reschedule_idle(context, task);
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
+        self.common.reschedule_idle(context, task);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state().remove(context, task);
+        self.remove(context, task);
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let state = self.state();
-        context.compute(state.common.fixed);
+        context.compute(self.common.fixed);
         if let Some(prev) = still_runnable(context, prev)
-            && !state.active.contains(prev)
-            && !state.used_up.contains(prev)
+            && !self.active.contains(prev)
+            && !self.used_up.contains(prev)
         {
-            let renewed = state.common.slices.renew_round_robin(context, prev);
-            let yields = state.common.slices.has_yielded(prev);
-            state.add(context, prev, !renewed && !yields);
+            let renewed = self.common.slices.renew_round_robin(context, prev);
+            let yields = self.common.slices.has_yielded(prev);
+            self.add(context, prev, !renewed && !yields);
         }
-        let best = state.best(context, prev);
+        let best = self.best(context, prev);
 
         match best {
-            (weight, _) if weight < 0 && state.used_up.highest_below(context, LISTS).is_some() => {
+            (weight, _) if weight < 0 && self.used_up.highest_below(context, LISTS).is_some() => {
                 Pick::Retry
             }
             (_, Some(next)) => {
-                state.active.remove(context, &state.common.layout, next);
-                state.common.hand_over(context, prev, next);
+                self.active.remove(context, &self.common.layout, next);
+                self.common.hand_over(context, prev, next);
                 Pick::Task(next)
             }
             (_, None) => Pick::Idle,
@@ -191,19 +168,17 @@ impl Scheduler for Elsc {
 
     /// New slices for all; those that were used up are filed under them already.
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        let state = self.state();
-        state.common.recalculate(context);
+        self.common.recalculate(context);
         // Whoever is left in the active table runs elsewhere or may not run here.
-        for task in state.active.all_below(LISTS) {
-            state.active.remove(context, &state.common.layout, task);
+        for task in self.active.all_below(LISTS) {
+            self.active.remove(context, &self.common.layout, task);
             let view = context.task(task);
-            let counter = state.common.slices.counter(task);
+            let counter = self.common.slices.counter(task);
             let list = list(view.policy(), counter, view.nice());
-            state
-                .used_up
-                .add(context, &state.common.layout, task, list, false);
+            self.used_up
+                .add(context, &self.common.layout, task, list, false);
         }
-        std::mem::swap(&mut state.active, &mut state.used_up);
+        std::mem::swap(&mut self.active, &mut self.used_up);
     }
 
     fn wants_put_prev(&self) -> bool {
@@ -211,27 +186,29 @@ impl Scheduler for Elsc {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.state().common.put_prev(context, prev);
+        self.common.put_prev(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.state().common.tick(context, running);
+        self.common.tick(context, running);
     }
 
-    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(context, task);
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.slices.yields(context, task);
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
-        if state.active.contains(task) || state.used_up.contains(task) {
-            state.remove(context, task);
-            state.add(context, task, true);
+    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if self.active.contains(task) || self.used_up.contains(task) {
+            self.remove(context, task);
+            self.add(context, task, true);
         }
-        state.common.changed(context, task);
+    }
+
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.set_cpumask(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.exit(task);
+        self.common.slices.exit(task);
     }
 }

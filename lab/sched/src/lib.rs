@@ -3,6 +3,9 @@
 //! Purpose: one file a scheduler, each a table of callbacks of
 //! [`warmq_kernel::Scheduler`]. None of them knows a workload.
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod elsc;
 mod family;
 mod linux24;
@@ -12,9 +15,11 @@ mod scx_warmq;
 #[cfg(test)]
 mod twins;
 
-use warmq_kernel::{Scheduler, Settings};
+use warmq_config::{Chosen, Setting};
+use warmq_kernel::{Attach, MakeScheduler, Scheduler, Settings, UnknownCost};
 use warmq_units::Seed;
-use warmq_units::setting::{Chosen, Setting};
+
+type Constructor = fn(&Chosen, &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>;
 
 /// A scheduler that can be asked for by name.
 pub struct Entry {
@@ -28,7 +33,7 @@ pub struct Entry {
     pub timers_of: &'static str,
     timers: fn(Seed) -> Settings,
     settings: fn() -> Vec<Setting>,
-    build: fn(Chosen) -> Box<dyn Scheduler>,
+    build: Constructor,
 }
 
 impl Entry {
@@ -42,9 +47,10 @@ impl Entry {
         (self.settings)()
     }
 
-    /// The scheduler, set as chosen.
-    pub fn build(&self, chosen: Chosen) -> Box<dyn Scheduler> {
-        (self.build)(chosen)
+    /// What makes the scheduler, set as chosen, for the machine that it is attached to.
+    pub fn build(&self, chosen: Chosen) -> MakeScheduler {
+        let build = self.build;
+        Box::new(move |attach| build(&chosen, attach))
     }
 }
 
@@ -60,7 +66,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         timers: Settings::linux24,
         settings: linux24::settings,
-        build: |chosen| Box::new(linux24::Linux24::new(chosen)),
+        build: |chosen, attach| Ok(Box::new(linux24::Linux24::new(chosen, attach)?)),
     },
     Entry {
         name: "mq",
@@ -69,7 +75,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         timers: Settings::linux24,
         settings: mq::settings,
-        build: |chosen| Box::new(mq::Mq::new(chosen)),
+        build: |chosen, attach| Ok(Box::new(mq::Mq::new(chosen, attach)?)),
     },
     Entry {
         name: "elsc",
@@ -78,7 +84,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         timers: Settings::linux24,
         settings: elsc::settings,
-        build: |chosen| Box::new(elsc::Elsc::new(chosen)),
+        build: |chosen, attach| Ok(Box::new(elsc::Elsc::new(chosen, attach)?)),
     },
     Entry {
         name: "pls",
@@ -87,7 +93,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         timers: Settings::linux24,
         settings: pls::settings,
-        build: |chosen| Box::new(pls::Pls::new(chosen)),
+        build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
     },
     Entry {
         name: "scx_warmq",
@@ -96,7 +102,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX6,
         timers: Settings::linux6,
         settings: scx_warmq::settings,
-        build: |chosen| Box::new(scx_warmq::ScxWarmq::new(&chosen)),
+        build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),
     },
 ];
 

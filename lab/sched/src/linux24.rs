@@ -5,9 +5,9 @@
 //! Purpose: the vanilla kernel of the coloring paper, and its cure. It does badly where many tasks
 //! are runnable: the walk is linear in them, under a lock that all CPUs share.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
 use warmq_machine::Access;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, CpuId, LockId, TaskId};
 
 use crate::family::layout;
@@ -33,36 +33,30 @@ pub(crate) fn settings() -> Vec<Setting> {
 ///
 /// Invariant: a task is in the run queue from `enqueue` to `dequeue`, also while it runs.
 pub(crate) struct Linux24 {
-    chosen: Chosen,
     prefetch: bool,
-    state: Option<State>,
-}
-
-struct State {
     lock: LockId,
     queue: Lists,
     common: Common,
 }
 
 impl Linux24 {
-    pub(crate) fn new(chosen: Chosen) -> Linux24 {
-        let prefetch = chosen.flag("prefetch");
-        Linux24 {
-            chosen,
-            prefetch,
-            state: None,
-        }
-    }
-
-    fn state(&mut self) -> &mut State {
-        self.state.as_mut().expect("attached before anything runs")
+    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Linux24, UnknownCost> {
+        let common = Common::new(attach, chosen)?;
+        let lock = attach.lock("runqueue_lock");
+        let head = attach.data(Bytes(attach.line()));
+        Ok(Linux24 {
+            prefetch: chosen.flag("prefetch"),
+            lock,
+            queue: Lists::new(vec![head]),
+            common,
+        })
     }
 
     /// What every task there ever was would be worth here after `prev`, runnable or not.
     #[cfg(test)]
     pub(crate) fn worths(&mut self, context: &Context<'_>, prev: Option<TaskId>) -> Vec<i32> {
         let mm = mm_of(context, prev);
-        let slices = &self.state().common.slices;
+        let slices = &self.common.slices;
         let worth = |task| {
             slices
                 .candidate(context, task, context.cpu(), mm)
@@ -72,7 +66,7 @@ impl Linux24 {
     }
 }
 
-impl State {
+impl Linux24 {
     /// The walk: every runnable task that no other CPU has is weighed, and the first of the best is
     /// kept. Returns its weight with it.
     fn walk(
@@ -103,51 +97,32 @@ impl State {
 }
 
 impl Scheduler for Linux24 {
-    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        let common = Common::new(attach, &self.chosen)?;
-        let lock = attach.lock("runqueue_lock");
-        let head = attach.data(Bytes(attach.line()));
-        self.state = Some(State {
-            lock,
-            queue: Lists::new(vec![head]),
-            common,
-        });
-        Ok(())
-    }
-
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.state
-            .as_ref()
-            .expect("attached before anything runs")
-            .lock
+        self.lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        let state = self.state();
-        state.common.fork(context, parent, child);
-        state.queue.admit(child);
+        self.common.fork(context, parent, child);
+        self.queue.admit(child);
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        let state = self.state();
-        state.common.queued(context, task);
-        state
-            .queue
-            .add_first(context, &state.common.layout, RUN_QUEUE, task);
+        self.common.queued(context, task);
+        self.queue
+            .add_first(context, &self.common.layout, RUN_QUEUE, task);
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.state().common.reschedule_idle(context, task);
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
+        self.common.reschedule_idle(context, task);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
-        state.queue.remove(context, &state.common.layout, task);
+        self.queue.remove(context, &self.common.layout, task);
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
         let prefetch = self.prefetch;
-        let State { queue, common, .. } = self.state();
+        let Linux24 { queue, common, .. } = self;
         context.compute(common.fixed);
         let mut best = (IDLE, None);
         if let Some(prev) = may_go_on(context, prev) {
@@ -160,19 +135,18 @@ impl Scheduler for Linux24 {
             }
         }
         let mm = mm_of(context, prev);
-        let state = self.state();
-        match state.walk(context, mm, prefetch, best) {
+        match self.walk(context, mm, prefetch, best) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
             (_, Some(next)) => {
-                state.common.hand_over(context, prev, next);
+                self.common.hand_over(context, prev, next);
                 Pick::Task(next)
             }
         }
     }
 
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        self.state().common.recalculate(context);
+        self.common.recalculate(context);
     }
 
     fn wants_put_prev(&self) -> bool {
@@ -180,22 +154,22 @@ impl Scheduler for Linux24 {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.state().common.put_prev(context, prev);
+        self.common.put_prev(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.state().common.tick(context, running);
+        self.common.tick(context, running);
     }
 
-    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(context, task);
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.slices.yields(context, task);
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state().common.changed(context, task);
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.set_cpumask(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.exit(task);
+        self.common.slices.exit(task);
     }
 }

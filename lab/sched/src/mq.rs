@@ -8,9 +8,9 @@
 
 use std::collections::BTreeSet;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Mm, Pick, Scheduler, UnknownCost, Why, Within};
 use warmq_machine::Access;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
 use crate::family::layout;
@@ -28,11 +28,6 @@ pub(crate) fn settings() -> Vec<Setting> {
 /// Invariant: a task is in the list of `queue_of` it from `enqueue` to `dequeue`, also while it
 /// runs, and then it runs on that CPU.
 pub(crate) struct Mq {
-    chosen: Chosen,
-    state: Option<State>,
-}
-
-struct State {
     queues: Vec<Queue>,
     /// One list a CPU.
     lists: Lists,
@@ -58,19 +53,25 @@ struct Found {
 }
 
 impl Mq {
-    pub(crate) fn new(chosen: Chosen) -> Mq {
-        Mq {
-            chosen,
-            state: None,
-        }
+    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Mq, UnknownCost> {
+        let common = Common::new(attach, chosen)?;
+        let line = Bytes(attach.line());
+        let queue = |attach: &mut Attach<'_>| Queue {
+            lock: attach.lock("mq_lock"),
+            published: IDLE,
+            published_at: attach.data(line),
+        };
+        let queues: Vec<Queue> = (0..attach.cpus()).map(|_| queue(attach)).collect();
+        let heads = (0..attach.cpus()).map(|_| attach.data(line)).collect();
+        Ok(Mq {
+            queues,
+            lists: Lists::new(heads),
+            queue_of: Vec::new(),
+            homeless: BTreeSet::new(),
+            common,
+        })
     }
 
-    fn state(&mut self) -> &mut State {
-        self.state.as_mut().expect("attached before anything runs")
-    }
-}
-
-impl State {
     /// Walks the queue of `of` for the best task for this CPU.
     fn walk(&self, context: &mut Context<'_>, of: CpuId, mm: Option<Mm>, mut best: Found) -> Found {
         let mut visits = 0;
@@ -197,45 +198,19 @@ impl State {
 }
 
 impl Scheduler for Mq {
-    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        let common = Common::new(attach, &self.chosen)?;
-        let line = Bytes(attach.line());
-        let queue = |attach: &mut Attach<'_>| Queue {
-            lock: attach.lock("mq_lock"),
-            published: IDLE,
-            published_at: attach.data(line),
-        };
-        let queues: Vec<Queue> = (0..attach.cpus()).map(|_| queue(attach)).collect();
-        let heads = (0..attach.cpus()).map(|_| attach.data(line)).collect();
-        let lists = Lists::new(heads);
-        self.state = Some(State {
-            queues,
-            lists,
-            queue_of: Vec::new(),
-            homeless: BTreeSet::new(),
-            common,
-        });
-        Ok(())
-    }
-
     fn lock_for(&self, cpu: CpuId) -> LockId {
-        self.state
-            .as_ref()
-            .expect("attached before anything runs")
-            .queues[cpu.index()]
-        .lock
+        self.queues[cpu.index()].lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        let state = self.state();
-        state.common.fork(context, parent, child);
-        state.lists.admit(child);
-        let known = state.queue_of.len().max(child.index() + 1);
-        state.queue_of.resize(known, CpuId(0));
+        self.common.fork(context, parent, child);
+        self.lists.admit(child);
+        let known = self.queue_of.len().max(child.index() + 1);
+        self.queue_of.resize(known, CpuId(0));
     }
 
     /// Its last CPU if that idles, else one that does, else its last.
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
         let view = context.task(task);
         let last = view.last_cpu();
         let mut allowed = (0..context.cpus())
@@ -253,20 +228,18 @@ impl Scheduler for Mq {
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
-        let state = self.state();
-        state.common.queued(context, task);
-        state
-            .lists
-            .add_first(context, &state.common.layout, cpu.index(), task);
-        state.queue_of[task.index()] = cpu;
-        let worth = state.worth_elsewhere(context, task);
-        if worth > state.queues[cpu.index()].published {
-            state.set_published(context, cpu, worth);
+        self.common.queued(context, task);
+        self.lists
+            .add_first(context, &self.common.layout, cpu.index(), task);
+        self.queue_of[task.index()] = cpu;
+        let worth = self.worth_elsewhere(context, task);
+        if worth > self.queues[cpu.index()].published {
+            self.set_published(context, cpu, worth);
         }
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        let common = &self.state().common;
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
+        let common = &self.common;
         let Some(running) = context.running_on(cpu) else {
             return context.reschedule(cpu);
         };
@@ -284,48 +257,46 @@ impl Scheduler for Mq {
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
-        state.lists.remove(context, &state.common.layout, task);
+        self.lists.remove(context, &self.common.layout, task);
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let state = self.state();
         let here = context.cpu();
-        context.compute(state.common.fixed);
+        context.compute(self.common.fixed);
         let mm = mm_of(context, prev);
         let mut best = Found {
             weight: IDLE,
             task: None,
         };
         if let Some(prev) = may_go_on(context, prev) {
-            if state.common.slices.renew_round_robin(context, prev) {
+            if self.common.slices.renew_round_robin(context, prev) {
                 // Last in the queue, the walk gives its equals their turn.
-                state.lists.remove(context, &state.common.layout, prev);
-                let layout = &state.common.layout;
-                state.lists.add_last(context, layout, here.index(), prev);
+                self.lists.remove(context, &self.common.layout, prev);
+                let layout = &self.common.layout;
+                self.lists.add_last(context, layout, here.index(), prev);
             } else {
-                let (weight, task) = (state.common.weight_of_prev(context, prev), Some(prev));
+                let (weight, task) = (self.common.weight_of_prev(context, prev), Some(prev));
                 best = Found { weight, task };
             }
         }
-        let local = state.walk(context, here, mm, best);
-        let found = state.take_from_others(context, mm, local);
+        let local = self.walk(context, here, mm, best);
+        let found = self.take_from_others(context, mm, local);
         if may_go_on(context, prev).is_none() {
-            state.homeless.extend(still_runnable(context, prev));
+            self.homeless.extend(still_runnable(context, prev));
         }
         match found {
             Found { weight: 0, .. } => Pick::Retry,
             Found { task: None, .. } => {
-                state.publish(context, here, None);
+                self.publish(context, here, None);
                 Pick::Idle
             }
             Found {
                 task: Some(next), ..
             } => {
-                state.publish(context, here, Some(next));
-                state.common.hand_over(context, prev, next);
+                self.publish(context, here, Some(next));
+                self.common.hand_over(context, prev, next);
                 if let Some(prev) = prev {
-                    state.common.slices.forget_yield(prev);
+                    self.common.slices.forget_yield(prev);
                 }
                 Pick::Task(next)
             }
@@ -333,44 +304,40 @@ impl Scheduler for Mq {
     }
 
     fn wants_put_prev(&self) -> bool {
-        self.state
-            .as_ref()
-            .is_some_and(|state| !state.homeless.is_empty())
+        !self.homeless.is_empty()
     }
 
     /// `prev` may not run here any more, if it is homeless.
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        let state = self.state();
-        if state.homeless.remove(&prev) {
-            state.find_home(context, prev);
+        if self.homeless.remove(&prev) {
+            self.find_home(context, prev);
         }
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         match view.on_cpu() {
             Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
-            _ => self.state().find_home(context, task),
+            _ => self.find_home(context, task),
         }
     }
 
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        let state = self.state();
-        state.common.recalculate(context);
+        self.common.recalculate(context);
         for cpu in (0..context.cpus()).map(CpuId) {
-            state.publish(context, cpu, None);
+            self.publish(context, cpu, None);
         }
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.state().common.tick(context, running);
+        self.common.tick(context, running);
     }
 
-    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(context, task);
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.slices.yields(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.exit(task);
+        self.common.slices.exit(task);
     }
 }

@@ -5,8 +5,8 @@
 //! and ends where no bonus could make up for the level. It does badly where all tasks have about
 //! the same goodness: then it visits as many as vanilla. One lock.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Pick, Policy, Scheduler, UnknownCost, Why, Within};
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family::goodness::{AFFINITY, SAME_MM, static_goodness};
@@ -27,37 +27,31 @@ pub(crate) fn settings() -> Vec<Setting> {
 ///
 /// Invariant: a runnable task is in a list of `levels`, unless it runs.
 pub(crate) struct Pls {
-    chosen: Chosen,
-    state: Option<State>,
-}
-
-struct State {
     lock: LockId,
     levels: Levels,
     common: Common,
 }
 
 impl Pls {
-    pub(crate) fn new(chosen: Chosen) -> Pls {
-        Pls {
-            chosen,
-            state: None,
-        }
-    }
-
-    fn state(&mut self) -> &mut State {
-        self.state.as_mut().expect("attached before anything runs")
+    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Pls, UnknownCost> {
+        let common = Common::new(attach, chosen)?;
+        let lock = attach.lock("runqueue_lock");
+        Ok(Pls {
+            lock,
+            levels: Levels::new(attach, LEVELS),
+            common,
+        })
     }
 }
 
-impl State {
+impl Pls {
     fn add(&mut self, context: &mut Context<'_>, task: TaskId, in_front: bool) {
         let view = context.task(task);
         let level = match view.policy() {
             Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
                 REAL_TIME + usize::from(priority)
             }
-            Policy::Other | Policy::Batch => match self.common.slices.counter(task) {
+            Policy::Other | Policy::Batch | Policy::Idle => match self.common.slices.counter(task) {
                 0 => 0,
                 counter => static_goodness(counter, view.nice()).clamp(1, 100) as usize,
             },
@@ -99,62 +93,44 @@ impl State {
 }
 
 impl Scheduler for Pls {
-    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        let common = Common::new(attach, &self.chosen)?;
-        let lock = attach.lock("runqueue_lock");
-        self.state = Some(State {
-            lock,
-            levels: Levels::new(attach, LEVELS),
-            common,
-        });
-        Ok(())
-    }
-
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.state
-            .as_ref()
-            .expect("attached before anything runs")
-            .lock
+        self.lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        let state = self.state();
-        state.common.fork(context, parent, child);
-        state.levels.admit(child);
+        self.common.fork(context, parent, child);
+        self.levels.admit(child);
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        let state = self.state();
-        state.common.queued(context, task);
-        state.add(context, task, true);
+        self.common.queued(context, task);
+        self.add(context, task, true);
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
-        self.state().common.reschedule_idle(context, task);
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
+        self.common.reschedule_idle(context, task);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
-        state.levels.remove(context, &state.common.layout, task);
+        self.levels.remove(context, &self.common.layout, task);
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let state = self.state();
-        context.compute(state.common.fixed);
+        context.compute(self.common.fixed);
         if let Some(prev) = still_runnable(context, prev)
-            && !state.levels.contains(prev)
+            && !self.levels.contains(prev)
         {
-            let in_front = !state.common.slices.renew_round_robin(context, prev);
-            state.add(context, prev, in_front);
+            let in_front = !self.common.slices.renew_round_robin(context, prev);
+            self.add(context, prev, in_front);
         }
-        let (weight, best) = state.best(context, prev);
+        let (weight, best) = self.best(context, prev);
 
         match (weight, best) {
             (0, _) => Pick::Retry,
             (_, None) => Pick::Idle,
             (_, Some(next)) => {
-                state.levels.remove(context, &state.common.layout, next);
-                state.common.hand_over(context, prev, next);
+                self.levels.remove(context, &self.common.layout, next);
+                self.common.hand_over(context, prev, next);
                 Pick::Task(next)
             }
         }
@@ -162,11 +138,10 @@ impl Scheduler for Pls {
 
     /// Every task gets a new slice, and those that wait new levels.
     fn unlocked(&mut self, context: &mut Context<'_>) {
-        let state = self.state();
-        state.common.recalculate(context);
-        for task in state.levels.all_below(REAL_TIME) {
-            state.levels.remove(context, &state.common.layout, task);
-            state.add(context, task, false);
+        self.common.recalculate(context);
+        for task in self.levels.all_below(REAL_TIME) {
+            self.levels.remove(context, &self.common.layout, task);
+            self.add(context, task, false);
         }
     }
 
@@ -175,27 +150,29 @@ impl Scheduler for Pls {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.state().common.put_prev(context, prev);
+        self.common.put_prev(context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.state().common.tick(context, running);
+        self.common.tick(context, running);
     }
 
-    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.yields(context, task);
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.slices.yields(context, task);
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
-        if state.levels.contains(task) {
-            state.levels.remove(context, &state.common.layout, task);
-            state.add(context, task, true);
+    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if self.levels.contains(task) {
+            self.levels.remove(context, &self.common.layout, task);
+            self.add(context, task, true);
         }
-        state.common.changed(context, task);
+    }
+
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.common.set_cpumask(context, task);
     }
 
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.state().common.slices.exit(task);
+        self.common.slices.exit(task);
     }
 }

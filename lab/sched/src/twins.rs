@@ -1,11 +1,12 @@
 //! PLS and vanilla asked the same question: both must answer with a task of equal goodness.
 
 use proptest::prelude::*;
+use warmq_config::Chosen;
 use warmq_kernel::{
-    Attach, Context, Costs, Ending, Kernel, Pick, Scheduler, Settings, UnknownCost, Why,
+    Attach, Context, Costs, Ending, Kernel, MakeScheduler, Pick, Scheduler, Settings, UnknownCost,
+    Why,
 };
 use warmq_machine::{builtin, read_toml};
-use warmq_units::setting::Chosen;
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use crate::linux24::{self, Linux24};
@@ -24,12 +25,12 @@ struct Twins {
 }
 
 impl Twins {
-    fn new() -> Twins {
+    fn new(attach: &mut Attach<'_>) -> Result<Twins, UnknownCost> {
         let chosen = |settings| Chosen::new(settings, Default::default()).expect("defaults");
-        Twins {
-            vanilla: Linux24::new(chosen(linux24::settings())),
-            pls: Pls::new(chosen(pls::settings())),
-        }
+        Ok(Twins {
+            vanilla: Linux24::new(&chosen(linux24::settings()), attach)?,
+            pls: Pls::new(&chosen(pls::settings()), attach)?,
+        })
     }
 
     fn both(&mut self, mut tell: impl FnMut(&mut dyn Scheduler)) {
@@ -39,11 +40,6 @@ impl Twins {
 }
 
 impl Scheduler for Twins {
-    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        self.vanilla.attach(attach)?;
-        self.pls.attach(attach)
-    }
-
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.pls.lock_for(cpu)
     }
@@ -56,8 +52,8 @@ impl Scheduler for Twins {
         self.both(|twin| twin.enqueue(context, task, cpu, why));
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.both(|twin| twin.woken(context, task, cpu));
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        self.both(|twin| twin.wakeup_preempt(context, task, cpu, why));
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -96,12 +92,16 @@ impl Scheduler for Twins {
         self.both(|twin| twin.tick(context, running));
     }
 
-    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.both(|twin| twin.yielded(context, task));
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.both(|twin| twin.yield_task(context, task));
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.both(|twin| twin.changed(context, task));
+    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.both(|twin| twin.set_weight(context, task));
+    }
+
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.both(|twin| twin.set_cpumask(context, task));
     }
 
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -118,7 +118,7 @@ fn play(script: &Script, cpus: usize) -> Ending {
         ..Settings::linux24(Seed(1))
     };
     let costs = Costs::new(machine.costs["linux-2.4"].clone());
-    let twins = Box::new(Twins::new());
+    let twins: MakeScheduler = Box::new(|attach| Ok(Box::new(Twins::new(attach)?)));
     let kernel = Kernel::boot(&machine, &costs, settings, twins, script, ());
     let mut kernel = kernel.expect("the workload fits");
     kernel.run_until(Instant::START + Duration::from_ms(300))

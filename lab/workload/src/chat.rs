@@ -7,9 +7,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Boot, Condition, Mm, Mutex, Region, Socket, Task, TaskSpec, Touch, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, Cycles};
 
 use crate::counter::{Counter, Counters};
@@ -154,7 +154,9 @@ async fn client_sends(task: Task, room: Rc<Room>, socket: Socket) {
 async fn client_receives(task: Task, room: Rc<Room>, socket: Socket) {
     room.enter(&task).await;
     for _ in 0..room.messages_to_each() {
-        task.receive_all(socket, room.size).await;
+        if task.receive_all(socket, room.size).await.is_err() {
+            return;
+        }
         task.compute(room.work).await;
         room.delivered.add(1);
     }
@@ -163,7 +165,9 @@ async fn client_receives(task: Task, room: Rc<Room>, socket: Socket) {
 async fn server_reads(task: Task, room: Rc<Room>, socket: Socket) {
     room.enter(&task).await;
     for _ in 0..room.messages {
-        task.receive_all(socket, room.size).await;
+        if task.receive_all(socket, room.size).await.is_err() {
+            return;
+        }
         for queue in &room.queues {
             task.compute(room.work).await;
             queue.put(&task).await;

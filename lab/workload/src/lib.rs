@@ -3,6 +3,9 @@
 //! Purpose: programs that read like what they model, each with its settings. None of them knows a
 //! scheduler. A workload counts its work in [`Counter`]s, which cost nothing.
 
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
 mod chat;
 mod counter;
 mod spin;
@@ -10,8 +13,8 @@ mod web;
 
 pub use counter::{Counter, Counters};
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::Workload;
-use warmq_units::setting::{Chosen, Setting};
 
 /// A workload that can be asked for by name.
 pub struct Entry {

@@ -1,9 +1,9 @@
 //! CPU-bound tasks: the plainest load there is.
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Boot, Task, TaskSpec, Workload};
 use warmq_machine::OutOfMemory;
 use warmq_units::Cycles;
-use warmq_units::setting::{Chosen, Setting};
 
 use crate::counter::{Counter, Counters};
 

@@ -10,10 +10,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::Workload;
-use warmq_kernel::{Boot, Listener, Nic, OutsideTask, Region, Socket, Task, TaskSpec, Touch};
+use warmq_kernel::{Boot, Listener, Nic, Region, RemotePeer, Socket, Task, TaskSpec, Touch};
 use warmq_machine::OutOfMemory;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Bytes, Cycles, Duration, Stream};
 
 use crate::counter::{Counter, Counters};
@@ -207,7 +207,7 @@ async fn serve(task: Task, server: Rc<Server>, private: Region) {
     }
 }
 
-async fn browse(client: OutsideTask, server: Rc<Server>, nic: Nic, mut wishes: Stream) {
+async fn browse(client: RemotePeer, server: Rc<Server>, nic: Nic, mut wishes: Stream) {
     let web = &server.web;
     client
         .pause(Duration::from_us(wishes.below(START_WITHIN_US)))
@@ -248,7 +248,7 @@ impl Workload for Web {
             let nic = cards[(client % self.cards) as usize];
             let wishes = boot.seed().stream(&format!("client {client}"));
             let server = server.clone();
-            boot.outside(move |outside| browse(outside, server, nic, wishes));
+            boot.remote(move |outside| browse(outside, server, nic, wishes));
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use warmq_bench::{
     WalkFacts, WalkRow, list_order, simulate_walk,
 };
 use warmq_machine::description::{
-    CacheDescription, Coherence, CpuPlace, MachineDescription, MemoryDescription, Replacement,
+    CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
+    Replacement,
 };
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Seed};
 
@@ -20,7 +21,7 @@ fn machine() -> MachineDescription {
         line: Bytes(64),
         latency: Cycles(latency),
         replacement: Replacement::Lru,
-        inclusive: false,
+        inclusion: Inclusion::NonInclusive,
         cpus: vec![CpuId(0)],
     };
     MachineDescription {
@@ -43,8 +44,10 @@ fn machine() -> MachineDescription {
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(2),
             latency: Duration::from_ns(100),
+            dma_into_llc: false,
         },
         miss_overlap: 4,
+        smt_speed: 1_000,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

@@ -13,8 +13,8 @@ mod tree;
 
 use std::path::Path;
 
-use warmq_machine::{MachineDescription, Observed, thousandths};
-use warmq_units::{Bytes, CpuId, Hertz};
+use warmq_machine::{MachineDescription, Observed};
+use warmq_units::{Bytes, CpuId, Hertz, thousandths};
 
 pub use error::HostError;
 pub use latencies::{Latencies, set_latencies};

@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use warmq_units::Duration;
-use warmq_units::setting::{Value, parse_duration};
 
 /// The most groups that the BPF program has room for: MAX_GROUPS of state.bpf.h, without number 0.
 pub const MOST_GROUPS: i64 = 1023;
@@ -409,7 +408,7 @@ impl Schedule {
             if small <= large {
                 return Ok(());
             }
-            let (small, large) = (Value::Duration(small), Value::Duration(large));
+            let (small, large) = (small.exact(), large.exact());
             Err(format!(
                 "--{name} {small} is more than --{other} {large}: lower --{name} or raise --{other}"
             ))
@@ -441,7 +440,7 @@ fn time(text: &str) -> Result<Duration, String> {
         return Ok(Duration::default());
     }
     let number = text.trim();
-    parse_duration(text).ok_or_else(|| {
+    text.parse().map_err(|_| {
         if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
             format!("the unit is missing: write {number}us, {number}ms or {number}s")
         } else {

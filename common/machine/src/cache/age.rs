@@ -9,7 +9,7 @@ const TAKEN_IN: u8 = 1;
 ///
 /// Invariant: ages are 0 to [`OLDEST`]; in a set of two ways or more at least one way, not the one
 /// used last, is of age [`OLDEST`]; every empty way is.
-pub(super) struct Ages {
+pub(crate) struct Ages {
     ages: Vec<u8>,
     ways: usize,
 }

@@ -1,6 +1,6 @@
 //! All caches of a machine, with their contents in one piece of memory.
 
-use super::{Cache, Line, LineState, Slot, TAG, state_of};
+use super::{Cache, Line, LineState, Marks, Slot, TAG, state_of};
 
 /// Words in a line of the host, so that no set of up to 16 ways lies in two.
 const HOST_LINE: usize = 16;
@@ -13,39 +13,52 @@ const HOST_LINE: usize = 16;
 pub(crate) struct Caches {
     pub(super) all: Vec<Cache>,
     pub(super) words: Vec<u32>,
+    // By cache. Apart from the caches, so that many of those fit into a line of the host.
+    marks: Vec<Marks>,
 }
 
 impl Caches {
     /// The caches, empty; those of each range in `interleaved`, which have one shape, interleaved.
-    pub(crate) fn new(mut all: Vec<Cache>, interleaved: &[std::ops::Range<usize>]) -> Caches {
+    pub(crate) fn new(
+        mut all: Vec<Cache>,
+        marks: Vec<Marks>,
+        interleaved: &[std::ops::Range<usize>],
+    ) -> Caches {
         let (mut end, mut cache) = (0, 0);
         while cache < all.len() {
             let here = interleaved.iter().find(|range| range.start == cache);
             let together = here.cloned().unwrap_or(cache..cache + 1);
-            let stride = all[together.clone()].iter().map(|cache| cache.ways).sum();
+            let stride: u32 = all[together.clone()].iter().map(|cache| cache.ways).sum();
             cache = together.end;
             let mut column = end;
             for cache in &mut all[together] {
                 (cache.first, cache.stride) = (column, stride);
-                column += cache.ways;
+                column += cache.ways as usize;
             }
-            end += stride * all[cache - 1].sets as usize;
+            end += stride as usize * all[cache - 1].sets as usize;
             end = end.next_multiple_of(HOST_LINE);
         }
         let words = vec![0; end];
-        Caches { all, words }
+        Caches { all, words, marks }
     }
 
     /// Uses `line`: finds it in `cache` and makes it the newest of its set.
     #[inline]
     pub(crate) fn hit(&mut self, cache: usize, line: Line) -> Option<Slot> {
-        self.all[cache].hit(&mut self.words, line)
+        self.all[cache].hit(&mut self.words, &mut self.marks[cache], line)
     }
 
     /// Finds `line` in `cache` without using it.
     #[inline]
     pub(crate) fn find(&self, cache: usize, line: Line) -> Option<Slot> {
         self.all[cache].find(&self.words, line)
+    }
+
+    /// The word of the first way of the set of `line` in `cache`.
+    #[inline]
+    pub(crate) fn first_word(&self, cache: usize, line: Line) -> u32 {
+        let cache = &self.all[cache];
+        self.words[cache.start_of(cache.set_of(line))]
     }
 
     /// The state of `line` in `cache`, if held.
@@ -82,13 +95,13 @@ impl Caches {
         line: Line,
         state: LineState,
     ) -> Option<(Line, LineState)> {
-        self.all[cache].insert(&mut self.words, line, state)
+        self.all[cache].insert(&mut self.words, &mut self.marks[cache], line, state)
     }
 
     /// `cache` gives up `line`, if held.
     #[inline]
     pub(crate) fn remove(&mut self, cache: usize, line: Line) -> Option<LineState> {
-        self.all[cache].remove(&mut self.words, line)
+        self.all[cache].remove(&mut self.words, &mut self.marks[cache], line)
     }
 
     /// Every line that some cache holds, with the cache and its state there.

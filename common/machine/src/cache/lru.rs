@@ -74,7 +74,7 @@ impl Word<'_> {
 impl Cache {
     /// Whether [`Caches::lru`] may be asked for a view of `ways` ways.
     pub(crate) fn is_lru_of(&self, ways: usize) -> bool {
-        self.marks.is_none() && self.ways == ways && self.sets_are_power_of_two
+        self.lru && self.ways as usize == ways && self.sets_are_power_of_two
     }
 
     /// Whether the other one has the same sets and ways.
@@ -100,7 +100,7 @@ impl Caches {
         debug_assert!(cache.sets_are_power_of_two, "no extent for such sets");
         Extent {
             first: cache.first,
-            stride: cache.stride,
+            stride: cache.stride as usize,
             last_set: cache.sets as usize - 1,
             tag_shift: cache.tag_shift,
         }

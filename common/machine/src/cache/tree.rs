@@ -1,20 +1,60 @@
 //! Tree-PLRU: a binary tree of bits over the ways of a set that point away from recent use.
 
+/// Bits in a word, and the most ways whose tree is one word.
+const WORD: usize = 16;
+
 /// The trees of all sets of a cache.
 ///
 /// Node 1 is the root, the children of node n are 2n and 2n + 1, and way w is the leaf
 /// `ways + w`. Invariant: the bit of a node is 1 when the right half is the one to give up.
-pub(super) struct Trees {
-    bits: Vec<u64>,
+pub(crate) struct Trees {
+    bits: Vec<u16>,
     words_per_set: usize,
     ways: usize,
+}
+
+/// What the use of a way changes in a tree of one word.
+#[derive(Clone, Copy)]
+struct Path {
+    /// The nodes above the way.
+    nodes: u16,
+    /// Those of them whose left half the way is in.
+    point_right: u16,
+}
+
+/// The paths by the logarithm of the ways, and the way.
+static PATHS: [[Path; WORD]; 5] = paths();
+
+const fn paths() -> [[Path; WORD]; 5] {
+    let empty = Path {
+        nodes: 0,
+        point_right: 0,
+    };
+    let mut paths = [[empty; WORD]; 5];
+    let mut log = 0;
+    while log < 5 {
+        let ways = 1 << log;
+        let mut way = 0;
+        while way < ways {
+            let mut node = ways + way;
+            while node > 1 {
+                let from_left = node & 1 == 0;
+                node /= 2;
+                paths[log][way].nodes |= 1 << node;
+                paths[log][way].point_right |= (from_left as u16) << node;
+            }
+            way += 1;
+        }
+        log += 1;
+    }
+    paths
 }
 
 impl Trees {
     /// Trees that all point at way 0. `ways` is a power of two.
     pub(super) fn new(sets: usize, ways: usize) -> Trees {
         assert!(ways.is_power_of_two(), "a tree-PLRU cache of {ways} ways");
-        let words_per_set = ways.div_ceil(64);
+        let words_per_set = ways.div_ceil(WORD);
         Trees {
             bits: vec![0; sets * words_per_set],
             words_per_set,
@@ -25,13 +65,24 @@ impl Trees {
     /// Notes that `way` was used.
     #[inline]
     pub(super) fn point_away(&mut self, set: usize, way: usize) {
+        if self.words_per_set == 1 {
+            let path = PATHS[self.ways.ilog2() as usize][way];
+            let tree = &mut self.bits[set];
+            *tree = *tree & !path.nodes | path.point_right;
+        } else {
+            self.point_away_wide(set, way);
+        }
+    }
+
+    #[cold]
+    fn point_away_wide(&mut self, set: usize, way: usize) {
         let tree = &mut self.bits[set * self.words_per_set..][..self.words_per_set];
         let mut node = self.ways + way;
         while node > 1 {
-            let came_from_right = node & 1;
+            let from_left = u16::from(node & 1 == 0);
             node /= 2;
-            let (word, bit) = (&mut tree[node / 64], node % 64);
-            *word = *word & !(1 << bit) | ((came_from_right ^ 1) as u64) << bit;
+            let (word, bit) = (&mut tree[node / WORD], node % WORD);
+            *word = *word & !(1 << bit) | from_left << bit;
         }
     }
 
@@ -41,7 +92,7 @@ impl Trees {
         let tree = &self.bits[set * self.words_per_set..][..self.words_per_set];
         let mut node = 1;
         while node < self.ways {
-            node = node * 2 + (tree[node / 64] >> (node % 64) & 1) as usize;
+            node = node * 2 + usize::from(tree[node / WORD] >> (node % WORD) & 1);
         }
         node - self.ways
     }

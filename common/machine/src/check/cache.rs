@@ -3,7 +3,7 @@
 use warmq_units::Bytes;
 
 use super::{check_cycles, demand};
-use crate::description::{CacheDescription, Replacement};
+use crate::description::{CacheDescription, Inclusion, Replacement};
 use crate::error::Flaw;
 
 const LARGEST_CACHE: Bytes = Bytes(64 << 30);
@@ -46,6 +46,13 @@ pub fn check_cache(cache: &CacheDescription, cpus: usize) -> Result<(), Flaw> {
         )
     })?;
     check_ways(cache)?;
+    demand(
+        cache.level > 1 || cache.inclusion != Inclusion::Victim,
+        || {
+            let problem = "level 1 has no nearer cache whose evictions it could take in".into();
+            flaw("inclusion", problem, "leave the key out")
+        },
+    )?;
     check_cycles(&cache_key(cache, "latency"), cache.latency)?;
     demand(cache.latency.0 > 0, || {
         flaw(

@@ -18,6 +18,8 @@ const LARGEST_HUGE_PAGE: Bytes = Bytes(1 << 30);
 const MOST_CYCLES: Cycles = Cycles(1_000_000_000);
 const LONGEST_LATENCY: Duration = Duration::from_ms(1);
 const MOST_OVERLAP: u64 = 1024;
+/// The `smt_speed` of a CPU that a busy sibling does not slow down, in thousandths.
+pub(crate) const NOT_SLOWED_DOWN: u64 = 1_000;
 const SLOWEST_KHZ: u64 = 1_000;
 const FASTEST_KHZ: u64 = 100_000_000;
 
@@ -72,6 +74,12 @@ impl MachineDescription {
         demand((1..=MOST_OVERLAP).contains(&self.miss_overlap), || {
             let problem = format!("{} misses cannot overlap", self.miss_overlap);
             Flaw::new("cpu.miss_overlap", problem, "give 1 for none, 1024 at most")
+        })?;
+        demand((1..=NOT_SLOWED_DOWN).contains(&self.smt_speed), || {
+            let problem = format!("a CPU at {} thousandths of its speed", self.smt_speed);
+            let mend =
+                "give 1 to 1000; two busy siblings of 610 each do 1.22 times the work of one";
+            Flaw::new("cpu.smt_speed", problem, mend)
         })
     }
 

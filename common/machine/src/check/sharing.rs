@@ -6,7 +6,7 @@ use warmq_units::CpuId;
 
 use super::cache::cache_key;
 use super::demand;
-use crate::description::MachineDescription;
+use crate::description::{Inclusion, MachineDescription};
 use crate::error::Flaw;
 
 impl MachineDescription {
@@ -49,7 +49,8 @@ impl MachineDescription {
                         "give load-to-use latencies",
                     )
                 })?;
-                demand(!far.inclusive || near.size <= far.size, || {
+                let includes = far.inclusion == Inclusion::Inclusive;
+                demand(!includes || near.size <= far.size, || {
                     let problem = format!(
                         "{} cannot include the {} of level {}",
                         far.size, near.size, near.level
@@ -57,7 +58,7 @@ impl MachineDescription {
                     Flaw::new(
                         cache_key(far, "size"),
                         problem,
-                        "enlarge it or drop `inclusive`",
+                        "enlarge it, or drop `inclusion = \"inclusive\"`",
                     )
                 })?;
             }

@@ -1,12 +1,10 @@
 //! Which groups of caches hold a line.
 
-use std::ops::Range;
-
 use crate::cache::Line;
 use crate::sparse::Sparse;
 
-/// Bits in a cell.
-const CELL: usize = 16;
+/// Bits in a word.
+const WORD: usize = 64;
 
 /// For each line a bit for each group of caches.
 ///
@@ -14,17 +12,100 @@ const CELL: usize = 16;
 /// of a core, say. Invariant: a bit is set exactly when some cache of the group holds the line.
 /// Groups are numbered so that the ones under a cache follow each other.
 ///
-/// Sixteen groups fit into one cell: an 8-way machine costs two bytes a line, one with 24 last
-/// levels over 192 cores 28 bytes a line that was ever touched.
+/// A machine with 24 last levels over 192 cores takes 32 bytes a line that was ever touched.
 pub(crate) struct Presence {
-    table: Sparse<u16>,
+    table: Sparse<u64>,
     kept: bool,
+}
+
+/// A set of groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Groups(Vec<u64>);
+
+impl Groups {
+    /// The empty set, with room for groups below `groups`.
+    pub(crate) fn none(groups: usize) -> Groups {
+        Groups(vec![0; groups.div_ceil(WORD)])
+    }
+
+    pub(crate) fn of(groups: usize, members: impl Iterator<Item = usize>) -> Groups {
+        let mut set = Groups::none(groups);
+        members.for_each(|group| set.insert(group));
+        set
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, group: usize) {
+        self.0[group / WORD] |= 1 << (group % WORD);
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().fold(0, |all, word| all | word) == 0
+    }
+
+    #[inline]
+    pub(crate) fn first(&self) -> Option<usize> {
+        let index = self.0.iter().position(|word| *word != 0)?;
+        Some(index * WORD + self.0[index].trailing_zeros() as usize)
+    }
+
+    #[inline]
+    pub(crate) fn last(&self) -> Option<usize> {
+        let index = self.0.iter().rposition(|word| *word != 0)?;
+        Some(index * WORD + self.0[index].ilog2() as usize)
+    }
+
+    /// The first group of this set that is in `other` too.
+    #[inline]
+    pub(crate) fn first_in(&self, other: &Groups) -> Option<usize> {
+        let mut both = self.0.iter().zip(&other.0).map(|(one, other)| one & other);
+        let (index, word) = both.by_ref().enumerate().find(|(_, word)| *word != 0)?;
+        Some(index * WORD + word.trailing_zeros() as usize)
+    }
+
+    /// Whether a group of this set is not in `other`.
+    #[inline]
+    pub(crate) fn reaches_beyond(&self, other: &Groups) -> bool {
+        let beyond = self.0.iter().zip(&other.0).map(|(one, other)| one & !other);
+        beyond.fold(0, |all, word| all | word) != 0
+    }
+
+    /// The groups, ascending.
+    #[inline]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(index, word)| {
+            let mut word = *word;
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros() as usize)?;
+                word &= word - 1;
+                Some(index * WORD + bit)
+            })
+        })
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Becomes the set whose lowest members are the bits of `word`.
+    pub(crate) fn set_word(&mut self, word: u64) {
+        self.clear();
+        self.0[0] = word;
+    }
+
+    /// Bits of the 64 lowest groups.
+    #[inline]
+    pub(crate) fn lowest_word(&self) -> u64 {
+        self.0[0]
+    }
 }
 
 impl Presence {
     pub(crate) fn new(groups: usize) -> Presence {
         Presence {
-            table: Sparse::new(groups.div_ceil(CELL)),
+            table: Sparse::new(groups.div_ceil(WORD)),
             kept: true,
         }
     }
@@ -37,59 +118,75 @@ impl Presence {
         }
     }
 
+    /// Returns false if no cache of `group` holds `line`; true if one does, or nothing is noted.
+    #[inline]
+    pub(crate) fn may_hold(&self, line: Line, group: usize) -> bool {
+        let word = self.table.get(line).get(group / WORD);
+        !self.kept || word.is_some_and(|word| word >> (group % WORD) & 1 == 1)
+    }
+
     #[inline]
     pub(crate) fn set(&mut self, line: Line, group: usize) {
         if self.kept {
-            self.table.get_mut(line)[group / CELL] |= 1 << (group % CELL);
+            self.table.get_mut(line)[group / WORD] |= 1 << (group % WORD);
         }
     }
 
-    /// Notes that `group` holds `line` if no group outside `own` (a `mask`) does. Whether it did.
+    /// Notes that `group` holds `line` if no group outside `own` does. Whether it did.
     #[inline]
-    pub(crate) fn set_if_alone(&mut self, line: Line, group: usize, own: &[u16]) -> bool {
-        let cells = self.table.get_mut(line);
-        let others = cells
-            .iter()
-            .zip(own)
-            .fold(0, |others, (cell, own)| others | cell & !own);
-        if others == 0 {
-            cells[group / CELL] |= 1 << (group % CELL);
+    pub(crate) fn set_if_alone(&mut self, line: Line, group: usize, own: &Groups) -> bool {
+        let words = self.table.get_mut(line);
+        let others = words.iter().zip(&own.0).map(|(word, own)| word & !own);
+        let alone = others.fold(0, |all, word| all | word) == 0;
+        if alone {
+            words[group / WORD] |= 1 << (group % WORD);
         }
-        others == 0
+        alone
     }
 
     #[inline]
     pub(crate) fn clear(&mut self, line: Line, group: usize) {
         if self.kept {
-            self.table.get_mut(line)[group / CELL] &= !(1 << (group % CELL));
+            self.table.get_mut(line)[group / WORD] &= !(1 << (group % WORD));
         }
     }
 
-    /// Writes into `found`, ascending, the groups in `among` that hold `line`, but for those of
-    /// which `except` (a `mask`, or nothing) has a bit.
+    /// None of `groups` holds `line` any more.
     #[inline]
-    pub(crate) fn holders(
+    pub(crate) fn clear_all(&mut self, line: Line, groups: &Groups) {
+        if self.kept {
+            let words = self.table.get_mut(line).iter_mut().zip(&groups.0);
+            words.for_each(|(word, groups)| *word &= !groups);
+        }
+    }
+
+    /// Writes into `found` the groups that hold `line`.
+    #[inline]
+    pub(crate) fn holders(&self, line: Line, found: &mut Groups) {
+        match self.table.get(line) {
+            [] => found.clear(),
+            words => found.0.copy_from_slice(words),
+        }
+    }
+
+    /// Writes into `found` the groups that hold `line`, of those that are in `among`, but not in
+    /// `except`.
+    #[inline]
+    pub(crate) fn other_holders(
         &self,
         line: Line,
-        among: Range<usize>,
-        except: &[u16],
-        found: &mut Vec<u16>,
+        among: &Groups,
+        except: &Groups,
+        found: &mut Groups,
     ) {
-        found.clear();
-        let cells = self.table.get(line);
-        if cells.is_empty() || among.is_empty() {
-            return;
+        let words = self.table.get(line);
+        if words.is_empty() {
+            return found.clear();
         }
-        let (first, last) = (among.start / CELL, (among.end - 1) / CELL);
-        for (cell, bits) in cells.iter().enumerate().take(last + 1).skip(first) {
-            let mut bits = bits & !except.get(cell).copied().unwrap_or(0);
-            while bits != 0 {
-                let group = cell * CELL + bits.trailing_zeros() as usize;
-                if among.contains(&group) {
-                    found.push(group as u16);
-                }
-                bits &= bits - 1;
-            }
+        let masks = among.0.iter().zip(&except.0);
+        let found = found.0.iter_mut().zip(words);
+        for ((found, word), (among, except)) in found.zip(masks) {
+            *found = word & among & !except;
         }
     }
 
@@ -98,21 +195,10 @@ impl Presence {
         let held = self
             .table
             .iter()
-            .filter(|(_, cells)| cells.iter().any(|cell| *cell != 0));
-        held.map(|(line, cells)| {
-            let groups = (0..cells.len() * CELL)
-                .filter(|group| cells[group / CELL] >> (group % CELL) & 1 == 1)
-                .map(|group| group as u16);
-            (line, groups.collect())
+            .filter(|(_, words)| words.iter().any(|word| *word != 0));
+        held.map(|(line, words)| {
+            let groups = Groups(words.to_vec());
+            (line, groups.iter().map(|group| group as u16).collect())
         })
-    }
-
-    /// A set of groups as `holders` takes it.
-    pub(crate) fn mask(groups: usize, members: impl Iterator<Item = usize>) -> Vec<u16> {
-        let mut mask = vec![0; groups.div_ceil(CELL)];
-        for group in members {
-            mask[group / CELL] |= 1 << (group % CELL);
-        }
-        mask
     }
 }

@@ -6,10 +6,10 @@ use warmq_units::Duration;
 
 use super::private::{Miss, Pairs};
 use super::{Hierarchy, Nearest, Options};
-use crate::cache::{Cache, Caches, Extent};
-use crate::coherence::{Links, Presence, Reach};
+use crate::cache::{Cache, Caches, Extent, Marks};
+use crate::coherence::{Groups, Links, Presence, Reach};
 use crate::counts::Counts;
-use crate::description::{CpuPlace, MachineDescription};
+use crate::description::{CpuPlace, Inclusion, MachineDescription};
 use crate::shadow::Shadow;
 
 /// How the caches lie to each other.
@@ -20,10 +20,17 @@ use crate::shadow::Shadow;
 pub(super) struct Shape {
     pub(super) caches: Vec<Place>,
     pub(super) groups: Vec<Group>,
+    // The caches of all groups, those of a group nearest first, and where each group's begin.
+    chained: Vec<u32>,
+    chain_starts: Vec<u32>,
     /// For each CPU its caches.
     pub(super) paths: Vec<Path>,
-    /// For each CPU the groups of its caches, as a set.
-    pub(super) own_groups: Vec<Vec<u16>>,
+    /// For each CPU the groups of its caches.
+    pub(super) own_groups: Vec<Groups>,
+    /// The groups whose first CPU sits in a socket, by socket; and under a last level, by that.
+    in_socket: Vec<Groups>,
+    in_domain: Vec<Groups>,
+    pub(super) all_groups: Groups,
     pub(super) cpus: Vec<CpuPlace>,
 }
 
@@ -41,6 +48,8 @@ pub(super) struct Path {
 pub(super) struct Place {
     pub(super) latency: Duration,
     pub(super) inclusive: bool,
+    /// It takes in what the next nearer caches evict, see [`Inclusion::Victim`].
+    pub(super) victim: bool,
     pub(super) parent: Option<usize>,
     pub(super) group: usize,
     /// No cache under it belongs to another group: whoever asks it has it to himself.
@@ -51,10 +60,10 @@ pub(super) struct Place {
 
 /// A chain of caches that the same CPUs share.
 pub(super) struct Group {
-    /// Nearest first.
-    pub(super) caches: Vec<usize>,
     /// This group and all under it.
     pub(super) under: Range<usize>,
+    /// The same as a set.
+    pub(super) under_set: Groups,
     /// The group of the root.
     pub(super) root: usize,
     /// Where the first of its CPUs sits.
@@ -116,7 +125,8 @@ impl Hierarchy {
             }
         };
         let line_limit = caches.iter().map(Cache::line_limit).min().unwrap_or(0);
-        let caches = Caches::new(caches, &interleaved);
+        let marks = machine.caches.iter().map(Marks::new).collect();
+        let caches = Caches::new(caches, marks, &interleaved);
         lanes.iter_mut().for_each(|lane| lane.settle(&caches));
         let nearest = shape.paths.iter().map(|path| Nearest {
             cache: path[0] as u32,
@@ -137,6 +147,7 @@ impl Hierarchy {
             snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
             line_limit,
+            dma_into_llc: machine.memory.dma_into_llc,
             presence: match snoop {
                 Some(_) => Presence::none(),
                 None => Presence::new(shape.groups.len()),
@@ -144,7 +155,7 @@ impl Hierarchy {
             links: Links::new(machine),
             counts: Counts::new(machine.cpus.len(), depth, options.histogram),
             shadows,
-            holders: Vec::with_capacity(shape.groups.len()),
+            holders: Groups::none(shape.groups.len()),
             caches,
             shape,
         }
@@ -159,10 +170,15 @@ impl Shape {
         let mut shape = Shape {
             caches: Vec::new(),
             groups: Vec::new(),
+            chained: Vec::new(),
+            chain_starts: vec![0],
             paths: (0..machine.cpus.len())
                 .map(|cpu| path(machine, &parents, cpu))
                 .collect(),
             own_groups: Vec::new(),
+            in_socket: Vec::new(),
+            in_domain: Vec::new(),
+            all_groups: Groups::none(0),
             cpus: machine.cpus.clone(),
         };
         let mut group_of = vec![0; parents.len()];
@@ -172,19 +188,40 @@ impl Shape {
         shape.caches = (0..parents.len())
             .map(|cache| Place {
                 latency: machine.clock.time_of(machine.caches[cache].latency),
-                inclusive: machine.caches[cache].inclusive,
+                inclusive: machine.caches[cache].inclusion == Inclusion::Inclusive,
+                victim: machine.caches[cache].inclusion == Inclusion::Victim,
                 parent: parents[cache],
                 group: group_of[cache],
                 leaf: shape.groups[group_of[cache]].under.len() == 1,
                 at: place(machine, cache),
             })
             .collect();
-        let own = |path: &Path| {
-            let groups = path.iter().map(|cache| group_of[*cache]);
-            Presence::mask(shape.groups.len(), groups)
-        };
+        let number = shape.groups.len();
+        let own = |path: &Path| Groups::of(number, path.iter().map(|cache| group_of[*cache]));
         shape.own_groups = shape.paths.iter().map(own).collect();
+        shape.in_socket = shape.groups_by(|place| place.socket);
+        shape.in_domain = shape.groups_by(|place| place.llc);
+        shape.all_groups = Groups::of(number, 0..number);
+        for group in &mut shape.groups {
+            group.under_set = Groups::of(number, group.under.clone());
+        }
         shape
+    }
+
+    /// The groups by a number of the place where they are.
+    fn groups_by(&self, part: impl Fn(CpuPlace) -> u16) -> Vec<Groups> {
+        let number = self.groups.len();
+        let parts = self
+            .cpus
+            .iter()
+            .map(|place| part(*place))
+            .max()
+            .unwrap_or(0);
+        let mut sets = vec![Groups::none(number); usize::from(parts) + 1];
+        for (index, group) in self.groups.iter().enumerate() {
+            sets[usize::from(part(group.at))].insert(index);
+        }
+        sets
     }
 
     /// Adds the group whose farthest cache is `outermost`, and all under it.
@@ -200,8 +237,8 @@ impl Shape {
         let root = root.unwrap_or(number);
         let at = place(machine, outermost);
         self.groups.push(Group {
-            caches: vec![],
             under: number..number,
+            under_set: Groups::none(0),
             root,
             at,
         });
@@ -218,12 +255,32 @@ impl Shape {
                 }
             }
         }
+        self.chained
+            .extend(chain.iter().rev().map(|cache| *cache as u32));
+        self.chain_starts.push(self.chained.len() as u32);
         for head in heads {
             self.add_group(machine, parents, head, Some(root), group_of);
         }
-        chain.reverse();
-        self.groups[number].caches = chain;
         self.groups[number].under.end = self.groups.len();
+    }
+
+    /// The caches of `group`, nearest first.
+    #[inline]
+    pub(super) fn chain(&self, group: usize) -> &[u32] {
+        let (start, end) = (self.chain_starts[group], self.chain_starts[group + 1]);
+        &self.chained[start as usize..end as usize]
+    }
+
+    /// How far the farthest of `groups` is from `cpu`.
+    pub(super) fn farthest(&self, cpu: usize, groups: &Groups) -> Reach {
+        let from = self.cpus[cpu];
+        if groups.reaches_beyond(&self.in_socket[usize::from(from.socket)]) {
+            Reach::OtherSocket
+        } else if groups.reaches_beyond(&self.in_domain[usize::from(from.llc)]) {
+            Reach::OtherDomain
+        } else {
+            Reach::SameDomain
+        }
     }
 
     /// How far `group` is from `cpu`.

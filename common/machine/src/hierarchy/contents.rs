@@ -8,26 +8,41 @@ use crate::counts::Transaction;
 use warmq_units::{Address, Instant};
 
 impl Hierarchy {
-    /// All levels nearer than `level` take the line in, the outermost first.
+    /// All levels nearer than `level` take the line in, the outermost first. Victim caches do not,
+    /// unless `fill` has modified data for the root.
     #[inline]
     pub(super) fn fill(&mut self, request: Request, level: usize, fill: Fill) {
-        let path = &self.shape.paths[request.cpu];
-        let mut present = path.get(level).map(|cache| self.shape.caches[*cache].group);
+        let mut present = self.group_with_line(request.cpu, level);
+        let mut handed_over = fill.handed_over_modified;
         for index in (0..level).rev() {
             let path = &self.shape.paths[request.cpu];
-            let cache = path[index];
-            let state = match index {
+            let (cache, is_root) = (path[index], index > 0 && index + 1 == path.len());
+            let mut state = match index {
                 0 => fill.nearest,
-                index if index + 1 == path.len() => fill.root,
+                _ if is_root => fill.root,
                 _ => fill.between,
             };
-            let group = self.shape.caches[cache].group;
+            let Place { group, victim, .. } = self.shape.caches[cache];
+            if victim && !(is_root && state == LineState::Modified) {
+                continue;
+            }
+            if std::mem::take(&mut handed_over) {
+                state = LineState::Modified;
+            }
             if present != Some(group) {
                 self.presence.set(request.line, group);
                 present = Some(group);
             }
             self.take_in(cache, request.line, state, request);
         }
+    }
+
+    /// The group of the cache at `level`, if it is sure to hold the line that this level was asked
+    /// for: a victim cache may just have handed it over.
+    #[inline]
+    fn group_with_line(&self, cpu: usize, level: usize) -> Option<usize> {
+        let place = &self.shape.caches[*self.shape.paths[cpu].get(level)?];
+        (!place.victim).then_some(place.group)
     }
 
     /// `cache`, which does not hold `line`, takes it in, and gives up another one if it must.
@@ -66,27 +81,52 @@ impl Hierarchy {
             self.caches.modify_if(slot, modified);
             return;
         }
-        match parent {
-            Some(parent) if modified => self.write_into(parent, line, request),
+        let state = if modified { LineState::Modified } else { state };
+        let takes_in = |parent: &usize| modified || self.shape.caches[*parent].victim;
+        match parent.filter(takes_in) {
+            Some(parent) => self.evict_into(parent, line, state, request),
             None if modified => self.write_back(cache, line, request.now),
-            _ => {}
+            None => {}
         }
         self.forget_if_gone(group, line);
     }
 
-    /// A modified line comes to `cache` from a nearer one.
-    fn write_into(&mut self, cache: usize, line: Line, request: Request) {
+    /// A line that a nearer cache evicted in `state` comes to `cache`.
+    pub(super) fn evict_into(
+        &mut self,
+        cache: usize,
+        line: Line,
+        state: LineState,
+        request: Request,
+    ) {
         if let Some(slot) = self.caches.find(cache, line) {
-            return self.caches.set_state_at(slot, LineState::Modified);
+            return self.caches.modify_if(slot, state == LineState::Modified);
         }
         self.presence.set(line, self.shape.caches[cache].group);
-        self.take_in(cache, line, LineState::Modified, request);
+        self.take_in(cache, line, state, request);
+    }
+
+    /// If the cache at `level` is a victim cache, it gives up the line, which the nearer levels are
+    /// about to take in: the state in which it had the line.
+    #[inline]
+    pub(super) fn hand_over(&mut self, request: Request, level: usize) -> Option<LineState> {
+        let cache = *self.shape.paths[request.cpu].get(level)?;
+        let Place { victim, group, .. } = self.shape.caches[cache];
+        if !victim {
+            return None;
+        }
+        let state = self.caches.remove(cache, request.line);
+        if !self.shadows.is_empty() {
+            self.shadows[cache].remove(request.line, false);
+        }
+        self.forget_if_gone(group, request.line);
+        state
     }
 
     /// `line` left a cache of `group`; perhaps the last one that held it.
     fn forget_if_gone(&mut self, group: usize, line: Line) {
-        let mut chain = self.shape.groups[group].caches.iter();
-        if !chain.any(|cache| self.caches.find(*cache, line).is_some()) {
+        let mut chain = self.shape.chain(group).iter();
+        if !chain.any(|cache| self.caches.find(*cache as usize, line).is_some()) {
             self.presence.clear(line, group);
         }
     }
@@ -103,25 +143,27 @@ impl Hierarchy {
     fn remove_nearer(&mut self, cache: usize, line: Line) -> bool {
         let group = self.shape.caches[cache].group;
         let mut modified = false;
-        for index in 0..self.shape.groups[group].caches.len() {
-            let nearer = self.shape.groups[group].caches[index];
+        for index in 0..self.shape.chain(group).len() {
+            let nearer = self.shape.chain(group)[index] as usize;
             if nearer == cache {
                 break;
             }
             modified |= self.remove_for_inclusion(nearer, line);
         }
+        if self.shape.caches[cache].leaf {
+            return modified;
+        }
         let under = self.shape.groups[group].under.clone();
-        let mut holders = std::mem::take(&mut self.holders);
-        self.presence
-            .holders(line, under.start + 1..under.end, &[], &mut holders);
-        for holder in &holders {
-            for index in 0..self.shape.groups[usize::from(*holder)].caches.len() {
-                let nearer = self.shape.groups[usize::from(*holder)].caches[index];
+        for nearer_group in under.skip(1) {
+            if !self.presence.may_hold(line, nearer_group) {
+                continue;
+            }
+            for index in 0..self.shape.chain(nearer_group).len() {
+                let nearer = self.shape.chain(nearer_group)[index] as usize;
                 modified |= self.remove_for_inclusion(nearer, line);
             }
-            self.presence.clear(line, usize::from(*holder));
+            self.presence.clear(line, nearer_group);
         }
-        self.holders = holders;
         modified
     }
 

@@ -1,7 +1,5 @@
 //! What an access does to the caches that are not on its path.
 
-use std::ops::Range;
-
 use super::{Hierarchy, Request};
 use crate::cache::{Line, LineState};
 use crate::coherence::Reach;
@@ -10,34 +8,47 @@ use crate::coherence::Reach;
 #[derive(Clone, Copy)]
 pub(super) struct Others {
     pub(super) any: bool,
+    /// One of them had it exclusively, or modified.
+    pub(super) owned: bool,
     /// A group in which the line was modified.
     pub(super) modified: Option<usize>,
 }
 
+const NOBODY: Others = Others {
+    any: false,
+    owned: false,
+    modified: None,
+};
+
 impl Hierarchy {
     /// Of the groups that the last search found.
     pub(super) fn farthest_holder(&self, cpu: usize) -> Reach {
-        let reaches = self
-            .holders
-            .iter()
-            .map(|group| self.shape.reach(cpu, usize::from(*group)));
-        reaches.max().unwrap_or(Reach::SameDomain)
+        self.shape.farthest(cpu, &self.holders)
     }
 
-    /// Finds the groups in `among` that hold the line, off the path of the CPU.
-    fn find_others(&mut self, request: Request, among: Range<usize>) {
+    /// Finds the groups at or under group `among` (`None`: all) that hold the line, off the path of
+    /// the CPU.
+    #[inline]
+    fn find_others(&mut self, request: Request, among: Option<usize>) {
         let own = &self.shape.own_groups[request.cpu];
         if let Some(snoop) = self.snoop {
-            let mut bits = snoop(self, request.line) & !u32::from(own[0]);
-            self.holders.clear();
-            while bits != 0 {
-                self.holders.push(bits.trailing_zeros() as u16);
-                bits &= bits - 1;
-            }
-            return;
+            let bits = u64::from(snoop(self, request.line)) & !own.lowest_word();
+            return self.holders.set_word(bits);
         }
+        let among = match among {
+            Some(group) => &self.shape.groups[group].under_set,
+            None => &self.shape.all_groups,
+        };
         self.presence
-            .holders(request.line, among, own, &mut self.holders);
+            .other_holders(request.line, among, own, &mut self.holders);
+    }
+
+    /// Finds all groups that hold the line.
+    pub(super) fn find_all(&mut self, line: Line) {
+        match self.snoop {
+            Some(snoop) => self.holders.set_word(u64::from(snoop(self, line))),
+            None => self.presence.holders(line, &mut self.holders),
+        }
     }
 
     /// The same as `make_others_share`, among the caches under `cache`, which is on the path.
@@ -45,12 +56,9 @@ impl Hierarchy {
     pub(super) fn make_others_under_share(&mut self, request: Request, cache: usize) -> Others {
         let place = &self.shape.caches[cache];
         if place.leaf {
-            return Others {
-                any: false,
-                modified: None,
-            };
+            return NOBODY;
         }
-        self.make_others_share(request, self.shape.groups[place.group].under.clone())
+        self.make_others_share(request, Some(place.group))
     }
 
     /// The same as `invalidate_others`, among the caches under `cache`, which is on the path.
@@ -58,35 +66,31 @@ impl Hierarchy {
     pub(super) fn invalidate_others_under(&mut self, request: Request, cache: usize) -> Others {
         let place = &self.shape.caches[cache];
         if place.leaf {
-            return Others {
-                any: false,
-                modified: None,
-            };
+            return NOBODY;
         }
-        self.invalidate_others(request, self.shape.groups[place.group].under.clone())
+        self.invalidate_others(request, Some(place.group))
     }
 
-    pub(super) fn make_others_share(&mut self, request: Request, among: Range<usize>) -> Others {
+    pub(super) fn make_others_share(&mut self, request: Request, among: Option<usize>) -> Others {
         self.find_others(request, among);
-        let mut others = Others {
-            any: !self.holders.is_empty(),
-            modified: None,
+        let (Some(first), Some(last)) = (self.holders.first(), self.holders.last()) else {
+            return NOBODY;
         };
-        let root = |group: &u16| self.shape.groups[usize::from(*group)].root;
-        let (first, last) = (
-            self.holders.first().map(root),
-            self.holders.last().map(root),
-        );
-        if first != last {
+        let mut others = Others {
+            any: true,
+            ..NOBODY
+        };
+        if self.shape.groups[first].root != self.shape.groups[last].root {
             return others; // holders under two roots: nobody has it exclusively
         }
-        for index in 0..self.holders.len() {
-            let group = usize::from(self.holders[index]);
-            for cache in &self.shape.groups[group].caches {
-                let Some(slot) = self.caches.find(*cache, request.line) else {
+        for group in self.holders.iter() {
+            for cache in self.shape.chain(group) {
+                let Some(slot) = self.caches.find(*cache as usize, request.line) else {
                     continue;
                 };
-                if self.caches.state_at(slot) == LineState::Modified {
+                let state = self.caches.state_at(slot);
+                others.owned |= state > LineState::Shared;
+                if state == LineState::Modified {
                     others.modified = Some(group);
                 }
                 self.caches.set_state_at(slot, LineState::Shared);
@@ -95,34 +99,50 @@ impl Hierarchy {
         others
     }
 
-    pub(super) fn invalidate_others(&mut self, request: Request, among: Range<usize>) -> Others {
+    pub(super) fn invalidate_others(&mut self, request: Request, among: Option<usize>) -> Others {
         self.find_others(request, among);
+        self.invalidate_found(request.line)
+    }
+
+    /// For another CPU's write, or a device's: the groups that the last search found give up `line`.
+    pub(super) fn invalidate_found(&mut self, line: Line) -> Others {
         let mut others = Others {
             any: !self.holders.is_empty(),
-            modified: None,
+            ..NOBODY
         };
-        for index in 0..self.holders.len() {
-            let group = usize::from(self.holders[index]);
-            if self.invalidate(group, request.line) {
-                others.modified = Some(group);
+        if !others.any {
+            return others;
+        }
+        self.look_ahead(line);
+        for group in self.holders.iter() {
+            for cache in self.shape.chain(group) {
+                let cache = *cache as usize;
+                let Some(state) = self.caches.remove(cache, line) else {
+                    continue;
+                };
+                others.owned |= state > LineState::Shared;
+                if state == LineState::Modified {
+                    others.modified = Some(group);
+                }
+                if !self.shadows.is_empty() {
+                    self.shadows[cache].remove(line, true);
+                }
             }
         }
+        self.presence.clear_all(line, &self.holders);
         others
     }
 
-    /// For another CPU's write. Whether the line was modified in the group.
-    fn invalidate(&mut self, group: usize, line: Line) -> bool {
-        let mut modified = false;
-        for cache in &self.shape.groups[group].caches {
-            let Some(state) = self.caches.remove(*cache, line) else {
-                continue;
-            };
-            modified |= state == LineState::Modified;
-            if !self.shadows.is_empty() {
-                self.shadows[*cache].remove(line, true);
+    /// Reads a word of each set that is about to be changed. The sets lie far apart in the host's
+    /// memory; without a decision between them, the host fetches many at once.
+    #[inline]
+    fn look_ahead(&self, line: Line) {
+        let mut all = 0;
+        for group in self.holders.iter() {
+            for cache in self.shape.chain(group) {
+                all ^= self.caches.first_word(*cache as usize, line);
             }
         }
-        self.presence.clear(line, group);
-        modified
+        std::hint::black_box(all);
     }
 }

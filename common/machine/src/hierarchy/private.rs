@@ -99,7 +99,8 @@ fn lane(shape: &Shape, path: &[usize]) -> Option<Lane> {
         return None;
     };
     let place = &shape.caches[far];
-    (place.leaf && shape.caches[near].group == place.group).then_some(Lane {
+    let one_group = place.leaf && shape.caches[near].group == place.group;
+    (one_group && !place.victim).then_some(Lane {
         near,
         far,
         near_extent: Extent::default(),

@@ -2,6 +2,7 @@
 
 use warmq_units::Duration;
 
+use super::build::Place;
 use super::{Access, Hierarchy, Outcome, Request, Served};
 use crate::cache::{LineState, Slot};
 use crate::counts::Transaction;
@@ -13,6 +14,8 @@ pub(super) struct Fill {
     pub(super) between: LineState,
     /// For the root, if it missed too and is not the nearest.
     pub(super) root: LineState,
+    /// A victim cache gave up modified data: the outermost of the others takes it in as modified.
+    pub(super) handed_over_modified: bool,
 }
 
 impl Fill {
@@ -21,6 +24,7 @@ impl Fill {
             nearest: state,
             between: state,
             root: state,
+            handed_over_modified: false,
         }
     }
 
@@ -28,6 +32,7 @@ impl Fill {
         nearest: LineState::Modified,
         between: LineState::Exclusive,
         root: LineState::Exclusive,
+        handed_over_modified: false,
     };
 }
 
@@ -61,6 +66,13 @@ impl Hierarchy {
     fn hit(&mut self, request: Request, level: usize) -> Option<Slot> {
         self.counts.note_access(request.cpu, level, request.access);
         let cache = self.shape.paths[request.cpu][level];
+        // Cheaper than to look for it, as the sets of far caches lie far away in the host's memory.
+        if !self
+            .presence
+            .may_hold(request.line, self.shape.caches[cache].group)
+        {
+            return None;
+        }
         let slot = self.caches.hit(cache, request.line)?;
         if !self.shadows.is_empty() {
             self.shadows[cache].use_line(request.line);
@@ -81,16 +93,23 @@ impl Hierarchy {
     /// A read of a line that `level` has in `slot`, and no nearer one.
     fn read_from_level(&mut self, request: Request, level: usize, slot: Slot) -> Outcome {
         let cache = self.shape.paths[request.cpu][level];
-        let latency = self.shape.caches[cache].latency;
+        let Place {
+            latency, victim, ..
+        } = self.shape.caches[cache];
         let mut outcome = Outcome {
             takes: latency,
             served: Served::Level(level as u8 + 1),
         };
-        let mut state = LineState::Shared;
-        if self.caches.state_at(slot) > LineState::Shared {
+        let mut fill = Fill::all(LineState::Shared);
+        let owned = self.caches.state_at(slot) > LineState::Shared;
+        if owned || victim {
             let others = self.make_others_under_share(request, cache);
+            if owned && !others.any {
+                fill = Fill::all(LineState::Exclusive);
+            }
             if !others.any {
-                state = LineState::Exclusive;
+                let left = self.hand_over(request, level);
+                fill.handed_over_modified = left == Some(LineState::Modified);
             }
             if others.modified.is_some() {
                 self.caches.set_state_at(slot, LineState::Modified);
@@ -101,15 +120,16 @@ impl Hierarchy {
                 };
             }
         }
-        self.fill(request, level, Fill::all(state));
+        self.fill(request, level, fill);
         outcome
     }
 
     /// A read of a line that no level has.
     fn read_from_outside(&mut self, request: Request) -> Outcome {
         let depth = self.shape.paths[request.cpu].len();
-        let others = self.make_others_share(request, 0..self.shape.groups.len());
-        let Some(supplier) = others.modified else {
+        let others = self.make_others_share(request, None);
+        let clean = || self.neighbor(request.cpu);
+        let Some(supplier) = others.modified.or_else(clean) else {
             let takes = self.fetch_from_memory(request, Transaction::ReadLine);
             let state = if others.any {
                 LineState::Shared
@@ -125,7 +145,9 @@ impl Hierarchy {
         let takes = self.fetch_from_cache(request, supplier, Transaction::ReadLine);
         let mut fill = Fill::all(LineState::Shared);
         if self.root_of(request.cpu) == self.shape.groups[supplier].root {
-            fill.root = LineState::Modified;
+            if others.modified.is_some() {
+                fill.root = LineState::Modified;
+            }
         } else {
             let socket = usize::from(self.shape.groups[supplier].at.socket);
             self.links
@@ -136,6 +158,18 @@ impl Hierarchy {
             takes,
             served: Served::Cache,
         }
+    }
+
+    /// Of the groups that the last search found, one under the CPU's own root if that is a victim
+    /// cache: it supplies a clean line too. Victim caches lack most lines that nearer caches have, so
+    /// the hardware keeps the tags of those beside them.
+    pub(super) fn neighbor(&self, cpu: usize) -> Option<usize> {
+        let outermost = *self.shape.paths[cpu].last()?;
+        if !self.shape.caches[outermost].victim {
+            return None;
+        }
+        let root = &self.shape.groups[self.root_of(cpu)];
+        self.holders.first_in(&root.under_set)
     }
 
     #[inline]

@@ -13,6 +13,7 @@ impl Hierarchy {
         }
         // What this level owns, the ones behind it own too.
         let outcome = self.write_settled_by(request, level, level);
+        self.hand_over(request, level);
         self.fill(request, level, Fill::TO_WRITE);
         outcome
     }
@@ -33,6 +34,7 @@ impl Hierarchy {
             None => self.read_for_ownership(request),
         };
         self.own_path(request, level);
+        self.hand_over(request, level);
         self.fill(request, level, Fill::TO_WRITE);
         if level == 0 && !self.shadows.is_empty() {
             self.shadows[self.shape.paths[request.cpu][0]].use_line(request.line);
@@ -61,7 +63,7 @@ impl Hierarchy {
 
     /// The line is here, but shared: a transaction without data makes it ours.
     fn upgrade(&mut self, request: Request, level: usize) -> Outcome {
-        let others = self.invalidate_others(request, 0..self.shape.groups.len());
+        let others = self.invalidate_others(request, None);
         debug_assert!(others.modified.is_none(), "shared here and modified there");
         let reach = self.farthest_holder(request.cpu);
         self.counts.note(Transaction::Upgrade, request.address);
@@ -74,13 +76,16 @@ impl Hierarchy {
     }
 
     fn read_for_ownership(&mut self, request: Request) -> Outcome {
-        let others = self.invalidate_others(request, 0..self.shape.groups.len());
+        let others = self.invalidate_others(request, None);
         if let Some(supplier) = others.modified {
             let takes = self.fetch_from_cache(request, supplier, Transaction::ReadForOwnership);
             return Outcome {
                 takes,
                 served: Served::Cache,
             };
+        }
+        if let Some(supplier) = self.neighbor(request.cpu) {
+            return self.take_from_neighbor(request, supplier, others.owned);
         }
         let mut takes = self.fetch_from_memory(request, Transaction::ReadForOwnership);
         if others.any {
@@ -89,6 +94,22 @@ impl Hierarchy {
         Outcome {
             takes,
             served: Served::Memory,
+        }
+    }
+
+    /// A cache under the same victim cache had the line, clean; unless one of them `owned` it, the
+    /// caches elsewhere must be told.
+    fn take_from_neighbor(&mut self, request: Request, supplier: usize, owned: bool) -> Outcome {
+        let mut takes = self.fetch_from_cache(request, supplier, Transaction::ReadForOwnership);
+        if !owned {
+            let reach = self.farthest_holder(request.cpu);
+            self.counts.note(Transaction::Upgrade, request.address);
+            let upgrade = self.links.upgrade(reach, request.now, &mut self.counts.bus);
+            takes = takes.max(upgrade);
+        }
+        Outcome {
+            takes,
+            served: Served::Cache,
         }
     }
 

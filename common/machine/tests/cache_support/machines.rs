@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use warmq_machine::{
-    CacheDescription, Coherence, CpuPlace, MachineDescription, MemoryDescription, Replacement,
+    CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
+    Replacement,
 };
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 
@@ -15,7 +16,7 @@ pub struct Level {
     pub sets: u64,
     pub ways: u32,
     pub replacement: Replacement,
-    pub inclusive: bool,
+    pub inclusion: Inclusion,
     /// How many CPUs share one.
     pub shared_by: u16,
 }
@@ -26,7 +27,7 @@ impl Level {
             sets,
             ways,
             replacement: Replacement::Lru,
-            inclusive: false,
+            inclusion: Inclusion::NonInclusive,
             shared_by: 1,
         }
     }
@@ -47,7 +48,14 @@ impl Level {
 
     pub fn inclusive(self) -> Level {
         Level {
-            inclusive: true,
+            inclusion: Inclusion::Inclusive,
+            ..self
+        }
+    }
+
+    pub fn victim(self) -> Level {
+        Level {
+            inclusion: Inclusion::Victim,
             ..self
         }
     }
@@ -104,8 +112,10 @@ pub fn machine(cpus: u16, levels: &[Level], coherence: Coherence) -> MachineDesc
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(4),
             latency: Duration::from_ns(200),
+            dma_into_llc: false,
         },
         miss_overlap: 1,
+        smt_speed: 1_000,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }
@@ -119,7 +129,7 @@ fn cache(number: u8, level: &Level, first: u16, cpus: u16) -> CacheDescription {
         line: Bytes(LINE),
         latency: Cycles(3 * u64::from(number)),
         replacement: level.replacement,
-        inclusive: level.inclusive,
+        inclusion: level.inclusion,
         cpus: (first..(first + level.shared_by).min(cpus))
             .map(CpuId)
             .collect(),

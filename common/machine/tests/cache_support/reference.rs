@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_machine::{
-    Access, BusCounts, Coherence, LevelCounts, LineState, MachineDescription, MissKinds, Outcome,
-    Replacement, Served,
+    Access, BusCounts, Coherence, Inclusion, LevelCounts, LineState, MachineDescription, MissKinds,
+    Outcome, Replacement, Served,
 };
 use warmq_units::Duration;
 
@@ -20,7 +20,7 @@ struct Held {
 struct SlowCache {
     level: u8,
     cpus: BTreeSet<usize>,
-    inclusive: bool,
+    inclusion: Inclusion,
     replacement: Replacement,
     latency: Duration,
     sets: Vec<Vec<Option<Held>>>,
@@ -44,6 +44,7 @@ pub struct Reference {
     pub bus: BusCounts,
     pub inner_supplies: u64,
     pub inner_upgrades: u64,
+    pub dma_into_llc: u64,
     pub bins: BTreeMap<u64, u64>,
 }
 
@@ -53,6 +54,7 @@ enum Kind {
     Own,
     Upgrade,
     WriteBack,
+    Dma,
 }
 
 impl SlowCache {
@@ -189,7 +191,7 @@ impl Reference {
             SlowCache {
                 level: cache.level,
                 cpus: cache.cpus.iter().map(|cpu| cpu.index()).collect(),
-                inclusive: cache.inclusive,
+                inclusion: cache.inclusion,
                 replacement: cache.replacement,
                 young: BTreeMap::new(),
                 latency: machine.clock.time_of(cache.latency),
@@ -209,6 +211,7 @@ impl Reference {
             bus: BusCounts::default(),
             inner_supplies: 0,
             inner_upgrades: 0,
+            dma_into_llc: 0,
             bins: BTreeMap::new(),
         }
     }
@@ -241,12 +244,15 @@ impl Reference {
             Kind::Own => self.bus.reads_for_ownership += 1,
             Kind::Upgrade => self.bus.upgrades += 1,
             Kind::WriteBack => self.bus.write_backs += 1,
+            Kind::Dma => self.bus.dma_writes += 1,
         }
         *self.bins.entry(address % 4096 / 16).or_default() += 1;
         self.bus.busy += match (self.machine.coherence, kind) {
             (Coherence::Bus { address_only, .. }, Kind::Upgrade) => address_only,
             (Coherence::Bus { line_transfer, .. }, _) => line_transfer,
-            (Coherence::Directory { line_transfer, .. }, Kind::WriteBack) => line_transfer,
+            (Coherence::Directory { line_transfer, .. }, Kind::WriteBack | Kind::Dma) => {
+                line_transfer
+            }
             _ => Duration::ZERO, // a directory's channel is charged where memory answers
         };
     }
@@ -305,10 +311,16 @@ impl Reference {
             LineState::Shared
         };
         let mut root = state;
+        let mut moved = None;
         let outcome = if let Some(hit) = path.get(level) {
             if self.caches[*hit].state(line) == Some(LineState::Shared) {
                 state = LineState::Shared;
             }
+            let sharers = others.iter().any(|other| {
+                self.caches[*hit]
+                    .cpus
+                    .is_superset(&self.caches[*other].cpus)
+            });
             if modified.is_some() && level > 0 {
                 self.caches[*hit].set_state(line, LineState::Modified);
                 self.inner_supplies += 1;
@@ -317,6 +329,9 @@ impl Reference {
                     served: Served::Cache,
                 }
             } else {
+                if !sharers {
+                    moved = self.move_out(*hit, line);
+                }
                 self.level_answers(path, level)
             }
         } else {
@@ -327,7 +342,8 @@ impl Reference {
                 self.bus.implicit_write_backs += 1;
                 self.directory_transfer();
             }
-            self.fetch(cpu, address, path, modified, Kind::Read)
+            let supplier = modified.or_else(|| self.neighbor(path, &others));
+            self.fetch(cpu, address, path, supplier, Kind::Read)
         };
         for index in (0..level).rev() {
             let to = if index + 1 == path.len() && index > 0 {
@@ -335,6 +351,12 @@ impl Reference {
             } else {
                 state
             };
+            let new_data = index + 1 == path.len() && to == LineState::Modified;
+            if self.caches[path[index]].inclusion == Inclusion::Victim && !new_data {
+                continue;
+            }
+            let dirty = moved.take() == Some(LineState::Modified);
+            let to = if dirty { LineState::Modified } else { to };
             self.take_in(path[index], line, to);
         }
         outcome
@@ -343,9 +365,11 @@ impl Reference {
     fn write(&mut self, cpu: usize, address: u64, path: &[usize], level: usize) -> Outcome {
         let line = address / self.line;
         let others = self.others(cpu, line);
-        let mut modified = None;
+        let (mut modified, mut owned) = (None, false);
         for other in &others {
-            if self.caches[*other].drop_line(line) == Some(LineState::Modified) {
+            let state = self.caches[*other].drop_line(line);
+            owned |= state != Some(LineState::Shared);
+            if state == Some(LineState::Modified) {
                 modified = Some(*other);
             }
             self.caches[*other].lost.insert(line);
@@ -380,6 +404,16 @@ impl Reference {
                     served: Served::Level(level as u8 + 1),
                 }
             }
+            None if modified.is_none() && self.neighbor(path, &others).is_some() => {
+                let supplier = self.neighbor(path, &others);
+                let outcome = self.fetch(cpu, address, path, supplier, Kind::Own);
+                let mut takes = outcome.takes;
+                if !owned {
+                    self.count(Kind::Upgrade, address);
+                    takes = takes.max(self.invalidation(cpu, &others, true));
+                }
+                Outcome { takes, ..outcome }
+            }
             None => {
                 let outcome = self.fetch(cpu, address, path, modified, Kind::Own);
                 let invalidation = self.invalidation(cpu, &others, false);
@@ -404,15 +438,54 @@ impl Reference {
                 _ => {}
             }
         }
+        if let Some(hit) = path.get(level) {
+            self.move_out(*hit, line);
+        }
         for index in (0..level).rev() {
             let to = if index == 0 {
                 LineState::Modified
             } else {
                 LineState::Exclusive
             };
-            self.take_in(path[index], line, to);
+            if self.caches[path[index]].inclusion != Inclusion::Victim {
+                self.take_in(path[index], line, to);
+            }
         }
         outcome
+    }
+
+    /// A victim cache gives up a line that was asked for.
+    fn move_out(&mut self, cache: usize, line: u64) -> Option<LineState> {
+        if self.caches[cache].inclusion != Inclusion::Victim {
+            return None;
+        }
+        self.caches[cache].drop_line(line)
+    }
+
+    /// One of `others` that shares a victim cache, the outermost one, with the CPU of `path`.
+    fn neighbor(&self, path: &[usize], others: &[usize]) -> Option<usize> {
+        let outermost = path[path.len() - 1];
+        let mut others = others.iter().copied();
+        (self.caches[outermost].inclusion == Inclusion::Victim)
+            .then(|| others.find(|other| self.same_root(path, *other)))?
+    }
+
+    /// A device writes a line, on a bus that is quiet.
+    pub fn dma_write(&mut self, address: u64) {
+        self.clock += 1;
+        let line = address / self.line;
+        for cache in &mut self.caches {
+            if cache.drop_line(line).is_some() {
+                cache.lost.insert(line);
+            }
+        }
+        if self.machine.memory.dma_into_llc {
+            self.dma_into_llc += 1;
+            let path = self.path(0);
+            self.take_in(path[path.len() - 1], line, LineState::Modified);
+        } else {
+            self.count(Kind::Dma, address);
+        }
     }
 
     fn level_answers(&self, path: &[usize], level: usize) -> Outcome {
@@ -507,7 +580,7 @@ impl Reference {
             return;
         };
         let mut modified = left.state == LineState::Modified;
-        if self.caches[cache].inclusive {
+        if self.caches[cache].inclusion == Inclusion::Inclusive {
             for nearer in 0..self.caches.len() {
                 let below = self.caches[nearer].level < self.caches[cache].level
                     && self.caches[nearer].cpus.is_subset(&self.caches[cache].cpus);
@@ -516,21 +589,23 @@ impl Reference {
                 }
             }
         }
-        if !modified {
-            return;
-        }
         let behind = (0..self.caches.len()).find(|behind| {
             self.caches[*behind].level == self.caches[cache].level + 1
                 && self.caches[*behind]
                     .cpus
                     .is_superset(&self.caches[cache].cpus)
         });
+        let is_victim = |behind: usize| self.caches[behind].inclusion == Inclusion::Victim;
         match behind {
-            None => self.count(Kind::WriteBack, left.line * self.line),
+            None if modified => self.count(Kind::WriteBack, left.line * self.line),
             Some(behind) if self.caches[behind].state(left.line).is_some() => {
-                self.caches[behind].set_state(left.line, LineState::Modified);
+                if modified {
+                    self.caches[behind].set_state(left.line, LineState::Modified);
+                }
             }
-            Some(behind) => self.take_in(behind, left.line, LineState::Modified),
+            Some(behind) if modified => self.take_in(behind, left.line, LineState::Modified),
+            Some(behind) if is_victim(behind) => self.take_in(behind, left.line, left.state),
+            _ => {}
         }
     }
 }

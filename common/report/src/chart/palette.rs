@@ -18,7 +18,7 @@ pub(crate) const MARK: RGBColor = RGBColor(0x2B, 0x30, 0x36);
 
 /// One color a name, in the order of names: blue, vermilion, green, purple, ochre, cyan, rose,
 /// slate. Each has a contrast of at least 3 to 1 with the page; with the common forms of color
-/// blindness neighbors still differ in lightness, and shapes tell all of them apart.
+/// blindness neighbors still differ in lightness, and all of them differ in shape.
 const SERIES: [RGBColor; 8] = [
     RGBColor(0x0B, 0x62, 0xA8),
     RGBColor(0xC9, 0x51, 0x0C),

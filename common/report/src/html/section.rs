@@ -19,7 +19,7 @@ pub(crate) fn section(
     Ok(html! {
         section.experiment #(anchor) {
             header {
-                p.paper { @if section.paper.is_empty() { "Experiment of ours" } @else { (section.paper) } }
+                p.paper { @if section.paper.is_empty() { "Not from a paper" } @else { (section.paper) } }
                 h2 { span.count { (number) } " " (section.title) }
             }
             @if !section.shows.is_empty() { p.shows { (section.shows) } }
@@ -113,7 +113,7 @@ fn again(section: &Section) -> Markup {
     html! {
         div.again {
             @if !section.command.is_empty() {
-                h3 { "Make it again" }
+                h3 { "Reproduce it" }
                 (command(&section.command))
             }
             @if section.took_s > 0.0 { p.took { "Took " (took(section.took_s)) "." } }

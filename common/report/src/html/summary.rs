@@ -1,4 +1,4 @@
-//! The summary: what holds, what agrees, and what is off, before anything else.
+//! The summary: claims that hold, cells that agree, and the largest deviations.
 
 use maud::{Markup, html};
 
@@ -97,7 +97,7 @@ fn off(report: &Report, summary: &Summary, anchors: &[String]) -> Markup {
         @if failed.is_empty() && shown.is_empty() {
             p.fine { (mark(true, "good")) " Every claim holds and every published cell is within bounds." }
         } @else {
-            h3 { "What is off" }
+            h3 { "Deviations" }
             ul.off {
                 @for (section, anchor, verdict) in failed {
                     li {

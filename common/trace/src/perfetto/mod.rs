@@ -139,7 +139,7 @@ impl<W: Write> Perfetto<W> {
         };
         let cpu = self.cpus.touch(waker);
         let flags = cpu.open.last().map_or(0, |interrupt| match interrupt {
-            Interrupt::NetworkSoftirq => IN_SOFTIRQ,
+            Interrupt::NetworkSoftirq | Interrupt::SchedSoftirq => IN_SOFTIRQ,
             Interrupt::Timer | Interrupt::Reschedule | Interrupt::Network => IN_HARD_INTERRUPT,
         });
         let pid = tid(cpu.running).cast_unsigned();

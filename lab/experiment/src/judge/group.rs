@@ -3,7 +3,7 @@
 use super::{Checked, Group, Subject, View, digits, grouped};
 use crate::experiment::{Direction, Experiment};
 use crate::point::Point;
-use warmq_units::setting::Value;
+use warmq_config::Value;
 
 /// One item a group of points that differ only in the key `along`, from one end to the other;
 /// only groups in which both ends are swept.

@@ -1,10 +1,10 @@
 //! `[[claim]]`: a statement in words, and the test that it must pass.
 
+use warmq_config::{Fields, Item, NodeKind};
+
 use super::measures::{axis_of, percentage};
 use super::published::measure_of;
-use crate::document::NodeKind;
 use crate::experiment::{Claim, Direction, Experiment, Measure, Test, Within};
-use crate::fields::{Fields, Item};
 use crate::judge;
 use crate::point::{Filter, Point};
 
@@ -15,8 +15,8 @@ pub(super) fn read(fields: &Fields, experiment: &mut Experiment) {
         let Some(claim) = claim else { continue };
         if !judge::has_items(&claim, experiment) {
             table.report(
-                "the claim is about no point of the sweep",
-                "correct its points",
+                "no point of the sweep is covered by the claim",
+                "correct `at`, or the places and keys that it names",
             );
         }
         experiment.claims.push(claim);
@@ -24,7 +24,7 @@ pub(super) fn read(fields: &Fields, experiment: &mut Experiment) {
 }
 
 fn claim(table: &Fields, experiment: &Experiment) -> Option<Claim> {
-    let says = table.required("says", "say the claim in a sentence");
+    let says = table.required("says", "state the claim in a sentence");
     let source = table.text("source").unwrap_or_default();
     let share = table
         .item("share")
@@ -81,7 +81,7 @@ const KEYS: [&str; 13] = [
     "by_factor",
 ];
 
-/// The one test that the table describes: told by the key that only it has.
+/// The test that the table describes. Each kind of test has a key that no other has.
 fn test(table: &Fields, measure: &Measure, experiment: &Experiment) -> Option<Test> {
     let bounds = table.item("at_least").or(table.item("at_most"));
     let (near, trend, order) = (table.item("near"), table.item("trend"), table.item("order"));
@@ -96,8 +96,8 @@ fn test(table: &Fields, measure: &Measure, experiment: &Experiment) -> Option<Te
         } else {
             "the claim has two tests"
         };
-        let mend = "write one of: at_least and at_most, near, trend, order";
-        table.report(what, mend);
+        let help = "use one of at_least and at_most, near, trend, order";
+        table.report(what, help);
         return None;
     }
     if let Some(near) = near {
@@ -136,16 +136,16 @@ fn read_near(table: &Fields, near: &Item) -> Option<Test> {
     let points = table.number("within_points").map(Within::Points);
     let given: Vec<Within> = [factor, percent, points].into_iter().flatten().collect();
     let [within] = given.as_slice() else {
-        let mend = "write one of within_factor, within_percent, within_points";
-        table.report("it is not said how near", mend);
+        let help = "use one of within_factor, within_percent, within_points";
+        table.report("it does not say how near", help);
         return None;
     };
     match within {
         Within::Factor(factor) if *factor < 1.0 => {
-            table.report("a factor is at least 1", "write within_factor = 1.5");
+            table.report("a factor must be at least 1", "write within_factor = 1.5");
         }
         Within::Percent(limit) | Within::Points(limit) if *limit < 0.0 => {
-            table.report("a distance is not negative", "leave out the sign");
+            table.report("a distance cannot be negative", "leave out the sign");
         }
         _ => {}
     }
@@ -166,7 +166,7 @@ fn read_trend(table: &Fields, measure: &Measure, experiment: &Experiment) -> Opt
         .item("slack")
         .map_or(Some(0.0), |item| percentage(&item));
     let (from, to) = (table.item("from"), table.item("to"));
-    let along = table.required("along", "name the swept key along which it is seen")?;
+    let along = table.required("along", "name the swept key along which the trend runs")?;
     let axis = axis_of(&along, &experiment.parts.axes, measure)?;
     let end = |item: Option<Item>| match item {
         Some(item) => experiment.parts.swept_value(&axis.key, &item).map(Some),
@@ -189,7 +189,7 @@ fn read_order(table: &Fields, order: &Item, experiment: &Experiment) -> Option<T
     let places: Vec<Point> = places.collect::<Option<_>>()?;
     if places.len() < 2 {
         order.report(
-            "an order is of two places or more",
+            "an order needs two places or more",
             "name another, the largest first",
         );
         return None;

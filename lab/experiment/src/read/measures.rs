@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use warmq_config::{Fields, Item, did_you_mean};
+
 use super::sweep::in_order;
 use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, Take};
-use crate::fields::{Fields, Item};
 use crate::point::Point;
-use crate::problem::did_you_mean;
 use crate::simulator::{MetricDescription, Simulator};
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
@@ -41,8 +41,8 @@ fn add(
 ) {
     let is_metric = metrics.iter().any(|metric| metric.name == measure.name);
     if is_metric && measure.how != How::Figure {
-        let what = format!("`{}` is a metric of the simulator", measure.name);
-        table.report(what, "give what is made of it another name");
+        let what = format!("`{}` is the name of a metric", measure.name);
+        table.report(what, "choose another name");
     } else if experiment.measure(&measure.name).is_some() {
         table.report(
             format!("`{}` is measured twice", measure.name),
@@ -134,7 +134,7 @@ fn histogram(
 
 fn named(table: &Fields) -> Option<(String, String)> {
     let name = table
-        .required("name", "say what it is called in rows and claims")?
+        .required("name", "give the name for rows and claims")?
         .text()?;
     let title = table.text("title").unwrap_or_else(|| readable(&name));
     Some((name, title))
@@ -144,8 +144,8 @@ fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
     let relative = table.item("relative_to");
     let along = table.item("along");
     let Some(item) = table.item("of") else {
-        let mend = "write metric = \"...\", or name = \"...\" and of = \"...\"";
-        table.report("it measures nothing", mend);
+        let help = "write metric = \"...\", or name = \"...\" and of = \"...\"";
+        table.report("it measures nothing", help);
         return None;
     };
     let of = item.text()?;
@@ -164,8 +164,8 @@ fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
         (Some(base), None) => compared(table, &base, parent, experiment),
         (None, Some(key)) => taken(table, &key, parent, experiment),
         _ => {
-            let mend = "add either `relative_to` or `along`";
-            table.report("it is not said how it is made", mend);
+            let help = "add either `relative_to` or `along`";
+            table.report("it does not say how it is derived", help);
             None
         }
     }
@@ -265,8 +265,8 @@ pub(super) fn axis_of<'a>(item: &Item, axes: &'a [Axis], parent: &Measure) -> Op
     let axes: Vec<&Axis> = axes.iter().filter(left).collect();
     let found = axes.iter().find(|axis| axis.key == key).copied();
     if found.is_none() {
-        let mend = did_you_mean(&key, axes.iter().map(|axis| axis.key.as_str()));
-        item.report(format!("`{}` has no key `{key}`", parent.name), mend);
+        let help = did_you_mean(&key, axes.iter().map(|axis| axis.key.as_str()));
+        item.report(format!("`{}` has no key `{key}`", parent.name), help);
     }
     found
 }

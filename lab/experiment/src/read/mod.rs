@@ -10,13 +10,11 @@ mod sweep;
 
 use std::path::Path;
 
+use warmq_config::{Document, Fields, Item, Problems};
 use warmq_units::Duration;
 
-use crate::document;
 use crate::experiment::{Experiment, Extent};
-use crate::fields::{Fields, Item};
 use crate::point::Filter;
-use crate::problem::{Problems, Sink};
 use crate::simulator::Simulator;
 use parts::Scope;
 
@@ -24,34 +22,27 @@ impl Experiment {
     /// Reads the text of the file named `file` and checks all of it against `simulator`.
     ///
     /// # Errors
-    /// Everything that is wrong with the text, each with place and mend.
+    /// Everything that is wrong with the text, each with place and fix.
     pub fn read(file: &str, text: &str, simulator: &dyn Simulator) -> Result<Experiment, Problems> {
-        let sink = Sink::new(file, text);
-        let experiment = document::parse(text, &sink).and_then(|node| {
-            read(
-                file,
-                &Item {
-                    node: &node,
-                    key: String::new(),
-                    sink: &sink,
-                },
-                simulator,
-            )
-        });
-        sink.verdict()?;
-        Ok(experiment.expect("what cannot be read was reported"))
+        Experiment::of(&Document::parse(file, text)?, simulator)
+    }
+
+    /// Checks all of `document` against `simulator`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, each with place and fix.
+    pub fn of(document: &Document, simulator: &dyn Simulator) -> Result<Experiment, Problems> {
+        document.read(|fields| read(document.name(), fields, simulator))
     }
 }
 
-/// Parts and sweep first: without them nothing else has a meaning, and their problems alone are
-/// told.
-fn read(file: &str, item: &Item, simulator: &dyn Simulator) -> Option<Experiment> {
-    let fields = item.table()?;
-    let (full, quick) = extents(&fields);
-    let mut experiment = header(file, &fields, full, quick);
-    let mut scope = Scope::new(simulator, item.sink);
-    let ready =
-        parts::read(&fields, &mut scope) && sweep::read(&fields, &mut scope, &mut experiment);
+/// Parts and sweep first: without them nothing else has a meaning, so their problems alone are
+/// reported.
+fn read(file: &str, fields: &Fields, simulator: &dyn Simulator) -> Option<Experiment> {
+    let (full, quick) = extents(fields);
+    let mut experiment = header(file, fields, full, quick);
+    let mut scope = Scope::new(simulator);
+    let ready = parts::read(fields, &mut scope) && sweep::read(fields, &mut scope, &mut experiment);
     let later = [
         "measure",
         "published",
@@ -62,17 +53,15 @@ fn read(file: &str, item: &Item, simulator: &dyn Simulator) -> Option<Experiment
         "columns",
     ];
     if !ready {
-        for key in later {
-            fields.item(key);
-        }
+        fields.know(&later);
         fields.finish();
         return None;
     }
     experiment.parts = scope.parts;
-    measures::read(&fields, simulator, &mut experiment);
-    published::read(&fields, &mut experiment);
-    claims::read(&fields, &mut experiment);
-    shown::read(&fields, simulator, &mut experiment);
+    measures::read(fields, simulator, &mut experiment);
+    published::read(fields, &mut experiment);
+    claims::read(fields, &mut experiment);
+    shown::read(fields, simulator, &mut experiment);
     fields.finish();
     Some(experiment)
 }
@@ -118,7 +107,7 @@ fn extents(fields: &Fields) -> (Extent, Extent) {
         seeds: seeds(fields).unwrap_or(usual.seeds.clone()),
         ..usual
     };
-    if let Some(run) = fields.item("run").and_then(|item| item.table()) {
+    if let Some(run) = fields.table("run") {
         times(&run, &mut full);
         run.finish();
     }
@@ -126,7 +115,7 @@ fn extents(fields: &Fields) -> (Extent, Extent) {
         seeds: full.seeds[..1].to_vec(),
         ..full.clone()
     };
-    if let Some(table) = fields.item("quick").and_then(|item| item.table()) {
+    if let Some(table) = fields.table("quick") {
         quick.seeds = seeds(&table).unwrap_or(quick.seeds);
         times(&table, &mut quick);
         table.item("sweep");
@@ -143,9 +132,10 @@ fn times(fields: &Fields, extent: &mut Extent) {
         return;
     };
     match item.duration() {
-        Some(Duration::ZERO) => {
-            item.report("nothing can be measured in no time", "write \"500ms\"")
-        }
+        Some(Duration::ZERO) => item.report(
+            "the measured time must be longer than zero",
+            "write \"500ms\"",
+        ),
         Some(time) => extent.time = time,
         None => {}
     }
@@ -159,7 +149,7 @@ fn seeds(fields: &Fields) -> Option<Vec<u64>> {
     seeds.dedup();
     if named == 0 || named != seeds.len() {
         item.report(
-            "seeds are one number or more, no two equal",
+            "seeds must be one or more different numbers",
             "write [1, 2, 3]",
         );
         return None;

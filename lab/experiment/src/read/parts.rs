@@ -2,20 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::NodeKind;
+use warmq_config::{Entry, Fields, Item, NodeKind, Setting, Value, did_you_mean};
+
 use crate::experiment::{Parts, Target};
-use crate::fields::{Fields, Item};
 use crate::plan::Part;
 use crate::point::{Filter, Point};
-use crate::problem::{Sink, did_you_mean};
 use crate::simulator::{PartError, Simulator};
-use warmq_units::setting::{Kind, Setting};
-use warmq_units::setting::{Value, parse_duration};
 
 /// What names mean in one file: the parts in use and their settings.
 pub(super) struct Scope<'a> {
     simulator: &'a dyn Simulator,
-    pub(super) sink: &'a Sink<'a>,
     settings: BTreeMap<(Part, String), Vec<Setting>>,
     pub(super) parts: Parts,
 }
@@ -27,10 +23,12 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope) -> bool {
         let named = fields.item(part.key());
         match (&named, swept.is_empty()) {
             (None, true) => {
-                let mend = format!("name one of {}", scope.simulator.names(part).join(", "));
-                fields.report(format!("`{}` is missing", part.key()), mend);
+                let help = format!("name one of {}", scope.simulator.names(part).join(", "));
+                fields.report(format!("`{}` is missing", part.key()), help);
             }
-            (Some(item), false) => item.report("is swept, too", "name it in one place only"),
+            (Some(item), false) => {
+                item.report("is both named and swept", "name it in one place only")
+            }
             _ => {}
         }
         for item in named.iter().chain(&swept) {
@@ -43,7 +41,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope) -> bool {
         }
     }
     let ready = Part::ALL.iter().all(|part| scope.has(*part));
-    let settings = fields.item("settings").and_then(|item| item.table());
+    let settings = fields.table("settings");
     if let Some(table) = settings.filter(|_| ready) {
         read_settings(&table, scope);
     }
@@ -73,7 +71,7 @@ fn read_settings(table: &Fields, scope: &mut Scope) {
         };
         let Target::Setting(part, name) = &target else {
             item.report(
-                "names a part, which is no setting",
+                "names a part, which is not a setting",
                 format!("write `{key}` at the top"),
             );
             continue;
@@ -93,7 +91,7 @@ pub(super) fn flattened<'a>(table: &Fields<'a>) -> Vec<(String, Item<'a>)> {
             NodeKind::Table(_) if is_part => {
                 let inner = item.table().into_iter();
                 flat.extend(inner.flat_map(|table| {
-                    let qualify = |(inner, item): (&crate::document::Entry, Item<'a>)| {
+                    let qualify = |(inner, item): (&Entry, Item<'a>)| {
                         (format!("{}.{}", entry.key, inner.key), item)
                     };
                     table.entries().map(qualify).collect::<Vec<_>>()
@@ -106,10 +104,9 @@ pub(super) fn flattened<'a>(table: &Fields<'a>) -> Vec<(String, Item<'a>)> {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(simulator: &'a dyn Simulator, sink: &'a Sink<'a>) -> Scope<'a> {
+    pub(super) fn new(simulator: &'a dyn Simulator) -> Scope<'a> {
         Scope {
             simulator,
-            sink,
             settings: BTreeMap::new(),
             parts: Parts::default(),
         }
@@ -129,11 +126,11 @@ impl<'a> Scope<'a> {
             }
             Err(PartError::Unknown) => {
                 let names = self.simulator.names(part);
-                let mend = did_you_mean(name, names.iter().map(String::as_str));
-                item.report(format!("there is no {} \"{name}\"", part.key()), mend);
+                let help = did_you_mean(name, names.iter().map(String::as_str));
+                item.report(format!("there is no {} \"{name}\"", part.key()), help);
                 false
             }
-            Err(PartError::Broken(why)) => {
+            Err(why) => {
                 item.report(format!("\"{name}\" cannot be used: {why}"), "");
                 false
             }
@@ -171,9 +168,9 @@ impl<'a> Scope<'a> {
             [] => self.unknown(key, name, item),
             [part] => self.everywhere(*part, name, item),
             [first, ..] => {
-                let mend = format!("write \"{}.{name}\"", first.key());
+                let help = format!("write \"{}.{name}\"", first.key());
                 let parts: Vec<&str> = having.iter().map(|part| part.key()).collect();
-                item.report(format!("is a setting of {}", parts.join(" and of ")), mend);
+                item.report(format!("is a setting of {}", parts.join(" and of ")), help);
                 None
             }
         }
@@ -186,11 +183,11 @@ impl<'a> Scope<'a> {
             .flatten()
             .map(|setting| setting.name.as_str());
         let known: Vec<&str> = settings.chain(Part::ALL.map(Part::key)).collect();
-        let mend = match did_you_mean(name, known.iter().copied()) {
-            mend if mend.starts_with("did") => mend,
+        let help = match did_you_mean(name, known.iter().copied()) {
+            help if help.starts_with("did") => help,
             _ => self.known(),
         };
-        item.report(format!("no part in use has a setting `{key}`"), mend);
+        item.report(format!("no part in use has a setting `{key}`"), help);
         None
     }
 
@@ -224,32 +221,13 @@ impl<'a> Scope<'a> {
             Target::Setting(part, name) => {
                 let settings: Vec<&Setting> =
                     self.named(*part, name).into_iter().flatten().collect();
-                let value = read_value(&settings.first()?.kind, item);
+                let mut value = None;
                 for setting in settings {
-                    if !value
-                        .as_ref()
-                        .is_some_and(|value| setting.kind.admits(value))
-                    {
-                        return item.wrong(&setting.kind.allowed());
-                    }
+                    value = Some(item.value(&setting.kind)?);
                 }
                 value
             }
         }
-    }
-}
-
-/// A value of `kind` as it is written, not yet checked for its range.
-fn read_value(kind: &Kind, item: &Item) -> Option<Value> {
-    match (kind, &item.node.kind) {
-        (Kind::Bool, NodeKind::Bool(flag)) => Some(Value::Bool(*flag)),
-        (Kind::Integer { .. } | Kind::PowerOfTwo { .. }, NodeKind::Integer(count)) => {
-            Some(Value::Integer(*count))
-        }
-        (Kind::Bytes { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Bytes),
-        (Kind::Duration { .. }, NodeKind::Text(text)) => parse_duration(text).map(Value::Duration),
-        (Kind::Choice(_), NodeKind::Text(text)) => Some(Value::Text(text.clone())),
-        _ => None,
     }
 }
 
@@ -265,19 +243,11 @@ impl Parts {
             NodeKind::Text(text) => text.clone(),
             _ => item.node.describe(),
         };
-        let same = |value: &&Value| match (value, &item.node.kind) {
-            (Value::Integer(count), NodeKind::Integer(written)) => count == written,
-            (Value::Bool(flag), NodeKind::Bool(written)) => flag == written,
-            (Value::Text(name), NodeKind::Text(written)) => name == written,
-            (Value::Bytes(size), NodeKind::Text(written)) => written.parse() == Ok(*size),
-            (Value::Duration(span), NodeKind::Text(text)) => parse_duration(text) == Some(*span),
-            _ => false,
-        };
-        let found = axis.values.iter().find(same);
+        let found = axis.values.iter().find(|value| value.is_written(&written));
         if found.is_none() {
             let values: Vec<String> = axis.values.iter().map(Value::to_string).collect();
             let what = format!("{key} = {written} is not swept");
-            item.report(what, format!("swept are {}", values.join(", ")));
+            item.report(what, format!("the sweep has {}", values.join(", ")));
         }
         found.cloned()
     }

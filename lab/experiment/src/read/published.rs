@@ -1,11 +1,10 @@
 //! `[[published]]`: what the paper printed, a cell or a row of a table at a time.
 
+use warmq_config::{Fields, Item, Value, did_you_mean};
+
 use super::measures::axis_of;
 use crate::experiment::{Experiment, Measure, Published};
-use crate::fields::{Fields, Item};
 use crate::point::{Filter, Point};
-use crate::problem::did_you_mean;
-use warmq_units::setting::Value;
 
 pub(super) fn read(fields: &Fields, experiment: &mut Experiment) {
     for table in fields.tables("published") {
@@ -53,7 +52,10 @@ fn cells(table: &Fields, experiment: &Experiment) -> Option<Vec<Cell>> {
             row(table, &along, &values, measure, &filter, places)
         }
         _ => {
-            table.report("no figure", "write either `value`, or `along` and `values`");
+            table.report(
+                "it has no figure",
+                "write either `value`, or `along` and `values`",
+            );
             None
         }
     }
@@ -114,15 +116,15 @@ fn row(
     if figures.len() != places.len() {
         let names: Vec<String> = places.iter().map(Value::to_string).collect();
         let what = format!(
-            "{} figures for {} values of {key}",
+            "{} figures are given for {} values of {key}",
             figures.len(),
             places.len()
         );
-        let mend = format!(
-            "give one each for {}, or say `over` which",
+        let help = format!(
+            "give one for each of {}, or list the values in `over`",
             names.join(", ")
         );
-        values.report(what, mend);
+        values.report(what, help);
         return None;
     }
     let mut cells = Vec::new();
@@ -147,7 +149,7 @@ fn only(table: &Fields, measure: &Measure, filter: &Filter, at: &Point) -> Optio
         }
         [first, second, ..] => {
             let what = format!(
-                "`{}` has several such points: {first}, or {second}",
+                "`{}` has several such points, such as {first} and {second}",
                 measure.name
             );
             table.report(what, "name more keys in `at`");

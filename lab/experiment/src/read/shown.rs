@@ -1,13 +1,12 @@
 //! What is shown and how: `[[plot]]`, `[labels]`, `columns`, `[tolerance]`.
 
+use warmq_config::{Fields, Item, did_you_mean};
 use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 
 use super::measures::{axis_of, readable};
 use super::published::measure_of;
 use crate::experiment::{Experiment, Measure, PlotSpec};
-use crate::fields::{Fields, Item};
 use crate::point::Filter;
-use crate::problem::did_you_mean;
 use crate::simulator::Simulator;
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
@@ -16,14 +15,14 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
         table.finish();
         experiment.plots.extend(plot);
     }
-    if let Some(table) = fields.item("labels").and_then(|item| item.table()) {
+    if let Some(table) = fields.table("labels") {
         labels(&table, experiment);
     }
     if let Some(item) = fields.item("columns") {
         let known = |item: &Item| key_of(item, experiment);
         experiment.columns = item.one_or_more().iter().filter_map(known).collect();
     }
-    if let Some(table) = fields.item("tolerance").and_then(|item| item.table()) {
+    if let Some(table) = fields.table("tolerance") {
         tolerances(&table, experiment);
     }
 }
@@ -125,7 +124,7 @@ fn histogram_of(item: &Item, simulator: &dyn Simulator) -> Option<Drawn> {
 }
 
 fn marker(table: &Fields) -> Option<VerticalLine> {
-    let x = table.required("x", "say where the line stands");
+    let x = table.required("x", "give the place of the line");
     let label = table.required("label", "say in a word what is there");
     table.finish();
     Some(VerticalLine {
@@ -159,10 +158,7 @@ fn labels(table: &Fields, experiment: &mut Experiment) {
         let Some(names) = item.table() else { continue };
         let mut read = Vec::new();
         for (name, text) in names.entries() {
-            let value = axis
-                .values
-                .iter()
-                .find(|value| value.to_string() == name.key);
+            let value = axis.values.iter().find(|value| value.is_written(&name.key));
             match (value, text.text()) {
                 (Some(value), Some(text)) => read.push((axis.key.clone(), value.clone(), text)),
                 (None, _) => text.report(format!("{} = {} is not swept", axis.key, name.key), ""),
@@ -180,8 +176,8 @@ fn tolerances(table: &Fields, experiment: &mut Experiment) {
                 .measures
                 .iter()
                 .map(|measure| measure.name.as_str());
-            let mend = did_you_mean(&entry.key, known);
-            item.report(format!("`{}` is not measured", entry.key), mend);
+            let help = did_you_mean(&entry.key, known);
+            item.report(format!("`{}` is not measured", entry.key), help);
             continue;
         }
         let Some(inner) = item.table() else { continue };
@@ -191,8 +187,8 @@ fn tolerances(table: &Fields, experiment: &mut Experiment) {
             (Some(factor), None) if factor > 1.0 => Tolerance::Factor(factor),
             (None, Some(points)) if points > 0.0 => Tolerance::Difference(points),
             _ => {
-                let mend = "write { factor = 1.5 } (above 1) or { points = 10 } (above 0)";
-                item.report("this is no tolerance", mend);
+                let help = "write { factor = 1.5 } (above 1) or { points = 10 } (above 0)";
+                item.report("this is not a tolerance", help);
                 continue;
             }
         };

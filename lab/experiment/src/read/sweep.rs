@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use warmq_config::{Fields, Item, Value};
+
 use super::parts::{Scope, flattened};
 use crate::experiment::{Axis, Experiment, Target};
-use crate::fields::{Fields, Item};
 use crate::plan::Part;
 use crate::point::Point;
-use warmq_units::setting::Value;
 
 /// More points than anybody runs; a sweep beyond it is a slip of the keyboard.
 const MOST_POINTS: usize = 4_000;
@@ -17,7 +17,7 @@ type Block = Vec<(String, Vec<Value>)>;
 
 /// Reads `[sweep]` (or several `[[sweep]]`) and `[quick.sweep]`. Whether all else can be read.
 pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experiment) -> bool {
-    let before = scope.sink.count();
+    let before = fields.problems();
     let tables = fields.tables("sweep");
     let mut blocks = Vec::new();
     for table in &tables {
@@ -41,7 +41,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
     let all: BTreeSet<Point> = blocks.iter().flat_map(combinations).collect();
     experiment.points = in_order(&scope.parts.axes, all);
     read_quick(fields, scope, experiment);
-    scope.sink.count() == before
+    fields.problems() == before
 }
 
 fn read_block(table: &Fields, scope: &mut Scope) -> Option<Block> {
@@ -53,7 +53,7 @@ fn read_block(table: &Fields, scope: &mut Scope) -> Option<Block> {
             target == Target::Setting(*part, name.clone())
         };
         if scope.parts.set.iter().any(is_set) {
-            item.report("is set in [settings], too", "set it in one place only");
+            item.report("is both set and swept", "do one of the two");
         }
         widen(&mut scope.parts.axes, &key, target, &values, &item)?;
         block.push((key, values));
@@ -67,12 +67,12 @@ fn distinct(item: &Item, target: &Target, scope: &Scope) -> Option<Vec<Value>> {
     for item in item.list()? {
         let value = scope.value(target, &item)?;
         if values.contains(&value) {
-            item.report(format!("{value} stands here twice"), "leave one out");
+            item.report(format!("{value} is listed twice"), "leave one out");
         }
         values.push(value);
     }
     if values.is_empty() {
-        item.report("there is nothing to sweep", "name one value or more");
+        item.report("the list is empty", "give one value or more");
         return None;
     }
     Some(values)
@@ -95,7 +95,7 @@ fn widen(
         return Some(());
     }
     if axes.iter().any(|axis| axis.target == target) {
-        item.report("is swept under another name, too", "sweep it once");
+        item.report("is swept twice, under two names", "sweep it once");
         return None;
     }
     axes.push(Axis {
@@ -119,7 +119,7 @@ fn same_keys(blocks: &[Block], tables: &[Fields]) -> bool {
         let here = keys(block);
         if let Some(key) = first.symmetric_difference(&here).next() {
             let what = format!("`{key}` is swept in one block and not in another");
-            table.report(what, "name it in every block, if need be with one value");
+            table.report(what, "sweep it in every block; one value is enough");
             return false;
         }
     }
@@ -139,7 +139,7 @@ fn few_enough(blocks: &[Block], fields: &Fields) -> bool {
     let few = points.is_some_and(|points| points <= MOST_POINTS);
     if !few && let Some(item) = fields.item("sweep") {
         item.report(
-            format!("more than {MOST_POINTS} points"),
+            format!("the sweep has more than {MOST_POINTS} points"),
             "sweep fewer values",
         );
     }
@@ -177,7 +177,7 @@ pub(super) fn in_order(axes: &[Axis], points: impl IntoIterator<Item = Point>) -
 }
 
 fn read_quick(fields: &Fields, scope: &Scope, experiment: &mut Experiment) {
-    let quick = fields.item("quick").and_then(|item| item.table());
+    let quick = fields.table("quick");
     let Some(item) = quick.and_then(|table| table.item("sweep")) else {
         return;
     };

@@ -25,16 +25,17 @@ enum Fault {
 struct Bad {
     good: RoundRobin,
     fault: Fault,
-    other_lock: Option<LockId>,
+    other_lock: LockId,
 }
 
-fn bad(fault: Fault) -> Bad {
-    let good = RoundRobin::default();
-    Bad {
-        good,
-        fault,
-        other_lock: None,
-    }
+fn bad(fault: Fault) -> MakeScheduler {
+    Box::new(move |attach| {
+        Ok(Box::new(Bad {
+            good: RoundRobin::new(attach, 0),
+            fault,
+            other_lock: attach.lock("other"),
+        }))
+    })
 }
 
 impl Bad {
@@ -44,19 +45,13 @@ impl Bad {
 }
 
 impl Scheduler for Bad {
-    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        self.good.attach(boot)?;
-        self.other_lock = Some(boot.lock("other"));
-        Ok(())
-    }
-
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.good.lock_for(cpu)
     }
 
     fn fork(&mut self, _: &mut Context<'_>, _: Option<TaskId>, _: TaskId) {}
 
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
         match self.fault {
             Fault::WakesWhereForbidden => cpu(1),
             Fault::WakesNowhere => cpu(64),
@@ -70,8 +65,8 @@ impl Scheduler for Bad {
         }
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.good.woken(context, task, cpu);
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        self.good.wakeup_preempt(context, task, cpu, why);
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -79,7 +74,7 @@ impl Scheduler for Bad {
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let other = self.other_lock.expect("attached before anything runs");
+        let other = self.other_lock;
         let shows = |fault| self.shows(context, fault);
         let runs = |task| context.task(TaskId(task)).on_cpu() == Some(cpu(0));
         if shows(Fault::PicksNobody) {
@@ -312,7 +307,7 @@ fn a_client_that_loops_without_time_is_found() {
         boot.task(called("hog"), |task: Task| async move {
             task.compute(us(100)).await;
         })?;
-        boot.outside(|client: OutsideTask| async move {
+        boot.remote(|client: RemotePeer| async move {
             loop {
                 client.pause(Duration::ZERO).await;
             }

@@ -11,16 +11,12 @@ use crate::support::*;
 type Told = Rc<RefCell<Vec<(TaskId, Option<Fragment>)>>>;
 
 /// Round robin that lets others run first when a task names other data.
-#[derive(Default)]
 struct Heeding {
     queue: RoundRobin,
     told: Told,
 }
 
 impl Scheduler for Heeding {
-    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        self.queue.attach(boot)
-    }
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.queue.lock_for(cpu)
     }
@@ -30,8 +26,8 @@ impl Scheduler for Heeding {
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         self.queue.enqueue(context, task, cpu, why);
     }
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.queue.woken(context, task, cpu);
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        self.queue.wakeup_preempt(context, task, cpu, why);
     }
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.queue.dequeue(context, task);
@@ -51,10 +47,11 @@ impl Scheduler for Heeding {
 #[test]
 fn naming_other_data_is_told_once_and_takes_effect_before_the_task_goes_on() {
     let told = Told::default();
-    let scheduler = Heeding {
-        told: told.clone(),
-        ..Heeding::default()
-    };
+    let heard = told.clone();
+    let scheduler: MakeScheduler = Box::new(move |attach| {
+        let queue = RoundRobin::new(attach, 0);
+        Ok(Box::new(Heeding { queue, told: heard }))
+    });
     let said = Said::default();
     let speakers = said.clone();
     let story = stage(1)

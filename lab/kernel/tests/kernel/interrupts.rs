@@ -9,7 +9,7 @@ use crate::support::*;
 /// Tasks that yield all the time, under a pick that holds the lock for `pick_ns`.
 fn yielders(cpus: u16, tasks: u32, pick_ns: u64) -> Story {
     stage(cpus)
-        .under(RoundRobin::slow(pick_ns))
+        .under(round_robin(pick_ns))
         .costs(some_costs())
         .until_ms(100)
         .plays(move |boot: &mut Boot<'_>| -> Started {
@@ -149,7 +149,7 @@ fn a_wakeup_for_another_cpu_costs_both_an_interrupt() {
             )?;
             Ok(())
         });
-    assert_eq!(story.spent(0, Mode::System).as_ns(), 600);
+    assert_eq!(story.spent(0, Mode::Softirq).as_ns(), 600);
     assert_eq!(story.spent(1, Mode::Interrupt).as_ns(), 600);
     let sent = story
         .records()

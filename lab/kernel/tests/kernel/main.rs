@@ -2,10 +2,15 @@
 
 mod endings;
 mod fragments;
+mod hotplug;
 mod interrupts;
 mod operations;
-mod outside;
+mod preemption;
 mod random;
+mod remote;
+mod smt;
 mod sockets;
+mod softirqs;
 mod support;
 mod sync;
+mod timers;

@@ -226,9 +226,6 @@ fn an_affinity_for_no_cpu_of_the_machine_is_refused() {
 fn the_scheduler_learns_of_a_new_nice_value() {
     struct Nosy(RoundRobin, Said);
     impl Scheduler for Nosy {
-        fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
-            self.0.attach(boot)
-        }
         fn lock_for(&self, cpu: warmq_units::CpuId) -> warmq_units::LockId {
             self.0.lock_for(cpu)
         }
@@ -244,8 +241,14 @@ fn the_scheduler_learns_of_a_new_nice_value() {
         ) {
             self.0.enqueue(context, task, cpu, why);
         }
-        fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: warmq_units::CpuId) {
-            self.0.woken(context, task, cpu);
+        fn wakeup_preempt(
+            &mut self,
+            context: &mut Context<'_>,
+            task: TaskId,
+            cpu: warmq_units::CpuId,
+            why: Why,
+        ) {
+            self.0.wakeup_preempt(context, task, cpu, why);
         }
         fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
             self.0.dequeue(context, task);
@@ -256,7 +259,7 @@ fn the_scheduler_learns_of_a_new_nice_value() {
         fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
             self.0.tick(context, running);
         }
-        fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
             self.1.say(format!("{task} {}", context.task(task).nice()));
         }
         fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
@@ -264,7 +267,9 @@ fn the_scheduler_learns_of_a_new_nice_value() {
         }
     }
     let said = Said::default();
-    let nosy = Nosy(RoundRobin::default(), said.clone());
+    let heard = said.clone();
+    let nosy: MakeScheduler =
+        Box::new(move |attach| Ok(Box::new(Nosy(RoundRobin::new(attach, 0), heard))));
     stage(1)
         .under(nosy)
         .plays(|boot: &mut Boot<'_>| -> Started {

@@ -13,7 +13,7 @@ use scripts::{Script, scripts};
 
 fn play(script: &Script, cpus: u16, caches: bool, seed: u64, pick_ns: u64) -> Story {
     let mut stage = stage(cpus)
-        .under(RoundRobin::slow(pick_ns))
+        .under(round_robin(pick_ns))
         .costs(some_costs())
         .until_ms(300);
     stage.settings.caches = caches;

@@ -19,7 +19,7 @@ pub fn machine(cpus: u16) -> MachineDescription {
         line: Bytes(32),
         latency: Cycles(2),
         replacement: Replacement::Lru,
-        inclusive: false,
+        inclusion: Inclusion::NonInclusive,
         cpus: vec![CpuId(cpu)],
     };
     let place = |cpu| CpuPlace {
@@ -43,8 +43,10 @@ pub fn machine(cpus: u16) -> MachineDescription {
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(2),
             latency: Duration::from_ns(100),
+            dma_into_llc: false,
         },
         miss_overlap: 1,
+        smt_speed: 1_000,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }
@@ -101,7 +103,7 @@ pub struct Stage {
     pub machine: MachineDescription,
     pub costs: Costs,
     pub settings: Settings,
-    pub scheduler: Box<dyn Scheduler>,
+    pub scheduler: MakeScheduler,
     pub until: Duration,
 }
 
@@ -117,7 +119,7 @@ pub fn stage(cpus: u16) -> Stage {
         machine: machine(cpus),
         costs: Costs::free(),
         settings,
-        scheduler: Box::new(RoundRobin::default()),
+        scheduler: round_robin(0),
         until: Duration::from_s(10),
     }
 }
@@ -143,8 +145,7 @@ impl Stage {
         Stage { until, ..self }
     }
 
-    pub fn under(self, scheduler: impl Scheduler + 'static) -> Stage {
-        let scheduler = Box::new(scheduler);
+    pub fn under(self, scheduler: MakeScheduler) -> Stage {
         Stage { scheduler, ..self }
     }
 
@@ -253,20 +254,24 @@ pub fn called(name: &str) -> TaskSpec {
 pub type Started = Result<(), OutOfMemory>;
 
 /// The plainest scheduler: one queue, one lock, a turn of one tick.
-#[derive(Default)]
 pub struct RoundRobin {
-    lock: Option<LockId>,
+    lock: LockId,
     queue: VecDeque<TaskId>,
     /// Nanoseconds that a pick takes, all under the lock.
     pick_ns: u64,
 }
 
+/// Round robin whose picks take `pick_ns` nanoseconds each.
+pub fn round_robin(pick_ns: u64) -> MakeScheduler {
+    Box::new(move |attach| Ok(Box::new(RoundRobin::new(attach, pick_ns))))
+}
+
 impl RoundRobin {
-    /// Round robin whose picks take `pick_ns` nanoseconds each.
-    pub fn slow(pick_ns: u64) -> RoundRobin {
+    pub fn new(attach: &mut Attach<'_>, pick_ns: u64) -> RoundRobin {
         RoundRobin {
+            lock: attach.lock("queue"),
+            queue: VecDeque::new(),
             pick_ns,
-            ..RoundRobin::default()
         }
     }
 
@@ -282,13 +287,8 @@ impl RoundRobin {
 }
 
 impl Scheduler for RoundRobin {
-    fn attach(&mut self, boot: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        self.lock = Some(boot.lock("queue"));
-        Ok(())
-    }
-
     fn lock_for(&self, _: CpuId) -> LockId {
-        self.lock.expect("attached before anything runs")
+        self.lock
     }
 
     fn fork(&mut self, _: &mut Context<'_>, _: Option<TaskId>, _: TaskId) {}
@@ -297,7 +297,7 @@ impl Scheduler for RoundRobin {
         self.queue.push_back(task);
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId) {
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
         self.offer(context, task);
     }
 
@@ -337,7 +337,7 @@ impl Scheduler for RoundRobin {
         }
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         match view.on_cpu() {
             Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),

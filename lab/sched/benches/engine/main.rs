@@ -3,6 +3,12 @@
 //! `cargo bench --bench engine` prints a table; words after `--` choose scenes by a part of their
 //! name. Without `--bench`, as `cargo test --benches` calls it, every scene runs for a moment only.
 
+#![allow(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "the clock of the host is what it measures with"
+)]
+
 mod scene;
 mod table;
 

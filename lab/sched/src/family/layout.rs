@@ -3,8 +3,8 @@
 //! The fields that the walk reads lie in one 32-byte line of the structure, at 0x20..0x3f; the
 //! first of them that is read, `has_cpu`, at 0x30 (`struct task_struct` of Linux 2.4.4 on x86).
 
+use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context};
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{Address, Bytes, TaskId};
 
 /// Offset of the line with need_resched, which whoever preempts a task writes.
@@ -210,6 +210,7 @@ mod tests {
             page: Bytes::from_kb(4),
             huge_page: Bytes::from_mb(4),
             latency: warmq_units::Duration::from_ns(200),
+            dma_into_llc: false,
         };
         let worn = warmq_machine::Fragmentation::Worn {
             cluster: 8,

@@ -1,9 +1,9 @@
 //! What every scheduler of the family keeps besides its queues: where structures lie, slices, and
 //! costs.
 
+use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, Mm, UnknownCost};
 use warmq_machine::Access;
-use warmq_units::setting::Chosen;
 use warmq_units::{CpuId, Cycles, TaskId};
 
 use super::idle::reschedule_idle;
@@ -113,7 +113,7 @@ impl Common {
 
     /// The affinity of `task` may have changed: whoever may not have it any more lets go of it, and
     /// one that waits looks for a CPU anew.
-    pub(crate) fn changed(&self, context: &mut Context<'_>, task: TaskId) {
+    pub(crate) fn set_cpumask(&self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         match view.on_cpu() {
             Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),

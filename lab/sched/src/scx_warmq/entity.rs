@@ -16,6 +16,7 @@ use super::state::{EntityId, State, ns};
 pub(super) fn weight_of(view: View<'_>) -> u64 {
     let nice = match view.policy() {
         Policy::Other | Policy::Batch => view.nice(),
+        Policy::Idle => 19,
         Policy::Fifo(_) | Policy::RoundRobin(_) => -20,
     };
     let steps = 0..nice.unsigned_abs();

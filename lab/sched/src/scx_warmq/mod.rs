@@ -26,10 +26,10 @@ mod state;
 mod topology;
 mod wakeup;
 
+use warmq_config::{Chosen, Setting};
 use warmq_decide::Policy;
 use warmq_kernel::{Attach, Context, Fragment, Pick, Scheduler, UnknownCost, Why};
 use warmq_machine::Access;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use self::entity::Coming;
@@ -122,50 +122,36 @@ fn policy(chosen: &Chosen) -> Policy {
 
 /// The simulated scx_warmq.
 pub(crate) struct ScxWarmq {
-    policy: Policy,
-    kind: PlaceKind,
-    state: Option<State>,
+    state: State,
 }
 
 impl ScxWarmq {
-    pub(crate) fn new(chosen: &Chosen) -> ScxWarmq {
+    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<ScxWarmq, UnknownCost> {
         let kind = match chosen.choice("place") {
             "cpu" => PlaceKind::Cpu,
             _ => PlaceKind::Llc,
         };
-        ScxWarmq {
-            policy: policy(chosen),
-            kind,
-            state: None,
-        }
-    }
-
-    fn state(&mut self) -> &mut State {
-        self.state.as_mut().expect("attached before anything runs")
+        let state = State::new(attach, policy(chosen), kind)?;
+        Ok(ScxWarmq { state })
     }
 }
 
 impl Scheduler for ScxWarmq {
-    fn attach(&mut self, attach: &mut Attach<'_>) -> Result<(), UnknownCost> {
-        self.state = Some(State::new(attach, self.policy, self.kind)?);
-        Ok(())
-    }
-
     fn lock_for(&self, cpu: CpuId) -> LockId {
-        let state = self.state.as_ref().expect("attached before anything runs");
+        let state = &self.state;
         state.domains[state.topology.domain_of(cpu)].lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, _: Option<TaskId>, child: TaskId) {
-        self.state().admit(context, child);
+        self.state.admit(context, child);
     }
 
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
-        self.state().select(context, task)
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
+        self.state.select(context, task)
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
-        let state = self.state();
+        let state = &mut self.state;
         context.compute(state.wakeup_cost);
         let now = ns(context);
         state.begin_period(task, now);
@@ -174,15 +160,15 @@ impl Scheduler for ScxWarmq {
         state.queue(context, task);
     }
 
-    fn woken(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        let state = self.state();
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
+        let state = &mut self.state;
         if !state.kick_idle(context, task, cpu) {
             state.preempt(context, task, cpu);
         }
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
+        let state = &mut self.state;
         state.charge(context, task);
         state.stop(task);
         state.unqueue(context, task);
@@ -194,24 +180,22 @@ impl Scheduler for ScxWarmq {
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        self.state().pick(context, prev)
+        self.state.pick(context, prev)
     }
 
     fn wants_put_prev(&self) -> bool {
-        self.state
-            .as_ref()
-            .is_some_and(|state| !state.displaced.is_empty())
+        !self.state.displaced.is_empty()
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        let state = self.state();
+        let state = &mut self.state;
         if state.displaced.remove(&prev) && state.tasks[prev.index()].queued {
             state.kick_idle(context, prev, context.cpu());
         }
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        let state = self.state();
+        let state = &mut self.state;
         state.balance(context);
         let Some(running) = running else { return };
         state.charge(context, running);
@@ -223,21 +207,18 @@ impl Scheduler for ScxWarmq {
         }
     }
 
-    fn yielded(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let task = &mut self.state().tasks[task.index()];
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let task = &mut self.state.tasks[task.index()];
         task.yields = true;
         context.touch(task.line, Access::Write);
     }
 
-    fn changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let state = self.state();
-        let view = context.task(task);
-        state.tasks[task.index()].only = state.topology.only_cpu(view);
-        if state.tasks[task.index()].queued {
-            state.requeue(context, task);
-        } else if let Some(cpu) = state.tasks[task.index()].on {
-            context.reschedule(cpu);
-        }
+    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state.parameters_changed(context, task);
+    }
+
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.state.parameters_changed(context, task);
     }
 
     /// Where the fragment's home is elsewhere, the task moves before it goes on; else it changes its
@@ -248,7 +229,7 @@ impl Scheduler for ScxWarmq {
         task: TaskId,
         fragment: Option<Fragment>,
     ) {
-        let (state, here) = (self.state(), context.cpu());
+        let (state, here) = (&mut self.state, context.cpu());
         state.charge(context, task);
         state.follow(context, task, fragment, here);
         let entity = state.entity_for(context.task(task), here);
@@ -261,11 +242,22 @@ impl Scheduler for ScxWarmq {
 
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
         let now = ns(context);
-        self.state().enter(task, None, now);
+        self.state.enter(task, None, now);
     }
 }
 
 impl State {
+    /// The weight or the affinity of a task has changed.
+    fn parameters_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let view = context.task(task);
+        self.tasks[task.index()].only = self.topology.only_cpu(view);
+        if self.tasks[task.index()].queued {
+            self.requeue(context, task);
+        } else if let Some(cpu) = self.tasks[task.index()].on {
+            context.reschedule(cpu);
+        }
+    }
+
     /// What a task may do has changed while it waits: it waits where it belongs now.
     fn requeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.unqueue(context, task);

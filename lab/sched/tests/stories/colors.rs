@@ -1,9 +1,9 @@
 //! Cache coloring and its relatives: what they do to the walk's misses on a machine of round
 //! numbers (L2 64 KB, 4 ways: hot lines of 8 KB blocks share 2 of 512 sets).
 
+use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_units::Cycles;
-use warmq_units::setting::Value;
 
 use crate::stage::*;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use warmq_config::{Chosen, Value};
 use warmq_kernel::{Ending, Kernel};
 use warmq_sched::SCHEDULERS;
 use warmq_trace::Digest;
-use warmq_units::setting::{Chosen, Value};
 use warmq_workload::{Counters, workload};
 
 use crate::scripts::{Script, scripts};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use warmq_config::Value;
 use warmq_decide::{Domain, WHOLE, wait_bound};
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
 use warmq_trace::{Observer, Record};
-use warmq_units::setting::Value;
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::stage::*;
@@ -39,7 +39,7 @@ fn two_fragments(names: &'static [&'static str]) -> impl Workload {
     }
 }
 
-fn set(settings: &[(&str, Value)]) -> Box<dyn Scheduler> {
+fn set(settings: &[(&str, Value)]) -> MakeScheduler {
     scheduler("scx_warmq", settings)
 }
 
@@ -51,7 +51,7 @@ fn on_cpus() -> (&'static str, Value) {
     ("place", Value::Text("cpu".into()))
 }
 
-fn chart(stage: Stage, scheduler: Box<dyn Scheduler>, of: u64, what: impl Workload) -> Vec<String> {
+fn chart(stage: Stage, scheduler: MakeScheduler, of: u64, what: impl Workload) -> Vec<String> {
     let (_, kernel) = stage.plays(scheduler, of * 10, what);
     let end = Instant::START + Duration::from_ms(of * 10);
     kernel.observer().0.lines_until(end)

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_metrics::Chart;
 use warmq_trace::{Checker, Digest, Observer};
-use warmq_units::setting::{Chosen, Value};
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
@@ -49,7 +49,7 @@ pub fn tiny(cpus: u16, sharing: u16) -> MachineDescription {
 }
 
 /// The scheduler `name`, set as said.
-pub fn scheduler(name: &str, set: &[(&str, Value)]) -> Box<dyn Scheduler> {
+pub fn scheduler(name: &str, set: &[(&str, Value)]) -> MakeScheduler {
     let entry = warmq_sched::scheduler(name).expect("a scheduler");
     let values: BTreeMap<String, Value> = set
         .iter()
@@ -125,7 +125,7 @@ impl Stage {
     /// Runs `workload` for `ms`, and holds the run to every law.
     pub fn plays(
         self,
-        scheduler: Box<dyn Scheduler>,
+        scheduler: MakeScheduler,
         ms: u64,
         workload: impl Workload,
     ) -> (Ending, Kernel<Watch>) {
@@ -140,7 +140,7 @@ impl Stage {
     pub fn plays_before<O: Observer>(
         self,
         watch: O,
-        scheduler: Box<dyn Scheduler>,
+        scheduler: MakeScheduler,
         ms: u64,
         workload: impl Workload,
     ) -> (Ending, Kernel<O>) {

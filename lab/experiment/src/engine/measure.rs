@@ -32,7 +32,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "bursts_per_second",
         "1/s",
-        "stretches of work that the tasks of the spin workload finished",
+        "bursts of work that the tasks of the spin workload finished",
     ),
     (
         "walk_l2_miss_ratio",
@@ -49,7 +49,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "recalculations",
         "",
-        "how often all time slices were computed anew",
+        "how often the time slices of all tasks were recalculated",
     ),
     (
         "bus_transactions_per_second",
@@ -59,7 +59,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "bus_transactions_per_request",
         "",
-        "transactions on the bus for each unit of work",
+        "transactions on the bus per unit of work",
     ),
     (
         "bus_hot_transactions_per_second",
@@ -69,14 +69,14 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "bus_hot_transactions_per_request",
         "",
-        "the same for each unit of work",
+        "the same per unit of work",
     ),
-    ("bus_hot_share", "%", "share of them in all transactions"),
+    ("bus_hot_share", "%", "their share of all transactions"),
     ("bus_busy", "%", "share of time that the bus was occupied"),
     (
         "lock_contention",
         "%",
-        "share of requests for run-queue locks that found them held",
+        "share of requests for run-queue locks that found the lock held",
     ),
     ("lock_hold_mean", "us", "mean hold of run-queue locks"),
     (
@@ -103,19 +103,19 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "migrations_per_second",
         "1/s",
-        "tasks picked by another CPU than the one before",
+        "tasks picked by another CPU than the one that they last ran on",
     ),
     (
         "runnable_mean",
         "tasks",
-        "runnable tasks, those that run included, in the mean over time",
+        "mean number of runnable tasks over time, running tasks included",
     ),
     (
         "cpu_busy_share",
         "%",
         "time in programs, and in the kernel on their behalf",
     ),
-    ("cpu_interrupt_share", "%", "time in interrupts"),
+    ("cpu_interrupt_share", "%", "time in interrupts and softirqs"),
     ("cpu_spin_share", "%", "time spinning for locks"),
     ("cpu_idle_share", "%", "idle time"),
     (
@@ -126,40 +126,48 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "l2_misses_conflict",
         "%",
-        "share that full associativity would have spared",
+        "share that full associativity would have avoided",
     ),
     (
         "l2_misses_capacity",
         "%",
-        "share that only a larger cache would have spared",
+        "share that only a larger cache would have avoided",
     ),
     (
         "l2_misses_coherence",
         "%",
-        "share on lines that another CPU's write took away",
+        "share on lines that another CPU's write had invalidated",
     ),
     (
         "l1_misses_per_work",
         "",
         "level-1 misses for each request, message or burst",
     ),
-    ("l2_misses_per_work", "", "level-2 misses for each of them"),
-    ("l3_misses_per_work", "", "level-3 misses for each of them"),
+    (
+        "l2_misses_per_work",
+        "",
+        "level-2 misses for each request, message or burst",
+    ),
+    (
+        "l3_misses_per_work",
+        "",
+        "level-3 misses for each request, message or burst",
+    ),
     (
         "l2_coherence_misses_per_work",
         "",
-        "level-2 misses on lines that another CPU's write took away, for each of them; needs \
+        "level-2 misses on lines that another CPU's write had invalidated, per unit of work; needs \
          classify_misses",
     ),
     (
         "l3_coherence_misses_per_work",
         "",
-        "the same of level 3: lines written under another last-level cache",
+        "the same for level 3: lines written under another last-level cache",
     ),
     (
         "lines_from_other_caches_per_work",
         "",
-        "lines that one last-level cache supplied to another, for each of them",
+        "lines that one last-level cache supplied to another, per unit of work",
     ),
     ("simulated_seconds", "s", "simulated time that was measured"),
 ];
@@ -286,7 +294,8 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     let all: u64 = Mode::ALL.into_iter().map(spent).sum();
     let busy = spent(Mode::User) + spent(Mode::System);
     figures.put_share("cpu_busy_share", busy, all);
-    figures.put_share("cpu_interrupt_share", spent(Mode::Interrupt), all);
+    let interrupts = spent(Mode::Interrupt) + spent(Mode::Softirq);
+    figures.put_share("cpu_interrupt_share", interrupts, all);
     figures.put_share("cpu_spin_share", spent(Mode::Spin), all);
     figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
     figures.put("runnable_mean", kernel.runnable_mean_milli() as f64 / 1e3);

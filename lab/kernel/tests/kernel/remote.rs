@@ -21,14 +21,14 @@ fn served(cpus: u16, bits: u64, page: u64, rounds: u64, memory: bool) -> (Story,
         boot.task(called("server"), move |task: Task| async move {
             for _ in 0..rounds {
                 let connection = task.accept(listener).await;
-                task.receive_all(connection, Bytes(300)).await;
+                task.receive_all(connection, Bytes(300)).await.unwrap();
                 task.send(connection, Bytes(page)).await;
                 while task.receive(connection, Bytes(300)).await.0 > 0 {}
                 task.close(connection).await;
             }
         })?;
         let count = count.clone();
-        boot.outside(move |client: OutsideTask| async move {
+        boot.remote(move |client: RemotePeer| async move {
             for _ in 0..rounds {
                 let connection = client.connect(listener, nic).await;
                 client.send(connection, Bytes(300)).await;
@@ -75,7 +75,7 @@ fn connections_that_do_not_fit_into_memory_end_the_run() {
         boot.task(called("deaf"), |task: Task| async move {
             task.compute(us(10_000)).await;
         })?;
-        boot.outside(move |client: OutsideTask| async move {
+        boot.remote(move |client: RemotePeer| async move {
             loop {
                 client.connect(listener, nic).await;
             }
@@ -99,13 +99,13 @@ fn bytes_of_a_connection_that_is_over_reach_nobody_else() {
             boot.task(called("server"), move |task: Task| async move {
                 for _ in 0..2 {
                     let connection = task.accept(listener).await;
-                    task.receive_all(connection, Bytes(10)).await;
+                    task.receive_all(connection, Bytes(10)).await.unwrap();
                     task.send(connection, Bytes(1_000)).await;
                     while task.receive(connection, Bytes(10)).await.0 > 0 {}
                     task.close(connection).await;
                 }
             })?;
-            boot.outside(move |client: OutsideTask| async move {
+            boot.remote(move |client: RemotePeer| async move {
                 let hasty = client.connect(listener, slow).await;
                 client.send(hasty, Bytes(10)).await;
                 client.close(hasty).await;
@@ -133,9 +133,11 @@ fn a_burst_raises_one_interrupt() {
             let (listener, nic) = (boot.listener(), boot.nic(1_000_000_000, Duration::ZERO));
             boot.task(called("server"), move |task: Task| async move {
                 let connection = task.accept(listener).await;
-                task.receive_all(connection, Bytes(100 * 100)).await;
+                task.receive_all(connection, Bytes(100 * 100))
+                    .await
+                    .unwrap();
             })?;
-            boot.outside(move |client: OutsideTask| async move {
+            boot.remote(move |client: RemotePeer| async move {
                 let connection = client.connect(listener, nic).await;
                 for _ in 0..100 {
                     client.send(connection, Bytes(100)).await;
@@ -155,7 +157,7 @@ fn a_burst_raises_one_interrupt() {
         )
     });
     assert_eq!(raised.count(), 1);
-    assert_eq!(story.spent(0, Mode::Interrupt), Duration::from_us(101 * 50));
+    assert_eq!(story.spent(0, Mode::Softirq), Duration::from_us(101 * 50));
 }
 
 #[test]

@@ -1,17 +1,20 @@
-//! The bridge to the engine: machines, schedulers and workloads by name, and one run at a time.
+//! The engine behind [`Simulator`]: machines, schedulers and workloads by name, one run at a time.
 
 mod machines;
 mod measure;
 mod parameters;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
-use warmq_kernel::{Costs, Ending, Kernel, Settings};
+use warmq_config::{Chosen, Setting, Value};
+use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Settings};
 use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
-use warmq_trace::{Digest, Observer};
+use warmq_sched::Entry;
+use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::Instant;
-use warmq_units::setting::{Chosen, Setting};
 use warmq_workload::Counters;
 
 use crate::plan::{Part, Plan};
@@ -19,16 +22,34 @@ use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator,
 };
 
-/// The laboratory: all machines, schedulers and workloads there are.
-#[derive(Clone, Debug, Default)]
-pub struct Lab {
+/// The simulated kernel with all machines, schedulers and workloads there are.
+#[derive(Clone, Debug)]
+pub struct Engine {
     host: Option<MachineDescription>,
+    checked: bool,
 }
 
-impl Lab {
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::new(None)
+    }
+}
+
+impl Engine {
     /// `host` is what the name `host` means; nothing here asks the machine it runs on.
-    pub fn new(host: Option<MachineDescription>) -> Lab {
-        Lab { host }
+    pub fn new(host: Option<MachineDescription>) -> Engine {
+        let checked = cfg!(debug_assertions);
+        Engine { host, checked }
+    }
+
+    /// The same engine, which watches every run for broken laws ([`Checker`]). A debug build
+    /// always does.
+    #[must_use]
+    pub fn checked(self) -> Engine {
+        Engine {
+            checked: true,
+            ..self
+        }
     }
 
     /// The machine called `name`: one that comes with WarmQ, a path to a description in TOML or to
@@ -40,65 +61,96 @@ impl Lab {
         machines::find(name, self.host.as_ref())
     }
 
-    /// Runs `plan` with `observer` watching.
+    /// Runs `plan` with `observer` watching; lend it (`&mut`) to keep it.
     ///
     /// # Errors
     /// As [`Simulator::simulate`].
-    pub fn observe<O: Observer>(
+    pub fn observe<O: Observer>(&self, plan: &Plan, observer: O) -> Result<Measured, RunError> {
+        let entry = warmq_sched::scheduler(&plan.scheduler.name)
+            .ok_or_else(|| setting(format!("no scheduler is called {}", plan.scheduler.name)))?;
+        let chosen = chosen(entry.settings(), &plan.scheduler.settings)?;
+        let make_scheduler = entry.build(chosen.clone());
+        self.run_under(make_scheduler, entry, &chosen, plan, observer)
+    }
+
+    /// Runs `plan` under what `make_scheduler` makes, with the costs and timers of `entry`.
+    fn run_under<O: Observer>(
         &self,
+        make_scheduler: MakeScheduler,
+        entry: &Entry,
+        scheduler_chosen: &Chosen,
         plan: &Plan,
         observer: O,
-    ) -> Result<(Measured, O), RunError> {
+    ) -> Result<Measured, RunError> {
         let described = |error: PartError| setting(error.to_string());
         let machine = self.machine(&plan.machine.name).map_err(described)?;
         let machine_chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
         let machine = machines::set(&machine, &machine_chosen).map_err(setting)?;
-        let scheduler = warmq_sched::scheduler(&plan.scheduler.name)
-            .ok_or_else(|| setting(format!("no scheduler is called {}", plan.scheduler.name)))?;
         let workload = warmq_workload::workload(&plan.workload.name)
             .ok_or_else(|| setting(format!("no workload is called {}", plan.workload.name)))?;
-        let scheduler_chosen = chosen(scheduler.settings(), &plan.scheduler.settings)?;
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
-        let costs = machines::costs(&machine, scheduler.kernel);
-        let settings = kernel_settings(scheduler.kernel_settings(plan.seed), &machine_chosen);
+        let costs = machines::costs(&machine, entry.kernel);
+        let settings = kernel_settings(entry.kernel_settings(plan.seed), &machine_chosen);
         let counters = Counters::default();
+        let checker = self.checked.then(Checker::of_a_run);
         let mut kernel = Kernel::boot(
             &machine,
             &Costs::new(costs.clone()),
             settings.clone(),
-            scheduler.build(scheduler_chosen.clone()),
+            make_scheduler,
             &*workload.build(&workload_chosen, &counters),
-            (Digest::new(), observer),
+            (Digest::new(), (checker, observer)),
         )
-        .map_err(|error| match error {
-            warmq_kernel::BootError::Cost(cost) => setting(cost.to_string()),
-            warmq_kernel::BootError::Memory(_) => RunError {
-                what: error.to_string(),
-                cause: Cause::MemoryFull,
-            },
-        })?;
-        let ending = run(&mut kernel, plan, &counters)?;
+        .map_err(not_booted)?;
+        let ending = run(&mut kernel, plan, &counters);
         let parts = parameters::Parts {
             machine: &machine,
             costs: &costs,
             settings: &settings,
-            timers_of: scheduler.timers_of,
-            scheduler: &scheduler_chosen,
+            timers_of: entry.timers_of,
+            scheduler: scheduler_chosen,
             workload: &workload_chosen,
         };
         let figures = measure::figures(&kernel, &counters);
         let histograms = measure::histograms(&kernel);
-        let (digest, observer) = kernel.into_observer();
-        let measured = Measured {
+        let end = kernel.now();
+        let (digest, (checker, _)) = kernel.into_observer();
+        if let Some(checker) = checker {
+            lawful(checker, ending.is_ok(), end)?;
+        }
+        Ok(Measured {
             figures,
             histograms,
             digest: digest.to_string(),
-            ending,
+            ending: ending?,
             parameters: parts.parameters(),
-        };
-        Ok((measured, observer))
+        })
     }
+}
+
+fn not_booted(error: BootError) -> RunError {
+    match error {
+        BootError::Cost(cost) => setting(cost.to_string()),
+        BootError::Memory(_) => RunError {
+            what: error.to_string(),
+            cause: Cause::MemoryFull,
+        },
+    }
+}
+
+/// The first law that was broken. A run that ended early is not judged as a whole: the reason why
+/// it ended says more.
+fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError> {
+    let verdict = match checker.violation() {
+        Some(violation) => Err(*violation),
+        None if complete => checker.finish(end),
+        None => Ok(()),
+    };
+    verdict.map_err(|violation| RunError {
+        what: format!("a law was broken at {violation}"),
+        cause: Cause::LawBroken,
+    })
 }
 
 fn setting(what: String) -> RunError {
@@ -108,10 +160,7 @@ fn setting(what: String) -> RunError {
     }
 }
 
-fn chosen(
-    settings: Vec<Setting>,
-    values: &BTreeMap<String, warmq_units::setting::Value>,
-) -> Result<Chosen, RunError> {
+fn chosen(settings: Vec<Setting>, values: &BTreeMap<String, Value>) -> Result<Chosen, RunError> {
     Chosen::new(settings, values.clone()).map_err(|name| {
         setting(format!(
             "`{name}` is no setting here, or its value is not allowed"
@@ -134,7 +183,7 @@ fn kernel_settings(kernel: Settings, machine: &Chosen) -> Settings {
     }
 }
 
-/// Warms up, measures, and says how it ended.
+/// Warms up, measures, and answers with how the run ended.
 fn run<O: Observer>(
     kernel: &mut Kernel<O>,
     plan: &Plan,
@@ -149,6 +198,7 @@ fn run<O: Observer>(
     let cause = match &ending {
         Ending::WorkDone | Ending::TimeUp => return Ok(ending.to_string()),
         Ending::SchedulerBroke(_) => Cause::SchedulerBroke,
+        Ending::ProgramBroke { .. } => Cause::LawBroken,
         Ending::Stalled(_) => Cause::Stalled,
         Ending::MemoryFull { .. } => Cause::MemoryFull,
     };
@@ -158,7 +208,7 @@ fn run<O: Observer>(
     })
 }
 
-impl Simulator for Lab {
+impl Simulator for Engine {
     fn names(&self, part: Part) -> Vec<String> {
         let names: Vec<&str> = match part {
             Part::Machine => machines::names(self.host.is_some()),
@@ -197,7 +247,7 @@ impl Simulator for Lab {
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {
-        self.observe(plan, ()).map(|(measured, ())| measured)
+        self.observe(plan, ())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Every parameter that was in force in a run, with its unit and source.
 
+use warmq_config::{Chosen, Kind};
 use warmq_kernel::Settings;
 use warmq_machine::description::Coherence;
 use warmq_machine::{Fragmentation, MachineDescription};
-use warmq_units::setting::{Chosen, Kind};
 
 use super::CostTable;
 use crate::simulator::Parameter;

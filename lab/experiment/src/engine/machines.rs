@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use warmq_config::{Chosen, Setting};
 use warmq_machine::{MachineDescription, Overrides, builtin, builtin_names, read_hwloc, read_toml};
 use warmq_units::Bytes;
-use warmq_units::setting::{Chosen, Setting};
 
 use super::CostTable;
 use crate::simulator::PartError;
@@ -21,12 +21,11 @@ pub(super) fn find(
     host: Option<&MachineDescription>,
 ) -> Result<MachineDescription, PartError> {
     if name == "host" {
-        let unasked = || PartError::Broken("nobody asked this host what it is".to_owned());
+        let unasked = || PartError::Broken("this host was not described".to_owned());
         return host.cloned().ok_or_else(unasked);
     }
-    let broken = |error: warmq_machine::MachineError| PartError::Broken(error.to_string());
     if let Some(text) = builtin(name) {
-        return read_toml(name, text).map_err(broken);
+        return read_toml(name, text).map_err(PartError::Problems);
     }
     let read = match Path::new(name)
         .extension()
@@ -37,8 +36,8 @@ pub(super) fn find(
         _ => return Err(PartError::Unknown),
     };
     let text = std::fs::read_to_string(name)
-        .map_err(|error| PartError::Broken(format!("{name} cannot be read: {error}")))?;
-    read(name, &text).map_err(broken)
+        .map_err(|error| PartError::Broken(format!("{name}: cannot read it: {error}")))?;
+    read(name, &text).map_err(PartError::Problems)
 }
 
 /// What can be set on `machine`.
@@ -57,11 +56,11 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
     }
     settings.extend([
         Setting::count("page_cluster", (1, 1_024), 8, "blocks").says(
-            "free memory lies in clusters of so many 8 KB blocks in the mean",
+            "mean size of a cluster of free memory, in blocks of 8 KB",
             "coloring paper, note on table 2",
         ),
         Setting::count("memory_used", (0, 90), 40, "%")
-            .says("share of memory that others hold for good", "assumed"),
+            .says("share of memory that is in use for good", "assumed"),
         Setting::flag("caches", true).says(
             "whether accesses go through the caches; without, they are free",
             "ours",
@@ -71,7 +70,7 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
             "ours",
         ),
         Setting::flag("classify_misses", false).says(
-            "tell cold, conflict, capacity and coherence misses apart; slower",
+            "count cold, conflict, capacity and coherence misses separately; slower",
             "ours",
         ),
     ]);
@@ -88,7 +87,7 @@ fn level_sizes(machine: &MachineDescription) -> Vec<(u8, Bytes)> {
     sizes
 }
 
-/// `machine` with everything as chosen; an error says what is wrong and how to mend it.
+/// `machine` with everything as chosen; an error says what is wrong and how to fix it.
 pub(super) fn set(
     machine: &MachineDescription,
     chosen: &Chosen,

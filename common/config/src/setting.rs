@@ -1,13 +1,11 @@
-//! What can be set on a machine, a scheduler or a workload, described so that a reader can check
-//! it and a person can be told.
+//! What can be set on a machine, a scheduler or a workload, described so that a value can be
+//! checked and help can be printed.
 
 use std::collections::BTreeMap;
 
-use crate::{Bytes, Duration};
+use warmq_units::{Bytes, Duration};
 
-mod value;
-
-pub use value::{Value, parse_duration};
+use crate::Value;
 
 /// One thing that can be set, with everything a person needs in order to set it.
 ///
@@ -20,7 +18,7 @@ pub struct Setting {
     pub kind: Kind,
     /// The unit of a count: `tasks`; empty where there is none or the kind says it.
     pub unit: String,
-    /// What it is when nobody sets it.
+    /// Its value where none is chosen.
     pub default: Value,
     /// What it does, in a sentence.
     pub what: String,
@@ -66,7 +64,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// A sentence's middle that says what is allowed: `a whole number from 1 to 32`.
+    /// What is allowed, as the middle of a sentence: `a whole number from 1 to 32`.
     pub fn allowed(&self) -> String {
         match self {
             Kind::Bool => "true or false".to_owned(),
@@ -113,7 +111,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// `values` for `settings`; who reads a file has checked them.
+    /// `values` for `settings`. The reader of a file has checked them before.
     ///
     /// # Errors
     /// The name of the first value that no setting admits.
@@ -147,7 +145,7 @@ impl Chosen {
     pub fn count(&self, name: &str) -> u64 {
         match self.value(name) {
             Value::Integer(count) => u64::try_from(*count).unwrap_or(0),
-            other => panic!("{name} is no count: {other}"),
+            other => panic!("{name} is not a count: {other}"),
         }
     }
 
@@ -155,7 +153,7 @@ impl Chosen {
     pub fn bytes(&self, name: &str) -> Bytes {
         match self.value(name) {
             Value::Bytes(size) => *size,
-            other => panic!("{name} is no size: {other}"),
+            other => panic!("{name} is not a size: {other}"),
         }
     }
 
@@ -163,7 +161,7 @@ impl Chosen {
     pub fn duration(&self, name: &str) -> Duration {
         match self.value(name) {
             Value::Duration(span) => *span,
-            other => panic!("{name} is no span: {other}"),
+            other => panic!("{name} is not a time: {other}"),
         }
     }
 
@@ -171,7 +169,7 @@ impl Chosen {
     pub fn flag(&self, name: &str) -> bool {
         match self.value(name) {
             Value::Bool(flag) => *flag,
-            other => panic!("{name} is no flag: {other}"),
+            other => panic!("{name} is not a flag: {other}"),
         }
     }
 
@@ -179,11 +177,11 @@ impl Chosen {
     pub fn choice(&self, name: &str) -> &str {
         match self.value(name) {
             Value::Text(choice) => choice,
-            other => panic!("{name} is no choice: {other}"),
+            other => panic!("{name} is not a choice: {other}"),
         }
     }
 
-    /// Every setting with the value that is in force.
+    /// Every setting with its value, chosen or default.
     pub fn in_force(&self) -> impl Iterator<Item = (&Setting, &Value)> {
         self.settings
             .iter()

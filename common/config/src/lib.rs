@@ -1,0 +1,30 @@
+//! What people write: settings, and TOML documents that are read with places and suggestions.
+//!
+//! Purpose: one reader for machines, experiments and whatever else is data. It knows none of them.
+//!
+//! - [`Document`]: a TOML text as a tree in which every value knows its place. Options of a
+//!   command line can change values in it; each is parsed once, by the grammar of the files.
+//! - [`Fields`] and [`Item`]: a table and a value as a reader asks for them: by key, type, range
+//!   and unit. Whatever is wrong is reported with its place and a fix, and reading goes on, so
+//!   that one pass finds as many [`Problem`]s as it can.
+//! - [`Setting`]: what can be set on a part of a run, with its [`Kind`], default and source;
+//!   [`Chosen`]: the values that are in force.
+
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
+mod document;
+mod fields;
+mod item;
+mod problem;
+mod setting;
+mod suggestion;
+mod value;
+
+pub use document::{Document, Entry, Node, NodeKind, Place};
+pub use fields::Fields;
+pub use item::Item;
+pub use problem::{Problem, Problems, Source};
+pub use setting::{Chosen, Kind, Setting};
+pub use suggestion::did_you_mean;
+pub use value::Value;

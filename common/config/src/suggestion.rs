@@ -1,0 +1,24 @@
+//! What to write in place of a word that is not known.
+
+/// The fix for `word`, which is none of `known`: the nearest of them if one is near, else all of
+/// them; empty where nothing is known.
+///
+/// ```
+/// use warmq_config::did_you_mean;
+/// assert_eq!(did_you_mean("colours", ["colors", "cpus"]), "did you mean `colors`?");
+/// assert_eq!(did_you_mean("x", ["colors", "cpus"]), "use one of colors, cpus");
+/// ```
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
+        .min();
+    match nearest {
+        Some((distance, name)) if distance <= (word.chars().count() / 3).max(1) => {
+            format!("did you mean `{name}`?")
+        }
+        Some(_) => format!("use one of {}", known.join(", ")),
+        None => String::new(),
+    }
+}

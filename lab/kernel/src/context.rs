@@ -1,0 +1,307 @@
+//! What a scheduler may reach: [`Attach`] before anything runs, [`Context`] inside of callbacks.
+
+use warmq_machine::{Access, CpuPlace};
+use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
+
+use crate::core::{Core, Event};
+use crate::costs::{Costs, UnknownCost};
+use crate::cpu::NeedResched;
+use crate::ending::Rule;
+use crate::group::{Group, GroupId};
+use crate::interrupt::Softirq;
+use crate::lock::SpinLock;
+use crate::memory::Within;
+use crate::operation::Mm;
+use crate::settings::{IdleLoop, Preemption};
+use crate::step::Mode;
+use crate::task::View;
+use crate::timer::{Timer, TimerOwner};
+
+/// What a scheduler may ask for when it is attached.
+pub struct Attach<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) costs: &'a Costs,
+}
+
+impl Attach<'_> {
+    /// How many CPUs the machine has.
+    pub fn cpus(&self) -> u16 {
+        self.core.cpus.len() as u16
+    }
+
+    /// Where `cpu` sits: its socket, last-level cache and core.
+    ///
+    /// # Panics
+    /// When the machine has no such CPU.
+    pub fn place(&self, cpu: CpuId) -> CpuPlace {
+        self.core.places[cpu.index()]
+    }
+
+    /// The size of a cache line in bytes.
+    pub fn line(&self) -> u64 {
+        self.core.memory.line()
+    }
+
+    /// Size over associativity of the cache of `level` (1 is nearest): addresses that differ by a
+    /// multiple of it share a set. `None` where there is no such level.
+    pub fn way_size(&self, level: usize) -> Option<Bytes> {
+        self.core
+            .way_sizes
+            .get(level.checked_sub(1)?)
+            .copied()
+            .map(Bytes)
+    }
+
+    /// Declares a spin lock, which lives in a cache line of its own.
+    pub fn lock(&mut self, name: &'static str) -> LockId {
+        let address = self.data(Bytes(self.core.memory.line()));
+        self.core.locks.push(SpinLock::new(name, address));
+        LockId(self.core.locks.len() as u16 - 1)
+    }
+
+    /// Kernel data of the scheduler's own, aligned on a cache line.
+    pub fn data(&mut self, bytes: Bytes) -> Address {
+        self.core.kernel_data(bytes)
+    }
+
+    /// A cost of this kernel on this machine, by name.
+    pub fn cost(&self, name: &str) -> Result<Cycles, UnknownCost> {
+        self.costs.get(name)
+    }
+}
+
+/// What a scheduler sees and may do inside of a callback. Time passes here by what it does.
+pub struct Context<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) cpu: CpuId,
+    /// The CPU's own time, ahead of the timeline by what the callback has done so far.
+    pub(crate) at: Instant,
+    pub(crate) within: Within,
+    pub(crate) prefetched: Option<(Address, Instant)>,
+    pub(crate) broke: Option<Rule>,
+    /// Locks taken by `try_lock` and not given back yet.
+    pub(crate) locks_kept: u32,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(core: &'a mut Core, cpu: CpuId) -> Context<'a> {
+        let at = core.timeline.now();
+        let within = Within::Elsewhere;
+        Context {
+            core,
+            cpu,
+            at,
+            within,
+            prefetched: None,
+            broke: None,
+            locks_kept: 0,
+        }
+    }
+
+    /// The time on this CPU.
+    pub fn now(&self) -> Instant {
+        self.at
+    }
+
+    /// The CPU on which the callback runs.
+    pub fn cpu(&self) -> CpuId {
+        self.cpu
+    }
+
+    /// How many CPUs the machine has.
+    pub fn cpus(&self) -> u16 {
+        self.core.cpus.len() as u16
+    }
+
+    /// What may be known of `task`.
+    ///
+    /// # Panics
+    /// When there is no such task: schedulers only know tasks that `fork` told them of.
+    #[inline]
+    pub fn task(&self, task: TaskId) -> View<'_> {
+        self.core.view(task)
+    }
+
+    /// Who runs on `cpu`, from the moment it was picked (`cpu_curr()` of Linux 2.4); `None` is the
+    /// idle task.
+    pub fn running_on(&self, cpu: CpuId) -> Option<TaskId> {
+        self.core.cpus[cpu.index()].chosen
+    }
+
+    /// Whether `cpu` was asked to reschedule and has not done so yet.
+    pub fn will_reschedule(&self, cpu: CpuId) -> bool {
+        self.core.cpus[cpu.index()].need_resched != NeedResched::No
+    }
+
+    /// When `cpu` last went through a switch.
+    pub fn last_switch(&self, cpu: CpuId) -> Instant {
+        self.core.cpus[cpu.index()].last_switch
+    }
+
+    /// Works for `cycles`.
+    #[inline]
+    pub fn compute(&mut self, cycles: Cycles) {
+        self.at += self.core.clock.time_of(cycles);
+    }
+
+    /// Works for `span`.
+    #[inline]
+    pub fn spend(&mut self, span: Duration) {
+        self.at += span;
+    }
+
+    /// How long `cycles` take on this machine.
+    pub fn time_of(&self, cycles: Cycles) -> Duration {
+        self.core.clock.time_of(cycles)
+    }
+
+    /// Reads or writes the scheduler's data at `address`, and waits for it.
+    #[inline]
+    pub fn touch(&mut self, address: Address, access: Access) {
+        if let Some((line, ready)) = self.prefetched
+            && line.0 / self.core.memory.line() == address.0 / self.core.memory.line()
+        {
+            self.prefetched = None;
+            self.at = self.at.max(ready);
+            return;
+        }
+        self.at += self
+            .core
+            .memory
+            .access(self.cpu, address, access, self.at, self.within);
+    }
+
+    /// Reads or writes the scheduler's data at all `addresses`, none of which depends on what another
+    /// one holds: misses overlap as those of a program's touch do.
+    pub fn touch_all(&mut self, addresses: impl IntoIterator<Item = Address>, access: Access) {
+        for address in addresses {
+            let memory = &mut self.core.memory;
+            self.at += memory.access_overlapped(self.cpu, address, access, self.at, self.within);
+        }
+    }
+
+    /// Asks for the line of `address` and does not wait: the next touch of it waits for the rest.
+    pub fn prefetch(&mut self, address: Address) {
+        let takes = self
+            .core
+            .memory
+            .access(self.cpu, address, Access::Read, self.at, self.within);
+        self.prefetched = Some((address, self.at + takes));
+    }
+
+    /// From here on, accesses count as made within `within`.
+    pub fn within(&mut self, within: Within) {
+        self.within = within;
+    }
+
+    /// Kernel data that is never freed, aligned on a cache line.
+    pub fn data(&mut self, bytes: Bytes) -> Address {
+        self.core.kernel_data(bytes)
+    }
+
+    /// Counts one walk over `visits` entries of a run queue.
+    pub fn walked(&mut self, visits: u64) {
+        self.core.walks.walks += 1;
+        self.core.walks.visits += visits;
+        self.core.walks.longest = self.core.walks.longest.max(visits);
+    }
+
+    /// Records that every time slice is computed anew.
+    pub fn recalculated(&mut self) {
+        self.core.walks.recalculations += 1;
+    }
+
+    /// Lets `cpu` call `pick_next` as soon as the preemption model allows. For another CPU this
+    /// sends a reschedule interrupt, unless one is on its way or that CPU polls in idle.
+    pub fn reschedule(&mut self, cpu: CpuId) {
+        let Some(there) = self.core.cpus.get_mut(cpu.index()) else {
+            self.broke = Some(Rule::NoSuchCpu(cpu));
+            return;
+        };
+        let before = std::mem::replace(&mut there.need_resched, NeedResched::Now);
+        if cpu == self.cpu || before == NeedResched::Now {
+            return;
+        }
+        if there.activity.mode == Mode::Idle && self.core.settings.idle_loop == IdleLoop::Poll {
+            let notices = self.at + self.core.times.idle_poll;
+            self.core.schedule(notices, Event::IdlePoll(cpu));
+        } else {
+            self.send_interrupt(cpu);
+        }
+    }
+
+    /// Lets `cpu` call `pick_next` before it goes back to user mode, or at its next tick; without
+    /// lazy preemption, and where it idles, as [`Context::reschedule`] (`resched_curr_lazy()`).
+    pub fn reschedule_lazy(&mut self, cpu: CpuId) {
+        let lazy = self.core.settings.preemption == Preemption::Lazy;
+        match self.core.cpus.get_mut(cpu.index()) {
+            Some(there) if lazy && there.chosen.is_some() => {
+                there.need_resched = there.need_resched.max(NeedResched::Lazy);
+            }
+            _ => self.reschedule(cpu),
+        }
+    }
+
+    fn send_interrupt(&mut self, to: CpuId) {
+        self.at += self.core.times.reschedule_interrupt;
+        let from = self.cpu;
+        self.core.schedule(self.at, Event::Reschedule { from, to });
+    }
+
+    /// Raises the softirq in which [`Scheduler::balance`](crate::Scheduler::balance) runs on `cpu`;
+    /// another CPU is interrupted for it (`kick_ilb()`).
+    pub fn raise_balance(&mut self, cpu: CpuId) {
+        let Some(there) = self.core.cpus.get_mut(cpu.index()) else {
+            self.broke = Some(Rule::NoSuchCpu(cpu));
+            return;
+        };
+        there.softirqs.raise(Softirq::Sched);
+        if cpu != self.cpu {
+            self.send_interrupt(cpu);
+        }
+    }
+
+    /// Arms a timer that interrupts `cpu` at `at`, or now where that is past; the scheduler's
+    /// `timer` is called there with `token`.
+    pub fn arm_timer(&mut self, cpu: CpuId, at: Instant, token: u64) -> Timer {
+        let at = at.max(self.at);
+        self.core.arm_timer(cpu, at, TimerOwner::Scheduler(token))
+    }
+
+    /// Cancels `timer`; false where it had expired or was cancelled before.
+    pub fn cancel_timer(&mut self, timer: Timer) -> bool {
+        self.core.timers.disarm(timer).is_some()
+    }
+
+    /// A task group.
+    pub fn group(&self, group: GroupId) -> &Group {
+        self.core.groups.get(group)
+    }
+
+    /// The address space that is loaded on `cpu`: that of its task, or one that a kernel thread or
+    /// the idle task borrows (`active_mm`).
+    pub fn active_mm(&self, cpu: CpuId) -> Option<Mm> {
+        self.core.cpus[cpu.index()].active_mm
+    }
+
+    /// Whether `cpu` is online.
+    pub fn is_online(&self, cpu: CpuId) -> bool {
+        self.core.cpus[cpu.index()].online
+    }
+
+    /// Takes `lock` if it is free. It must be given back by [`Context::unlock`] in this callback.
+    pub fn try_lock(&mut self, lock: LockId) -> bool {
+        let address = self.core.locks[lock.index()].address;
+        self.touch(address, Access::Write);
+        let taken = self.core.locks[lock.index()].try_request(self.cpu, self.at);
+        self.locks_kept += u32::from(taken);
+        taken
+    }
+
+    /// Gives back a lock that [`Context::try_lock`] took; others see it free from now on.
+    pub fn unlock(&mut self, lock: LockId) {
+        let cpu = self.cpu;
+        self.locks_kept = self.locks_kept.saturating_sub(1);
+        self.core.schedule(self.at, Event::Unlock { lock, cpu });
+    }
+}

@@ -1,0 +1,333 @@
+//! The state of the simulated system: everything but the scheduler and whoever observes.
+
+use warmq_machine::{CpuPlace, OutOfMemory};
+use warmq_trace::Record;
+use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
+
+use crate::costs::Times;
+use crate::cpu::Cpu;
+use crate::ending::{Ending, Misuse, Rule, Violation};
+use crate::figures::{RunnableClock, Walks};
+use crate::group::Groups;
+use crate::lock::SpinLock;
+use crate::memory::Memory;
+use crate::network::{Backlog, Card, Endpoint, Packet, RemoteState};
+use crate::operation::{Nic, Remote, Socket};
+use crate::settings::Settings;
+use crate::smt::Smt;
+use crate::sync::{ConditionState, MutexState};
+use crate::task::{TaskStruct, View};
+use crate::timeline::Timeline;
+use crate::timer::{Timer, Timers};
+
+/// What can happen at a point of time.
+pub(crate) enum Event {
+    /// The step that `cpu` was busy with is over, unless its generation is.
+    StepDone { cpu: CpuId, generation: u32 },
+    /// The CPU's periodic timer.
+    Tick(CpuId),
+    /// A reschedule interrupt arrives.
+    Reschedule { from: CpuId, to: CpuId },
+    /// A lock that a callback tried is given back.
+    Unlock { lock: LockId, cpu: CpuId },
+    /// A timer expires that a task's sleep armed.
+    Timer(Timer),
+    /// A timer expires that the scheduler armed.
+    SchedulerTimer(Timer),
+    /// A CPU that polls in idle looks at `need_resched`.
+    IdlePoll(CpuId),
+    /// A packet reached a card's ring.
+    Packet(Nic, Packet),
+    /// Bytes reached a remote peer.
+    Delivered {
+        remote: Remote,
+        socket: Socket,
+        bytes: u64,
+    },
+    /// A remote peer goes on.
+    Remote(Remote),
+    /// Look for tasks that are runnable and never run.
+    Watch,
+}
+
+impl Event {
+    /// True for events that recur whatever the programs do.
+    fn is_periodic(&self) -> bool {
+        matches!(
+            self,
+            Event::Tick(_) | Event::SchedulerTimer(_) | Event::Watch
+        )
+    }
+}
+
+/// The state of the simulated system. Schedulers reach it through their contexts, workloads through
+/// `Boot`; it knows neither of them.
+pub(crate) struct Core {
+    // Set when the machine is switched on, and never after.
+    pub(crate) clock: Hertz,
+    pub(crate) settings: Settings,
+    pub(crate) times: Times,
+    /// Where each CPU sits.
+    pub(crate) places: Vec<CpuPlace>,
+    /// Size over associativity of the caches of CPU 0, nearest first.
+    pub(crate) way_sizes: Vec<u64>,
+
+    pub(crate) timeline: Timeline<Event>,
+    /// Events that are pending and not periodic: when there are none and no CPU is busy, nothing
+    /// can ever happen.
+    pending: u64,
+    /// Steps that ended without an event, since nothing else happened meanwhile.
+    pub(crate) passed: u64,
+    /// What happened since the run loop looked last; stays empty where nobody observes.
+    pub(crate) records: Vec<(Instant, Record)>,
+    pub(crate) listens: bool,
+    pub(crate) ending: Option<Ending>,
+
+    pub(crate) tasks: Vec<TaskStruct>,
+    /// Tasks that have not exited; kernel threads do not count.
+    pub(crate) alive: u64,
+    pub(crate) address_spaces: u32,
+    pub(crate) groups: Groups,
+    pub(crate) timers: Timers,
+    pub(crate) cpus: Vec<Cpu>,
+    /// The CPUs that are offline; `None` where there is none.
+    pub(crate) offline: Option<CpuSet>,
+    /// The `ksoftirqd` of each CPU; empty where the kernel has none.
+    pub(crate) ksoftirqds: Vec<TaskId>,
+    pub(crate) locks: Vec<SpinLock>,
+
+    pub(crate) smt: Option<Smt>,
+    pub(crate) memory: Memory,
+    kernel_page: Option<(Address, u64)>,
+    /// Kernel data that found no memory; whoever let a callback ask for it looks here.
+    pub(crate) memory_full: Option<OutOfMemory>,
+
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) free_endpoints: Vec<Socket>,
+    pub(crate) backlogs: Vec<Backlog>,
+    pub(crate) cards: Vec<Card>,
+    pub(crate) remotes: Vec<RemoteState>,
+    pub(crate) mutexes: Vec<MutexState>,
+    pub(crate) conditions: Vec<ConditionState>,
+
+    // Figures, from `measured_from` on.
+    pub(crate) measured_from: Instant,
+    pub(crate) walks: Walks,
+    pub(crate) switches: u64,
+    pub(crate) migrations: u64,
+    pub(crate) runnable: RunnableClock,
+}
+
+/// What of the machine's description the core keeps.
+pub(crate) struct Hardware {
+    pub(crate) clock: Hertz,
+    pub(crate) places: Vec<CpuPlace>,
+    pub(crate) way_sizes: Vec<u64>,
+    pub(crate) smt: Option<Smt>,
+    pub(crate) memory: Memory,
+}
+
+impl Core {
+    pub(crate) fn new(hardware: Hardware, settings: Settings, times: Times) -> Core {
+        let Hardware {
+            clock,
+            places,
+            way_sizes,
+            smt,
+            memory,
+        } = hardware;
+        Core {
+            clock,
+            settings,
+            times,
+            cpus: places.iter().map(|_| Cpu::new()).collect(),
+            places,
+            way_sizes,
+            timeline: Timeline::default(),
+            pending: 0,
+            passed: 0,
+            records: Vec::new(),
+            listens: false,
+            ending: None,
+            tasks: Vec::new(),
+            alive: 0,
+            address_spaces: 0,
+            groups: Groups::new(),
+            timers: Timers::default(),
+            offline: None,
+            ksoftirqds: Vec::new(),
+            locks: Vec::new(),
+            smt,
+            memory,
+            kernel_page: None,
+            memory_full: None,
+            endpoints: Vec::new(),
+            free_endpoints: Vec::new(),
+            backlogs: Vec::new(),
+            cards: Vec::new(),
+            remotes: Vec::new(),
+            mutexes: Vec::new(),
+            conditions: Vec::new(),
+            measured_from: Instant::START,
+            walks: Walks::default(),
+            switches: 0,
+            migrations: 0,
+            runnable: RunnableClock::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        self.timeline.now()
+    }
+
+    #[inline]
+    pub(crate) fn cpu(&mut self, cpu: CpuId) -> &mut Cpu {
+        &mut self.cpus[cpu.index()]
+    }
+
+    #[inline]
+    pub(crate) fn task(&self, task: TaskId) -> &TaskStruct {
+        &self.tasks[task.index()]
+    }
+
+    #[inline]
+    pub(crate) fn task_mut(&mut self, task: TaskId) -> &mut TaskStruct {
+        &mut self.tasks[task.index()]
+    }
+
+    #[inline]
+    pub(crate) fn view(&self, id: TaskId) -> View<'_> {
+        let task = self.task(id);
+        let offline = self.offline.as_ref();
+        View { id, task, offline }
+    }
+
+    /// `cpu`, or the first online one where that is offline.
+    pub(crate) fn online_or_first(&self, cpu: CpuId) -> CpuId {
+        if self.cpus[cpu.index()].online {
+            return cpu;
+        }
+        let first = self.cpus.iter().position(|cpu| cpu.online);
+        first.map_or(cpu, |index| CpuId(index as u16))
+    }
+
+    /// `record` happened now.
+    #[inline]
+    pub(crate) fn record(&mut self, record: Record) {
+        if self.listens {
+            let now = self.now();
+            self.records.push((now, record));
+        }
+    }
+
+    /// The scheduler broke `rule` on `cpu`: the run is over.
+    pub(crate) fn broke(&mut self, cpu: CpuId, rule: Rule) {
+        let at = self.now();
+        self.ending = Some(Ending::SchedulerBroke(Violation { at, cpu, rule }));
+    }
+
+    /// A program broke a rule: the run is over.
+    pub(crate) fn program_broke(&mut self, task: TaskId, misuse: Misuse) {
+        self.ending = Some(Ending::ProgramBroke {
+            task,
+            comm: self.task(task).comm.as_str().to_owned(),
+            misuse,
+            at: self.now(),
+        });
+    }
+
+    /// A card writes the data of a packet to memory, where a socket's buffer will be read.
+    pub(crate) fn receive_by_dma(&mut self, packet: Packet) {
+        let (Packet::Data { socket, bytes } | Packet::Datagram { socket, bytes }) = packet else {
+            return;
+        };
+        let endpoint = &mut self.endpoints[socket.index()];
+        let (buffer, first) = (endpoint.buffer, endpoint.arrived);
+        endpoint.arrived += bytes.0;
+        let now = self.timeline.now();
+        self.memory.dma_write(buffer, first, bytes.0, now);
+    }
+
+    #[inline]
+    pub(crate) fn schedule(&mut self, at: Instant, event: Event) {
+        if !event.is_periodic() {
+            self.pending += 1;
+        }
+        self.timeline.schedule(at, event);
+    }
+
+    /// The next event, unless it lies after `end`.
+    #[inline]
+    pub(crate) fn next_event(&mut self, end: Instant) -> Option<Event> {
+        let event = self.timeline.pop_until(end)?;
+        if !event.is_periodic() {
+            self.pending -= 1;
+        }
+        Some(event)
+    }
+
+    /// True where no event but periodic ones is pending.
+    pub(crate) fn only_periodic_events(&self) -> bool {
+        self.pending == 0
+    }
+
+    /// Kernel data that is never freed, aligned on a cache line: from the current page while it
+    /// lasts, from a block of its own when larger than a page. Where memory is full, `memory_full`
+    /// says so.
+    pub(crate) fn kernel_data(&mut self, bytes: Bytes) -> Address {
+        let (line, page_size) = (self.memory.line(), self.memory.page().0);
+        let size = bytes.0.next_multiple_of(line).max(line);
+        if let Some((page, used)) = self.kernel_page
+            && used + size <= page_size
+        {
+            self.kernel_page = Some((page, used + size));
+            return page + used;
+        }
+        match self.memory.block(Bytes(size.max(page_size))) {
+            Ok(block) if size <= page_size => {
+                self.kernel_page = Some((block, size));
+                block
+            }
+            Ok(block) => block,
+            Err(full) => {
+                self.memory_full = Some(full);
+                Address(0)
+            }
+        }
+    }
+
+    /// From here on nothing is counted that happened before.
+    pub(crate) fn reset_figures(&mut self) {
+        let now = self.now();
+        self.measured_from = now;
+        self.walks = Walks::default();
+        self.switches = 0;
+        self.migrations = 0;
+        self.memory.reset_counts();
+        self.runnable.reset(now);
+        for lock in &mut self.locks {
+            lock.reset_figures();
+        }
+        for index in 0..self.cpus.len() {
+            let cpu = CpuId(index as u16);
+            self.charge_current(cpu);
+            let here = self.cpu(cpu);
+            here.spent = Default::default();
+            here.spent_before = Default::default();
+        }
+    }
+
+    /// Adds what the current task of `cpu` has spent since it was switched in to its CPU time.
+    pub(crate) fn charge_current(&mut self, cpu: CpuId) {
+        let now = self.now();
+        let here = self.cpu(cpu);
+        here.charge(now);
+        let (current, time) = (here.current, here.of_current());
+        here.spent_before = here.spent;
+        match current {
+            Some(task) => self.task_mut(task).cpu_time += time,
+            None => here.idle_task += time,
+        }
+    }
+}

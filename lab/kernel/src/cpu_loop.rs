@@ -1,0 +1,336 @@
+//! The interpreter of steps: what a CPU does next, and how long it takes.
+
+use warmq_machine::Access;
+use warmq_trace::Record;
+use warmq_units::{CpuId, Duration, LockId, TaskId};
+
+use crate::cpu::NeedResched;
+use crate::ending::{Ending, Rule, Stall};
+use crate::engine::Engine;
+use crate::memory::Within;
+use crate::operation::Touch;
+use crate::program::resume;
+use crate::settings::Preemption;
+use crate::step::{Mode, Preemptible, Step, wake};
+
+/// What came of a step.
+pub(crate) enum Flow {
+    /// On to the next.
+    Next,
+    /// The CPU is busy in this mode for this long.
+    Takes(Duration, Mode),
+    /// The CPU spins until a lock is handed to it.
+    Spins,
+}
+
+/// Accesses of one touch are made in chunks of this much time, so that CPUs interleave.
+const CHUNK: Duration = Duration::from_us(4);
+/// Steps at one point of time after which a program is said to make no progress.
+pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
+impl Engine {
+    /// Lets `cpu` go on from here to the next step that takes time.
+    pub(crate) fn advance(&mut self, cpu: CpuId) {
+        let mut now = self.core.now();
+        while self.core.ending.is_none() {
+            let here = self.core.cpu(cpu);
+            if here.count_step(now) > STEPS_AT_ONCE {
+                return self.no_progress(cpu);
+            }
+            if here.takes_interrupts()
+                && let Some(vector) = here.interrupts.take_first()
+            {
+                self.enter_interrupt(cpu, vector);
+                continue;
+            }
+            let Some(step) = self.next_step(cpu) else {
+                return self.go_idle(cpu);
+            };
+            match self.perform(cpu, step) {
+                Flow::Next => {}
+                Flow::Takes(Duration::ZERO, _) => {}
+                Flow::Takes(span, mode) if self.passes(cpu, span, mode) => now = self.core.now(),
+                Flow::Takes(span, mode) => return self.busy(cpu, span, mode),
+                Flow::Spins => {
+                    let now = self.core.now();
+                    self.core.cpu(cpu).turn_to(now, Mode::Spin, None);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn go_idle(&mut self, cpu: CpuId) {
+        let now = self.core.now();
+        let nohz = self.core.settings.nohz;
+        let here = self.core.cpu(cpu);
+        here.turn_to(now, Mode::Idle, None);
+        self.core.occupy_core(cpu, false);
+        let here = self.core.cpu(cpu);
+        if nohz || !here.online {
+            here.stop_tick();
+            self.end_if_stalled();
+        }
+    }
+
+    /// The same as [`Engine::busy`] up to the end of the step, where nothing happens anywhere until
+    /// then. True when it was so, and the CPU may go on at once.
+    fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
+        self.core.occupy_core(cpu, true);
+        let now = self.core.now();
+        let until = now + self.core.stretched(cpu, span);
+        // Where the run is over, it is so at this point of time.
+        let over = self.core.alive == 0 || self.core.ending.is_some();
+        if over || !self.core.timeline.pass_until(until) {
+            return false;
+        }
+        self.core.cpu(cpu).turn_to(now, mode, Some(until));
+        self.core.passed += 1;
+        true
+    }
+
+    pub(crate) fn busy(&mut self, cpu: CpuId, span: Duration, mode: Mode) {
+        let now = self.core.now();
+        let until = now + self.core.stretched(cpu, span);
+        self.core.cpu(cpu).turn_to(now, mode, Some(until));
+        self.core.schedule_step_end(cpu, until);
+    }
+
+    fn no_progress(&mut self, cpu: CpuId) {
+        let at = self.core.now();
+        let task = self.core.cpu(cpu).current;
+        let comm = task
+            .map_or("idle", |task| self.core.tasks[task.index()].comm.as_str())
+            .to_owned();
+        self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
+    }
+
+    /// The step on top of the stack; on the way back to user mode, softirqs, preemption and the
+    /// program's next operation come first. `None` when the CPU has nothing to do.
+    fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
+        let here = self.core.cpu(cpu);
+        if here.may_schedule() {
+            if here.need_resched != NeedResched::No && self.preempts(cpu) {
+                return Some(Step::Schedule);
+            }
+            if !self.core.cpu(cpu).softirqs.is_empty()
+                && let Some(step) = self.left_softirqs(cpu)
+            {
+                return Some(step);
+            }
+        }
+        let here = self.core.cpu(cpu);
+        if let Some(step) = here.stack.pop() {
+            return Some(step);
+        }
+        let current = here.current?;
+        self.ask_program(cpu, current);
+        Some(Step::Busy {
+            left: Duration::ZERO,
+            user: false,
+        })
+    }
+
+    /// Whether the request to reschedule `cpu` is heeded before its next step.
+    fn preempts(&self, cpu: CpuId) -> bool {
+        let here = &self.core.cpus[cpu.index()];
+        let next = here.stack.last();
+        let class = next.map_or(Preemptible::User, Step::preemptible);
+        // A task that is about to sleep calls schedule() by itself.
+        let runs = here
+            .current
+            .is_some_and(|current| self.core.task(current).is_runnable());
+        let now = here.need_resched == NeedResched::Now;
+        match (class, self.core.settings.preemption) {
+            (Preemptible::User, _) => true,
+            (_, Preemption::None) | (Preemptible::Kernel, Preemption::Voluntary) => false,
+            (Preemptible::Point, Preemption::Voluntary)
+            | (_, Preemption::Full | Preemption::Lazy) => now && runs,
+        }
+    }
+
+    /// What is done, on the way back to user mode, about softirqs that are raised still: they are
+    /// run where the kernel has no `ksoftirqd`, else that is woken.
+    fn left_softirqs(&mut self, cpu: CpuId) -> Option<Step> {
+        let next = self.core.cpu(cpu).stack.last();
+        if next.is_some_and(|step| step.preemptible() != Preemptible::User) {
+            return None;
+        }
+        match self.core.ksoftirqd(cpu) {
+            None => {
+                self.begin_softirqs(cpu);
+                self.core.cpu(cpu).stack.pop()
+            }
+            Some(thread) => self.core.task(thread).is_asleep().then(|| wake(thread)),
+        }
+    }
+
+    /// Lets the program of `current` run up to its next operation, whose steps go on the stack.
+    fn ask_program(&mut self, cpu: CpuId, current: TaskId) {
+        let task = self.core.task_mut(current);
+        let program = task.program.as_mut().expect("a running task has a program");
+        let returned = resume(program);
+        let asked = task.mailbox.take();
+        match asked {
+            Some(operation) if !returned => self.begin_operation(cpu, current, operation),
+            _ => self.core.cpu(cpu).stack.extend([Step::Exit]),
+        }
+    }
+
+    fn perform(&mut self, cpu: CpuId, step: Step) -> Flow {
+        match step {
+            Step::Busy { left, user } => Flow::Takes(left, self.mode(cpu, user)),
+            Step::Touch { touch, done, user } => self.touch(cpu, touch, done, user),
+            Step::Acquire(lock) => self.acquire(cpu, lock),
+            Step::Release(lock) => {
+                self.core.cpu(cpu).irq_off -= 1;
+                self.release(lock, cpu);
+                Flow::Next
+            }
+            Step::Schedule => self.begin_schedule(cpu),
+            Step::Pick { locks, tries } => self.pick(cpu, locks, tries),
+            Step::Unlocked => self.callback(cpu, |scheduler, context| scheduler.unlocked(context)),
+            Step::Switch { next, paid } => self.switch(cpu, next, paid),
+            Step::PutPrev(prev) => self.callback(cpu, |scheduler, context| {
+                if context.task(prev).is_runnable() {
+                    scheduler.put_prev(context, prev);
+                }
+            }),
+            Step::Wake { task, sync } => self.begin_wake(cpu, task, sync),
+            Step::Activate { task, target, why } => self.activate(cpu, task, target, why),
+            Step::Fork { child } => self.forked(cpu, child),
+            Step::Tick { running } => {
+                self.callback(cpu, |scheduler, context| scheduler.tick(context, running))
+            }
+            Step::YieldTask(task) => self.callback(cpu, |scheduler, context| {
+                scheduler.yield_task(context, task)
+            }),
+            Step::SetWeight(task) => self.callback(cpu, |scheduler, context| {
+                scheduler.set_weight(context, task)
+            }),
+            Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
+                scheduler.set_cpumask(context, task)
+            }),
+            Step::EndInterrupt { interrupt } => self.end_interrupt(cpu, interrupt),
+            Step::ScheduleNapi(nic) => self.schedule_napi(cpu, nic.0),
+            Step::Softirqs { round, since } => self.softirqs(cpu, round, since),
+            Step::BeginSoftirq(interrupt) => {
+                self.core.record(Record::InterruptEnter { cpu, interrupt });
+                Flow::Next
+            }
+            Step::EndSoftirq(interrupt) => {
+                self.core.record(Record::InterruptExit { cpu, interrupt });
+                Flow::Next
+            }
+            Step::NetRx {
+                packets,
+                weight,
+                since,
+            } => self.net_rx(cpu, packets, weight, since),
+            Step::EnableSoftirqs => {
+                self.core.cpu(cpu).softirq_depth -= 1;
+                Flow::Next
+            }
+            Step::Ksoftirqd => {
+                let thread = self.core.cpu(cpu).current;
+                self.run_ksoftirqd(cpu, thread.expect("a thread runs"))
+            }
+            Step::Balance(when) => self.balance(cpu, when),
+            Step::Pull { from, when } => self.callback(cpu, |scheduler, context| {
+                scheduler.pull(context, from, when)
+            }),
+            Step::PickAgain => self.pick_again(cpu),
+            Step::SchedulerTimer(token) => {
+                self.callback(cpu, |scheduler, context| scheduler.timer(context, token))
+            }
+            Step::SetGroupWeight(group) => self.callback(cpu, |scheduler, context| {
+                scheduler.set_group_weight(context, group);
+            }),
+            Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
+            Step::Perform(operation) => self.perform_operation(cpu, operation),
+            Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
+            Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
+            Step::Answer(answer) => {
+                let current = self.core.cpu(cpu).current.expect("answers go to a task");
+                self.core.tasks[current.index()].mailbox.answer(answer);
+                Flow::Next
+            }
+            Step::Exit => self.exit(cpu),
+        }
+    }
+
+    pub(crate) fn mode(&mut self, cpu: CpuId, user: bool) -> Mode {
+        let here = self.core.cpu(cpu);
+        match (user, here.irq_depth, here.softirq_depth) {
+            (true, ..) => Mode::User,
+            (false, 0, 0) => Mode::System,
+            (false, 0, _) => Mode::Softirq,
+            (false, ..) => Mode::Interrupt,
+        }
+    }
+
+    fn touch(&mut self, cpu: CpuId, touch: Touch, done: u64, user: bool) -> Flow {
+        let now = self.core.now();
+        let work = self.core.clock.time_of(touch.work);
+        let (done, took) = self.core.memory.touch(cpu, &touch, done, work, now, CHUNK);
+        if done < touch.lines {
+            self.core
+                .cpu(cpu)
+                .stack
+                .push(Step::Touch { touch, done, user });
+        }
+        Flow::Takes(took, self.mode(cpu, user))
+    }
+
+    /// Calls the scheduler on `cpu`; the CPU is busy for as long as the callback took.
+    pub(crate) fn callback(
+        &mut self,
+        cpu: CpuId,
+        call: impl FnOnce(&mut dyn crate::Scheduler, &mut crate::Context<'_>),
+    ) -> Flow {
+        let took = self.call(cpu, call);
+        Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    // Locks.
+
+    fn acquire(&mut self, cpu: CpuId, lock: LockId) -> Flow {
+        let now = self.core.now();
+        self.core.cpu(cpu).irq_off += 1;
+        let address = self.core.locks[lock.index()].address;
+        if self.core.locks[lock.index()].request(cpu, now) {
+            let access = Access::Write;
+            let took = self
+                .core
+                .memory
+                .access(cpu, address, access, now, Within::Elsewhere);
+            return Flow::Takes(took, self.mode(cpu, false));
+        }
+        Flow::Spins
+    }
+
+    /// `cpu` gives `lock` back; the CPU that spun longest goes on with it.
+    pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) {
+        let now = self.core.now();
+        let Some(released) = self.core.locks[lock.index()].release(cpu, now) else {
+            return self.core.broke(cpu, Rule::NotTheHolder);
+        };
+        let (waited, held) = (released.waited, released.held);
+        self.core.record(Record::Lock {
+            cpu,
+            lock,
+            waited,
+            held,
+        });
+        let Some(next_owner) = released.next_owner else {
+            return;
+        };
+        let address = self.core.locks[lock.index()].address;
+        let moved =
+            self.core
+                .memory
+                .access(next_owner, address, Access::Write, now, Within::Elsewhere);
+        let mode = self.mode(next_owner, false);
+        // Even a free move takes an event, so that the next_owner goes on after the one that released.
+        self.busy(next_owner, moved, mode);
+    }
+}

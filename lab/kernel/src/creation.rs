@@ -1,0 +1,75 @@
+//! Tasks come into being.
+
+use warmq_machine::OutOfMemory;
+use warmq_units::{CpuId, CpuSet, TaskId};
+
+use crate::core::Core;
+use crate::ending::Waiting;
+use crate::program::{BoxedProgram, Task};
+use crate::step::Step;
+use crate::task::{State, TaskSpec, TaskStruct};
+
+impl Core {
+    /// A new task without a program, made on CPU `on`.
+    pub(crate) fn create_task(
+        &mut self,
+        spec: &TaskSpec,
+        on: Option<CpuId>,
+    ) -> Result<TaskId, OutOfMemory> {
+        let block = self.memory.block(self.settings.block)?;
+        let id = TaskId(self.tasks.len() as u32);
+        let allowed = spec.allowed.as_ref().and_then(|set| self.existing(set));
+        let may = |cpu: &CpuId| {
+            allowed
+                .as_ref()
+                .is_none_or(|allowed| allowed.contains(*cpu))
+        };
+        let first = allowed.as_ref().and_then(CpuSet::first);
+        let next_in_turn = CpuId((id.0 % self.cpus.len() as u32) as u16);
+        let placed = on.filter(may).or(first).unwrap_or(next_in_turn);
+        let placed = self.online_or_first(placed);
+        let now = self.now();
+        self.tasks
+            .push(TaskStruct::new(spec, allowed, block, placed, now));
+        self.alive += u64::from(!spec.kernel_thread);
+        Ok(id)
+    }
+
+    /// The `ksoftirqd` of every CPU, asleep, where the kernel has them.
+    pub(crate) fn create_ksoftirqds(&mut self) -> Result<(), OutOfMemory> {
+        let Some(nice) = self.settings.softirqs.ksoftirqd else {
+            return Ok(());
+        };
+        for cpu in (0..self.cpus.len() as u16).map(CpuId) {
+            let name = format!("ksoftirqd/{}", cpu.0);
+            let spec = TaskSpec::kernel_thread(&name).nice(nice).bound([cpu]);
+            let thread = self.create_task(&spec, Some(cpu))?;
+            let state = self.task_mut(thread);
+            state.state = State::Sleeping(Waiting::Softirqs);
+            state.stack.push(Step::Ksoftirqd);
+            self.ksoftirqds.push(thread);
+        }
+        Ok(())
+    }
+
+    /// The first online CPU that the affinity of `task` allows.
+    pub(crate) fn first_allowed(&self, task: TaskId) -> Option<CpuId> {
+        let view = self.view(task);
+        (0..self.cpus.len() as u16)
+            .map(CpuId)
+            .find(|cpu| view.may_run_on(*cpu))
+    }
+
+    /// Those of `cpus` that the machine has; `None` when it has none of them, and no affinity can
+    /// be made of that (EINVAL).
+    pub(crate) fn existing(&self, cpus: &CpuSet) -> Option<CpuSet> {
+        let all = CpuSet::first_cpus(self.cpus.len() as u16);
+        Some(cpus.intersection(&all)).filter(|existing| !existing.is_empty())
+    }
+
+    pub(crate) fn give_program(&mut self, task: TaskId, program: BoxedProgram) {
+        let state = self.task_mut(task);
+        let running = program.start(Task::new(task, state.mailbox.clone()));
+        state.program = Some(running);
+    }
+}

@@ -1,0 +1,151 @@
+//! The simulated system with its scheduler: handles one event after the other. Who observes is not
+//! known here; the run loop in `kernel.rs` hands records on.
+
+use warmq_trace::Record;
+use warmq_units::{CpuId, Duration, TaskId};
+
+use crate::context::Context;
+use crate::core::{Core, Event};
+use crate::cpu::{Cpu, NeedResched};
+use crate::ending::{Ending, Rule, Stall};
+use crate::interrupt::Vector;
+use crate::scheduler::Scheduler;
+use crate::step::Mode;
+use crate::task::{State, TaskStruct};
+
+/// The state of the system, and the policy that it calls.
+pub(crate) struct Engine {
+    pub(crate) core: Core,
+    pub(crate) scheduler: Box<dyn Scheduler>,
+}
+
+impl Engine {
+    pub(crate) fn handle(&mut self, event: Event) {
+        match event {
+            Event::StepDone { cpu, generation } => {
+                if self.core.cpu(cpu).generation == generation {
+                    self.advance(cpu);
+                }
+            }
+            Event::Tick(cpu) => self.tick(cpu),
+            Event::Reschedule { from, to } => {
+                self.core.record(Record::RescheduleSent { from, to });
+                self.interrupt(to, Vector::Reschedule);
+            }
+            Event::IdlePoll(cpu) => self.idle_poll(cpu),
+            Event::Unlock { lock, cpu } => self.release(lock, cpu),
+            Event::Timer(timer) | Event::SchedulerTimer(timer) => self.timer_expired(timer),
+            Event::Packet(nic, packet) => self.packet_arrived(nic, packet),
+            Event::Delivered {
+                remote,
+                socket,
+                bytes,
+            } => self.delivered(remote, socket, bytes),
+            Event::Remote(remote) => self.resume_remote(remote, 0),
+            Event::Watch => self.watch(),
+        }
+    }
+
+    fn tick(&mut self, cpu: CpuId) {
+        let next = self.core.now() + self.core.settings.tick;
+        let here = self.core.cpu(cpu);
+        here.tick_pending = !here.tick_stopped;
+        if here.tick_stopped {
+            return;
+        }
+        here.next_tick = next;
+        self.core.schedule(next, Event::Tick(cpu));
+        self.end_if_stalled();
+        if self.core.ending.is_none() {
+            self.interrupt(cpu, Vector::Tick);
+        }
+    }
+
+    /// A CPU that polls in idle notices that it should reschedule, if it idles still.
+    fn idle_poll(&mut self, cpu: CpuId) {
+        let here = self.core.cpu(cpu);
+        if here.activity.mode == Mode::Idle && here.need_resched != NeedResched::No {
+            self.core.put_down(cpu);
+            self.advance(cpu);
+        }
+    }
+
+    /// Ends the run where nothing can ever happen any more.
+    pub(crate) fn end_if_stalled(&mut self) {
+        if self.core.ending.is_none() && self.core.alive > 0 && self.nothing_can_happen() {
+            self.core.ending = Some(Ending::Stalled(self.who_waits()));
+        }
+    }
+
+    fn nothing_can_happen(&self) -> bool {
+        let at_rest = |cpu: &Cpu| cpu.activity.mode == Mode::Idle && cpu.interrupts.is_empty();
+        self.core.only_periodic_events()
+            && self.core.cpus.iter().all(at_rest)
+            && !self.core.tasks.iter().any(TaskStruct::is_runnable)
+    }
+
+    fn who_waits(&self) -> Stall {
+        const SHOWN: usize = 5;
+        let tasks = self.core.tasks.iter().enumerate();
+        let mut waiting = tasks.filter_map(|(index, task)| {
+            let State::Sleeping(waiting) = task.state else {
+                return None;
+            };
+            if task.kernel_thread {
+                return None;
+            }
+            Some((TaskId(index as u32), task.comm.as_str().to_owned(), waiting))
+        });
+        let who: Vec<_> = waiting.by_ref().take(SHOWN).collect();
+        let tasks = who.len() + waiting.count();
+        Stall::WaitsForEver {
+            who,
+            tasks,
+            at: self.core.now(),
+        }
+    }
+
+    /// Looks for a task that has been runnable, and not running, for longer than the settings'
+    /// patience.
+    fn watch(&mut self) {
+        let now = self.core.now();
+        let patience = self.core.settings.patience;
+        self.core.schedule(now + patience / 4, Event::Watch);
+        let starved = |task: &TaskStruct| {
+            task.is_runnable() && task.on_cpu.is_none() && now.since(task.runnable_since) > patience
+        };
+        let found = self.core.tasks.iter().position(starved);
+        if let Some(index) = found {
+            let task = &self.core.tasks[index];
+            self.core.ending = Some(Ending::Stalled(Stall::NeverRan {
+                task: TaskId(index as u32),
+                comm: task.comm.as_str().to_owned(),
+                since: task.runnable_since,
+                waited: now - task.runnable_since,
+            }));
+        }
+    }
+
+    /// Calls the scheduler on `cpu`; returns how long the callback took.
+    pub(crate) fn call(
+        &mut self,
+        cpu: CpuId,
+        call: impl FnOnce(&mut dyn Scheduler, &mut Context<'_>),
+    ) -> Duration {
+        let now = self.core.now();
+        let recalculations = self.core.walks.recalculations;
+        let mut context = Context::new(&mut self.core, cpu);
+        call(&mut *self.scheduler, &mut context);
+        let (at, kept) = (context.at, context.locks_kept > 0);
+        if let Some(rule) = context.broke.or(kept.then_some(Rule::KeptLock)) {
+            self.core.broke(cpu, rule);
+        }
+        if self.core.memory_full.is_some() {
+            self.core.ending = Some(Ending::MemoryFull { at: now });
+        }
+        if self.core.walks.recalculations != recalculations {
+            self.core.record(Record::Recalculate { cpu });
+        }
+        at - now
+    }
+}

@@ -1,0 +1,121 @@
+//! The tick that stops and starts, and CPUs that go offline and come back.
+
+use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
+
+use crate::core::{Core, Event};
+use crate::cpu::NeedResched;
+use crate::cpu_loop::Flow;
+use crate::engine::Engine;
+use crate::interrupt::{Softirq, Vector};
+use crate::step::Step;
+use crate::task::State;
+
+impl Core {
+    /// Starts the tick of `cpu` where it had stopped and the CPU leaves idle; returns what it costs.
+    pub(crate) fn restart_tick(&mut self, cpu: CpuId, next: Option<TaskId>) -> Duration {
+        if next.is_none() || !self.cpu(cpu).tick_stopped {
+            return Duration::ZERO;
+        }
+        self.start_tick(cpu);
+        if self.settings.nohz {
+            self.times.nohz_exit
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// The tick of `cpu` goes on at the next whole period after its first.
+    fn start_tick(&mut self, cpu: CpuId) {
+        let (now, period) = (self.now(), self.settings.tick.0);
+        let here = self.cpu(cpu);
+        let periods = now.since(here.first_tick).0 / period + 1;
+        let next = match now < here.first_tick {
+            true => here.first_tick,
+            false => Instant(here.first_tick.0 + periods * period),
+        };
+        here.tick_stopped = false;
+        here.next_tick = next;
+        // A tick that is in the timeline still is this one.
+        if !std::mem::replace(&mut here.tick_pending, true) {
+            self.schedule(next, Event::Tick(cpu));
+        }
+    }
+
+    fn online_cpus(&self) -> CpuSet {
+        let cpus = (0..self.cpus.len() as u16).map(CpuId);
+        cpus.filter(|cpu| self.cpus[cpu.index()].online).collect()
+    }
+
+    /// Marks `cpu` as online or offline.
+    fn mark(&mut self, cpu: CpuId, online: bool) {
+        self.cpu(cpu).online = online;
+        let all = (0..self.cpus.len() as u16).map(CpuId);
+        let offline: CpuSet = all.filter(|cpu| !self.cpus[cpu.index()].online).collect();
+        self.offline = Some(offline).filter(|offline| !offline.is_empty());
+    }
+
+    /// Tasks that `cpu` leaves behind when it goes offline: those that wait there, and those that
+    /// may run nowhere else, whose affinity is lifted (`select_fallback_rq()`). The running one is
+    /// preempted; `ksoftirqd` stays, parked.
+    fn left_behind_by(&mut self, cpu: CpuId) -> Vec<TaskId> {
+        let online = self.online_cpus();
+        let mut found = Vec::new();
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            if task.state == State::Dead || task.kernel_thread {
+                continue;
+            }
+            let nowhere = |set: &CpuSet| set.intersection(&online).is_empty();
+            let lifted = task.allowed.take_if(|set| nowhere(set)).is_some();
+            if lifted || task.last_cpu == cpu && task.is_runnable() {
+                found.push(TaskId(index as u32));
+            }
+        }
+        found
+    }
+
+    /// What `cpu` had to poll goes to `other` (`dev_cpu_dead()`).
+    fn move_softirqs(&mut self, cpu: CpuId, other: CpuId) {
+        let cards = std::mem::take(&mut self.cpu(cpu).poll_list);
+        if cards.is_empty() {
+            return;
+        }
+        let there = self.cpu(other);
+        there.poll_list.extend(cards);
+        there.softirqs.raise(Softirq::NetRx);
+    }
+}
+
+impl Engine {
+    /// A task writes to `/sys/devices/system/cpu/cpuN/online`. The answer is 1 where it took effect;
+    /// the last CPU stays online (EBUSY).
+    pub(crate) fn set_online(&mut self, cpu: CpuId, target: CpuId, online: bool) -> Flow {
+        let known = self.core.cpus.get(target.index());
+        let changes = known.is_some_and(|there| there.online != online);
+        if !changes || !online && self.core.online_cpus().len() == 1 {
+            self.core.cpu(cpu).stack.push(Step::Answer(0));
+            return Flow::Next;
+        }
+        self.core.cpu(cpu).stack.push(Step::Answer(1));
+        self.core.mark(target, online);
+        if online {
+            self.core.start_tick(target);
+        } else {
+            self.vacate(cpu, target);
+        }
+        self.core.cpu(target).need_resched = NeedResched::Now;
+        if target != cpu {
+            self.interrupt(target, Vector::Reschedule);
+        }
+        Flow::Next
+    }
+
+    /// Whoever waits for `target`, which went offline, is moved by the scheduler, on `cpu`.
+    fn vacate(&mut self, cpu: CpuId, target: CpuId) {
+        let other = self.core.online_or_first(target);
+        self.core.move_softirqs(target, other);
+        for task in self.core.left_behind_by(target) {
+            self.leave_forbidden_cpu(task);
+            self.set_cpumask(cpu, task);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Traffic between this machine and its remote peers.
+
+use warmq_units::{CpuId, Instant};
+
+use crate::core::Event;
+use crate::cpu_loop::{Flow, STEPS_AT_ONCE};
+use crate::ending::{Ending, Stall};
+use crate::engine::Engine;
+use crate::interrupt::{Softirq, Vector};
+use crate::network::{Endpoint, Packet, Peer, SEGMENT};
+use crate::operation::{Nic, Remote, RemoteOperation, Socket};
+use crate::program::resume;
+use crate::step::{Mode, Step};
+
+/// Bytes of a packet that carries no data; the link adds the headers.
+const EMPTY: u64 = 0;
+
+impl Engine {
+    /// Lets a remote peer go on with `answer`, up to the next operation that takes time.
+    pub(crate) fn resume_remote(&mut self, remote: Remote, answer: u64) {
+        self.core.remotes[remote.index()].mailbox.answer(answer);
+        loop {
+            let now = self.core.now();
+            let here = &mut self.core.remotes[remote.index()];
+            if here.count_step(now) > STEPS_AT_ONCE {
+                return self.no_progress_remote(remote);
+            }
+            let Some(program) = &mut here.program else {
+                return;
+            };
+            if resume(program) {
+                here.program = None;
+                return;
+            }
+            let Some(operation) = here.mailbox.take() else {
+                return;
+            };
+            if !self.operate_remote(remote, operation) {
+                return;
+            }
+        }
+    }
+
+    fn no_progress_remote(&mut self, remote: Remote) {
+        let (at, comm) = (self.core.now(), format!("client {}", remote.index()));
+        let stall = Stall::NoProgress {
+            task: None,
+            comm,
+            at,
+        };
+        self.core.ending = Some(Ending::Stalled(stall));
+    }
+
+    /// True when the operation is over at once.
+    fn operate_remote(&mut self, remote: Remote, operation: RemoteOperation) -> bool {
+        let now = self.core.now();
+        match operation {
+            RemoteOperation::Pause(span) => {
+                self.core.schedule(now + span, Event::Remote(remote));
+                false
+            }
+            RemoteOperation::Connect { listener, nic } => {
+                let Some(socket) = self.connection(Peer::Remote { remote, nic }) else {
+                    return false;
+                };
+                self.inbound(nic, Packet::Connect { listener, socket }, EMPTY);
+                self.core.remotes[remote.index()]
+                    .mailbox
+                    .answer(socket.0.into());
+                true
+            }
+            RemoteOperation::Send { socket, bytes } => {
+                if let Peer::Remote { nic, .. } = self.core.endpoints[socket.index()].peer {
+                    self.inbound(nic, Packet::Data { socket, bytes }, bytes.0);
+                }
+                true
+            }
+            RemoteOperation::SendDatagram { socket, nic, bytes } => {
+                self.core.endpoints[socket.index()].datagrams.sent += 1;
+                self.inbound(nic, Packet::Datagram { socket, bytes }, bytes.0);
+                true
+            }
+            RemoteOperation::Receive { socket, bytes } => {
+                let endpoint = &mut self.core.endpoints[socket.index()];
+                if endpoint.sent_out >= bytes.0 {
+                    endpoint.sent_out -= bytes.0;
+                    return true;
+                }
+                self.core.remotes[remote.index()].wants = Some((socket, bytes.0));
+                false
+            }
+            RemoteOperation::Close(socket) => {
+                if let Peer::Remote { nic, .. } = self.core.endpoints[socket.index()].peer {
+                    self.inbound(nic, Packet::End { socket }, EMPTY);
+                }
+                true
+            }
+        }
+    }
+
+    fn inbound(&mut self, nic: Nic, packet: Packet, bytes: u64) {
+        let now = self.core.now();
+        let card = &mut self.core.cards[nic.index()];
+        card.sent();
+        let at = card.receive(bytes, now);
+        self.core.schedule(at, Event::Packet(nic, packet));
+    }
+
+    /// A socket for a connection from a remote peer; `None`, and the run's end, where memory is full.
+    fn connection(&mut self, peer: Peer) -> Option<Socket> {
+        let capacity = self.core.settings.socket_buffer;
+        if let Some(socket) = self.core.free_endpoints.pop() {
+            let buffer = self.core.endpoints[socket.index()].buffer;
+            self.core.endpoints[socket.index()] = Endpoint::new(peer, buffer, capacity);
+            return Some(socket);
+        }
+        let Ok(buffer) = self.core.memory.region(capacity) else {
+            self.core.ending = Some(Ending::MemoryFull {
+                at: self.core.now(),
+            });
+            return None;
+        };
+        self.core
+            .endpoints
+            .push(Endpoint::new(peer, buffer, capacity));
+        Some(Socket(self.core.endpoints.len() as u32 - 1))
+    }
+
+    /// Gives the socket to the next connection when both ends closed it and nothing that it sent
+    /// is on its way any more. Called whenever one of the three becomes true.
+    pub(crate) fn reuse_if_closed(&mut self, socket: Socket) {
+        let endpoint = &self.core.endpoints[socket.index()];
+        if endpoint.closed && endpoint.peer_closed && endpoint.in_flight == 0 {
+            self.core.free_endpoints.push(socket);
+        }
+    }
+
+    /// A packet came over the link of a card.
+    pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
+        let cpus = self.core.cpus.len() as u16;
+        let card = &mut self.core.cards[nic.index()];
+        if !card.arrived(packet) {
+            return self.packet_dropped(nic, packet);
+        }
+        let raises = card.raises_interrupt().then(|| card.interrupt_cpu(cpus));
+        self.core.receive_by_dma(packet);
+        if let Some(cpu) = raises {
+            let cpu = self.core.online_or_first(cpu);
+            self.interrupt(cpu, Vector::Network(nic));
+        }
+    }
+
+    /// The ring was full. The sender of a stream notices, and sends the packet again.
+    fn packet_dropped(&mut self, nic: Nic, packet: Packet) {
+        if let Some(after) = packet.sent_again_after() {
+            self.core.cards[nic.index()].sent();
+            let again = self.core.now() + after;
+            self.core.schedule(again, Event::Packet(nic, packet));
+        }
+        if let Packet::Datagram { socket, .. } = packet {
+            self.core.endpoints[socket.index()].datagrams.dropped += 1;
+        }
+    }
+
+    /// `net_rx_action()`: one packet of the cards on the poll list goes up the protocol stack, and
+    /// then the next, until the list is empty or the budgets are used up. What is left then waits
+    /// for another run of the softirq.
+    pub(crate) fn net_rx(&mut self, cpu: CpuId, packets: u32, weight: u32, since: Instant) -> Flow {
+        let limits = self.core.settings.softirqs;
+        let now = self.core.now();
+        let here = &mut self.core.cpus[cpu.index()];
+        let Some(nic) = here.poll_list.front().copied() else {
+            return Flow::Next;
+        };
+        if packets == 0 || now - since >= limits.packets_time {
+            here.softirqs.raise(Softirq::NetRx);
+            return Flow::Next;
+        }
+        if weight == 0 {
+            here.poll_list.rotate_left(1);
+            let weight = limits.weight;
+            here.stack.push(Step::NetRx {
+                packets,
+                weight,
+                since,
+            });
+            return Flow::Next;
+        }
+        let Some(packet) = self.core.cards[nic.index()].poll() else {
+            here.poll_list.pop_front();
+            let weight = limits.weight;
+            here.stack.push(Step::NetRx {
+                packets,
+                weight,
+                since,
+            });
+            return Flow::Next;
+        };
+        here.stack.push(Step::NetRx {
+            packets: packets - 1,
+            weight: weight - 1,
+            since,
+        });
+        let sync = self.core.settings.sync_socket_wakeups;
+        if let Some(task) = self.accept_packet(packet) {
+            self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
+        }
+        let took = self.core.times.network_packet * packet.frames();
+        Flow::Takes(took, Mode::Softirq)
+    }
+
+    /// What the packet does to its socket, and whom it wakes.
+    fn accept_packet(&mut self, packet: Packet) -> Option<warmq_units::TaskId> {
+        match packet {
+            Packet::Connect { listener, socket } => {
+                let backlog = &mut self.core.backlogs[listener.index()];
+                backlog.connections.push_back(socket);
+                backlog.acceptors.pop_front()
+            }
+            Packet::Data { socket, bytes } => {
+                let endpoint = &mut self.core.endpoints[socket.index()];
+                endpoint.filled += bytes.0;
+                endpoint.readers.pop_front()
+            }
+            Packet::End { socket } => {
+                let endpoint = &mut self.core.endpoints[socket.index()];
+                if std::mem::replace(&mut endpoint.peer_closed, true) {
+                    return None;
+                }
+                let reader = endpoint.readers.pop_front();
+                self.reuse_if_closed(socket);
+                reader
+            }
+            Packet::Acknowledge => None,
+            Packet::Datagram { socket, bytes } => {
+                let endpoint = &mut self.core.endpoints[socket.index()];
+                let queued = endpoint.queue_datagram(bytes);
+                queued.then(|| endpoint.readers.pop_front()).flatten()
+            }
+        }
+    }
+
+    /// `bytes` go out over the card's link. Every second segment is acknowledged.
+    pub(crate) fn transmit(&mut self, remote: Remote, nic: Nic, socket: Socket, bytes: u64) {
+        let now = self.core.now();
+        let at = self.core.cards[nic.index()].send(bytes, now);
+        self.core.endpoints[socket.index()].in_flight += bytes;
+        self.core.schedule(
+            at,
+            Event::Delivered {
+                remote,
+                socket,
+                bytes,
+            },
+        );
+        for _ in 0..bytes.div_ceil(SEGMENT) / 2 {
+            let card = &mut self.core.cards[nic.index()];
+            card.sent();
+            let back = at + card.delay();
+            self.core
+                .schedule(back, Event::Packet(nic, Packet::Acknowledge));
+        }
+    }
+
+    /// Bytes reached the other side.
+    pub(crate) fn delivered(&mut self, remote: Remote, socket: Socket, bytes: u64) {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        endpoint.in_flight -= bytes;
+        endpoint.sent_out += bytes;
+        let wants = &mut self.core.remotes[remote.index()].wants;
+        if let Some((wanted, want)) = *wants
+            && wanted == socket
+            && endpoint.sent_out >= want
+        {
+            endpoint.sent_out -= want;
+            *wants = None;
+            self.resume_remote(remote, 0);
+        }
+        self.reuse_if_closed(socket);
+    }
+}

@@ -1,0 +1,147 @@
+//! How the simulated kernel is configured, apart from its scheduler.
+
+use warmq_machine::{Fragmentation, Options};
+use warmq_units::{Bytes, Duration, Seed};
+
+/// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Preemption {
+    /// Nowhere: a task is preempted on its way back to user mode only.
+    None,
+    /// Where kernel code says that it might sleep, too: at a system call's start and between
+    /// lines that it copies.
+    Voluntary,
+    /// Everywhere but under spin locks, in interrupts and in softirqs.
+    Full,
+    /// As `Full`, but a lazy request waits for the way back to user mode or for the next tick
+    /// (`TIF_NEED_RESCHED_LAZY`, since Linux 6.13).
+    Lazy,
+}
+
+/// How an idle CPU learns that it should reschedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IdleLoop {
+    /// It halts, and takes an interrupt.
+    Halt,
+    /// It looks at `need_resched` (`idle=poll`, and `mwait`, which sets `TIF_POLLING_NRFLAG`):
+    /// no interrupt is sent, and the cost `idle_poll` passes until it notices.
+    Poll,
+}
+
+/// The limits of softirqs (`kernel/softirq.c`, `net/core/dev.c`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoftirqLimits {
+    /// Rounds over the raised softirqs before the rest is left (`MAX_SOFTIRQ_RESTART`).
+    pub rounds: u32,
+    /// Time after which the rest is left (`MAX_SOFTIRQ_TIME`).
+    pub time: Duration,
+    /// Packets that one run of the receive softirq handles (`netdev_budget`).
+    pub packets: u32,
+    /// Time after which a run of the receive softirq ends (`netdev_budget_usecs`).
+    pub packets_time: Duration,
+    /// Packets of one card before the next one's turn (`dev_rx_weight`).
+    pub weight: u32,
+    /// The nice value of `ksoftirqd`, to which the rest is left; `None` where the kernel has no such
+    /// thread, and the rest is run before the CPU goes back to user mode.
+    pub ksoftirqd: Option<i8>,
+}
+
+impl SoftirqLimits {
+    /// Linux 2.4.4: no `ksoftirqd` (it came with 2.4.7), at most 300 packets or a jiffy in
+    /// `net_rx_action()`; what is raised meanwhile waits for the next exit from the kernel.
+    pub const LINUX_2_4: SoftirqLimits = SoftirqLimits {
+        rounds: 1,
+        time: Duration::from_ms(10),
+        packets: 300,
+        packets_time: Duration::from_ms(10),
+        weight: 300,
+        ksoftirqd: None,
+    };
+
+    /// Linux 6: ten rounds or 2 ms, 300 packets or 8 ms (two jiffies at HZ 250), weight 64, and
+    /// `ksoftirqd` at nice 0.
+    pub const LINUX_6: SoftirqLimits = SoftirqLimits {
+        rounds: 10,
+        time: Duration::from_ms(2),
+        packets: 300,
+        packets_time: Duration::from_ms(8),
+        weight: 64,
+        ksoftirqd: Some(0),
+    };
+}
+
+/// How the kernel is configured, apart from its scheduler.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// From one timer tick to the next: 1 / HZ.
+    pub tick: Duration,
+    /// Sleeps end at multiples of this (a jiffy in 2.4).
+    pub timer_resolution: Duration,
+    /// Where the kernel itself can be preempted.
+    pub preemption: Preemption,
+    /// How an idle CPU learns that it should reschedule.
+    pub idle_loop: IdleLoop,
+    /// Whether an idle CPU stops its tick (`CONFIG_NO_HZ_IDLE`).
+    pub nohz: bool,
+    /// Whether data that arrives on a socket wakes its reader with `WF_SYNC`
+    /// (`sock_def_readable()`, since Linux 2.6.30).
+    pub sync_socket_wakeups: bool,
+    /// The limits of softirqs.
+    pub softirqs: SoftirqLimits,
+    /// Kernel stack and task structure of one task.
+    pub block: Bytes,
+    /// The receive buffer of a socket.
+    pub socket_buffer: Bytes,
+    /// How long a runnable task may wait for its first chance before the run is said to stall.
+    pub patience: Duration,
+    /// Whether memory accesses go through the machine's caches; without, they are free.
+    pub caches: bool,
+    /// What the caches count besides hits and misses.
+    pub counting: Options,
+    /// How worn the page allocator is.
+    pub fragmentation: Fragmentation,
+    /// What makes this run differ from another.
+    pub seed: Seed,
+}
+
+impl Settings {
+    /// Linux 6 on x86 as Debian builds it: HZ 250, lazy preemption (its default since 6.18), idle CPUs
+    /// without a tick in `mwait`, and sleeps that end on a clock of their own, to a microsecond here. Where memory lies is as in [`Settings::linux24`], so that schedulers
+    /// compare.
+    pub fn linux6(seed: Seed) -> Settings {
+        Settings {
+            tick: Duration::from_ms(4),
+            timer_resolution: Duration::from_us(1),
+            preemption: Preemption::Lazy,
+            idle_loop: IdleLoop::Poll,
+            nohz: true,
+            sync_socket_wakeups: true,
+            softirqs: SoftirqLimits::LINUX_6,
+            ..Settings::linux24(seed)
+        }
+    }
+
+    /// Linux 2.4 on x86: HZ 100, 8 KB blocks, 64 KB socket buffers, a machine that has been up for
+    /// long.
+    pub fn linux24(seed: Seed) -> Settings {
+        Settings {
+            tick: Duration::from_ms(10),
+            timer_resolution: Duration::from_ms(10),
+            preemption: Preemption::None,
+            idle_loop: IdleLoop::Halt,
+            nohz: false,
+            sync_socket_wakeups: false,
+            softirqs: SoftirqLimits::LINUX_2_4,
+            block: Bytes::from_kb(8),
+            socket_buffer: Bytes::from_kb(64),
+            patience: Duration::from_s(120),
+            caches: true,
+            counting: Options::default(),
+            fragmentation: Fragmentation::Worn {
+                cluster: 8,
+                used_percent: 50,
+            },
+            seed,
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! System calls: from an operation that a program asked for to the steps that perform it.
+
+use warmq_machine::Access;
+use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
+
+use crate::cpu_loop::Flow;
+use crate::ending::{Ending, Misuse, Waiting};
+use crate::engine::Engine;
+use crate::network::{Peer, SEGMENT};
+use crate::operation::{Fragment, Listener, Mutex, Operation, Region, Socket, Touch};
+use crate::scheduler::Callback;
+use crate::step::{Mode, Step, wake};
+use crate::task::State;
+use crate::timer::TimerOwner;
+
+impl Engine {
+    /// Puts the steps of `operation` onto the stack of `cpu`.
+    pub(crate) fn begin_operation(&mut self, cpu: CpuId, current: TaskId, operation: Operation) {
+        let step = match operation {
+            Operation::Compute(cycles) => Step::Busy {
+                left: self.core.clock.time_of(cycles),
+                user: true,
+            },
+            Operation::Touch(touch) => Step::Touch {
+                touch,
+                done: 0,
+                user: true,
+            },
+            Operation::Lock(mutex) if self.core.mutexes[mutex.index()].owner.is_none() => {
+                self.core.mutexes[mutex.index()].owner = Some(current);
+                Step::Busy {
+                    left: self.core.times.lock_uncontended,
+                    user: true,
+                }
+            }
+            operation => {
+                let now = self.core.now();
+                let left = self.core.times.system_call + self.stack_touch(cpu, now);
+                let stack = &mut self.core.cpu(cpu).stack;
+                stack.push(Step::Perform(operation));
+                Step::Busy { left, user: false }
+            }
+        };
+        self.core.cpu(cpu).stack.push(step);
+    }
+
+    /// Performs a system call in the kernel, or as much of it as can be done before sleeping.
+    pub(crate) fn perform_operation(&mut self, cpu: CpuId, operation: Operation) -> Flow {
+        let current = self
+            .core
+            .cpu(cpu)
+            .current
+            .expect("system calls come from tasks");
+        match operation {
+            Operation::Compute(_) | Operation::Touch(_) => unreachable!("these need no kernel"),
+            Operation::Sleep(span) => self.sleep_for(cpu, current, span),
+            Operation::Yield => {
+                self.core.cpu(cpu).stack.push(Step::Schedule);
+                let locks = self.scheduler.locks(Callback::YieldTask, cpu);
+                self.push_locked(cpu, locks, Step::YieldTask(current));
+                Flow::Next
+            }
+            Operation::Send { socket, left } => self.send(cpu, current, socket, left),
+            Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
+            Operation::SendDatagram { socket, bytes } => self.send_datagram(cpu, socket, bytes),
+            Operation::ReceiveDatagram(socket) => self.receive_datagram(cpu, current, socket),
+            Operation::Close(socket) => self.close(cpu, socket),
+            Operation::Accept(listener) => self.accept(cpu, current, listener),
+            Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
+            Operation::Unlock(mutex) => self.unlock_mutex(cpu, current, mutex),
+            Operation::Wait(condition, mutex) => {
+                self.core.conditions[condition.index()]
+                    .waiters
+                    .push_back(current);
+                self.core
+                    .cpu(cpu)
+                    .stack
+                    .push(Step::Perform(Operation::Lock(mutex)));
+                self.sleep(cpu, current, Waiting::Condition(condition.0));
+                self.unlock_mutex(cpu, current, mutex)
+            }
+            Operation::Notify { condition, all } => {
+                let waiters = &mut self.core.conditions[condition.index()].waiters;
+                let count = if all {
+                    waiters.len()
+                } else {
+                    waiters.len().min(1)
+                };
+                let woken: Vec<_> = waiters.drain(..count).rev().map(wake).collect();
+                self.core.cpu(cpu).stack.extend(woken);
+                Flow::Next
+            }
+            Operation::Spawn { spec, program } => {
+                let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
+                    self.core.ending = Some(Ending::MemoryFull {
+                        at: self.core.now(),
+                    });
+                    return Flow::Next;
+                };
+                self.core.give_program(child, program);
+                let steps = [
+                    Step::Answer(child.0.into()),
+                    wake(child),
+                    Step::Fork { child },
+                ];
+                self.core.cpu(cpu).stack.extend(steps);
+                Flow::Takes(self.core.times.fork, Mode::System)
+            }
+            Operation::SetNice(task, nice) => {
+                self.core.task_mut(task).nice = nice.clamp(-20, 19);
+                self.set_weight(cpu, task)
+            }
+            Operation::SetPolicy(task, policy) => {
+                self.core.task_mut(task).policy = policy;
+                self.set_weight(cpu, task)
+            }
+            Operation::SetSlice(task, slice) => {
+                self.core.task_mut(task).slice = slice;
+                self.set_weight(cpu, task)
+            }
+            Operation::SetGroup(task, group) => {
+                self.core.task_mut(task).group = group;
+                self.set_weight(cpu, task)
+            }
+            Operation::SetGroupWeight(group, weight) => {
+                self.core.groups.set_weight(group, weight);
+                self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
+                Flow::Next
+            }
+            Operation::SetOnline(target, online) => self.set_online(cpu, target, online),
+            Operation::SetAffinity(task, cpus) => {
+                if let Some(allowed) = self.core.existing(&cpus) {
+                    self.core.task_mut(task).allowed = Some(allowed);
+                }
+                self.leave_forbidden_cpu(task);
+                self.set_cpumask(cpu, task)
+            }
+            Operation::SetFragment(fragment) => self.set_fragment(cpu, current, fragment),
+        }
+    }
+
+    /// The task names other data than before; the scheduler may want it elsewhere.
+    fn set_fragment(&mut self, cpu: CpuId, current: TaskId, fragment: Option<Fragment>) -> Flow {
+        if self.core.task_mut(current).fragment == fragment {
+            return Flow::Next;
+        }
+        self.core.task_mut(current).fragment = fragment;
+        self.callback(cpu, |scheduler, context| {
+            scheduler.set_fragment(context, current, fragment);
+        })
+    }
+
+    /// Tells the scheduler of a new nice value of `task`, if that still lives.
+    fn set_weight(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let view = self.core.view(task);
+        if view.task.state != State::Dead {
+            let locks = self
+                .scheduler
+                .locks(Callback::SetWeight(view), view.last_cpu());
+            self.push_locked(cpu, locks, Step::SetWeight(task));
+        }
+        Flow::Next
+    }
+
+    /// Tells the scheduler of a new affinity of `task`, if that still lives.
+    pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let view = self.core.view(task);
+        if view.task.state != State::Dead {
+            let locks = self
+                .scheduler
+                .locks(Callback::SetCpumask(view), view.last_cpu());
+            self.push_locked(cpu, locks, Step::SetCpumask(task));
+        }
+        Flow::Next
+    }
+
+    fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {
+        let resolution = self.core.settings.timer_resolution.0.max(1);
+        let at = Instant((self.core.now() + span).0.next_multiple_of(resolution));
+        let owner = TimerOwner::Sleep(current);
+        self.core.arm_timer(cpu, at, owner);
+        self.sleep(cpu, current, Waiting::Timer);
+        Flow::Next
+    }
+
+    // Mutexes.
+
+    fn lock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+        let state = &mut self.core.mutexes[mutex.index()];
+        match state.owner {
+            Some(owner) if owner == current => {}
+            None => state.owner = Some(current),
+            Some(_) => {
+                state.waiters.push_back(current);
+                // When it wakes, the mutex has been handed to it.
+                self.sleep(cpu, current, Waiting::Mutex(mutex.0));
+            }
+        }
+        Flow::Next
+    }
+
+    fn unlock_mutex(&mut self, cpu: CpuId, current: TaskId, mutex: Mutex) -> Flow {
+        let state = &mut self.core.mutexes[mutex.index()];
+        if state.owner != Some(current) {
+            let (mutex, owner) = (mutex.0, state.owner);
+            let misuse = Misuse::UnlocksWhatItDoesNotHold { mutex, owner };
+            self.core.program_broke(current, misuse);
+            return Flow::Next;
+        }
+        if let Some(next_owner) = state.hand_on() {
+            self.core.cpu(cpu).stack.push(wake(next_owner));
+        }
+        Flow::Takes(self.core.times.lock_uncontended, Mode::System)
+    }
+
+    // Sockets.
+
+    fn lines_of(&self, buffer: Region, position: u64, bytes: u64) -> Touch {
+        let line = self.core.memory.line();
+        let first = position / line;
+        let lines = (position + bytes).div_ceil(line) - first;
+        Touch::read(buffer, first, lines).working(self.core.times.copy_per_line)
+    }
+
+    fn send(&mut self, cpu: CpuId, current: TaskId, socket: Socket, left: Bytes) -> Flow {
+        match self.core.endpoints[socket.index()].peer {
+            Peer::Local(peer) => self.send_local(cpu, current, socket, peer, left),
+            Peer::Remote { .. } => self.send_out(cpu, socket, left),
+            Peer::None => Flow::Next,
+        }
+    }
+
+    fn send_local(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        peer: Socket,
+        left: Bytes,
+    ) -> Flow {
+        let to = &mut self.core.endpoints[peer.index()];
+        if to.closed || left.0 == 0 {
+            return Flow::Next;
+        }
+        let bytes = to.room().min(left.0);
+        if bytes == 0 {
+            to.writers.push_back(current);
+            self.core
+                .cpu(cpu)
+                .stack
+                .push(Step::Perform(Operation::Send { socket, left }));
+            self.sleep(cpu, current, Waiting::Room(peer.0));
+            return Flow::Next;
+        }
+        let (buffer, written) = (to.buffer, to.written);
+        to.reserved += bytes;
+        to.written += bytes;
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, bytes)
+        };
+        let rest = Bytes(left.0 - bytes);
+        let stack = &mut self.core.cpu(cpu).stack;
+        if rest.0 > 0 {
+            stack.push(Step::Perform(Operation::Send { socket, left: rest }));
+        }
+        stack.push(Step::Deliver {
+            socket: peer,
+            bytes,
+        });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        let packets = bytes.div_ceil(SEGMENT);
+        Flow::Takes(
+            self.core.times.socket_send + self.core.times.network_packet * packets,
+            Mode::System,
+        )
+    }
+
+    fn send_out(&mut self, cpu: CpuId, socket: Socket, left: Bytes) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        if endpoint.closed || left.0 == 0 {
+            return Flow::Next;
+        }
+        let (buffer, written) = (endpoint.buffer, endpoint.written);
+        endpoint.written += left.0;
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, left.0)
+        };
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Deliver {
+            socket,
+            bytes: left.0,
+        });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        let packets = left.0.div_ceil(SEGMENT);
+        Flow::Takes(
+            self.core.times.socket_send + self.core.times.network_packet * packets,
+            Mode::System,
+        )
+    }
+
+    /// The copied bytes reach the socket's buffer, or the link of its card.
+    pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        if let Peer::Remote { remote, nic } = self.core.endpoints[socket.index()].peer {
+            self.transmit(remote, nic, socket, bytes);
+            return Flow::Next;
+        }
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        endpoint.reserved -= bytes;
+        endpoint.filled += bytes;
+        self.disable_softirqs(cpu);
+        self.wake_ends(cpu, socket);
+        Flow::Next
+    }
+
+    /// What follows on the stack of `cpu` runs as a softirq: on loopback the receiving side of the
+    /// protocols runs when the sender enables softirqs again (`local_bh_enable()`).
+    fn disable_softirqs(&mut self, cpu: CpuId) {
+        let here = self.core.cpu(cpu);
+        here.softirq_depth += 1;
+        here.stack.push(Step::EnableSoftirqs);
+    }
+
+    fn send_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        endpoint.datagrams.sent += 1;
+        let (buffer, written) = (endpoint.buffer, endpoint.arrived);
+        endpoint.arrived += bytes.0;
+        let touch = Touch {
+            access: Access::Write,
+            ..self.lines_of(buffer, written, bytes.0)
+        };
+        let bytes = bytes.0;
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::DeliverDatagram { socket, bytes });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        Flow::Takes(
+            self.core.times.socket_send + self.core.times.network_packet,
+            Mode::System,
+        )
+    }
+
+    /// The copied datagram reaches its socket, which queues or drops it.
+    pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        self.disable_softirqs(cpu);
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        if endpoint.queue_datagram(Bytes(bytes))
+            && let Some(task) = endpoint.readers.pop_front()
+        {
+            let sync = self.core.settings.sync_socket_wakeups;
+            self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
+        }
+        Flow::Next
+    }
+
+    fn receive_datagram(&mut self, cpu: CpuId, current: TaskId, socket: Socket) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        let Some(bytes) = endpoint.take_datagram() else {
+            endpoint.readers.push_back(current);
+            let again = Step::Perform(Operation::ReceiveDatagram(socket));
+            self.core.cpu(cpu).stack.push(again);
+            self.sleep(cpu, current, Waiting::Data(socket.0));
+            return Flow::Next;
+        };
+        let (buffer, read) = (endpoint.buffer, endpoint.read);
+        endpoint.read += bytes.0;
+        let touch = self.lines_of(buffer, read, bytes.0);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes.0));
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        Flow::Takes(self.core.times.socket_receive, Mode::System)
+    }
+
+    fn receive(&mut self, cpu: CpuId, current: TaskId, socket: Socket, at_most: Bytes) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        let bytes = endpoint.filled.min(at_most.0);
+        if bytes == 0 && (endpoint.peer_closed || at_most.0 == 0) {
+            let next = endpoint.readers.pop_front().map(wake);
+            let stack = &mut self.core.cpu(cpu).stack;
+            stack.push(Step::Answer(0));
+            stack.extend(next);
+            return Flow::Next;
+        }
+        if bytes == 0 {
+            endpoint.readers.push_back(current);
+            let again = Step::Perform(Operation::Receive { socket, at_most });
+            self.core.cpu(cpu).stack.push(again);
+            self.sleep(cpu, current, Waiting::Data(socket.0));
+            return Flow::Next;
+        }
+        let (buffer, read) = (endpoint.buffer, endpoint.read);
+        endpoint.read += bytes;
+        endpoint.filled -= bytes;
+        endpoint.reserved += bytes;
+        let touch = self.lines_of(buffer, read, bytes);
+        let stack = &mut self.core.cpu(cpu).stack;
+        stack.push(Step::Answer(bytes));
+        stack.push(Step::Take { socket, bytes });
+        stack.push(Step::Touch {
+            touch,
+            done: 0,
+            user: false,
+        });
+        Flow::Takes(self.core.times.socket_receive, Mode::System)
+    }
+
+    /// The copied bytes leave the buffer, and a sender that waited for room goes on.
+    pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        endpoint.reserved -= bytes;
+        self.wake_ends(cpu, socket);
+        Flow::Next
+    }
+
+    /// Wakes who can go on with `socket`: a reader if there is data, a writer if there is room.
+    /// Where several wait, each wakes the next by what it leaves.
+    fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        let writer = match endpoint.peer {
+            Peer::Local(_) if endpoint.room() > 0 => endpoint.writers.pop_front(),
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        };
+        let reader = match endpoint.filled {
+            0 => None,
+            _ => endpoint.readers.pop_front(),
+        };
+        let sync = self.core.settings.sync_socket_wakeups;
+        let woken = writer.into_iter().chain(reader);
+        let woken = woken.map(|task| Step::Wake { task, sync });
+        self.core.cpu(cpu).stack.extend(woken);
+    }
+
+    fn close(&mut self, cpu: CpuId, socket: Socket) -> Flow {
+        let endpoint = &mut self.core.endpoints[socket.index()];
+        if std::mem::replace(&mut endpoint.closed, true) {
+            return Flow::Next;
+        }
+        match endpoint.peer {
+            Peer::Local(peer) => {
+                let there = &mut self.core.endpoints[peer.index()];
+                there.peer_closed = true;
+                let readers: Vec<_> = there.readers.drain(..).collect();
+                let writers = self.core.endpoints[socket.index()].writers.drain(..);
+                let woken: Vec<_> = readers.into_iter().chain(writers).map(wake).collect();
+                self.core.cpu(cpu).stack.extend(woken);
+            }
+            Peer::Remote { .. } => self.reuse_if_closed(socket),
+            Peer::None => {}
+        }
+        Flow::Next
+    }
+
+    fn accept(&mut self, cpu: CpuId, current: TaskId, listener: Listener) -> Flow {
+        let backlog = &mut self.core.backlogs[listener.index()];
+        let Some(socket) = backlog.connections.pop_front() else {
+            backlog.acceptors.push_back(current);
+            self.core
+                .cpu(cpu)
+                .stack
+                .push(Step::Perform(Operation::Accept(listener)));
+            self.sleep(cpu, current, Waiting::Connection(listener.0));
+            return Flow::Next;
+        };
+        self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
+        Flow::Takes(self.core.times.accept, Mode::System)
+    }
+}

@@ -1,0 +1,90 @@
+//! `try_to_wake_up()` and fork: tasks become runnable.
+
+use warmq_trace::Record;
+use warmq_units::{CpuId, TaskId};
+
+use crate::cpu_loop::Flow;
+use crate::ending::{Rule, Waiting};
+use crate::engine::Engine;
+use crate::scheduler::{Callback, WakeContext, Wakeup, Why};
+use crate::step::Step;
+use crate::task::State;
+
+impl Engine {
+    /// Wakes `task`, or starts a new one; nothing when it is awake already.
+    pub(crate) fn begin_wake(&mut self, cpu: CpuId, task: TaskId, sync: bool) -> Flow {
+        let why = match self.core.task(task).state {
+            State::Sleeping(slept) => Why::Wakeup(self.wakeup(cpu, slept, sync)),
+            State::New => Why::Fork,
+            State::Runnable | State::Dead => return Flow::Next,
+        };
+        let mut target = cpu;
+        let took = self.call(cpu, |scheduler, context| {
+            target = scheduler.select_cpu(context, task, why);
+        });
+        if target.index() >= self.core.cpus.len() {
+            self.core.broke(cpu, Rule::NoSuchCpu(target));
+        } else if !self.core.view(task).may_run_on(target) {
+            self.core.broke(cpu, Rule::CpuNotAllowed(task));
+        } else {
+            let locks = self.scheduler.locks(Callback::Enqueue, target);
+            self.push_locked(cpu, locks, Step::Activate { task, target, why });
+        }
+        Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    /// How a wakeup by the code that `cpu` runs now came about.
+    fn wakeup(&self, cpu: CpuId, slept: Waiting, sync: bool) -> Wakeup {
+        let here = &self.core.cpus[cpu.index()];
+        let context = match (here.irq_depth, here.softirq_depth) {
+            (0, 0) => WakeContext::Task,
+            (0, _) => WakeContext::Softirq,
+            _ => WakeContext::Interrupt,
+        };
+        Wakeup {
+            current: here.current,
+            context,
+            sync,
+            slept,
+        }
+    }
+
+    /// Under the locks: `task` becomes runnable, unless somebody was faster.
+    pub(crate) fn activate(&mut self, cpu: CpuId, id: TaskId, target: CpuId, why: Why) -> Flow {
+        let now = self.core.now();
+        let task = self.core.task_mut(id);
+        if !matches!(task.state, State::Sleeping(_) | State::New) {
+            return Flow::Next;
+        }
+        task.state = State::Runnable;
+        task.runnable_since = now;
+        // A task that is on its way to sleep is still queued: it just stays.
+        let queued = std::mem::replace(&mut task.queued, true);
+        self.core.runnable.joins(now);
+        self.core.record(Record::Wakeup {
+            waker: cpu,
+            task: id,
+            target,
+        });
+        if queued {
+            return Flow::Next;
+        }
+        self.callback(cpu, |scheduler, context| {
+            scheduler.enqueue(context, id, target, why);
+            scheduler.wakeup_preempt(context, id, target, why);
+        })
+    }
+
+    pub(crate) fn forked(&mut self, cpu: CpuId, child: TaskId) -> Flow {
+        let parent = self.core.cpu(cpu).current;
+        let comm = self.core.task(child).comm;
+        self.core.record(Record::Fork {
+            parent,
+            child,
+            comm,
+        });
+        self.callback(cpu, |scheduler, context| {
+            scheduler.fork(context, parent, child)
+        })
+    }
+}

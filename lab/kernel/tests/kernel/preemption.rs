@@ -1,0 +1,256 @@
+//! Preemption models, address spaces that are borrowed, CPU time, ticks that stop.
+
+use warmq_kernel::*;
+use warmq_trace::{Interrupt, Record};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, LockId, TaskId};
+
+use crate::support::*;
+
+/// First in, first out: who wakes preempts at once, or lazily.
+struct Eager {
+    queue: RoundRobin,
+    lazy: bool,
+}
+
+fn eager(lazy: bool) -> MakeScheduler {
+    Box::new(move |attach| {
+        let queue = RoundRobin::new(attach, 0);
+        Ok(Box::new(Eager { queue, lazy }))
+    })
+}
+
+impl Scheduler for Eager {
+    fn lock_for(&self, cpu: CpuId) -> LockId {
+        self.queue.lock_for(cpu)
+    }
+    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
+        self.queue.fork(context, parent, child);
+    }
+    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        self.queue.enqueue(context, task, cpu, why);
+    }
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, _: TaskId, cpu: CpuId, _: Why) {
+        match self.lazy {
+            true => context.reschedule_lazy(cpu),
+            false => context.reschedule(cpu),
+        }
+    }
+    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.queue.dequeue(context, task);
+    }
+    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
+        self.queue.pick_next(context, prev)
+    }
+    fn tick(&mut self, _: &mut Context<'_>, _: Option<TaskId>) {}
+    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
+}
+
+/// A task copies 4 ms long in the kernel, a segment of 1 us work a line; another, which sleeps 1 ms,
+/// exits as soon as it runs again. When it does, in us.
+fn woken_at(preemption: Preemption, lazy: bool) -> u64 {
+    let mut on = stage(1).under(eager(lazy)).costs(costs(&[
+        ("copy_per_line", 1_000),
+        ("socket_send", 1_500_000),
+    ]));
+    on.settings.preemption = preemption;
+    on.settings.timer_resolution = Duration::from_us(1);
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        let (near, _far) = boot.socket_pair(Bytes::from_kb(128))?;
+        boot.task(called("sleeper"), |task: Task| async move {
+            task.sleep(Duration::from_ms(1)).await;
+        })?;
+        boot.task(called("copies"), move |task: Task| async move {
+            task.send(near, Bytes(4_000 * 32)).await;
+        })?;
+        Ok(())
+    });
+    story.exit_us(0)
+}
+
+#[test]
+fn each_model_preempts_the_kernel_where_it_says() {
+    // The system call works for 1.5 ms, then copies for 4 ms.
+    assert_eq!(woken_at(Preemption::Full, false), 1_000);
+    let voluntary = woken_at(Preemption::Voluntary, false);
+    assert_eq!(voluntary, 1_500, "where it begins to copy");
+    assert!(
+        woken_at(Preemption::None, false) >= 5_500,
+        "when it is through"
+    );
+}
+
+#[test]
+fn a_lazy_request_waits_for_the_way_to_user_mode_or_the_tick() {
+    assert_eq!(
+        woken_at(Preemption::Full, true),
+        1_000,
+        "no lazy preemption"
+    );
+    let lazy = woken_at(Preemption::Lazy, true);
+    assert!(
+        (5_500..5_600).contains(&lazy),
+        "{lazy}: the tick comes at 10 ms"
+    );
+    assert_eq!(woken_at(Preemption::Lazy, false), 1_000, "it is not lazy");
+}
+
+#[test]
+fn the_tick_makes_a_lazy_request_urgent() {
+    let mut on = stage(1)
+        .under(eager(true))
+        .costs(costs(&[("socket_send", 50_000_000)]));
+    on.settings.preemption = Preemption::Lazy;
+    on.settings.timer_resolution = Duration::from_us(1);
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        let (near, _far) = boot.socket_pair(Bytes(100))?;
+        boot.task(called("sleeper"), |task: Task| async move {
+            task.sleep(Duration::from_ms(3)).await;
+        })?;
+        boot.task(called("long call"), move |task: Task| async move {
+            task.send(near, Bytes(10)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(story.exit_us(0), 10_000, "the first tick");
+}
+
+#[test]
+fn a_task_that_borrows_an_address_space_costs_no_switch_of_it() {
+    let spent = |borrows: bool| {
+        let story = stage(1)
+            .costs(costs(&[("mm_switch", 500)]))
+            .until_ms(100)
+            .plays(move |boot: &mut Boot<'_>| -> Started {
+                let (mm, other) = (boot.mm(), boot.mm());
+                let specs = [
+                    TaskSpec::new("one", Some(mm)),
+                    match borrows {
+                        true => TaskSpec::kernel_thread("thread"),
+                        false => TaskSpec::new("other", Some(other)),
+                    },
+                ];
+                for spec in specs {
+                    boot.task(spec, |task: Task| async move {
+                        for _ in 0..10 {
+                            task.compute(us(1)).await;
+                            task.yield_now().await;
+                        }
+                    })?;
+                }
+                Ok(())
+            });
+        story.spent(0, Mode::System).as_ns() / 500
+    };
+    assert_eq!(spent(true), 1, "the first task's is loaded once");
+    assert!(spent(false) > 15);
+}
+
+#[test]
+fn cpu_time_adds_up_exactly_and_samples_come_close() {
+    let story =
+        stage(2)
+            .costs(some_costs())
+            .until_ms(1_000)
+            .plays(|boot: &mut Boot<'_>| -> Started {
+                let (near, far) = boot.socket_pair(Bytes::from_kb(4))?;
+                boot.task(
+                    called("sender").bound([cpu(0)]),
+                    move |task: Task| async move {
+                        loop {
+                            task.compute(us(37)).await;
+                            task.send(near, Bytes(1_000)).await;
+                        }
+                    },
+                )?;
+                boot.task(
+                    called("receiver").bound([cpu(0)]),
+                    move |task: Task| async move {
+                        loop {
+                            task.receive(far, Bytes(1_000)).await;
+                            task.compute(us(11)).await;
+                        }
+                    },
+                )?;
+                boot.task(called("hog").bound([cpu(1)]), |task: Task| async move {
+                    task.compute(us(10_000_000)).await;
+                })?;
+                Ok(())
+            });
+    let figures = |task| story.kernel.task(TaskId(task)).expect("it ran");
+    let tasks: Duration = (0..3).map(|task| figures(task).exact.total()).sum();
+    let idle: Duration = (0..2)
+        .map(|number| story.kernel.idle_task(cpu(number)).total())
+        .sum();
+    let modes = [Mode::User, Mode::System, Mode::Spin];
+    let busy: Duration = modes.map(|mode| story.kernel.spent(mode)).into_iter().sum();
+    assert_eq!(tasks + idle, busy);
+    let hog = figures(2);
+    assert!(hog.exact.system < Duration::from_ms(1));
+    let apart = hog.sampled.user.as_us().abs_diff(hog.exact.user.as_us());
+    assert!(apart <= 20_000, "{hog:?}");
+}
+
+fn ticks_on(story: &Story, number: u16) -> usize {
+    let tick = Record::InterruptEnter {
+        cpu: cpu(number),
+        interrupt: Interrupt::Timer,
+    };
+    let records = story.records().iter();
+    records.filter(|(_, record)| *record == tick).count()
+}
+
+#[test]
+fn an_idle_cpu_stops_its_tick_and_starts_it_on_its_grid() {
+    let mut on = stage(2).costs(costs(&[("nohz_exit", 700)])).until_ms(1_000);
+    on.settings.nohz = true;
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        boot.task(called("hog").bound([cpu(0)]), |task: Task| async move {
+            task.compute(us(10_000_000)).await;
+        })?;
+        boot.task(called("late").bound([cpu(1)]), |task: Task| async move {
+            task.sleep(Duration::from_ms(500)).await;
+            task.compute(us(95_000)).await;
+            task.sleep(Duration::from_s(5)).await;
+        })?;
+        Ok(())
+    });
+    assert_eq!(ticks_on(&story, 0), 100);
+    // Its timer at 500 ms, and ticks from 510 to 590 ms.
+    assert_eq!(ticks_on(&story, 1), 1 + 9);
+    assert_eq!(story.spent(1, Mode::System).as_ns(), 700);
+}
+
+#[test]
+fn a_cpu_that_polls_in_idle_is_sent_no_interrupt() {
+    let mut on = stage(2).costs(costs(&[("idle_poll", 90), ("reschedule_interrupt", 600)]));
+    on.settings.idle_loop = IdleLoop::Poll;
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        let (near, far) = boot.socket_pair(Bytes(100))?;
+        boot.task(
+            called("waker").bound([cpu(0)]),
+            move |task: Task| async move {
+                task.compute(us(1_000)).await;
+                task.send(near, Bytes(10)).await;
+            },
+        )?;
+        boot.task(
+            called("woken").bound([cpu(1)]),
+            move |task: Task| async move {
+                task.receive(far, Bytes(10)).await;
+                task.compute(Cycles(10)).await;
+            },
+        )?;
+        Ok(())
+    });
+    let sent = |record: &Record| matches!(record, Record::RescheduleSent { .. });
+    assert!(!story.records().iter().any(|(_, record)| sent(record)));
+    let exit = story
+        .records()
+        .iter()
+        .find_map(|(at, record)| match record {
+            Record::Exit { task, .. } if task.0 == 1 => Some(*at),
+            _ => None,
+        });
+    let exit = exit.expect("it was woken") - warmq_units::Instant::START;
+    assert_eq!(exit.as_ns(), 1_000_000 + 90 + 10);
+}
