@@ -1,16 +1,14 @@
 //! Classes of pages that share their sets, line by line.
 
+use super::questions::{Decision, Questions};
 use super::signature::Signature;
-use super::{Answer, GoOn, Oracle, Plan, Unknown, step};
+use super::{Line, Plan, Unknown};
 
 /// Signatures of one set differ in less than one sure round in so many.
 const APART: u32 = 4;
 
 /// Sure rounds without which a signature says too little.
 const LEAST_SURE: u32 = 24;
-
-/// How often a page is asked, each time with other members, before it is given up.
-const TRIES: usize = 3;
 
 /// The share of wanted pages, in percent, that must be confirmed for the result to be believed.
 const ENOUGH_PERCENT: usize = 70;
@@ -28,32 +26,40 @@ pub struct Class {
 impl Class {
     /// Members that are surely enough to evict a line of their set, none of them `but`; others for
     /// another `turn`.
-    pub fn evictors(&self, plan: &Plan, but: u32, turn: usize) -> Vec<u32> {
+    pub fn evictors(&self, plan: &Plan, but: Option<u32>, turn: usize) -> Vec<Line> {
         // More than the ways, as a cache that does not replace in strict order needs more; less than
         // twice the ways, so that an even mixture of two classes evicts neither.
         let count = plan.ways as usize * 3 / 2;
         let from = turn * count / 2 % self.members.len();
         let (before, after) = self.members.split_at(from);
         let turned = after.iter().chain(before).copied();
-        turned.filter(|page| *page != but).take(count).collect()
+        let others = turned.filter(|page| Some(*page) != but);
+        plan.lines(&others.take(count).collect::<Vec<u32>>())
+    }
+
+    /// A member for this `turn`.
+    pub fn member(&self, turn: usize) -> u32 {
+        self.members[turn % self.members.len()]
     }
 }
 
 /// Groups pages by signature, and keeps those that their class really evicts.
 pub fn confirmed(
-    oracle: &mut dyn Oracle,
-    plan: &Plan,
+    questions: &mut Questions<'_>,
     signed: &[(u32, Signature)],
-    go_on: GoOn<'_>,
 ) -> Result<Vec<Class>, Unknown> {
-    let mut classes = grouped(plan, signed);
-    let total = classes.len();
-    for (done, class) in classes.iter_mut().enumerate() {
-        step(go_on, CONFIRMING, done, total)?;
-        let all = class.clone();
-        class
-            .members
-            .retain(|page| is_evicted(oracle, plan, &all, *page));
+    let plan = questions.plan;
+    let mut classes = Vec::new();
+    let grouped = grouped(plan, signed);
+    for (done, class) in grouped.iter().enumerate() {
+        questions.progress(CONFIRMING, done, grouped.len());
+        let mut members = Vec::new();
+        for page in &class.members {
+            if is_evicted(questions, class, *page)? {
+                members.push(*page);
+            }
+        }
+        classes.push(Class { members });
     }
     classes.retain(|class| class.members.len() > plan.ways as usize);
     let known: usize = classes.iter().map(|class| class.members.len()).sum();
@@ -63,11 +69,11 @@ pub fn confirmed(
     Ok(classes)
 }
 
-fn is_evicted(oracle: &mut dyn Oracle, plan: &Plan, class: &Class, page: u32) -> bool {
-    (0..TRIES).any(|turn| {
-        let evictors = plan.lines(&class.evictors(plan, page, turn));
-        oracle.ask(&evictors, &plan.lines(&[page]))[..] == [Answer::Evicted]
-    })
+fn is_evicted(questions: &mut Questions<'_>, class: &Class, page: u32) -> Result<bool, Unknown> {
+    let plan = questions.plan;
+    let victim = plan.lines(&[page])[0];
+    let decided = questions.decide(|turn| (class.evictors(plan, Some(page), turn), victim))?;
+    Ok(decided == Decision::Evicted)
 }
 
 /// Pages by the signature that is nearest: first to that of whichever page came first, then to that

@@ -1,40 +1,90 @@
 //! Which class shares its sets with which other one, at the same line or at another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::classes::Class;
-use super::{Answer, GoOn, Line, Oracle, Plan, Sets, Unknown, step};
+use super::questions::{Decision, Questions};
+use super::{Answer, Line, Sets, Unknown};
 
 /// The part of the search, in thousandths.
 const RELATING: (u32, u32) = (900, 1000);
 
+/// How often all pairs of classes are asked, many at once, to find those that are worth votes; and
+/// how many of these must see an eviction.
+const SCREENS: usize = 3;
+const SEEN: usize = 2;
+
+/// Victims of one of these questions at most, so that none takes long.
+const VICTIMS: usize = 64;
+
+/// Two classes, and by how much the numbers of their lines differ where they may share a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair {
+    one: usize,
+    other: usize,
+    change: u32,
+}
+
 /// Joins the lines of all classes into sets: line `l` of a page of class A and line `l ^ change` of
 /// one of class B are in the same set if each evicts the other at one `l`, as an index that is an
-/// exclusive or of address bits does not care at which. It is asked for each change of one bit.
-pub fn sets(
-    oracle: &mut dyn Oracle,
-    plan: &Plan,
-    classes: &[Class],
-    go_on: GoOn<'_>,
-) -> Result<Sets, Unknown> {
-    let classes = merged(oracle, plan, classes);
-    let lines = plan.lines_of_page as usize;
-    let mut joined = Joined::new(classes.len() * lines);
-    let bits = plan.lines_of_page.trailing_zeros();
-    for bit in 0..bits {
-        step(go_on, RELATING, bit as usize, bits as usize)?;
-        for (class, others) in mutual(oracle, plan, &classes, 1 << bit) {
-            // A class has at most one partner; where more seem to be, none is believed.
-            let [other] = others[..] else { continue };
-            for line in 0..lines {
-                joined.join(class * lines + line, other * lines + (line ^ 1 << bit));
-            }
+/// exclusive or of address bits does not care at which. It is asked for no change, which tells
+/// classes that are one, and for each change of one bit.
+pub fn sets(questions: &mut Questions<'_>, classes: &[Class]) -> Result<Sets, Unknown> {
+    let lines = questions.plan.lines_of_page;
+    let mut joined = Joined::new(classes.len() * lines as usize);
+    let mut open = Vec::new();
+    for pair in pairs(questions, classes)? {
+        if joined.root(pair.line_of_one(0, lines)) == joined.root(pair.line_of_other(0, lines)) {
+            continue;
+        }
+        match related(questions, classes, pair)? {
+            Decision::Kept => (),
+            Decision::Open => open.push(pair),
+            Decision::Evicted => (0..lines).for_each(|line| {
+                joined.join(
+                    pair.line_of_one(line, lines),
+                    pair.line_of_other(line, lines),
+                );
+            }),
         }
     }
-    let (joined_to, count) = joined.numbered();
-    let (kept, set_of) = connected(&joined_to, count, lines);
-    let sets = set_of.iter().max().map_or(0, |last| last + 1);
-    if sets > plan.sets || !set_of.chunks(lines).all(all_differ) {
+    let (joined_to, _) = joined.numbered();
+    numbered(questions, classes, &joined_to, &open)
+}
+
+impl Pair {
+    fn line_of_one(self, line: u32, lines: u32) -> usize {
+        self.one * lines as usize + line as usize
+    }
+
+    fn line_of_other(self, line: u32, lines: u32) -> usize {
+        self.other * lines as usize + (line ^ self.change) as usize
+    }
+}
+
+/// The sets of all classes about which nothing is open, numbered from 0.
+fn numbered(
+    questions: &Questions<'_>,
+    classes: &[Class],
+    joined_to: &[u32],
+    open: &[Pair],
+) -> Result<Sets, Unknown> {
+    let lines = questions.plan.lines_of_page as usize;
+    let of = |class: usize| &joined_to[class * lines..(class + 1) * lines];
+    if !(0..classes.len()).all(|class| all_differ(of(class))) {
+        return Err(Unknown::Contradiction);
+    }
+    let given_up = given_up(classes, joined_to, open, lines);
+    let kept = connected(joined_to, lines).into_iter();
+    let kept: Vec<usize> = kept.filter(|class| !given_up.contains(class)).collect();
+    let mut numbers = BTreeMap::new();
+    let mut number = |set: &u32| {
+        let next = numbers.len() as u32;
+        *numbers.entry(*set).or_insert(next)
+    };
+    let all = kept.iter().flat_map(|class| of(*class));
+    let set_of: Vec<u32> = all.map(&mut number).collect();
+    if numbers.len() > questions.plan.sets as usize {
         return Err(Unknown::Contradiction);
     }
     let of_class = |(class, number): (&usize, u32)| {
@@ -46,35 +96,48 @@ pub fn sets(
     Ok(Sets {
         class_of,
         set_of,
-        lines_of_page: plan.lines_of_page,
+        lines_of_page: questions.plan.lines_of_page,
     })
 }
 
-/// The classes whose relations are known, and the sets of their lines, numbered anew.
-///
-/// With `k` hashed bits within a page, `2^k` classes share their sets. Fewer are joined where
-/// answers were lost; as long as they are more than half, no others can be a part of the same sets
-/// that nobody noticed. Where they are not, their pages are given up.
-fn connected(joined_to: &[u32], count: u32, lines: usize) -> (Vec<usize>, Vec<u32>) {
-    let mut size = vec![0_usize; count as usize];
-    joined_to.iter().for_each(|set| size[*set as usize] += 1);
-    let whole = size.iter().copied().max().unwrap_or(0).next_power_of_two();
-    let of = |class: usize| &joined_to[class * lines..(class + 1) * lines];
-    let classes = 0..joined_to.len() / lines;
-    let kept: Vec<usize> = classes
-        .filter(|class| size[of(*class)[0] as usize] * 2 > whole)
-        .collect();
-    let mut numbers = BTreeMap::new();
-    let mut number = |set: &u32| {
-        let next = numbers.len() as u32;
-        *numbers.entry(*set).or_insert(next)
+/// The smaller class of each pair of which nobody knows whether it shares a set.
+fn given_up(classes: &[Class], joined_to: &[u32], open: &[Pair], lines: usize) -> BTreeSet<usize> {
+    let apart = |pair: &&Pair| {
+        let lines = lines as u32;
+        joined_to[pair.line_of_one(0, lines)] != joined_to[pair.line_of_other(0, lines)]
     };
-    let set_of = kept
-        .iter()
-        .flat_map(|class| of(*class))
-        .map(&mut number)
-        .collect();
-    (kept, set_of)
+    let smaller = |pair: &Pair| {
+        let size = |class: usize| classes[class].members.len();
+        if size(pair.one) < size(pair.other) {
+            pair.one
+        } else {
+            pair.other
+        }
+    };
+    open.iter().filter(apart).map(smaller).collect()
+}
+
+/// The classes whose relations are known.
+///
+/// With `k` hashed bits within a page, a set has lines of `2^k` different numbers. It was found with
+/// fewer where answers were lost; as long as they are more than half, no others can be a part of the
+/// same set that nobody noticed. Where they are not, the class is given up.
+fn connected(joined_to: &[u32], lines: usize) -> Vec<usize> {
+    let places = joined_to.iter().enumerate();
+    let places: BTreeSet<(u32, usize)> = places.map(|(at, set)| (*set, at % lines)).collect();
+    let mut size: BTreeMap<u32, usize> = BTreeMap::new();
+    for (set, _) in places {
+        *size.entry(set).or_insert(0) += 1;
+    }
+    let whole = size
+        .values()
+        .copied()
+        .max()
+        .unwrap_or(0)
+        .next_power_of_two();
+    let classes = 0..joined_to.len() / lines;
+    let is_connected = |class: &usize| size[&joined_to[class * lines]] * 2 > whole;
+    classes.filter(is_connected).collect()
 }
 
 fn all_differ(sets: &[u32]) -> bool {
@@ -83,66 +146,81 @@ fn all_differ(sets: &[u32]) -> bool {
     sets.windows(2).all(|pair| pair[0] != pair[1])
 }
 
-/// Classes that evict each other at the same line are one: their signatures were taken for different
-/// ones because of noise, or because the cache replaces at random.
-fn merged(oracle: &mut dyn Oracle, plan: &Plan, classes: &[Class]) -> Vec<Class> {
-    let mut joined = Joined::new(classes.len());
-    for (class, others) in mutual(oracle, plan, classes, 0) {
-        others.iter().for_each(|other| joined.join(class, *other));
-    }
-    let (numbers, count) = joined.numbered();
-    let mut merged = vec![Class::default(); count as usize];
-    for (class, number) in classes.iter().zip(numbers) {
-        merged[number as usize].members.extend(&class.members);
-    }
-    merged
-}
-
-/// Each class with those others which it evicts, and which evict it, where the number of the line
-/// is changed by `change`.
-fn mutual(
-    oracle: &mut dyn Oracle,
-    plan: &Plan,
+/// Whether two classes share a set: both evict each other, or neither does.
+fn related(
+    questions: &mut Questions<'_>,
     classes: &[Class],
-    change: u32,
-) -> Vec<(usize, Vec<usize>)> {
-    let evicted: Vec<Vec<usize>> = (0..classes.len())
-        .map(|class| evicted_by(oracle, plan, classes, class, change))
-        .collect();
-    let both = |(class, others): (usize, &Vec<usize>)| {
-        let back = others.iter().copied();
-        (
-            class,
-            back.filter(|other| evicted[*other].contains(&class))
-                .collect(),
-        )
-    };
-    evicted.iter().enumerate().map(both).collect()
+    Pair { one, other, change }: Pair,
+) -> Result<Decision, Unknown> {
+    let there = evicts(questions, &classes[one], &classes[other], change)?;
+    let back = evicts(questions, &classes[other], &classes[one], change)?;
+    Ok(if there == back { there } else { Decision::Open })
 }
 
-/// The other classes that `class` evicts where the number of the line is changed by `change`.
-fn evicted_by(
-    oracle: &mut dyn Oracle,
-    plan: &Plan,
+fn evicts(
+    questions: &mut Questions<'_>,
+    class: &Class,
+    other: &Class,
+    change: u32,
+) -> Result<Decision, Unknown> {
+    let plan = questions.plan;
+    let victim = |turn| Line {
+        page: other.member(turn),
+        line: plan.base() ^ change,
+    };
+    questions.decide(|turn| (class.evictors(plan, None, turn), victim(turn)))
+}
+
+/// The pairs of classes that seem to share a set.
+fn pairs(questions: &mut Questions<'_>, classes: &[Class]) -> Result<BTreeSet<Pair>, Unknown> {
+    let bits = questions.plan.lines_of_page.trailing_zeros();
+    let changes: Vec<u32> = std::iter::once(0)
+        .chain((0..bits).map(|bit| 1 << bit))
+        .collect();
+    let (mut pairs, mut done) = (BTreeSet::new(), 0);
+    for change in &changes {
+        for class in 0..classes.len() {
+            questions.progress(RELATING, done, changes.len() * classes.len());
+            done += 1;
+            pairs.extend(seem_evicted(questions, classes, class, *change)?);
+        }
+    }
+    Ok(pairs)
+}
+
+/// `class` with each other one that it seems to evict where the line's number is changed by `change`.
+fn seem_evicted(
+    questions: &mut Questions<'_>,
     classes: &[Class],
     class: usize,
     change: u32,
-) -> Vec<usize> {
-    let evictors = plan.lines(&classes[class].evictors(plan, u32::MAX, 0));
+) -> Result<Vec<Pair>, Unknown> {
+    let plan = questions.plan;
     let others: Vec<usize> = (0..classes.len()).filter(|other| *other != class).collect();
-    let victim = |other: usize| Line {
-        page: classes[other].members[0],
-        line: plan.base() ^ change,
+    let mut seen = vec![0; others.len()];
+    for turn in 0..SCREENS {
+        let evictors = classes[class].evictors(plan, None, turn);
+        let victim = |other: &usize| Line {
+            page: classes[*other].member(turn),
+            line: plan.base() ^ change,
+        };
+        let victims: Vec<Line> = others.iter().map(victim).collect();
+        for (victims, seen) in victims.chunks(VICTIMS).zip(seen.chunks_mut(VICTIMS)) {
+            let answers = questions.ask(&evictors, victims)?;
+            let answered = answers.iter().zip(seen);
+            answered.for_each(|(it, seen)| *seen += usize::from(*it != Answer::Kept));
+        }
+    }
+    let pair = |other: usize| Pair {
+        one: class.min(other),
+        other: class.max(other),
+        change,
     };
-    let victims: Vec<Line> = others.iter().map(|other| victim(*other)).collect();
-    let answers = oracle.ask(&evictors, &victims);
-    let seem = others
+    let often = others
         .into_iter()
-        .zip(answers)
-        .filter(|(_, it)| *it != Answer::Kept);
-    // With many victims, some seem evicted by chance: those few are asked again, one by one.
-    let again = |other: &usize| oracle.ask(&evictors, &[victim(*other)])[..] == [Answer::Evicted];
-    seem.map(|(other, _)| other).filter(again).collect()
+        .zip(seen)
+        .filter(|(_, seen)| *seen >= SEEN);
+    Ok(often.map(|(other, _)| pair(other)).collect())
 }
 
 /// Which of many things are one: a forest, whose trees are what was joined.

@@ -2,7 +2,8 @@
 
 use warmq_units::Stream;
 
-use super::{Answer, GoOn, Oracle, Plan, Unknown, step};
+use super::questions::Questions;
+use super::{Answer, Plan, Unknown};
 
 /// Questions that make a signature: a bit of a word each. Two sets agree in half of the bits, give
 /// or take 4; two lines of one set in all but those few where the set was about to overflow.
@@ -23,8 +24,8 @@ const SETS_OF_A_VICTIM: usize = 4;
 /// The most victims of one question: all of them together are to be far less than the cache.
 const MOST_VICTIMS: usize = 256;
 
-/// The share of a sample that may vanish although next to nothing is read: one in so many.
-const NOISE: usize = 8;
+/// So many times the lines that evict half of the others evict all of them.
+const ALL_HALVES: usize = 4;
 
 /// How many more pages than those that evict half of the others must be classified: a class then
 /// has about 3.5 times as many members as ways, and hardly ever too few to evict one of them.
@@ -61,12 +62,13 @@ impl Signature {
 
 /// The wanted pages, and as many spare ones as it takes, with their signatures.
 pub fn of_pages(
-    oracle: &mut dyn Oracle,
-    plan: &Plan,
+    questions: &mut Questions<'_>,
     random: &mut Stream,
-    go_on: GoOn<'_>,
 ) -> Result<Vec<(u32, Signature)>, Unknown> {
-    let mut size = half_evicting(oracle, plan, random, go_on)?;
+    questions.check_kept()?;
+    let mut size = half_evicting(questions, random)?;
+    questions.check_evicted(ALL_HALVES * size)?;
+    let plan = questions.plan;
     let helpers = (size * MEMBERS_HALVES / 2).saturating_sub(plan.wanted.len());
     if plan.spare.len() < helpers + size {
         return Err(Unknown::NothingEvicts);
@@ -78,17 +80,15 @@ pub fn of_pages(
     let victims = plan.lines(&pages);
     let mut signatures = vec![Signature::default(); pages.len()];
     let batch = victims_of(plan, size);
-    let (mut done, total) = (0, ROUNDS as usize * pages.len());
     for round in 0..ROUNDS {
+        questions.progress(SIGNING, round as usize, ROUNDS as usize);
         let evictors = plan.lines(draw(&mut pool, size, random));
         let mut evicted = 0;
         for (victims, signed) in victims.chunks(batch).zip(signatures.chunks_mut(batch)) {
-            let answers = oracle.ask(&evictors, victims);
+            let answers = questions.ask(&evictors, victims)?;
             evicted += answers.iter().filter(|it| **it == Answer::Evicted).count();
             let answered = signed.iter_mut().zip(answers);
             answered.for_each(|(signature, answer)| signature.note(round, answer));
-            done += victims.len();
-            step(go_on, SIGNING, done, total)?;
         }
         size = nearer_to_half(size, evicted, victims.len());
     }
@@ -105,33 +105,24 @@ fn nearer_to_half(size: usize, evicted: usize, asked: usize) -> usize {
 }
 
 /// How many random lines evict about half of all others.
-fn half_evicting(
-    oracle: &mut dyn Oracle,
-    plan: &Plan,
-    random: &mut Stream,
-    go_on: GoOn<'_>,
-) -> Result<usize, Unknown> {
+fn half_evicting(questions: &mut Questions<'_>, random: &mut Stream) -> Result<usize, Unknown> {
+    let plan = questions.plan;
     let (sample, pool) = plan.spare.split_at(SAMPLE.min(plan.spare.len()));
     let (sample, mut pool) = (plan.lines(sample), pool.to_vec());
-    let mut evicted = |size: usize, go_on: GoOn<'_>| {
+    let mut evict_half = |size: usize| {
+        questions.progress(SIZING, size.min(plan.spare.len()), plan.spare.len());
         let mut count = 0;
         for _ in 0..SETS_OF_A_SIZE {
             let evictors = plan.lines(draw(&mut pool, size, random));
             for victims in sample.chunks(victims_of(plan, size)) {
-                let answers = oracle.ask(&evictors, victims);
+                let answers = questions.ask(&evictors, victims)?;
                 count += answers.iter().filter(|it| **it == Answer::Evicted).count();
-                step(go_on, SIZING, size.min(plan.spare.len()), plan.spare.len())?;
             }
         }
-        Ok(count)
+        Ok(count * 2 >= sample.len() * SETS_OF_A_SIZE)
     };
-    let asked = sample.len() * SETS_OF_A_SIZE;
-    let few = (plan.ways as usize / 2).max(1);
-    if evicted(few, go_on)? * NOISE > asked {
-        return Err(Unknown::Noise);
-    }
-    let mut size = few;
-    while evicted(2 * size, go_on)? * 2 < asked {
+    let mut size = plan.few();
+    while !evict_half(2 * size)? {
         size *= 2;
         if 2 * size > plan.spare.len() {
             return Err(Unknown::NothingEvicts);
@@ -140,10 +131,10 @@ fn half_evicting(
     let (mut below, mut above) = (size, 2 * size);
     for _ in 0..BISECTIONS {
         let middle = usize::midpoint(below, above);
-        if evicted(middle, go_on)? * 2 < asked {
-            below = middle;
-        } else {
+        if evict_half(middle)? {
             above = middle;
+        } else {
+            below = middle;
         }
     }
     Ok(above)

@@ -193,24 +193,18 @@ fn searched(kind: Kind, seed: u64) -> (Result<Sets, Unknown>, MadeUp, Vec<u32>) 
     (found, cache, wanted)
 }
 
-/// Panics where two lines were found in one set that do not share one. Answers with how many of
-/// the known pages have a line in a set that was found twice: where two classes are one and no
-/// answer shows it, their conflicts are missing. A limit of the search, kept small by a test.
-fn assert_true(sets: &Sets, cache: &MadeUp, wanted: &[u32]) -> usize {
+/// Panics unless the lines of known pages were found in the same set exactly where they share one.
+fn assert_true(sets: &Sets, cache: &MadeUp, wanted: &[u32]) {
     let mut truth: BTreeMap<u32, u32> = BTreeMap::new();
     let mut found: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut split = 0;
     for page in wanted {
-        let mut twice = false;
         for line in (0..LINES).map(|line| Line { page: *page, line }) {
             let Some(set) = sets.of(line) else { continue };
             let true_set = cache.set_of(line);
             assert_eq!(*truth.entry(set).or_insert(true_set), true_set, "{line:?}");
-            twice |= *found.entry(true_set).or_insert(set) != set;
+            assert_eq!(*found.entry(true_set).or_insert(set), set, "{line:?}");
         }
-        split += usize::from(twice);
     }
-    split
 }
 
 fn known(sets: &Sets, wanted: &[u32]) -> usize {
@@ -263,7 +257,7 @@ fn a_cache_that_is_not_there_is_unknown() {
     };
     for (answer, why) in [
         (Answer::Kept, Unknown::NothingEvicts),
-        (Answer::Unsure, Unknown::NothingEvicts),
+        (Answer::Unsure, Unknown::Noise),
         (Answer::Evicted, Unknown::Noise),
     ] {
         let mut random = Seed(1).stream("search");
@@ -302,51 +296,51 @@ fn kinds() -> impl Strategy<Value = Kind> {
     // With a prefetcher of the next line, bit 0 stays out of the hash.
     let hashed = (0_u32..8).prop_map(|low| 0b11_0000 | low << 1);
     let ways = prop_oneof![Just(4_u32), Just(8)];
-    let parts = (ways, hashed, replacement, any::<bool>(), 0_u64..4);
-    parts.prop_map(
-        |(ways, hashed, replacement, prefetches, random_answers)| Kind {
-            sets: 64,
-            ways,
-            hashed,
-            replacement,
-            prefetches,
-            random_answers,
-        },
-    )
+    let parts = (ways, hashed, replacement, any::<bool>());
+    parts.prop_map(|(ways, hashed, replacement, prefetches)| Kind {
+        sets: 64,
+        ways,
+        hashed,
+        replacement,
+        prefetches,
+        random_answers: 0,
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
+    /// Promised up to this noise, for each of these caches.
     #[test]
-    fn whatever_is_found_is_true_and_most_is_found(kind in kinds(), seed in 0_u64..1000) {
-        let (found, cache, wanted) = searched(kind, seed);
-        let sets = found.unwrap();
-        let split = assert_true(&sets, &cache, &wanted);
-        prop_assert!(split * 4 <= wanted.len(), "{split} pages are split");
-        // Replacement at random spares some victims: classes are smaller, and fewer are confirmed.
-        let least = if matches!(kind.replacement, Replacement::Random) { 4 } else { 7 };
-        let known = known(&sets, &wanted);
-        prop_assert!(known * 10 >= wanted.len() * least, "{known} are known");
-        prop_assert!(sets.count() <= kind.sets);
-    }
-
-    #[test]
-    fn under_any_noise_nothing_false_is_found_and_the_questions_are_bounded(
+    fn with_up_to_10_percent_of_random_answers_most_pages_are_found(
         kind in kinds(),
-        random_answers in 20_u64..=100,
+        random_answers in 0_u64..=10,
         seed in 0_u64..1000,
     ) {
         let (found, cache, wanted) = searched(Kind { random_answers, ..kind }, seed);
-        if let Ok(sets) = found {
-            assert_true(&sets, &cache, &wanted);
+        let sets = found.unwrap();
+        assert_true(&sets, &cache, &wanted);
+        let known = known(&sets, &wanted);
+        prop_assert!(known * 10 >= wanted.len() * 7, "{known} are known");
+        prop_assert!(sets.count() <= kind.sets);
+    }
+
+    /// Promised at any noise: what is found is true, and the search ends.
+    #[test]
+    fn under_any_noise_nothing_false_is_found_and_the_questions_are_bounded(
+        kind in kinds(),
+        random_answers in 0_u64..=100,
+        seed in 0_u64..1000,
+    ) {
+        let (found, cache, wanted) = searched(Kind { random_answers, ..kind }, seed);
+        match found {
+            // Two of three random answers are wrong: 40 %, which is twice what is believed.
+            Ok(_) if random_answers >= 60 => prop_assert!(false, "noise is believed"),
+            Ok(sets) => assert_true(&sets, &cache, &wanted),
+            Err(why) => prop_assert!(random_answers > 10, "{why}"),
         }
-        // Each of 64 rounds asks of each page at most once, and so do confirming and relating.
+        // Each of 64 rounds asks of each page at most once; a page takes 40 votes of 2 questions.
         let pages = u64::from(100 + 4 * kind.sets * kind.ways);
-        prop_assert!(cache.questions < 64 * pages * 4, "{}", cache.questions);
-        if random_answers > 80 {
-            let (again, _, _) = searched(Kind { random_answers, ..kind }, seed);
-            prop_assert!(again.is_err());
-        }
+        prop_assert!(cache.questions < (64 + 80) * pages * 2, "{}", cache.questions);
     }
 }
