@@ -13,6 +13,7 @@ struct Line<'a> {
     #[serde(flatten)]
     simulated: Simulated<'a>,
     latencies: &'a [LevelLatency],
+    latencies_after: &'a [LevelLatency],
     facts: &'a WalkFacts,
 }
 
@@ -40,6 +41,7 @@ pub fn json_lines(walk: &Walk) -> String {
             row,
             simulated: simulated(walk, row, twin),
             latencies: &walk.latencies.levels,
+            latencies_after: &walk.latencies_after.levels,
             facts: &walk.report.facts,
         };
         serde_json::to_string(&line).expect("plain data becomes JSON")

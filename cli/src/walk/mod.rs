@@ -43,8 +43,10 @@ impl Twin {
 
 /// A walk that was measured, and simulated on a description of the same machine.
 pub struct Walk {
-    /// The latencies and how they were found.
+    /// The latencies and how they were found: the simulated walk's input.
     pub latencies: LatencyReport,
+    /// The same after the walk, when other programs may have let go of the caches or taken them.
+    pub latencies_after: LatencyReport,
     /// What was measured.
     pub report: WalkReport,
     /// What was simulated, a row each.
@@ -62,10 +64,7 @@ impl Walk {
             // What cannot be meant is told before anything that takes time.
             settings.check(cache)?;
         }
-        let latencies = {
-            let _watch = Watch::until_done("measuring the latencies of this machine's caches");
-            measure_latencies(&machine, settings.cpu, settings.block_size)?
-        };
+        let latencies = latencies_of(&machine, settings)?;
         let measured = latencies.for_machine(&machine);
         warmq_host::set_latencies(&mut machine, &measured, MEASURED)
             .map_err(|flaw| Failure::System("use the latencies".to_owned(), flaw.to_string()))?;
@@ -77,9 +76,11 @@ impl Walk {
             )
         })?;
         let report = walked(settings, cache, &latencies)?;
+        let latencies_after = latencies_of(&machine, settings)?;
         let simulated = simulated(&machine, cpu, &report, &latencies);
         Ok(Walk {
             latencies,
+            latencies_after,
             report,
             simulated,
         })
@@ -101,6 +102,18 @@ fn described(cpu: CpuId) -> Result<CpuId, Failure> {
     let online = warmq_host::online(Path::new("/"))?;
     let place = online.iter().position(|other| *other == cpu);
     Ok(place.map_or(cpu, |place| CpuId(place as u16)))
+}
+
+fn latencies_of(
+    machine: &MachineDescription,
+    settings: &WalkSettings,
+) -> Result<LatencyReport, Failure> {
+    let _watch = Watch::until_done("measuring the latencies of this machine's caches");
+    Ok(measure_latencies(
+        machine,
+        settings.cpu,
+        settings.block_size,
+    )?)
 }
 
 fn walked(

@@ -208,11 +208,25 @@ fn near(walk: &Walk) -> Verdict {
         statement: statement.to_owned(),
         holds: off == 0,
         numbers: format!(
-            "simulated over measured from {least:.2} to {most:.2}; {off} of {} outside",
-            ratios.len()
+            "simulated over measured from {least:.2} to {most:.2}; {off} of {} outside{}",
+            ratios.len(),
+            drift(walk)
         ),
         source: "ours".to_owned(),
     }
+}
+
+/// The levels that took another time after the walk than before, by more than is tolerated: rows that
+/// they serve are then off for no reason of the walk.
+fn drift(walk: &Walk) -> String {
+    let levels = walk.latencies.levels.iter();
+    let after = |level: u8| walk.latencies_after.level_ns(level);
+    let both = levels.filter_map(|it| Some((it.level, it.ns, after(it.level)?)));
+    let drifted = both.filter(|(_, before, after)| (after / before - 1.0).abs() > TOLERANCE);
+    let told = drifted.map(|(level, before, after)| {
+        format!("; level {level} took {before:.1} ns before the walk and {after:.1} ns after it")
+    });
+    told.collect()
 }
 
 /// Enough colors beat none, wherever more than one is needed. None if no row can tell.

@@ -37,6 +37,9 @@ fn a_walk_is_measured_and_simulated_row_by_row() {
         let ratio = row["simulated_over_measured_most"].as_f64().unwrap();
         assert!((ratio - most / measured).abs() < 1e-9);
         assert!(row["needed_colors"].as_u64().unwrap() >= 1);
+        let levels = |when: &str| row[when].as_array().unwrap().len();
+        assert!(levels("latencies") > 0);
+        assert_eq!(levels("latencies"), levels("latencies_after"));
     }
     let page = folder.text("page/report.html");
     assert!(page.contains("measured") && page.contains("simulated"));

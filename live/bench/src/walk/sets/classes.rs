@@ -4,8 +4,13 @@ use super::questions::{Decision, Questions};
 use super::signature::Signature;
 use super::{Line, Plan, Unknown};
 
-/// Signatures of one set differ in less than one sure round in so many.
+/// Signatures of two pages of one set differ in less than one sure round in so many.
 const APART: u32 = 4;
+
+/// A page's signature differs from that of the majority of its class in less than one sure round in
+/// so many. More than [`APART`] allows, as votes follow: a cache that replaces at random answers
+/// one question in six this way or that.
+const APART_FROM_CLASS: u32 = 3;
 
 /// Sure rounds without which a signature says too little.
 const LEAST_SURE: u32 = 24;
@@ -82,7 +87,7 @@ fn grouped(plan: &Plan, signed: &[(u32, Signature)]) -> Vec<Class> {
     let mut leaders: Vec<Signature> = Vec::new();
     let mut votes: Vec<Votes> = Vec::new();
     for (_, signature) in signed {
-        let class = nearest(&leaders, *signature);
+        let class = nearest(&leaders, *signature, APART);
         let class = class.or_else(|| {
             let room = leaders.len() < 2 * plan.sets as usize;
             (room && signature.sure.count_ones() >= LEAST_SURE).then(|| {
@@ -99,7 +104,7 @@ fn grouped(plan: &Plan, signed: &[(u32, Signature)]) -> Vec<Class> {
     let centers: Vec<Signature> = votes.iter().map(Votes::majority).collect();
     let mut classes = vec![Class::default(); centers.len()];
     for (page, signature) in signed {
-        if let Some(class) = nearest(&centers, *signature) {
+        if let Some(class) = nearest(&centers, *signature, APART_FROM_CLASS) {
             classes[class].members.push(*page);
         }
     }
@@ -107,11 +112,11 @@ fn grouped(plan: &Plan, signed: &[(u32, Signature)]) -> Vec<Class> {
     classes
 }
 
-/// The signature that differs least from `one`, if any is near.
-fn nearest(all: &[Signature], one: Signature) -> Option<usize> {
+/// The signature that differs least from `one`, if any differs in less than one round in `share`.
+fn nearest(all: &[Signature], one: Signature, share: u32) -> Option<usize> {
     let compared = all.iter().enumerate().filter_map(|(index, other)| {
         let (apart, sure) = one.compare(*other);
-        let near = sure >= LEAST_SURE && apart * APART < sure;
+        let near = sure >= LEAST_SURE && apart * share < sure;
         near.then(|| (u64::from(apart << 16) / u64::from(sure), index))
     });
     compared.min().map(|(_, index)| index)

@@ -22,7 +22,9 @@
 //! then nothing is found. What the votes leave open is not known.
 //!
 //! Assumed: the index is an exclusive or of bits of the address, as all published ones are, so that
-//! what holds at one line of two pages holds at all. Nothing here reads a clock or touches memory:
+//! what holds at one line of two pages holds at all. And a line that leaves this cache leaves the
+//! nearer ones, as on AMD's Zen, or else the index leaves the bits within a page alone, as Intel's
+//! level 2 does: with neither, relations go unnoticed. Nothing here reads a clock or touches memory:
 //! an [`Oracle`] does, and tests put a made-up cache in its place.
 
 mod classes;

@@ -9,10 +9,10 @@ const MOST_WRONG_PERCENT: usize = 20;
 /// Control questions of each kind.
 const CONTROLS: usize = 64;
 
-/// Votes by which one side must lead. With `w` the share of wrong answers of one kind, a vote for the
-/// wrong side to one for the right side is at most as `w (1 - w)` to `1 - 2w`, and the wrong side
-/// leads first with about the fifth power of that: 0.00001 for the half of 20 %, 0.0000001 for the
-/// half of 10 %.
+/// Votes by which one side must lead. Where a share `w` of the answers says the contrary and another
+/// `w` nothing, a line that stays gets `w (1 - 2w)` votes for its eviction and `1 - 2w` against it,
+/// and an evicted one `w` against and `(1 - 2w)^2` for it. The wrong side leads by 5 first with the
+/// fifth power of their ratio: 0.00001 and 0.00009 where 20 % of the answers are not right.
 const LEAD: i32 = 5;
 
 /// Votes after which nothing is decided.
