@@ -80,6 +80,9 @@ struct WalkArguments {
     /// The shortest time that a single measurement may take [default: 4ms].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     min_time: Option<Duration>,
+    /// How long the search for the cache's sets may take; 0s for none [default: 20s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    search_time: Option<Duration>,
     /// Makes the list's order [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -157,6 +160,7 @@ impl WalkArguments {
             cpu: self.cpu.map(CpuId).or(usual.cpu),
             repetitions: self.repetitions.unwrap_or(usual.repetitions),
             min_time: self.min_time.unwrap_or(usual.min_time),
+            search_time: self.search_time.unwrap_or(usual.search_time),
             seed: self.seed.map_or(usual.seed, Seed),
         }
     }
@@ -185,6 +189,11 @@ impl WalkArguments {
             ),
             ("cpu", self.cpu.map(|cpu| cpu.to_string())),
             ("repetitions", plain(&self.repetitions)),
+            (
+                "search-time",
+                self.search_time
+                    .map(|it| format!("{}ms", it.as_ns() / 1_000_000)),
+            ),
             ("seed", self.seed.map(|seed| seed.to_string())),
         ];
         let given = options

@@ -7,8 +7,8 @@ mod table;
 use std::path::Path;
 
 use warmq_bench::{
-    Geometry, LatencyReport, SimulatedWalk, WalkReport, WalkRow, WalkSettings, measure,
-    measure_latencies, simulate_walk,
+    Geometry, Known, LatencyReport, Progress, SimulatedWalk, WalkReport, WalkRow, WalkSettings,
+    measure, measure_latencies, simulate_walk,
 };
 use warmq_machine::MachineDescription;
 use warmq_units::CpuId;
@@ -24,14 +24,33 @@ pub use table::{on_what, table};
 /// Who says how long this machine's caches take.
 const MEASURED: &str = "measured here: chains of pointers through buffers of each level's size";
 
+/// The simulated twin of a measured row.
+#[derive(Clone, Copy, Debug)]
+pub struct Twin {
+    /// With the sets that were found; with the best possible placement where they are unknown.
+    pub least: SimulatedWalk,
+    /// With the worst possible placement; the same as `least` where the sets are known.
+    pub most: SimulatedWalk,
+}
+
+impl Twin {
+    /// The least and the most that simulated over measured can be.
+    pub fn ratios(&self, row: &WalkRow) -> (f64, f64) {
+        let over = |twin: SimulatedWalk| twin.ns_per_visit / row.ns_per_visit.median;
+        (over(self.least), over(self.most))
+    }
+}
+
 /// A walk that was measured, and simulated on a description of the same machine.
 pub struct Walk {
-    /// The latencies and how they were found.
+    /// The latencies and how they were found: the simulated walk's input.
     pub latencies: LatencyReport,
+    /// The same after the walk, when other programs may have let go of the caches or taken them.
+    pub latencies_after: LatencyReport,
     /// What was measured.
     pub report: WalkReport,
     /// What was simulated, a row each.
-    pub simulated: Vec<SimulatedWalk>,
+    pub simulated: Vec<Twin>,
 }
 
 impl Walk {
@@ -45,10 +64,7 @@ impl Walk {
             // What cannot be meant is told before anything that takes time.
             settings.check(cache)?;
         }
-        let latencies = {
-            let _watch = Watch::until_done("measuring the latencies of this machine's caches");
-            measure_latencies(&machine, settings.cpu, settings.block_size)?
-        };
+        let latencies = latencies_of(&machine, settings)?;
         let measured = latencies.for_machine(&machine);
         warmq_host::set_latencies(&mut machine, &measured, MEASURED)
             .map_err(|flaw| Failure::System("use the latencies".to_owned(), flaw.to_string()))?;
@@ -59,19 +75,25 @@ impl Walk {
                 "choose another --cpu",
             )
         })?;
-        let report = walked(settings, cache)?;
+        let report = walked(settings, cache, &latencies)?;
+        let latencies_after = latencies_of(&machine, settings)?;
         let simulated = simulated(&machine, cpu, &report, &latencies);
         Ok(Walk {
             latencies,
+            latencies_after,
             report,
             simulated,
         })
     }
 
-    /// Every measured row with its simulated twin and the ratio of the latter to the former.
-    pub fn rows(&self) -> impl Iterator<Item = (&WalkRow, &SimulatedWalk, f64)> {
-        let pairs = self.report.rows.iter().zip(&self.simulated);
-        pairs.map(|(row, twin)| (row, twin, twin.ns_per_visit / row.ns_per_visit.median))
+    /// Every measured row with its simulated twin.
+    pub fn rows(&self) -> impl Iterator<Item = (&WalkRow, &Twin)> {
+        self.report.rows.iter().zip(&self.simulated)
+    }
+
+    /// Whether it is known which lines share a set.
+    pub fn sets_known(&self) -> bool {
+        self.report.facts.sets.by != Known::Unknown
     }
 }
 
@@ -82,15 +104,37 @@ fn described(cpu: CpuId) -> Result<CpuId, Failure> {
     Ok(place.map_or(cpu, |place| CpuId(place as u16)))
 }
 
-fn walked(settings: &WalkSettings, cache: Geometry) -> Result<WalkReport, Failure> {
-    let repetitions = settings.repetitions as usize;
-    let watch = Watch::over(
-        "measurements of the walk",
-        repetitions * settings.blocks.len() * settings.colors.len(),
-    );
-    Ok(measure(settings, cache, &mut |progress| {
-        watch.see(progress.done as usize, progress.total as usize, "");
-    })?)
+fn latencies_of(
+    machine: &MachineDescription,
+    settings: &WalkSettings,
+) -> Result<LatencyReport, Failure> {
+    let _watch = Watch::until_done("measuring the latencies of this machine's caches");
+    Ok(measure_latencies(
+        machine,
+        settings.cpu,
+        settings.block_size,
+    )?)
+}
+
+fn walked(
+    settings: &WalkSettings,
+    cache: Geometry,
+    latencies: &LatencyReport,
+) -> Result<WalkReport, Failure> {
+    let searching = Watch::over("thousandths of the search for the cache's sets", 1000);
+    let count = settings.repetitions as usize * settings.blocks.len() * settings.colors.len();
+    let mut walking = None;
+    Ok(measure(
+        settings,
+        cache,
+        latencies,
+        &mut |progress| match progress {
+            Progress::Searching(done) => searching.see(done as usize, 1000, ""),
+            Progress::Walking { done, total } => walking
+                .get_or_insert_with(|| Watch::over("measurements of the walk", count))
+                .see(done as usize, total as usize, ""),
+        },
+    )?)
 }
 
 fn simulated(
@@ -98,13 +142,17 @@ fn simulated(
     cpu: CpuId,
     report: &WalkReport,
     latencies: &LatencyReport,
-) -> Vec<SimulatedWalk> {
+) -> Vec<Twin> {
     let watch = Watch::over("simulated walks", report.rows.len());
     let translation = Some(&latencies.translation);
     let twin = |(index, row): (usize, &WalkRow)| {
-        let twin = simulate_walk(machine, cpu, &report.facts, row, translation);
+        let (facts, placement) = (&report.facts, &report.placement);
+        let walks = simulate_walk(machine, cpu, facts, placement, row, translation);
         watch.see(index + 1, report.rows.len(), "");
-        twin
+        Twin {
+            least: walks[0],
+            most: walks[walks.len() - 1],
+        }
     };
     report.rows.iter().enumerate().map(twin).collect()
 }

@@ -1,11 +1,11 @@
 //! The walk for a terminal.
 
 use comfy_table::{Cell, Color};
-use warmq_bench::{Known, SimulatedWalk, WalkRow};
+use warmq_bench::{Known, Search, WalkRow};
 use warmq_report::{Section, Verdict};
 
-use super::Walk;
-use super::section::TOLERANCE;
+use super::section::fits;
+use super::{Twin, Walk};
 use crate::listing;
 use crate::output::Screen;
 
@@ -27,8 +27,8 @@ const LEGEND: &str = "Times are ns a visit; needed: the colors that equation 3 a
 pub fn table(walk: &Walk, section: &Section) -> String {
     let mut table = listing::table();
     table.set_header(HEAD);
-    for (row, twin, ratio) in walk.rows() {
-        table.add_row(line(row, twin, ratio));
+    for (row, twin) in walk.rows() {
+        table.add_row(line(row, twin));
     }
     listing::align_numbers(&mut table, None);
     let (title, place) = (&section.title, listing::paragraph(&on_what(walk)));
@@ -48,7 +48,7 @@ fn verdict(verdict: &Verdict) -> String {
     ))
 }
 
-/// The CPU, its cache, and how its addresses are known, in a paragraph.
+/// The CPU, its cache, and how its sets are known, in a paragraph.
 pub fn on_what(walk: &Walk) -> String {
     let facts = &walk.report.facts;
     let cache = facts.cache;
@@ -66,22 +66,36 @@ pub fn on_what(walk: &Walk) -> String {
         facts.block_size,
         facts.lines,
         facts.color_bits,
-        known(facts.addresses),
+        known(&facts.sets),
     )
 }
 
-fn known(known: Known) -> &'static str {
-    match known {
-        Known::Measured => "which sets the pages use was measured",
-        Known::Physical => "physical addresses from pagemap choose the sets",
-        Known::Virtual => "virtual addresses stand in for physical ones",
+/// How the sets are known, with the counts that tell how far to trust it.
+fn known(search: &Search) -> String {
+    match (search.by, search.why) {
+        (Known::Offset, _) => "the offset in a page chooses the set".to_owned(),
+        (Known::Timing, _) => format!(
+            "sets found by timing: {} sets, {} of them for the same line of all pages; {} of {} \
+             pages known, {:.1} s",
+            search.sets,
+            search.sets_at_one_line,
+            search.pages_known,
+            search.pages_wanted,
+            search.seconds
+        ),
+        (Known::Unknown, why) => format!(
+            "sets unknown ({}), so that simulated times are from the best to the worst placement",
+            why.map_or_else(String::new, |why| why.to_string())
+        ),
     }
 }
 
-fn line(row: &WalkRow, twin: &SimulatedWalk, ratio: f64) -> [Cell; 8] {
+fn line(row: &WalkRow, twin: &Twin) -> [Cell; 8] {
     let spread = row.ns_per_visit;
-    let off = (ratio - 1.0).abs() > TOLERANCE;
-    let ratio = Cell::new(format!("{ratio:.2}"));
+    let ratios = twin.ratios(row);
+    let ratio = Cell::new(range(ratios, |it| format!("{it:.2}")));
+    let times = (twin.least.ns_per_visit, twin.most.ns_per_visit);
+    let misses = (twin.least.miss_ratio, twin.most.miss_ratio);
     [
         Cell::new(row.blocks),
         Cell::new(if row.colors == 1 {
@@ -92,12 +106,22 @@ fn line(row: &WalkRow, twin: &SimulatedWalk, ratio: f64) -> [Cell; 8] {
         Cell::new(row.needed_colors),
         Cell::new(format!("{:.1}", spread.median)),
         Cell::new(format!("{:.1} .. {:.1}", spread.low, spread.high)),
-        Cell::new(format!("{:.1}", twin.ns_per_visit)),
-        if off && Screen::of_results().colors {
+        Cell::new(range(times, |it| format!("{it:.1}"))),
+        if !fits(ratios) && Screen::of_results().colors {
             ratio.fg(Color::Yellow)
         } else {
             ratio
         },
-        Cell::new(format!("{:.0} %", twin.miss_ratio * 100.0)),
+        Cell::new(range(misses, |it| format!("{:.0} %", it * 100.0))),
     ]
+}
+
+/// Both ends, or one where they read alike.
+fn range((least, most): (f64, f64), text: impl Fn(f64) -> String) -> String {
+    let (least, most) = (text(least), text(most));
+    if least == most {
+        least
+    } else {
+        format!("{least} .. {most}")
+    }
 }

@@ -7,7 +7,7 @@ use super::support::Folder;
 #[test]
 fn a_walk_is_measured_and_simulated_row_by_row() {
     let folder = Folder::new("walk-rows");
-    let options = "--blocks 16,64 --colors 1,4 --repetitions 1 --min-time 10us";
+    let options = "--blocks 16,64 --colors 1,4 --repetitions 1 --min-time 10us --search-time 0s";
     let ran = folder.run(&format!("bench walk {options} --json --out page"));
     let rows: Vec<Value> = ran
         .fine()
@@ -26,11 +26,20 @@ fn a_walk_is_measured_and_simulated_row_by_row() {
     assert_eq!(pairs, [(16, 1), (16, 4), (64, 1), (64, 4)]);
     for row in &rows {
         let measured = row["ns_per_visit"]["median"].as_f64().unwrap();
-        let simulated = row["simulated"]["ns_per_visit"].as_f64().unwrap();
-        let ratio = row["simulated_over_measured"].as_f64().unwrap();
-        assert!(measured > 0.0 && simulated > 0.0);
-        assert!((ratio - simulated / measured).abs() < 1e-9);
+        // Nobody looked for the sets, so that there is a range and no number.
+        assert_eq!(row["facts"]["sets"]["by"], "unknown");
+        assert_eq!(row["facts"]["sets"]["why"], "not_asked");
+        assert!(row.get("simulated").is_none() && row.get("simulated_over_measured").is_none());
+        let number = |name: &str, field: &str| row[name][field].as_f64().unwrap();
+        let least = number("simulated_least", "ns_per_visit");
+        let most = number("simulated_most", "ns_per_visit");
+        assert!(measured > 0.0 && 0.0 < least && least <= most);
+        let ratio = row["simulated_over_measured_most"].as_f64().unwrap();
+        assert!((ratio - most / measured).abs() < 1e-9);
         assert!(row["needed_colors"].as_u64().unwrap() >= 1);
+        let levels = |when: &str| row[when].as_array().unwrap().len();
+        assert!(levels("latencies") > 0);
+        assert_eq!(levels("latencies"), levels("latencies_after"));
     }
     let page = folder.text("page/report.html");
     assert!(page.contains("measured") && page.contains("simulated"));
@@ -47,6 +56,8 @@ fn settings_of_which_no_walk_can_be_made_are_refused_by_their_options() {
         ("--repetitions 0", "--repetitions"),
         ("--color-bits 2 --colors 1,4", "--color-bits"),
         ("--min-time 1ns", "--min-time"),
+        ("--search-time 11min", "--search-time"),
+        ("--search-time 700s", "--search-time"),
     ] {
         let ran = folder.run(&format!("bench walk {options}"));
         assert_eq!(

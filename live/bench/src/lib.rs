@@ -25,7 +25,7 @@ mod walk;
 pub use compare::Spread;
 pub use error::BenchError;
 pub use walk::{
-    Backing, Geometry, HOT_OFFSET, Known, LatencyReport, Layout, LevelLatency, Progress,
-    SimulatedWalk, Translation, WalkFacts, WalkReport, WalkRow, WalkSettings, list_order, measure,
-    measure_latencies, needed_colors, simulate_walk,
+    Backing, Geometry, HOT_OFFSET, Known, LatencyReport, Layout, LevelLatency, Placement, Progress,
+    Search, SimulatedWalk, Translation, Unknown, WalkFacts, WalkReport, WalkRow, WalkSettings,
+    fit_by_size, list_order, measure, measure_latencies, needed_colors, simulate_walk,
 };

@@ -29,7 +29,7 @@ fn the_default_settings_are_good() {
 
 #[test]
 fn each_nonsense_is_refused_by_its_name() {
-    let table: [(&str, Change); 12] = [
+    let table: [(&str, Change); 13] = [
         ("blocks", &|s| s.blocks = vec![]),
         ("blocks", &|s| s.blocks = vec![256, 0]),
         ("blocks", &|s| s.blocks = vec![u32::MAX]),
@@ -42,6 +42,7 @@ fn each_nonsense_is_refused_by_its_name() {
         ("color_bits", &|s| s.color_bits = Some(12)),
         ("repetitions", &|s| s.repetitions = 0),
         ("min_time", &|s| s.min_time = Duration::ZERO),
+        ("search_time", &|s| s.search_time = Duration::from_s(601)),
     ];
     for (field, change) in table {
         let message = refused(change);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use warmq_bench::{
-    Backing, Geometry, Known, Layout, Spread, Translation, WalkFacts, WalkRow, list_order,
-    simulate_walk,
+    Backing, Geometry, Known, Layout, Placement, Search, SimulatedWalk, Spread, Translation,
+    WalkFacts, WalkRow, list_order, simulate_walk,
 };
 use warmq_machine::description::{
     CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
@@ -69,6 +69,7 @@ fn walk(blocks: u32, colors: u32, lines: u32) -> (WalkFacts, WalkRow) {
     let starts: Vec<Address> = (0..blocks)
         .map(|index| Address(u64::from(index) << 13))
         .collect();
+    let visits = layout.visits(&starts, &list_order(blocks, Seed(1)));
     let row = WalkRow {
         blocks,
         colors,
@@ -76,7 +77,7 @@ fn walk(blocks: u32, colors: u32, lines: u32) -> (WalkFacts, WalkRow) {
         ns_per_visit: Spread::of(&[1.0]).unwrap(),
         repetitions: 1,
         disturbed: 0,
-        visits: layout.visits(&starts, &list_order(blocks, Seed(1))),
+        visits: visits.iter().map(|visit| visit.0).collect(),
     };
     let facts = WalkFacts {
         cpu: 0,
@@ -87,18 +88,32 @@ fn walk(blocks: u32, colors: u32, lines: u32) -> (WalkFacts, WalkRow) {
         color_bits,
         huge_pages_asked: true,
         pages: Backing::Huge,
-        addresses: Known::Physical,
-        colors_from_physical: true,
+        fit_without_colors: 8,
+        sets: Search {
+            by: Known::Offset,
+            why: None,
+            pages_wanted: 0,
+            pages_known: 0,
+            sets: 256,
+            sets_at_one_line: 8,
+            questions: 0,
+            attempts: 0,
+            seconds: 0.0,
+        },
         seed: 1,
         min_time_ns: 1,
     };
     (facts, row)
 }
 
+/// With sets that follow from the addresses.
 fn simulated(blocks: u32, colors: u32, lines: u32) -> (f64, f64) {
     let (facts, row) = walk(blocks, colors, lines);
-    let simulated = simulate_walk(&machine(), CpuId(0), &facts, &row, None);
-    (simulated.ns_per_visit, simulated.miss_ratio)
+    let placement = Placement::Offset(facts.cache);
+    match simulate_walk(&machine(), CpuId(0), &facts, &placement, &row, None)[..] {
+        [one] => (one.ns_per_visit, one.miss_ratio),
+        ref other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -130,9 +145,28 @@ fn translation_is_added_to_every_visit() {
         stride: Bytes(8192),
         table: vec![(8, 3.0)],
     };
-    let simulated = simulate_walk(&machine(), CpuId(0), &facts, &row, Some(&translation));
-    assert_eq!(
-        (simulated.ns_per_visit, simulated.translation_ns),
-        (13.0, 3.0)
-    );
+    let placement = Placement::Offset(facts.cache);
+    let some = Some(&translation);
+    let simulated = simulate_walk(&machine(), CpuId(0), &facts, &placement, &row, some);
+    let expected = SimulatedWalk {
+        ns_per_visit: 13.0,
+        translation_ns: 3.0,
+        miss_ratio: 0.0,
+    };
+    assert_eq!(simulated, [expected]);
+}
+
+#[test]
+fn unknown_sets_give_the_best_and_the_worst_that_is_possible() {
+    // 16 blocks overflow the sets that their addresses would choose, twice over. Spread over all
+    // sets they fit; in one set they always miss, with and without colors of their own lines.
+    for (blocks, colors, best, worst) in
+        [(16, 1, 10.0, 100.0), (1, 1, 2.0, 2.0), (64, 2, 10.0, 100.0)]
+    {
+        let (facts, row) = walk(blocks, colors, 1);
+        let placement = Placement::Unknown(facts.cache);
+        let walks = simulate_walk(&machine(), CpuId(0), &facts, &placement, &row, None);
+        let times: Vec<f64> = walks.iter().map(|walk| walk.ns_per_visit).collect();
+        assert_eq!(times, [best, worst], "{blocks} blocks, {colors} colors");
+    }
 }

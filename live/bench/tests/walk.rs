@@ -1,15 +1,48 @@
 //! The real walk, tiny: on any Linux, without huge pages, without root. No test here is timed.
 
-use warmq_bench::{Backing, Geometry, Known, Spread, WalkSettings, measure, needed_colors};
+use warmq_bench::{
+    Backing, Geometry, Known, LatencyReport, LevelLatency, Progress, Spread, Translation, Unknown,
+    WalkReport, WalkSettings, fit_by_size, measure, needed_colors,
+};
 use warmq_units::{Bytes, CpuId, Duration};
 
-/// A cache so small that the search for its sets is not even tried: a page covers all of them.
+/// A cache so small that a page covers all of its sets.
 const SMALL: Geometry = Geometry {
     level: 2,
     size: Bytes::from_kb(64),
     ways: 16,
     line: Bytes(64),
 };
+
+/// One whose sets the offset in a page does not choose.
+const LARGE: Geometry = Geometry {
+    level: 2,
+    size: Bytes::from_mb(1),
+    ways: 8,
+    line: Bytes(64),
+};
+
+/// As if they had been measured.
+fn latencies() -> LatencyReport {
+    let level = |(level, ns)| LevelLatency {
+        level,
+        ns,
+        buffer: Bytes::from_kb(4),
+    };
+    LatencyReport {
+        cpu: 0,
+        levels: [(1, 1.0), (2, 4.0), (3, 14.0)].map(level).to_vec(),
+        memory_ns: Some(100.0),
+        translation: Translation {
+            stride: Bytes::from_kb(8),
+            table: Vec::new(),
+        },
+    }
+}
+
+fn measured(settings: &WalkSettings, cache: Geometry) -> WalkReport {
+    measure(settings, cache, &latencies(), &mut |_| ()).unwrap()
+}
 
 fn tiny() -> WalkSettings {
     WalkSettings {
@@ -27,7 +60,8 @@ fn tiny() -> WalkSettings {
 #[test]
 fn every_pair_of_blocks_and_colors_is_measured_in_turn() {
     let mut seen = Vec::new();
-    let report = measure(&tiny(), SMALL, &mut |progress| seen.push(progress)).unwrap();
+    let mut see = |progress| seen.push(progress);
+    let report = measure(&tiny(), SMALL, &latencies(), &mut see).unwrap();
     let pairs: Vec<_> = report
         .rows
         .iter()
@@ -39,7 +73,7 @@ fn every_pair_of_blocks_and_colors_is_measured_in_turn() {
         assert_eq!(row.visits.len(), row.blocks as usize);
         assert_eq!(
             row.needed_colors,
-            needed_colors(row.blocks, SMALL.size, Bytes::from_kb(8))
+            needed_colors(row.blocks, fit_by_size(SMALL.size, Bytes::from_kb(8)))
         );
         let Spread {
             min,
@@ -50,20 +84,23 @@ fn every_pair_of_blocks_and_colors_is_measured_in_turn() {
         } = row.ns_per_visit;
         assert!(0.0 < min && min <= low && low <= median && median <= high && high <= max);
     }
-    let done: Vec<_> = seen.iter().map(|progress| progress.done).collect();
-    assert_eq!(done, (1..=18).collect::<Vec<_>>());
-    assert!(seen.iter().all(|progress| progress.total == 18));
+    let walking = |done| Progress::Walking { done, total: 18 };
+    assert_eq!(seen, (1..=18).map(walking).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_report_says_what_was_obtained_not_what_was_asked() {
-    let report = measure(&tiny(), SMALL, &mut |_| ()).unwrap();
+    let report = measured(&tiny(), SMALL);
     assert!(!report.facts.huge_pages_asked);
     assert!(matches!(
         report.facts.pages,
         Backing::Small | Backing::Unknown
     ));
-    assert_ne!(report.facts.addresses, Known::Measured);
+    assert_eq!(report.facts.sets.by, Known::Offset);
+    assert_eq!(
+        report.facts.sets.pages_known,
+        report.facts.sets.pages_wanted
+    );
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["facts"]["color_bits"], 13);
     assert_eq!(json["facts"]["cache"]["size"], 65_536);
@@ -72,15 +109,34 @@ fn a_report_says_what_was_obtained_not_what_was_asked() {
 }
 
 #[test]
+fn sets_that_were_not_looked_for_or_not_in_time_are_unknown() {
+    for (search_time, why) in [
+        (Duration::ZERO, vec![Unknown::NotAsked]),
+        (
+            Duration::from_ns(1),
+            vec![Unknown::TimeUp, Unknown::NoClock],
+        ),
+    ] {
+        let settings = WalkSettings {
+            search_time,
+            ..tiny()
+        };
+        let found = measured(&settings, LARGE).facts.sets;
+        assert_eq!((found.by, found.pages_known), (Known::Unknown, 0));
+        assert!(why.contains(&found.why.unwrap()), "{found:?}");
+    }
+}
+
+#[test]
 fn visits_lie_where_the_layout_puts_them() {
-    let report = measure(&tiny(), SMALL, &mut |_| ()).unwrap();
+    let report = measured(&tiny(), SMALL);
     for row in &report.rows {
         let layout = tiny().layout(row.colors, SMALL);
         for visit in &row.visits {
-            let offset = visit.0 % 4096;
+            let offset = visit % 4096;
             assert!(
                 offset < layout.end_of_hot() && offset % 64 == 0x20,
-                "{visit}"
+                "{visit:#x}"
             );
         }
     }
@@ -92,7 +148,7 @@ fn a_cpu_that_is_not_there_is_refused_and_the_others_are_named() {
         cpu: Some(CpuId(8000)),
         ..tiny()
     };
-    let error = measure(&settings, SMALL, &mut |_| ())
+    let error = measure(&settings, SMALL, &latencies(), &mut |_| ())
         .unwrap_err()
         .to_string();
     assert!(

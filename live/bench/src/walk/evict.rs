@@ -1,118 +1,174 @@
-//! Does reading these pages throw that one out of the cache? Asked of the real cache.
+//! Does reading these lines evict those from the cache? Asked of the real cache, by timing.
 #![allow(unsafe_code)]
 
+use std::time::{Duration, Instant};
+
 use super::arena::{Arena, SMALL_PAGE};
-use super::groups::Oracle;
+use super::latency::LatencyReport;
+use super::sets::{Answer, Line, Oracle};
 
-/// Trials of which the majority decides: whatever else runs may evict a page, or make room.
-const TRIALS: usize = 5;
+/// Trials whose mean decides: whatever else runs may evict a line, and the clock of some CPUs
+/// ticks in steps of 10 ns.
+const TRIALS: usize = 7;
 
-/// Reads of a trial, at least. The evicting pages are read over and over until then: a cache that
-/// does not replace in strict order throws the victim out only after a while.
-const READS: usize = 500;
+/// Reads of a trial, at least. The evicting lines are read over and over until then: a cache that
+/// does not replace in strict order evicts the victim only after a while.
+const READS: usize = 128;
 
-/// How often the evicting pages are read in a trial, at least.
-const FEWEST_PASSES: usize = 2;
+/// How often the evicting lines are read in a trial, at least.
+const FEWEST_PASSES: usize = 4;
 
-/// Pages that are read to be sure that whatever was in the cache no longer is.
-const MANY: u32 = 2048;
+/// Reads of a line in level 1 against which the others are compared: the clock of the core may
+/// change, that of the timer does not.
+const BASE_READS: u64 = 8;
 
-/// Times reads of the first line of an arena's pages.
+/// The most by which an evicted line is expected to be slower than one that the cache has, in ns.
+/// A busy last level answers late or not at all; it must not be taken for the usual.
+const LARGEST_GAP_NS: f64 = 12.0;
+
+/// The least, in ticks of the timer: less drowns in noise.
+const SMALLEST_GAP_TICKS: f64 = 8.0;
+
+/// Answers between these shares of the gap are unsure.
+const KEPT_UP_TO: f64 = 0.4;
+const EVICTED_FROM: f64 = 0.6;
+
+/// A trial counts as at most so many gaps: those during which another task had the CPU must not
+/// outweigh the others.
+const MOST_GAPS: f64 = 1.5;
+
+/// Times reads of lines of an arena.
 pub struct Evictor<'arena> {
     arena: &'arena Arena,
-    /// Ticks from which on a read counts as a miss.
-    slow: u64,
+    /// Bytes of a line.
+    line: u64,
+    /// Ticks beyond a hit in level 1, by which answers are told; summed over all trials.
+    kept_up_to: i64,
+    evicted_from: i64,
+    /// Ticks beyond a hit in level 1 that a trial counts as at most.
+    most: i64,
+    /// Questions asked.
+    pub questions: u64,
 }
 
 impl<'arena> Evictor<'arena> {
-    /// Learns how long a hit and a miss take. `None` where this CPU has no clock that is fine
-    /// enough to tell them apart.
-    pub fn new(arena: &'arena Arena) -> Option<Evictor<'arena>> {
-        let mut evictor = Evictor { arena, slow: 0 };
-        let hit = evictor.median_read(|_, _| ())?;
-        let miss = evictor.median_read(|evictor, page| {
-            (0..evictor.pages().min(MANY))
-                .filter(|other| *other != page)
-                .for_each(|other| {
-                    evictor.read(other);
-                });
-        })?;
-        evictor.slow = hit.midpoint(miss);
-        (miss > hit + hit / 4).then_some(evictor)
+    /// For lines of `line` bytes in the cache at `level`, whose latency and that of the next one
+    /// are in `latencies`. `None` where a read cannot be timed finely enough to tell them apart.
+    pub fn new(
+        arena: &'arena Arena,
+        line: u64,
+        level: u8,
+        latencies: &LatencyReport,
+    ) -> Option<Evictor<'arena>> {
+        let of = |level| latencies.level_ns(level);
+        let (nearest, hit) = (of(1)?, of(level)?);
+        let miss = of(level + 1)
+            .or(latencies.memory_ns)
+            .unwrap_or(f64::INFINITY);
+        let ticks = ticks_of_a_ns()?;
+        let gap = (miss - hit).min(LARGEST_GAP_NS) * ticks;
+        let beyond = |share: f64| (hit - nearest) * ticks + share * gap;
+        let all = |share: f64| (beyond(share) * TRIALS as f64) as i64;
+        (gap >= SMALLEST_GAP_TICKS).then(|| Evictor {
+            arena,
+            line,
+            kept_up_to: all(KEPT_UP_TO),
+            evicted_from: all(EVICTED_FROM),
+            most: beyond(MOST_GAPS) as i64,
+            questions: 0,
+        })
     }
 
-    fn pages(&self) -> u32 {
-        (self.arena.length() / SMALL_PAGE) as u32
-    }
-
-    fn median_read(&self, before: impl Fn(&Evictor<'_>, u32)) -> Option<u64> {
-        let mut ticks = Vec::new();
-        for page in 0..15 {
-            self.read(page);
-            before(self, page);
-            ticks.push(self.timed_read(page)?);
-        }
-        ticks.sort_unstable();
-        Some(ticks[ticks.len() / 2])
-    }
-
-    fn read(&self, page: u32) {
-        assert!(page < self.pages(), "page {page} is outside the arena");
-        let address = (self.arena.start() + u64::from(page) * SMALL_PAGE) as *const u64;
-        // SAFETY: the page lies in the arena as asserted; all of that is mapped, aligned on a page,
-        // and any bits are a u64.
+    fn read(&self, line: Line) {
+        let offset = u64::from(line.page) * SMALL_PAGE + u64::from(line.line) * self.line;
+        assert!(offset + self.line <= self.arena.length(), "{line:?}");
+        let address = (self.arena.start() + offset) as *const u64;
+        // SAFETY: the line lies in the arena as asserted; all of that is mapped, lines are aligned
+        // on words, and any bits are a u64.
         unsafe { address.read_volatile() };
     }
 
-    /// Reads `victim`, then `pages` so many times, and tells whether `victim` is gone.
-    fn trial(&self, pages: &[u32], victim: u32, passes: usize) -> bool {
-        self.read(victim);
+    /// Ticks for one read, without the translation of its address: another line of the page is
+    /// read before, which is none of those that the search uses of this page.
+    fn timed_read(&self, line: Line) -> i64 {
+        let lines = (SMALL_PAGE / self.line) as u32;
+        let other = Line {
+            line: (line.line + lines / 2 + 5) % lines,
+            ..line
+        };
+        self.read(other);
+        ticks_of(|| self.read(line))
+    }
+
+    /// Reads the victims, then the evictors so many times, and adds to `sums` how many ticks each
+    /// victim takes beyond a hit in level 1.
+    fn trial(&self, evictors: &[Line], victims: &[Line], passes: usize, sums: &mut [i64]) {
+        victims.iter().for_each(|line| self.read(*line));
         for _ in 0..passes {
-            pages.iter().for_each(|page| self.read(*page));
+            evictors.iter().for_each(|line| self.read(*line));
         }
-        self.timed_read(victim)
-            .is_some_and(|ticks| ticks >= self.slow)
-    }
-
-    /// Ticks for one read.
-    #[cfg(target_arch = "x86_64")]
-    fn timed_read(&self, page: u32) -> Option<u64> {
-        use std::arch::x86_64::{_mm_lfence, _rdtsc};
-        // SAFETY: both instructions are part of every x86-64 with SSE2, and change no memory. The
-        // fences keep the read between the two looks at the clock.
-        unsafe {
-            _mm_lfence();
-            let start = _rdtsc();
-            _mm_lfence();
-            self.read(page);
-            _mm_lfence();
-            Some(_rdtsc() - start)
+        let taken: Vec<i64> = victims.iter().map(|line| self.timed_read(*line)).collect();
+        let Some(near) = victims.last() else { return };
+        let base: i64 = (0..BASE_READS).map(|_| ticks_of(|| self.read(*near))).sum();
+        let base = base / BASE_READS as i64;
+        for (sum, ticks) in sums.iter_mut().zip(taken) {
+            *sum += (ticks - base).min(self.most);
         }
-    }
-
-    /// Other CPUs let no program read a clock this fine.
-    #[cfg(not(target_arch = "x86_64"))]
-    fn timed_read(&self, _page: u32) -> Option<u64> {
-        None
     }
 }
 
 impl Oracle for Evictor<'_> {
-    fn evicts(&mut self, pages: &[u32], victim: u32) -> bool {
-        let passes = READS.div_ceil(pages.len().max(1)).max(FEWEST_PASSES);
-        let (mut gone, mut kept) = (0, 0);
-        while gone.max(kept) * 2 < TRIALS {
-            let counter = if self.trial(pages, victim, passes) {
-                &mut gone
-            } else {
-                &mut kept
-            };
-            *counter += 1;
+    fn ask(&mut self, evictors: &[Line], victims: &[Line]) -> Vec<Answer> {
+        self.questions += 1;
+        let passes = READS.div_ceil(evictors.len().max(1)).max(FEWEST_PASSES);
+        let mut sums = vec![0; victims.len()];
+        for _ in 0..TRIALS {
+            self.trial(evictors, victims, passes, &mut sums);
         }
-        gone > kept
+        let answer = |sum: i64| match sum {
+            sum if sum <= self.kept_up_to => Answer::Kept,
+            sum if sum >= self.evicted_from => Answer::Evicted,
+            _ => Answer::Unsure,
+        };
+        sums.into_iter().map(answer).collect()
     }
+}
 
-    fn evicts_at_once(&mut self, pages: &[u32], victim: u32) -> bool {
-        (0..2 * TRIALS).all(|_| self.trial(pages, victim, FEWEST_PASSES))
+/// How many ticks of the timer a nanosecond has; `None` where no program can read a fine timer.
+fn ticks_of_a_ns() -> Option<f64> {
+    const LONG_ENOUGH: Duration = Duration::from_millis(2);
+    let (start, since) = (ticks()?, Instant::now());
+    while since.elapsed() < LONG_ENOUGH {
+        std::hint::spin_loop();
     }
+    let taken = since.elapsed().as_nanos() as f64;
+    Some((ticks()? - start) as f64 / taken).filter(|rate| *rate > 0.0)
+}
+
+/// Ticks that `work` takes; nothing else is under way meanwhile.
+fn ticks_of(work: impl Fn()) -> i64 {
+    let start = ticks();
+    work();
+    let end = ticks();
+    end.zip(start)
+        .map_or(0, |(end, start)| end.wrapping_sub(start) as i64)
+}
+
+/// The timer, after all reads before and before all after.
+#[cfg(target_arch = "x86_64")]
+fn ticks() -> Option<u64> {
+    use std::arch::x86_64::{_mm_lfence, _rdtsc};
+    // SAFETY: both instructions are part of every x86-64 with SSE2, and change no memory.
+    unsafe {
+        _mm_lfence();
+        let now = _rdtsc();
+        _mm_lfence();
+        Some(now)
+    }
+}
+
+/// Other CPUs let no program read a timer this fine.
+#[cfg(not(target_arch = "x86_64"))]
+fn ticks() -> Option<u64> {
+    None
 }

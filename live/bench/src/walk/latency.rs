@@ -61,22 +61,28 @@ impl LatencyReport {
 
     /// The measured times in the terms of `machine`. Where memory could not be measured, `machine`
     /// keeps its assumption, or where that is less than a cache's latency, gets twice the latter.
+    /// Where noise made a farther level seem faster than a nearer one, it gets the nearer one's time.
     pub fn for_machine(&self, machine: &MachineDescription) -> warmq_host::Latencies {
-        let half_cycle = machine.clock.time_of(Cycles(1)) / 2;
-        let cycles = |ns: f64| machine.clock.cycles_in(picoseconds(ns) + half_cycle);
+        let clock = machine.clock;
+        let half_cycle = clock.time_of(Cycles(1)) / 2;
+        let cycles = |ns: f64| clock.cycles_in(picoseconds(ns) + half_cycle);
         let last = self.levels.last().map_or(0.0, |measured| measured.ns);
-        let level = |number: u8| cycles(self.level_ns(number).unwrap_or(last));
+        let level = |number: u8| cycles(self.level_ns(number).unwrap_or(last)).max(Cycles(1));
+        let l1 = level(1);
+        let l2 = level(2).max(l1);
+        let l3 = level(3).max(l2);
         let assumed = machine.memory.latency;
         let beyond = if assumed > picoseconds(last) {
             assumed
         } else {
             picoseconds(2.0 * last)
         };
+        let memory = self.memory_ns.map_or(beyond, picoseconds);
         warmq_host::Latencies {
-            l1: level(1),
-            l2: level(2),
-            l3: level(3),
-            memory: self.memory_ns.map_or(beyond, picoseconds),
+            l1,
+            l2,
+            l3,
+            memory: memory.max(clock.time_of(l3)),
         }
     }
 }
@@ -150,4 +156,33 @@ pub fn measure_latencies(
         memory_ns,
         translation,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_never_fall_from_one_level_to_the_next() {
+        let machine = warmq_machine::builtin("p3xeon-8way").unwrap();
+        let machine = warmq_machine::read_toml("p3xeon-8way", machine).unwrap();
+        let level = |(level, ns)| LevelLatency {
+            level,
+            ns,
+            buffer: Bytes(1),
+        };
+        let translation = Translation {
+            stride: Bytes(8192),
+            table: Vec::new(),
+        };
+        let report = LatencyReport {
+            cpu: 0,
+            levels: [(1, 9.0), (2, 8.0), (3, 0.0)].map(level).to_vec(),
+            memory_ns: Some(5.0),
+            translation,
+        };
+        let found = report.for_machine(&machine);
+        assert!(found.l1.0 > 0 && found.l1 == found.l2 && found.l2 == found.l3);
+        assert_eq!(found.memory, machine.clock.time_of(found.l3));
+    }
 }

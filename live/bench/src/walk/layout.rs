@@ -68,19 +68,25 @@ pub fn list_order(blocks: u32, seed: Seed) -> Vec<u32> {
 /// The colors without which a walk over `blocks` blocks cannot stay in a cache: equation 3,
 ///
 /// ```text
-///     c >= p / (s / block)          p := blocks    s := cache size
+///     c >= p / fit          p := blocks    fit := blocks whose hot lines fit without colors
 /// ```
 ///
-/// rounded up to the next power of two, as colors are bits of an address. At least 1.
+/// rounded up to the next power of two, as colors are bits of an address. At least 1. The paper's
+/// `fit` is [`fit_by_size`]; where the sets are known, it is their number times the ways.
 ///
 /// ```
-/// use warmq_bench::needed_colors;
+/// use warmq_bench::{fit_by_size, needed_colors};
 /// use warmq_units::Bytes;
-/// let needed = |blocks| needed_colors(blocks, Bytes::from_mb(2), Bytes::from_kb(8));
-/// assert_eq!([256, 512, 1024, 2048].map(needed), [1, 2, 4, 8]);
+/// let fit = fit_by_size(Bytes::from_mb(2), Bytes::from_kb(8));
+/// assert_eq!([256, 512, 1024, 2048].map(|blocks| needed_colors(blocks, fit)), [1, 2, 4, 8]);
 /// ```
-pub fn needed_colors(blocks: u32, cache: Bytes, block_size: Bytes) -> u32 {
-    let bytes = u64::from(blocks).saturating_mul(block_size.0);
-    let needed = bytes.div_ceil(cache.0.max(1)).next_power_of_two();
+pub fn needed_colors(blocks: u32, fit: u64) -> u32 {
+    let needed = u64::from(blocks).div_ceil(fit.max(1)).next_power_of_two();
     u32::try_from(needed).unwrap_or(u32::MAX)
+}
+
+/// How many blocks have hot lines that fit into `cache` without colors, where the address alone
+/// chooses the set: `s / block` of the paper, as one line of a block uses one set in so many.
+pub fn fit_by_size(cache: Bytes, block_size: Bytes) -> u64 {
+    cache.0 / block_size.0.max(1)
 }

@@ -4,10 +4,12 @@ use warmq_units::{Address, Bytes, CpuId};
 
 use super::arena::{Arena, SMALL_PAGE};
 use super::geometry::Geometry;
-use super::layout::{Layout, list_order, needed_colors};
-use super::pages::{self, Frames};
-use super::placement::Placement;
-use super::result::{Known, WalkFacts, WalkReport, WalkRow};
+use super::latency::LatencyReport;
+use super::layout::{Layout, fit_by_size, list_order, needed_colors};
+use super::pages;
+use super::placement::{self, Known, Placement, Search, spare_memory};
+use super::result::{WalkFacts, WalkReport, WalkRow};
+use super::sets::Unknown;
 use super::settings::WalkSettings;
 use super::timing::{self, Stops, Timed};
 use crate::compare::Spread;
@@ -16,29 +18,36 @@ use crate::thread::Pinned;
 
 /// How far a measurement has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Single measurements done.
-    pub done: u64,
-    /// Single measurements in all.
-    pub total: u64,
+pub enum Progress {
+    /// The search for the sets, in thousandths; more than one search may be needed.
+    Searching(u32),
+    /// The walks.
+    Walking {
+        /// Single measurements done.
+        done: u64,
+        /// Single measurements in all.
+        total: u64,
+    },
 }
 
 /// Measures every count of blocks with every number of colors, all in turn in each repetition, so
 /// that whatever else happens on the machine meets all of them alike.
 ///
-/// `cache` is the one that the colors are for ([`Geometry::to_color`]). `progress` is called after
-/// each single measurement.
+/// `cache` is the one that the colors are for ([`Geometry::to_color`]), `latencies` are those of
+/// the same CPU. `progress` is called now and then during the search for the sets, and after each
+/// single measurement.
 ///
 /// # Errors
 /// Settings that make no sense, a CPU that this thread may not use, no memory.
 pub fn measure(
     settings: &WalkSettings,
     cache: Geometry,
+    latencies: &LatencyReport,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<WalkReport, BenchError> {
     settings.check(cache)?;
     let pinned = Pinned::to(settings.cpu)?;
-    let mut place = Place::new(settings, cache)?;
+    let mut place = Place::new(settings, cache, latencies, progress)?;
     let facts = facts(settings, cache, pinned.cpu(), &place);
     let mut cases = cases(settings, cache, &place);
     let total = cases.len() as u64 * u64::from(settings.repetitions);
@@ -48,88 +57,74 @@ pub fn measure(
             let timed = case.time(&mut place.arena, settings.min_time.as_ns());
             case.measured.push(timed);
             done += 1;
-            progress(Progress { done, total });
+            progress(Progress::Walking { done, total });
         }
     }
-    let rows = cases.into_iter().map(|case| case.into_row(cache)).collect();
-    Ok(WalkReport { facts, rows })
+    let fit = facts.fit_without_colors;
+    Ok(WalkReport {
+        facts,
+        placement: place.placement,
+        rows: cases.into_iter().map(|case| case.into_row(fit)).collect(),
+    })
 }
 
-/// The memory of a measurement, and what is known of where it lies.
+/// The memory of a measurement, and what is known of the sets that it uses.
 struct Place {
     arena: Arena,
-    frames: Option<Frames>,
-    placement: Option<Placement>,
+    placement: Placement,
+    search: Search,
     /// Where the blocks start, in bytes from the arena's start, ascending.
     blocks: Vec<u64>,
 }
 
 impl Place {
-    /// Room for the longest list and some more: for blocks whose sets cannot be told, and for the
-    /// search for the sets, which needs more memory than the cache holds.
-    fn new(settings: &WalkSettings, cache: Geometry) -> Result<Place, BenchError> {
-        let list = settings.largest_list().0;
-        let arena = Arena::new(
-            Bytes((list + list / 2).max(4 * cache.size.0)),
-            settings.huge_pages,
-        )?;
+    /// Room for the longest list and half as much, for blocks whose sets cannot be told, and for
+    /// the search.
+    fn new(
+        settings: &WalkSettings,
+        cache: Geometry,
+        latencies: &LatencyReport,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Place, BenchError> {
+        let (list, block) = (settings.largest_list().0, settings.block_size.0);
+        let room = list + list / 2;
+        let limit = settings.search_time.as_ns();
+        let spare = if limit == 0 { 0 } else { spare_memory(cache) };
+        let arena = Arena::new(Bytes(room + spare), settings.huge_pages)?;
         let most_colors = settings.colors.iter().copied().max().unwrap_or(1);
         let hot = settings.layout(most_colors, cache).end_of_hot();
-        let block = settings.block_size.0;
-        let all = (0..arena.length() / block).map(|index| index * block);
-        let mut pages: Vec<u64> = all.clone().flat_map(|start| pages_of(start, hot)).collect();
+        let all = (0..room / block).map(|index| index * block);
+        let pages = all.clone().flat_map(|start| pages_of(start, hot));
+        let mut pages: Vec<u32> = pages.map(|page| page as u32).collect();
         pages.dedup();
-        let placement = Placement::measure(&arena, &pages, cache, settings.seed);
-        let is_known = |start: &u64| match &placement {
-            Some(known) => pages_of(*start, hot).all(|p| known.address(p * SMALL_PAGE).is_some()),
-            None => true,
-        };
-        let blocks: Vec<u64> = all.filter(is_known).collect();
-        let frames = Frames::of(&arena);
-        let enough = blocks.len() as u64 * block >= list;
-        if enough {
-            return Ok(Place {
-                arena,
-                frames,
-                placement,
-                blocks,
-            });
+        let how = (settings.seed, std::time::Duration::from_nanos(limit));
+        let mut searching = |part| progress(Progress::Searching(part));
+        let (mut placement, mut search) =
+            placement::search(&arena, pages, cache, latencies, how, &mut searching);
+        let is_known = |start: &u64| pages_of(*start, hot).all(|page| placement.knows(page));
+        let mut blocks: Vec<u64> = all.clone().filter(is_known).collect();
+        if blocks.len() as u64 * block < list {
+            if search.why.is_none() {
+                search.why = Some(Unknown::TooFew);
+            }
+            search.by = Known::Unknown;
+            placement = Placement::Unknown(cache);
+            blocks = all.collect();
         }
-        let blocks = (0..arena.length() / block)
-            .map(|index| index * block)
-            .collect();
         Ok(Place {
             arena,
-            frames,
-            placement: None,
+            placement,
+            search,
             blocks,
         })
     }
 
-    /// The address from whose bits a block takes its color: what its kernel takes for physical, as
-    /// far as that can be read.
-    fn block_address(&self, start: u64) -> Address {
-        let address = self.arena.start() + start;
-        self.frames
-            .as_ref()
-            .map_or(Address(address), |frames| frames.physical(address))
-    }
-
-    /// The address, as the caches index it, of what lies `offset` bytes into the arena.
-    fn address(&self, offset: u64) -> Address {
-        let measured = self
-            .placement
-            .as_ref()
-            .and_then(|known| known.address(offset));
-        measured.unwrap_or_else(|| self.block_address(offset))
-    }
-
-    fn known(&self) -> Known {
-        match (&self.placement, &self.frames) {
-            (Some(_), _) => Known::Measured,
-            (None, Some(_)) => Known::Physical,
-            (None, None) => Known::Virtual,
+    /// How many blocks have hot lines that fit into the cache without colors.
+    fn fit(&self, settings: &WalkSettings, cache: Geometry) -> u64 {
+        if self.search.by == Known::Timing {
+            return self.search.sets_at_one_line * u64::from(cache.ways);
         }
+        fit_by_size(cache.size, settings.block_size)
     }
 }
 
@@ -143,8 +138,7 @@ struct Case {
     blocks: u32,
     layout: Layout,
     /// The first hot word of each block in the order of the walk: bytes from the arena's start.
-    offsets: Vec<u64>,
-    visits: Vec<Address>,
+    visits: Vec<u64>,
     measured: Vec<Timed>,
 }
 
@@ -163,27 +157,19 @@ fn cases(settings: &WalkSettings, cache: Geometry, place: &Place) -> Vec<Case> {
 impl Case {
     fn new(settings: &WalkSettings, blocks: u32, layout: Layout, place: &Place) -> Case {
         let order = list_order(blocks, settings.seed);
-        let hot = |index: &u32| {
-            let start = place.blocks[*index as usize];
-            start + layout.offset_in_block(place.block_address(start))
-        };
-        let offsets: Vec<u64> = order.iter().map(hot).collect();
-        let visits = offsets
-            .iter()
-            .map(|offset| place.address(*offset))
-            .collect();
+        let starts: Vec<Address> = place.blocks.iter().copied().map(Address).collect();
+        let visits = layout.visits(&starts, &order).into_iter();
         Case {
             blocks,
             layout,
-            offsets,
-            visits,
+            visits: visits.map(|visit| visit.0).collect(),
             measured: Vec::new(),
         }
     }
 
     fn time(&self, arena: &mut Arena, min_ns: u64) -> Timed {
         let Layout { lines, line, .. } = self.layout;
-        let mut ring = arena.link(&self.offsets, u64::from(lines - 1) * line.0 + 8);
+        let mut ring = arena.link(&self.visits, u64::from(lines - 1) * line.0 + 8);
         let stops = Stops {
             count: u64::from(self.blocks),
             lines,
@@ -192,7 +178,7 @@ impl Case {
         timing::time(&mut ring, stops, min_ns)
     }
 
-    fn into_row(self, cache: Geometry) -> WalkRow {
+    fn into_row(self, fit: u64) -> WalkRow {
         let times: Vec<f64> = self
             .measured
             .iter()
@@ -201,7 +187,7 @@ impl Case {
         WalkRow {
             blocks: self.blocks,
             colors: self.layout.colors,
-            needed_colors: needed_colors(self.blocks, cache.size, self.layout.block_size),
+            needed_colors: needed_colors(self.blocks, fit),
             ns_per_visit: Spread::of(&times).expect("at least one repetition was checked"),
             repetitions: self.measured.len() as u32,
             disturbed: self.measured.iter().filter(|timed| timed.disturbed).count() as u32,
@@ -217,11 +203,11 @@ fn facts(settings: &WalkSettings, cache: Geometry, cpu: CpuId, place: &Place) ->
         lines: settings.lines,
         cache,
         first_free_bit: cache.first_free_bit(),
+        fit_without_colors: place.fit(settings, cache),
         color_bits: settings.layout(1, cache).color_bits,
         huge_pages_asked: settings.huge_pages,
         pages: pages::backing(&place.arena),
-        addresses: place.known(),
-        colors_from_physical: place.frames.is_some(),
+        sets: place.search.clone(),
         seed: settings.seed.0,
         min_time_ns: settings.min_time.as_ns(),
     }

@@ -1,13 +1,21 @@
 //! The walk over the lines of a run queue, on this machine's own caches.
 //!
-//! Key decision: which sets of the cache a page uses is found out by measuring, because what a
-//! virtual machine takes for a physical address says nothing of that. The simulated walk then
-//! visits the same sets as the measured one.
+//! Key decision: which sets of the cache a line uses is found out by timing, because no address that
+//! a program or a virtual machine can read tells it. What depends on what:
+//!
+//! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
+//!   of pointers through it, [`timing`] times a walk of it.
+//! - [`latency`] measures what the levels take, on chains of its own.
+//! - [`sets`] finds out which lines share a set, by questions alone; [`evict`] answers them on the
+//!   real cache, with the latencies for a scale; [`placement`] puts both together and is what the
+//!   rest knows of sets: found, or unknown.
+//! - [`measure`] walks blocks whose sets are known where that is possible; [`simulate`] does the same
+//!   walk on simulated caches with the same placement. Where that is unknown, it does it twice, with
+//!   the best and the worst that is possible, and says nothing in between.
 
 mod arena;
 mod evict;
 mod geometry;
-mod groups;
 mod latency;
 mod layout;
 mod measure;
@@ -15,6 +23,7 @@ mod pages;
 mod placement;
 mod prober;
 mod result;
+mod sets;
 mod settings;
 mod simulate;
 mod timing;
@@ -22,10 +31,12 @@ mod translation;
 
 pub use geometry::Geometry;
 pub use latency::{LatencyReport, LevelLatency, measure_latencies};
-pub use layout::{HOT_OFFSET, Layout, list_order, needed_colors};
+pub use layout::{HOT_OFFSET, Layout, fit_by_size, list_order, needed_colors};
 pub use measure::{Progress, measure};
 pub use pages::Backing;
-pub use result::{Known, WalkFacts, WalkReport, WalkRow};
+pub use placement::{Known, Placement, Search};
+pub use result::{WalkFacts, WalkReport, WalkRow};
+pub use sets::Unknown;
 pub use settings::WalkSettings;
 pub use simulate::{SimulatedWalk, simulate_walk};
 pub use translation::Translation;

@@ -1,20 +1,17 @@
-//! What memory an arena really got: huge pages or small, and which physical frames.
+//! What memory an arena really got: huge pages or small.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
 
+use super::arena::Arena;
 use serde::Serialize;
-use warmq_units::Address;
-
-use super::arena::{Arena, SMALL_PAGE};
 
 /// Which pages stand behind an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backing {
-    /// Huge pages everywhere: blocks within 2 MB are neighbours in what this system takes for
-    /// physical memory.
+    /// Huge pages everywhere, as far as this system can tell: a hypervisor may have put each of
+    /// their small pages elsewhere.
     Huge,
     /// Huge pages in part.
     Mixed,
@@ -68,53 +65,6 @@ fn huge_kb(line: &str) -> Option<u64> {
     let (key, value) = line.split_once(':')?;
     let counts = matches!(key, "AnonHugePages" | "Private_Hugetlb");
     counts.then(|| value.trim().strip_suffix(" kB")?.parse().ok())?
-}
-
-/// The physical frame of each small page of an arena.
-///
-/// In a virtual machine these are frames of what the guest takes for physical memory.
-#[derive(Clone, Debug)]
-pub struct Frames {
-    start: u64,
-    frames: Vec<u64>,
-}
-
-impl Frames {
-    /// Reads /proc/self/pagemap. `None` where that hides the frames: it shows them to root only.
-    pub fn of(arena: &Arena) -> Option<Frames> {
-        const PRESENT: u64 = 1 << 63;
-        const FRAME: u64 = (1 << 55) - 1;
-        let mut bytes = vec![0; (arena.length() / SMALL_PAGE * 8) as usize];
-        let pagemap = File::open("/proc/self/pagemap").ok()?;
-        pagemap
-            .read_exact_at(&mut bytes, arena.start() / SMALL_PAGE * 8)
-            .ok()?;
-        let entries = bytes
-            .as_chunks()
-            .0
-            .iter()
-            .map(|entry| u64::from_ne_bytes(*entry));
-        let frames: Vec<u64> = entries
-            .map(|entry| {
-                if entry & PRESENT == 0 {
-                    0
-                } else {
-                    entry & FRAME
-                }
-            })
-            .collect();
-        let known = frames.iter().all(|frame| *frame != 0);
-        known.then_some(Frames {
-            start: arena.start(),
-            frames,
-        })
-    }
-
-    /// The physical address of a virtual one within the arena.
-    pub fn physical(&self, address: u64) -> Address {
-        let offset = address - self.start;
-        Address(self.frames[(offset / SMALL_PAGE) as usize] * SMALL_PAGE + offset % SMALL_PAGE)
-    }
 }
 
 #[cfg(test)]

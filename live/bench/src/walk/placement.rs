@@ -1,86 +1,262 @@
-//! Where pages lie as the cache to be colored sees it: their groups, found by measuring.
+//! Which set of the colored cache each line of an arena uses, or that it is not known.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use warmq_units::{Address, Seed};
 
 use super::arena::{Arena, SMALL_PAGE};
 use super::evict::Evictor;
 use super::geometry::Geometry;
-use super::groups::Groups;
+use super::latency::LatencyReport;
+use super::sets::{self, Line, Plan, Sets, Unknown};
 
-/// Pages in the pool of the search, times the number of lines of a page's group that the cache
-/// holds: enough that every group is in it often enough.
-const POOL: usize = 4;
+/// Wanted pages at most: more take longer than anybody wants to wait.
+const MOST_PAGES: usize = 16_384;
 
-/// Pages whose groups are looked for at most: about five seconds' worth.
-const MOST_PAGES: usize = 65_536;
+/// Spare memory, in sizes of the cache: with lines of 64 bytes, the same line of all spare pages
+/// is twice as many lines as the cache holds, which overflows every set however the index is hashed.
+const SPARE_CACHES: u64 = 2 * SMALL_PAGE / 64;
 
-/// The share of pages, in percent, whose group must be found for the result to be believed.
-const ENOUGH_PERCENT: usize = 70;
+/// The most spare memory.
+const MOST_SPARE: u64 = 512 << 20;
 
-/// How often the search is begun anew, and how long one search may last: most take a second, and
-/// one that takes longer is on a machine too busy to come to an end.
-const ATTEMPTS: u32 = 3;
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Memory that a search of `cache` needs beside the wanted pages.
+pub fn spare_memory(cache: Geometry) -> u64 {
+    if of_the_offset(cache) {
+        0
+    } else {
+        (SPARE_CACHES * cache.size.0).min(MOST_SPARE)
+    }
+}
 
-/// Which group of the cache's sets each page uses, for the pages that were asked for.
-///
-/// Invariant: groups count from 0 to less than `way_size / SMALL_PAGE`.
+/// How the sets are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Known {
+    /// A way is no larger than a page: the offset in the page chooses the set.
+    Offset,
+    /// Found by timing which lines evict which.
+    Timing,
+    /// Not known: any placement of the pages is possible.
+    Unknown,
+}
+
+/// What a search for the sets came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Search {
+    /// How the sets are known.
+    pub by: Known,
+    /// Why they are not.
+    pub why: Option<Unknown>,
+    /// Small pages whose sets were wanted.
+    pub pages_wanted: u64,
+    /// Those of them whose sets are known.
+    pub pages_known: u64,
+    /// Different sets that were found.
+    pub sets: u64,
+    /// Different sets that the same line of all pages may use. What fits into them needs no colors.
+    pub sets_at_one_line: u64,
+    /// Questions asked of the cache.
+    pub questions: u64,
+    /// Searches begun.
+    pub attempts: u32,
+    /// Wall-clock time in s.
+    pub seconds: f64,
+}
+
+/// Which set each line uses.
 #[derive(Clone, Debug)]
-pub struct Placement {
-    groups: Vec<Option<u32>>,
-    way_size: u64,
+pub enum Placement {
+    /// By its offset in its page.
+    Offset(Geometry),
+    /// As it was found.
+    Found(Geometry, Sets),
+    /// Not known.
+    Unknown(Geometry),
+}
+
+/// One of the placements that are possible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// Lines spread over all sets alike.
+    Best,
+    /// The same line of all pages in one set.
+    Worst,
 }
 
 impl Placement {
-    /// Finds the groups of `pages` of `arena` in `cache`. `None` where they cannot be told: no
-    /// fine clock, a machine too busy, or a cache in which every page uses all sets alike.
-    pub fn measure(arena: &Arena, pages: &[u64], cache: Geometry, seed: Seed) -> Option<Placement> {
-        let way_size = cache.way_size();
-        let pages = &pages[..pages.len().min(MOST_PAGES)];
-        if way_size < 2 * SMALL_PAGE || !way_size.is_multiple_of(SMALL_PAGE) {
-            return None;
+    /// The set of the line at `offset` of the arena; `None` where it is not known.
+    fn set(&self, offset: u64) -> Option<u64> {
+        match self {
+            Placement::Offset(cache) => Some(cache.set_of(offset)),
+            Placement::Found(cache, sets) => sets.of(line_at(offset, *cache)).map(u64::from),
+            Placement::Unknown(_) => None,
         }
-        let mut shuffled = seed.stream("pool");
-        (0..ATTEMPTS).find_map(|_| {
-            let mut pool: Vec<u32> = (0..(arena.length() / SMALL_PAGE) as u32).collect();
-            shuffled.shuffle(&mut pool);
-            Placement::attempt(arena, pages, cache, pool)
-        })
     }
 
-    fn attempt(
-        arena: &Arena,
-        pages: &[u64],
-        cache: Geometry,
-        mut pool: Vec<u32>,
-    ) -> Option<Placement> {
-        let way_size = cache.way_size();
-        let expected = (way_size / SMALL_PAGE) as usize;
-        let mut evictor = Evictor::new(arena)?;
-        let mut groups = vec![None; pool.len()];
-        pool.truncate(expected * cache.ways as usize * POOL);
-        let start = Instant::now();
-        let give_up = || start.elapsed() > PATIENCE;
-        let found = Groups::find(&mut evictor, pool, cache.ways, expected, &give_up);
-        if found.count() != expected {
-            return None;
-        }
-        for page in pages {
-            groups[*page as usize] = found.group_of(&mut evictor, *page as u32);
-        }
-        let known = groups.iter().flatten().count();
-        (known * 100 >= pages.len() * ENOUGH_PERCENT).then_some(Placement { groups, way_size })
+    /// Whether the sets of all lines of small page `page` are known.
+    pub fn knows(&self, page: u64) -> bool {
+        self.set(page * SMALL_PAGE).is_some()
     }
 
-    /// An address that uses the same set as what lies `offset` bytes into the arena, and no other
-    /// line's address. `None` where the group of its page is not known.
-    pub fn address(&self, offset: u64) -> Option<Address> {
-        let page = offset / SMALL_PAGE;
-        let group = u64::from((*self.groups.get(page as usize)?)?);
-        Some(Address(
-            page * self.way_size + group * SMALL_PAGE + offset % SMALL_PAGE,
-        ))
+    /// The placements to simulate: one where it is known, or else the extremes.
+    pub fn cases(&self) -> &'static [Case] {
+        match self {
+            Placement::Unknown(_) => &[Case::Best, Case::Worst],
+            _ => &[Case::Best],
+        }
+    }
+
+    /// Addresses that use the same sets of the cache as the lines at `offsets`, one a line, each
+    /// with its line's own tag. Where the sets are not known, those of `case`.
+    pub fn addresses(&self, offsets: &[u64], case: Case) -> BTreeMap<u64, Address> {
+        let (Placement::Offset(cache) | Placement::Found(cache, _) | Placement::Unknown(cache)) =
+            self;
+        let mut lines: Vec<u64> = offsets.iter().map(|offset| offset / cache.line.0).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        let placed = |(index, line): (usize, &u64)| {
+            let index = index as u64;
+            let set = self.set(line * cache.line.0).unwrap_or_else(|| match case {
+                Case::Best => index % cache.sets(),
+                Case::Worst => line * cache.line.0 % SMALL_PAGE / cache.line.0 % cache.sets(),
+            });
+            (
+                *line,
+                Address(index * cache.way_size() + set * cache.line.0),
+            )
+        };
+        lines.iter().enumerate().map(placed).collect()
+    }
+}
+
+fn line_at(offset: u64, cache: Geometry) -> Line {
+    Line {
+        page: (offset / SMALL_PAGE) as u32,
+        line: (offset % SMALL_PAGE / cache.line.0) as u32,
+    }
+}
+
+fn of_the_offset(cache: Geometry) -> bool {
+    cache.way_size() <= SMALL_PAGE
+}
+
+/// Finds the sets of `wanted` pages of `arena` in `cache` within `limit`. `progress` is called now
+/// and then with thousandths.
+pub fn search(
+    arena: &Arena,
+    wanted: Vec<u32>,
+    cache: Geometry,
+    latencies: &LatencyReport,
+    (seed, limit): (Seed, Duration),
+    progress: &mut dyn FnMut(u32),
+) -> (Placement, Search) {
+    let mut found = Search {
+        by: Known::Unknown,
+        why: None,
+        pages_wanted: wanted.len() as u64,
+        pages_known: 0,
+        sets: 0,
+        sets_at_one_line: 0,
+        questions: 0,
+        attempts: 0,
+        seconds: 0.0,
+    };
+    if of_the_offset(cache) {
+        found.by = Known::Offset;
+        found.pages_known = found.pages_wanted;
+        (found.sets, found.sets_at_one_line) = (cache.sets(), 1);
+        return (Placement::Offset(cache), found);
+    }
+    let start = Instant::now();
+    let told = timed(
+        arena,
+        &wanted,
+        cache,
+        latencies,
+        (seed, limit),
+        &mut found,
+        progress,
+    );
+    found.seconds = start.elapsed().as_secs_f64();
+    match told {
+        Ok(sets) => {
+            let known = |page: &&u32| {
+                sets.of(Line {
+                    page: **page,
+                    line: 0,
+                })
+                .is_some()
+            };
+            found.by = Known::Timing;
+            found.pages_known = wanted.iter().filter(known).count() as u64;
+            found.sets = u64::from(sets.count());
+            found.sets_at_one_line = u64::from(sets.at_one_line());
+            (Placement::Found(cache, sets), found)
+        }
+        Err(why) => {
+            found.why = Some(why);
+            (Placement::Unknown(cache), found)
+        }
+    }
+}
+
+/// Searches until a search succeeds or the time is over: the machine may be calmer the next time.
+fn timed(
+    arena: &Arena,
+    wanted: &[u32],
+    cache: Geometry,
+    latencies: &LatencyReport,
+    (seed, limit): (Seed, Duration),
+    found: &mut Search,
+    progress: &mut dyn FnMut(u32),
+) -> Result<Sets, Unknown> {
+    let end = Instant::now() + limit;
+    if limit.is_zero() {
+        return Err(Unknown::NotAsked);
+    }
+    if wanted.len() > MOST_PAGES {
+        return Err(Unknown::TooManyPages);
+    }
+    let evictor = Evictor::new(arena, cache.line.0, cache.level, latencies);
+    let mut evictor = evictor.ok_or(Unknown::NoClock)?;
+    let mut random = seed.stream("search");
+    let mut plan = plan(arena, wanted, cache);
+    loop {
+        random.shuffle(&mut plan.spare);
+        found.attempts += 1;
+        let mut go_on = |thousandths| {
+            progress(thousandths);
+            Instant::now() < end
+        };
+        let told = sets::find(&mut evictor, &plan, &mut random, &mut go_on);
+        found.questions = evictor.questions;
+        match told {
+            // The reason of the attempt before says more than that the time is over.
+            Err(Unknown::TimeUp) => return Err(found.why.unwrap_or(Unknown::TimeUp)),
+            Err(why) if Instant::now() < end => found.why = Some(why),
+            other => {
+                found.why = None;
+                return other;
+            }
+        }
+    }
+}
+
+fn plan(arena: &Arena, wanted: &[u32], cache: Geometry) -> Plan {
+    let mut is_wanted = vec![false; (arena.length() / SMALL_PAGE) as usize];
+    for page in wanted {
+        is_wanted[*page as usize] = true;
+    }
+    Plan {
+        ways: cache.ways,
+        sets: cache.sets() as u32,
+        lines_of_page: (SMALL_PAGE / cache.line.0) as u32,
+        wanted: wanted.to_vec(),
+        spare: (0..is_wanted.len() as u32)
+            .filter(|page| !is_wanted[*page as usize])
+            .collect(),
     }
 }

@@ -1,10 +1,11 @@
 //! What a measurement found: plain data for reports and for `--json`.
 
 use serde::{Serialize, Serializer};
-use warmq_units::{Address, Bytes};
+use warmq_units::Bytes;
 
 use super::geometry::Geometry;
 use super::pages::Backing;
+use super::placement::{Placement, Search};
 use crate::compare::Spread;
 
 /// A measured walk: the facts of the place, and a row for each pair of blocks and colors.
@@ -12,6 +13,9 @@ use crate::compare::Spread;
 pub struct WalkReport {
     /// Where and on what it was measured.
     pub facts: WalkFacts,
+    /// The sets of the colored cache that the visited lines use.
+    #[serde(skip)]
+    pub placement: Placement,
     /// In the order of the settings: all colors of the first count of blocks, then the next.
     pub rows: Vec<WalkRow>,
 }
@@ -30,33 +34,21 @@ pub struct WalkFacts {
     pub cache: Geometry,
     /// The first bit that takes no part in choosing a set of it (equation 1).
     pub first_free_bit: u32,
+    /// Blocks whose hot lines fit into the cache without colors: by the sets that were found, or
+    /// else by its size, as the paper has it.
+    pub fit_without_colors: u64,
     /// The first address bit that colors were taken from.
     pub color_bits: u32,
     /// Huge pages were asked for.
     pub huge_pages_asked: bool,
     /// What was obtained.
     pub pages: Backing,
-    /// How the addresses of the visits are known.
-    pub addresses: Known,
-    /// Whether colors come from physical address bits (read from pagemap) or from virtual ones.
-    pub colors_from_physical: bool,
+    /// How the sets of the cache that the lines use are known, and what was found.
+    pub sets: Search,
     /// Seed of the list's order.
     pub seed: u64,
     /// Shortest time of one measurement in ns.
     pub min_time_ns: u64,
-}
-
-/// How the physical addresses of the blocks are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Known {
-    /// The sets of the colored cache that each page uses were measured: pages that throw each other
-    /// out share them. Addresses of visits are then made up to use the same sets.
-    Measured,
-    /// From /proc/self/pagemap. In a virtual machine they are the guest's, and choose no set.
-    Physical,
-    /// Not at all: virtual addresses stand in for them. Within a huge page their low 21 bits agree.
-    Virtual,
 }
 
 /// One count of blocks with one number of colors.
@@ -66,7 +58,7 @@ pub struct WalkRow {
     pub blocks: u32,
     /// Colors; 1 is the vanilla kernel.
     pub colors: u32,
-    /// The colors that equation 3 asks for.
+    /// The colors that equation 3 asks for, with the sets that were found where that is known.
     pub needed_colors: u32,
     /// Time for a visit of one block in ns, over the repetitions.
     pub ns_per_visit: Spread,
@@ -74,10 +66,10 @@ pub struct WalkRow {
     pub repetitions: u32,
     /// Measurements during which another task had the CPU, even when tried again.
     pub disturbed: u32,
-    /// The first hot address of each block in the order of the walk, as the caches index it, as
-    /// far as that is known.
+    /// The first hot word of each block in the order of the walk: bytes from the start of the
+    /// memory, which is aligned on a huge page.
     #[serde(skip)]
-    pub visits: Vec<Address>,
+    pub visits: Vec<u64>,
 }
 
 /// A size as its number of bytes.

@@ -34,6 +34,9 @@ pub struct WalkSettings {
     /// The shortest a single measurement may last, from 1 us to 10 s. Long enough that reading
     /// the clock does not matter, short enough to fit between two preemptions.
     pub min_time: Duration,
+    /// How long the search for the sets may take, up to 10 min; zero for no search. On an idle
+    /// machine it takes a few seconds.
+    pub search_time: Duration,
     /// Makes the list's order.
     pub seed: Seed,
 }
@@ -50,6 +53,7 @@ impl Default for WalkSettings {
             cpu: None,
             repetitions: 15,
             min_time: Duration::from_ms(4),
+            search_time: Duration::from_s(20),
             seed: Seed(1),
         }
     }
@@ -183,6 +187,15 @@ impl WalkSettings {
                 self.min_time,
                 problem,
                 "write 4 ms",
+            ));
+        }
+        if self.search_time > Duration::from_s(600) {
+            let (value, problem) = (self.search_time, "the search lasts at most 10 minutes");
+            return Err(BenchError::setting(
+                "search_time",
+                value,
+                problem,
+                "write 20 s",
             ));
         }
         Ok(())

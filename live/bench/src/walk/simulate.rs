@@ -1,8 +1,12 @@
 //! The same walk on the simulated caches.
 
-use warmq_machine::{Access, Hierarchy, MachineDescription, Options};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use warmq_machine::{Access, Hierarchy, MachineDescription, Options, Served};
 use warmq_units::{Address, CpuId, Duration, Instant};
 
+use super::placement::{Case, Placement};
 use super::result::{WalkFacts, WalkRow};
 use super::translation::Translation;
 
@@ -23,7 +27,8 @@ pub struct SimulatedWalk {
     pub miss_ratio: f64,
 }
 
-/// Walks the list of a measured row on the simulated caches of CPU `cpu` of `machine`.
+/// Walks the list of a measured row on the simulated caches of CPU `cpu` of `machine`, once where
+/// `placement` knows the sets, or else with the best and with the worst placement, in this order.
 ///
 /// ```text
 ///     visit = max(chain, lines / overlap) + translation(pages)
@@ -41,58 +46,110 @@ pub fn simulate_walk(
     machine: &MachineDescription,
     cpu: CpuId,
     facts: &WalkFacts,
+    placement: &Placement,
     row: &WalkRow,
     translation: Option<&Translation>,
-) -> SimulatedWalk {
-    let mut caches = Hierarchy::new(machine, Options::default());
-    let mut walk = Walk {
-        caches: &mut caches,
-        cpu,
-        now: Instant::START,
-    };
-    let lines = |first: &Address| {
-        let (first, line) = (*first, facts.cache.line.0);
-        (0..u64::from(facts.lines)).map(move |index| first + index * line)
-    };
-    let (mut total, mut missed) = (Duration::ZERO, 0);
-    for round in 0..WARM_UP + COUNTED {
-        for visit in &row.visits {
-            let mut times = lines(visit).map(|address| walk.read(address));
-            let (chain, level) = times.next().unwrap_or((Duration::ZERO, 0));
-            let all = times.fold(chain, |sum, (takes, _)| sum + takes);
-            if round >= WARM_UP {
-                total += chain.max(all / machine.miss_overlap.max(1));
-                missed += u64::from(level > facts.cache.level);
-            }
-        }
-    }
-    let visits = (row.visits.len().max(1) as u64 * u64::from(COUNTED)) as f64;
+) -> Vec<SimulatedWalk> {
     let translation_ns = translation.map_or(0.0, |cost| cost.ns(u64::from(row.blocks)));
-    SimulatedWalk {
-        ns_per_visit: total.0 as f64 / 1000.0 / visits + translation_ns,
-        translation_ns,
-        miss_ratio: missed as f64 / visits,
-    }
+    let simulated = |case: &Case| {
+        let mut walk = Walk::new(machine, cpu, facts, placement, row, *case);
+        let (time, missed) = walk.counted(machine.miss_overlap, row);
+        let visits = (row.visits.len().max(1) as u64 * u64::from(COUNTED)) as f64;
+        SimulatedWalk {
+            ns_per_visit: time.0 as f64 / 1000.0 / visits + translation_ns,
+            translation_ns,
+            miss_ratio: missed as f64 / visits,
+        }
+    };
+    placement.cases().iter().map(simulated).collect()
 }
 
 /// A CPU that reads.
-struct Walk<'caches> {
-    caches: &'caches mut Hierarchy,
+///
+/// The levels nearer than the colored cache are indexed by the offset in a page, which is the same
+/// in every address; the colored one and those beyond by where a line is placed. With a hashed
+/// index no single address has both, so that each has caches of its own: a load that the near
+/// ones do not have goes to the far ones.
+struct Walk<'walk> {
+    facts: &'walk WalkFacts,
+    near: Option<Hierarchy>,
+    far: Hierarchy,
+    /// By the number of the line in the arena.
+    placed: BTreeMap<u64, Address>,
     cpu: CpuId,
     now: Instant,
 }
 
-impl Walk<'_> {
-    /// How long a read takes, and which level answers: 255 beyond all caches.
-    fn read(&mut self, address: Address) -> (Duration, u8) {
-        let outcome = self
-            .caches
-            .access(self.cpu, address, Access::Read, self.now);
-        self.now += outcome.takes;
-        let level = match outcome.served {
-            warmq_machine::Served::Level(level) => level,
-            warmq_machine::Served::Cache | warmq_machine::Served::Memory => u8::MAX,
-        };
-        (outcome.takes, level)
+impl<'walk> Walk<'walk> {
+    fn new(
+        machine: &MachineDescription,
+        cpu: CpuId,
+        facts: &'walk WalkFacts,
+        placement: &Placement,
+        row: &WalkRow,
+        case: Case,
+    ) -> Walk<'walk> {
+        let colored = facts.cache.level;
+        let far = levels(machine, colored..=u8::MAX);
+        let lines: Vec<u64> = row
+            .visits
+            .iter()
+            .flat_map(|visit| lines(facts, *visit))
+            .collect();
+        Walk {
+            facts,
+            near: levels(machine, 1..=colored - 1),
+            far: far.expect("the colored cache is one of the machine's"),
+            placed: placement.addresses(&lines, case),
+            cpu,
+            now: Instant::START,
+        }
     }
+
+    /// Time of all visits that count, and how many of them the colored cache did not have.
+    fn counted(&mut self, overlap: u64, row: &WalkRow) -> (Duration, u64) {
+        let (mut total, mut missed) = (Duration::ZERO, 0);
+        for round in 0..WARM_UP + COUNTED {
+            for visit in &row.visits {
+                let mut times = lines(self.facts, *visit).map(|offset| self.read(offset));
+                let (chain, misses) = times.next().unwrap_or((Duration::ZERO, false));
+                let all = times.fold(chain, |sum, (takes, _)| sum + takes);
+                if round >= WARM_UP {
+                    total += chain.max(all / overlap.max(1));
+                    missed += u64::from(misses);
+                }
+            }
+        }
+        (total, missed)
+    }
+
+    /// How long a read takes, and whether the near caches and the colored one miss.
+    fn read(&mut self, offset: u64) -> (Duration, bool) {
+        let placed = self.placed[&(offset / self.facts.cache.line.0)];
+        let (cpu, now) = (self.cpu, self.now);
+        let near = self.near.as_mut();
+        let near = near.map(|caches| caches.access(cpu, Address(offset), Access::Read, now));
+        let near = near.filter(|it| matches!(it.served, Served::Level(_)));
+        let outcome = near.unwrap_or_else(|| self.far.access(cpu, placed, Access::Read, now));
+        self.now += outcome.takes;
+        let missed = near.is_none() && outcome.served != Served::Level(1);
+        (outcome.takes, missed)
+    }
+}
+
+/// The hot lines of a visit, as bytes from the start of the memory.
+fn lines(facts: &WalkFacts, visit: u64) -> impl Iterator<Item = u64> + use<> {
+    let line = facts.cache.line.0;
+    (0..u64::from(facts.lines)).map(move |index| visit + index * line)
+}
+
+/// The caches of `machine` whose level is in `kept`, the nearest of them as a level 1.
+fn levels(machine: &MachineDescription, kept: RangeInclusive<u8>) -> Option<Hierarchy> {
+    let mut machine = machine.clone();
+    machine.caches.retain(|cache| kept.contains(&cache.level));
+    for cache in &mut machine.caches {
+        cache.level -= kept.start() - 1;
+    }
+    let some = !machine.caches.is_empty();
+    some.then(|| Hierarchy::new(&machine, Options::default()))
 }
