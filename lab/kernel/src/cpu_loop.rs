@@ -18,8 +18,6 @@ pub(crate) enum Flow {
     Next,
     /// The CPU is busy in this mode for this long.
     Takes(Duration, Mode),
-    /// Whatever else happens at this time goes first.
-    GivesWay(Mode),
     /// The CPU spins until a lock is handed to it.
     Spins,
 }
@@ -51,7 +49,6 @@ impl Engine {
                 Flow::Takes(Duration::ZERO, _) => {}
                 Flow::Takes(span, mode) if self.passes(cpu, span, mode) => now = self.core.now(),
                 Flow::Takes(span, mode) => return self.busy(cpu, span, mode),
-                Flow::GivesWay(mode) => return self.busy(cpu, Duration::ZERO, mode),
                 Flow::Spins => {
                     let now = self.core.now();
                     self.core.cpu(cpu).turn_to(now, Mode::Spin, None);
@@ -187,7 +184,7 @@ impl Engine {
             Step::Unlock(lock) => self.unlock(cpu, lock),
             Step::Schedule => self.begin_schedule(cpu),
             Step::Pick { locks, tries } => self.pick(cpu, locks, tries),
-            Step::Unlocked => self.unlocked(cpu),
+            Step::Unlocked => self.callback(cpu, |scheduler, context| scheduler.unlocked(context)),
             Step::Switch { next, paid } => self.switch(cpu, next, paid),
             Step::PutPrev(prev) => self.callback(cpu, |scheduler, context| {
                 if context.task(prev).is_runnable() {
@@ -204,6 +201,7 @@ impl Engine {
             Step::SetWeight(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_weight(context, task)
             }),
+            Step::CpumaskChanged(task) => self.set_cpumask(cpu, task),
             Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_cpumask(context, task)
             }),
@@ -257,16 +255,6 @@ impl Engine {
                 Flow::Next
             }
             Step::Exit => self.exit(cpu),
-        }
-    }
-
-    /// Between two tries of one pick. Other CPUs go on meanwhile, also where this takes no time:
-    /// the lock that the scheduler waits for would never be free otherwise.
-    fn unlocked(&mut self, cpu: CpuId) -> Flow {
-        let took = self.call(cpu, |scheduler, context| scheduler.unlocked(context));
-        match took {
-            Duration::ZERO => Flow::GivesWay(Mode::System),
-            took => Flow::Takes(took, Mode::System),
         }
     }
 

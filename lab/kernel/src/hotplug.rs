@@ -128,5 +128,8 @@ impl Engine {
             self.leave_forbidden_cpu(task);
             self.set_cpumask(cpu, task);
         }
+        self.call(cpu, |scheduler, context| {
+            scheduler.cpu_offline(context, target)
+        });
     }
 }

@@ -221,6 +221,10 @@ pub trait Scheduler {
     /// leave a CPU that [`View::may_run_on`] forbids.
     fn set_cpumask(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
+    /// `cpu` has gone offline. Tasks that last ran there are announced by `set_cpumask`; a scheduler
+    /// that has moved others into that CPU's queue moves them out now.
+    fn cpu_offline(&mut self, _context: &mut Context<'_>, _cpu: CpuId) {}
+
     /// Looks for work that this CPU could take over; no lock is held. Where the answer is a CPU,
     /// the kernel takes the locks of both queues and calls [`Scheduler::pull`].
     fn balance(&mut self, _context: &mut Context<'_>, _when: Balance) -> Option<CpuId> {

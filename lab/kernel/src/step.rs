@@ -112,6 +112,8 @@ pub(crate) enum Step {
     YieldTask(TaskId),
     SetWeight(TaskId),
     SetCpumask(TaskId),
+    /// Tells the scheduler of an affinity, under the locks that it wants for that.
+    CpumaskChanged(TaskId),
     /// The kernel may be preempted again (`preempt_enable()`).
     EnablePreemption,
     EndInterrupt {

@@ -68,10 +68,23 @@ impl Engine {
         if queued {
             return Flow::Next;
         }
+        if !self.core.cpu(target).online {
+            self.leave_offline_queue(cpu, id, target);
+        }
         self.callback(cpu, |scheduler, context| {
             scheduler.enqueue(context, id, target, why);
             scheduler.wakeup_preempt(context, id, target, why);
         })
+    }
+
+    /// `target` went offline after it was chosen: once its locks are given back, the scheduler is told
+    /// to queue `task` elsewhere.
+    fn leave_offline_queue(&mut self, cpu: CpuId, task: TaskId, target: CpuId) {
+        let locks = self.scheduler.locks(Callback::Enqueue, target).in_order();
+        let releases = locks.into_iter().flatten().count();
+        let stack = &mut self.core.cpu(cpu).stack;
+        let below = stack.len().saturating_sub(releases);
+        stack.insert(below, Step::CpumaskChanged(task));
     }
 
     pub(crate) fn forked(&mut self, cpu: CpuId, child: TaskId) -> Flow {

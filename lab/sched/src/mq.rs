@@ -13,7 +13,7 @@
 use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, Context, Pick, Within};
 use warmq_machine::Access;
-use warmq_units::{Address, Bytes, CpuId, Instant, LockId, TaskId};
+use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::family;
 use crate::family::goodness::{AFFINITY, IDLE};
@@ -441,8 +441,24 @@ impl Queues for QueuePerCpu {
 
     fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {
         let here = context.cpu().index();
-        if !std::mem::take(&mut self.queues[here].premature_idle) {
-            common.recalculate(context);
+        match std::mem::take(&mut self.queues[here].premature_idle) {
+            // However little a scan costs, time must pass: two CPUs that hold what the other one
+            // tries would scan again at the same point of time without end.
+            true => context.compute(Cycles(1)),
+            false => common.recalculate(context),
+        }
+    }
+
+    /// Tasks that were pushed here never ran here, so that nobody else knows of them.
+    fn vacate(&mut self, common: &mut Common, context: &mut Context<'_>, cpu: CpuId) {
+        let mut waiting = Vec::new();
+        let mut next = self.lists.first(cpu.index());
+        while let Some(task) = next {
+            next = self.lists.after(task);
+            waiting.extend(Some(task).filter(|task| context.task(*task).on_cpu().is_none()));
+        }
+        for task in waiting {
+            self.find_cpu(common, context, task);
         }
     }
 

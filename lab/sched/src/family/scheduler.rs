@@ -45,6 +45,9 @@ pub(crate) trait Queues {
     /// The nice value, policy or affinity of `task` changed: it may belong elsewhere in its queue.
     fn refile(&mut self, _: &mut Common, _: &mut Context<'_>, _: TaskId) {}
 
+    /// `cpu` has gone offline: whoever waits in its queue must leave it.
+    fn vacate(&mut self, _: &mut Common, _: &mut Context<'_>, _cpu: CpuId) {}
+
     /// A tick was charged to `running`.
     fn ticked(&mut self, _: &Common, _: &Context<'_>, _running: Option<TaskId>) {}
 }
@@ -77,6 +80,10 @@ impl<Q: Queues> Family<Q> {
 }
 
 impl<Q: Queues> Scheduler for Family<Q> {
+    fn cpu_offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        self.queues.vacate(&mut self.common, context, cpu);
+    }
+
     fn lock_for(&self, cpu: CpuId) -> LockId {
         self.queues.lock_for(cpu)
     }

@@ -73,7 +73,10 @@ impl Case {
             flooded.set(self.script.start_with(boot)?);
             Ok(())
         };
-        let stage = self.stage().promising(promise_of(entry.name));
+        let mut stage = self.stage().promising(promise_of(entry.name));
+        // Linux 2.4 tells nobody of a sync wakeup, and wakes no reader of a socket that way.
+        let kernel = entry.kernel_settings(stage.settings.seed);
+        stage.settings.sync_socket_wakeups &= kernel.sync_socket_wakeups;
         let scheduler = scheduler(entry.name, &[self.set(entry.name)]);
         let (ending, kernel) = stage.plays(scheduler, 1_000, workload);
         if let Some((nic, socket)) = flooded.get() {

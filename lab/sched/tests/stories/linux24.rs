@@ -181,3 +181,31 @@ fn when_slices_are_computed_anew() {
         "N has 5 ticks left, on the other CPU"
     );
 }
+
+/// Decision case 8: a sync wakeup queues the task and tells nobody, idle CPUs included.
+#[test]
+fn nobody_is_told_of_a_sync_wakeup() {
+    let told = |sync: bool| {
+        let mut stage = stage(2);
+        stage.settings.sync_socket_wakeups = sync;
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.socket_pair(warmq_units::Bytes(100))?;
+            boot.task(called("receiver"), move |task: Task| async move {
+                task.receive(far, warmq_units::Bytes(10)).await;
+            })?;
+            boot.task(
+                called("sender").bound([cpu(1)]),
+                move |task: Task| async move {
+                    task.compute(ticks(1)).await;
+                    task.send(near, warmq_units::Bytes(10)).await;
+                    task.compute(ticks(2)).await;
+                },
+            )?;
+            Ok(())
+        };
+        let (ending, kernel) = stage.plays(scheduler("linux24", &[]), 60, workload);
+        assert_eq!(ending, Ending::WorkDone);
+        meters(&kernel).counts.reschedules
+    };
+    assert_eq!((told(false), told(true)), (1, 0));
+}
