@@ -65,11 +65,6 @@ impl Entry {
 /// slice left either, and two until it has the CPU. (Behind a real-time task, it waits for ever.)
 const LINUX24_PATIENCE: Duration = Duration::from_ms(350);
 
-/// What MQ promises. Meant are 350 ms, as of the rest of the family; the laws find tasks that were
-/// pushed to another queue, moved when a CPU went offline, and then waited beside an idle CPU (seeds
-/// in `tests/proptest-regressions/laws.txt`).
-const MQ_PATIENCE: Duration = Duration::from_s(15);
-
 /// What scx_warmq promises. Meant are 50 ms: a group stays at its home for `patience` (20 ms by
 /// default) before it is split, and ticks notice that. The laws found a task that waited for 553 ms
 /// beside an idle CPU (the seed is in `tests/proptest-regressions/laws.txt`); until that is
@@ -97,8 +92,8 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
         timers_of: LINUX24,
-        patience: MQ_PATIENCE,
-        shared: false,
+        patience: LINUX24_PATIENCE,
+        shared: true,
         timers: Settings::linux24,
         settings: mq::settings,
         build: |chosen, attach| Ok(Box::new(mq::Mq::new(chosen, attach)?)),
