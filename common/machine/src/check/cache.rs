@@ -27,7 +27,7 @@ pub fn check_cache(cache: &CacheDescription, cpus: usize) -> Result<(), Flaw> {
         )
     })?;
     let flaw =
-        |field, problem: String, mend: &str| Flaw::new(cache_key(cache, field), problem, mend);
+        |field, problem: String, help: &str| Flaw::new(cache_key(cache, field), problem, help);
     demand(
         cache.line.0.is_power_of_two() && (Bytes(8)..=LARGEST_LINE).contains(&cache.line),
         || {
@@ -94,11 +94,11 @@ fn check_ways(cache: &CacheDescription) -> Result<(), Flaw> {
         let (ways, line, size) = (cache.ways, cache.line, cache.size);
         let problem = format!("{ways} ways of {line} lines do not divide {size}");
         let fits = |ways: &u32| size.0.is_multiple_of(u64::from(*ways) * line.0);
-        let mend = match (1..ways).rev().find(fits) {
+        let help = match (1..ways).rev().find(fits) {
             Some(ways) => format!("give {ways} ways, say, or another size"),
             None => format!("give a size that is a multiple of {line}"),
         };
-        Flaw::new(key("ways"), problem, mend)
+        Flaw::new(key("ways"), problem, help)
     })?;
     let tree = cache.replacement == Replacement::TreePlru;
     demand(!tree || cache.ways.is_power_of_two(), || {

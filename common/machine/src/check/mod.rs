@@ -77,9 +77,9 @@ impl MachineDescription {
         })?;
         demand((1..=NOT_SLOWED_DOWN).contains(&self.smt_speed), || {
             let problem = format!("a CPU at {} thousandths of its speed", self.smt_speed);
-            let mend =
+            let help =
                 "give 1 to 1000; two busy siblings of 610 each do 1.22 times the work of one";
-            Flaw::new("cpu.smt_speed", problem, mend)
+            Flaw::new("cpu.smt_speed", problem, help)
         })
     }
 
@@ -181,8 +181,8 @@ impl MachineDescription {
             && (memory.page..=LARGEST_HUGE_PAGE).contains(&memory.huge_page);
         demand(huge_fits, || {
             let problem = format!("{} is not a huge page size", memory.huge_page);
-            let mend = "give a power of two from the page size to 1GB, such as 2MB";
-            Flaw::new("memory.huge_page", problem, mend)
+            let help = "give a power of two from the page size to 1GB, such as 2MB";
+            Flaw::new("memory.huge_page", problem, help)
         })?;
         let size_fits = (SMALLEST_MEMORY..=LARGEST_MEMORY).contains(&memory.size)
             && memory.size.0.is_multiple_of(memory.page.0);
@@ -208,8 +208,8 @@ impl MachineDescription {
                      {farthest} apart",
                     cache.level
                 );
-                let mend = "give less memory, or that cache more sets";
-                Flaw::new("memory.size", problem, mend)
+                let help = "give less memory, or that cache more sets";
+                Flaw::new("memory.size", problem, help)
             })
         })
     }

@@ -94,8 +94,8 @@ impl MachineDescription {
                     cache.level,
                     cache.level + 1
                 );
-                let mend = "let an outer cache serve at least the CPUs of an inner one";
-                Flaw::new(format!("cache.l{}.sharing", cache.level + 1), problem, mend)
+                let help = "let an outer cache serve at least the CPUs of an inner one";
+                Flaw::new(format!("cache.l{}.sharing", cache.level + 1), problem, help)
             })?;
         }
         let outermost = |cpu: usize| chains[cpu][chains[cpu].len() - 1];
@@ -106,21 +106,21 @@ impl MachineDescription {
             "threads of one core do not share its level-1 cache and socket",
             "share every cache at least per core",
         )?;
-        let mend = "let llcs_per_socket and cores_per_llc say who shares the outermost cache";
+        let help = "let llcs_per_socket and cores_per_llc say who shares the outermost cache";
         let problem = "the outermost caches are not the last-level caches of the topology";
         self.agree(
             |cpu| usize::from(self.cpus[cpu].llc),
             outermost,
             "topology",
             problem,
-            mend,
+            help,
         )?;
         self.agree(
             outermost,
             |cpu| self.cpus[cpu].llc,
             "topology",
             problem,
-            mend,
+            help,
         )
     }
 
@@ -131,13 +131,13 @@ impl MachineDescription {
         value: impl Fn(usize) -> V,
         key: &str,
         problem: &str,
-        mend: &str,
+        help: &str,
     ) -> Result<(), Flaw> {
         let mut first = BTreeMap::new();
         for cpu in 0..self.cpus.len() {
             let known = *first.entry(group(cpu)).or_insert(cpu);
             demand(value(known) == value(cpu), || {
-                Flaw::new(key, format!("{problem} (cpu{known}, cpu{cpu})"), mend)
+                Flaw::new(key, format!("{problem} (cpu{known}, cpu{cpu})"), help)
             })?;
         }
         Ok(())
