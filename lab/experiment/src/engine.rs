@@ -94,7 +94,8 @@ impl Engine {
         let costs = machines::costs(&machine, entry.kernel);
         let settings = kernel_settings(entry.kernel_settings(plan.seed), &machine_chosen);
         let counters = Counters::default();
-        let checker = self.checked.then(Checker::of_a_run);
+        let checker = || Checker::of_a_run().promised(entry.promise);
+        let checker = self.checked.then(checker);
         let meters = RunMeters::starting_at(Instant::START + plan.warmup);
         let mut kernel = Kernel::boot(
             &machine,

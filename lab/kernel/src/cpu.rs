@@ -48,8 +48,6 @@ pub(crate) struct Cpu {
     pub(crate) irq_off: u32,
     pub(crate) irq_depth: u32,
     pub(crate) softirq_depth: u32,
-    /// More than zero while the kernel may not be preempted (`preempt_disable()`).
-    pub(crate) preempt_off: u32,
     /// True from the call of `schedule()` until its switch is over.
     pub(crate) in_schedule: bool,
 
@@ -106,7 +104,6 @@ impl Cpu {
             irq_off: 0,
             irq_depth: 0,
             softirq_depth: 0,
-            preempt_off: 0,
             in_schedule: false,
             interrupts: PendingInterrupts::default(),
             softirqs: PendingSoftirqs::default(),
@@ -139,7 +136,7 @@ impl Cpu {
     /// Whether the code that runs now may be left for another task at all.
     #[inline]
     pub(crate) fn may_schedule(&self) -> bool {
-        let held = self.softirq_depth > 0 || self.preempt_off > 0 || self.in_schedule;
+        let held = self.softirq_depth > 0 || self.in_schedule;
         self.takes_interrupts() && !held
     }
 

@@ -141,7 +141,9 @@ impl Engine {
         let now = here.need_resched == NeedResched::Now;
         match (class, self.core.settings.preemption) {
             (Preemptible::User, _) => true,
-            (_, Preemption::None) | (Preemptible::Kernel, Preemption::Voluntary) => false,
+            (Preemptible::No, _)
+            | (_, Preemption::None)
+            | (Preemptible::Kernel, Preemption::Voluntary) => false,
             (Preemptible::Point, Preemption::Voluntary)
             | (_, Preemption::Full | Preemption::Lazy) => now && runs,
         }
@@ -205,10 +207,6 @@ impl Engine {
             Step::SetCpumask(task) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_cpumask(context, task)
             }),
-            Step::EnablePreemption => {
-                self.core.cpu(cpu).preempt_off -= 1;
-                Flow::Next
-            }
             Step::EndInterrupt { interrupt } => self.end_interrupt(cpu, interrupt),
             Step::ScheduleNapi(nic) => self.schedule_napi(cpu, nic.0),
             Step::Softirqs { round, since } => self.softirqs(cpu, round, since),

@@ -81,9 +81,17 @@ impl Core {
         found
     }
 
-    /// What `cpu` had to poll goes to `other` (`dev_cpu_dead()`).
-    fn move_softirqs(&mut self, cpu: CpuId, other: CpuId) {
-        let cards = std::mem::take(&mut self.cpu(cpu).poll_list);
+    /// Whether `task` is a thread of a CPU that is offline.
+    pub(crate) fn is_parked(&self, task: TaskId) -> bool {
+        self.task(task).kernel_thread && self.first_allowed(task).is_none()
+    }
+
+    /// What `cpu`, which is offline, had to poll goes to another (`dev_cpu_dead()`).
+    pub(crate) fn move_softirqs(&mut self, cpu: CpuId) {
+        let other = self.online_or_first(cpu);
+        let here = self.cpu(cpu);
+        here.softirqs.take_all();
+        let cards = std::mem::take(&mut here.poll_list);
         if cards.is_empty() {
             return;
         }
@@ -122,8 +130,7 @@ impl Engine {
 
     /// Whoever waits for `target`, which went offline, is moved by the scheduler, on `cpu`.
     fn vacate(&mut self, cpu: CpuId, target: CpuId) {
-        let other = self.core.online_or_first(target);
-        self.core.move_softirqs(target, other);
+        self.core.move_softirqs(target);
         for task in self.core.left_behind_by(target) {
             self.leave_forbidden_cpu(task);
             self.set_cpumask(cpu, task);

@@ -144,7 +144,9 @@ impl Engine {
         let enough = round >= limits.rounds || now - since >= limits.time || preempts;
         if round > 0 && enough {
             here.softirq_depth -= 1;
-            if let Some(thread) = self.core.ksoftirqd(cpu) {
+            if !here.online {
+                self.core.move_softirqs(cpu);
+            } else if let Some(thread) = self.core.ksoftirqd(cpu) {
                 self.core.cpu(cpu).stack.push(wake(thread));
             }
             return Flow::Next;
@@ -181,9 +183,13 @@ impl Engine {
         here.stack.push(Step::BeginSoftirq(interrupt));
     }
 
-    /// What `ksoftirqd` does next: runs softirqs, lets others run, or sleeps.
+    /// What `ksoftirqd` does next: runs softirqs, lets others run, or sleeps. Where its CPU has gone
+    /// offline, it is parked.
     pub(crate) fn run_ksoftirqd(&mut self, cpu: CpuId, thread: TaskId) -> Flow {
         self.core.cpu(cpu).stack.push(Step::Ksoftirqd);
+        if !self.core.cpu(cpu).online {
+            self.core.move_softirqs(cpu);
+        }
         if self.core.cpu(cpu).softirqs.is_empty() {
             self.sleep(cpu, thread, Waiting::Softirqs);
             return Flow::Next;
@@ -258,8 +264,10 @@ impl Core {
         }
     }
 
-    /// The thread to which `cpu` leaves softirqs, where the kernel has one.
+    /// The thread to which `cpu` leaves softirqs, where the kernel has one; that of a CPU that is
+    /// offline is parked.
     pub(crate) fn ksoftirqd(&self, cpu: CpuId) -> Option<TaskId> {
-        self.ksoftirqds.get(cpu.index()).copied()
+        let online = self.cpus[cpu.index()].online;
+        self.ksoftirqds.get(cpu.index()).copied().filter(|_| online)
     }
 }

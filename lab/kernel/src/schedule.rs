@@ -180,14 +180,13 @@ impl Engine {
             prev_runnable,
             next,
         });
-        if let Some(prev) = prev {
-            self.leave_forbidden_cpu(prev);
-        }
+        let must_leave = prev.is_some_and(|prev| self.leave_forbidden_cpu(prev));
         if let Some(prev) = prev.filter(|prev| self.core.task(*prev).state == State::Dead) {
             self.bury(cpu, prev);
         }
         let stack = self.stack_touch(cpu, now);
-        let wants = |prev: &TaskId| prev_runnable && self.scheduler.wants_put_prev(*prev);
+        let wants =
+            |prev: &TaskId| prev_runnable && (must_leave || self.scheduler.wants_put_prev(*prev));
         let put_prev = prev.filter(wants);
         let rest = self.call(cpu, |scheduler, context| {
             scheduler.switched(context, prev, next);
@@ -200,16 +199,19 @@ impl Engine {
     }
 
     /// A task that waits and may no longer use its last CPU waits for the first one that it may use.
-    pub(crate) fn leave_forbidden_cpu(&mut self, id: TaskId) {
+    /// True where that was so.
+    pub(crate) fn leave_forbidden_cpu(&mut self, id: TaskId) -> bool {
         let task = self.core.task(id);
         let (waits, from) = (task.is_runnable() && task.on_cpu.is_none(), task.last_cpu);
         if !waits || self.core.view(id).may_run_on(from) {
-            return;
+            return false;
         }
-        if let Some(to) = self.core.first_allowed(id) {
+        let to = self.core.first_allowed(id);
+        if let Some(to) = to {
             self.core.task_mut(id).last_cpu = to;
             self.core.record(Record::Migrate { task: id, from, to });
         }
+        to.is_some()
     }
 
     /// Takes `prev` off `cpu`, stack and all. True when it could have gone on.

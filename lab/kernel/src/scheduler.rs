@@ -198,7 +198,8 @@ pub trait Scheduler {
     }
 
     /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from `prev`, which
-    /// could have gone on. Asked before [`Scheduler::switched`].
+    /// could have gone on. Asked before [`Scheduler::switched`]; where `prev` may not go on here, it
+    /// is called in any case.
     fn wants_put_prev(&self, _prev: TaskId) -> bool {
         false
     }

@@ -54,6 +54,9 @@ pub(crate) enum Preemptible {
     Point,
     /// It is in the kernel.
     Kernel,
+    /// It is in the kernel, which has disabled preemption: a spin lock is about to be taken, or the
+    /// scheduler to be called. (With a lock held, interrupts are off as well.)
+    No,
 }
 
 impl Step {
@@ -61,6 +64,12 @@ impl Step {
         match self {
             Step::Busy { user: true, .. } | Step::Touch { user: true, .. } => Preemptible::User,
             Step::Perform(_) | Step::Touch { .. } => Preemptible::Point,
+            Step::Acquire(_)
+            | Step::PutPrev(_)
+            | Step::Activate { .. }
+            | Step::SetWeight(_)
+            | Step::SetCpumask(_)
+            | Step::CpumaskChanged(_) => Preemptible::No,
             _ => Preemptible::Kernel,
         }
     }
@@ -114,8 +123,6 @@ pub(crate) enum Step {
     SetCpumask(TaskId),
     /// Tells the scheduler of an affinity, under the locks that it wants for that.
     CpumaskChanged(TaskId),
-    /// The kernel may be preempted again (`preempt_enable()`).
-    EnablePreemption,
     EndInterrupt {
         interrupt: Interrupt,
     },

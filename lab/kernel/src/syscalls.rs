@@ -163,17 +163,14 @@ impl Engine {
         Flow::Next
     }
 
-    /// Tells the scheduler of a new affinity of `task`, if that still lives, before this CPU can be
-    /// preempted: until then the scheduler queues by the old one.
+    /// Tells the scheduler of a new affinity of `task`, if that still lives. This CPU is not
+    /// preempted before that: until then the scheduler queues by the old one.
     pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
         let view = self.core.view(task);
         if view.task.state != State::Dead {
             let locks = self
                 .scheduler
                 .locks(Callback::SetCpumask(view), view.last_cpu());
-            let here = self.core.cpu(cpu);
-            here.preempt_off += 1;
-            here.stack.push(Step::EnablePreemption);
             self.push_locked(cpu, locks, Step::SetCpumask(task));
         }
         Flow::Next

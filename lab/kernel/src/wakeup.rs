@@ -11,8 +11,11 @@ use crate::step::Step;
 use crate::task::State;
 
 impl Engine {
-    /// Wakes `task`, or starts a new one; nothing when it is awake already.
+    /// Wakes `task`, or starts a new one; nothing when it is awake already, or parked.
     pub(crate) fn begin_wake(&mut self, cpu: CpuId, task: TaskId, sync: bool) -> Flow {
+        if self.core.is_parked(task) {
+            return Flow::Next;
+        }
         let why = match self.core.task(task).state {
             State::Sleeping(slept) => Why::Wakeup(self.wakeup(cpu, slept, sync)),
             State::New => Why::Fork,

@@ -17,6 +17,7 @@ mod twins;
 
 use warmq_config::{Chosen, Setting};
 use warmq_kernel::{Attach, MakeScheduler, Scheduler, Settings, UnknownCost};
+use warmq_trace::{Promise, Queues};
 use warmq_units::{Duration, Seed};
 
 type Constructor = fn(&Chosen, &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>;
@@ -31,11 +32,8 @@ pub struct Entry {
     pub kernel: &'static str,
     /// Whose timers it runs with: `Linux 2.4 on x86`.
     pub timers_of: &'static str,
-    /// It promises that no CPU idles for longer than this while a task waits that it could run.
-    pub patience: Duration,
-    /// Whether the promise is about tasks in any queue, of those whose affinity allows the CPU; else
-    /// it is about those in the CPU's own.
-    pub shared: bool,
+    /// For how long a CPU may idle while a task waits that it could run.
+    pub promise: Promise,
     timers: fn(Seed) -> Settings,
     settings: fn() -> Vec<Setting>,
     build: Constructor,
@@ -63,13 +61,25 @@ impl Entry {
 /// moment ago, so two tasks may be sent to one idle CPU, and the second waits beside other CPUs that
 /// idle until a slice of the first is over: 22 ticks at nice -20, and 11 more where the second has no
 /// slice left either, and two until it has the CPU. (Behind a real-time task, it waits for ever.)
-const LINUX24_PATIENCE: Duration = Duration::from_ms(350);
+const LINUX24_PROMISE: Promise = Promise {
+    patience: Duration::from_ms(350),
+    queues: Queues::Shared,
+};
 
-/// What scx_warmq promises. Meant are 50 ms: a group stays at its home for `patience` (20 ms by
-/// default) before it is split, and ticks notice that. The laws found a task that waited for 553 ms
-/// beside an idle CPU (the seed is in `tests/proptest-regressions/laws.txt`); until that is
-/// understood, it promises no more than the watchdog of sched_ext does at half its time.
-const WARMQ_PATIENCE: Duration = Duration::from_s(15);
+/// The same in the own queue only. A queue publishes one task; where that may not run on an idle CPU,
+/// it hides the others, for as long as somebody better runs on their own.
+const MQ_PROMISE: Promise = Promise {
+    queues: Queues::PerCpu,
+    ..LINUX24_PROMISE
+};
+
+/// What scx_warmq promises to tasks that are in no group: a CPU that goes idle takes what waits under
+/// any cache, and the timer looks again every 10 ms. A group may wait beside an idle CPU, for ever
+/// where the busiest place has nothing to give (`tests/stories/scx_warmq.rs` shows both cases).
+const WARMQ_PROMISE: Promise = Promise {
+    patience: Duration::from_ms(50),
+    queues: Queues::PerCpu,
+};
 
 const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
@@ -81,8 +91,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
         kernel: "linux-2.4",
         timers_of: LINUX24,
-        patience: LINUX24_PATIENCE,
-        shared: true,
+        promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: linux24::settings,
         build: |chosen, attach| Ok(Box::new(linux24::Linux24::new(chosen, attach)?)),
@@ -92,8 +101,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
         timers_of: LINUX24,
-        patience: LINUX24_PATIENCE,
-        shared: true,
+        promise: MQ_PROMISE,
         timers: Settings::linux24,
         settings: mq::settings,
         build: |chosen, attach| Ok(Box::new(mq::Mq::new(chosen, attach)?)),
@@ -103,8 +111,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
         kernel: "linux-2.4",
         timers_of: LINUX24,
-        patience: LINUX24_PATIENCE,
-        shared: true,
+        promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: elsc::settings,
         build: |chosen, attach| Ok(Box::new(elsc::Elsc::new(chosen, attach)?)),
@@ -114,8 +121,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a list for each priority level, walked from the top",
         kernel: "linux-2.4",
         timers_of: LINUX24,
-        patience: LINUX24_PATIENCE,
-        shared: true,
+        promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
@@ -125,8 +131,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
         timers_of: LINUX6,
-        patience: WARMQ_PATIENCE,
-        shared: false,
+        promise: WARMQ_PROMISE,
         timers: Settings::linux6,
         settings: scx_warmq::settings,
         build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),

@@ -274,6 +274,31 @@ impl QueuePerCpu {
         targets.into_iter().map(|(_, cpu)| cpu).collect()
     }
 
+    /// The last CPU if it idles; else that of the least good task that is worth less than `task`. One
+    /// that a CPU still switches away from stays there; that CPU asks again when it is done.
+    fn place(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, home: CpuId) {
+        if context.task(task).on_cpu().is_some() {
+            return;
+        }
+        let may_stay = context.task(task).may_run_on(home);
+        if may_stay && is_idle(context, home) {
+            return wake(common, context, home);
+        }
+        let targets = self.targets(common, context, task);
+        let mut tried = targets.into_iter();
+        if tried.any(|cpu| self.settle_on(common, context, task, cpu)) || may_stay {
+            return;
+        }
+        // It must leave the CPU that its affinity forbids, whatever runs elsewhere; 2.4.4 had no
+        // such call. No lock of the other queue is taken.
+        let allowed = |cpu: &CpuId| context.task(task).may_run_on(*cpu);
+        if let Some(cpu) = (0..context.cpus()).map(CpuId).find(allowed) {
+            self.move_to(common, context, task, cpu);
+            self.offer(common, context, task, cpu);
+            context.reschedule(cpu);
+        }
+    }
+
     /// Tries to get `task` onto `cpu`. Its own CPU must be preempted; another's lock must be free.
     fn settle_on(
         &mut self,
@@ -370,7 +395,6 @@ impl Queues for QueuePerCpu {
         self.lists
             .add_first(context, &common.layout, cpu.index(), task);
         self.queue_of[task.index()] = cpu;
-        self.offer(common, context, task, cpu);
     }
 
     fn dequeue(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
@@ -417,26 +441,18 @@ impl Queues for QueuePerCpu {
         next.map_or(Pick::Idle, Pick::Task)
     }
 
-    /// The last CPU if it idles; else that of the least good task that is worth less than `task`.
+    /// A task that stays in the queue of its CPU may be the best that this has to offer.
     fn find_cpu(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
         let home = self.queue_of[task.index()];
-        let may_stay = context.task(task).may_run_on(home);
-        if may_stay && is_idle(context, home) {
-            return wake(common, context, home);
+        self.place(common, context, task, home);
+        if self.queue_of[task.index()] == home {
+            self.offer(common, context, task, home);
         }
-        let targets = self.targets(common, context, task);
-        let mut tried = targets.into_iter();
-        if tried.any(|cpu| self.settle_on(common, context, task, cpu)) || may_stay {
-            return;
-        }
-        // It must leave the CPU that its affinity forbids, whatever runs elsewhere; 2.4.4 had no
-        // such call. No lock of the other queue is taken.
-        let allowed = |cpu: &CpuId| context.task(task).may_run_on(*cpu);
-        if let Some(cpu) = (0..context.cpus()).map(CpuId).find(allowed) {
-            self.move_to(common, context, task, cpu);
-            self.offer(common, context, task, cpu);
-            context.reschedule(cpu);
-        }
+    }
+
+    /// A preempted task is pushed like a woken one, but offered only by the next local scan.
+    fn put_prev(&mut self, common: &mut Common, context: &mut Context<'_>, prev: TaskId) {
+        self.place(common, context, prev, self.queue_of[prev.index()]);
     }
 
     fn unlocked(&mut self, common: &mut Common, context: &mut Context<'_>) {

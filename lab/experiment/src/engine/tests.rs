@@ -27,11 +27,11 @@ impl Scheduler for Hoarder {
     fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
-/// A run of two tasks for 50 ms, longer than a CPU may idle beside a task that waits for it.
+/// A run of two tasks, longer than a CPU may idle under 2.4 beside a task that waits for it.
 fn plan() -> Plan {
     let text = "title = \"t\"\nmachine = \"tiny-1cpu\"\nscheduler = \"linux24\"\n\
                 workload = \"spin\"\n[settings]\ntasks = 2\n[run]\nwarmup = \"0ms\"\n\
-                time = \"50ms\"\n[[measure]]\nmetric = \"walk_length\"";
+                time = \"400ms\"\n[[measure]]\nmetric = \"walk_length\"";
     let experiment = Experiment::read("trial.toml", text, &Engine::default()).unwrap();
     experiment.jobs(&Options::default()).remove(0).plan
 }
@@ -52,7 +52,7 @@ fn a_task_that_waits_beside_an_idle_cpu_ends_the_run_as_an_error() {
     assert_eq!(error.cause, Cause::LawBroken);
     insta::assert_snapshot!(
         error,
-        @"a law was broken at 50.000 ms (record 14): task0 on cpu0: the task waits for a CPU that idles, both since 0 ps"
+        @"a law was broken at 400.000 ms (record 84): task0 on cpu0: the task waits for a CPU that idles, both since 0 ps"
     );
 }
 

@@ -32,9 +32,14 @@ pub(crate) trait Queues {
         prev: Option<TaskId>,
     ) -> Pick;
 
-    /// `task` was queued, or left its CPU and is still runnable: who should make room for it?
+    /// `task` was queued: who should make room for it?
     fn find_cpu(&mut self, common: &mut Common, context: &mut Context<'_>, task: TaskId) {
         reschedule_idle(common, context, task);
+    }
+
+    /// `prev` left its CPU and is still runnable: who else should make room for it?
+    fn put_prev(&mut self, common: &mut Common, context: &mut Context<'_>, prev: TaskId) {
+        self.find_cpu(common, context, prev);
     }
 
     /// Called without the lock after [`Pick::Retry`].
@@ -135,7 +140,7 @@ impl<Q: Queues> Scheduler for Family<Q> {
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.queues.find_cpu(&mut self.common, context, prev);
+        self.queues.put_prev(&mut self.common, context, prev);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::ProptestConfig;
+
 use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
 use warmq_machine::{Fragmentation, MachineDescription, OutOfMemory, builtin, read_toml};
 use warmq_metrics::{Chart, LockFigures, Meters, TaskFigures};
-use warmq_trace::{Checker, Digest, Observer, Promise, Queues};
+use warmq_sched::Entry;
+use warmq_trace::{Checker, Digest, Observer, Promise};
 use warmq_units::{CpuId, Cycles, Duration, Instant, LockId, Seed, TaskId};
 
 pub type Started = Result<(), OutOfMemory>;
@@ -67,20 +70,15 @@ pub struct Stage {
     pub settings: Settings,
     /// What is changed of the machine.
     pub alter: fn(&mut MachineDescription),
-    /// What the scheduler promises.
-    pub promise: Promise,
+    /// Whose promise the run is held to, and what it is.
+    pub promised: (&'static str, Promise),
 }
 
-/// What the scheduler `name` promises.
-pub fn promise_of(name: &str) -> Promise {
-    let entry = warmq_sched::scheduler(name).expect("a scheduler");
-    let queues = match entry.shared {
-        true => Queues::Shared,
-        false => Queues::PerCpu,
-    };
-    Promise {
-        patience: entry.patience,
-        queues,
+/// So many cases, unless `PROPTEST_CASES` says how many.
+pub fn config(cases: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(cases),
     }
 }
 
@@ -97,7 +95,7 @@ pub fn stage(cpus: u16) -> Stage {
         costs: Costs::free(),
         settings,
         alter: |_| (),
-        promise: Promise::default(),
+        promised: ("the default", Promise::default()),
     }
 }
 
@@ -121,9 +119,21 @@ impl Stage {
         Stage { alter, ..self }
     }
 
-    /// The same with a scheduler that promises `promise`.
-    pub fn promising(self, promise: Promise) -> Stage {
-        Stage { promise, ..self }
+    /// The same, held to what the scheduler `entry` promises.
+    pub fn promised_by(self, entry: &Entry) -> Stage {
+        let promised = (entry.name, entry.promise);
+        Stage { promised, ..self }
+    }
+
+    /// The same with a scheduler that may let tasks wait for ever.
+    pub fn promised_nothing(self) -> Stage {
+        let patience = Duration(u64::MAX);
+        let nothing = Promise {
+            patience,
+            ..Promise::default()
+        };
+        let promised = ("nobody", nothing);
+        Stage { promised, ..self }
     }
 
     /// The same with so many CPUs under each last-level cache.
@@ -160,12 +170,13 @@ impl Stage {
     ) -> (Ending, Kernel<Watch>) {
         let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
         let meters = Meters::new(self.cpus.into());
+        let (by, promise) = self.promised;
         let watch = (
             (chart, meters),
-            (Checker::of_a_run().promised(self.promise), Digest::new()),
+            (Checker::of_a_run().promised(promise), Digest::new()),
         );
         let (ending, kernel) = self.plays_before(watch, scheduler, ms, workload);
-        keeps_the_laws(&kernel);
+        keeps_the_laws(&kernel, by);
         (ending, kernel)
     }
 
@@ -201,9 +212,15 @@ impl Stage {
 }
 
 /// The checker's laws, coherence, and that no CPU's time is lost or counted twice.
-pub fn keeps_the_laws(kernel: &Kernel<Watch>) {
+pub fn keeps_the_laws(kernel: &Kernel<Watch>, promised_by: &str) {
     let now = kernel.now();
-    assert_eq!(kernel.observer().1.0.clone().finish(now), Ok(()));
+    let watched = kernel.observer().1.0.clone().finish(now);
+    if watched.is_err() {
+        for l in kernel.observer().0.0.lines_until(now) {
+            println!("CH {}", l.chars().take(110).collect::<String>());
+        }
+    }
+    assert_eq!(watched, Ok(()), "promised by {promised_by}");
     assert_eq!(kernel.check_coherence(), Ok(()));
     for spent in kernel.spent_by_cpu() {
         assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);

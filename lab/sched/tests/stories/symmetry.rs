@@ -167,7 +167,7 @@ fn renamed((at, record): &(Instant, Record), by: u16, cpus: u16) -> (Instant, Re
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(config(100))]
 
     #[test]
     fn caches_that_cost_nothing_change_nothing(case in cases()) {
