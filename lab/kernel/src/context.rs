@@ -185,6 +185,9 @@ impl<'a> Context<'a> {
     /// Reads or writes the scheduler's data at all `addresses`, none of which depends on what another
     /// one holds: misses overlap as those of a program's touch do.
     pub fn touch_all(&mut self, addresses: impl IntoIterator<Item = Address>, access: Access) {
+        if !self.core.memory.has_caches() {
+            return;
+        }
         for address in addresses {
             let memory = &mut self.core.memory;
             self.at += memory.access_overlapped(self.cpu, address, access, self.at, self.within);

@@ -138,6 +138,11 @@ impl Memory {
         pages[(page % pages.len() as u64) as usize] + within * self.line
     }
 
+    /// Whether an access may take time at all.
+    pub(crate) fn has_caches(&self) -> bool {
+        self.hierarchy.is_some()
+    }
+
     /// One access whose answer the CPU waits for.
     #[inline]
     pub(crate) fn access(

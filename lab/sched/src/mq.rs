@@ -38,6 +38,12 @@ pub(crate) type Mq = Family<QueuePerCpu>;
 /// runs, and then it runs on that CPU.
 pub(crate) struct QueuePerCpu {
     queues: Vec<Queue>,
+    /// What others read of each queue without its lock: written by the last local scan, raised by a
+    /// better task that joins.
+    offers: Vec<Offer>,
+    /// Goodness without bonuses of the task that runs on each CPU, as of the last pick or tick
+    /// (`curr_na_goodness`, in `aligned_data`).
+    current: Vec<i32>,
     /// One list a CPU.
     lists: Lists,
     queue_of: Vec<CpuId>,
@@ -45,14 +51,8 @@ pub(crate) struct QueuePerCpu {
 
 struct Queue {
     lock: LockId,
-    /// The line of the lock, the list's head and `offer`.
+    /// The line of the lock, the list's head and the offer.
     line: Address,
-    /// What others read without the lock: written by the last local scan, raised by a better task
-    /// that joins.
-    offer: Offer,
-    /// Goodness without bonuses of the task that runs here, as of the last pick or tick
-    /// (`curr_na_goodness`, in `aligned_data`).
-    current: i32,
     /// The last pick here found a lock taken and nothing to run: it is to be repeated as it was.
     premature_idle: bool,
 }
@@ -152,10 +152,9 @@ impl QueuePerCpu {
     }
 
     fn publish(&mut self, context: &mut Context<'_>, of: CpuId, offer: Offer) {
-        let queue = &mut self.queues[of.index()];
-        if queue.offer != offer {
-            queue.offer = offer;
-            context.touch(queue.line, Access::Write);
+        if self.offers[of.index()] != offer {
+            self.offers[of.index()] = offer;
+            context.touch(self.queues[of.index()].line, Access::Write);
         }
     }
 
@@ -181,14 +180,13 @@ impl QueuePerCpu {
     /// The offers of other CPUs that beat `best` and may run here, the best first.
     fn offers(&self, context: &mut Context<'_>, best: i32) -> Vec<(i32, CpuId)> {
         let (here, cpus) = (context.cpu(), context.cpus());
-        let others = || (0..cpus).map(CpuId).filter(|cpu| *cpu != here);
-        let lines = others().map(|cpu| self.queues[cpu.index()].line);
+        let others = (0..cpus).map(CpuId).filter(|cpu| *cpu != here);
+        let lines = others.map(|cpu| self.queues[cpu.index()].line);
         context.touch_all(lines, Access::Read);
         let mut offers = Vec::new();
-        for cpu in others() {
-            let Queue { offer, .. } = self.queues[cpu.index()];
+        for (cpu, offer) in (0..cpus).map(CpuId).zip(&self.offers) {
             let allowed = |task| context.task(task).may_run_on(here);
-            if offer.goodness > best && offer.task.is_some_and(allowed) {
+            if offer.goodness > best && cpu != here && offer.task.is_some_and(allowed) {
                 offers.push((offer.goodness, cpu));
             }
         }
@@ -207,7 +205,7 @@ impl QueuePerCpu {
         if !context.try_lock(lock) {
             return Attempt::Busy;
         }
-        let offer = self.queues[from.index()].offer;
+        let offer = self.offers[from.index()];
         let waits = |task: &TaskId| {
             context.touch(common.layout.hot(*task), Access::Read);
             context.task(*task).on_cpu().is_none() && self.queue_of[task.index()] == from
@@ -247,7 +245,7 @@ impl QueuePerCpu {
     /// `task` joins the queue of `cpu`, whose lock is held, and may be its best offer.
     fn offer(&mut self, common: &Common, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let goodness = common.slices.without_bonuses(context, task);
-        if goodness > self.queues[cpu.index()].offer.goodness {
+        if goodness > self.offers[cpu.index()].goodness {
             let task = Some(task);
             self.publish(context, cpu, Offer { goodness, task });
         }
@@ -257,16 +255,20 @@ impl QueuePerCpu {
     fn targets(&self, common: &Common, context: &mut Context<'_>, task: TaskId) -> Vec<CpuId> {
         let home = self.queue_of[task.index()];
         let goodness = common.slices.without_bonuses(context, task);
+        let cpus = || (0..context.cpus()).map(CpuId);
+        let allowed: Vec<CpuId> = cpus()
+            .filter(|cpu| context.task(task).may_run_on(*cpu))
+            .collect();
+        let lines = allowed.iter().map(|cpu| common.globals.cpu(*cpu));
+        context.touch_all(lines, Access::Read);
         let mut targets = Vec::new();
-        for cpu in (0..context.cpus()).map(CpuId) {
-            if !context.task(task).may_run_on(cpu) {
-                continue;
-            }
-            context.touch(common.globals.cpu(cpu), Access::Read);
-            let rank = match is_idle(context, cpu) {
-                true => Some((NOTHING, context.last_switch(cpu))),
-                false => rank_of_busy(self.queues[cpu.index()].current, cpu == home, goodness)
-                    .map(|rank| (rank, Instant::START)),
+        for cpu in allowed {
+            // What is published of an idle CPU is less than any task's.
+            let rank = match self.current[cpu.index()] {
+                IDLE => Some((NOTHING, context.last_switch(cpu))),
+                current => {
+                    rank_of_busy(current, cpu == home, goodness).map(|rank| (rank, Instant::START))
+                }
             };
             targets.extend(rank.map(|rank| (rank, cpu)));
         }
@@ -361,14 +363,14 @@ impl Queues for QueuePerCpu {
             Queue {
                 lock: attach.lock_at("mq_lock", line),
                 line,
-                offer: Offer::NONE,
-                current: IDLE,
                 premature_idle: false,
             }
         };
         let queues: Vec<Queue> = (0..attach.cpus()).map(|_| queue(attach)).collect();
         let heads = queues.iter().map(|queue| queue.line).collect();
         QueuePerCpu {
+            offers: vec![Offer::NONE; queues.len()],
+            current: vec![IDLE; queues.len()],
             queues,
             lists: Lists::new(heads),
             queue_of: Vec::new(),
@@ -434,7 +436,7 @@ impl Queues for QueuePerCpu {
             return Pick::Retry;
         }
         self.publish(context, here, scan.offer_without(next));
-        self.queues[here.index()].current = match next {
+        self.current[here.index()] = match next {
             Some(next) => common.slices.without_bonuses(context, next),
             None => IDLE,
         };
@@ -481,7 +483,7 @@ impl Queues for QueuePerCpu {
     fn ticked(&mut self, common: &Common, context: &Context<'_>, running: Option<TaskId>) {
         if let Some(running) = running {
             let current = common.slices.without_bonuses(context, running);
-            self.queues[context.cpu().index()].current = current;
+            self.current[context.cpu().index()] = current;
         }
     }
 }
