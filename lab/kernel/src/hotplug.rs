@@ -7,7 +7,7 @@ use crate::core::{Core, Event};
 use crate::cpu::NeedResched;
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::interrupt::Softirq;
+use crate::interrupt::{PendingSoftirqs, Softirq};
 use crate::step::Step;
 use crate::task::State;
 
@@ -90,7 +90,7 @@ impl Core {
     pub(crate) fn move_softirqs(&mut self, cpu: CpuId) {
         let other = self.online_or_first(cpu);
         let here = self.cpu(cpu);
-        here.softirqs.take_all();
+        here.softirqs = PendingSoftirqs::default();
         let cards = std::mem::take(&mut here.poll_list);
         if cards.is_empty() {
             return;

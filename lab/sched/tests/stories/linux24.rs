@@ -209,3 +209,40 @@ fn nobody_is_told_of_a_sync_wakeup() {
     };
     assert_eq!((told(false), told(true)), (1, 0));
 }
+
+/// Decision case 7: of two tasks that are woken for one idle CPU, only the first sends an interrupt.
+#[test]
+fn an_idle_cpu_that_was_asked_is_not_asked_again() {
+    for (waiters, idle) in [
+        (1, IdleLoop::Halt),
+        (2, IdleLoop::Halt),
+        (2, IdleLoop::Poll),
+    ] {
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            let (mutex, condition) = (boot.mutex(), boot.condition());
+            for _ in 0..waiters {
+                boot.task(
+                    called("waiter").bound([cpu(1)]),
+                    move |task: Task| async move {
+                        task.lock(mutex).await;
+                        task.wait(condition, mutex).await;
+                    },
+                )?;
+            }
+            boot.task(
+                called("waker").bound([cpu(0)]),
+                move |task: Task| async move {
+                    task.compute(ticks(1)).await;
+                    task.notify_all(condition).await;
+                },
+            )?;
+            Ok(())
+        };
+        let mut stage = stage(2);
+        stage.settings.idle_loop = idle;
+        let (_, kernel) = stage.plays(scheduler("linux24", &[]), 100, workload);
+        let expected = u64::from(idle == IdleLoop::Halt);
+        let sent = meters(&kernel).counts.reschedules;
+        assert_eq!(sent, expected, "{waiters} {idle:?}");
+    }
+}
