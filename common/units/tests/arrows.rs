@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     (
         "lab",
         "sched",
-        &["units", "config", "machine", "decide", "kernel"],
+        &["units", "config", "trace", "machine", "decide", "kernel"],
     ),
     ("lab", "workload", &["units", "config", "machine", "kernel"]),
     (
