@@ -1,4 +1,4 @@
-//! The structure of what is written, decoded again.
+//! Decodes what was written and checks its structure.
 
 use std::collections::BTreeSet;
 
