@@ -131,7 +131,7 @@ impl From<BenchError> for Failure {
                 field,
                 value,
                 problem,
-                mend: help,
+                fix: help,
             } => {
                 let option = field.replace('_', "-");
                 Failure::usage(format!("--{option} {value}: {problem}"), help)
@@ -139,14 +139,14 @@ impl From<BenchError> for Failure {
             BenchError::System {
                 action,
                 source,
-                mend: help,
+                fix: help,
             } => Failure::System(action, format!("{source}; {help}")),
             BenchError::Astray(_) | BenchError::Server(_) => {
                 Failure::System("chat".to_owned(), error.to_string())
             }
             BenchError::TimeUp {
                 problem,
-                mend: help,
+                fix: help,
             } => Failure::usage(problem, help),
         }
     }

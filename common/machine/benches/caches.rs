@@ -1,4 +1,4 @@
-//! How many accesses a second the caches take.
+//! Measures how many accesses per second the cache model handles.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use warmq_machine::{
 };
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Instant, Seed};
 
-/// Enough for a stable figure where the lines fit.
+/// Enough accesses for a stable figure if the lines fit into the caches.
 const FEW: usize = 1 << 16;
 /// Four times as many as the level-2 caches of eight CPUs have lines.
 const MANY: usize = 1 << 20;
 
-/// A private or shared cache of each `shared_by` CPUs.
+/// The caches of a level, each shared by `shared_by` CPUs.
 struct Level {
     size: Bytes,
     ways: u32,
@@ -116,7 +116,8 @@ fn epyc() -> MachineDescription {
     machine(384, 64, &levels, directory)
 }
 
-/// Random accesses of random CPUs to the first `bytes` of memory; one of `one_write_in` writes.
+/// Random accesses of random CPUs to the first `bytes` of memory, of which one in `one_write_in` is
+/// a write.
 fn accesses(
     number: usize,
     cpus: u64,
@@ -139,7 +140,7 @@ fn accesses(
     (0..number).map(|_| one()).collect()
 }
 
-/// Plays `accesses` once to warm up, and then again and again.
+/// Plays `accesses` once to warm up, and then repeatedly.
 fn play(
     bencher: Bencher,
     machine: &MachineDescription,
@@ -174,7 +175,7 @@ fn hits_in_level_1(bencher: Bencher) {
     );
 }
 
-/// Half of them hit level 1, the others level 2.
+/// Half of the accesses hit level 1, the others level 2.
 #[divan::bench(args = [false, true])]
 fn hits_in_levels_1_and_2(bencher: Bencher, inclusive: bool) {
     play(
@@ -185,7 +186,7 @@ fn hits_in_levels_1_and_2(bencher: Bencher, inclusive: bool) {
     );
 }
 
-/// Nearly all of them miss both.
+/// Nearly all accesses miss both levels.
 #[divan::bench(args = [1, 8], sample_count = 10)]
 fn misses_to_memory(bencher: Bencher, cpus: u16) {
     let stream = accesses(MANY, u64::from(cpus), 64 << 20, 4);
@@ -229,8 +230,8 @@ fn an_epyc(bencher: Bencher, shared: bool) {
     play(bencher, &epyc(), Options::default(), &stream);
 }
 
-/// On the shipped server of 384 CPUs each CPU in turn reads a line of every CPU, and then writes its
-/// own: how a scheduler with a queue a CPU looks for work.
+/// On the shipped server of 384 CPUs each CPU in turn reads a line of every CPU, and then writes
+/// its own, as a scheduler with per-CPU queues does when it looks for work.
 #[divan::bench(sample_count = 10)]
 fn each_of_384_cpus_reads_a_line_of_all_and_writes_its_own(bencher: Bencher) {
     let text = builtin("server-24llc").expect("a machine of ours");

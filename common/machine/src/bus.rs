@@ -1,22 +1,23 @@
 //! A bus (or a channel to memory) as a timetable.
 //!
-//! CPUs are simulated in chunks, so that transactions are asked for slightly out of the order of
-//! time. A bus that only knew until when it is busy would make every late-comer wait for
-//! transactions that lie in its future. A timetable gives it the first gap at or after its time.
+//! CPUs are simulated in chunks, so transactions are requested slightly out of the order of time. A
+//! bus that recorded only the end of its busy period would make a late request wait for
+//! transactions in its future. A timetable gives each request the first gap at or after its own
+//! time.
 
 use warmq_units::{Duration, Instant};
 
 /// Slots in a word of the timetable.
 const WORD: u64 = 64;
-/// How far back from the latest transaction the timetable remembers, at least.
+/// How far back before the latest transaction the timetable reaches, at least.
 const WINDOW: Duration = Duration::from_ms(4);
-/// A transaction never takes more slots than this, so that a search looks at two words only.
+/// The most slots of a transaction, so that a search looks at only two words.
 const MOST_SLOTS: u64 = 32;
 
-/// When a resource that serves one transaction at a time is taken.
+/// The busy times of a resource that serves one transaction at a time.
 ///
-/// Time is cut into slots; a transaction takes a run of them. Invariant: no slot is given twice.
-/// Only the last few milliseconds are kept; a time before them finds the resource free.
+/// Time is divided into slots; a transaction takes consecutive ones. Invariant: no slot is given
+/// twice. Only the last few milliseconds are kept; before them the resource counts as free.
 #[derive(Clone, Debug)]
 pub struct Timetable {
     // Set when it is built, and never after.
@@ -28,7 +29,7 @@ pub struct Timetable {
     latest: u64,
 }
 
-/// 64 slots: which word of all time this is, and a bit for each slot that is taken.
+/// 64 slots: the word's index since time 0, and a bit for each slot that is taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     number: u64,
@@ -69,8 +70,8 @@ impl Timetable {
         length.0.div_ceil(self.slot) as u32
     }
 
-    /// Takes the first `slots` free slots in a row at or after `now`. The answer is how long the
-    /// transaction waits for them: nothing when the slot of `now` is the first of them.
+    /// Takes the first `slots` free slots in a row at or after `now`. Returns how long the
+    /// transaction waits for them: zero if the slot of `now` is the first of them.
     ///
     /// # Panics
     /// When `slots` is more than 64.
@@ -101,8 +102,8 @@ impl Timetable {
         }
     }
 
-    /// `now / slot` by multiplication, which hosts do faster. The estimate falls short by less
-    /// than one: `2^64 / slot` is rounded down by at most one, and `now` is less than `2^64`.
+    /// `now / slot` by multiplication, which is faster than division. The estimate falls short by
+    /// less than one: `2^64 / slot` is rounded down by at most one, and `now` is less than `2^64`.
     #[inline]
     fn slot_of(&self, now: Instant) -> u64 {
         let product = u128::from(now.0) * u128::from(self.slots_in_2_to_the_64);

@@ -1,4 +1,4 @@
-//! One set-associative cache: which lines it holds, in which state, and who leaves next.
+//! One set-associative cache: which lines it holds, in which state, and which it evicts next.
 
 mod age;
 mod all;
@@ -24,9 +24,9 @@ use ways::{close_up, move_to_front, position, push_front};
 pub enum LineState {
     /// Others may hold it as well; not to be written.
     Shared = 1,
-    /// Nobody else holds it; equal to what lies behind.
+    /// No other cache holds it; equal to the copy behind.
     Exclusive = 2,
-    /// Nobody else holds it; newer than what lies behind.
+    /// No other cache holds it; newer than the copy behind.
     Modified = 3,
 }
 
@@ -41,7 +41,7 @@ const EMPTY: u32 = 0;
 /// Tags of 30 bits, and the tag of an empty way is none of them.
 const TAGS: u64 = (1 << 30) - 1;
 
-/// How far memory may reach for a cache to tell its lines apart.
+/// The most memory whose lines the cache can distinguish.
 pub(crate) fn farthest_memory(description: &CacheDescription) -> Bytes {
     let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
     let lines = u128::from(TAGS << sets.max(1).ilog2());
@@ -102,7 +102,7 @@ impl Cache {
         self.sets as usize * self.ways as usize
     }
 
-    /// Lines from this number on cannot be told apart.
+    /// Lines from this number on cannot be distinguished from lower ones.
     pub(crate) fn line_limit(&self) -> u64 {
         TAGS << self.tag_shift
     }

@@ -1,4 +1,4 @@
-//! Who holds a line, and what it costs to reach the holder.
+//! Which caches hold a line, and what it costs to reach them.
 
 mod links;
 mod presence;

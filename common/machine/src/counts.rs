@@ -25,9 +25,9 @@ pub struct Counts {
 /// Accesses of one CPU at one level. A level counts an access only if all nearer ones missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelCounts {
-    /// Reads that asked this level.
+    /// Reads that reached this level.
     pub reads: u64,
-    /// Writes that asked this level.
+    /// Writes that reached this level.
     pub writes: u64,
     /// Reads whose line was not here.
     pub read_misses: u64,
@@ -37,7 +37,7 @@ pub struct LevelCounts {
     pub kinds: MissKinds,
 }
 
-/// What [`LevelCounts`] tells, indexed by [`Access`] so that counting needs no branch.
+/// The counts of [`LevelCounts`], indexed by [`Access`] so that counting needs no branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     accesses: [u64; 2],
@@ -48,11 +48,11 @@ struct Tally {
 /// Misses by cause. With classification on, the sum is the number of misses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissKinds {
-    /// The line never was in this cache.
+    /// The line was never in this cache.
     pub cold: u64,
-    /// A fully associative LRU cache of the same capacity would have had it.
+    /// A fully associative LRU cache of the same capacity would have hit.
     pub conflict: u64,
-    /// None of the others.
+    /// Any other miss: only a larger cache would have hit.
     pub capacity: u64,
     /// The line was here, and another CPU's or a device's write invalidated it.
     pub coherence: u64,
@@ -61,11 +61,11 @@ pub struct MissKinds {
 /// Why a line missed in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissKind {
-    /// The line never was in this cache.
+    /// The line was never in this cache.
     Cold,
-    /// A fully associative LRU cache of the same capacity would have had it.
+    /// A fully associative LRU cache of the same capacity would have hit.
     Conflict,
-    /// None of the others.
+    /// Any other miss: only a larger cache would have hit.
     Capacity,
     /// The line was here, and another CPU's or a device's write invalidated it.
     Coherence,
@@ -80,9 +80,9 @@ pub enum Transaction {
     ReadForOwnership,
     /// Invalidate a line elsewhere that is already here (address only).
     Upgrade,
-    /// Bring a modified line that had to leave a cache back to memory.
+    /// Write a modified line that a cache evicted back to memory.
     WriteBack,
-    /// Bring a line that a device wrote to memory.
+    /// Write a line from a device to memory.
     DmaWrite,
 }
 
@@ -95,14 +95,14 @@ pub struct BusCounts {
     pub reads_for_ownership: u64,
     /// Invalidations of a line that the writer already had.
     pub upgrades: u64,
-    /// Modified lines that had to leave a cache.
+    /// Modified lines that were evicted.
     pub write_backs: u64,
     /// Lines that devices wrote to memory.
     pub dma_writes: u64,
     /// Of the lines fetched, those that another cache supplied; the others came from memory.
     pub supplied: u64,
-    /// Of the lines supplied, those that memory took in too, since a reader left them clean. On a
-    /// bus this is part of the same transfer.
+    /// Of the lines supplied, those that were also written to memory because the reader made them
+    /// clean. On a bus this is part of the same transfer.
     pub implicit_write_backs: u64,
     /// How long the bus, or all channels to memory together, were occupied.
     pub busy: Duration,
@@ -161,7 +161,7 @@ impl MissKinds {
 }
 
 impl LevelCounts {
-    /// Accesses that asked this level.
+    /// Accesses that reached this level.
     pub fn accesses(&self) -> u64 {
         self.reads + self.writes
     }
@@ -194,7 +194,8 @@ impl Counts {
         }
     }
 
-    /// What `cpu` did at `level` (1 is nearest); zeros for a level or CPU that does not exist.
+    /// The counts of `cpu` at `level` (1 is the innermost); zeros for a level or CPU that does not
+    /// exist.
     pub fn level(&self, cpu: CpuId, level: u8) -> LevelCounts {
         let within = (1..=self.depth).contains(&usize::from(level));
         let index = (cpu.index() * self.depth + usize::from(level)).wrapping_sub(1);
@@ -219,7 +220,7 @@ impl Counts {
         self.depth
     }
 
-    /// What all CPUs did at `level` (1 is nearest).
+    /// The counts of all CPUs together at `level` (1 is the innermost).
     pub fn total(&self, level: u8) -> LevelCounts {
         let cpus = self.levels.len() / self.depth;
         let mut total = LevelCounts::default();
@@ -237,7 +238,7 @@ impl Counts {
         total
     }
 
-    /// Transactions by page offset, if they were asked for.
+    /// Transactions by page offset, if [`Options::histogram`](crate::Options::histogram) is set.
     pub fn histogram(&self) -> Option<&Histogram> {
         self.histogram.as_ref()
     }
@@ -263,7 +264,7 @@ impl Counts {
         self.levels[cpu * self.depth + level].misses[access as usize] += 1;
     }
 
-    /// All of the `depth` levels of `cpu` but the nearest are asked, and miss.
+    /// Counts a miss of `cpu` in each of its `depth` levels except the innermost.
     #[inline]
     pub(crate) fn note_misses_behind(&mut self, cpu: usize, depth: usize, access: Access) {
         let levels = &mut self.levels[cpu * self.depth..][..depth];

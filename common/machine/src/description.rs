@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 
-/// Everything the models need to know of a machine.
+/// Everything that the models need to know about a machine.
 ///
 /// Invariant, established by [`MachineDescription::check`]: at least one CPU; every CPU has a
 /// level-1 cache; levels of a CPU are 1..=n without a gap and their sharing nests; one line size
@@ -12,9 +12,9 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 /// numbered from 0 without a gap, and the CPUs of a last level are those of an outermost cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineDescription {
-    /// The name by which a user asks for it: `p3xeon-8way`.
+    /// The name that users give: `p3xeon-8way`.
     pub name: String,
-    /// What a person would call it: `8 x Pentium III Xeon 550 MHz`.
+    /// The title in reports: `8 x Pentium III Xeon 550 MHz`.
     pub title: String,
     /// The clock of every CPU.
     pub clock: Hertz,
@@ -26,22 +26,22 @@ pub struct MachineDescription {
     pub coherence: Coherence,
     /// Memory behind the caches.
     pub memory: MemoryDescription,
-    /// How many independent misses of a stream of accesses overlap (1 = none). A chain of
-    /// pointers never overlaps.
+    /// How many independent misses of a stream of accesses overlap (1: none). The misses of a
+    /// pointer chase never overlap.
     pub miss_overlap: u64,
-    /// How fast a CPU runs while a sibling on its core is busy too, in thousandths of how fast it
-    /// runs while its siblings idle: 1000 where nobody is slowed down, as without SMT. Covers the
-    /// shared pipeline; what siblings cost each other in shared caches is simulated.
+    /// The speed of a CPU while a sibling on its core is busy, in thousandths of its speed while
+    /// its siblings idle: 1000 if siblings do not slow each other down, or without SMT. This covers
+    /// the shared pipeline only; contention in shared caches is simulated.
     pub smt_speed: u64,
-    /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`).
-    /// The machine only carries them; the simulated kernel knows what they mean.
+    /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`). The
+    /// machine only stores them; the simulated kernel interprets them.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
     /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`)
     /// or single key (`cache.l2.latency`) to source.
     pub sources: BTreeMap<String, String>,
 }
 
-/// Where a CPU sits.
+/// The place of a CPU in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPlace {
     /// Socket (package), counted from 0 in the machine.
@@ -55,7 +55,7 @@ pub struct CpuPlace {
 /// One cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheDescription {
-    /// 1 is nearest to the CPU.
+    /// 1 is the innermost.
     pub level: u8,
     /// Capacity. Divided by `ways * line`, it gives the number of sets, a whole number that need
     /// not be a power of two (a sliced last level often is not).
@@ -66,60 +66,61 @@ pub struct CacheDescription {
     pub line: Bytes,
     /// Load-to-use latency of a hit.
     pub latency: Cycles,
-    /// Who leaves when a set is full.
+    /// Which line is evicted when a set is full.
     pub replacement: Replacement,
-    /// Which lines it takes in, and which it must keep.
+    /// Which lines it allocates, and which it must keep.
     pub inclusion: Inclusion,
     /// The CPUs that share it, ascending.
     pub cpus: Vec<CpuId>,
 }
 
-/// Which lines a cache takes in, and which it must keep while nearer caches have them.
+/// Which lines a cache allocates, and which it must keep while inner caches have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Inclusion {
-    /// Takes in every line that it was asked for and did not have. What nearer caches do when such a
-    /// line leaves is up to them.
+    /// Allocates every line that missed. When it evicts a line, inner caches may keep theirs.
     #[default]
     NonInclusive,
-    /// Takes in the same lines, and every line in a nearer cache of its CPUs is here too: when a line
-    /// leaves, the nearer caches give it up.
+    /// Allocates the same lines, and holds every line that an inner cache of its CPUs holds: when
+    /// it evicts a line, the inner caches invalidate theirs.
     Inclusive,
-    /// Takes in the lines that the next nearer caches evict, clean ones too. A hit moves the line
-    /// back to the nearer caches; it stays here as well only if a read finds that another CPU's
-    /// nearer caches have it.
+    /// Allocates the lines that the next inner caches evict, clean ones too. A hit moves the line
+    /// back to the inner caches; it stays here as well only if it was a read and inner caches of
+    /// another CPU hold the line.
     ///
     /// Level 3 of AMD's Zen, which holds what level 2 evicted (Software Optimization Guide for AMD
     /// Zen 4, 57647, "L3 cache"), and of Intel's server cores since Skylake (Intel 64 and IA-32
     /// Architectures Optimization Reference Manual, 248966, "Skylake Server Microarchitecture").
-    /// Both keep lines that they take to be shared; the hardware's prediction of that is not
-    /// published, so that the model looks at who has the line.
+    /// Both keep lines that they predict to be shared. The predictor is not published; the model
+    /// uses the actual sharing instead.
     Victim,
 }
 
-/// Who leaves when a set is full.
+/// Which line is evicted when a set is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Replacement {
-    /// The line that was used longest ago.
+    /// The least recently used line.
     #[default]
     Lru,
     /// A binary tree of bits that point away from recent use; ways must be a power of two.
     TreePlru,
-    /// Two bits of age a way. A line taken in is of age 1, a line used again of age 0; the first way
-    /// of age 3 leaves. When no way is of age 3, all but the one just used grow older until one is.
+    /// Two bits of age per way. A new line has age 1, a line used again age 0; the first way of age
+    /// 3 is evicted. When no way has age 3, all but the one just used grow older until one has.
     ///
     /// `QLRU_H00_M1_R0_U1` in the terms of Abel and Reineke, "nanoBench: A Low-Overhead Tool for
-    /// Running Microbenchmarks on x86 Systems", ISPASS 2020, and <https://uops.info/cache.html>, who
-    /// found it in level 2 of Intel's Cannon Lake and Ice Lake (Coffee Lake takes the last way of
-    /// age 3). That later cores have it too is inferred, from walks measured on one of them
-    /// (live/bench). A list a little longer than the ways is not lost as a whole, as under LRU.
+    /// Running Microbenchmarks on x86 Systems", ISPASS 2020, and <https://uops.info/cache.html>;
+    /// they found it in level 2 of Intel's Cannon Lake and Ice Lake (Coffee Lake takes the last way
+    /// of age 3). That later cores use it too is inferred from walks measured on one of them
+    /// (live/bench). Cycling through slightly more lines than there are ways does not miss every
+    /// time, as it does under LRU.
     QuadAge,
 }
 
 /// How caches that do not share are kept coherent (MESI, write-invalidate, in both cases).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coherence {
-    /// All outermost caches snoop one bus, which is a queue; or each socket's caches a bus of their
-    /// own, with a filter between the buses that lets through what the other side must hear of.
+    /// All outermost caches snoop one bus, which serves requests in turn; or the caches of each
+    /// socket snoop a bus of their own, and a filter between the buses forwards what the other side
+    /// must see.
     Bus {
         /// How long a transaction that carries a line occupies the bus.
         line_transfer: Duration,
@@ -127,11 +128,11 @@ pub enum Coherence {
         address_only: Duration,
         /// Latency of a line that another cache supplies.
         cache_to_cache: Duration,
-        /// What a transaction takes longer that must cross to another socket's bus, which it
-        /// occupies too; `None` where all CPUs are on one bus.
+        /// The additional time of a transaction that must cross to another socket's bus, which it
+        /// then occupies too; `None` if all CPUs are on one bus.
         crossing: Option<Duration>,
     },
-    /// A directory at the shared level knows who holds a line.
+    /// A directory at the shared level knows which caches hold a line.
     Directory {
         /// Latency of a line that another cache under the same last level supplies.
         same_domain: Duration,
@@ -151,15 +152,15 @@ pub struct MemoryDescription {
     pub size: Bytes,
     /// Page size.
     pub page: Bytes,
-    /// Huge page size (a PMD's worth).
+    /// Huge page size (that of a PMD entry).
     pub huge_page: Bytes,
-    /// From the outermost cache's miss to the data, on a quiet bus.
+    /// From a miss in the outermost cache to the data, on an idle bus.
     pub latency: Duration,
-    /// Whether what devices write goes into the last-level cache of CPU 0, the one that is taken to
-    /// be near the devices, rather than to memory.
+    /// Whether devices write into the last-level cache of CPU 0 rather than to memory. Devices are
+    /// assumed to be attached near CPU 0.
     ///
-    /// Intel's Data Direct I/O does so on server processors since the Xeon E5 (Intel Data Direct I/O
-    /// Technology: A Primer, 2012). The share of the ways that it may fill, two by default, is not
+    /// Intel's Data Direct I/O does this on server processors since the Xeon E5 (Intel Data Direct
+    /// I/O Technology: A Primer, 2012). Its limit to some of the ways, two by default, is not
     /// modeled.
     pub dma_into_llc: bool,
 }
@@ -169,6 +170,6 @@ pub struct MemoryDescription {
 pub struct Cost {
     /// The cost in CPU cycles.
     pub cycles: Cycles,
-    /// Who measured it, or on which published figure it was calibrated.
+    /// Who measured it, or the published figure that it was calibrated on.
     pub source: String,
 }

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// A rule that a machine's description breaks; the answer of
+/// A rule that a machine's description breaks, as found by
 /// [`MachineDescription::check`](crate::MachineDescription::check).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaw {
-    /// What of the machine: `cache.l2.ways`, `memory.size`.
+    /// The part of the machine: `cache.l2.ways`, `memory.size`.
     pub key: String,
     /// What is wrong, as a sentence without a full stop.
     pub problem: String,
@@ -15,7 +15,7 @@ pub struct Flaw {
 }
 
 impl Flaw {
-    /// A flaw at `key`.
+    /// Makes a flaw of `key`.
     pub fn new(
         key: impl Into<String>,
         problem: impl Into<String>,

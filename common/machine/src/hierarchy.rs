@@ -1,4 +1,4 @@
-//! The caches of a machine: what an access costs, and who answers it.
+//! The caches of a machine: what an access costs, and what serves it.
 //!
 //! Set-associative, write-back, write-allocate, kept coherent by MESI with invalidation on a
 //! write. Exactly one line at a time, in the order of the calls; equal calls give equal answers.
@@ -55,7 +55,7 @@ pub enum Access {
     Write = 1,
 }
 
-/// Who answered an access.
+/// What served an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Served {
     /// A cache of the CPU itself, level 1 being the nearest.
@@ -66,19 +66,19 @@ pub enum Served {
     Memory,
 }
 
-/// What an access cost, and who answered it.
+/// The cost of an access, and what served it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// From the access to the data (or, for a write, to the right to write), with all waiting.
     pub takes: Duration,
-    /// Who answered.
+    /// What served it.
     pub served: Served,
 }
 
 /// What a hierarchy observes beyond plain counts. All of it costs time, none changes an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Tell misses apart by cause: cold, conflict, capacity, coherence.
+    /// Classify misses by cause: cold, conflict, capacity, coherence.
     pub classify_misses: bool,
     /// Count transactions by page offset.
     pub histogram: bool,
@@ -149,7 +149,7 @@ pub struct Hierarchy {
     // For each CPU its level 1 and 2, and what lets these take a line in, if there is code for them.
     pairs: Vec<TreePair>,
     fill_pair: Option<FillPair>,
-    // Who tells which groups hold a line where presence is not noted.
+    // Finds the groups that hold a line, where presence is not recorded.
     snoop: Option<Snoop>,
     line_shift: u32,
     line_limit: u64,
@@ -205,7 +205,8 @@ impl Hierarchy {
     ///
     /// # Panics
     /// When there is no such CPU, or the address lies so far beyond memory that tags of 30 bits
-    /// cannot tell it from a lower one. Within memory, [`MachineDescription::check`](crate::MachineDescription::check) sees to that.
+    /// cannot distinguish it from a lower one. Within memory,
+    /// [`MachineDescription::check`](crate::MachineDescription::check) excludes that.
     #[inline]
     pub fn access(
         &mut self,
@@ -237,7 +238,7 @@ impl Hierarchy {
         let line = Line(address.0 >> self.line_shift);
         assert!(
             line.0 < self.line_limit,
-            "the caches cannot tell {address} from a lower address"
+            "the caches cannot distinguish {address} from a lower address"
         );
         line
     }

@@ -1,7 +1,7 @@
 //! Machines from hwloc's XML (`lstopo --of xml`), of its versions 1 and 2.
 //!
-//! The XML gives shapes and no times: latencies, coherence and the clock are assumed, and `sources` says
-//! so. Instruction caches and caches on the memory's side are left out.
+//! The XML describes structure, not times: latencies, coherence and the clock are assumed, and
+//! `sources` says so. Instruction caches and memory-side caches are left out.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,15 +18,15 @@ const SEEN_BY: &str = "hwloc XML";
 const LSTOPO: &str = "give the output of `lstopo --of xml`";
 const PAGE: Bytes = Bytes::from_kb(4);
 
-/// The text that is read, for errors.
+/// The source text, for errors.
 #[derive(Clone, Copy)]
 struct Xml<'a>(&'a Source);
 
-/// Reads a machine from hwloc's XML; `file` is its name in errors, and names the machine.
+/// Reads a machine from hwloc's XML. `file` is its name in errors and the name of the machine.
 ///
 /// # Errors
-/// Text that is no XML of hwloc's, numbers that are none, no cache at all, or a machine that
-/// [`MachineDescription::check`] refuses. Each error names the element.
+/// Text that is not XML of hwloc, malformed numbers, no cache at all, or a machine that
+/// [`MachineDescription::check`] rejects. Each error names the element.
 pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, Problems> {
     let source = Source::file(file, text);
     let xml = Xml(&source);
@@ -81,7 +81,7 @@ impl Xml<'_> {
             .into()
     }
 
-    /// A number of an element; nothing where it is missing.
+    /// A numeric attribute of an element; `None` if it is missing.
     fn number(self, node: Node<'_, '_>, name: &str) -> Result<Option<i64>, Problems> {
         let Some(text) = node.attribute(name) else {
             return Ok(None);
@@ -92,7 +92,7 @@ impl Xml<'_> {
         })
     }
 
-    /// A number that cannot be negative; nothing where it is missing.
+    /// A numeric attribute that cannot be negative; `None` if it is missing.
     fn count(self, node: Node<'_, '_>, name: &str) -> Result<Option<u64>, Problems> {
         let number = self.number(node, name)?;
         number.map(u64::try_from).transpose().map_err(|_| {
@@ -114,7 +114,7 @@ fn objects<'a, 'i>(root: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
         .filter(|node| node.has_tag_name("object"))
 }
 
-/// The processing units that may be used, by the number that the system gave them.
+/// The processing units that may be used, by `os_index`.
 fn processing_units<'a, 'i>(
     xml: Xml<'_>,
     root: Node<'a, 'i>,
@@ -134,17 +134,18 @@ fn processing_units<'a, 'i>(
         }
         if units.insert(number, node).is_some() {
             let help = "give each PU its own os_index";
-            return Err(xml.error(node, format!("PU {number} is there twice"), help));
+            return Err(xml.error(node, format!("PU {number} occurs twice"), help));
         }
         if units.len() > MOST_CPUS {
             let help = format!("describe at most {MOST_CPUS} CPUs");
-            return Err(xml.error(node, "these are too many CPUs", &help));
+            return Err(xml.error(node, "there are too many CPUs", &help));
         }
     }
     Ok(units.into_iter().collect())
 }
 
-/// Socket and core of a processing unit, by the places of their elements in the document.
+/// Socket and core of a processing unit, numbered by the position of their elements in the
+/// document.
 fn place_of(unit: Node<'_, '_>) -> ObservedCpu {
     let above = |kinds: [&str; 2]| {
         let found = unit.ancestors().find(|node| kinds.contains(&kind(*node)));
@@ -239,8 +240,8 @@ fn memory(xml: Xml<'_>, root: Node<'_, '_>) -> Result<Option<Bytes>, Problems> {
     Ok((megabytes > 0).then_some(Bytes(megabytes << 20)))
 }
 
-/// The two smallest page sizes; where there is but one, a huge page is a full page of entries of
-/// 8 bytes.
+/// The two smallest page sizes. If there is only one, a huge page is what one page of 8-byte
+/// page-table entries maps.
 fn page_sizes(xml: Xml<'_>, root: Node<'_, '_>) -> Result<(Bytes, Bytes), Problems> {
     let mut sizes = Vec::new();
     for node in root
@@ -277,7 +278,7 @@ fn file_stem(file: &str) -> &str {
 /// A set of CPU numbers as hwloc writes it: words of 32 bits in hexadecimal, the highest first.
 struct CpuSet {
     words: Vec<u32>,
-    /// All CPUs above those of the words are in the set, too.
+    /// Whether all CPUs above those of the words are in the set, too.
     infinite: bool,
 }
 

@@ -1,7 +1,7 @@
 //! CPUs, caches, coherence, bus, memory and topology as passive models.
 //!
-//! Purpose: to answer *what does this access cost here, and why*. The models know no event and no
-//! task: whoever owns the timeline asks, and waits as long as the answer says.
+//! Purpose: to answer *what does this access cost here, and why*. The models know nothing of events
+//! and tasks: the caller owns the timeline and advances time by the answer.
 //!
 //! - [`MachineDescription`]: a machine as plain data; from TOML, hwloc XML, or a host's /sys.
 //! - [`Hierarchy`]: its caches with coherence and bus, line-accurate.

@@ -1,5 +1,5 @@
-//! A machine as an operating system shows it: shapes without times. What nobody told is assumed,
-//! and `sources` says so.
+//! A machine as an operating system reports it: structure without times. What is not reported is
+//! assumed, and `sources` says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     Replacement,
 };
 
-/// Where a number comes from that was not observed.
+/// The source of numbers that were not observed.
 pub const ASSUMED: &str = "assumed: typical of a present-day server";
 /// Load-to-use cycles by level, the last one for all further levels.
 const ASSUMED_LATENCY: [Cycles; 4] = [Cycles(5), Cycles(14), Cycles(50), Cycles(100)];
@@ -35,22 +35,22 @@ const ASSUMED_COHERENCE: Coherence = Coherence::Directory {
 /// Above so many ways, a fully associative cache is taken as set-associative.
 const FULLY_ASSOCIATIVE: u64 = 1024;
 
-/// What was seen of a machine.
+/// The properties of a machine that were observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// The name of the machine; letters that a name may not have become `-`.
+    /// The name of the machine; characters that a name may not contain become `-`.
     pub name: String,
-    /// What a person would call it.
+    /// The title in reports.
     pub title: String,
-    /// Who saw it: `hwloc XML`, `/sys`.
+    /// Where it was observed: `hwloc XML`, `/sys`.
     pub seen_by: String,
-    /// The clock, if it was seen.
+    /// The clock, if it was reported.
     pub clock: Option<Hertz>,
     /// The CPUs in the order of their numbers.
     pub cpus: Vec<ObservedCpu>,
     /// The data and unified caches, in any order.
     pub caches: Vec<ObservedCache>,
-    /// Physical memory, if it was seen.
+    /// Physical memory, if it was reported.
     pub memory: Option<Bytes>,
     /// Page size.
     pub page: Bytes,
@@ -67,10 +67,10 @@ pub struct ObservedCpu {
     pub core: u64,
 }
 
-/// Associativity as it was seen.
+/// Associativity as reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedWays {
-    /// Not told.
+    /// Not reported.
     Unknown,
     /// A line may go anywhere.
     Full,
@@ -81,25 +81,25 @@ pub enum ObservedWays {
 /// A data or unified cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedCache {
-    /// 1 is nearest to the CPU.
+    /// 1 is the innermost.
     pub level: u8,
     /// Capacity.
     pub size: Bytes,
     /// Associativity.
     pub ways: ObservedWays,
-    /// Line size, if it was told.
+    /// Line size, if it was reported.
     pub line: Option<Bytes>,
-    /// Whether it includes nearer caches.
+    /// Whether it includes inner caches.
     pub inclusive: bool,
     /// The CPUs that share it, as indices into [`Observed::cpus`].
     pub cpus: Vec<CpuId>,
 }
 
 impl Observed {
-    /// The machine, with what was not seen filled in.
+    /// The machine, with assumptions for what was not reported.
     ///
     /// # Errors
-    /// A machine that [`MachineDescription::check`] refuses.
+    /// A machine that [`MachineDescription::check`] rejects.
     pub fn describe(self) -> Result<MachineDescription, Flaw> {
         if self.caches.is_empty() {
             let problem = format!("{} shows no cache of this machine", self.seen_by);
@@ -182,7 +182,7 @@ impl Observed {
         caches
     }
 
-    /// One level-1 cache a core, for a view of a machine that leaves them out.
+    /// One level-1 cache per core, for reports that leave them out.
     fn assumed_l1(&self) -> Vec<ObservedCache> {
         let mut cores: BTreeMap<ObservedCpu, Vec<CpuId>> = BTreeMap::new();
         for (cpu, core) in self.cpus.iter().enumerate() {
@@ -220,7 +220,7 @@ impl Observed {
         if cache.ways != ObservedWays::Ways(ways) {
             note(
                 ".ways",
-                &format!("{ASSUMED} ({} does not tell)", self.seen_by),
+                &format!("{ASSUMED} (not reported by {})", self.seen_by),
             );
         }
         CacheDescription {
@@ -243,7 +243,7 @@ fn by_level<T: Copy>(table: &[T], level: u8) -> T {
     table[usize::from(level).clamp(1, table.len()) - 1]
 }
 
-/// The ways that were told, or else the most usual number that divides the lines.
+/// The ways as reported, or else the most usual number that divides the lines.
 fn ways_of(cache: &ObservedCache, lines: u64) -> u32 {
     let usual = by_level(&ASSUMED_WAYS, cache.level);
     match cache.ways {
@@ -256,7 +256,7 @@ fn ways_of(cache: &ObservedCache, lines: u64) -> u32 {
     }
 }
 
-/// A name with letters that a name may have.
+/// `text` with only the characters that a name may contain.
 fn name_from(text: &str) -> String {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     let name: String = text
@@ -271,7 +271,7 @@ fn name_from(text: &str) -> String {
     }
 }
 
-/// The places of CPUs, numbered from 0 in the order in which the CPUs come.
+/// The places of CPUs, numbered from 0 in the order of the CPUs.
 fn places(cpus: &[ObservedCpu], caches: &[CacheDescription]) -> Vec<CpuPlace> {
     let mut outermost = vec![usize::MAX; cpus.len()];
     for (index, cache) in caches.iter().enumerate() {

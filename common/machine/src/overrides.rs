@@ -8,7 +8,7 @@ use crate::description::{CpuPlace, MachineDescription};
 use crate::error::Flaw;
 use crate::observed::renumbered;
 
-/// What a sweep changes of a machine.
+/// The properties of a machine that a sweep can change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Sizes of caches, by level.
@@ -36,7 +36,7 @@ impl MachineDescription {
     ///
     /// # Errors
     /// A level or CPUs that the machine does not have, with the key `l2` or `cpus`; a machine that
-    /// [`MachineDescription::check`] refuses.
+    /// [`MachineDescription::check`] rejects.
     pub fn with_overrides(&self, overrides: &Overrides) -> Result<MachineDescription, Flaw> {
         let mut machine = self.clone();
         for (level, size) in &overrides.cache_sizes {

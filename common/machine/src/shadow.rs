@@ -1,5 +1,5 @@
-//! Why a line missed: a fully associative LRU shadow beside each cache, and a memory of what was
-//! there before (Hill's three causes, and coherence as the fourth).
+//! Why a line missed: a fully associative LRU shadow of each cache, and a record of the lines that
+//! it held before (Hill's three causes, and coherence as the fourth).
 
 use crate::cache::Line;
 use crate::counts::MissKind;
@@ -7,7 +7,7 @@ use crate::sparse::Sparse;
 
 /// The line was in the cache at some time.
 const SEEN: u32 = 1 << 31;
-/// Another CPU's write took it away, and it has not come back.
+/// Another CPU's write invalidated it, and it has not come back.
 const LOST: u32 = 1 << 30;
 /// The rest: the node of the line plus one, 0 if the shadow does not hold it.
 const NODE: u32 = LOST - 1;
@@ -76,8 +76,8 @@ impl Shadow {
         self.notes.get_mut(line)[0] = SEEN | (node + 1);
     }
 
-    /// The cache had to give up `line`: for another CPU's write, or since a cache behind it that
-    /// includes it did.
+    /// The cache lost `line`: to another CPU's write, or because an inclusive cache behind it
+    /// evicted the line.
     pub(crate) fn remove(&mut self, line: Line, for_a_write: bool) {
         let note = &mut self.notes.get_mut(line)[0];
         let node = *note & NODE;
@@ -91,7 +91,7 @@ impl Shadow {
         }
     }
 
-    /// A node that is in no list; the oldest line's if all are used.
+    /// A free node, or that of the oldest line if none is free.
     fn take_node(&mut self, line: Line) -> u32 {
         if let Some(node) = self.free.pop() {
             self.nodes[node as usize].line = line;

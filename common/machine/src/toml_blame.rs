@@ -1,10 +1,10 @@
-//! From a flaw of a machine back to the place in its TOML.
+//! Finds the place in a machine's TOML that a flaw is about.
 
 use warmq_config::{Fields, Item};
 
 use crate::error::Flaw;
 
-/// Reports a flaw of the machine at the place in the text that it speaks of.
+/// Reports a flaw of the machine at the place in the text that it is about.
 pub fn blame(root: &Fields<'_>, flaw: Flaw) {
     match find(root, &flaw.key) {
         Some(item) => item.report(flaw.problem, flaw.help),

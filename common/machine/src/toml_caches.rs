@@ -1,4 +1,4 @@
-//! Caches from TOML: one table a level, and how many there are of it.
+//! Caches from TOML: one table per level, which says how many CPUs share each.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ const INCLUSION: [(&str, Inclusion); 3] = [
 /// The caches of a level: all of one shape.
 pub struct Level {
     per: Per,
-    // On no CPU yet.
+    // Not yet assigned to CPUs.
     cache: CacheDescription,
 }
 

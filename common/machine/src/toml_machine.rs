@@ -15,7 +15,7 @@ use crate::toml_blame::blame;
 use crate::toml_caches::{caches, read_levels};
 use crate::topology::Layout;
 
-/// The source of a number whose source nobody wrote down.
+/// The source of a number that was given without one.
 pub const NOT_GIVEN: &str = "not given";
 const SMT_SPEED: &str = "smt_speed_permille";
 
@@ -26,7 +26,7 @@ pub type Sources = BTreeMap<String, String>;
 ///
 /// # Errors
 /// Text that is not TOML, keys that are missing, unknown or of the wrong type, or a machine that
-/// [`MachineDescription::check`] refuses. Each problem names the key, the place and the fix.
+/// [`MachineDescription::check`] rejects. Each problem names the key, the place and the fix.
 ///
 /// ```
 /// let text = "name = \"my\"\ntitel = \"mine\"";
@@ -83,7 +83,7 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     })
 }
 
-/// The value of a key that must be there, as `read` reads it; `example` shows how to write it.
+/// The value of a required key, as `read` reads it; `example` shows how to write it.
 pub fn required<'a, T>(
     fields: &Fields<'a>,
     key: &'static str,
@@ -118,13 +118,13 @@ fn read_cpu(root: &Fields<'_>, sources: &mut Sources) -> Option<(Hertz, u64)> {
     let clock = required(&cpu, "clock", "clock = \"550MHz\"", clock);
     let overlap = cpu.item("miss_overlap");
     let overlap = overlap.map_or(Some(1), |item| item.count());
-    // Whether it may be there depends on the topology.
+    // Whether the key is allowed depends on the topology.
     cpu.know(&[SMT_SPEED]);
     cpu.finish();
     clock.zip(overlap)
 }
 
-/// How fast a CPU runs beside a busy sibling. A machine whose cores have several CPUs must say so.
+/// The speed of a CPU beside a busy sibling; required for a machine whose cores have several CPUs.
 fn read_smt_speed(root: &Fields<'_>, threads_per_core: u64) -> Option<u64> {
     let cpu = root.find("cpu")?.table()?;
     match (cpu.find(SMT_SPEED), threads_per_core > 1) {
@@ -143,7 +143,7 @@ fn read_smt_speed(root: &Fields<'_>, threads_per_core: u64) -> Option<u64> {
     None
 }
 
-/// Reads `550MHz` or `2.4GHz`; a clock that stands still is none.
+/// Reads `550MHz` or `2.4GHz`; rejects 0.
 fn clock(item: &Item<'_>) -> Option<Hertz> {
     let text = item.text()?.trim().to_ascii_lowercase();
     let unit = [("ghz", 1_000_000), ("mhz", 1_000), ("khz", 1)]
@@ -181,7 +181,7 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Layout> {
         Some(cpus) if cpus <= MOST_CPUS as u64 => Some(layout),
         _ => {
             let help = format!("describe at most {MOST_CPUS} CPUs");
-            item.report("these are too many CPUs", help);
+            item.report("there are too many CPUs", help);
             None
         }
     }
@@ -249,7 +249,7 @@ fn read_directory(fields: &Fields<'_>) -> Option<Coherence> {
     })
 }
 
-/// Refuses latencies that belong to the `other` kind of coherence.
+/// Rejects latencies that belong to the `other` kind of coherence.
 fn refuse<const N: usize>(fields: &Fields<'_>, keys: [&'static str; N], kind: &str, other: &str) {
     for item in keys.into_iter().filter_map(|key| fields.item(key)) {
         let help = format!("leave it out, or write kind = \"{other}\"");

@@ -1,4 +1,4 @@
-//! Who sits where: regular layouts, and questions about a machine's CPUs.
+//! Topology: regular layouts, and queries about a machine's CPUs.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The number of CPUs, or nothing when it does not fit.
+    /// The number of CPUs, or `None` on overflow.
     pub fn cpus(&self) -> Option<u64> {
         self.sockets
             .checked_mul(self.llcs_per_socket)?
@@ -31,7 +31,7 @@ impl Layout {
             .checked_mul(self.threads_per_core)
     }
 
-    /// Where each CPU sits. The caller has seen that [`Layout::cpus`] is at most 65,536.
+    /// The place of each CPU. [`Layout::cpus`] must be at most 65,536.
     pub fn places(&self) -> Vec<CpuPlace> {
         let llcs = self.sockets * self.llcs_per_socket;
         let cores = llcs * self.cores_per_llc;
@@ -52,7 +52,7 @@ impl MachineDescription {
         (0..self.cpus.len()).map(|cpu| CpuId(cpu as u16))
     }
 
-    /// Where a CPU sits.
+    /// The place of a CPU.
     ///
     /// # Panics
     /// When the machine has no such CPU.
@@ -98,7 +98,7 @@ impl MachineDescription {
     /// The line size of every cache of the machine.
     ///
     /// # Panics
-    /// When the machine has no cache: [`MachineDescription::check`] refuses that.
+    /// When the machine has no cache, which [`MachineDescription::check`] rejects.
     pub fn line(&self) -> Bytes {
         self.caches[0].line
     }

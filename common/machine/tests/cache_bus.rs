@@ -11,7 +11,7 @@ fn at(ns: u64) -> Instant {
     Instant(0) + Duration::from_ns(ns)
 }
 
-/// Books each of `asked` (ns, slots) and gives back the run of slots it got.
+/// Books each of `asked` (ns, slots) and returns the slots that it got.
 fn book_all(timetable: &mut Timetable, asked: &[(u64, u32)]) -> Vec<std::ops::Range<u64>> {
     let slot = timetable.slot().0;
     let book = |(ns, slots): &(u64, u32)| {

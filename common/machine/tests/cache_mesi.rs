@@ -1,4 +1,5 @@
-//! Known sequences of MESI, step by step: who answers, what states result, what the bus carries.
+//! Known sequences of MESI, step by step: what serves each access, the resulting states, the bus
+//! transactions.
 
 mod cache_support;
 
@@ -10,9 +11,9 @@ use warmq_units::{Address, CpuId, Instant};
 /// The states of the watched line: level 1 and 2 of CPU 0, then those of CPU 1.
 type States = [Option<LineState>; 4];
 
-/// CPU, access, line; who answers; the states of line 0 then; what the bus carried so far: lines
-/// read, lines read to be written, upgrades, write-backs, and of the reads those that were supplied
-/// by a cache, and those that memory took in.
+/// CPU, access, line; what serves it; the states of line 0 after it; what the bus carried so far:
+/// lines read, lines read to be written, upgrades, write-backs, and of the reads those that were
+/// supplied by a cache, and those that memory took in.
 type Row = (u16, Access, u64, Served, States, [u64; 6]);
 
 const READ: Access = Access::Read;

@@ -1,5 +1,5 @@
-//! Machines where every core has a level 1 and 2 to itself have code of their own, which answers
-//! what the slow caches answer. What it observes least is what it is for: no option is on.
+//! The specialized code for machines whose cores each have a private level 1 and 2 gives the
+//! answers of the slow model. It is used when nothing is observed, so no option is on here.
 
 mod cache_support;
 

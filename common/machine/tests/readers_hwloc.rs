@@ -1,6 +1,6 @@
-//! Laws of machines from hwloc's XML. The files in tests/hwloc were recorded with
-//! `lstopo --no-io --of xml`, of hwloc 2.9, without what names the machine; synthetic ones with
-//! `-i "pack:2 [numa] l3:2 l2:2 l1d:1 core:1 pu:2"` and the like.
+//! Laws of machines from hwloc's XML. The files in tests/hwloc were recorded with `lstopo --no-io
+//! --of xml` of hwloc 2.9, without what identifies the machine; synthetic ones with `-i "pack:2
+//! [numa] l3:2 l2:2 l1d:1 core:1 pu:2"` and the like.
 
 use proptest::prelude::*;
 use warmq_config::{Problem, Problems};
@@ -17,7 +17,7 @@ fn read(text: &str) -> Result<MachineDescription, Problems> {
     read_hwloc("some/folder/server.xml", text)
 }
 
-/// The one thing wrong.
+/// The only problem.
 fn only(read: Result<MachineDescription, Problems>) -> Problem {
     let mut problems = read.expect_err("something is wrong").list;
     assert_eq!(problems.len(), 1, "{problems:?}");
@@ -116,7 +116,7 @@ fn units_that_are_not_allowed_are_left_out_and_the_others_counted_from_0() {
 #[test]
 fn a_fully_associative_cache_has_as_many_ways_as_lines_if_that_is_few() {
     let full = SMT_V2.replace("cache_associativity=\"0\"", "cache_associativity=\"-1\"");
-    // More than 64 GB such a cache cannot tell apart.
+    // Such a cache cannot distinguish the lines of more than 64 GB.
     let full = full.replace("68719476736", "17179869184");
     let machine = read(&full).unwrap();
     assert_eq!(
@@ -147,7 +147,7 @@ fn errors_name_the_element() {
             "type=\"PU\" os_index=\"8\"",
             "type=\"PU\" os_index=\"0\"",
             "<object type=\"PU\" os_index=\"0\" gp_index=\"3\">",
-            "PU 0 is there twice",
+            "PU 0 occurs twice",
         ),
         (
             "cache_linesize=\"64\"",

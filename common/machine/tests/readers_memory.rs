@@ -34,7 +34,7 @@ fn fragmentations() -> impl Strategy<Value = Fragmentation> {
     prop_oneof![Just(Fragmentation::Fresh), worn]
 }
 
-/// Allocates (`true`) and frees (`false`, whichever live block the number picks).
+/// Allocations (`true`) and frees (`false`, of the live block that the number selects).
 fn steps() -> impl Strategy<Value = Vec<(bool, u32, usize)>> {
     prop::collection::vec(
         (prop::bool::weighted(0.6), 0_u32..12, any::<usize>()),
@@ -42,7 +42,7 @@ fn steps() -> impl Strategy<Value = Vec<(bool, u32, usize)>> {
     )
 }
 
-/// Refuses a block that overlaps a live one.
+/// Adds a live block; panics if it overlaps another.
 fn insert(live: &mut BTreeMap<u64, u32>, block: Address, order: u32) {
     let end = block.0 + (PAGE << order);
     let before = live.range(..end).next_back();

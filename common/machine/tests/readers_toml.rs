@@ -1,4 +1,4 @@
-//! Laws of machines in TOML: what is refused, with which place and which help.
+//! Laws of machines in TOML: what is rejected, at which place and with which help.
 
 use proptest::prelude::*;
 use warmq_config::{Problem, Problems};
@@ -47,14 +47,14 @@ fn read(text: &str) -> Result<MachineDescription, Problems> {
     read_toml("machine.toml", text)
 }
 
-/// What is wrong with `SMT` with `old` replaced by `new`.
+/// The problems of `SMT` with `old` replaced by `new`.
 fn refusal(old: &str, new: &str) -> Vec<Problem> {
     assert!(SMT.contains(old), "{old}");
     let text = SMT.replacen(old, new, 1);
     read(&text).expect_err(new).list
 }
 
-/// The one thing wrong.
+/// The only problem.
 fn only(mut problems: Vec<Problem>) -> Problem {
     assert_eq!(problems.len(), 1, "{problems:?}");
     problems.remove(0)
@@ -143,7 +143,7 @@ fn a_source_that_is_missing_is_shown_as_not_given() {
     assert_eq!(costs["wakeup"].source, "measured by me");
 }
 
-/// What is changed, into what, the key and the line that are blamed, and a word of the help.
+/// The text replaced, its replacement, the key and line in the error, and words of the help.
 const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
     (
         "ways = 16",
@@ -510,7 +510,7 @@ fn a_cache_of_cpus_that_do_not_exist_is_refused() {
     assert!(flaw.problem.contains("cpu9"), "{flaw}");
 }
 
-/// The invariant that the models rely on, stated anew.
+/// Checks the invariant that the models rely on, independently of the code under test.
 fn assert_sound(machine: &MachineDescription) {
     assert!((1..=4096).contains(&machine.cpus.len()));
     for cpu in machine.cpu_ids() {

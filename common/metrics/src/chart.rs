@@ -1,4 +1,4 @@
-//! A schedule as text: one line a CPU, one letter a step.
+//! A schedule as text: one line per CPU, one letter per step.
 
 use warmq_trace::{Observer, Record, Table};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
@@ -6,13 +6,13 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 /// No line grows beyond this many letters.
 const MOST_STEPS: u64 = 1 << 20;
 
-/// The letter of a CPU that runs nobody.
+/// The letter of an idle CPU.
 const IDLE: char = '.';
 
-/// Draws who had which CPU, a letter for each step: `AAABBB..A`.
+/// Draws which task ran on which CPU, a letter for each step: `AAABBB..A`.
 ///
 /// A task's letter is the first of its name, `?` for a task without one; `.` is an idle CPU. The
-/// letter of a step is that of who had the CPU for most of it, and of equals, of who came first.
+/// letter of a step is that of the task that ran for most of it; of equals, the one that ran first.
 /// Interrupts are not drawn. Every CPU is idle from the start until its first switch.
 ///
 /// ```
@@ -34,12 +34,12 @@ pub struct Chart {
     step: Duration,
     cpus: usize,
     letters: Table<TaskId, char>,
-    // Entry i: since when CPU i has had its letters, in the order of time.
+    // Entry i: the turns of CPU i, in the order of time.
     turns: Table<CpuId, Vec<Turn>>,
     last: Instant,
 }
 
-/// From `since` on, and until the next turn, the CPU belongs to `letter`.
+/// From `since` until the next turn, the CPU's letter is `letter`.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     since: Instant,
@@ -47,7 +47,7 @@ struct Turn {
 }
 
 impl Chart {
-    /// A chart of `cpus` CPUs in steps of `step`; other CPUs than 0 to `cpus - 1` are not drawn.
+    /// A chart of CPUs 0 to `cpus - 1` in steps of `step`; other CPUs are not drawn.
     ///
     /// # Panics
     /// When `step` is zero.
@@ -62,13 +62,13 @@ impl Chart {
         }
     }
 
-    /// One line a CPU, up to the last record seen; a step that has only begun is drawn, too.
+    /// One line per CPU, up to the last record seen; an incomplete last step is drawn, too.
     pub fn lines(&self) -> Vec<String> {
         self.lines_until(self.last)
     }
 
-    /// One line a CPU, from the start up to `end`; a step that `end` cuts is drawn for its first
-    /// part. A line ends after 2^20 steps.
+    /// One line per CPU, from the start up to `end`; the letter of a step that `end` cuts stands
+    /// for the part before `end`. A line ends after 2^20 steps.
     pub fn lines_until(&self, end: Instant) -> Vec<String> {
         let cpus = u16::try_from(self.cpus).unwrap_or(u16::MAX);
         (0..cpus).map(|cpu| self.line(CpuId(cpu), end)).collect()
@@ -92,8 +92,8 @@ impl Chart {
     }
 }
 
-/// Who had the CPU for most of the time between `from` and `to`, where `holder` has it at first and
-/// `turns` begin in between.
+/// The letter that had the CPU for most of the time between `from` and `to`. `holder` has it at
+/// first, and `turns` begin in between.
 fn longest(holder: char, from: Instant, to: Instant, turns: &[Turn]) -> char {
     let mut shares: Vec<(char, Duration)> = Vec::new();
     let first = [Turn {
@@ -118,7 +118,7 @@ fn longest(holder: char, from: Instant, to: Instant, turns: &[Turn]) -> char {
 
 impl Observer for Chart {
     fn see(&mut self, at: Instant, record: &Record) {
-        // A record that runs back in time is drawn at the last time seen.
+        // A record with an earlier time than the one before is drawn at the last time seen.
         self.last = self.last.max(at);
         match *record {
             Record::Fork { child, comm, .. } => {
@@ -149,7 +149,7 @@ mod tests {
         Instant::START + Duration::from_us(us)
     }
 
-    /// A chart in steps of 1 ms of switches (at which us, on which CPU, to whom).
+    /// A chart, in steps of 1 ms, of switches (time in us, CPU, next task).
     fn drawn(cpus: usize, switches: &[(u64, u16, Option<u32>)]) -> Chart {
         let mut chart = Chart::new(cpus, Duration::from_ms(1));
         for (task, name) in (0..).zip(["Anna", "Bert", "", "özil"]) {

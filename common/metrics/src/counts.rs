@@ -22,7 +22,7 @@ impl<T> InterruptTable<T> {
         &self.0[place(interrupt)]
     }
 
-    /// The entry of `interrupt`, to be changed.
+    /// The entry of `interrupt`, mutably.
     pub fn of_mut(&mut self, interrupt: Interrupt) -> &mut T {
         &mut self.0[place(interrupt)]
     }
@@ -33,7 +33,7 @@ impl<T> InterruptTable<T> {
     }
 }
 
-/// Where an interrupt stands in [`INTERRUPTS`].
+/// The index of `interrupt` in [`INTERRUPTS`].
 fn place(interrupt: Interrupt) -> usize {
     match interrupt {
         Interrupt::Timer => 0,
@@ -48,9 +48,9 @@ fn place(interrupt: Interrupt) -> usize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     from: Instant,
-    /// Tasks that came into being.
+    /// Forks.
     pub forks: u64,
-    /// Tasks that left.
+    /// Exits.
     pub exits: u64,
     /// Wakeups.
     pub wakeups: u64,
@@ -60,7 +60,7 @@ pub struct Counts {
     pub migrations: u64,
     /// Requests to another CPU to reschedule.
     pub reschedules: u64,
-    /// Recomputations of all time slices (Linux 2.4).
+    /// Recalculations of all time slices (Linux 2.4).
     pub recalculations: u64,
     /// Interrupts of each kind that began.
     pub interrupts: InterruptTable<u64>,

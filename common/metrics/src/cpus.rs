@@ -1,4 +1,4 @@
-//! How long each CPU works for tasks, idles, and serves interrupts.
+//! How long each CPU runs tasks, idles, and serves interrupts.
 
 use warmq_trace::{Interrupt, Observer, Record, Table};
 use warmq_units::{CpuId, Duration, Instant};
@@ -12,11 +12,11 @@ use crate::{InterruptTable, ratio, sum};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFigures {
-    /// How long it had a task and was in no interrupt.
+    /// How long it ran a task and was in no interrupt.
     pub busy: Duration,
-    /// How long it had no task and was in no interrupt.
+    /// How long it was idle and in no interrupt.
     pub idle: Duration,
-    /// How long it was in each kind of interrupt; where one interrupts another, the inner counts.
+    /// How long it was in each kind of interrupt; of nested ones, the innermost is charged.
     pub interrupts: InterruptTable<Duration>,
     /// How often it went from one task to another, to idle, or back.
     pub switches: u64,
@@ -48,14 +48,14 @@ pub struct CpuMeter {
 struct Cpu {
     figures: CpuFigures,
     busy: bool,
-    // The interrupts that it is in, outermost first.
+    // The interrupts that it is serving, outermost first.
     open: Vec<Interrupt>,
-    // All time before is in `figures`.
+    // All time before this is in `figures`.
     since: Instant,
 }
 
 impl Cpu {
-    /// Charges the time up to `at` to what the CPU does.
+    /// Charges the time up to `at` to the CPU's present state.
     fn charge(&mut self, at: Instant, from: Instant) {
         let span = at.since(self.since.max(from));
         let charged = match self.open.last() {

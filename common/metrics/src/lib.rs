@@ -1,21 +1,21 @@
 //! From trace records to latencies, shares and lock figures.
 //!
 //! Purpose: every figure that a report shows about a run is computed here, from records alone, so
-//! that a simulated machine and a recorded one are measured by the same lines.
+//! that simulated and recorded machines are measured by the same code.
 //!
 //! A meter is an observer: it is fed one record at a time and keeps integers. Floats appear only
 //! where a figure is asked for. Every meter follows a run from its first record, and counts what
 //! happens from a chosen time on, so that a warm-up can be left out; a span that began before that
 //! time counts from that time.
 //!
-//! [`Meters`] is all of these but the chart:
+//! [`Meters`] combines all of these except the chart:
 //!
 //! - [`WakeupMeter`]: how long each wakeup waits for a CPU;
 //! - [`TaskMeter`]: how long each task runs, waits and sleeps, and its switches (`time -v`);
-//! - [`CpuMeter`]: how long each CPU works, idles and is interrupted;
+//! - [`CpuMeter`]: how long each CPU runs tasks, idles and is interrupted;
 //! - [`LockMeter`]: requests, waits and tenures of each spin lock (Lockmeter);
 //! - [`Counts`]: how often things happen in a second;
-//! - [`Chart`]: a schedule as text, for tests to tell stories with.
+//! - [`Chart`]: a schedule as text, for tests.
 
 mod chart;
 mod counts;
@@ -46,7 +46,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// A damaged file can name spans whose sum no `u64` holds.
+/// Saturates, because a damaged trace file can contain spans whose sum exceeds a `u64`.
 fn sum(total: Duration, span: Duration) -> Duration {
     Duration(total.0.saturating_add(span.0))
 }

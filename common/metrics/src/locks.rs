@@ -5,7 +5,7 @@ use warmq_units::{Duration, Instant, LockId};
 
 use crate::{ratio, sum};
 
-/// What happened to one lock.
+/// The statistics of one lock.
 ///
 /// Lockmeter's columns (Bryant, Hawkes, "Lockmeter: highly-informative instrumentation for spin
 /// locks in the Linux kernel", 4th Annual Linux Showcase, 2000) and ours:
@@ -18,13 +18,13 @@ use crate::{ratio, sum};
 ///     UTIL       utilization        held / elapsed
 /// ```
 ///
-/// Lockmeter's mean wait, and so ours, is over the requests that waited, not over all and not over
-/// attempts that gave up.
+/// Lockmeter's mean wait, and so ours, is over the requests that waited and were granted, not over
+/// all requests and not over attempts that gave up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockFigures {
     /// Requests that were granted and released, and attempts that found the lock held and gave up.
     pub requests: u64,
-    /// Requests that had to wait, and those attempts.
+    /// Requests that had to wait, and attempts that found the lock held and gave up.
     pub contended: u64,
     /// Tenures that ended: the divisor of mean holds.
     pub tenures: u64,
@@ -73,7 +73,7 @@ impl LockFigures {
     }
 
     /// The share of `elapsed` in which the lock was held: 0 to 1 for a lock that one CPU at a time
-    /// holds. A tenure counts whole, even where it began before `elapsed` did.
+    /// holds. A tenure counts in full, even if it began before the measurement.
     pub fn utilization(&self, elapsed: Duration) -> f64 {
         ratio(self.held.0, elapsed.0)
     }
@@ -95,7 +95,7 @@ impl LockMeter {
         }
     }
 
-    /// The figures of `lock`; all zero for one that nobody took.
+    /// The figures of `lock`; all zero for one that was never taken.
     pub fn figures(&self, lock: LockId) -> LockFigures {
         self.locks.get(lock).copied().unwrap_or_default()
     }

@@ -5,17 +5,17 @@ use warmq_units::{Duration, Instant};
 
 use crate::{Counts, CpuMeter, LockMeter, TaskMeter, WakeupMeter};
 
-/// Feeds every meter. Who needs one figure only feeds one meter, and pays for one.
+/// Feeds every meter. Where a single figure is needed, feeding one meter costs less.
 #[derive(Clone, Debug)]
 pub struct Meters {
     from: Instant,
     /// How long wakeups wait.
     pub wakeups: WakeupMeter,
-    /// What tasks do.
+    /// What each task does.
     pub tasks: TaskMeter,
-    /// What CPUs do.
+    /// What each CPU does.
     pub cpus: CpuMeter,
-    /// What happens to spin locks.
+    /// How spin locks are used.
     pub locks: LockMeter,
     /// How often things happen.
     pub counts: Counts,
@@ -39,7 +39,7 @@ impl Meters {
         }
     }
 
-    /// How long was measured, if the run ended at `end`.
+    /// The length of the measurement if the run ended at `end`.
     pub fn elapsed(&self, end: Instant) -> Duration {
         end.since(self.from)
     }

@@ -6,14 +6,14 @@ use warmq_units::Duration;
 /// Three significant digits: a percentile is at most 0.1% too long.
 const DIGITS: u8 = 3;
 
-/// How long many things took: count, mean and extremes are exact, percentiles are to 0.1% or 1 ns,
-/// whichever is more.
+/// A distribution of spans of time. Count, mean and extremes are exact; percentiles are accurate to
+/// 0.1% or 1 ns, whichever is more.
 ///
 /// The memory is bounded (some 300 KB where spans reach from nanoseconds to minutes), however many
 /// spans there are.
 #[derive(Clone, Debug)]
 pub struct Spans {
-    // In ns. A histogram that may grow takes every u64.
+    // In ns. A histogram that may grow accepts every u64.
     histogram: Histogram<u64>,
     sum: u128,
     min: Duration,
@@ -58,7 +58,7 @@ impl Spans {
         self.histogram.len()
     }
 
-    /// Their sum, or the longest span that there is.
+    /// Their sum, at most the longest span that can be represented.
     pub fn sum(&self) -> Duration {
         Duration(u64::try_from(self.sum).unwrap_or(u64::MAX))
     }
@@ -83,8 +83,8 @@ impl Spans {
         Duration(u64::try_from(mean).expect("no mean is longer than the longest"))
     }
 
-    /// The span that `percent` of all (0 to 100; beyond that, the nearest) do not exceed; zero
-    /// where there is none. The 50th is the median.
+    /// The span that `percent` percent of all spans do not exceed; zero if there are none.
+    /// `percent` is clamped to 0 to 100; the 50th percentile is the median.
     ///
     /// ```text
     ///     percentile(p) = the ceil(p/100 * count)-th shortest, at least the first      (nearest rank)
@@ -95,7 +95,8 @@ impl Spans {
         Duration(ns.saturating_mul(1_000)).clamp(self.min(), self.max())
     }
 
-    /// For a plot: bounds in ns and how many spans are above the bound before and up to this one.
+    /// For a plot: upper bounds, each with the number of spans above the previous bound and up to
+    /// this one.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         self.histogram.iter_recorded().map(|bucket| {
             let bound = Duration(bucket.value_iterated_to().saturating_mul(1_000));

@@ -1,36 +1,36 @@
-//! How long each task runs, waits and sleeps, and how often it leaves its CPU.
+//! How long each task runs, waits and sleeps, and how often it is switched out.
 
 use warmq_trace::{Comm, Observer, Record, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::{ratio, sum};
 
-/// What one task did. Spans include the interrupts that came meanwhile.
+/// What one task did. Its times include interrupts that were served meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskFigures {
     /// Its name.
     pub comm: Comm,
-    /// How long it had a CPU.
+    /// How long it was on a CPU.
     pub ran: Duration,
-    /// How long it could have run and had no CPU.
+    /// How long it was runnable but not on a CPU.
     pub waited: Duration,
-    /// How long it waited for something else.
+    /// How long it slept: it waited for something other than a CPU.
     pub slept: Duration,
     /// Wakeups that ended a sleep.
     pub wakeups: u64,
     /// How often it left its CPU to sleep or to exit (`ru_nvcsw`, `time -v`: "voluntary context
     /// switches").
     pub voluntary: u64,
-    /// How often it left its CPU although it could have gone on: it was preempted, or yielded, as
-    /// Linux counts (`ru_nivcsw`, "involuntary context switches").
+    /// How often it left its CPU while runnable, preempted or by yielding, as Linux counts
+    /// (`ru_nivcsw`, "involuntary context switches").
     pub involuntary: u64,
     /// How often it moved to another CPU.
     pub migrations: u64,
 }
 
 impl TaskFigures {
-    /// `ran / whole`: the share of one CPU, if `whole` is the time that passed; the share of all
-    /// work, if it is the sum of all tasks' `ran`.
+    /// `ran / whole`: the share of one CPU if `whole` is the elapsed time; the share of all work if
+    /// it is the sum of all tasks' `ran`.
     pub fn share_of(&self, whole: Duration) -> f64 {
         ratio(self.ran.0, whole.0)
     }
@@ -43,8 +43,8 @@ impl TaskFigures {
 
 /// Collects the figures of every task.
 ///
-/// A task is asleep from its fork to its first wakeup; before the first record that tells of its
-/// state (in a recording, as it may have been forked long before) nothing is counted.
+/// A task is asleep from its fork to its first wakeup. In a recording it may have been forked long
+/// before: nothing is counted before the first record that shows its state.
 #[derive(Clone, Debug, Default)]
 pub struct TaskMeter {
     from: Instant,
@@ -69,7 +69,7 @@ enum State {
 }
 
 impl Task {
-    /// Charges the time since the last change to the state that now ends, and begins another.
+    /// Charges the time since the last change to the state that ends now, and begins `state`.
     fn becomes(&mut self, at: Instant, state: State, from: Instant) {
         let span = at.since(self.since.max(from));
         let charged = match self.state {
@@ -92,7 +92,7 @@ impl TaskMeter {
         }
     }
 
-    /// The figures of `task` up to `end`, which is not before the last record; nothing for a task
+    /// The figures of `task` up to `end`, which is not before the last record; `None` for a task
     /// that no record named.
     pub fn figures(&self, task: TaskId, end: Instant) -> Option<TaskFigures> {
         self.tasks.get(task).map(|task| self.closed(*task, end))
@@ -112,7 +112,7 @@ impl TaskMeter {
 
     fn switch(&mut self, at: Instant, prev: Option<TaskId>, runnable: bool, next: Option<TaskId>) {
         let counts = u64::from(at >= self.from);
-        // Who is picked again never left its CPU.
+        // A task that is picked again never left its CPU.
         if prev == next {
             return;
         }

@@ -1,4 +1,4 @@
-//! How long a task that was woken waits for a CPU.
+//! How long a woken task waits for a CPU.
 
 use warmq_trace::{Observer, Record, Table};
 use warmq_units::{Instant, TaskId};
@@ -11,8 +11,8 @@ use crate::Spans;
 ///     latency = time of the switch to the task - time of its wakeup
 /// ```
 ///
-/// A task that is woken while it runs (it was about to sleep) does not wait; of several wakeups
-/// before the switch, the first counts; a wakeup without a switch after it is not in the figures.
+/// A task that is woken while it runs (it was about to sleep) does not wait. Of several wakeups
+/// before the switch, the first counts. A wakeup that no switch follows is not counted.
 #[derive(Clone, Debug, Default)]
 pub struct WakeupMeter {
     from: Instant,
@@ -112,7 +112,7 @@ mod tests {
             ),
             (&[(2, woken(1)), (5, switch(None, false, Some(2)))], &[]),
             (&[(2, switch(None, false, Some(1)))], &[]),
-            // Woken as it runs: what it waits for after a preemption is no latency of a wakeup.
+            // Woken while running: a wait after a later preemption is not a wakeup latency.
             (
                 &[
                     (1, switch(None, false, Some(1))),

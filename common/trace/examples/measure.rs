@@ -1,4 +1,4 @@
-//! Prints what each observer costs, in ns a record, and writes `FILE` if one is named.
+//! Prints the cost of each observer in ns per record, and writes a trace to `FILE` if one is named.
 
 #![allow(
     clippy::disallowed_types,

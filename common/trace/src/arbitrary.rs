@@ -1,4 +1,4 @@
-//! Any record at all, for tests.
+//! Strategies that draw arbitrary records, for tests.
 
 use proptest::prelude::*;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
@@ -28,7 +28,7 @@ fn interrupt() -> impl Strategy<Value = Interrupt> {
     ])
 }
 
-/// Any record, its ids small more often than not.
+/// Any record; its ids are usually small.
 pub(crate) fn record() -> impl Strategy<Value = Record> {
     let maybe = || prop::option::of(task());
     prop_oneof![
@@ -77,7 +77,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     ]
 }
 
-/// Up to 60 records at any times, even times that run back.
+/// Up to 60 records at arbitrary times, which may run backwards.
 pub(crate) fn records() -> impl Strategy<Value = Vec<(Instant, Record)>> {
     prop::collection::vec((any::<u64>().prop_map(Instant), record()), 0..60)
 }

@@ -16,13 +16,13 @@ use crate::{Observer, Record};
 ///     time  := picoseconds since the start
 ///     kind  := 1 for Fork, 2 Exit, 3 Wakeup, 4 Switch, 5 Migrate, 6 InterruptEnter,
 ///              7 InterruptExit, 8 RescheduleSent, 9 Lock, 10 Recalculate,
-///              11 Affinity, 12 Hotplug
+///              11 Affinity, 12 Hotplug, 13 LockBusy
 ///     words := the record's fields in the order of their declaration, one word each;
-///              nobody is 0 and task n is n + 1 where a field may be nobody; a name is two words
+///              in an optional field 0 is none and n + 1 is task n; a name is two words
 /// ```
 ///
-/// Two different runs have the same digest with a probability of 2^-64. It is no signature: who
-/// wants to can make two runs that share one.
+/// Two different runs have the same digest with a probability of 2^-64. It is not a signature: it
+/// is easy to construct two runs that share one.
 ///
 /// ```
 /// use warmq_trace::{Digest, Observer, Record};

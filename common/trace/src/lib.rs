@@ -1,12 +1,12 @@
 //! Records of what happened on a machine: the vocabulary, and their digest.
 //!
-//! Purpose: one vocabulary, spoken by the simulator and by the recorder of real machines, so that
-//! one code computes every figure of either. A meter is fed records and cannot tell whether they
-//! are simulated.
+//! Purpose: one vocabulary for the simulator and for the recorder of real machines, so that the
+//! same code computes every figure of both. A meter is fed records and cannot distinguish simulated
+//! from recorded ones.
 //!
-//! - [`Record`] says what can happen, [`Observer`] is told it;
-//! - [`Digest`] makes one number of a whole run;
-//! - [`Checker`] watches it for what no machine can do;
+//! - [`Record`] says what can happen, and an [`Observer`] is fed the records;
+//! - [`Digest`] condenses a whole run into one number;
+//! - [`Checker`] checks it against laws that every machine obeys;
 //! - [`mod@file`] writes a trace and reads it back;
 //! - [`Perfetto`] writes one that the Perfetto UI shows;
 //! - [`Table`] keeps something for each CPU, task or lock.

@@ -1,4 +1,5 @@
-//! What can happen on a machine, as far as scheduling goes: one enum that both wings speak.
+//! What can happen on a machine, as far as scheduling is concerned: one enum for simulated and real
+//! runs.
 
 use std::fmt;
 
@@ -9,7 +10,7 @@ use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 pub struct Comm([u8; 16]);
 
 impl Comm {
-    /// The first 15 bytes of `name`, cut at a character's border.
+    /// The first 15 bytes of `name`, cut at a character boundary.
     pub fn new(name: &str) -> Comm {
         let mut end = name.len().min(15);
         while !name.is_char_boundary(end) {
@@ -37,7 +38,7 @@ impl Comm {
         [all as u64, (all >> 64) as u64]
     }
 
-    /// The name that has these words, or nothing where they are no text of at most 15 bytes.
+    /// The name of these words, or `None` if they are not text of at most 15 bytes.
     pub(crate) fn from_words([head, tail]: [u64; 2]) -> Option<Comm> {
         let bytes = (u128::from(tail) << 64 | u128::from(head)).to_le_bytes();
         (bytes[15] == 0 && std::str::from_utf8(&bytes).is_ok()).then_some(Comm(bytes))
@@ -50,7 +51,7 @@ impl fmt::Debug for Comm {
     }
 }
 
-/// Why an interrupt came.
+/// The cause of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Interrupt {
     /// The CPU's periodic timer.
@@ -68,131 +69,131 @@ pub enum Interrupt {
 /// One thing that happened. The CPU on which it happened stands first where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
-    /// `child` came into being, not yet runnable.
+    /// `child` was created; it is not yet runnable.
     Fork {
-        /// Who called fork; `None` for tasks that the machine started with.
+        /// The task that called fork; `None` for the first tasks of a run.
         parent: Option<TaskId>,
         /// The new task.
         child: TaskId,
         /// Its name.
         comm: Comm,
     },
-    /// `task` is gone for good.
+    /// `task` exited.
     Exit {
-        /// Where it ran last.
+        /// The CPU that it last ran on.
         cpu: CpuId,
-        /// Who left.
+        /// The task that exited.
         task: TaskId,
     },
     /// `task` became runnable.
     Wakeup {
         /// The CPU that woke it.
         waker: CpuId,
-        /// Who was woken.
+        /// The task that was woken.
         task: TaskId,
         /// The CPU whose queue it joined, or its last one where one queue serves all.
         target: CpuId,
     },
     /// `cpu` stopped running `prev` and runs `next`; `None` is the idle task.
     Switch {
-        /// Where.
+        /// The CPU.
         cpu: CpuId,
-        /// Who left the CPU.
+        /// The task that left the CPU.
         prev: Option<TaskId>,
-        /// True where `prev` could have gone on (it was preempted or yielded).
+        /// True if `prev` is still runnable (it was preempted or yielded).
         prev_runnable: bool,
-        /// Who has the CPU now.
+        /// The task that runs from now on.
         next: Option<TaskId>,
     },
-    /// `task` will run on another CPU than it did last.
+    /// `task` will run on a different CPU than it last ran on.
     Migrate {
-        /// Who moves.
+        /// The task that moves.
         task: TaskId,
-        /// Where it ran last.
+        /// The CPU that it last ran on.
         from: CpuId,
-        /// Where it runs next.
+        /// The CPU that it will run on.
         to: CpuId,
     },
     /// An interrupt (or softirq) began.
     InterruptEnter {
-        /// Where.
+        /// The CPU.
         cpu: CpuId,
-        /// Why.
+        /// Its cause.
         interrupt: Interrupt,
     },
-    /// It ended.
+    /// An interrupt (or softirq) ended.
     InterruptExit {
-        /// Where.
+        /// The CPU.
         cpu: CpuId,
-        /// Why it had come.
+        /// Its cause.
         interrupt: Interrupt,
     },
     /// `from` asked `to` to reschedule.
     RescheduleSent {
-        /// Who asks.
+        /// The CPU that asks.
         from: CpuId,
-        /// Who is asked.
+        /// The CPU that is asked.
         to: CpuId,
     },
-    /// A spin lock was released; one record tells the whole tenure.
+    /// A spin lock was released; one record covers the whole tenure.
     Lock {
-        /// Who held it.
+        /// The CPU that held it.
         cpu: CpuId,
-        /// Which one.
+        /// The lock.
         lock: LockId,
-        /// From the request to the grant; zero where it was free.
+        /// From the request to the grant; zero if the lock was free.
         waited: Duration,
         /// From the grant to the release.
         held: Duration,
     },
     /// `cpu` tried a spin lock, found it held, and gave up (`spin_trylock()`).
     LockBusy {
-        /// Who tried.
+        /// The CPU that tried.
         cpu: CpuId,
-        /// Which one.
+        /// The lock.
         lock: LockId,
     },
-    /// The affinity of `task`, as far as 64 CPUs are concerned. A task of which no such record tells
-    /// may run everywhere.
+    /// The affinity of `task` with respect to 64 CPUs. A task without such a record may run on
+    /// every CPU.
     Affinity {
-        /// Whose.
+        /// The task.
         task: TaskId,
         /// The first of the 64 CPUs, a multiple of 64.
         from: CpuId,
-        /// Bit n is set where the task may run on CPU `from` + n.
+        /// Bit n is set if the task may run on CPU `from` + n.
         cpus: u64,
     },
-    /// `cpu` came online or went offline. A CPU of which no such record tells is online.
+    /// `cpu` came online or went offline. A CPU without such a record is online.
     Hotplug {
-        /// Which.
+        /// The CPU.
         cpu: CpuId,
-        /// True where it came online.
+        /// True if it came online.
         online: bool,
     },
-    /// Every time slice of the system was computed anew (Linux 2.4).
+    /// All time slices of the system were recalculated (Linux 2.4).
     Recalculate {
-        /// Who did it.
+        /// The CPU that recalculated them.
         cpu: CpuId,
     },
 }
 
-/// Who is told what happens. Fed one record at a time, in the order of time.
+/// A consumer of records, fed one at a time in the order of time.
 pub trait Observer {
-    /// False for an observer that never looks, so that nothing is even built for it.
+    /// False for an observer that ignores all records, so that none are built for it.
     const LISTENS: bool = true;
 
-    /// `record` happened at `at`.
+    /// Takes in `record`, which happened at `at`.
     fn see(&mut self, at: Instant, record: &Record);
 }
 
-/// Nobody looks, and nothing is spent.
+/// Observes nothing, at no cost.
 impl Observer for () {
     const LISTENS: bool = false;
     #[inline(always)]
     fn see(&mut self, _: Instant, _: &Record) {}
 }
 
-/// Who lends an observer gets it back.
+/// A borrowed observer stays with its owner.
 impl<O: Observer> Observer for &mut O {
     const LISTENS: bool = O::LISTENS;
     #[inline]
@@ -201,7 +202,7 @@ impl<O: Observer> Observer for &mut O {
     }
 }
 
-/// Nobody or one observer looks, as decided when the run starts.
+/// An observer, or none, as decided when the run starts.
 impl<O: Observer> Observer for Option<O> {
     const LISTENS: bool = O::LISTENS;
     #[inline]
@@ -212,7 +213,7 @@ impl<O: Observer> Observer for Option<O> {
     }
 }
 
-/// Two observers look at the same run.
+/// Two observers of the same run.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const LISTENS: bool = A::LISTENS || B::LISTENS;
     #[inline]

@@ -9,7 +9,7 @@ use warmq_units::{CpuId, LockId, TaskId};
 pub trait Id: Copy + Ord {
     /// The id as a number.
     fn number(self) -> u32;
-    /// The id of `number`, which came out of [`Id::number`].
+    /// The id of `number`; the inverse of [`Id::number`].
     fn numbered(number: u32) -> Self;
 }
 
@@ -35,10 +35,10 @@ counted!(LockId);
 /// Ids from here on are kept in a tree.
 const DENSE: u32 = 1 << 18;
 
-/// An entry for each id, in the order of ids; an id never touched has the default entry.
+/// An entry for each id, in the order of ids. An id that was never touched has the default entry.
 ///
-/// Ids are counted from 0, so nearly all of them are indices into an array; a trace that names the
-/// task 4 thousand millions (a damaged file may) costs a node in a tree, and not the memory.
+/// Ids are counted from 0, so nearly all of them are indices into an array. An id that is out of
+/// all proportion, as in a damaged trace file, costs one node of a tree and not gigabytes of array.
 #[derive(Clone, Debug)]
 pub struct Table<I, T> {
     // Entry i is that of id i; ids of `DENSE` and above are in `sparse`.

@@ -8,10 +8,10 @@ use crate::{Comm, Interrupt, Record};
 /// The most words that any record has.
 pub(crate) const MOST: usize = 4;
 
-/// A record's kind, from 1 up; 0 is left for the end of a file.
+/// The kind of a record, from 1 up; 0 marks the end of a file.
 ///
-/// Invariant: `words[used..]` are zero, and `used` depends on `kind` only, so that the sequence of
-/// words of many records can be cut into records in one way only.
+/// Invariant: `words[used..]` are zero, and `used` depends on `kind` only, so that a sequence of
+/// words can be split into records in only one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
     pub kind: u8,
@@ -108,7 +108,7 @@ impl Words {
         }
     }
 
-    /// The record that has these words, or nothing where a word is out of its range.
+    /// The record of these words, or `None` if a word is out of its range.
     pub fn to_record(self) -> Option<Record> {
         let [a, b, c, d] = self.words;
         Some(match self.kind {
@@ -177,7 +177,7 @@ impl Words {
     }
 }
 
-/// Nobody is 0, task n is n + 1.
+/// None is 0, task n is n + 1.
 fn optional(task: Option<TaskId>) -> u64 {
     task.map_or(0, |task| u64::from(task.0) + 1)
 }

@@ -23,9 +23,9 @@ use crate::smt::Smt;
 use crate::sync::{ConditionState, MutexState};
 use crate::task::{State, TaskSpec};
 
-/// What is started on a machine. Knows no scheduler.
+/// What is started on a machine. It knows nothing of schedulers.
 pub trait Workload {
-    /// Creates the first tasks, and all that they work with.
+    /// Creates the first tasks and the objects that they use.
     fn start(&self, boot: &mut Boot<'_>) -> Result<(), OutOfMemory>;
 }
 
@@ -35,8 +35,8 @@ impl<F: Fn(&mut Boot<'_>) -> Result<(), OutOfMemory>> Workload for F {
     }
 }
 
-/// Makes a scheduler for the machine that it is attached to; fails where the machine's table lacks
-/// a cost that the scheduler needs.
+/// Makes a scheduler for the machine that it is attached to. Fails if the machine's table lacks a
+/// cost that the scheduler needs.
 pub type MakeScheduler =
     Box<dyn FnOnce(&mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost>>;
 
@@ -162,7 +162,8 @@ impl Boot<'_> {
         self.nic_with_ring(bits_per_second, delay, DEFAULT_RING)
     }
 
-    /// The same with a receive ring of `ring` packets; what arrives while it is full is dropped.
+    /// The same with a receive ring of `ring` packets; packets that arrive while it is full are
+    /// dropped.
     pub fn nic_with_ring(&mut self, bits_per_second: u64, delay: Duration, ring: usize) -> Nic {
         let first_cpu = self.core.cards.len() as u16;
         let card = Card::new(bits_per_second, delay, ring, first_cpu);
@@ -183,13 +184,13 @@ impl Boot<'_> {
         id
     }
 
-    /// A mutex that nobody has.
+    /// A new, unlocked mutex.
     pub fn mutex(&mut self) -> Mutex {
         self.core.mutexes.push(MutexState::default());
         Mutex(self.core.mutexes.len() as u32 - 1)
     }
 
-    /// A condition that nobody waits for.
+    /// A new condition variable.
     pub fn condition(&mut self) -> Condition {
         self.core.conditions.push(ConditionState::default());
         Condition(self.core.conditions.len() as u32 - 1)
@@ -197,7 +198,7 @@ impl Boot<'_> {
 }
 
 impl<O: Observer> Kernel<O> {
-    /// Switches `machine` on under `scheduler`, starts `workload`, and stops before time starts.
+    /// Switches `machine` on under `scheduler` and starts `workload`. No time has passed yet.
     ///
     /// # Errors
     /// When the machine's table lacks a cost, or its memory does not hold the workload.
@@ -247,7 +248,7 @@ fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
     }
 }
 
-/// Size over associativity of the caches that CPU 0 uses, nearest first.
+/// Size divided by associativity of the caches that CPU 0 uses, innermost first.
 fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
     let mut caches: Vec<_> = machine
         .caches
@@ -262,9 +263,9 @@ fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
 }
 
 impl Engine {
-    /// The first tasks join the run queue, clocks start, and every CPU picks. What the scheduler
-    /// does before that costs nothing, and the caches are cold: the machine has been up for long,
-    /// and these tasks slept.
+    /// The first tasks join the run queue, the ticks start, and every CPU picks a task. What the
+    /// scheduler does before that costs nothing. The caches are cold, as on a machine that has been
+    /// up for long and whose tasks slept until now.
     fn start_time(&mut self) {
         for index in 0..self.core.tasks.len() {
             self.start_task(TaskId(index as u32));

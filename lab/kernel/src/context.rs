@@ -1,4 +1,4 @@
-//! What a scheduler may reach: [`Attach`] before anything runs, [`Context`] inside of callbacks.
+//! What a scheduler has access to: [`Attach`] before anything runs, [`Context`] inside callbacks.
 
 use warmq_machine::{Access, CpuPlace};
 use warmq_trace::Record;
@@ -43,8 +43,8 @@ impl Attach<'_> {
         self.core.memory.line()
     }
 
-    /// Size over associativity of the cache of `level` (1 is nearest): addresses that differ by a
-    /// multiple of it share a set. `None` where there is no such level.
+    /// Size divided by associativity of the cache of `level` (1 is the innermost): addresses that
+    /// differ by a multiple of it share a set. `None` if there is no such level.
     pub fn way_size(&self, level: usize) -> Option<Bytes> {
         self.core
             .way_sizes
@@ -59,7 +59,8 @@ impl Attach<'_> {
         self.lock_at(name, address)
     }
 
-    /// Declares a spin lock whose word lies at `address`, among other data perhaps.
+    /// Declares a spin lock whose word is at `address`, where it may share its line with other
+    /// data.
     pub fn lock_at(&mut self, name: &'static str, address: Address) -> LockId {
         self.core.locks.push(SpinLock::new(name, address));
         LockId(self.core.locks.len() as u16 - 1)
@@ -70,18 +71,18 @@ impl Attach<'_> {
         self.core.spinning.lockmeter = true;
     }
 
-    /// Kernel data of the scheduler's own, aligned on a cache line.
+    /// Allocates kernel data for the scheduler, aligned on a cache line.
     pub fn data(&mut self, bytes: Bytes) -> Address {
         self.core.kernel_data(bytes)
     }
 
-    /// A cost of this kernel on this machine, by name.
+    /// The cost called `name` of this kernel on this machine.
     pub fn cost(&self, name: &str) -> Result<Cycles, UnknownCost> {
         self.costs.get(name)
     }
 }
 
-/// What a scheduler sees and may do inside of a callback. Time passes here by what it does.
+/// What a scheduler sees and may do inside a callback. What it does here takes simulated time.
 pub struct Context<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) cpu: CpuId,
@@ -90,7 +91,7 @@ pub struct Context<'a> {
     pub(crate) within: Within,
     pub(crate) prefetched: Option<(Address, Instant)>,
     pub(crate) broke: Option<Rule>,
-    /// Locks taken by `try_lock` and not given back yet.
+    /// Locks taken by `try_lock` and not yet released.
     pub(crate) locks_kept: u32,
 }
 
@@ -124,17 +125,17 @@ impl<'a> Context<'a> {
         self.core.cpus.len() as u16
     }
 
-    /// What may be known of `task`.
+    /// What a scheduler may know about `task`.
     ///
     /// # Panics
-    /// When there is no such task: schedulers only know tasks that `fork` told them of.
+    /// When there is no such task. Schedulers learn of tasks by their `fork` callback.
     #[inline]
     pub fn task(&self, task: TaskId) -> View<'_> {
         self.core.view(task)
     }
 
-    /// Who runs on `cpu`, from the moment it was picked (`cpu_curr()` of Linux 2.4); `None` is the
-    /// idle task.
+    /// The task that runs on `cpu`, from the moment it was picked (`cpu_curr()` of Linux 2.4);
+    /// `None` is the idle task.
     pub fn running_on(&self, cpu: CpuId) -> Option<TaskId> {
         self.core.cpus[cpu.index()].chosen
     }
@@ -144,7 +145,7 @@ impl<'a> Context<'a> {
         self.core.cpus[cpu.index()].need_resched != NeedResched::No
     }
 
-    /// When `cpu` last went through a switch.
+    /// The time of the last switch on `cpu`.
     pub fn last_switch(&self, cpu: CpuId) -> Instant {
         self.core.cpus[cpu.index()].last_switch
     }
@@ -182,8 +183,8 @@ impl<'a> Context<'a> {
             .access(self.cpu, address, access, self.at, self.within);
     }
 
-    /// Reads or writes the scheduler's data at all `addresses`, none of which depends on what another
-    /// one holds: misses overlap as those of a program's touch do.
+    /// Reads or writes the scheduler's data at all `addresses`. The accesses must not depend on
+    /// each other's results: their misses overlap, as in a program's touch.
     pub fn touch_all(&mut self, addresses: impl IntoIterator<Item = Address>, access: Access) {
         if !self.core.memory.has_caches() {
             return;
@@ -194,7 +195,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Asks for the line of `address` and does not wait: the next touch of it waits for the rest.
+    /// Requests the line of `address` and does not wait: the next touch of the line waits for what
+    /// is left of the transfer.
     pub fn prefetch(&mut self, address: Address) {
         let takes = self
             .core
@@ -203,12 +205,12 @@ impl<'a> Context<'a> {
         self.prefetched = Some((address, self.at + takes));
     }
 
-    /// From here on, accesses count as made within `within`.
+    /// From here on, accesses are counted under `within`.
     pub fn within(&mut self, within: Within) {
         self.within = within;
     }
 
-    /// Kernel data that is never freed, aligned on a cache line.
+    /// Allocates kernel data that is never freed, aligned on a cache line.
     pub fn data(&mut self, bytes: Bytes) -> Address {
         self.core.kernel_data(bytes)
     }
@@ -220,14 +222,14 @@ impl<'a> Context<'a> {
         self.core.walks.longest = self.core.walks.longest.max(visits);
     }
 
-    /// Records that every time slice is computed anew.
+    /// Records that all time slices are recalculated.
     pub fn recalculated(&mut self) {
         let cpu = self.cpu;
         self.core.record(Record::Recalculate { cpu });
     }
 
-    /// Lets `cpu` call `pick_next` as soon as the preemption model allows. For another CPU this
-    /// sends a reschedule interrupt, unless one is on its way or that CPU polls in idle.
+    /// Makes `cpu` call `pick_next` as soon as the preemption model allows. For another CPU this
+    /// sends a reschedule interrupt, unless one is pending already or that CPU polls in idle.
     pub fn reschedule(&mut self, cpu: CpuId) {
         let Some(there) = self.core.cpus.get_mut(cpu.index()) else {
             self.broke = Some(Rule::NoSuchCpu(cpu));
@@ -245,8 +247,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Lets `cpu` call `pick_next` before it goes back to user mode, or at its next tick; without
-    /// lazy preemption, and where it idles, as [`Context::reschedule`] (`resched_curr_lazy()`).
+    /// Makes `cpu` call `pick_next` before it returns to user mode, or at its next tick. Without
+    /// lazy preemption, or if it is idle, this is [`Context::reschedule`] (`resched_curr_lazy()`).
     pub fn reschedule_lazy(&mut self, cpu: CpuId) {
         let lazy = self.core.settings.preemption == Preemption::Lazy;
         match self.core.cpus.get_mut(cpu.index()) {
@@ -264,7 +266,7 @@ impl<'a> Context<'a> {
     }
 
     /// Raises the softirq in which [`Scheduler::balance`](crate::Scheduler::balance) runs on `cpu`;
-    /// another CPU is interrupted for it (`kick_ilb()`).
+    /// if that is another CPU, it is sent an interrupt (`kick_ilb()`).
     pub fn raise_balance(&mut self, cpu: CpuId) {
         let Some(there) = self.core.cpus.get_mut(cpu.index()) else {
             self.broke = Some(Rule::NoSuchCpu(cpu));
@@ -276,14 +278,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Arms a timer that interrupts `cpu` at `at`, or now where that is past; the scheduler's
-    /// `timer` is called there with `token`.
+    /// Arms a timer that interrupts `cpu` at `at`, or now if `at` is in the past. It calls the
+    /// scheduler's `timer` on that CPU with `token`.
     pub fn arm_timer(&mut self, cpu: CpuId, at: Instant, token: u64) -> Timer {
         let at = at.max(self.at);
         self.core.arm_timer(cpu, at, TimerOwner::Scheduler(token))
     }
 
-    /// Cancels `timer`; false where it had expired or was cancelled before.
+    /// Cancels `timer`; false if it has expired or was cancelled before.
     pub fn cancel_timer(&mut self, timer: Timer) -> bool {
         self.core.timers.disarm(timer).is_some()
     }
@@ -293,8 +295,8 @@ impl<'a> Context<'a> {
         self.core.groups.get(group)
     }
 
-    /// The address space that is loaded on `cpu`: that of its task, or one that a kernel thread or
-    /// the idle task borrows (`active_mm`).
+    /// The address space that is loaded on `cpu`: that of its task, or the one that a kernel thread
+    /// or the idle task borrows (`active_mm`).
     pub fn active_mm(&self, cpu: CpuId) -> Option<Mm> {
         self.core.cpus[cpu.index()].active_mm
     }
@@ -304,7 +306,7 @@ impl<'a> Context<'a> {
         self.core.cpus[cpu.index()].online
     }
 
-    /// Takes `lock` if it is free. It must be given back by [`Context::unlock`] in this callback.
+    /// Takes `lock` if it is free. It must be released by [`Context::unlock`] in the same callback.
     pub fn try_lock(&mut self, lock: LockId) -> bool {
         let Core {
             locks,
@@ -322,7 +324,7 @@ impl<'a> Context<'a> {
         taken
     }
 
-    /// Gives back a lock that [`Context::try_lock`] took; others see it free from now on.
+    /// Releases a lock that [`Context::try_lock`] took; other CPUs see it free from now on.
     pub fn unlock(&mut self, lock: LockId) {
         let cpu = self.cpu;
         self.locks_kept = self.locks_kept.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! The state of the simulated system: everything but the scheduler and whoever observes.
+//! The state of the simulated system: everything except the scheduler and the observer.
 
 use warmq_machine::{CpuPlace, OutOfMemory};
 use warmq_trace::Record;
@@ -21,21 +21,21 @@ use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
 use crate::timer::{Timer, Timers};
 
-/// What can happen at a point of time.
+/// What can happen at a point in time.
 pub(crate) enum Event {
-    /// The step that `cpu` was busy with is over, unless its generation is.
+    /// The current step of `cpu` is complete. Void if `generation` is no longer the CPU's.
     StepDone { cpu: CpuId, generation: u32 },
     /// The CPU's periodic timer.
     Tick(CpuId),
     /// A reschedule interrupt arrives.
     Reschedule { from: CpuId, to: CpuId },
-    /// A lock that a callback tried is given back.
+    /// A lock that a callback took by `try_lock` is released.
     Unlock { lock: LockId, cpu: CpuId },
-    /// A timer expires that a task's sleep armed.
+    /// A task's sleep timer expires.
     Timer(Timer),
-    /// A timer expires that the scheduler armed.
+    /// A timer of the scheduler expires.
     SchedulerTimer(Timer),
-    /// A CPU that polls in idle looks at `need_resched`.
+    /// A CPU that polls in idle reads `need_resched`.
     IdlePoll(CpuId),
     /// A packet reached a card's ring.
     Packet(Nic, Packet),
@@ -45,14 +45,14 @@ pub(crate) enum Event {
         socket: Socket,
         bytes: u64,
     },
-    /// A remote peer goes on.
+    /// A remote peer continues.
     Remote(Remote),
-    /// Look for tasks that are runnable and never run.
+    /// Look for runnable tasks that never run.
     Watch,
 }
 
 impl Event {
-    /// True for events that recur whatever the programs do.
+    /// True for events that recur regardless of what programs do.
     fn is_periodic(&self) -> bool {
         matches!(
             self,
@@ -61,8 +61,8 @@ impl Event {
     }
 }
 
-/// The state of the simulated system. Schedulers reach it through their contexts, workloads through
-/// `Boot`; it knows neither of them.
+/// The state of the simulated system. Schedulers access it through their contexts, workloads
+/// through `Boot`; it knows nothing of either.
 pub(crate) struct Core {
     // Set when the machine is switched on, and never after.
     pub(crate) clock: Hertz,
@@ -70,16 +70,16 @@ pub(crate) struct Core {
     pub(crate) times: Times,
     /// Where each CPU sits.
     pub(crate) places: Vec<CpuPlace>,
-    /// Size over associativity of the caches of CPU 0, nearest first.
+    /// Size divided by associativity of the caches of CPU 0, innermost first.
     pub(crate) way_sizes: Vec<u64>,
 
     pub(crate) timeline: Timeline<Event>,
-    /// Events that are pending and not periodic: when there are none and no CPU is busy, nothing
-    /// can ever happen.
+    /// The number of pending events that are not periodic: when it is 0 and no CPU is busy, nothing
+    /// can happen any more.
     pending: u64,
-    /// Steps that ended without an event, since nothing else happened meanwhile.
+    /// Steps that ended without an event, because nothing else happened meanwhile.
     pub(crate) passed: u64,
-    /// What happened since the run loop looked last; stays empty where nobody observes.
+    /// Records since the run loop last handed them to the observer; empty if there is no observer.
     pub(crate) records: Vec<(Instant, Record)>,
     pub(crate) listens: bool,
     pub(crate) ending: Option<Ending>,
@@ -91,9 +91,9 @@ pub(crate) struct Core {
     pub(crate) groups: Groups,
     pub(crate) timers: Timers,
     pub(crate) cpus: Vec<Cpu>,
-    /// The CPUs that are offline; `None` where there is none.
+    /// The CPUs that are offline; `None` if there are none.
     pub(crate) offline: Option<CpuSet>,
-    /// The `ksoftirqd` of each CPU; empty where the kernel has none.
+    /// The `ksoftirqd` of each CPU; empty if the kernel has none.
     pub(crate) ksoftirqds: Vec<TaskId>,
     pub(crate) locks: Vec<SpinLock>,
     pub(crate) spinning: Spinning,
@@ -103,7 +103,8 @@ pub(crate) struct Core {
     pub(crate) smt: Option<Smt>,
     pub(crate) memory: Memory,
     kernel_page: Option<(Address, u64)>,
-    /// Kernel data that found no memory; whoever let a callback ask for it looks here.
+    /// Set when an allocation of kernel data failed; checked after every callback that may
+    /// allocate.
     pub(crate) memory_full: Option<OutOfMemory>,
 
     pub(crate) endpoints: Vec<Endpoint>,
@@ -120,7 +121,7 @@ pub(crate) struct Core {
     pub(crate) walks: Walks,
 }
 
-/// What of the machine's description the core keeps.
+/// The parts of the machine's description that the core keeps.
 pub(crate) struct Hardware {
     pub(crate) clock: Hertz,
     pub(crate) places: Vec<CpuPlace>,
@@ -181,7 +182,7 @@ impl Core {
         core
     }
 
-    /// Waiters of queued locks each spin on a line of their own.
+    /// Allocates the lines on which CPUs wait for queued locks, one per CPU.
     fn make_lock_nodes(&mut self) {
         if self.settings.locks == LockKind::Queued {
             let line = Bytes(self.memory.line());
@@ -218,7 +219,7 @@ impl Core {
         View { id, task, offline }
     }
 
-    /// `cpu`, or the first online one where that is offline.
+    /// `cpu`, or the first online CPU if `cpu` is offline.
     pub(crate) fn online_or_first(&self, cpu: CpuId) -> CpuId {
         if self.cpus[cpu.index()].online {
             return cpu;
@@ -227,7 +228,7 @@ impl Core {
         first.map_or(cpu, |index| CpuId(index as u16))
     }
 
-    /// `record` happened now.
+    /// Records that `record` happened now.
     #[inline]
     pub(crate) fn record(&mut self, record: Record) {
         if self.listens {
@@ -252,7 +253,7 @@ impl Core {
         });
     }
 
-    /// A card writes the data of a packet to memory, where a socket's buffer will be read.
+    /// Writes the data of a packet to its socket's buffer by DMA.
     pub(crate) fn receive_by_dma(&mut self, packet: Packet) {
         let (Packet::Data { socket, bytes } | Packet::Datagram { socket, bytes }) = packet else {
             return;
@@ -282,14 +283,14 @@ impl Core {
         Some(event)
     }
 
-    /// True where no event but periodic ones is pending.
+    /// True if no event other than periodic ones is pending.
     pub(crate) fn only_periodic_events(&self) -> bool {
         self.pending == 0
     }
 
-    /// Kernel data that is never freed, aligned on a cache line: from the current page while it
-    /// lasts, from a block of its own when larger than a page. Where memory is full, `memory_full`
-    /// says so.
+    /// Allocates kernel data that is never freed, aligned on a cache line: from the current page
+    /// while that has room, or from a block of its own if larger than a page. Sets `memory_full` on
+    /// failure.
     pub(crate) fn kernel_data(&mut self, bytes: Bytes) -> Address {
         let (line, page_size) = (self.memory.line(), self.memory.page().0);
         let size = bytes.0.next_multiple_of(line).max(line);
@@ -312,7 +313,7 @@ impl Core {
         }
     }
 
-    /// From here on nothing is counted that happened before.
+    /// Discards all counts and starts counting anew.
     pub(crate) fn reset_figures(&mut self) {
         let now = self.now();
         self.measured_from = now;

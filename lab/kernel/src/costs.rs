@@ -38,7 +38,7 @@ impl Costs {
         Costs { table }
     }
 
-    /// Costs of nothing at all, for tests of pure policy.
+    /// A table in which every cost is zero, for tests of pure policy.
     pub fn free() -> Costs {
         let cost = || Cost {
             cycles: Cycles(0),
@@ -69,7 +69,7 @@ impl Costs {
     }
 }
 
-/// The costs that the kernel itself looks up, and what each is the cost of.
+/// The costs that the kernel itself looks up, and what each covers.
 pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ("system_call", "entering and leaving the kernel"),
     (
@@ -84,30 +84,33 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ("interrupt_exit", "from the handler back"),
     (
         "timer_tick",
-        "the timer's handler but for the scheduler's part",
+        "the timer's handler, without the scheduler's part",
     ),
     (
         "reschedule_interrupt",
         "sending a reschedule interrupt to another CPU",
     ),
     ("network_packet", "driver and protocol work on one packet"),
-    ("accept", "taking a connection from a listening socket"),
-    ("socket_send", "a send, but for packets and copying"),
-    ("socket_receive", "a receive, but for copying"),
+    ("accept", "accepting a connection from a listening socket"),
+    ("socket_send", "a send, without packets and copying"),
+    ("socket_receive", "a receive, without copying"),
     (
         "copy_per_line",
-        "copying one cache line, but for its misses",
+        "copying one cache line, without its misses",
     ),
     ("fork", "creating a task"),
     ("exit", "ending a task"),
-    ("lock_uncontended", "taking or giving back a free mutex"),
+    (
+        "lock_uncontended",
+        "locking or unlocking an uncontended mutex",
+    ),
     (
         "idle_poll",
         "until a CPU that polls in idle notices that it should reschedule",
     ),
     (
         "nohz_exit",
-        "starting the tick again on the way out of idle, where it had been stopped",
+        "restarting a stopped tick on the way out of idle",
     ),
 ];
 
@@ -115,17 +118,17 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
 pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
     (
         "schedule_fixed",
-        "schedule() but for the walk over the run queue",
+        "schedule(), without the walk over the run queue",
     ),
     (
         "goodness",
-        "one visit of the walk: tests and goodness(), but for its misses",
+        "one visit of the walk: tests and goodness(), without its misses",
     ),
     ("recalculate_per_task", "a new time slice for one task"),
-    ("wakeup", "try_to_wake_up() but for its misses"),
+    ("wakeup", "try_to_wake_up(), without its misses"),
     (
         "current_colored",
-        "what computing `current` costs more with colors",
+        "the extra cost of computing `current` with colors",
     ),
 ];
 

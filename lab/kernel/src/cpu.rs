@@ -16,7 +16,7 @@ pub enum NeedResched {
     /// No.
     #[default]
     No,
-    /// Before it goes back to user mode, or at the next tick (`TIF_NEED_RESCHED_LAZY`).
+    /// Before it returns to user mode, or at the next tick (`TIF_NEED_RESCHED_LAZY`).
     Lazy,
     /// As soon as the preemption model allows.
     Now,
@@ -24,11 +24,11 @@ pub enum NeedResched {
 
 /// A CPU.
 ///
-/// Invariant: `stack` belongs to `current`, or to the idle task when that is `None`; the stacks
-/// of all other tasks lie with them.
+/// Invariant: `stack` belongs to `current`, or to the idle task when that is `None`; the stacks of
+/// all other tasks are kept in their task structures.
 pub(crate) struct Cpu {
-    // Changed only by the pick, under the locks of this CPU's queue.
-    /// Who was picked last: `current`, but between a pick and its switch.
+    // Changed only by the pick, under the locks of this CPU's queue:
+    /// The task that was picked last; differs from `current` only between a pick and its switch.
     pub(crate) chosen: Option<TaskId>,
 
     // Changed only by the switch.
@@ -39,7 +39,7 @@ pub(crate) struct Cpu {
     pub(crate) last_switch: Instant,
     /// The address space that is loaded; kernel threads and the idle task borrow it.
     pub(crate) active_mm: Option<Mm>,
-    /// `spent` as it was when `current` was switched in.
+    /// The value of `spent` when `current` was switched in.
     pub(crate) spent_before: ModeTimes,
     /// What the idle task did besides idling, up to the last switch away from it.
     pub(crate) idle_task: CpuTime,
@@ -51,7 +51,7 @@ pub(crate) struct Cpu {
     /// True from the call of `schedule()` until its switch is over.
     pub(crate) in_schedule: bool,
 
-    // Changed by whoever raises them, and by their handlers.
+    // Changed when interrupts and softirqs are raised, and by their handlers.
     pub(crate) interrupts: PendingInterrupts,
     pub(crate) softirqs: PendingSoftirqs,
     /// Timers that expired and whose interrupt is pending.
@@ -59,30 +59,30 @@ pub(crate) struct Cpu {
     /// Cards that wait to be polled here, in turn; their interrupts are masked.
     pub(crate) poll_list: VecDeque<Nic>,
 
-    /// Set by whoever wants this CPU to pick again, cleared by the pick.
+    /// Set by requests to reschedule, cleared by the pick.
     pub(crate) need_resched: NeedResched,
 
-    // Changed by the timer, by idling and by going offline.
-    /// When the first tick was, or would have been: the others follow at whole periods.
+    // Changed by the timer, by idling and by going offline:
+    /// The time of the first tick, even if it was stopped: all others follow at whole periods.
     pub(crate) first_tick: Instant,
-    /// When the tick interrupts next.
+    /// The time of the next tick.
     pub(crate) next_tick: Instant,
-    /// True while an idle CPU, or one that is offline, has no tick.
+    /// True while the CPU is idle or offline and its tick is stopped.
     pub(crate) tick_stopped: bool,
-    /// True where the timeline has this CPU's next tick.
+    /// True if this CPU's next tick is in the timeline.
     pub(crate) tick_pending: bool,
     pub(crate) online: bool,
 
-    // Changed only where siblings share a core.
-    /// True while it does not idle.
+    // Changed only where siblings share a core:
+    /// True while the CPU is not idle.
     pub(crate) occupies_core: bool,
 
-    // Changed whenever the CPU turns to something else.
+    // Changed whenever the CPU's activity changes.
     pub(crate) activity: Activity,
-    /// Steps end by an event that carries this number; an older one is void.
+    /// The event that ends a step carries this number; an event with an older number is void.
     pub(crate) generation: u32,
     pub(crate) spent: ModeTimes,
-    /// Steps since `stepped_at`, the last time at which there were any.
+    /// Steps begun at `stepped_at`, the time of the latest step.
     pub(crate) steps_at_once: u32,
     pub(crate) stepped_at: Instant,
 }
@@ -133,14 +133,14 @@ impl Cpu {
         self.irq_off == 0 && self.irq_depth == 0
     }
 
-    /// Whether the code that runs now may be left for another task at all.
+    /// Whether this CPU may switch tasks now.
     #[inline]
     pub(crate) fn may_schedule(&self) -> bool {
         let held = self.softirq_depth > 0 || self.in_schedule;
         self.takes_interrupts() && !held
     }
 
-    /// Counts one more step at `now`; returns how many there were at this time.
+    /// Counts one more step at `now`; returns how many there have been at this time.
     #[inline]
     pub(crate) fn count_step(&mut self, now: Instant) -> u32 {
         if self.stepped_at != now {
@@ -151,7 +151,7 @@ impl Cpu {
         self.steps_at_once
     }
 
-    /// Charges the time up to `now` to what the CPU did, and starts counting anew.
+    /// Charges the time up to `now` to the CPU's current mode.
     pub(crate) fn charge(&mut self, now: Instant) {
         self.spent[self.activity.mode as usize] += now - self.activity.since;
         self.activity.since = now;
@@ -166,20 +166,20 @@ impl Cpu {
         }
     }
 
-    /// The tick stays off until [`Cpu::next_tick`] is set again.
+    /// Stops the tick until [`Cpu::next_tick`] is set again.
     pub(crate) fn stop_tick(&mut self) {
         self.tick_stopped = true;
         self.next_tick = Instant(u64::MAX);
     }
 
-    /// How much of the step in progress is left.
+    /// The remaining time of the step in progress.
     pub(crate) fn left(&self, now: Instant) -> Duration {
         self.activity
             .until
             .map_or(Duration::ZERO, |until| until.since(now))
     }
 
-    /// Interrupts what the CPU does; `left` of it stays on the stack.
+    /// Interrupts the step in progress; the remaining time, `left`, goes back on the stack.
     pub(crate) fn put_down(&mut self, now: Instant, left: Duration) {
         let mode = self.activity.mode;
         if left > Duration::ZERO {
@@ -189,7 +189,7 @@ impl Cpu {
         self.turn_to(now, mode, None);
     }
 
-    /// From `now` on the CPU does something else.
+    /// Changes the CPU's activity at `now`.
     pub(crate) fn turn_to(&mut self, now: Instant, mode: Mode, until: Option<Instant>) {
         self.charge(now);
         self.activity = Activity {

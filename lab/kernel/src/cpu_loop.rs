@@ -12,9 +12,9 @@ use crate::program::resume;
 use crate::settings::Preemption;
 use crate::step::{Mode, Preemptible, Step, wake};
 
-/// What came of a step.
+/// The result of a step.
 pub(crate) enum Flow {
-    /// On to the next.
+    /// Continue with the next step.
     Next,
     /// The CPU is busy in this mode for this long.
     Takes(Duration, Mode),
@@ -22,12 +22,12 @@ pub(crate) enum Flow {
     Spins,
 }
 
-/// Accesses of one touch are made in chunks of this much time, so that CPUs interleave.
+/// The accesses of one touch are made in chunks of this duration, so that CPUs interleave.
 const CHUNK: Duration = Duration::from_us(4);
-/// Steps at one point of time after which a program is said to make no progress.
+/// The number of steps at one point in time after which a program is reported to make no progress.
 pub(crate) const STEPS_AT_ONCE: u32 = 1_000_000;
 impl Engine {
-    /// Lets `cpu` go on from here to the next step that takes time.
+    /// Runs the steps of `cpu` up to the next one that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
         let mut now = self.core.now();
         while self.core.ending.is_none() {
@@ -71,13 +71,13 @@ impl Engine {
         }
     }
 
-    /// The same as [`Engine::busy`] up to the end of the step, where nothing happens anywhere until
-    /// then. True when it was so, and the CPU may go on at once.
+    /// Has the effect of [`Engine::busy`] and the end of the step, without an event, if nothing
+    /// else happens on the machine until then. Returns true if so; the CPU continues at once.
     fn passes(&mut self, cpu: CpuId, span: Duration, mode: Mode) -> bool {
         self.core.occupy_core(cpu, true);
         let now = self.core.now();
         let until = now + self.core.stretched(cpu, span);
-        // Where the run is over, it is so at this point of time.
+        // A run that is over ends at the present time, not after this step.
         let over = self.core.alive == 0 || self.core.ending.is_some();
         if over || !self.core.timeline.pass_until(until) {
             return false;
@@ -103,8 +103,8 @@ impl Engine {
         self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
-    /// The step on top of the stack; on the way back to user mode, softirqs, preemption and the
-    /// program's next operation come first. `None` when the CPU has nothing to do.
+    /// The next step: the top of the stack, or, on the way back to user mode, pending softirqs,
+    /// preemption and the program's next operation. `None` when the CPU has nothing to do.
     fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
         let here = self.core.cpu(cpu);
         if here.may_schedule() {
@@ -129,7 +129,7 @@ impl Engine {
         })
     }
 
-    /// Whether the request to reschedule `cpu` is heeded before its next step.
+    /// Whether `cpu` reschedules before its next step.
     fn preempts(&self, cpu: CpuId) -> bool {
         let here = &self.core.cpus[cpu.index()];
         let next = here.stack.last();
@@ -149,8 +149,8 @@ impl Engine {
         }
     }
 
-    /// What is done, on the way back to user mode, about softirqs that are raised still: they are
-    /// run where the kernel has no `ksoftirqd`, else that is woken.
+    /// Handles softirqs that are still raised on the way back to user mode: wakes `ksoftirqd`, or
+    /// runs them here if the kernel has none.
     fn left_softirqs(&mut self, cpu: CpuId) -> Option<Step> {
         let next = self.core.cpu(cpu).stack.last();
         if next.is_some_and(|step| step.preemptible() != Preemptible::User) {
@@ -165,7 +165,8 @@ impl Engine {
         }
     }
 
-    /// Lets the program of `current` run up to its next operation, whose steps go on the stack.
+    /// Runs the program of `current` up to its next operation and puts that operation's steps on
+    /// the stack.
     fn ask_program(&mut self, cpu: CpuId, current: TaskId) {
         let task = self.core.task_mut(current);
         let program = task.program.as_mut().expect("a running task has a program");
@@ -290,7 +291,7 @@ impl Engine {
         Flow::Takes(took, self.mode(cpu, user))
     }
 
-    /// Calls the scheduler on `cpu`; the CPU is busy for as long as the callback took.
+    /// Calls the scheduler on `cpu`, which is busy for as long as the callback takes.
     pub(crate) fn callback(
         &mut self,
         cpu: CpuId,
@@ -337,8 +338,8 @@ impl Engine {
         Flow::Takes(store, self.mode(cpu, false))
     }
 
-    /// `cpu` gives `lock` back, and the next owner goes on when it has it. Returns how long the
-    /// store that releases takes.
+    /// `cpu` releases `lock`; the next owner continues when the lock reaches it. Returns how long
+    /// the releasing store takes.
     pub(crate) fn release(&mut self, lock: LockId, cpu: CpuId) -> Duration {
         let now = self.core.now();
         let Core {
@@ -360,7 +361,8 @@ impl Engine {
         });
         if let Some((next, goes_on)) = released.next_owner {
             let mode = self.mode(next, false);
-            // Even a free move takes an event, so that the next owner goes on after this CPU.
+            // Even a move that takes no time needs an event, so that the next owner continues after
+            // this CPU.
             self.busy(next, goes_on - now, mode);
         }
         released.store

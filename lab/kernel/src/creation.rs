@@ -1,4 +1,4 @@
-//! Tasks come into being.
+//! Creates tasks.
 
 use warmq_machine::OutOfMemory;
 use warmq_trace::Record;
@@ -11,7 +11,7 @@ use crate::step::Step;
 use crate::task::{State, TaskSpec, TaskStruct};
 
 impl Core {
-    /// A new task without a program, made on CPU `on`.
+    /// Creates a task without a program, on CPU `on`.
     pub(crate) fn create_task(
         &mut self,
         spec: &TaskSpec,
@@ -36,7 +36,7 @@ impl Core {
         Ok(id)
     }
 
-    /// The `ksoftirqd` of every CPU, asleep, where the kernel has them.
+    /// Creates the `ksoftirqd` of every CPU, asleep, if the kernel has them.
     pub(crate) fn create_ksoftirqds(&mut self) -> Result<(), OutOfMemory> {
         let Some(nice) = self.settings.softirqs.ksoftirqd else {
             return Ok(());
@@ -61,15 +61,15 @@ impl Core {
             .find(|cpu| view.may_run_on(*cpu))
     }
 
-    /// Those of `cpus` that the machine has; `None` when none of them is online, and no affinity can
-    /// be made of that (EINVAL of `__set_cpus_allowed_ptr()`).
+    /// Those of `cpus` that the machine has; `None` if none of them is online (EINVAL of
+    /// `__set_cpus_allowed_ptr()`).
     pub(crate) fn existing(&self, cpus: &CpuSet) -> Option<CpuSet> {
         let all = CpuSet::first_cpus(self.cpus.len() as u16);
         let online = |existing: &CpuSet| !existing.intersection(&self.online_cpus()).is_empty();
         Some(cpus.intersection(&all)).filter(online)
     }
 
-    /// Records the affinity of `task`, 64 CPUs a record, if it lives.
+    /// Records the affinity of `task`, 64 CPUs per record, unless it has exited.
     pub(crate) fn record_affinity(&mut self, task: TaskId) {
         let known = !matches!(self.task(task).state, State::New | State::Dead);
         if self.listens && known {

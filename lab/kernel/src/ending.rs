@@ -9,26 +9,26 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 pub enum Ending {
     /// Every task exited.
     WorkDone,
-    /// The time that was asked for is over.
+    /// The requested time has passed.
     TimeUp,
     /// The scheduler gave an answer that no kernel could act on.
     SchedulerBroke(Violation),
-    /// Nothing can go on, or somebody cannot.
+    /// Nothing can happen any more, or a task makes no progress.
     Stalled(Stall),
-    /// A program did what no kernel or library allows.
+    /// A program did something that no kernel or library allows.
     ProgramBroke {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// Its name.
         comm: String,
-        /// What it did.
+        /// What it did wrong.
         misuse: Misuse,
-        /// When.
+        /// When it happened.
         at: Instant,
     },
-    /// A fork, a connection or the scheduler's own data found no memory.
+    /// There was no memory for a fork, a connection or the scheduler's own data.
     MemoryFull {
-        /// When.
+        /// When it happened.
         at: Instant,
     },
 }
@@ -36,11 +36,11 @@ pub enum Ending {
 /// What a program must not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misuse {
-    /// It unlocked a mutex that another task holds, or nobody (EPERM).
+    /// It unlocked a mutex that it does not hold (EPERM).
     UnlocksWhatItDoesNotHold {
-        /// Which mutex.
+        /// The mutex.
         mutex: u32,
-        /// Who holds it.
+        /// The task that holds it, if any.
         owner: Option<TaskId>,
     },
 }
@@ -50,16 +50,16 @@ pub enum Misuse {
 pub struct Violation {
     /// When the answer was given.
     pub at: Instant,
-    /// The CPU that had asked.
+    /// The CPU on which the scheduler was called.
     pub cpu: CpuId,
-    /// Which rule.
+    /// The rule.
     pub rule: Rule,
 }
 
-/// What a scheduler must not answer.
+/// The rules for a scheduler's answers, by what breaks them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// The task picked does not exist or is gone.
+    /// The task picked does not exist or has exited.
     PickedNobody(TaskId),
     /// The task picked sleeps.
     PickedSleeper(TaskId),
@@ -73,40 +73,40 @@ pub enum Rule {
     TriedTooOften,
     /// A lock was released by a CPU that does not hold it.
     NotTheHolder,
-    /// A callback took a lock and did not give it back.
+    /// A callback took a lock and did not release it.
     KeptLock,
 }
 
 /// Why a run cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// A runnable task was never given a CPU.
+    /// A runnable task never got a CPU.
     NeverRan {
-        /// Who waits.
+        /// The task that waits.
         task: TaskId,
         /// Its name.
         comm: String,
-        /// Since when.
+        /// Since when it has been runnable.
         since: Instant,
-        /// For how long.
+        /// How long it has waited.
         waited: Duration,
     },
-    /// A task does operation after operation and no time passes.
+    /// A task does one operation after another and no time passes.
     NoProgress {
-        /// Who loops.
+        /// The task that loops.
         task: Option<TaskId>,
         /// Its name.
         comm: String,
-        /// When.
+        /// When it happened.
         at: Instant,
     },
-    /// Every task waits for something that can no longer happen.
+    /// All tasks wait for events that can no longer happen.
     WaitsForEver {
-        /// Who waits, and for what; the first few.
+        /// The first few tasks, and what each waits for.
         who: Vec<(TaskId, String, Waiting)>,
-        /// How many wait in all.
+        /// How many tasks wait in all.
         tasks: usize,
-        /// Since when nothing can happen.
+        /// The time from which nothing can happen any more.
         at: Instant,
     },
 }
@@ -126,7 +126,7 @@ pub enum Waiting {
     Mutex(u32),
     /// A condition.
     Condition(u32),
-    /// Softirqs to run; only `ksoftirqd` does.
+    /// Softirqs to run; only `ksoftirqd` waits for these.
     Softirqs,
     /// A SysV semaphore.
     Semaphore(u32),
@@ -153,7 +153,7 @@ impl fmt::Display for Misuse {
         write!(formatter, "unlocked mutex {mutex}, which ")?;
         match owner {
             Some(owner) => write!(formatter, "{owner} holds"),
-            None => write!(formatter, "nobody holds"),
+            None => write!(formatter, "is not locked"),
         }
     }
 }

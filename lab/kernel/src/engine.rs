@@ -1,5 +1,5 @@
-//! The simulated system with its scheduler: handles one event after the other. Who observes is not
-//! known here; the run loop in `kernel.rs` hands records on.
+//! The simulated system with its scheduler: handles one event after another. It knows nothing of
+//! observers: the run loop in `kernel.rs` passes records on.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
@@ -13,7 +13,7 @@ use crate::scheduler::Scheduler;
 use crate::step::Mode;
 use crate::task::{State, TaskStruct};
 
-/// The state of the system, and the policy that it calls.
+/// The state of the system, and the scheduler that it calls.
 pub(crate) struct Engine {
     pub(crate) core: Core,
     pub(crate) scheduler: Box<dyn Scheduler>,
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// A CPU that polls in idle notices that it should reschedule, if it idles still.
+    /// A CPU that polls in idle notices `need_resched`, if it is still idle.
     fn idle_poll(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
         if here.activity.mode == Mode::Idle && here.need_resched != NeedResched::No {
@@ -72,7 +72,7 @@ impl Engine {
         }
     }
 
-    /// Ends the run where nothing can ever happen any more.
+    /// Ends the run if nothing can happen any more.
     pub(crate) fn end_if_stalled(&mut self) {
         if self.core.ending.is_none() && self.core.alive > 0 && self.nothing_can_happen() {
             self.core.ending = Some(Ending::Stalled(self.who_waits()));
@@ -107,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// Looks for a task that has been runnable, and not running, for longer than the settings'
+    /// Looks for a task that has been runnable without running for longer than the settings'
     /// patience.
     fn watch(&mut self) {
         let now = self.core.now();

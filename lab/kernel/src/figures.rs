@@ -1,19 +1,19 @@
-//! Counters of a run that no other part of the core keeps.
+//! Counters of a run that belong to no other part of the core.
 
 use warmq_units::Duration;
 
 /// Walks over run queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Walks {
-    /// How many.
+    /// How many walks.
     pub walks: u64,
-    /// Entries visited, in all.
+    /// Entries visited by all of them.
     pub visits: u64,
-    /// Entries visited by the longest.
+    /// Entries visited by the longest one.
     pub longest: u64,
 }
 
-/// CPU time in user mode and in the kernel. Interrupts and softirqs are not in it.
+/// CPU time in user mode and in the kernel, without interrupts and softirqs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CpuTime {
     /// In the program.
@@ -36,11 +36,12 @@ impl std::ops::AddAssign for CpuTime {
     }
 }
 
-/// The CPU time of a task, by two ways of accounting. What else `time -v` would say is in the records.
+/// The CPU time of a task, accounted in two ways. The other figures of `time -v` are computed from
+/// records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TaskCpuTime {
     /// Exact, up to now.
     pub exact: CpuTime,
-    /// As the tick samples it, a whole tick at a time.
+    /// As sampled by the tick, a whole tick at a time.
     pub sampled: CpuTime,
 }

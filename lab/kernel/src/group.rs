@@ -1,16 +1,16 @@
-//! Task groups: a tree, as cgroups or autogroups form.
+//! Task groups: a tree, as of cgroups or autogroups.
 
 use warmq_trace::Comm;
 
-/// A task group; [`GroupId::ROOT`] is there from the start.
+/// The id of a task group; [`GroupId::ROOT`] always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub(crate) u32);
 
 impl GroupId {
-    /// The group of all tasks that name no other.
+    /// The group of all tasks that are in no other.
     pub const ROOT: GroupId = GroupId(0);
 
-    /// The group as an index into a table that has one entry a group.
+    /// The group as an index into a table with one entry per group.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -27,7 +27,7 @@ pub struct Group {
     pub weight: u32,
 }
 
-/// The weight of a group for which nobody says another (`cpu.weight`).
+/// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
 /// All groups.
@@ -45,7 +45,7 @@ impl Groups {
         }])
     }
 
-    /// A new group within `parent`; the weight is moved into its range.
+    /// Creates a group within `parent`; `weight` is clamped to its range.
     pub(crate) fn create(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
         self.0.push(Group {
             name: Comm::new(name),

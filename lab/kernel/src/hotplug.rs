@@ -1,4 +1,4 @@
-//! The tick that stops and starts, and CPUs that go offline and come back.
+//! Stopping and restarting the tick, and taking CPUs offline and online.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
@@ -12,7 +12,8 @@ use crate::step::Step;
 use crate::task::State;
 
 impl Core {
-    /// Starts the tick of `cpu` where it had stopped and the CPU leaves idle; returns what it costs.
+    /// Restarts the tick of `cpu` if it is stopped and the CPU leaves idle; returns what that
+    /// costs.
     pub(crate) fn restart_tick(&mut self, cpu: CpuId, next: Option<TaskId>) -> Duration {
         if next.is_none() || !self.cpu(cpu).tick_stopped {
             return Duration::ZERO;
@@ -25,7 +26,7 @@ impl Core {
         }
     }
 
-    /// The tick of `cpu` goes on at the next whole period after its first.
+    /// Restarts the tick of `cpu`, at the next whole period after its first tick.
     fn start_tick(&mut self, cpu: CpuId) {
         let (now, period) = (self.now(), self.settings.tick.0);
         let here = self.cpu(cpu);
@@ -36,7 +37,7 @@ impl Core {
         };
         here.tick_stopped = false;
         here.next_tick = next;
-        // A tick that is in the timeline still is this one.
+        // A tick that is still in the timeline serves as this one.
         if !std::mem::replace(&mut here.tick_pending, true) {
             self.schedule(next, Event::Tick(cpu));
         }
@@ -56,8 +57,8 @@ impl Core {
         self.record(Record::Hotplug { cpu, online });
     }
 
-    /// Tasks that `cpu` leaves behind when it goes offline: those that wait there, and those that
-    /// may run nowhere else, whose affinity is lifted (`select_fallback_rq()`). The running one is
+    /// The tasks to be moved when `cpu` goes offline: those that wait there, and those that may run
+    /// nowhere else, whose affinity is lifted (`select_fallback_rq()`). The running task is
     /// preempted; `ksoftirqd` stays, parked.
     fn left_behind_by(&mut self, cpu: CpuId) -> Vec<TaskId> {
         let online = self.online_cpus();
@@ -86,7 +87,7 @@ impl Core {
         self.task(task).kernel_thread && self.first_allowed(task).is_none()
     }
 
-    /// What `cpu`, which is offline, had to poll goes to another (`dev_cpu_dead()`).
+    /// Moves the poll list of `cpu`, which is offline, to another CPU (`dev_cpu_dead()`).
     pub(crate) fn move_softirqs(&mut self, cpu: CpuId) {
         let other = self.online_or_first(cpu);
         let here = self.cpu(cpu);
@@ -102,7 +103,7 @@ impl Core {
 }
 
 impl Engine {
-    /// A task writes to `/sys/devices/system/cpu/cpuN/online`. The answer is 1 where it took effect;
+    /// A task writes to `/sys/devices/system/cpu/cpuN/online`. Answers 1 if that changed anything;
     /// the last CPU stays online (EBUSY).
     pub(crate) fn set_online(&mut self, cpu: CpuId, target: CpuId, online: bool) -> Flow {
         let known = self.core.cpus.get(target.index());
@@ -128,7 +129,7 @@ impl Engine {
         Flow::Next
     }
 
-    /// Whoever waits for `target`, which went offline, is moved by the scheduler, on `cpu`.
+    /// Has the scheduler move, on `cpu`, the tasks that wait for `target`, which went offline.
     fn vacate(&mut self, cpu: CpuId, target: CpuId) {
         self.core.move_softirqs(target);
         for task in self.core.left_behind_by(target) {

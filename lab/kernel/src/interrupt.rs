@@ -1,9 +1,9 @@
-//! Interrupts and softirqs that wait for a CPU.
+//! Pending interrupts and softirqs of a CPU.
 
 use crate::operation::Nic;
 
-/// The vectors of an interrupt controller. One of each can be pending on a CPU: what arrives while
-/// it is pending merges with it.
+/// The vectors of an interrupt controller. One interrupt of each vector can be pending on a CPU;
+/// another one that arrives meanwhile merges with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vector {
     /// Another CPU asks this one to reschedule.
@@ -41,14 +41,14 @@ impl Vector {
     }
 }
 
-/// The interrupts that wait until a CPU takes them: one bit a vector, the lowest bit first, as an
-/// APIC serves the highest priority first. Linux on x86 gives reschedule interrupts and the local
-/// timer the highest vectors, and devices lower ones (`arch/x86/include/asm/irq_vectors.h`).
+/// The pending interrupts of a CPU: one bit per vector. The lowest bit is served first, as an APIC
+/// serves the highest priority first. Linux on x86 gives reschedule interrupts and the local timer
+/// the highest vectors, and devices lower ones (`arch/x86/include/asm/irq_vectors.h`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PendingInterrupts(u64);
 
 impl PendingInterrupts {
-    /// Marks `vector` as pending; false where it was so already, and the two merge.
+    /// Marks `vector` as pending; false if it was pending already, so that the two merge.
     pub(crate) fn raise(&mut self, vector: Vector) -> bool {
         let bit = 1 << vector.bit();
         let new = self.0 & bit == 0;
@@ -102,7 +102,7 @@ impl PendingSoftirqs {
         !self.net_rx && !self.sched
     }
 
-    /// Takes all that are raised; the one that runs first comes first.
+    /// Takes all raised softirqs, in the order in which they run.
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Softirq> + use<> {
         let taken = std::mem::take(self);
         let net_rx = taken.net_rx.then_some(Softirq::NetRx);

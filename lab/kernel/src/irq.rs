@@ -21,7 +21,7 @@ use crate::timer::{Timer, TimerOwner};
 const STACK_LINES: u64 = 6;
 
 impl Engine {
-    /// An interrupt for `cpu`: taken at once if it can, else when it can.
+    /// An interrupt arrives at `cpu`, which takes it at once or as soon as it can.
     pub(crate) fn interrupt(&mut self, cpu: CpuId, vector: Vector) {
         let here = self.core.cpu(cpu);
         here.interrupts.raise(vector);
@@ -63,7 +63,7 @@ impl Engine {
         stack.push(Step::Busy { left, user: false });
     }
 
-    /// The handler of the tick; returns what it costs but for the scheduler's part.
+    /// The handler of the tick; returns what it costs without the scheduler's part.
     fn push_tick(&mut self, cpu: CpuId, interrupted: Mode) -> Duration {
         self.core.sample_tick(cpu, interrupted);
         let here = self.core.cpu(cpu);
@@ -97,7 +97,7 @@ impl Engine {
         Flow::Next
     }
 
-    /// A timer expires: its CPU is interrupted, or another where that is offline.
+    /// A timer expires: its CPU is interrupted, or another one if that is offline.
     pub(crate) fn timer_expired(&mut self, timer: Timer) {
         let Some((owner, armed_on)) = self.core.timers.disarm(timer) else {
             return;
@@ -123,7 +123,7 @@ impl Engine {
 
     // Softirqs.
 
-    /// The raised softirqs run: interrupts on, scheduling off.
+    /// Starts the raised softirqs: interrupts on, scheduling off.
     pub(crate) fn begin_softirqs(&mut self, cpu: CpuId) {
         let (round, since) = (0, self.core.now());
         let here = self.core.cpu(cpu);
@@ -183,8 +183,8 @@ impl Engine {
         here.stack.push(Step::BeginSoftirq(interrupt));
     }
 
-    /// What `ksoftirqd` does next: runs softirqs, lets others run, or sleeps. Where its CPU has gone
-    /// offline, it is parked.
+    /// What `ksoftirqd` does next: run softirqs, let other tasks run, or sleep. It is parked while
+    /// its CPU is offline.
     pub(crate) fn run_ksoftirqd(&mut self, cpu: CpuId, thread: TaskId) -> Flow {
         self.core.cpu(cpu).stack.push(Step::Ksoftirqd);
         if !self.core.cpu(cpu).online {
@@ -203,7 +203,7 @@ impl Engine {
         Flow::Next
     }
 
-    /// Lets the scheduler look for work to take over; where it finds a queue, it pulls from there.
+    /// Lets the scheduler look for a queue to pull tasks from, and pull from it.
     pub(crate) fn balance(&mut self, cpu: CpuId, when: Balance) -> Flow {
         let mut from = None;
         let took = self.call(cpu, |scheduler, context| {
@@ -249,8 +249,8 @@ impl Core {
         timer
     }
 
-    /// The tick of `cpu` hit code of this mode: a whole tick is charged for it, as kernels without
-    /// exact accounting do (`account_process_tick()`).
+    /// The tick of `cpu` interrupted code of this mode: a whole tick is charged to it, as kernels
+    /// without exact accounting do (`account_process_tick()`).
     fn sample_tick(&mut self, cpu: CpuId, interrupted: Mode) {
         let tick = self.settings.tick;
         let Some(current) = self.cpu(cpu).current else {
@@ -264,8 +264,7 @@ impl Core {
         }
     }
 
-    /// The thread to which `cpu` leaves softirqs, where the kernel has one; that of a CPU that is
-    /// offline is parked.
+    /// The `ksoftirqd` of `cpu`, if the kernel has one and it is not parked.
     pub(crate) fn ksoftirqd(&self, cpu: CpuId) -> Option<TaskId> {
         let online = self.cpus[cpu.index()].online;
         self.ksoftirqds.get(cpu.index()).copied().filter(|_| online)

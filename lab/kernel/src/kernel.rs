@@ -1,4 +1,4 @@
-//! The run loop: lets time run, and hands what happens to whoever observes.
+//! The run loop: advances time, and passes records on to the observer.
 
 use warmq_trace::Observer;
 use warmq_units::Instant;
@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::ending::Ending;
 use crate::engine::Engine;
 
-/// A simulated machine with its kernel, its scheduler and its workload, while `O` observes.
+/// A simulated machine with its kernel, scheduler and workload, observed by `O`.
 pub struct Kernel<O: Observer> {
     pub(crate) engine: Engine,
     observer: O,
@@ -28,17 +28,17 @@ impl<O: Observer> Kernel<O> {
         &self.engine.core
     }
 
-    /// Simulated time.
+    /// The simulated time.
     pub fn now(&self) -> Instant {
         self.core().now()
     }
 
-    /// Who watched.
+    /// The observer.
     pub fn observer(&self) -> &O {
         &self.observer
     }
 
-    /// Who watched, for good.
+    /// Ends the run and returns the observer.
     pub fn into_observer(self) -> O {
         self.observer
     }
@@ -48,8 +48,8 @@ impl<O: Observer> Kernel<O> {
         self.events + self.core().passed
     }
 
-    /// Lets time run until `end`, or until nothing can go on. Called again after
-    /// [`Ending::TimeUp`], it goes on; any other ending stays.
+    /// Runs until `end`, or until the run ends before. After [`Ending::TimeUp`] it can be called
+    /// again and continues; any other ending is final.
     pub fn run_until(&mut self, end: Instant) -> Ending {
         while !self.is_over() {
             let Some(event) = self.engine.core.next_event(end) else {
@@ -67,7 +67,7 @@ impl<O: Observer> Kernel<O> {
         core.ending.clone().unwrap_or(Ending::TimeUp)
     }
 
-    /// Whether the run has ended; it has, too, when every task exited.
+    /// Whether the run has ended, be it because every task has exited.
     fn is_over(&mut self) -> bool {
         let core = &mut self.engine.core;
         if core.alive == 0 && core.ending.is_none() {
@@ -76,7 +76,7 @@ impl<O: Observer> Kernel<O> {
         core.ending.is_some()
     }
 
-    /// Tells the observer what has happened since it was told last.
+    /// Passes the records since the last call on to the observer.
     pub(crate) fn hand_records_on(&mut self) {
         if O::LISTENS {
             for (at, record) in self.engine.core.records.drain(..) {
@@ -85,7 +85,7 @@ impl<O: Observer> Kernel<O> {
         }
     }
 
-    /// Forgets everything counted so far, after a warm-up; caches and queues stay as they are.
+    /// Discards all counts so far, after a warm-up. Caches and queues stay as they are.
     pub fn reset_figures(&mut self) {
         self.engine.core.reset_figures();
     }

@@ -1,10 +1,10 @@
-//! The engine of the laboratory: a kernel that is all mechanism.
+//! The engine of the laboratory: a kernel without policy.
 //!
 //! Purpose: to run programs on a simulated machine under a scheduler, deterministically, and to
-//! say what it cost. It declares the traits [`Scheduler`] and [`Program`], and knows none of
-//! either. Key decision: a CPU is an interpreter of steps (see `step.rs`), so that system calls,
-//! interrupts, lock waits and preemption are one mechanism. What it does not do: instruction
-//! streams, TLBs, paging, file systems; their costs are in the cost profile.
+//! measure what that cost. It declares the traits [`Scheduler`] and [`Program`] and contains no
+//! implementation of either. Key decision: a CPU is an interpreter of steps (see `step.rs`), so
+//! that system calls, interrupts, lock waits and preemption are one mechanism. What it does not
+//! model: instruction streams, TLBs, paging, file systems; their costs are in the cost table.
 //!
 //! ```
 //! use warmq_kernel::TaskSpec;

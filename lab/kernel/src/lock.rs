@@ -1,4 +1,4 @@
-//! Spin locks as kernels have had them.
+//! The kinds of spin locks that Linux has had.
 
 mod traffic;
 
@@ -13,14 +13,14 @@ pub(crate) use traffic::Spinning;
 /// How a kernel's spin locks work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LockKind {
-    /// `lock decb` until it finds the lock free (Linux on x86 up to 2.6.24). No fairness: of the
-    /// CPUs that spin, the one that the bus serves first wins.
+    /// `lock decb` until it finds the lock free (Linux on x86 up to 2.6.24). Unfair: of the CPUs
+    /// that spin, the one that the bus serves first wins.
     #[default]
     TestAndSet,
-    /// Each takes a number and waits for its turn (2.6.25 to 4.1). First come, first served.
+    /// Each CPU takes a number and waits for its turn (2.6.25 to 4.1). First come, first served.
     Ticket,
-    /// Each waits on a line of its own, only the first on the lock's word (since 4.2). First come,
-    /// first served.
+    /// Each CPU waits on a line of its own, only the first in the queue on the lock's word (since
+    /// 4.2). First come, first served.
     Queued,
 }
 
@@ -34,14 +34,14 @@ impl fmt::Display for LockKind {
     }
 }
 
-/// A spin lock. Its spinners burn their CPU with interrupts off.
+/// A spin lock. CPUs that spin for it are busy, with interrupts off.
 ///
-/// Invariant: whoever waits, waits behind a holder.
+/// Invariant: CPUs wait only while another holds the lock.
 #[derive(Debug)]
 pub struct SpinLock {
     /// The lock's name.
     pub(crate) name: &'static str,
-    /// Where the lock's word lies; taking it is a write there.
+    /// The address of the lock's word; taking the lock writes to it.
     pub(crate) address: Address,
     holder: Option<CpuId>,
     granted_at: Instant,
@@ -49,13 +49,13 @@ pub struct SpinLock {
     waiters: VecDeque<(CpuId, Instant)>,
 }
 
-/// What a release tells.
+/// The effects of a release.
 pub(crate) struct Released {
     pub(crate) waited: Duration,
     pub(crate) held: Duration,
-    /// How long the store that releases takes.
+    /// How long the releasing store takes.
     pub(crate) store: Duration,
-    /// Who holds the lock now, and when it goes on with it.
+    /// The next owner, and when it continues with the lock.
     pub(crate) next_owner: Option<(CpuId, Instant)>,
 }
 
@@ -71,8 +71,8 @@ impl SpinLock {
         }
     }
 
-    /// `cpu` asks for the lock. Returns how long taking it takes; `None` when it is held, and `cpu`
-    /// spins until [`SpinLock::release`] hands it over.
+    /// `cpu` requests the lock. Returns how long taking it takes, or `None` if it is held: then
+    /// `cpu` spins until [`SpinLock::release`] hands it over.
     pub(crate) fn request(
         &mut self,
         spinning: &Spinning,
@@ -90,7 +90,7 @@ impl SpinLock {
         Some(granted + spinning.stamp(memory, self, cpu, granted) - now)
     }
 
-    /// `cpu` takes the lock if nobody holds it. Returns whether it did, and how long that took.
+    /// `cpu` takes the lock if it is free. Returns whether it did, and how long that took.
     pub(crate) fn try_request(
         &mut self,
         spinning: &Spinning,
@@ -114,8 +114,8 @@ impl SpinLock {
         self.waited = waited;
     }
 
-    /// The holder lets go, and one of those who spin gets the lock; `None` when `cpu` is not the
-    /// holder.
+    /// The holder `cpu` releases the lock, and one of the spinning CPUs gets it. `None` if `cpu` is
+    /// not the holder.
     pub(crate) fn release(
         &mut self,
         spinning: &Spinning,
@@ -138,7 +138,7 @@ impl SpinLock {
         })
     }
 
-    /// `from` has stored that the lock is free, at `at`.
+    /// Hands the lock over to one of the waiters, after `from` released it at `at`.
     fn hand_over(
         &mut self,
         spinning: &Spinning,
@@ -190,7 +190,7 @@ mod tests {
                 let released = lock
                     .release(&spinning, &mut memory, holder, Instant(20))
                     .unwrap();
-                holder = released.next_owner.expect("somebody waits").0;
+                holder = released.next_owner.expect("a CPU waits").0;
                 assert_eq!(holder, CpuId(next), "{kind:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! What a run measured, as integers.
+//! The counts and times that a run measured, as integers.
 
 use warmq_machine::Counts;
 use warmq_trace::Observer;
@@ -12,12 +12,12 @@ use crate::operation::{Nic, Socket};
 use crate::step::Mode;
 
 impl<O: Observer> Kernel<O> {
-    /// The time that the figures are of.
+    /// The time over which the figures were measured.
     pub fn measured(&self) -> Duration {
         self.now() - self.core().measured_from
     }
 
-    /// Time that all CPUs together spent in `mode`.
+    /// The time that all CPUs together spent in `mode`.
     pub fn spent(&self, mode: Mode) -> Duration {
         self.core()
             .cpus
@@ -42,12 +42,12 @@ impl<O: Observer> Kernel<O> {
         self.core().walks
     }
 
-    /// The accesses made within a stretch of code.
+    /// The accesses counted under `within`.
     pub fn accesses(&self, within: Within) -> AccessCounts {
         self.core().memory.counts(within)
     }
 
-    /// What the caches and the bus counted; `None` without caches.
+    /// The counts of the caches and the bus; `None` without caches.
     pub fn counts(&self) -> Option<&Counts> {
         self.core()
             .memory
@@ -63,7 +63,7 @@ impl<O: Observer> Kernel<O> {
             .map_or(Ok(()), warmq_machine::Hierarchy::check_coherence)
     }
 
-    /// The CPU time of `task`; `None` when there never was such a task.
+    /// The CPU time of `task`; `None` if there never was such a task.
     pub fn task(&self, task: TaskId) -> Option<TaskCpuTime> {
         let state = self.core().tasks.get(task.index())?;
         let mut exact = state.cpu_time;
@@ -92,12 +92,12 @@ impl<O: Observer> Kernel<O> {
         self.core().tasks.len() as u32
     }
 
-    /// What became of the packets of `nic`.
+    /// The counts of the packets of `nic`.
     pub fn packets(&self, nic: Nic) -> PacketCounts {
         self.core().cards[nic.index()].counts()
     }
 
-    /// What became of the datagrams sent to `socket`.
+    /// The counts of the datagrams sent to `socket`.
     pub fn datagrams(&self, socket: Socket) -> DatagramCounts {
         self.core().endpoints[socket.index()].datagrams
     }

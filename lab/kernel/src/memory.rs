@@ -5,7 +5,7 @@ use warmq_units::{Address, Bytes, CpuId, Duration, Instant};
 
 use crate::operation::{Region, Touch};
 
-/// Which code an access belongs to, as far as counters are read around it.
+/// The code that an access belongs to, where accesses are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Within {
     /// Anything else.
@@ -15,14 +15,14 @@ pub enum Within {
     RunQueueWalk,
 }
 
-/// How many accesses each level answered, within one stretch of code.
+/// How many accesses were served by each level of the hierarchy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct AccessCounts {
     /// By cache level; entry 0 is level 1.
     pub by_level: [u64; 4],
-    /// Answered by another CPU's cache.
+    /// Served by another CPU's cache.
     pub by_cache: u64,
-    /// Answered by memory.
+    /// Served by memory.
     pub by_memory: u64,
 }
 
@@ -35,7 +35,7 @@ impl AccessCounts {
         }
     }
 
-    /// Accesses that got as far as `level` (1 is all).
+    /// Accesses that reached `level` (1: all of them).
     pub fn reached(&self, level: u8) -> u64 {
         let answered_before: u64 = self.by_level[..usize::from(level) - 1].iter().sum();
         self.total() - answered_before
@@ -50,14 +50,14 @@ impl AccessCounts {
 /// Memory with the caches in front of it; without caches, every access is free.
 pub(crate) struct Memory {
     hierarchy: Option<Hierarchy>,
-    /// The caches, until time starts: what is set up before leaves no trace in them.
+    /// Holds the caches until time starts, so that the setup leaves no trace in them.
     cold: Option<Hierarchy>,
     physical: PhysicalMemory,
     page: Bytes,
     line: u64,
     /// log2 of the lines of a page; pages and lines are powers of two, as machines are checked for.
     page_shift: u32,
-    /// How many independent misses overlap.
+    /// The number of independent misses that overlap.
     overlap: u64,
     regions: Vec<Vec<Address>>,
     counts: [AccessCounts; 2],
@@ -121,7 +121,7 @@ impl Memory {
         self.physical.free(block, order(bytes, self.page));
     }
 
-    /// Pages for `bytes`, each wherever the allocator finds one, as user memory is.
+    /// Pages for `bytes`, each allocated separately, as user memory is.
     pub(crate) fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
         let pages = bytes.0.div_ceil(self.page.0).max(1);
         let pages = (0..pages)
@@ -131,7 +131,7 @@ impl Memory {
         Ok(Region(self.regions.len() as u32 - 1))
     }
 
-    /// The address of line `line` of `region`, around its end.
+    /// The address of line `line` of `region`; lines beyond its end wrap around.
     fn address(&self, region: Region, line: u64) -> Address {
         let pages = &self.regions[region.index()];
         let (page, within) = (line >> self.page_shift, line & ((1 << self.page_shift) - 1));
@@ -143,7 +143,7 @@ impl Memory {
         self.hierarchy.is_some()
     }
 
-    /// One access whose answer the CPU waits for.
+    /// One access that the CPU waits for.
     #[inline]
     pub(crate) fn access(
         &mut self,
@@ -161,7 +161,7 @@ impl Memory {
         outcome.takes
     }
 
-    /// A device writes `bytes` at position `first` of `region`, around its end.
+    /// A device writes `bytes` at position `first` of `region`, wrapping around its end.
     pub(crate) fn dma_write(&mut self, region: Region, first: u64, bytes: u64, at: Instant) {
         let lines = first / self.line..(first + bytes).div_ceil(self.line);
         for line in lines {
@@ -172,8 +172,8 @@ impl Memory {
         }
     }
 
-    /// One access among others that do not depend on it: their misses overlap, so that it costs its
-    /// latency divided by the machine's overlap.
+    /// One of several independent accesses: their misses overlap, so that each costs its latency
+    /// divided by the machine's overlap.
     #[inline]
     pub(crate) fn access_overlapped(
         &mut self,
@@ -186,8 +186,8 @@ impl Memory {
         self.access(cpu, address, access, at, within) / self.overlap
     }
 
-    /// The accesses of `touch` from the `done`-th on, until `enough` time has passed or the
-    /// touch is over. Returns how far it came and how long it took.
+    /// Makes the accesses of `touch` from the `done`-th on, until `enough` time has passed or the
+    /// touch is complete. Returns how many are done now and how long it took.
     ///
     /// Accesses of one touch do not depend on each other: see [`Memory::access_overlapped`].
     pub(crate) fn touch(

@@ -13,12 +13,12 @@ use crate::program::{Mailbox, Running};
 /// Invariant: `filled + reserved <= capacity` for a local peer.
 pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
-    /// The receive buffer's memory; bytes go around it.
+    /// The memory of the receive buffer, a ring.
     pub(crate) buffer: Region,
     pub(crate) capacity: u64,
-    /// Bytes that wait to be received.
+    /// Bytes waiting to be received.
     pub(crate) filled: u64,
-    /// Bytes that a sender is copying in, or a receiver out.
+    /// Bytes that a sender is copying in or a receiver is copying out.
     pub(crate) reserved: u64,
     pub(crate) written: u64,
     pub(crate) read: u64,
@@ -34,9 +34,9 @@ pub(crate) struct Endpoint {
     pub(crate) datagrams: DatagramCounts,
     /// Bytes that a card has written for this socket.
     pub(crate) arrived: u64,
-    /// Bytes on their way to the remote peer.
+    /// Bytes in transit to the remote peer.
     pub(crate) in_flight: u64,
-    /// Bytes that reached the remote peer and were not received there yet.
+    /// Bytes that arrived at the remote peer and were not yet received there.
     pub(crate) sent_out: u64,
 }
 
@@ -79,9 +79,9 @@ impl Endpoint {
         Endpoint::new(Peer::None, buffer, capacity)
     }
 
-    /// Queues a datagram, unless the receive buffer is overdrawn already: then it is dropped, and
-    /// the answer is false (`__udp_enqueue_schedule_skb()`, which compares the memory that the queue
-    /// holds before this datagram with the limit).
+    /// Queues a datagram and returns true, unless the queue exceeds the receive buffer already:
+    /// then drops it and returns false (`__udp_enqueue_schedule_skb()` compares the limit with the
+    /// memory that the queue holds before this datagram).
     pub(crate) fn queue_datagram(&mut self, bytes: Bytes) -> bool {
         let room = self.queued_true <= self.capacity;
         if room {
@@ -106,12 +106,12 @@ impl Endpoint {
     }
 }
 
-/// What became of the datagrams that were sent to a socket.
+/// The datagrams that were sent to a socket, by their fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DatagramCounts {
     /// How many were sent to it, from this machine or from others.
     pub sent: u64,
-    /// How many a card dropped, or the socket, since its receive buffer was full.
+    /// How many were dropped, by a card or because the receive buffer was full.
     pub dropped: u64,
     /// How many programs received.
     pub received: u64,
@@ -133,7 +133,7 @@ pub(crate) struct Backlog {
     pub(crate) acceptors: VecDeque<TaskId>,
 }
 
-/// What comes in over a link.
+/// A packet that arrives over a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Packet {
     Connect { listener: Listener, socket: Socket },
@@ -144,7 +144,7 @@ pub(crate) enum Packet {
 }
 
 impl Packet {
-    /// How many frames it is.
+    /// The number of frames.
     pub(crate) fn frames(&self) -> u64 {
         match self {
             Packet::Data { bytes, .. } => bytes.0.div_ceil(SEGMENT).max(1),
@@ -155,9 +155,9 @@ impl Packet {
         }
     }
 
-    /// After how long its sender sends it again where it is dropped: the least retransmission
-    /// timeout (`TCP_RTO_MIN`), and the first one of a connection that begins (3 s up to Linux 3.0,
-    /// RFC 1122). An acknowledgement or a datagram is lost.
+    /// How long after a drop its sender retransmits it: the least retransmission timeout
+    /// (`TCP_RTO_MIN`), or the initial one for a connection request (3 s up to Linux 3.0, RFC
+    /// 1122). `None` for acknowledgements and datagrams, which are not retransmitted.
     pub(crate) fn sent_again_after(&self) -> Option<Duration> {
         match self {
             Packet::Connect { .. } => Some(Duration::from_s(3)),
@@ -167,31 +167,31 @@ impl Packet {
     }
 }
 
-/// What became of the packets that came over a card's link.
+/// The packets sent to a card, by their fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PacketCounts {
     /// Sent by remote peers, retransmissions included.
     pub sent: u64,
     /// Taken off the ring by the receive softirq.
     pub received: u64,
-    /// Dropped, since the ring was full.
+    /// Dropped because the ring was full.
     pub dropped: u64,
     /// On the link, or in the ring.
     pub in_flight: u64,
 }
 
-/// Whether a card interrupts.
+/// The interrupt state of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Napi {
     /// The next packet raises an interrupt.
     Armed,
-    /// An interrupt was raised and not handled yet.
+    /// An interrupt was raised and is not yet handled.
     Raised,
     /// Interrupts are masked: the card is on a CPU's poll list.
     Polled,
 }
 
-/// Packets that the ring of a card holds, where nobody says another size (`e1000`'s default).
+/// The default size of a card's receive ring, in packets (as of `e1000`).
 pub(crate) const DEFAULT_RING: usize = 256;
 
 /// A network card: a full-duplex link with a bandwidth and a delay, and a ring of packets.
@@ -239,13 +239,13 @@ impl Card {
         Duration((bytes + frames * FRAME_OVERHEAD) * self.ps_per_byte)
     }
 
-    /// `bytes` leave the other side at `now`: when they are here.
+    /// The time at which `bytes` that the other side sends at `now` arrive here.
     pub(crate) fn receive(&mut self, bytes: u64, now: Instant) -> Instant {
         self.receive_free = self.receive_free.max(now) + self.occupies(bytes);
         self.receive_free + self.delay
     }
 
-    /// `bytes` leave this machine at `now`: when they are on the other side.
+    /// The time at which `bytes` that this machine sends at `now` arrive at the other side.
     pub(crate) fn send(&mut self, bytes: u64, now: Instant) -> Instant {
         self.send_free = self.send_free.max(now) + self.occupies(bytes);
         self.send_free + self.delay
@@ -255,14 +255,14 @@ impl Card {
         self.delay
     }
 
-    /// A packet is on its way here.
+    /// Counts a packet that was sent to this card.
     pub(crate) fn sent(&mut self) {
         self.counts.sent += 1;
         self.on_link += 1;
     }
 
-    /// A packet came over the link: it goes into the ring, or is dropped where that is full. A
-    /// packet of more frames than the ring has gets in when it is empty.
+    /// Puts a packet that arrived over the link into the ring, or drops it if the ring is full. A
+    /// packet of more frames than the ring holds is accepted when the ring is empty.
     pub(crate) fn arrived(&mut self, packet: Packet) -> bool {
         self.on_link -= 1;
         let frames = packet.frames();
@@ -285,7 +285,7 @@ impl Card {
         raises
     }
 
-    /// The interrupt handler masks the card's interrupts; true where it had raised one.
+    /// The interrupt handler masks the card's interrupts; true if the card had raised one.
     pub(crate) fn begins_polling(&mut self) -> bool {
         let raised = self.napi == Napi::Raised;
         if raised {
@@ -294,7 +294,7 @@ impl Card {
         raised
     }
 
-    /// The next packet of the ring; where there is none, the card interrupts again
+    /// Takes the next packet off the ring. If there is none, the card's interrupts are unmasked
     /// (`napi_complete()`).
     pub(crate) fn poll(&mut self) -> Option<Packet> {
         let packet = self.ring.pop_front();
@@ -328,7 +328,7 @@ pub(crate) struct RemoteState {
     pub(crate) mailbox: Rc<Mailbox<RemoteOperation>>,
     pub(crate) program: Option<Running>,
     pub(crate) wants: Option<(Socket, u64)>,
-    /// Operations since `stepped_at`, the last time at which there were any.
+    /// Operations begun at `stepped_at`, the time of the latest operation.
     steps_at_once: u32,
     stepped_at: Instant,
 }
@@ -344,7 +344,7 @@ impl RemoteState {
         }
     }
 
-    /// Counts one more operation at `now`; returns how many there were at this time.
+    /// Counts one more operation at `now`; returns how many there have been at this time.
     pub(crate) fn count_step(&mut self, now: Instant) -> u32 {
         if self.stepped_at != now {
             self.stepped_at = now;

@@ -1,4 +1,4 @@
-//! What a program can ask of the kernel.
+//! The operations that a program can ask the kernel for.
 
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, TaskId};
@@ -45,11 +45,11 @@ handle!(
     Semaphore, with a table
 );
 handle!(
-    /// A piece of simulated memory, made of physical pages.
+    /// A region of simulated memory, made of physical pages.
     Region, with a table
 );
 handle!(
-    /// An address space; its tasks share memory and switch cheaply among themselves.
+    /// An address space. Its tasks share memory, and switches between them are cheap.
     Mm
 );
 handle!(
@@ -61,21 +61,21 @@ handle!(
     Remote, with a table
 );
 
-/// Data that a program names: the fragment `number` of the application `app`, both of its own choice.
-/// Tasks that use the same data name the same fragment.
+/// A name for data that a program uses: fragment `number` of application `app`, both of the
+/// program's choice. Tasks that use the same data name the same fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fragment {
-    /// Which application.
+    /// The application.
     pub app: u32,
-    /// Which of its fragments.
+    /// The fragment within it.
     pub number: u32,
 }
 
 /// Accesses to `lines` lines of a region: line `first`, then each `stride` lines further on,
-/// around the region's end.
+/// wrapping around at the region's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Which memory.
+    /// The memory.
     pub region: Region,
     /// The first line, counted from the region's start.
     pub first: u64,
@@ -121,7 +121,7 @@ impl Touch {
     }
 }
 
-/// A system call, or a stretch of computation.
+/// A system call, or computation.
 pub(crate) enum Operation {
     Compute(Cycles),
     Touch(Touch),
@@ -144,7 +144,7 @@ pub(crate) enum Operation {
     Accept(Listener),
     Lock(Mutex),
     Unlock(Mutex),
-    /// A SysV semaphore goes up or down by one.
+    /// Raises or lowers a SysV semaphore by one.
     Semop {
         semaphore: Semaphore,
         up: bool,
@@ -168,7 +168,7 @@ pub(crate) enum Operation {
     SetFragment(Option<Fragment>),
 }
 
-/// What a remote peer can do.
+/// The operations of a remote peer.
 pub(crate) enum RemoteOperation {
     Pause(Duration),
     Connect {

@@ -1,7 +1,7 @@
 //! Programs: `async fn`s that read like the programs they model.
 //!
-//! A program holds no reference to the kernel. Each `await` is a system call (or a stretch of
-//! computation) that the kernel performs in simulated time; preemption is the kernel's business.
+//! A program holds no reference to the kernel. Each `await` is a system call (or computation) that
+//! the kernel performs in simulated time; programs know nothing of preemption.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -18,13 +18,13 @@ use crate::operation::{
 };
 use crate::task::{Policy, TaskSpec};
 
-/// What a task does: anything that makes a future out of the task's handle.
+/// What a task runs: anything that makes a future from the task's handle.
 pub trait Program {
-    /// The program's run as `task`.
+    /// Starts the program as `task`.
     fn start(self: Box<Self>, task: Task) -> Running;
 }
 
-/// A program on its way.
+/// A program that has been started.
 pub type Running = Pin<Box<dyn Future<Output = ()>>>;
 pub(crate) type BoxedProgram = Box<dyn Program>;
 
@@ -38,7 +38,7 @@ where
     }
 }
 
-/// Where a program puts what it asks, and finds what it is answered.
+/// Where a program puts its requests and finds the answers.
 pub(crate) struct Mailbox<O> {
     asked: Cell<Option<O>>,
     answer: Cell<u64>,
@@ -61,13 +61,14 @@ impl<O> Mailbox<O> {
     }
 }
 
-/// Lets a program run up to its next operation. True when it has returned.
+/// Runs a program up to its next operation. True if it has returned.
 pub(crate) fn resume(program: &mut Running) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     program.as_mut().poll(&mut context) == Poll::Ready(())
 }
 
-/// One operation: puts it into the mailbox, and is ready when the kernel asks again.
+/// The future of one operation: the first poll puts it into the mailbox, the second finds the
+/// answer.
 struct Call<'a, O> {
     mailbox: &'a Mailbox<O>,
     operation: Option<O>,
@@ -87,10 +88,10 @@ impl<O: Unpin> Future for Call<'_, O> {
     }
 }
 
-/// A stream ended before all that was expected had come.
+/// A stream ended before all expected bytes were received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClosedEarly {
-    /// How much came.
+    /// How much was received.
     pub received: Bytes,
 }
 
@@ -106,7 +107,7 @@ impl Task {
         Task { id, mailbox }
     }
 
-    /// Who this is.
+    /// The id of this task.
     pub fn id(&self) -> TaskId {
         self.id
     }
@@ -118,7 +119,7 @@ impl Task {
         }
     }
 
-    /// Works for `cycles` without touching memory that matters.
+    /// Computes for `cycles`, without simulated memory accesses.
     pub async fn compute(&self, cycles: Cycles) {
         self.call(Operation::Compute(cycles)).await;
     }
@@ -128,12 +129,12 @@ impl Task {
         self.call(Operation::Touch(touch)).await;
     }
 
-    /// Sleeps for at least `span`, to the kernel's timer resolution.
+    /// Sleeps for at least `span`, rounded up to the kernel's timer resolution.
     pub async fn sleep(&self, span: Duration) {
         self.call(Operation::Sleep(span)).await;
     }
 
-    /// Lets others run first (`sched_yield`).
+    /// Yields the CPU (`sched_yield`).
     pub async fn yield_now(&self) {
         self.call(Operation::Yield).await;
     }
@@ -147,7 +148,7 @@ impl Task {
         .await;
     }
 
-    /// Receives at most `at_most` bytes; sleeps while there are none. Zero when the peer closed.
+    /// Receives at most `at_most` bytes; sleeps while there are none. Zero if the peer has closed.
     pub async fn receive(&self, socket: Socket, at_most: Bytes) -> Bytes {
         Bytes(self.call(Operation::Receive { socket, at_most }).await)
     }
@@ -155,7 +156,7 @@ impl Task {
     /// Receives exactly `bytes`.
     ///
     /// # Errors
-    /// When the peer closes before; the error says how much came.
+    /// If the peer closes before; the error says how much was received.
     pub async fn receive_all(&self, socket: Socket, bytes: Bytes) -> Result<(), ClosedEarly> {
         let mut received = 0;
         while received < bytes.0 {
@@ -170,12 +171,13 @@ impl Task {
     }
 
     /// Sends a datagram of `bytes` over loopback to a datagram socket of this machine. It never
-    /// sleeps: where the receive buffer is full, the datagram is dropped there.
+    /// sleeps: if the receive buffer is full, the datagram is dropped.
     pub async fn send_datagram(&self, socket: Socket, bytes: Bytes) {
         self.call(Operation::SendDatagram { socket, bytes }).await;
     }
 
-    /// Receives the oldest datagram; sleeps while there is none. Returns its payload's size.
+    /// Receives the oldest datagram and returns the size of its payload; sleeps while there is
+    /// none.
     pub async fn receive_datagram(&self, socket: Socket) -> Bytes {
         Bytes(self.call(Operation::ReceiveDatagram(socket)).await)
     }
@@ -190,12 +192,12 @@ impl Task {
         Socket(self.call(Operation::Accept(listener)).await as u32)
     }
 
-    /// Takes a mutex; sleeps while another task has it.
+    /// Locks a mutex; sleeps while another task holds it.
     pub async fn lock(&self, mutex: Mutex) {
         self.call(Operation::Lock(mutex)).await;
     }
 
-    /// Gives a mutex back; the one that waited longest gets it.
+    /// Unlocks a mutex; the task that has waited longest gets it.
     pub async fn unlock(&self, mutex: Mutex) {
         self.call(Operation::Unlock(mutex)).await;
     }
@@ -206,13 +208,13 @@ impl Task {
         self.call(Operation::Semop { semaphore, up }).await;
     }
 
-    /// Takes one off a SysV semaphore; sleeps while it is 0.
+    /// Subtracts one from a SysV semaphore; sleeps while it is 0.
     pub async fn lower(&self, semaphore: Semaphore) {
         let up = false;
         self.call(Operation::Semop { semaphore, up }).await;
     }
 
-    /// Gives `mutex` back, sleeps until `condition` is notified, and takes `mutex` again.
+    /// Unlocks `mutex`, sleeps until `condition` is notified, and locks `mutex` again.
     pub async fn wait(&self, condition: Condition, mutex: Mutex) {
         self.call(Operation::Wait(condition, mutex)).await;
     }
@@ -226,7 +228,7 @@ impl Task {
         .await;
     }
 
-    /// Wakes all that wait for `condition`.
+    /// Wakes all tasks that wait for `condition`.
     pub async fn notify_all(&self, condition: Condition) {
         self.call(Operation::Notify {
             condition,
@@ -251,7 +253,7 @@ impl Task {
         self.call(Operation::SetPolicy(task, policy)).await;
     }
 
-    /// Changes the slice that `task` asks for; `None` is the scheduler's own.
+    /// Changes the slice that `task` asks for; `None` is the scheduler's default.
     pub async fn set_slice(&self, task: TaskId, slice: Option<Duration>) {
         self.call(Operation::SetSlice(task, slice)).await;
     }
@@ -266,34 +268,35 @@ impl Task {
         self.call(Operation::SetGroupWeight(group, weight)).await;
     }
 
-    /// Takes `cpu` offline, or online again. False where nothing changed: there is no such CPU, it
-    /// was so before, or it is the last one online.
+    /// Takes `cpu` offline, or online again. False if nothing changed: there is no such CPU, it was
+    /// in that state already, or it is the last one online.
     pub async fn set_cpu_online(&self, cpu: CpuId, online: bool) -> bool {
         self.call(Operation::SetOnline(cpu, online)).await == 1
     }
 
-    /// Says that this task uses the data of `fragment` of `app` from here on. A scheduler that heeds
-    /// it moves the task before it goes on; under any other nothing comes of it but the system call.
+    /// Declares that this task uses the data of `fragment` of `app` from here on. A scheduler that
+    /// uses fragments may move the task before it continues; under any other this has no effect but
+    /// the cost of the system call.
     pub async fn enter(&self, app: u32, fragment: u32) {
         let number = fragment;
         self.call(Operation::SetFragment(Some(Fragment { app, number })))
             .await;
     }
 
-    /// Says that this task uses no data in particular from here on.
+    /// Declares that this task uses no named data from here on.
     pub async fn leave(&self) {
         self.call(Operation::SetFragment(None)).await;
     }
 
-    /// Changes the CPUs on which `task` may run. CPUs that the machine lacks do not count; where
-    /// none is left, nothing changes.
+    /// Changes the CPUs on which `task` may run. CPUs that the machine lacks are ignored; if none
+    /// is left, nothing changes.
     pub async fn set_affinity(&self, task: TaskId, cpus: impl IntoIterator<Item = CpuId>) {
         let cpus = cpus.into_iter().collect();
         self.call(Operation::SetAffinity(task, cpus)).await;
     }
 }
 
-/// The handle of a peer on another machine, whose own work costs this machine nothing.
+/// The handle of a peer on another machine, which uses no CPU time of this one.
 #[derive(Clone)]
 pub struct RemotePeer {
     id: Remote,
@@ -305,7 +308,7 @@ impl RemotePeer {
         RemotePeer { id, mailbox }
     }
 
-    /// Who this is.
+    /// The id of this peer.
     pub fn id(&self) -> Remote {
         self.id
     }
@@ -317,33 +320,33 @@ impl RemotePeer {
         }
     }
 
-    /// Does nothing for `span`.
+    /// Pauses for `span`.
     pub async fn pause(&self, span: Duration) {
         self.call(RemoteOperation::Pause(span)).await;
     }
 
-    /// Opens a connection through `nic`. The answer is the machine's end of it.
+    /// Opens a connection through `nic`. Returns this machine's end of it.
     pub async fn connect(&self, listener: Listener, nic: Nic) -> Socket {
         Socket(self.call(RemoteOperation::Connect { listener, nic }).await as u32)
     }
 
-    /// Sends `bytes` to the machine's end `socket`.
+    /// Sends `bytes` to `socket`, this machine's end of a connection.
     pub async fn send(&self, socket: Socket, bytes: Bytes) {
         self.call(RemoteOperation::Send { socket, bytes }).await;
     }
 
-    /// Sends a datagram of `bytes` through `nic` to the machine's datagram socket `socket`.
+    /// Sends a datagram of `bytes` through `nic` to `socket`, a datagram socket of this machine.
     pub async fn send_datagram(&self, socket: Socket, nic: Nic, bytes: Bytes) {
         let operation = RemoteOperation::SendDatagram { socket, nic, bytes };
         self.call(operation).await;
     }
 
-    /// Waits until `bytes` have come from `socket`.
+    /// Waits until `bytes` have arrived from `socket`.
     pub async fn receive(&self, socket: Socket, bytes: Bytes) {
         self.call(RemoteOperation::Receive { socket, bytes }).await;
     }
 
-    /// Closes the connection; the machine's end learns it.
+    /// Closes the connection and notifies this machine's end.
     pub async fn close(&self, socket: Socket) {
         self.call(RemoteOperation::Close(socket)).await;
     }

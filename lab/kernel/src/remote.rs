@@ -16,7 +16,7 @@ use crate::step::{Mode, Step};
 const EMPTY: u64 = 0;
 
 impl Engine {
-    /// Lets a remote peer go on with `answer`, up to the next operation that takes time.
+    /// Resumes a remote peer with `answer` and runs it up to its next operation that takes time.
     pub(crate) fn resume_remote(&mut self, remote: Remote, answer: u64) {
         self.core.remotes[remote.index()].mailbox.answer(answer);
         loop {
@@ -51,7 +51,7 @@ impl Engine {
         self.core.ending = Some(Ending::Stalled(stall));
     }
 
-    /// True when the operation is over at once.
+    /// Begins an operation of a remote peer. True if it takes no time.
     fn operate_remote(&mut self, remote: Remote, operation: RemoteOperation) -> bool {
         let now = self.core.now();
         match operation {
@@ -106,7 +106,8 @@ impl Engine {
         self.core.schedule(at, Event::Packet(nic, packet));
     }
 
-    /// A socket for a connection from a remote peer; `None`, and the run's end, where memory is full.
+    /// Creates a socket for a connection from a remote peer. If memory is full, ends the run and
+    /// returns `None`.
     fn connection(&mut self, peer: Peer) -> Option<Socket> {
         let capacity = self.core.settings.socket_buffer;
         if let Some(socket) = self.core.free_endpoints.pop() {
@@ -126,8 +127,8 @@ impl Engine {
         Some(Socket(self.core.endpoints.len() as u32 - 1))
     }
 
-    /// Gives the socket to the next connection when both ends closed it and nothing that it sent
-    /// is on its way any more. Called whenever one of the three becomes true.
+    /// Frees the socket for another connection if both ends have closed it and nothing that it sent
+    /// is in transit. Called whenever one of the three becomes true.
     pub(crate) fn reuse_if_closed(&mut self, socket: Socket) {
         let endpoint = &self.core.endpoints[socket.index()];
         if endpoint.closed && endpoint.peer_closed && endpoint.in_flight == 0 {
@@ -135,7 +136,7 @@ impl Engine {
         }
     }
 
-    /// A packet came over the link of a card.
+    /// A packet arrived over the link of a card.
     pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
         let cpus = self.core.cpus.len() as u16;
         let card = &mut self.core.cards[nic.index()];
@@ -150,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// The ring was full. The sender of a stream notices, and sends the packet again.
+    /// The ring was full and the packet is dropped. On a stream, the sender retransmits it.
     fn packet_dropped(&mut self, nic: Nic, packet: Packet) {
         if let Some(after) = packet.sent_again_after() {
             self.core.cards[nic.index()].sent();
@@ -162,8 +163,8 @@ impl Engine {
         }
     }
 
-    /// `net_rx_action()`: one packet of the cards on the poll list goes up the protocol stack, and
-    /// then the next, until the list is empty or the budgets are used up. What is left then waits
+    /// `net_rx_action()`: takes one packet after another from the cards on the poll list up the
+    /// protocol stack, until the list is empty or a budget is used up. The remaining packets wait
     /// for another run of the softirq.
     pub(crate) fn net_rx(&mut self, cpu: CpuId, packets: u32, weight: u32, since: Instant) -> Flow {
         let limits = self.core.settings.softirqs;
@@ -209,7 +210,7 @@ impl Engine {
         Flow::Takes(took, Mode::Softirq)
     }
 
-    /// What the packet does to its socket, and whom it wakes.
+    /// Delivers a packet to its socket. Returns the task that it wakes, if any.
     fn accept_packet(&mut self, packet: Packet) -> Option<warmq_units::TaskId> {
         match packet {
             Packet::Connect { listener, socket } => {
@@ -240,7 +241,7 @@ impl Engine {
         }
     }
 
-    /// `bytes` go out over the card's link. Every second segment is acknowledged.
+    /// Sends `bytes` over the card's link. Every second segment is acknowledged.
     pub(crate) fn transmit(&mut self, remote: Remote, nic: Nic, socket: Socket, bytes: u64) {
         let now = self.core.now();
         let at = self.core.cards[nic.index()].send(bytes, now);
@@ -262,7 +263,7 @@ impl Engine {
         }
     }
 
-    /// Bytes reached the other side.
+    /// Bytes arrived at the other side.
     pub(crate) fn delivered(&mut self, remote: Remote, socket: Socket, bytes: u64) {
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.in_flight -= bytes;

@@ -1,4 +1,4 @@
-//! `schedule()`: from the request to pick another task to the switch.
+//! `schedule()`: from the request to reschedule to the switch.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, TaskId};
@@ -11,11 +11,11 @@ use crate::scheduler::{Balance, Callback, Locks, Pick};
 use crate::step::{Mode, Step};
 use crate::task::State;
 
-/// Retries of one pick after which the scheduler is said to loop.
+/// The number of retries of one pick after which the scheduler is reported to loop.
 const TRIES: u32 = 1_000;
 
 impl Engine {
-    /// Puts `step` on the stack of `cpu`, to be done under `locks`.
+    /// Puts `step` on the stack of `cpu`, to be performed under `locks`.
     pub(crate) fn push_locked(&mut self, cpu: CpuId, locks: Locks, step: Step) {
         let stack = &mut self.core.cpu(cpu).stack;
         let [first, second] = locks.in_order();
@@ -32,7 +32,7 @@ impl Engine {
         Flow::Next
     }
 
-    /// Puts a pick on the stack, and the taking of its locks on top. The pick gives them back.
+    /// Puts a pick on the stack, and the acquisition of its locks on top. The pick releases them.
     fn push_pick(&mut self, cpu: CpuId, tries: u32) {
         let locks = self.scheduler.locks(Callback::PickNext, cpu);
         let stack = &mut self.core.cpu(cpu).stack;
@@ -70,7 +70,7 @@ impl Engine {
         Flow::Takes(took, Mode::System)
     }
 
-    /// Puts what follows from a pick on the stack.
+    /// Puts the steps that follow from a pick on the stack.
     fn act_on(&mut self, cpu: CpuId, picked: Pick, tries: u32) -> Result<(), Rule> {
         let next = match picked {
             Pick::Retry if tries >= TRIES => return Err(Rule::TriedTooOften),
@@ -97,8 +97,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The newly idle balance found a queue to pull from: `schedule()` picks again after that, in
-    /// place of the switch to the idle task.
+    /// The newly idle balance found a queue to pull from: after the pull `schedule()` picks again
+    /// instead of switching to the idle task.
     pub(crate) fn pick_after_pull(&mut self, cpu: CpuId) {
         let switch = self.core.cpu(cpu).stack.pop();
         debug_assert!(matches!(switch, Some(Step::Switch { next: None, .. })));
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// From here on `next` belongs to `cpu`, though the switch is still to come.
+    /// Assigns `next` to `cpu`; the switch follows later.
     fn claim(&mut self, cpu: CpuId, next: TaskId) {
         let task = self.core.task_mut(next);
         task.on_cpu = Some(cpu);
@@ -198,8 +198,8 @@ impl Engine {
         Flow::Takes(stack + rest, Mode::System)
     }
 
-    /// A task that waits and may no longer use its last CPU waits for the first one that it may use.
-    /// True where that was so.
+    /// Moves a waiting task that may no longer use its last CPU to the first CPU that it may use.
+    /// True if it was moved.
     pub(crate) fn leave_forbidden_cpu(&mut self, id: TaskId) -> bool {
         let task = self.core.task(id);
         let (waits, from) = (task.is_runnable() && task.on_cpu.is_none(), task.last_cpu);
@@ -214,7 +214,7 @@ impl Engine {
         to.is_some()
     }
 
-    /// Takes `prev` off `cpu`, stack and all. True when it could have gone on.
+    /// Takes `prev` and its stack off `cpu`. True if `prev` is still runnable.
     fn switch_out(&mut self, cpu: CpuId, prev: TaskId) -> bool {
         let now = self.core.now();
         let stack = std::mem::take(&mut self.core.cpu(cpu).stack);
@@ -245,7 +245,7 @@ impl Engine {
         here.stack = stack;
     }
 
-    /// `task` sleeps from here on; the CPU picks another as its next step.
+    /// Puts `task` to sleep; the next step of the CPU is to pick another task.
     pub(crate) fn sleep(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
         self.core.task_mut(task).state = State::Sleeping(waiting);
         self.core.cpu(cpu).stack.push(Step::Schedule);
@@ -264,7 +264,7 @@ impl Engine {
         Flow::Takes(self.core.times.exit, Mode::System)
     }
 
-    /// The last of a task that exited, after the switch away from it.
+    /// Frees a task that exited, after the switch away from it.
     fn bury(&mut self, cpu: CpuId, task: TaskId) {
         self.call(cpu, |scheduler, context| scheduler.exit(context, task));
         let state = self.core.task_mut(task);

@@ -1,4 +1,4 @@
-//! The table of callbacks that a scheduler is.
+//! The interface of schedulers: a table of callbacks.
 //!
 //! A task's life, as a scheduler sees it:
 //!
@@ -7,7 +7,7 @@
 //! loop {
 //!     select_cpu(task, why)           it was woken, or forked: where should it run?
 //!     enqueue(task, cpu, why)         the scheduler owns it from here on
-//!     wakeup_preempt(task, cpu, why)  under the same locks: should somebody be preempted?
+//!     wakeup_preempt(task, cpu, why)  under the same locks: should a CPU be preempted?
 //!     loop {
 //!         pick_next(prev) -> task     on the CPU that asks
 //!         tick(task) ...              while it runs
@@ -39,7 +39,7 @@ pub enum Pick {
     Retry,
 }
 
-/// Where the code runs that wakes a task.
+/// The context in which a task is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WakeContext {
     /// In a hardware interrupt.
@@ -50,14 +50,14 @@ pub enum WakeContext {
     Task,
 }
 
-/// How a task came to be woken (`try_to_wake_up()` and its `wake_flags`).
+/// The circumstances of a wakeup (`try_to_wake_up()` and its `wake_flags`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// The task that ran on the waking CPU, if one did: the waker, or whom an interrupt hit.
+    /// The task that ran on the waking CPU, if any: the waker, or the task that was interrupted.
     pub current: Option<TaskId>,
-    /// Where the waking code ran.
+    /// The context of the waking code.
     pub context: WakeContext,
-    /// The waker says that it is about to sleep (`WF_SYNC`).
+    /// The waker announces that it is about to sleep (`WF_SYNC`).
     pub sync: bool,
     /// What the task waited for.
     pub slept: Waiting,
@@ -75,7 +75,7 @@ pub enum Why {
 /// When [`Scheduler::balance`] is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Balance {
-    /// From a tick, in the softirq that [`Context::raise_balance`] asked for, on a busy CPU.
+    /// In the softirq that [`Context::raise_balance`] raised, on a busy CPU.
     Tick,
     /// The same on an idle CPU.
     Idle,
@@ -83,7 +83,7 @@ pub enum Balance {
     NewlyIdle,
 }
 
-/// A callback, as far as locks go; see [`Scheduler::locks`].
+/// The callbacks that run under locks; see [`Scheduler::locks`].
 #[derive(Clone, Copy)]
 pub enum Callback<'a> {
     /// `enqueue` and `wakeup_preempt`.
@@ -102,13 +102,13 @@ pub enum Callback<'a> {
     SetCpumask(View<'a>),
     /// `pull`.
     Pull {
-        /// The CPU whose queue gives.
+        /// The CPU from whose queue tasks are pulled.
         from: CpuId,
     },
 }
 
-/// The spin locks that a callback runs under. The kernel takes two in the order of their numbers,
-/// so that no two CPUs wait for each other, and one that is named twice once.
+/// The spin locks that a callback runs under. The kernel takes two locks in the order of their
+/// numbers, which prevents deadlock, and takes a lock that is named twice only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locks {
     /// None.
@@ -133,17 +133,17 @@ impl Locks {
 
 /// A scheduler: the policy, as callbacks. The kernel is the mechanism.
 ///
-/// A scheduler is made by its constructor from [`Attach`](crate::Attach): it declares locks,
-/// allocates memory and looks costs up before anything runs. Callbacks run on a CPU, named by
-/// [`Context::cpu`], and take as long as what they do through the context takes: touches,
-/// computation. All of them run with interrupts off.
+/// The constructor of a scheduler takes an [`Attach`](crate::Attach), with which it declares locks,
+/// allocates memory and looks up costs before anything runs. Callbacks run on the CPU that
+/// [`Context::cpu`] names, with interrupts off. They take as long as what they do through the
+/// context: touches and computation.
 pub trait Scheduler {
     /// The lock that guards the queue of `cpu`.
     fn lock_for(&self, cpu: CpuId) -> LockId;
 
-    /// The locks under which the kernel calls `callback` for the queue of `cpu`. By default those
-    /// that change a queue run under that queue's lock, and the others under none; `pull` runs
-    /// under the locks of both queues.
+    /// The locks under which the kernel calls `callback` for the queue of `cpu`. By default,
+    /// callbacks that change a queue run under that queue's lock, `pull` under the locks of both
+    /// queues, and all others under none.
     fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
         match callback {
             Callback::Enqueue | Callback::PickNext | Callback::PutPrev => {
@@ -157,12 +157,12 @@ pub trait Scheduler {
         }
     }
 
-    /// `child` came into being; `parent` made it (`None` for those that the machine starts with).
-    /// No lock is held.
+    /// `parent` forked `child` (`None` for the first tasks of a run). No lock is held.
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId);
 
-    /// Where a task that becomes runnable should go; by default its last CPU, or the first that its
-    /// affinity allows. No lock is held. The kernel checks the answer against the affinity.
+    /// The CPU in whose queue a task that becomes runnable should go; by default its last CPU, or
+    /// the first that its affinity allows. No lock is held. The kernel checks the answer against
+    /// the affinity.
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _why: Why) -> CpuId {
         let view = context.task(task);
         let mut cpus = std::iter::once(view.last_cpu()).chain((0..context.cpus()).map(CpuId));
@@ -170,22 +170,22 @@ pub trait Scheduler {
         allowed.unwrap_or(view.last_cpu())
     }
 
-    /// Queue a task that became runnable. From here on the scheduler owns it: a task that it
-    /// never hands back by [`Scheduler::pick_next`] starves, and the kernel will report it.
+    /// Queues a task that became runnable. From here on the scheduler owns it: a task that it never
+    /// hands back by [`Scheduler::pick_next`] starves, and the kernel will report it.
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why);
 
-    /// Called right after `enqueue`, under the same locks: call [`Context::reschedule`] for the
-    /// CPU that should look again, if any should.
+    /// Called right after `enqueue`, under the same locks: calls [`Context::reschedule`] for the
+    /// CPU that should be preempted, if any.
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why);
 
     /// `task` is no longer runnable. It may be the one that `pick_next` picked last here.
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId);
 
-    /// The task that this CPU should run next. `prev` has the CPU now; ask its view whether it is
-    /// still runnable. A prev that is not has just been dequeued.
+    /// The task that this CPU should run next. `prev` is the task that runs now; its view shows
+    /// whether it is still runnable. If not, it has just been dequeued.
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick;
 
-    /// Called without the locks after `pick_next` answered [`Pick::Retry`].
+    /// Called without locks after `pick_next` answered [`Pick::Retry`].
     fn unlocked(&mut self, _context: &mut Context<'_>) {}
 
     /// This CPU switched from `prev` to `next` (`None` is the idle task). No lock is held.
@@ -197,17 +197,17 @@ pub trait Scheduler {
     ) {
     }
 
-    /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from `prev`, which
-    /// could have gone on. Asked before [`Scheduler::switched`]; where `prev` may not go on here, it
-    /// is called in any case.
+    /// Whether the kernel should call [`Scheduler::put_prev`] after a switch away from `prev`,
+    /// which is still runnable. Called before [`Scheduler::switched`]. If `prev` may no longer run
+    /// on this CPU, `put_prev` is called in any case.
     fn wants_put_prev(&self, _prev: TaskId) -> bool {
         false
     }
 
-    /// `prev` left this CPU and is still runnable; another CPU might want it.
+    /// `prev` left this CPU and is still runnable; it may be moved to another CPU.
     fn put_prev(&mut self, _context: &mut Context<'_>, _prev: TaskId) {}
 
-    /// The timer interrupted `running` (`None`: the idle task).
+    /// The tick interrupted `running` (`None` is the idle task).
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>);
 
     /// `task` called `sched_yield`. Returns whether this CPU should pick again.
@@ -218,16 +218,16 @@ pub trait Scheduler {
     /// The nice value, policy, slice or group of `task` changed.
     fn set_weight(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
-    /// The affinity of `task` changed, or the CPU in whose queue it waits goes offline: it must
-    /// leave a CPU that [`View::may_run_on`] forbids.
+    /// The affinity of `task` changed, or the CPU in whose queue it waits goes offline: the
+    /// scheduler must move it off a CPU that [`View::may_run_on`] forbids.
     fn set_cpumask(&mut self, _context: &mut Context<'_>, _task: TaskId) {}
 
-    /// `cpu` has gone offline. Tasks that last ran there are announced by `set_cpumask`; a scheduler
-    /// that has moved others into that CPU's queue moves them out now.
+    /// `cpu` has gone offline. `set_cpumask` is called for each waiting task that last ran there; a
+    /// scheduler that has moved other tasks into that CPU's queue moves them out now.
     fn cpu_offline(&mut self, _context: &mut Context<'_>, _cpu: CpuId) {}
 
-    /// Looks for work that this CPU could take over; no lock is held. Where the answer is a CPU,
-    /// the kernel takes the locks of both queues and calls [`Scheduler::pull`].
+    /// Looks for a CPU from whose queue this CPU could pull tasks; no lock is held. If there is
+    /// one, the kernel takes the locks of both queues and calls [`Scheduler::pull`].
     fn balance(&mut self, _context: &mut Context<'_>, _when: Balance) -> Option<CpuId> {
         None
     }
@@ -241,8 +241,9 @@ pub trait Scheduler {
     /// The weight of `group` changed. No lock is held.
     fn set_group_weight(&mut self, _context: &mut Context<'_>, _group: GroupId) {}
 
-    /// `task`, which runs here, named other data than before. No lock is held. A scheduler that wants
-    /// it elsewhere calls [`Context::reschedule`] for this CPU: then it is preempted before it goes on.
+    /// `task`, which runs here, named other data than before. No lock is held. A scheduler that
+    /// wants to move it calls [`Context::reschedule`] for this CPU: the task is then preempted
+    /// before it continues.
     fn set_fragment(
         &mut self,
         _context: &mut Context<'_>,
@@ -251,6 +252,6 @@ pub trait Scheduler {
     ) {
     }
 
-    /// `task` is gone for good. No lock is held.
+    /// `task` has exited. No lock is held.
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId);
 }

@@ -1,7 +1,7 @@
 //! SysV semaphores as Linux 2.4 has them: one spin lock guards all sets of the system.
 //!
-//! `semop()` holds that lock while it looks through the set's sleepers, and over the wakeup, hence
-//! also while it waits for the lock of a run queue. Whoever was woken takes it again and retries.
+//! `semop()` holds that lock while it searches the set's sleepers and during the wakeup, hence also
+//! while it waits for a run-queue lock. A woken task takes it again and retries.
 
 use std::collections::VecDeque;
 
@@ -19,25 +19,25 @@ use crate::memory::Within;
 use crate::operation::{Operation, Semaphore};
 use crate::step::{Mode, Step, wake};
 
-/// Bytes of `struct sem`: its value, and who changed it last.
+/// Bytes of `struct sem`: its value, and the pid of the last operation.
 const SEM: u64 = 8;
 /// The sleeper's queue entry lies on its kernel stack, this far below the top.
 const ENTRY: u64 = 0x100;
 
-/// The semaphores of the system.
+/// All semaphores of the system.
 #[derive(Default)]
 pub(crate) struct Semaphores {
-    /// Exists when there is a semaphore.
+    /// Created with the first semaphore.
     lock: Option<LockId>,
     sets: Vec<Set>,
     semaphores: Vec<State>,
 }
 
-/// Semaphores that were created together.
+/// A set: semaphores that were created together.
 struct Set {
-    /// The header, followed by the values.
+    /// The address of the header; the values follow it.
     address: Address,
-    /// Who sleeps on one of them, in the order of coming.
+    /// The tasks that sleep on one of them, in the order of arrival.
     sleepers: VecDeque<(TaskId, Semaphore)>,
 }
 
@@ -81,7 +81,7 @@ impl Core {
         }
     }
 
-    /// Accesses that depend on each other; how long they take.
+    /// Makes accesses that depend on each other; returns how long they take.
     fn touch_all(&mut self, cpu: CpuId, lines: &[(Address, Access)]) -> Duration {
         let mut at = self.now();
         for (address, access) in lines {
@@ -104,10 +104,10 @@ impl Engine {
 
     fn semaphore_lock(&self) -> LockId {
         let lock = self.core.semaphores.lock;
-        lock.expect("whoever has a semaphore made it, and the lock with the first")
+        lock.expect("the lock was created with the first semaphore")
     }
 
-    /// The same, with the lock held.
+    /// `semop()` with the lock held.
     pub(crate) fn semop_locked(&mut self, cpu: CpuId, semaphore: Semaphore, up: bool) -> Flow {
         let state = &self.core.semaphores.semaphores[semaphore.index()];
         let header = self.core.semaphores.sets[state.set].address;
@@ -121,7 +121,8 @@ impl Engine {
         Flow::Takes(took + looked, Mode::System)
     }
 
-    /// Wakes the first sleeper of the set that can go on, before the lock is given back.
+    /// Adds one to `semaphore`, and wakes the first sleeper that can continue before the lock is
+    /// released.
     fn raise(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock());
         self.core.cpu(cpu).stack.push(release);
@@ -142,7 +143,7 @@ impl Engine {
         took
     }
 
-    /// Takes one off, or sleeps until somebody adds one, and retries.
+    /// Subtracts one from `semaphore`; if it is 0, sleeps until it is raised, and retries.
     fn lower(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
         let release = Step::Release(self.semaphore_lock());
         let semaphores = &mut self.core.semaphores;
@@ -170,7 +171,7 @@ impl Engine {
 }
 
 impl Core {
-    /// Where a task that sleeps in `semop()` is linked to its set.
+    /// The address of the entry that links a task sleeping in `semop()` to its set.
     fn queue_entry(&self, task: TaskId) -> Address {
         let top = self.task(task).block + self.settings.block.0;
         Address(top.0 - ENTRY)

@@ -8,22 +8,22 @@ use crate::lock::LockKind;
 /// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Preemption {
-    /// Nowhere: a task is preempted on its way back to user mode only.
+    /// Nowhere: a task is preempted only on its way back to user mode.
     None,
-    /// Where kernel code says that it might sleep, too: at a system call's start and between
-    /// lines that it copies.
+    /// Also where kernel code says that it might sleep: at the start of a system call and between
+    /// copied lines.
     Voluntary,
-    /// Everywhere but under spin locks, in interrupts and in softirqs.
+    /// Everywhere except under spin locks, in interrupts and in softirqs.
     Full,
     /// As `Full`, but a lazy request waits for the way back to user mode or for the next tick
     /// (`TIF_NEED_RESCHED_LAZY`, since Linux 6.13).
     Lazy,
 }
 
-/// How an idle CPU learns that it should reschedule.
+/// How an idle CPU notices that it should reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleLoop {
-    /// It halts, and takes an interrupt.
+    /// It halts, and is woken by an interrupt.
     Halt,
     /// It looks at `need_resched` (`idle=poll`, and `mwait`, which sets `TIF_POLLING_NRFLAG`):
     /// no interrupt is sent, and the cost `idle_poll` passes until it notices.
@@ -33,9 +33,10 @@ pub enum IdleLoop {
 /// The limits of softirqs (`kernel/softirq.c`, `net/core/dev.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftirqLimits {
-    /// Rounds over the raised softirqs before the rest is left (`MAX_SOFTIRQ_RESTART`).
+    /// Rounds over the raised softirqs before the remaining ones are deferred
+    /// (`MAX_SOFTIRQ_RESTART`).
     pub rounds: u32,
-    /// Time after which the rest is left (`MAX_SOFTIRQ_TIME`).
+    /// Time after which the remaining softirqs are deferred (`MAX_SOFTIRQ_TIME`).
     pub time: Duration,
     /// Packets that one run of the receive softirq handles (`netdev_budget`).
     pub packets: u32,
@@ -43,14 +44,14 @@ pub struct SoftirqLimits {
     pub packets_time: Duration,
     /// Packets of one card before the next one's turn (`dev_rx_weight`).
     pub weight: u32,
-    /// The nice value of `ksoftirqd`, to which the rest is left; `None` where the kernel has no such
-    /// thread, and the rest is run before the CPU goes back to user mode.
+    /// The nice value of `ksoftirqd`, to which softirqs are deferred. `None` if the kernel has no
+    /// such thread: then they run before the CPU returns to user mode.
     pub ksoftirqd: Option<i8>,
 }
 
 impl SoftirqLimits {
     /// Linux 2.4.4: no `ksoftirqd` (it came with 2.4.7), at most 300 packets or a jiffy in
-    /// `net_rx_action()`; what is raised meanwhile waits for the next exit from the kernel.
+    /// `net_rx_action()`; softirqs raised meanwhile wait for the next exit from the kernel.
     pub const LINUX_2_4: SoftirqLimits = SoftirqLimits {
         rounds: 1,
         time: Duration::from_ms(10),
@@ -75,13 +76,13 @@ impl SoftirqLimits {
 /// How the kernel is configured, apart from its scheduler.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// From one timer tick to the next: 1 / HZ.
+    /// The period of the tick: 1 / HZ.
     pub tick: Duration,
     /// Sleeps end at multiples of this (a jiffy in 2.4).
     pub timer_resolution: Duration,
     /// Where the kernel itself can be preempted.
     pub preemption: Preemption,
-    /// How an idle CPU learns that it should reschedule.
+    /// How an idle CPU notices that it should reschedule.
     pub idle_loop: IdleLoop,
     /// Whether an idle CPU stops its tick (`CONFIG_NO_HZ_IDLE`).
     pub nohz: bool,
@@ -96,23 +97,23 @@ pub struct Settings {
     pub socket_buffer: Bytes,
     /// How spin locks work.
     pub locks: LockKind,
-    /// How long a runnable task may wait for its first chance before the run is said to stall.
+    /// How long a runnable task may wait without running before the run is reported as stalled.
     pub patience: Duration,
     /// Whether memory accesses go through the machine's caches; without, they are free.
     pub caches: bool,
     /// What the caches count besides hits and misses.
     pub counting: Options,
-    /// How worn the page allocator is.
+    /// How fragmented free memory is when the run starts.
     pub fragmentation: Fragmentation,
-    /// What makes this run differ from another.
+    /// The seed of all randomness in the run.
     pub seed: Seed,
 }
 
 impl Settings {
     /// Linux 6 on x86 as Debian builds it: HZ 250, queued spin locks, lazy preemption (its default
-    /// since 6.18), idle CPUs without a tick in `mwait`, and sleeps that end on a clock of their own,
-    /// to a microsecond here. Where memory lies is as in [`Settings::linux24`], so that schedulers
-    /// compare.
+    /// since 6.18), idle CPUs without a tick in `mwait`, and high-resolution sleep timers, to a
+    /// microsecond here. Memory is laid out as in [`Settings::linux24`], so that schedulers can be
+    /// compared.
     pub fn linux6(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),
@@ -127,8 +128,8 @@ impl Settings {
         }
     }
 
-    /// Linux 2.4 on x86: HZ 100, spin locks of one byte, 8 KB blocks, 64 KB socket buffers, a machine that has been up for
-    /// long.
+    /// Linux 2.4 on x86: HZ 100, spin locks of one byte, 8 KB blocks, 64 KB socket buffers, a
+    /// machine that has been up for a long time.
     pub fn linux24(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(10),

@@ -17,7 +17,7 @@ pub(crate) struct Smt {
 }
 
 impl Smt {
-    /// `None` for a machine on which nobody is slowed down.
+    /// `None` for a machine whose CPUs do not slow each other down.
     pub(crate) fn of(machine: &MachineDescription) -> Option<Smt> {
         let cpus = || (0..machine.cpus.len() as u16).map(CpuId);
         let core = |cpu: CpuId| machine.cpus[cpu.index()].core;
@@ -45,7 +45,8 @@ impl Core {
         }
     }
 
-    /// How long `cpu` takes, at its speed now, for what takes `alone` while its siblings idle.
+    /// How long `cpu` takes at its present speed for work that takes `alone` while its siblings
+    /// idle.
     #[inline]
     pub(crate) fn stretched(&self, cpu: CpuId, alone: Duration) -> Duration {
         match self.smt {
@@ -59,7 +60,7 @@ impl Core {
         Duration(stretched.0 * self.speed(cpu) / FULL)
     }
 
-    /// Interrupts what `cpu` does; the rest of it stays on its stack.
+    /// Interrupts the step in progress on `cpu`; the rest of the step stays on its stack.
     pub(crate) fn put_down(&mut self, cpu: CpuId) {
         let now = self.now();
         let left = self.cpus[cpu.index()].left(now);
@@ -67,8 +68,8 @@ impl Core {
         self.cpu(cpu).put_down(now, alone);
     }
 
-    /// `cpu` begins to occupy its core, or ceases to: the steps of its siblings take longer, or
-    /// less long, from now on.
+    /// `cpu` begins or ceases to occupy its core: the steps of its siblings become slower or faster
+    /// from now on.
     #[inline]
     pub(crate) fn occupy_core(&mut self, cpu: CpuId, occupies: bool) {
         if self.smt.is_some() && self.cpus[cpu.index()].occupies_core != occupies {

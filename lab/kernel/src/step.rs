@@ -1,8 +1,9 @@
-//! Steps: what a CPU still has to do before it is back in user mode.
+//! Steps: the work that a CPU has to do before it returns to user mode.
 //!
-//! Each task has a kernel stack of them, as a real one has frames. System calls and interrupts
-//! push steps, the CPU pops one after the other; where one takes time, the CPU is busy until then.
-//! A task that sleeps in the middle of a system call keeps its stack, and goes on from there.
+//! Each task has a kernel stack of steps, as a real task has one of frames. System calls and
+//! interrupts push steps; the CPU pops and performs them one after another, and is busy for as long
+//! as each takes. A task that sleeps in the middle of a system call keeps its stack and continues
+//! from there.
 
 use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
@@ -29,7 +30,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All modes; they sum up to wall time.
+    /// All modes. The times of a CPU in all of them add up to wall time.
     pub const ALL: [Mode; 6] = [
         Mode::User,
         Mode::System,
@@ -40,22 +41,22 @@ impl Mode {
     ];
 }
 
-/// Wakes `task`; the waker does not say that it is about to sleep.
+/// Wakes `task`, without `WF_SYNC`.
 pub(crate) fn wake(task: TaskId) -> Step {
     Step::Wake { task, sync: false }
 }
 
-/// Whether a CPU that is about to do a step may be given to another task first.
+/// Where a CPU is before it performs a step, which decides whether it may be preempted there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preemptible {
-    /// It is in user mode.
+    /// In user mode.
     User,
-    /// It is in the kernel, where code says that it might sleep.
+    /// In the kernel, at a point where code says that it might sleep.
     Point,
-    /// It is in the kernel.
+    /// In the kernel.
     Kernel,
-    /// It is in the kernel, which has disabled preemption: a spin lock is about to be taken, or the
-    /// scheduler to be called. (With a lock held, interrupts are off as well.)
+    /// In the kernel with preemption disabled: a spin lock is about to be taken, or the scheduler
+    /// to be called. (With a lock held, interrupts are off as well.)
     No,
 }
 
@@ -81,16 +82,16 @@ pub(crate) enum Step {
         left: Duration,
         user: bool,
     },
-    /// Memory is touched, from the `done`-th line on.
+    /// Touches memory, from the `done`-th line on.
     Touch {
         touch: Touch,
         done: u64,
         user: bool,
     },
-    /// Spin for a lock, with interrupts off from here to the release.
+    /// Takes a lock, spinning if it is held, with interrupts off from here to the release.
     Acquire(LockId),
     Release(LockId),
-    /// The store that releases, after what Lockmeter does before it.
+    /// Releases a lock: Lockmeter's access, then the releasing store.
     Unlock(LockId),
     Schedule,
     Pick {
@@ -121,27 +122,27 @@ pub(crate) enum Step {
     YieldTask(TaskId),
     SetWeight(TaskId),
     SetCpumask(TaskId),
-    /// Tells the scheduler of an affinity, under the locks that it wants for that.
+    /// Calls the scheduler's `set_cpumask`, under the locks that it asks for.
     CpumaskChanged(TaskId),
     EndInterrupt {
         interrupt: Interrupt,
     },
-    /// The card's interrupt handler: masks its interrupts, and has it polled.
+    /// The card's interrupt handler: masks the card's interrupts and puts it on the poll list.
     ScheduleNapi(Nic),
-    /// Raised softirqs run in rounds, the `round`-th of a series that began at `since`.
+    /// Runs raised softirqs: the `round`-th round of a series that began at `since`.
     Softirqs {
         round: u32,
         since: Instant,
     },
     BeginSoftirq(Interrupt),
     EndSoftirq(Interrupt),
-    /// One packet of the poll list after the other, as long as the budgets last.
+    /// Handles packets of the poll list one after another, within the budgets.
     NetRx {
         packets: u32,
         weight: u32,
         since: Instant,
     },
-    /// A path that ran as a softirq in a system call is over (`local_bh_enable()`).
+    /// Ends a stretch of a system call that ran as a softirq (`local_bh_enable()`).
     EnableSoftirqs,
     /// What `ksoftirqd` does next.
     Ksoftirqd,
@@ -150,22 +151,22 @@ pub(crate) enum Step {
         from: CpuId,
         when: Balance,
     },
-    /// `schedule()` after a newly idle balance: picks again.
+    /// Picks again in `schedule()`, after a newly idle balance.
     PickAgain,
     SchedulerTimer(u64),
     SetGroupWeight(GroupId),
     Perform(Operation),
-    /// A datagram of `bytes` that a sender copied reaches its socket, or is dropped there.
+    /// Delivers a datagram of `bytes` that a sender has copied to its socket, which may drop it.
     DeliverDatagram {
         socket: Socket,
         bytes: u64,
     },
-    /// `bytes` that a sender copied are there to be received.
+    /// Makes `bytes` that a sender has copied available to the receiver.
     Deliver {
         socket: Socket,
         bytes: u64,
     },
-    /// `bytes` that a receiver copied make room.
+    /// Frees the room of `bytes` that a receiver has copied.
     Take {
         socket: Socket,
         bytes: u64,
@@ -179,7 +180,7 @@ pub(crate) enum Step {
     Exit,
 }
 
-/// What a CPU does from `since` on.
+/// What a CPU is doing, since `since`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Activity {
     pub(crate) mode: Mode,

@@ -1,12 +1,12 @@
-//! Mutexes and conditions of user space.
+//! Mutexes and condition variables of user space.
 
 use std::collections::VecDeque;
 
 use warmq_units::TaskId;
 
-/// A mutex that is handed to the task that waited longest.
+/// A mutex. On unlock it is handed to the task that has waited longest.
 ///
-/// Invariant: whoever waits, waits behind an owner.
+/// Invariant: tasks wait only while the mutex has an owner.
 #[derive(Default)]
 pub(crate) struct MutexState {
     pub(crate) owner: Option<TaskId>,
@@ -14,14 +14,15 @@ pub(crate) struct MutexState {
 }
 
 impl MutexState {
-    /// Hands the mutex on; returns its new owner, who sleeps and must be woken.
+    /// Hands the mutex over; returns its new owner, which sleeps and must be woken.
     pub(crate) fn hand_on(&mut self) -> Option<TaskId> {
         self.owner = self.waiters.pop_front();
         self.owner
     }
 }
 
-/// A condition: tasks that wait, in the order of coming, each with the mutex it will want back.
+/// A condition variable: the waiting tasks in the order of arrival, each with the mutex to be
+/// locked again.
 #[derive(Default)]
 pub(crate) struct ConditionState {
     pub(crate) waiters: VecDeque<TaskId>,

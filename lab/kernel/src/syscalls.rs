@@ -140,7 +140,7 @@ impl Engine {
         }
     }
 
-    /// The task names other data than before; the scheduler may want it elsewhere.
+    /// The task names other data than before; the scheduler may want to move it.
     fn set_fragment(&mut self, cpu: CpuId, current: TaskId, fragment: Option<Fragment>) -> Flow {
         if self.core.task_mut(current).fragment == fragment {
             return Flow::Next;
@@ -151,7 +151,7 @@ impl Engine {
         })
     }
 
-    /// Tells the scheduler of a new nice value of `task`, if that still lives.
+    /// Calls the scheduler's `set_weight` for `task`, unless it has exited.
     fn set_weight(&mut self, cpu: CpuId, task: TaskId) -> Flow {
         let view = self.core.view(task);
         if view.task.state != State::Dead {
@@ -163,8 +163,8 @@ impl Engine {
         Flow::Next
     }
 
-    /// Tells the scheduler of a new affinity of `task`, if that still lives. This CPU is not
-    /// preempted before that: until then the scheduler queues by the old one.
+    /// Calls the scheduler's `set_cpumask` for `task`, unless it has exited. This CPU is not
+    /// preempted before the call, since the scheduler still queues the task by its old affinity.
     pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
         let view = self.core.view(task);
         if view.task.state != State::Dead {
@@ -194,7 +194,7 @@ impl Engine {
             None => state.owner = Some(current),
             Some(_) => {
                 state.waiters.push_back(current);
-                // When it wakes, the mutex has been handed to it.
+                // When it wakes, the mutex has been handed over to it.
                 self.sleep(cpu, current, Waiting::Mutex(mutex.0));
             }
         }
@@ -310,7 +310,7 @@ impl Engine {
         )
     }
 
-    /// The copied bytes reach the socket's buffer, or the link of its card.
+    /// Moves the copied bytes to the socket's buffer, or to the link of its card.
     pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         if let Peer::Remote { remote, nic } = self.core.endpoints[socket.index()].peer {
             self.transmit(remote, nic, socket, bytes);
@@ -324,8 +324,9 @@ impl Engine {
         Flow::Next
     }
 
-    /// What follows on the stack of `cpu` runs as a softirq: on loopback the receiving side of the
-    /// protocols runs when the sender enables softirqs again (`local_bh_enable()`).
+    /// Makes the steps that follow on the stack of `cpu` run as a softirq: on loopback the
+    /// receiving side of the protocols runs when the sender enables softirqs again
+    /// (`local_bh_enable()`).
     fn disable_softirqs(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
         here.softirq_depth += 1;
@@ -355,7 +356,7 @@ impl Engine {
         )
     }
 
-    /// The copied datagram reaches its socket, which queues or drops it.
+    /// Delivers the copied datagram to its socket, which queues or drops it.
     pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         self.disable_softirqs(cpu);
         let endpoint = &mut self.core.endpoints[socket.index()];
@@ -423,7 +424,7 @@ impl Engine {
         Flow::Takes(self.core.times.socket_receive, Mode::System)
     }
 
-    /// The copied bytes leave the buffer, and a sender that waited for room goes on.
+    /// Removes the copied bytes from the buffer and wakes a sender that waits for room.
     pub(crate) fn take(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
@@ -431,8 +432,8 @@ impl Engine {
         Flow::Next
     }
 
-    /// Wakes who can go on with `socket`: a reader if there is data, a writer if there is room.
-    /// Where several wait, each wakes the next by what it leaves.
+    /// Wakes the tasks that can continue with `socket`: a reader if there is data, a writer if
+    /// there is room. If several wait, each wakes the next if it leaves data or room.
     fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
         let endpoint = &mut self.core.endpoints[socket.index()];
         let writer = match endpoint.peer {

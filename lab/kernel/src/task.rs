@@ -20,7 +20,7 @@ pub enum Policy {
     Other,
     /// SCHED_BATCH: time sharing that never preempts on wakeup.
     Batch,
-    /// SCHED_IDLE: runs where nobody else wants to.
+    /// SCHED_IDLE: runs when a CPU would otherwise be idle.
     Idle,
     /// SCHED_FIFO with a priority from 1 to 99.
     Fifo(u8),
@@ -28,31 +28,32 @@ pub enum Policy {
     RoundRobin(u8),
 }
 
-/// What a task is born with.
+/// The attributes of a new task.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
     /// Its name.
     pub comm: Comm,
-    /// Its address space; without one, it borrows that of whoever ran before, as kernel threads do.
+    /// Its address space; without one, it borrows that of the task that ran before, as kernel
+    /// threads do.
     pub mm: Option<Mm>,
-    /// A kernel thread: a run does not wait for its end.
+    /// Whether it is a kernel thread: a run does not wait for kernel threads to exit.
     pub kernel_thread: bool,
-    /// -20 to 19.
+    /// Its nice value, -20 to 19.
     pub nice: i8,
     /// Its policy.
     pub policy: Policy,
     /// The slice that it asks for (`sched_attr::sched_runtime` of a SCHED_OTHER task, since Linux
-    /// 6.12); `None` is the scheduler's own.
+    /// 6.12); `None` is the scheduler's default.
     pub slice: Option<Duration>,
     /// Its task group.
     pub group: GroupId,
-    /// Where it may run; `None` is everywhere. CPUs that the machine lacks do not count; where none
-    /// is left, the task may run everywhere.
+    /// Its affinity; `None` is all CPUs. CPUs that the machine lacks are ignored; if none is left,
+    /// the task may run on all CPUs.
     pub allowed: Option<CpuSet>,
 }
 
 impl TaskSpec {
-    /// A plain SCHED_OTHER task of nice 0 that may run everywhere.
+    /// A plain SCHED_OTHER task of nice 0 that may run on every CPU.
     pub fn new(comm: &str, mm: Option<Mm>) -> TaskSpec {
         TaskSpec {
             comm: Comm::new(comm),
@@ -104,10 +105,10 @@ impl TaskSpec {
     }
 }
 
-/// Whether a task can run.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Created, never runnable so far.
+    /// Forked, and not yet runnable.
     New,
     Runnable,
     Sleeping(Waiting),
@@ -128,9 +129,9 @@ pub(crate) struct TaskStruct {
     pub(crate) policy: Policy,
     pub(crate) slice: Option<Duration>,
     pub(crate) group: GroupId,
-    /// `None` is everywhere.
+    /// `None` is all CPUs.
     pub(crate) allowed: Option<CpuSet>,
-    /// The data that it said it uses.
+    /// The data that it named last.
     pub(crate) fragment: Option<Fragment>,
 
     // Changed by sleeping and waking.
@@ -157,8 +158,8 @@ pub(crate) struct TaskStruct {
 }
 
 impl TaskStruct {
-    /// A task of `spec` that has never run, with the kernel stack `block`; it may use `allowed`, and
-    /// `cpu` is where it will be placed first.
+    /// A new task of `spec` with the kernel stack `block`. It may use the CPUs `allowed`, and is
+    /// first placed on `cpu`.
     pub(crate) fn new(
         spec: &TaskSpec,
         allowed: Option<CpuSet>,
@@ -207,7 +208,7 @@ impl TaskStruct {
     }
 }
 
-/// What a real scheduler could know about a task. What it will do next is not in here.
+/// What a real scheduler could know about a task, which excludes what the task will do next.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     pub(crate) id: TaskId,
@@ -216,7 +217,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Who it is.
+    /// Its id.
     pub fn id(&self) -> TaskId {
         self.id
     }
@@ -226,7 +227,7 @@ impl<'a> View<'a> {
         self.task.mm
     }
 
-    /// From -20 to 19.
+    /// Its nice value, from -20 to 19.
     pub fn nice(&self) -> i8 {
         self.task.nice
     }
@@ -236,12 +237,12 @@ impl<'a> View<'a> {
         self.task.policy
     }
 
-    /// The data that it said it uses, if it did.
+    /// The data that it named, if any.
     pub fn fragment(&self) -> Option<Fragment> {
         self.task.fragment
     }
 
-    /// The slice that it asks for; `None` is the scheduler's own.
+    /// The slice that it asks for; `None` is the scheduler's default.
     pub fn slice(&self) -> Option<Duration> {
         self.task.slice
     }
@@ -256,18 +257,18 @@ impl<'a> View<'a> {
         self.task.kernel_thread
     }
 
-    /// Whether its affinity allows `cpu`, and that is online.
+    /// Whether its affinity allows `cpu` and `cpu` is online.
     #[inline]
     pub fn may_run_on(&self, cpu: CpuId) -> bool {
         self.task.may_run_on(cpu) && self.offline.is_none_or(|offline| !offline.contains(cpu))
     }
 
-    /// The CPUs that its affinity allows, online or not; `None` is all.
+    /// The CPUs that its affinity allows, online or not; `None` is all CPUs.
     pub fn allowed(&self) -> Option<&'a CpuSet> {
         self.task.allowed.as_ref()
     }
 
-    /// True when it could run: it does not sleep and has not exited.
+    /// True if it is runnable or running: it neither sleeps nor has exited.
     pub fn is_runnable(&self) -> bool {
         self.task.is_runnable()
     }
@@ -278,7 +279,7 @@ impl<'a> View<'a> {
         self.task.on_cpu
     }
 
-    /// The CPU it ran on last, or was placed on at fork.
+    /// The CPU that it last ran on, or was placed on at fork.
     pub fn last_cpu(&self) -> CpuId {
         self.task.last_cpu
     }
@@ -288,7 +289,7 @@ impl<'a> View<'a> {
         self.task.block
     }
 
-    /// CPU time it had up to its last switch.
+    /// Its CPU time up to its last switch.
     pub fn ran(&self) -> Duration {
         self.task.ran
     }

@@ -1,13 +1,13 @@
-//! The one queue of events of a run.
+//! The event queue of a run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use warmq_units::Instant;
 
-/// Events to come, in a total order: by time, then by the order in which they were scheduled.
+/// Pending events in a total order: by time, then by the order in which they were scheduled.
 ///
-/// Invariant: nothing pending lies before `now`.
+/// Invariant: no pending event is earlier than `now`.
 #[derive(Debug)]
 pub struct Timeline<E> {
     now: Instant,
@@ -25,7 +25,7 @@ struct Pending<E> {
 }
 
 impl<E> Pending<E> {
-    /// The time, then the order: as one number, so that a heap compares without a branch.
+    /// The time, then the order, as one number, so that the heap compares without a branch.
     #[inline]
     fn key(&self) -> u128 {
         u128::from(self.at.0) << 64 | u128::from(self.order)
@@ -64,13 +64,13 @@ impl<E> Default for Timeline<E> {
 }
 
 impl<E> Timeline<E> {
-    /// The time of the event that was popped last.
+    /// The present time: that of the last event popped.
     #[inline]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Let `event` happen at `at`, after everything that was scheduled for the same time before.
+    /// Schedules `event` for `at`, after all events that were scheduled for the same time before.
     ///
     /// # Panics
     /// When `at` lies in the past.
@@ -85,7 +85,7 @@ impl<E> Timeline<E> {
         }));
     }
 
-    /// The next event, unless it lies after `end`; time moves to it, else to `end`.
+    /// Pops the next event and moves time to it; if it lies after `end`, moves time to `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<E> {
         self.horizon = end;
@@ -102,9 +102,9 @@ impl<E> Timeline<E> {
         }
     }
 
-    /// Moves time to `at` as if an event had been scheduled then and popped next. Does nothing, and
-    /// says so, where that event would not be next: where another is pending up to `at`, or `at`
-    /// lies after the end of the last [`Timeline::pop_until`].
+    /// Moves time to `at` as if an event had been scheduled for then and popped next, and returns
+    /// true. Does nothing and returns false if that event would not be next: if another is pending
+    /// up to `at`, or `at` lies after the end of the last [`Timeline::pop_until`].
     #[inline]
     pub fn pass_until(&mut self, at: Instant) -> bool {
         let first = |next: &Reverse<Pending<E>>| at < next.0.at;
@@ -115,7 +115,7 @@ impl<E> Timeline<E> {
         next
     }
 
-    /// How many events were ever scheduled.
+    /// How many events were scheduled in all.
     pub fn scheduled(&self) -> u64 {
         self.scheduled
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn time_passes_only_where_nothing_would_happen_before() {
         let mut timeline = Timeline::default();
-        assert!(!timeline.pass_until(Instant(1)), "nobody said how far");
+        assert!(!timeline.pass_until(Instant(1)), "no end was given yet");
         timeline.schedule(Instant(0), 'a');
         timeline.schedule(Instant(8), 'b');
         assert_eq!(timeline.pop_until(Instant(10)), Some('a'));

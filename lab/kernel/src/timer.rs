@@ -2,14 +2,14 @@
 
 use warmq_units::{CpuId, TaskId};
 
-/// An armed timer, for whoever may cancel it.
+/// A handle of an armed timer, with which it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
     index: u32,
     generation: u32,
 }
 
-/// Who is told when a timer expires.
+/// What happens when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerOwner {
     /// The sleep of a task ends.
@@ -20,8 +20,8 @@ pub(crate) enum TimerOwner {
 
 /// Every timer of the system.
 ///
-/// Invariant: a handle is of an armed timer if and only if its generation is that of its slot and
-/// the slot has an owner.
+/// Invariant: a handle refers to an armed timer if and only if its generation is that of its slot
+/// and the slot has an owner.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     slots: Vec<Slot>,
@@ -50,7 +50,7 @@ impl Timers {
         Timer { index, generation }
     }
 
-    /// Disarms `timer`, because it expired or is cancelled; `None` where it was disarmed before.
+    /// Disarms `timer` when it expires or is cancelled; `None` if it was disarmed before.
     pub(crate) fn disarm(&mut self, timer: Timer) -> Option<(TimerOwner, CpuId)> {
         let slot = self.slots.get_mut(timer.index as usize)?;
         let armed = slot

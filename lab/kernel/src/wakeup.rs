@@ -1,4 +1,4 @@
-//! `try_to_wake_up()` and fork: tasks become runnable.
+//! `try_to_wake_up()` and fork: how tasks become runnable.
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, TaskId};
@@ -11,7 +11,7 @@ use crate::step::Step;
 use crate::task::State;
 
 impl Engine {
-    /// Wakes `task`, or starts a new one; nothing when it is awake already, or parked.
+    /// Wakes `task`, or starts a new one. Does nothing if it is awake already, or parked.
     pub(crate) fn begin_wake(&mut self, cpu: CpuId, task: TaskId, sync: bool) -> Flow {
         if self.core.is_parked(task) {
             return Flow::Next;
@@ -36,7 +36,7 @@ impl Engine {
         Flow::Takes(took, self.mode(cpu, false))
     }
 
-    /// How a wakeup by the code that `cpu` runs now came about.
+    /// The circumstances of a wakeup by the code that `cpu` runs now.
     fn wakeup(&self, cpu: CpuId, slept: Waiting, sync: bool) -> Wakeup {
         let here = &self.core.cpus[cpu.index()];
         let context = match (here.irq_depth, here.softirq_depth) {
@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Under the locks: `task` becomes runnable, unless somebody was faster.
+    /// With the locks held, makes `task` runnable, unless another CPU has done so already.
     pub(crate) fn activate(&mut self, cpu: CpuId, id: TaskId, target: CpuId, why: Why) -> Flow {
         let now = self.core.now();
         let task = self.core.task_mut(id);
@@ -61,7 +61,7 @@ impl Engine {
         }
         task.state = State::Runnable;
         task.runnable_since = now;
-        // A task that is on its way to sleep is still queued: it just stays.
+        // A task that is about to sleep is still queued, and simply stays so.
         let queued = std::mem::replace(&mut task.queued, true);
         self.core.record(Record::Wakeup {
             waker: cpu,
@@ -80,8 +80,8 @@ impl Engine {
         })
     }
 
-    /// `target` went offline after it was chosen: once its locks are given back, the scheduler is told
-    /// to queue `task` elsewhere.
+    /// `target` went offline after it was chosen: once its locks are released, `set_cpumask` makes
+    /// the scheduler queue `task` elsewhere.
     fn leave_offline_queue(&mut self, cpu: CpuId, task: TaskId, target: CpuId) {
         let locks = self.scheduler.locks(Callback::Enqueue, target).in_order();
         let releases = locks.into_iter().flatten().count();

@@ -1,10 +1,11 @@
 //! Chat: rooms of users who send messages to one another through a server, all on one machine.
 //!
-//! Each user has four threads, as in Chat 1.0.1: on the client's side one sends all its messages and
-//! one receives those of the others; on the server's side one reads what the user sends and raises
-//! the user's semaphore, and one takes the semaphore down and sends the message to all others in
-//! turn. Two processes, threads of one sharing memory. A message counts when the server receives
-//! it and when each of the others does.
+//! Each user has four threads, as in Chat 1.0.1. On the client's side one thread sends all its
+//! messages and another receives those of the other users. On the server's side one thread reads
+//! what the user sends and raises the user's semaphore; another lowers the semaphore and sends the
+//! message to all other users in turn. Client and server are two processes; the threads of a
+//! process share memory. A message counts when the server receives it and when each of the other
+//! users does.
 
 use std::rc::Rc;
 
@@ -17,7 +18,7 @@ use warmq_units::{Bytes, Cycles};
 
 use crate::counter::{Counter, Counters};
 
-/// The number by which chat's threads name their application.
+/// The application number of chat's fragments.
 const APP: u32 = 1;
 const PAPER: &str = "coloring paper, how it was measured";
 
@@ -44,7 +45,7 @@ pub(crate) fn settings() -> Vec<Setting> {
             "assumed: the paper gives no figure",
         ),
         Setting::choice("fragments", &["none", "room"]).says(
-            "the data that a thread names before it serves: nothing, or its room",
+            "the fragment that a thread names before it serves: none, or its room",
             "affinity paper: the fragment is the room",
         ),
     ]
@@ -76,31 +77,31 @@ impl Chat {
     }
 }
 
-/// Lines of a page in which the server keeps a user's messages.
+/// The memory in which the server keeps a user's messages.
 const MESSAGES: Bytes = Bytes::from_kb(4);
 
 /// A user's connection to the server, and what the server keeps of the user.
 struct User {
     near: Socket,
     far: Socket,
-    /// Messages that were read from the user and wait to be passed on.
+    /// Counts the messages read from the user that are still to be passed on.
     unread: Semaphore,
     messages: Region,
 }
 
-/// What every thread of a room knows.
+/// What the threads of a room share.
 struct Room {
     users: Vec<User>,
     messages: u64,
     size: Bytes,
     work: Cycles,
-    /// The fragment that its threads name, if they name one.
+    /// The fragment that its threads name, if any.
     fragment: Option<u32>,
     delivered: Counter,
 }
 
 impl Room {
-    /// A thread says which data it is about to use.
+    /// Names the room's fragment, before a thread uses its data.
     async fn enter(&self, task: &Task) {
         if let Some(fragment) = self.fragment {
             task.enter(APP, fragment).await;
@@ -111,7 +112,7 @@ impl Room {
         self.messages * (self.users.len() as u64 - 1)
     }
 
-    /// A whole message arrives; an error says that the other end is gone.
+    /// Receives a whole message; an error says that the other end has closed the connection.
     async fn receive(&self, task: &Task, socket: Socket) -> Result<(), ClosedEarly> {
         task.receive_all(socket, self.size).await?;
         task.compute(self.work).await;
@@ -175,7 +176,7 @@ enum Part {
     Sender,
 }
 
-/// A thread that is to be started.
+/// A thread that is yet to be started.
 struct Thread {
     part: Part,
     room: Rc<Room>,

@@ -1,4 +1,4 @@
-//! Counts of work done, shared between programs and whoever reports.
+//! Counts of work done, shared between programs and the code that reports them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

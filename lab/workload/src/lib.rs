@@ -22,7 +22,7 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub what: &'static str,
-    /// The counter that tells how much work was done: `requests`.
+    /// The counter of the work done: `requests`.
     pub work: &'static str,
     settings: fn() -> Vec<Setting>,
     build: fn(&Chosen, &Counters) -> Box<dyn Workload>,
@@ -34,7 +34,7 @@ impl Entry {
         (self.settings)()
     }
 
-    /// The workload, set as chosen, which will count into `counters`.
+    /// The workload with the chosen settings; it counts into `counters`.
     pub fn build(&self, chosen: &Chosen, counters: &Counters) -> Box<dyn Workload> {
         (self.build)(chosen, counters)
     }

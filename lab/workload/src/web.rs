@@ -1,10 +1,10 @@
 //! WebBench against a web server with a process for each connection (Apache 1.3).
 //!
-//! The client threads run a closed loop: connect, ask, read the page, close, at once again. A
-//! server process accepts, reads the request, works, sends the page, and waits for the client's
-//! end of the connection before it closes its own (Apache's lingering close). The client does not
-//! wait for that, so that a busy server has processes with a request *and* processes that still
-//! have one to clean up after: both are runnable.
+//! The client threads run a closed loop: connect, send a request, read the page, close, and start
+//! again at once. A server process accepts, reads the request, works, sends the page, and waits for
+//! the client's end of the connection before it closes its own (Apache's lingering close). The
+//! client does not wait for that, so a busy server has processes that handle a request *and*
+//! processes that clean up after one, both runnable.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::counter::{Counter, Counters};
 
 const PAPER: &str = "coloring paper, how it was measured";
 const OURS: &str = "assumed: the paper gives no figure";
-/// Clients start within this time of one another, so that they do not march in step.
+/// Clients start spread over this time, so that they do not run in lockstep.
 const START_WITHIN_US: u64 = 10_000;
 
 pub(crate) fn settings() -> Vec<Setting> {
@@ -36,7 +36,7 @@ fn server_settings() -> Vec<Setting> {
         Setting::count("processes", (1, 20_000), 256, "processes")
             .says("server processes (MaxClients)", PAPER),
         Setting::count("request_cycles", (0, 100_000_000), 200_000, "cycles").says(
-            "work of a process from accepting a connection to sending the page, but for memory",
+            "work of a process from accepting a connection to sending the page, without its memory accesses",
             "calibrated on tables 4 and 6 of the coloring paper",
         ),
         Setting::count("cleanup_cycles", (0, 100_000_000), 70_000, "cycles").says(
@@ -44,7 +44,7 @@ fn server_settings() -> Vec<Setting> {
             "calibrated on tables 4 and 6 of the coloring paper",
         ),
         Setting::bytes("private_memory", (kb(4), kb(65_536)), kb(128))
-            .says("memory of each process's own", OURS),
+            .says("private memory of each process", OURS),
         Setting::bytes("private_touched", (none, kb(65_536)), kb(96)).says(
             "how much of it a request touches; a quarter is written",
             "calibrated on table 2 of the coloring paper",
@@ -139,14 +139,14 @@ impl Web {
     }
 }
 
-/// What all server processes share.
+/// What the server processes share.
 struct Server {
     web: Web,
     line: u64,
     shared: Region,
     documents: Region,
     listener: Listener,
-    /// What the client at the other end of a connection asks for.
+    /// The page that the client of each connection requests.
     asked: RefCell<BTreeMap<Socket, Page>>,
 }
 
@@ -158,8 +158,8 @@ struct Page {
 }
 
 impl Web {
-    /// What a client asks for next: sizes evenly from a quarter to seven quarters of the mean,
-    /// from anywhere among the documents.
+    /// The page that a client requests next: its size is uniform from a quarter to seven quarters
+    /// of the mean, its place uniform among the documents.
     fn next_page(&self, line: u64, wishes: &mut Stream) -> Page {
         let bytes = wishes
             .between(self.page.div_ceil(4), self.page * 7 / 4)
@@ -172,7 +172,7 @@ impl Web {
 }
 
 impl Server {
-    /// Touches `share` out of 4 parts of what a request touches of memory.
+    /// Touches `share` quarters of the memory that a request touches.
     async fn touch(&self, task: &Task, private: Region, share: u64) {
         let lines = self.web.private_touched / self.line * share / 4;
         let quarter = lines / 4;
@@ -199,7 +199,7 @@ async fn serve(task: Task, server: Rc<Server>, private: Region) {
         task.touch(Touch::read(server.documents, page.first_line, lines))
             .await;
         task.send(connection, page.bytes).await;
-        // Lingering close: until the client's end of the connection arrives.
+        // Lingering close: waits until the client has closed its end.
         while task.receive(connection, server.web.request).await.0 > 0 {}
         server.touch(&task, private, 1).await;
         task.compute(server.web.cleanup_cycles).await;

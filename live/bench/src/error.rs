@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum BenchError {
     /// A setting makes no sense.
-    #[error("{field} = {value}: {problem}; {mend}")]
+    #[error("{field} = {value}: {problem}; {fix}")]
     Setting {
         /// The field of the settings, by its name there.
         field: &'static str,
@@ -18,17 +18,17 @@ pub enum BenchError {
         /// What is wrong with it.
         problem: String,
         /// What to write instead.
-        mend: String,
+        fix: String,
     },
     /// The operating system refused something.
-    #[error("cannot {action}: {source}; {mend}")]
+    #[error("cannot {action}: {source}; {fix}")]
     System {
         /// What was attempted.
         action: String,
         /// The system's error.
         source: io::Error,
         /// What may help.
-        mend: &'static str,
+        fix: &'static str,
     },
     /// A message of the chat was lost, doubled or overtaken.
     #[error("{0}; this is a fault of the program, report it")]
@@ -37,12 +37,12 @@ pub enum BenchError {
     #[error("the server gave up: {0}")]
     Server(String),
     /// The time was up before there was anything to report.
-    #[error("{problem}; {mend}")]
+    #[error("{problem}; {fix}")]
     TimeUp {
         /// What was not complete yet.
         problem: &'static str,
         /// What to write instead.
-        mend: &'static str,
+        fix: &'static str,
     },
 }
 
@@ -51,13 +51,13 @@ impl BenchError {
         field: &'static str,
         value: impl Display,
         problem: impl Into<String>,
-        mend: impl Into<String>,
+        fix: impl Into<String>,
     ) -> BenchError {
         BenchError::Setting {
             field,
             value: value.to_string(),
             problem: problem.into(),
-            mend: mend.into(),
+            fix: fix.into(),
         }
     }
 
@@ -65,17 +65,17 @@ impl BenchError {
     pub(crate) fn system(
         action: impl Into<String>,
         source: impl Into<io::Error>,
-        mend: &'static str,
+        fix: &'static str,
     ) -> BenchError {
         BenchError::System {
             action: action.into(),
             source: source.into(),
-            mend,
+            fix,
         }
     }
 
     /// The error that the last system call of this thread left behind.
-    pub(crate) fn last_system(action: impl Into<String>, mend: &'static str) -> BenchError {
-        BenchError::system(action, io::Error::last_os_error(), mend)
+    pub(crate) fn last_system(action: impl Into<String>, fix: &'static str) -> BenchError {
+        BenchError::system(action, io::Error::last_os_error(), fix)
     }
 }

@@ -1,4 +1,4 @@
-//! Settings that no measurement can be made of are refused, with the field and the mend.
+//! Settings that allow no measurement are rejected, with the field and the fix.
 
 use warmq_bench::{BenchError, Geometry, WalkSettings};
 use warmq_units::{Bytes, Duration};
@@ -47,7 +47,7 @@ fn each_nonsense_is_refused_by_its_name() {
     for (field, change) in table {
         let message = refused(change);
         assert!(message.starts_with(&format!("{field} = ")), "{message}");
-        assert!(message.contains("; write "), "no mend: {message}");
+        assert!(message.contains("; write "), "no fix: {message}");
     }
 }
 

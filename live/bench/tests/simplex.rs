@@ -9,10 +9,10 @@ use warmq_bench::simplex::{LinkKind, Policy, SimplexReport, SimplexSettings, com
 fn measured(settings: &SimplexSettings) -> Option<SimplexReport> {
     match compare(settings, &mut |_| {}) {
         Ok(report) => Some(report),
-        Err(BenchError::System { mend, .. }) => {
+        Err(BenchError::System { fix, .. }) => {
             assert!(
-                mend.contains("--link loopback") || mend.contains("two"),
-                "{mend}"
+                fix.contains("--link loopback") || fix.contains("two"),
+                "{fix}"
             );
             None
         }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 /// A machine that cannot be described from its /sys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {problem}; {mend}", path.display())]
+#[error("{}: {problem}; {fix}", path.display())]
 pub struct HostError {
     /// The file or folder to blame.
     pub path: PathBuf,
     /// What is wrong.
     pub problem: String,
     /// What to do about it.
-    pub mend: String,
+    pub fix: String,
 }

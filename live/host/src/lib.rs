@@ -48,7 +48,7 @@ pub fn read(root: &Path) -> Result<MachineDescription, HostError> {
     let mut machine = observed.describe().map_err(|flaw| HostError {
         path: root.join(cpus::CPUS),
         problem: flaw.to_string(),
-        mend: "describe this machine in TOML instead".to_owned(),
+        fix: "describe this machine in TOML instead".to_owned(),
     })?;
     replacement::set_known(tree, &mut machine);
     Ok(machine)

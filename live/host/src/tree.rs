@@ -23,7 +23,7 @@ impl<'a> Tree<'a> {
         HostError {
             path: self.root.join(path),
             problem: problem.into(),
-            mend: "describe this machine in TOML instead".to_owned(),
+            fix: "describe this machine in TOML instead".to_owned(),
         }
     }
 

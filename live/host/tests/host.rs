@@ -215,7 +215,7 @@ fn errors_name_the_file_and_the_mend() {
         let error = tree.read().unwrap_err();
         assert_eq!(error.path, tree.root.join(path));
         assert!(error.problem.contains(problem), "{error}");
-        assert!(error.mend.contains("TOML"), "{error}");
+        assert!(error.fix.contains("TOML"), "{error}");
     }
 }
 

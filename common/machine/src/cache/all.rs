@@ -8,8 +8,8 @@ const HOST_LINE: usize = 16;
 /// The caches of a machine, by number, and the words of them all.
 ///
 /// Each cache has its words in a piece, set after set, unless it is *interleaved* with others of
-/// the same shape: then set 0 of the first is followed by set 0 of the second, and so on, and who
-/// looks at a line in all of them looks at one place of memory.
+/// the same shape: then set 0 of the first is followed by set 0 of the second, and so on, and
+/// looking up a line in all of them touches one place of memory.
 pub(crate) struct Caches {
     pub(super) all: Vec<Cache>,
     pub(super) words: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What must hold of a single cache.
+//! The rules for a single cache.
 
 use warmq_units::Bytes;
 
@@ -16,7 +16,7 @@ pub fn cache_key(cache: &CacheDescription, field: &str) -> String {
     format!("cache.l{}.{field}", cache.level)
 }
 
-/// What must hold of one cache on a machine of `cpus` CPUs.
+/// Checks one cache of a machine of `cpus` CPUs.
 pub fn check_cache(cache: &CacheDescription, cpus: usize) -> Result<(), Flaw> {
     demand((1..=MOST_LEVELS).contains(&cache.level), || {
         let problem = format!("there is no level {}", cache.level);

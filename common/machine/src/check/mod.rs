@@ -1,4 +1,4 @@
-//! What must hold of every machine, checked once, wherever the machine comes from.
+//! The rules for every machine, checked once, wherever its description comes from.
 
 mod cache;
 mod sharing;
@@ -23,16 +23,16 @@ pub(crate) const NOT_SLOWED_DOWN: u64 = 1_000;
 const SLOWEST_KHZ: u64 = 1_000;
 const FASTEST_KHZ: u64 = 100_000_000;
 
-/// `Ok` when `good`; else the flaw, which is written only then.
+/// `Ok` if `good`, else the flaw, which is constructed only then.
 fn demand(good: bool, flaw: impl FnOnce() -> Flaw) -> Result<(), Flaw> {
     if good { Ok(()) } else { Err(flaw()) }
 }
 
 impl MachineDescription {
-    /// Whether the models can take this machine: see the invariant of [`MachineDescription`].
+    /// Checks that the models can handle this machine: the invariant of [`MachineDescription`].
     ///
     /// # Errors
-    /// The first rule that is broken, with what to do about it.
+    /// The first rule that is broken, and how to fix it.
     pub fn check(&self) -> Result<(), Flaw> {
         self.check_name()?;
         self.check_cpu()?;
@@ -197,7 +197,7 @@ impl MachineDescription {
         self.check_tags()
     }
 
-    /// Every cache can tell all lines of memory apart.
+    /// Checks that every cache can distinguish all lines of memory.
     fn check_tags(&self) -> Result<(), Flaw> {
         let size = self.memory.size;
         self.caches.iter().try_for_each(|cache| {

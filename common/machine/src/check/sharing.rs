@@ -1,4 +1,4 @@
-//! Who shares what: chains of caches from a CPU outwards, and domains that nest.
+//! The rules of sharing: chains of caches from a CPU outwards, and domains that nest.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,8 @@ impl MachineDescription {
         }
     }
 
-    /// Walking outwards, latency never falls, and what is inclusive has room for what is nearer.
+    /// Checks that, from a CPU outwards, latency never falls, and inclusive caches are large enough
+    /// for the inner ones.
     pub(super) fn check_chains(&self, chains: &[Vec<usize>]) -> Result<(), Flaw> {
         for chain in chains {
             for pair in chain.windows(2) {
@@ -82,8 +83,8 @@ impl MachineDescription {
         Ok(())
     }
 
-    /// Sharing nests: core within every cache, cache within the next one, and the CPUs of one
-    /// `llc` number are those under one outermost cache.
+    /// Checks that sharing nests: a core within every cache, a cache within the next one, and the
+    /// CPUs of one `llc` number are those under one outermost cache.
     pub(super) fn check_sharing(&self, chains: &[Vec<usize>]) -> Result<(), Flaw> {
         for cache in &self.caches {
             let outward = |cpu: &CpuId| chains[cpu.index()].get(usize::from(cache.level));
@@ -106,7 +107,8 @@ impl MachineDescription {
             "threads of one core do not share its level-1 cache and socket",
             "share every cache at least per core",
         )?;
-        let help = "let llcs_per_socket and cores_per_llc say who shares the outermost cache";
+        let help =
+            "make llcs_per_socket and cores_per_llc match the sharing of the outermost cache";
         let problem = "the outermost caches are not the last-level caches of the topology";
         self.agree(
             |cpu| usize::from(self.cpus[cpu].llc),
@@ -124,7 +126,7 @@ impl MachineDescription {
         )
     }
 
-    /// CPUs with the same `group` must have the same `value`.
+    /// Checks that CPUs with the same `group` have the same `value`.
     fn agree<V: PartialEq>(
         &self,
         group: impl Fn(usize) -> usize,

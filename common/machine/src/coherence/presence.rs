@@ -108,7 +108,7 @@ impl Presence {
         }
     }
 
-    /// Nothing is noted: whoever wants to know who holds a line asks the caches.
+    /// Records nothing: the caches themselves are searched for holders.
     pub(crate) fn none() -> Presence {
         Presence {
             table: Sparse::new(1),

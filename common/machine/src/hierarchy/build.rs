@@ -56,7 +56,7 @@ pub(super) struct Place {
     pub(super) victim: bool,
     pub(super) parent: Option<usize>,
     pub(super) group: usize,
-    /// No cache under it belongs to another group: whoever asks it has it to himself.
+    /// No cache under it belongs to another group: it is private to the CPUs of its group.
     pub(super) leaf: bool,
     /// Where the first of its CPUs sits.
     pub(super) at: CpuPlace,

@@ -12,7 +12,7 @@ impl Hierarchy {
     /// # Errors
     /// A sentence that names the line and the caches, when a line that one cache holds exclusively
     /// is in another one that is not on its path, when an inclusive cache lacks a line of a nearer
-    /// one, or when the knowledge of who holds what is not exact.
+    /// one, or when the record of which groups hold which lines is wrong.
     pub fn check_coherence(&self) -> Result<(), String> {
         let mut copies: Vec<Copy> = self.caches.lines().collect();
         copies.sort_unstable();
@@ -68,7 +68,7 @@ impl Hierarchy {
 
     fn check_presence(&self, copies: &[Copy]) -> Result<(), String> {
         if self.snoop.is_some() {
-            return Ok(()); // who wants to know asks the caches
+            return Ok(()); // presence is not recorded on this machine
         }
         let held = copies.chunk_by(|one, next| one.0 == next.0).map(|copies| {
             let of = |copy: &Copy| self.shape.caches[copy.1].group as u16;

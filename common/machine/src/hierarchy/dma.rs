@@ -11,10 +11,10 @@ const NEAR_DEVICES: usize = 0;
 impl Hierarchy {
     /// A device writes the whole line of `address` at `at`; no CPU waits for it.
     ///
-    /// Every cache gives the line up, modified data included, since all of it is overwritten. The new
-    /// data goes to memory, over the bus or the channel of the first socket; or, where the machine
-    /// says [`dma_into_llc`](crate::MemoryDescription::dma_into_llc), into the last-level cache of
-    /// CPU 0, which has it modified from then on.
+    /// Every cache gives the line up, modified data included, since all of it is overwritten. The
+    /// new data goes to memory, over the bus or the channel of the first socket; or, where the
+    /// machine says [`dma_into_llc`](crate::MemoryDescription::dma_into_llc), into the last-level
+    /// cache of CPU 0, where it is then modified.
     ///
     /// # Panics
     /// As [`Hierarchy::access`].

@@ -30,7 +30,7 @@ pub(super) struct Lane {
 /// Which groups hold a line: a bit for each.
 pub(super) type Snoop = fn(&Hierarchy, Line) -> u32;
 
-/// The most pairs that are asked one by one who holds a line. For more, presence is noted.
+/// The most pairs that are searched one by one for a line. With more, presence is recorded.
 const MOST_SNOOPED: usize = 16;
 
 /// The lanes of all CPUs, with the code for their numbers of ways.
@@ -212,7 +212,8 @@ impl Hierarchy {
         let Some(victim) = near.insert(request.line, state) else {
             return;
         };
-        // Clean lines are dropped; who still has them matters only where that is noted.
+        // Clean lines are dropped; which caches still hold them matters only where presence is
+        // recorded.
         if victim.state != LineState::Modified && self.snoop.is_some() {
             return;
         }

@@ -42,7 +42,7 @@ impl Hierarchy {
         request: Request,
         others: u32,
     ) -> Outcome {
-        // If there are two, nobody has it exclusively.
+        // If there are two, none holds it exclusively.
         let alone = others
             .is_power_of_two()
             .then(|| others.trailing_zeros() as usize);
@@ -172,7 +172,7 @@ impl Hierarchy {
         }
     }
 
-    /// Makes the others give up the line: how long it takes to tell them.
+    /// Invalidates the line in the other caches; returns how long that takes.
     #[inline(always)]
     fn claim_elsewhere<const NEAR: usize, const FAR: usize>(
         &mut self,

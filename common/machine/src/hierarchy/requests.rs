@@ -1,4 +1,4 @@
-//! An access beyond the level-1 hit: who answers it.
+//! An access that misses level 1: what serves it.
 
 use warmq_units::Duration;
 
@@ -171,7 +171,7 @@ impl Hierarchy {
     }
 
     /// Whether caches under the CPU's own root, other than its own, and caches under other roots
-    /// have the line: then nobody has it exclusively.
+    /// have the line: then none holds it exclusively.
     #[inline]
     fn is_shared_across_roots(&self, request: Request) -> bool {
         let own = &self.shape.own_groups[request.cpu];

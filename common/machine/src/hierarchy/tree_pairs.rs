@@ -2,8 +2,8 @@
 //! tree-PLRU, and nothing is observed.
 //!
 //! Server processors are such machines, and what a scheduler for hundreds of CPUs reads has mostly
-//! been written elsewhere since: nearly every access ends with this. Which state the line is taken in
-//! and who gives it up is decided by the general code.
+//! been written elsewhere since: nearly every access ends with this. The general code decides the
+//! state of the new line and which caches give it up.
 
 use super::build::Shape;
 use super::{Hierarchy, Request};

@@ -1,4 +1,4 @@
-//! A write beyond the level-1 hit: who settles that the line is the writer's alone.
+//! A write that level 1 cannot complete: what makes the line exclusive to the writer.
 
 use super::requests::Fill;
 use super::{Hierarchy, Outcome, Request, Served};
@@ -44,7 +44,7 @@ impl Hierarchy {
         outcome
     }
 
-    /// The cache at level `settles` knows that nobody beyond it has the line.
+    /// The cache at level `settles` knows that no cache beyond it has the line.
     fn write_settled_by(&mut self, request: Request, level: usize, settles: usize) -> Outcome {
         let cache = self.shape.paths[request.cpu][settles];
         let latency = self.shape.caches[cache].latency;
@@ -100,7 +100,7 @@ impl Hierarchy {
     }
 
     /// A cache under the same victim cache had the line, clean; unless one of them `owned` it, the
-    /// caches elsewhere must be told.
+    /// caches elsewhere must be notified.
     fn take_from_neighbor(&mut self, request: Request, supplier: usize, owned: bool) -> Outcome {
         let mut takes = self.fetch_from_cache(request, supplier, Transaction::ReadForOwnership);
         if !owned {
@@ -115,7 +115,7 @@ impl Hierarchy {
         }
     }
 
-    /// Tells other holders, as far as `reach`, to give the line up: how long it takes.
+    /// Invalidates the line in other caches, as far as `reach`; returns how long that takes.
     #[inline]
     pub(super) fn tell(&mut self, request: Request, reach: Reach) -> Duration {
         let socket = usize::from(self.shape.cpus[request.cpu].socket);
@@ -123,7 +123,7 @@ impl Hierarchy {
             .upgrade(socket, reach, request.now, &mut self.counts.bus)
     }
 
-    /// The same where the fetch of the line tells those who hear it.
+    /// The same where the fetch of the line invalidates it in the caches that snoop it.
     #[inline]
     pub(super) fn invalidated(&mut self, request: Request, reach: Reach) -> Duration {
         let socket = usize::from(self.shape.cpus[request.cpu].socket);

@@ -7,10 +7,10 @@ pub struct Run {
     pub end: u32,
 }
 
-/// Where a region's free blocks are listed.
+/// The free lists that a region's blocks belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zone {
-    /// Regions with pages that never come free.
+    /// Regions with pages that are in use for good.
     Worn,
     /// Regions that were free as a whole.
     Whole,
@@ -110,7 +110,7 @@ impl Buddy {
         Some(page)
     }
 
-    /// Gives a block back and merges it with its buddies as far as they are free.
+    /// Frees a block and merges it with its buddies as far as they are free.
     ///
     /// # Panics
     /// When no block of this order was taken there.

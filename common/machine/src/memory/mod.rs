@@ -1,8 +1,8 @@
-//! Physical pages: a buddy allocator over memory that was long in use.
+//! Physical pages: a buddy allocator over memory that has been in use for long.
 //!
-//! Why it matters: which blocks compete for a cache set is decided by their physical addresses.
-//! On a machine that ran for a while, consecutive allocations are not neighbours: the paper on
-//! coloring names that as the reason why 32 colors, enough on paper, still miss in 256 KB.
+//! Why it matters: which blocks compete for a cache set is decided by their physical addresses. On
+//! a machine that has been up for a while, consecutive allocations are not adjacent. The coloring
+//! paper names that as the reason why 32 colors, enough in theory, still miss in 256 KB.
 
 mod buddy;
 mod wear;
@@ -15,22 +15,22 @@ use crate::MemoryDescription;
 use buddy::{Buddy, Run, Zone};
 use wear::Wear;
 
-/// The order of the largest block of Linux's allocator; a region is at least so large.
+/// The order of the largest block of Linux's allocator; a region is at least that large.
 const REGION_ORDER: u32 = 10;
 /// Blocks up to this order are taken from worn regions first, larger ones from whole regions.
 const SMALL_ORDER: u32 = 1;
 
-/// How worn the memory is.
+/// How fragmented the memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragmentation {
-    /// Just started: allocations are contiguous and ascend from address 0.
+    /// Just booted: allocations are contiguous and ascend from address 0.
     Fresh,
-    /// Long in use: what is free lies scattered in small clusters.
+    /// Long in use: free memory is scattered in small clusters.
     Worn {
-        /// Mean number of blocks of two pages (8 KB on x86) that lie together; at least 1. The
-        /// figures of the paper on coloring are met best with about 8.
+        /// Mean size of a free cluster in blocks of two pages (8 KB on x86), at least 1. About 8
+        /// reproduces the coloring paper's figures best.
         cluster: u32,
-        /// The share of memory that others hold for good, 0 to 100.
+        /// The percentage of memory that is in use for good, 0 to 100.
         used_percent: u8,
     },
 }
@@ -38,7 +38,7 @@ pub enum Fragmentation {
 /// No block of this size is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// The order that was asked for: 2^order pages.
+    /// The requested order: 2^order pages.
     pub order: u32,
     /// Pages that are free, in smaller blocks.
     pub free_pages: u64,
@@ -46,16 +46,16 @@ pub struct OutOfMemory {
 
 /// The pages of a machine.
 ///
-/// Invariant: live blocks never overlap, each is aligned to its own size, and pages live, free
-/// and held by others add up to the memory's size.
+/// Invariant: live blocks never overlap, each is aligned to its own size, and live pages, free
+/// pages and pages in use for good add up to the memory's size.
 ///
-/// How worn memory is made: seven of eight regions (of 4 MB, or a huge page if that is larger)
-/// are worn, each with the same share of its pages free, in clusters at random places; one of
-/// eight is free as a whole, as Linux's grouping of pages by mobility keeps them, unless memory is
-/// too full for that. Blocks of one or two pages come from the clusters, one cluster after the
-/// other in random order; larger ones and huge pages come from whole regions; either falls back
-/// on the other. Regions are opened in batches when they are needed, so that a terabyte costs
-/// little. That a whole region is one of eight is an assumption, on no published figure.
+/// Worn memory is constructed as follows. Seven of eight regions (of 4 MB, or a huge page if that
+/// is larger) are worn: each has the same share of its pages free, in clusters at random places.
+/// One of eight is free as a whole, as Linux's grouping of pages by mobility keeps them, unless
+/// memory is too full for that; one in eight is an assumption, without a published figure. Blocks
+/// of one or two pages come from the clusters, one cluster after another in random order; larger
+/// blocks and huge pages come from whole regions; each falls back on the other. Regions are opened
+/// in batches when they are needed, so that a terabyte costs little.
 #[derive(Clone, Debug)]
 pub struct PhysicalMemory {
     // Set when the machine is built, and never after.
@@ -69,15 +69,15 @@ pub struct PhysicalMemory {
     free_pages: u64,
     stream: Stream,
 
-    // What is not opened yet; shrinks only.
+    // The regions that are not yet opened; only shrinks.
     wear: Wear,
     clusters: Vec<Run>,
     whole: Vec<u32>,
 }
 
 impl PhysicalMemory {
-    /// The memory of a machine, `fragmentation` saying how worn it is. The stream decides where
-    /// the free pages lie: equal streams give equal addresses.
+    /// The memory of a machine, as worn as `fragmentation` says. The stream decides where the free
+    /// pages are: equal streams give equal addresses.
     pub fn new(
         memory: &MemoryDescription,
         fragmentation: Fragmentation,
@@ -149,11 +149,11 @@ impl PhysicalMemory {
         self.allocate(self.huge_order)
     }
 
-    /// Gives a block back.
+    /// Frees a block.
     ///
     /// # Panics
-    /// When no block of this order was allocated at `block`, or it was freed before: that is a
-    /// bug of the kernel that is simulated, not a mistake of a user.
+    /// When no block of this order was allocated at `block`, or it was freed before: that is a bug
+    /// of the simulated kernel, not a user's mistake.
     pub fn free(&mut self, block: Address, order: u32) {
         let page = block.0 / self.page.0;
         assert!(page < self.pages, "{block} lies beyond the memory");
@@ -161,7 +161,7 @@ impl PhysicalMemory {
         self.free_pages += 1 << order;
     }
 
-    /// Gives a huge page back.
+    /// Frees a huge page.
     ///
     /// # Panics
     /// As [`PhysicalMemory::free`].
@@ -245,7 +245,7 @@ impl fmt::Display for OutOfMemory {
         let (order, free) = (self.order, self.free_pages);
         write!(
             formatter,
-            "no 2^{order} pages lie together among the {free} that are free"
+            "no 2^{order} contiguous pages are among the {free} that are free"
         )
     }
 }

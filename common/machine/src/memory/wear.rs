@@ -1,4 +1,4 @@
-//! What long use leaves behind: which regions are worn, and where their free clusters lie.
+//! The effects of long use: which regions are worn, and where their free clusters are.
 
 use warmq_units::Stream;
 
@@ -30,8 +30,8 @@ pub struct WornRegion {
     pub free_units: u32,
 }
 
-/// Wears out memory of `pages` pages, of which `free` are to be free: the worn regions, those free
-/// as a whole, and the pages that are free after rounding to whole units.
+/// Fragments memory of `pages` pages, of which `free` are to be free. Returns the worn regions,
+/// those free as a whole, and the number of free pages after rounding to whole units.
 pub fn wear(
     pages: u64,
     region_order: u32,

@@ -1,4 +1,4 @@
-//! What the tests of the caches share: made-up machines and a slow model to compare with.
+//! Shared by the tests of the caches: made-up machines and a slow model to compare with.
 
 #![allow(dead_code)] // each test uses a part of it
 

@@ -1,5 +1,6 @@
-//! A slow model of the same rules, written for being read: lines in vectors, ages as time stamps,
-//! coherence by asking every cache of the machine. Shares nothing with the fast one.
+//! A slow model of the same rules, written to be easy to read: lines in vectors, ages as time
+//! stamps, coherence by searching every cache of the machine. It shares no code with the fast
+//! model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -612,7 +613,7 @@ impl Reference {
     }
 
     fn take_in(&mut self, cache: usize, line: u64, state: LineState) {
-        // The clock goes on, so that lines taken in during one access have an order.
+        // The clock advances, so that lines taken in during one access have an order.
         self.clock += 1;
         let Some(left) = self.caches[cache].take_in(line, state, self.clock) else {
             return;

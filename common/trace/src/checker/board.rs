@@ -1,10 +1,11 @@
-//! What records tell of a machine, kept up to date: who is where, and in what state.
+//! The state of a machine as its records show it: which task is on which CPU, and in what state
+//! each is.
 
 use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::{Interrupt, Record, Table};
 
-/// A machine as its records tell of it.
+/// The state of a machine as its records show it.
 ///
 /// Invariant, as long as no law was broken: a task is `Running` on a CPU if and only if that CPU
 /// runs the task.
@@ -12,33 +13,34 @@ use crate::{Interrupt, Record, Table};
 pub(super) struct Board {
     /// The time of the last record.
     pub now: Instant,
-    /// How many records there were.
+    /// How many records were seen.
     pub records: u64,
     cpus: Table<CpuId, Cpu>,
     tasks: Table<TaskId, Task>,
-    // When each lock was released last.
+    // When each lock was last released.
     released: Table<LockId, Option<Instant>>,
-    // True if records tell of the machine from its start.
+    // True if the records begin when the machine starts.
     whole: bool,
 }
 
 /// A CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cpu {
-    /// What runs; unknown before the first switch of a recording.
+    /// The running task (`Some(None)` is the idle task); unknown before the first switch of a
+    /// recording.
     pub running: Option<Option<TaskId>>,
-    /// Since when it runs that and is online.
+    /// Since when it has been online and running that task.
     since: Instant,
-    /// When it went through a switch last.
+    /// The time of its last switch.
     switched: Instant,
     offline: bool,
     /// Since when a reschedule interrupt is pending.
     reschedule: Option<Instant>,
-    /// True if no reschedule interrupt of the time before the recording is pending.
+    /// True once no reschedule interrupt sent before the recording can still be pending.
     reschedules_known: bool,
-    /// The interrupts that it is in, outermost first.
+    /// The interrupts that it is serving, outermost first.
     pub open: Vec<Interrupt>,
-    /// True if the interrupts of the time before the recording are over.
+    /// True once all interrupts that began before the recording are over.
     pub interrupts_known: bool,
 }
 
@@ -46,27 +48,29 @@ pub(super) struct Cpu {
 #[derive(Clone, Debug, Default)]
 struct Task {
     state: State,
-    /// Bit n of word m is set where the task may use CPU 64 m + n; it may use all CPUs beyond.
+    /// Bit n of word m is set if the task may run on CPU 64 m + n. It may run on all CPUs beyond
+    /// the last word.
     allowed: Vec<u64>,
 }
 
-/// What a task does.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
-    /// Nothing is known: it does not exist, or it did before the recording began.
+    /// Unknown: the task does not exist, or was forked before the recording began.
     #[default]
     Unknown,
-    /// It exists and waits for something other than a CPU.
+    /// It waits for something other than a CPU.
     Asleep,
-    /// It waits for a CPU since `since`, in the queue of `cpu` (where each has one) since `queued`.
+    /// It has waited for a CPU since `since`, and has been in the queue of `cpu` (if each CPU has
+    /// one) since `queued`.
     Runnable {
         cpu: CpuId,
         since: Instant,
         queued: Instant,
     },
-    /// It has this CPU.
+    /// It runs on this CPU.
     Running(CpuId),
-    /// It exited, and has this CPU until the next switch there; or nobody's, if it had none.
+    /// It exited. It occupies this CPU until the next switch there; `None` if it was not running.
     Gone,
 }
 
@@ -81,7 +85,7 @@ impl State {
 const WORD: usize = u64::BITS as usize;
 
 impl Board {
-    /// The board of a machine that is just switched on.
+    /// The board of a machine that has just been switched on.
     pub fn at_the_start() -> Board {
         Board {
             whole: true,
@@ -89,17 +93,17 @@ impl Board {
         }
     }
 
-    /// The board of a machine of whose past nothing is known.
+    /// The board of a machine whose past is unknown.
     pub fn midway() -> Board {
         Board::default()
     }
 
-    /// True if nothing that happened is unknown.
+    /// True if the records begin when the machine starts, so that nothing is unknown.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// What `task` does.
+    /// The state of `task`.
     pub fn state(&self, task: TaskId) -> State {
         self.tasks
             .get(task)
@@ -107,37 +111,37 @@ impl Board {
             .unwrap_or_default()
     }
 
-    /// What runs on `cpu`, if that is known; `Some(None)` is the idle task.
+    /// The task that runs on `cpu`, if known; `Some(None)` is the idle task.
     pub fn running(&self, cpu: CpuId) -> Option<Option<TaskId>> {
         let known = self.cpus.get(cpu).and_then(|cpu| cpu.running);
         known.or(self.whole.then_some(None))
     }
 
-    /// Since when `cpu` idles, if it does and is online.
+    /// Since when `cpu` has been idle, if it is idle and online.
     pub fn idle_since(&self, cpu: CpuId) -> Option<Instant> {
         let state = self.cpus.get(cpu);
         let idle = self.running(cpu) == Some(None) && !state.is_some_and(|cpu| cpu.offline);
         idle.then(|| state.map_or(Instant::START, |cpu| cpu.since))
     }
 
-    /// When `cpu` went through a switch last.
+    /// The time of the last switch on `cpu`.
     pub fn switched(&self, cpu: CpuId) -> Instant {
         self.cpus
             .get(cpu)
             .map_or(Instant::START, |cpu| cpu.switched)
     }
 
-    /// When `lock` was released last, if it ever was.
+    /// When `lock` was last released, if it ever was.
     pub fn released(&self, lock: LockId) -> Option<Instant> {
         self.released.get(lock).copied().flatten()
     }
 
-    /// Since when a reschedule interrupt for `cpu` is pending, if one is.
+    /// Since when a reschedule interrupt has been pending on `cpu`, if one is.
     pub fn reschedule(&self, cpu: CpuId) -> Option<Instant> {
         self.cpus.get(cpu).and_then(|cpu| cpu.reschedule)
     }
 
-    /// True if `cpu` may take a reschedule interrupt that was sent before the recording.
+    /// True if `cpu` may still take a reschedule interrupt that was sent before the recording.
     pub fn may_take_unknown_reschedule(&self, cpu: CpuId) -> bool {
         let known = self.cpus.get(cpu).is_some_and(|cpu| cpu.reschedules_known);
         !self.whole && !known
@@ -150,28 +154,28 @@ impl Board {
         word.unwrap_or(u64::MAX) >> (cpu.index() % WORD) & 1 == 1
     }
 
-    /// Every CPU that was ever named.
+    /// Every CPU that a record named.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         self.cpus.iter().map(|(cpu, _)| cpu)
     }
 
-    /// The interrupt that `cpu` is in.
+    /// The innermost interrupt that `cpu` is serving.
     pub fn open(&self, cpu: CpuId) -> Option<Interrupt> {
         self.cpus.get(cpu).and_then(|cpu| cpu.open.last().copied())
     }
 
-    /// True if `cpu` may be in an interrupt of which no record tells.
+    /// True if `cpu` may still be serving an interrupt that began before the recording.
     pub fn may_be_in_unknown_interrupt(&self, cpu: CpuId) -> bool {
         let known = self.cpus.get(cpu).is_some_and(|cpu| cpu.interrupts_known);
         !self.whole && !known
     }
 
-    /// Every task that was ever named, and what it does.
+    /// Every task that a record named, and its state.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, State)> {
         self.tasks.iter().map(|(id, task)| (id, task.state))
     }
 
-    /// `record` happened at `at`.
+    /// Updates the state by `record`, which happened at `at`.
     pub fn apply(&mut self, at: Instant, record: &Record) {
         self.now = at;
         self.records += 1;
@@ -194,7 +198,7 @@ impl Board {
                 let cpu = self.cpus.touch(cpu);
                 cpu.running = Some(next);
                 (cpu.since, cpu.switched) = (at, at);
-                // Nobody switches inside an interrupt.
+                // A switch cannot happen inside an interrupt.
                 cpu.interrupts_known = true;
             }
             Record::Migrate { task, to, .. } => {
@@ -213,7 +217,7 @@ impl Board {
             Record::InterruptExit { cpu, .. } => {
                 self.cpus.touch(cpu).open.pop();
             }
-            // One that is pending already takes in the new one, as an APIC merges them.
+            // If one is pending already the two merge, as in an APIC.
             Record::RescheduleSent { to, .. } => {
                 self.cpus.touch(to).reschedule.get_or_insert(at);
             }
@@ -230,7 +234,7 @@ impl Board {
         }
     }
 
-    /// A task that waits does so for other CPUs from here on.
+    /// Changes the affinity of `task`. A waiting task waits for the new CPUs from here on.
     fn set_affinity(&mut self, at: Instant, task: TaskId, from: CpuId, cpus: u64) {
         let (task, word) = (self.tasks.touch(task), from.index() / WORD);
         if task.allowed.len() <= word {
@@ -242,7 +246,7 @@ impl Board {
         }
     }
 
-    /// A task that runs or waits already keeps its place.
+    /// Wakes `task`. A task that is running or runnable already stays as it is.
     fn wake(&mut self, at: Instant, task: TaskId, target: CpuId) {
         let state = &mut self.tasks.touch(task).state;
         if let State::Unknown | State::Asleep = state {

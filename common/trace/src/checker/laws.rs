@@ -1,4 +1,4 @@
-//! The laws: each looks at the machine before a record, and at the record.
+//! The laws. Each checks a record against the state of the machine before it.
 
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
@@ -6,11 +6,11 @@ use super::board::{Board, State};
 use super::{Breach, Promise, Queues, Violation};
 use crate::{Interrupt, Record};
 
-/// The longest time for which a CPU may have interrupts off: two ticks of a kernel of 100 Hz, of which
-/// the second would be lost.
+/// The longest time for which a CPU may have interrupts off: two ticks of a kernel of 100 Hz, the
+/// second of which would be lost.
 const INTERRUPTS_OFF: Duration = Duration::from_ms(20);
 
-/// Whether `record`, which happened at `at`, may follow what is on `board`.
+/// Checks that `record`, at time `at`, is lawful in the state of `board`.
 pub(super) fn judge(
     board: &Board,
     promise: Promise,
@@ -43,7 +43,7 @@ pub(super) fn judge(
             case.idle_ends(cpu)?;
             match next {
                 None => Ok(()),
-                // Who goes on after its own switch was running, and here.
+                // A task that is switched to itself must have been running here.
                 Some(task) if next == prev => case.alive(task, Some(cpu)),
                 Some(task) => case.runs(cpu, task),
             }
@@ -66,7 +66,7 @@ pub(super) fn judge(
     }
 }
 
-/// Whether all that was promised is kept at `end`, too.
+/// Checks, at the end of a run, the laws that have a deadline.
 pub(super) fn judge_end(board: &Board, end: Instant, promise: Promise) -> Result<(), Violation> {
     let case = Case {
         board,
@@ -153,10 +153,11 @@ impl Case<'_> {
         }
     }
 
-    // No CPU idles while a task waits that it could run. Such a pair is judged when it ends, since
-    // only then it is certain how long it lasted; what lasts to the end of a run is judged there.
+    // No CPU idles while a task waits that it could run. Each such overlap of an idle CPU and a
+    // waiting task is judged when it ends, since its length is known only then, or at the end of
+    // the run.
 
-    /// `cpu` stops idling, if it did.
+    /// `cpu` stops idling, if it was idle: checks every waiting task against it.
     fn idle_ends(&self, cpu: CpuId) -> Result<(), Violation> {
         let long = |since| self.at.since(since) > self.promise.patience;
         if !self.board.idle_since(cpu).is_some_and(long) {
@@ -168,7 +169,7 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// `task` stops waiting, if it did.
+    /// `task` stops waiting, if it was waiting: checks every idle CPU against it.
     fn wait_ends(&self, task: TaskId) -> Result<(), Violation> {
         let State::Runnable { cpu, since, .. } = self.board.state(task) else {
             return Ok(());
@@ -185,7 +186,7 @@ impl Case<'_> {
         }
     }
 
-    /// `task` joins the queue of another CPU.
+    /// `task` moves to the queue of another CPU: the wait in the old queue is checked.
     fn queue_changes(&self, task: TaskId) -> Result<(), Violation> {
         match self.promise.queues {
             Queues::PerCpu => self.wait_ends(task),
@@ -245,7 +246,8 @@ impl Case<'_> {
         self.reschedule_in_time(cpu)
     }
 
-    /// Whether no reschedule interrupt waits for `cpu` for longer than interrupts are ever off.
+    /// Checks that no reschedule interrupt has been pending on `cpu` for longer than a CPU may have
+    /// interrupts off.
     fn reschedule_in_time(&self, cpu: CpuId) -> Result<(), Violation> {
         let late = |sent: &Instant| self.at.since(*sent) > INTERRUPTS_OFF;
         match self.board.reschedule(cpu).filter(late) {

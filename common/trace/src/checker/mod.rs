@@ -1,19 +1,19 @@
-//! Laws that no machine breaks, watched over a whole run.
+//! Laws that every machine obeys, checked over a whole run.
 //!
 //! | law | what it says |
 //! |---|---|
 //! | [`Law::TimeNeverBack`] | no record is earlier than the one before |
 //! | [`Law::LifeOnce`] | a task is forked once, exits once, and neither runs nor wakes outside its life |
-//! | [`Law::OneCpuPerTask`] | nobody gets a second CPU while it has one |
-//! | [`Law::SwitchesMatch`] | who leaves a CPU is who ran there |
-//! | [`Law::OnlyRunnableRuns`] | who gets a CPU was woken, or left its last one runnable |
-//! | [`Law::InterruptsBalanced`] | interrupts end in the reverse order of their beginnings, each once, and nobody switches inside one |
-//! | [`Law::WorkConserving`] | no CPU idles for longer than was promised while a task waits that it could run (see [`Promise`]) |
-//! | [`Law::TenuresDisjoint`] | a lock is granted when its tenure before is over |
-//! | [`Law::NoSwitchUnderLock`] | nobody switches while it holds a lock or spins for one |
-//! | [`Law::ReschedulesTaken`] | each reschedule interrupt that is taken was sent, and each that is sent is taken within 20 ms; one that arrives while another is pending merges with that |
+//! | [`Law::OneCpuPerTask`] | no task is on two CPUs at once |
+//! | [`Law::SwitchesMatch`] | the task that leaves a CPU is the one that was running there |
+//! | [`Law::OnlyRunnableRuns`] | a task that gets a CPU was woken before, or left its last CPU runnable |
+//! | [`Law::InterruptsBalanced`] | interrupts end in the reverse order of their beginnings, each once, and no switch happens inside one |
+//! | [`Law::WorkConserving`] | no CPU idles beside a waiting task that it could run for longer than the scheduler promises (see [`Promise`]) |
+//! | [`Law::TenuresDisjoint`] | a lock is granted only after its previous holder has released it |
+//! | [`Law::NoSwitchUnderLock`] | no CPU switches tasks while it holds a lock or spins for one |
+//! | [`Law::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it |
 //!
-//! The first violation is kept as a value; what follows it is not looked at, as one wrong record
+//! The first violation is kept as a value. Later records are not checked, since one wrong record
 //! makes the next ones wrong.
 
 mod board;
@@ -26,27 +26,27 @@ use self::board::Board;
 pub use self::violation::{Breach, Law, Violation};
 use crate::{Observer, Record};
 
-/// What a scheduler promises of CPUs that idle while tasks wait.
+/// What a scheduler promises about CPUs that idle while tasks wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// For how long a CPU may idle beside a waiting task that it could run.
+    /// How long a CPU may idle beside a waiting task that it could run.
     pub patience: Duration,
-    /// Which tasks a CPU could run, of those whose affinity allows it.
+    /// Which tasks count as ones that a CPU could run, among those whose affinity allows it.
     pub queues: Queues,
 }
 
-/// Whose tasks a CPU looks for when it would idle.
+/// Which queues a CPU looks into before it idles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues {
-    /// Those in its own queue: the wakeup's target is this CPU, or the task was preempted here, or
-    /// it migrated here.
+    /// Its own queue only: tasks whose wakeup targeted this CPU, or that were preempted here, or
+    /// migrated here.
     PerCpu,
-    /// All: one queue serves every CPU, or a CPU looks into the others' queues before it idles.
+    /// All: one queue serves every CPU, or a CPU looks into the other CPUs' queues before it idles.
     Shared,
 }
 
 impl Default for Promise {
-    /// Two ticks of a kernel of 100 Hz, and a queue for each CPU.
+    /// Two ticks of a 100 Hz kernel, and one queue per CPU.
     fn default() -> Promise {
         Promise {
             patience: Duration::from_ms(20),
@@ -55,7 +55,7 @@ impl Default for Promise {
     }
 }
 
-/// Watches a run for every [`Law`] and keeps the first [`Violation`].
+/// Checks a run against every [`Law`] and keeps the first [`Violation`].
 ///
 /// ```
 /// use warmq_trace::{Checker, Law, Observer, Record};
@@ -77,7 +77,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// For a simulated run: its records tell of the machine from the start, where every CPU is
+    /// A checker for a simulated run, whose records begin when the machine starts: every CPU is
     /// idle and no task exists.
     pub fn of_a_run() -> Checker {
         Checker {
@@ -88,9 +88,9 @@ impl Checker {
         }
     }
 
-    /// For the recording of a machine that had been running: what happened before is not held
-    /// against it. A CPU may run anybody before its first switch, a task that was never forked may
-    /// run and wake until it exits, and a CPU may be in interrupts before its first record of one.
+    /// A checker for the recording of a machine that was already running. Until its first switch a
+    /// CPU may run any task; a task without a fork may run and wake until it exits; a CPU may be
+    /// serving interrupts before its first record of one.
     pub fn of_a_recording() -> Checker {
         Checker {
             board: Board::midway(),
@@ -98,8 +98,8 @@ impl Checker {
         }
     }
 
-    /// The same checker, which panics at the first violation, where the test can still show how it
-    /// came about.
+    /// The same checker, but it panics at the first violation, so that a debugger or backtrace
+    /// shows how the violation arose.
     #[must_use]
     pub fn panicking(self) -> Checker {
         Checker {
@@ -108,7 +108,7 @@ impl Checker {
         }
     }
 
-    /// The same checker for a scheduler that promises `promise`.
+    /// The same checker, for a scheduler that makes this promise.
     #[must_use]
     pub fn promised(self, promise: Promise) -> Checker {
         Checker { promise, ..self }
@@ -119,7 +119,7 @@ impl Checker {
         self.first.as_ref()
     }
 
-    /// Ends the run at `end`, and judges tasks and interrupts that wait still.
+    /// Ends the run at `end`, and checks the tasks and interrupts that are still waiting.
     ///
     /// # Errors
     /// The first violation.

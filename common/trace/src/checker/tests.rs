@@ -1,4 +1,4 @@
-//! Lawful runs of any kind pass, and each law catches its own violation wherever it is put.
+//! Random lawful runs pass, and each law catches its violation wherever in a run it occurs.
 
 use proptest::prelude::*;
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, Stream, TaskId};
@@ -9,7 +9,7 @@ use crate::{Comm, Interrupt, Observer, Record};
 
 type Run = Vec<(Instant, Record)>;
 
-/// A made-up machine with three CPUs and one queue that lives lawfully at random.
+/// A made-up machine with three CPUs and one queue that makes random lawful records.
 struct Machine {
     now: Instant,
     random: Stream,
@@ -111,7 +111,7 @@ impl Machine {
 fn verdict(checker: Checker, run: &Run) -> Result<(), Violation> {
     let mut checker = checker;
     run.iter().for_each(|(at, record)| checker.see(*at, record));
-    // Nobody waits long enough to be lost.
+    // No task waits long enough to break the promise.
     let end = run.last().map_or(Instant::START, |(at, _)| *at);
     let promise = Promise {
         patience: Duration::from_s(1),
@@ -120,7 +120,7 @@ fn verdict(checker: Checker, run: &Run) -> Result<(), Violation> {
     checker.promised(promise).finish(end)
 }
 
-/// The law that is broken when the lawful run of `seed` goes on with `record`.
+/// The law that `record` breaks when it is appended to the lawful run of `machine`.
 fn broken_by(machine: &Machine, record: Record) -> Option<Law> {
     let mut run = machine.run.clone();
     run.push((machine.now, record));
@@ -237,12 +237,12 @@ fn ms(ms: u64) -> Instant {
     Instant::START + Duration::from_ms(ms)
 }
 
-/// One task, forked at the start, and then `records`; judged at 100 ms.
+/// The verdict at 100 ms on a task forked at the start, followed by `records`.
 fn one_task(records: &[(u64, Record)]) -> Result<(), Violation> {
     judged(Queues::PerCpu, records, ms(100))
 }
 
-/// The same where `queues` are looked at, judged at `end`.
+/// The same for a scheduler that promises to look into `queues`, judged at `end`.
 fn judged(queues: Queues, records: &[(u64, Record)], end: Instant) -> Result<(), Violation> {
     let mut checker = Checker::of_a_run().promised(Promise {
         queues,
@@ -280,8 +280,8 @@ fn a_wakeup_is_lost_if_its_cpu_idles_to_the_end() {
     assert_eq!(violation.breach, Breach::LeftWaiting { since: ms(30) });
     assert_eq!(
         violation.to_string(),
-        "100.000 ms (record 2): task0 on cpu0: the task waits for a CPU that idles, both since \
-         30.000 ms"
+        "100.000 ms (record 2): task0 on cpu0: the task has waited since \
+         30.000 ms while the CPU, which could run it, was idle"
     );
 
     let preempted = [
@@ -457,7 +457,7 @@ fn where_a_queue_is_shared_no_cpu_may_idle_beside_it() {
     assert_eq!(violation.breach, Breach::LeftWaiting { since: ms(15) });
 }
 
-/// A lock released at a time in ms, after so many ms of waiting and holding.
+/// The release of a lock that was waited for and held for these times, in ms.
 fn lock(cpu: CpuId, waited: u64, held: u64) -> Record {
     Record::Lock {
         cpu,

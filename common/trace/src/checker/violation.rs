@@ -1,4 +1,4 @@
-//! What went wrong, as a value.
+//! The violation of a law, as a value.
 
 use std::fmt;
 
@@ -6,89 +6,89 @@ use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::Interrupt;
 
-/// The laws that a [`Checker`](super::Checker) watches; the module says what each demands.
+/// The laws that a [`Checker`](super::Checker) checks; the module's table explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Law {
     /// No record is earlier than the one before.
     TimeNeverBack,
     /// A task is forked once, exits once, and neither runs nor wakes outside its life.
     LifeOnce,
-    /// Nobody gets a second CPU while it has one.
+    /// No task is on two CPUs at once.
     OneCpuPerTask,
-    /// Who leaves a CPU is who ran there.
+    /// The task that leaves a CPU is the one that was running there.
     SwitchesMatch,
-    /// Who gets a CPU was woken, or left its last one runnable.
+    /// A task that gets a CPU was woken before, or left its last CPU runnable.
     OnlyRunnableRuns,
-    /// Interrupts end in the reverse order of their beginnings, and nobody switches inside one.
+    /// Interrupts end in the reverse order of their beginnings, and no switch happens inside one.
     InterruptsBalanced,
-    /// No CPU idles for longer than was promised while a task waits that it could run.
+    /// No CPU idles beside a waiting task that it could run for longer than the scheduler promises.
     WorkConserving,
     /// No two tenures of a lock overlap.
     TenuresDisjoint,
-    /// Nobody switches while it holds a lock or spins for one.
+    /// No CPU switches tasks while it holds a lock or spins for one.
     NoSwitchUnderLock,
-    /// Reschedule interrupts are taken once each, and not late.
+    /// Every reschedule interrupt sent is taken once, and in time.
     ReschedulesTaken,
 }
 
 /// How a law was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// The record before was later.
+    /// The previous record has a later time.
     TimeWentBack {
-        /// When that was.
+        /// The time of the previous record.
         before: Instant,
     },
     /// The task was not forked, or has exited.
     NotAlive,
-    /// The task is forked a second time.
+    /// The task was forked already.
     ForkedAgain,
-    /// The task has exited and yet could go on.
+    /// The task exited, but left its CPU runnable.
     RunnableAfterExit,
-    /// The task has another CPU already.
+    /// The task is running on another CPU already.
     OnTwoCpus {
-        /// That CPU.
+        /// The other CPU.
         other: CpuId,
     },
-    /// Somebody else ran there.
+    /// Another task was running there.
     AnotherRan {
-        /// Who did; nobody is the idle task.
+        /// The task that was running; `None` is the idle task.
         running: Option<TaskId>,
     },
     /// The task sleeps.
     Asleep,
-    /// The interrupt that ends is not the one that the CPU is in.
+    /// The interrupt that ends is not the one that the CPU is serving.
     NotInInterrupt {
-        /// Which one it is in.
+        /// The interrupt that the CPU is serving.
         open: Option<Interrupt>,
     },
-    /// A switch inside an interrupt.
+    /// The CPU switched tasks inside an interrupt.
     SwitchInInterrupt {
         /// Which one.
         open: Interrupt,
     },
-    /// The task waits, and a CPU that could run it idles.
+    /// The task waits while a CPU that could run it idles.
     LeftWaiting {
-        /// Since when both are so.
+        /// Since when both have been the case.
         since: Instant,
     },
-    /// The lock was granted before its tenure before was over.
+    /// The lock was granted before its previous holder released it.
     HeldByTwo {
         /// Which one.
         lock: LockId,
-        /// When that tenure was over.
+        /// When the previous holder released it.
         released: Instant,
     },
-    /// The CPU went through a switch while it held the lock, or spun for it.
+    /// The CPU switched tasks while it held the lock or spun for it.
     SwitchUnderLock {
         /// Which one.
         lock: LockId,
         /// When.
         switched: Instant,
     },
-    /// A reschedule interrupt that nobody sent.
+    /// A reschedule interrupt was taken that no CPU had sent.
     NobodySent,
-    /// A reschedule interrupt that was taken late, or not at all.
+    /// A reschedule interrupt was taken too late, or not at all.
     NotTaken {
         /// When it was sent.
         sent: Instant,
@@ -120,7 +120,8 @@ impl Breach {
 pub struct Violation {
     /// When.
     pub at: Instant,
-    /// Which record, counted from 0; for what the end of a run breaks, how many there were.
+    /// The index of the record, from 0; for a violation found at the end of the run, the number of
+    /// records.
     pub record: u64,
     /// The task concerned, where there is one.
     pub task: Option<TaskId>,
@@ -149,28 +150,30 @@ impl fmt::Display for Breach {
             Breach::TimeWentBack { before } => {
                 write!(
                     formatter,
-                    "time runs back; the record before is of {before}"
+                    "time runs backwards: the previous record is of {before}"
                 )
             }
             Breach::NotAlive => write!(formatter, "the task was not forked, or has exited"),
-            Breach::ForkedAgain => write!(formatter, "the task is forked a second time"),
-            Breach::RunnableAfterExit => write!(formatter, "the task exited and is runnable"),
-            Breach::OnTwoCpus { other } => write!(formatter, "the task runs on {other}, too"),
+            Breach::ForkedAgain => write!(formatter, "the task was forked already"),
+            Breach::RunnableAfterExit => write!(formatter, "the task exited and yet is runnable"),
+            Breach::OnTwoCpus { other } => {
+                write!(formatter, "the task is already running on {other}")
+            }
             Breach::AnotherRan {
                 running: Some(running),
             } => {
-                write!(formatter, "it is {running} that ran here")
+                write!(formatter, "{running} was running here")
             }
-            Breach::AnotherRan { running: None } => write!(formatter, "nobody ran here"),
-            Breach::Asleep => write!(formatter, "the task sleeps; nobody woke it"),
+            Breach::AnotherRan { running: None } => write!(formatter, "the CPU was idle"),
+            Breach::Asleep => write!(formatter, "the task is asleep and was not woken"),
             Breach::NotInInterrupt { open: Some(open) } => {
                 write!(
                     formatter,
-                    "an interrupt ends, but the one going on is {open:?}"
+                    "an interrupt ends, but the CPU is serving {open:?}"
                 )
             }
             Breach::NotInInterrupt { open: None } => {
-                write!(formatter, "an interrupt ends, but none goes on")
+                write!(formatter, "an interrupt ends, but the CPU is serving none")
             }
             Breach::SwitchInInterrupt { open } => {
                 write!(formatter, "a switch inside the interrupt {open:?}")
@@ -178,7 +181,7 @@ impl fmt::Display for Breach {
             Breach::LeftWaiting { since } => {
                 write!(
                     formatter,
-                    "the task waits for a CPU that idles, both since {since}"
+                    "the task has waited since {since} while the CPU, which could run it, was idle"
                 )
             }
             Breach::HeldByTwo { lock, released } => write!(
@@ -189,7 +192,7 @@ impl fmt::Display for Breach {
                 formatter,
                 "a switch at {switched}, while the CPU held {lock} or spun for it"
             ),
-            Breach::NobodySent => write!(formatter, "a reschedule interrupt that nobody sent"),
+            Breach::NobodySent => write!(formatter, "a reschedule interrupt that no CPU sent"),
             Breach::NotTaken { sent } => write!(
                 formatter,
                 "the reschedule interrupt sent at {sent} was not taken in time"

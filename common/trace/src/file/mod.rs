@@ -3,7 +3,7 @@
 //! ```text
 //!     file    := header record* end
 //!     header  := 0x89 "WarmQ" CR LF  version                     version := one byte, now 1
-//!     record  := kind  time  word*                               kind    := one byte, 1 to 12
+//!     record  := kind  time  word*                               kind    := one byte, 1 to 13
 //!     end     := 0x00  count  digest                             digest  := 8 bytes, low byte first
 //!
 //!     time    := varint of the zigzag of the difference to the time before (0 at first), in ps
@@ -13,9 +13,9 @@
 //!     zigzag  := 0, -1, 1, -2, 2... become 0, 1, 2, 3, 4...
 //! ```
 //!
-//! The header is damaged by whoever treats the file as text (PNG's trick), the end by whoever cuts
-//! it; the digest tells of every other damage. Kinds are added, never changed; a change of anything
-//! else is a new version.
+//! The header detects a transfer that treats the file as text (as PNG's does), the end mark detects
+//! truncation, and the digest all other damage. Kinds are added, never changed; a change of
+//! anything else makes a new version.
 
 mod reader;
 mod writer;

@@ -1,4 +1,4 @@
-//! From a file to records, trusting nothing.
+//! Reads records from a file, which may be damaged in any way.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
@@ -13,21 +13,21 @@ use crate::{Digest, Record};
 #[derive(Debug, Error)]
 #[error("{damage} (byte {offset}, after {records} whole records)")]
 pub struct ReadError {
-    /// How many bytes into the file.
+    /// The offset in the file, in bytes.
     pub offset: u64,
-    /// How many whole records stand before; they were read well.
+    /// How many records were read correctly before it.
     pub records: u64,
-    /// What is wrong, and how to mend it.
+    /// What is wrong, and how to fix it.
     pub damage: Damage,
 }
 
-/// What can be wrong with a trace file; each says how to mend it.
+/// What can be wrong with a trace file; each message says how to fix it.
 #[derive(Debug, Error)]
 pub enum Damage {
-    /// The file does not begin as a trace does.
+    /// The file does not begin with the header of a trace.
     #[error("this is not a trace of WarmQ; give a file that `warmq run --trace` wrote")]
     NotATrace,
-    /// The file is of another version of the format.
+    /// The file has another version of the format.
     #[error(
         "the trace is of format {version}, and this WarmQ reads {VERSION}; read it with the \
              WarmQ that wrote it, or record it again"
@@ -60,16 +60,16 @@ pub enum Damage {
     /// A number is longer than 64 bits.
     #[error("a number is longer than 64 bits; the file is damaged, copy or record it again")]
     Number,
-    /// The file's own count of its records is another.
+    /// The record count at the end of the file is wrong.
     #[error(
-        "the file says that it has {expected} records and it has not; it is damaged, copy or \
+        "the file should have {expected} records and has not; it is damaged, copy or \
              record it again"
     )]
     Count {
         /// What the file says.
         expected: u64,
     },
-    /// The file's own digest of its records is another.
+    /// The digest at the end of the file is wrong.
     #[error(
         "the records have the digest {found:016x}, and the file says {expected:016x}; it is \
              damaged, copy or record it again"
@@ -77,7 +77,7 @@ pub enum Damage {
     Digest {
         /// What the file says.
         expected: u64,
-        /// What its records have.
+        /// The digest of its records.
         found: u64,
     },
     /// There are bytes after the end mark.
@@ -101,7 +101,7 @@ pub struct Reader<R: Read> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Begins to read; buffers on its own.
+    /// Starts to read. The reader does its own buffering.
     ///
     /// # Errors
     /// [`Damage::NotATrace`], [`Damage::Version`] or [`Damage::Io`].
@@ -235,7 +235,7 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// The difference that [`zigzag`](super::writer) made small.
+/// The inverse of [`zigzag`](super::writer).
 fn unzigzag(word: u64) -> u64 {
     word >> 1 ^ (word & 1).wrapping_neg()
 }

@@ -1,4 +1,4 @@
-//! From a run to a file.
+//! Writes the records of a run to a file.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use super::{END, MAGIC, VERSION};
 use crate::words::{MOST, Words};
 use crate::{Digest, Observer, Record};
 
-/// A record takes at most a byte for its kind, and ten for its time and for each word.
+/// The most bytes of a record: one for its kind, and ten each for its time and for each word.
 const LONGEST: usize = 1 + 10 * (1 + MOST);
 
-/// Writes every record that it sees. What it writes to should be buffered.
+/// Writes every record that it sees. The writer that it is given should be buffered.
 ///
 /// An observer cannot fail, so the first error is kept, nothing is written after it, and
 /// [`Writer::finish`] returns it. A file that was not finished cannot be read to its end.
@@ -54,10 +54,10 @@ impl<W: Write> Writer<W> {
         writer
     }
 
-    /// Ends the file, flushes it and hands back what it was written to.
+    /// Ends the file, flushes it and returns the underlying writer.
     ///
     /// # Errors
-    /// The first error of writing, whenever it came.
+    /// The first write error of the whole run.
     pub fn finish(mut self) -> io::Result<W> {
         let mut end = Line::of(END);
         end.varint(self.digest.seen());
@@ -129,7 +129,7 @@ impl Line {
     }
 }
 
-/// A difference, forward or back, as a word that is small where the difference is.
+/// Maps a signed difference to a word that is small when the difference is small.
 fn zigzag(difference: u64) -> u64 {
     let signed = difference as i64;
     (signed << 1 ^ signed >> 63) as u64

@@ -30,7 +30,7 @@ use self::sink::{Packets, Sink};
 use self::tracks::{Group, Tracks};
 use crate::{Comm, Interrupt, Observer, Record, Table};
 
-/// The process of all tasks: the lowest number that Linux gives to no process (`PID_MAX_LIMIT`).
+/// The process of all tasks: the lowest number that Linux never uses as a pid (`PID_MAX_LIMIT`).
 const MACHINE_PID: i32 = 1 << 22;
 
 /// How many events of one CPU are gathered into one packet.
@@ -45,10 +45,10 @@ const DEAD: i64 = 16;
 const IN_HARD_INTERRUPT: u32 = 8;
 const IN_SOFTIRQ: u32 = 16;
 
-/// `prio` of a task of normal priority, as the kernel counts; records do not tell it.
+/// `prio` of a task of nice 0; records do not contain priorities.
 const NORMAL_PRIORITY: i32 = 120;
 
-/// Writes every record that it sees. What it writes to should be buffered.
+/// Writes every record that it sees. The writer that it is given should be buffered.
 ///
 /// An observer cannot fail, so the first error is kept, nothing is written after it, and
 /// [`Perfetto::finish`] returns it. Without `finish` the last events of each CPU are missing.
@@ -60,18 +60,18 @@ pub struct Perfetto<W: Write> {
     cpus: Table<CpuId, Cpu>,
 }
 
-/// What is known of a task.
+/// What is known about a task.
 #[derive(Debug, Default)]
 struct Known {
     comm: Comm,
     gone: bool,
 }
 
-/// What a CPU does, and its events that are not yet written.
+/// What a CPU is doing, and its events that are not yet written.
 #[derive(Debug, Default)]
 struct Cpu {
     running: Option<TaskId>,
-    // The interrupts that it is in, outermost first.
+    // The interrupts that it is serving, outermost first.
     open: Vec<Interrupt>,
     events: Vec<FtraceEvent>,
 }
@@ -102,10 +102,10 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    /// Writes what was still gathered, flushes, and hands back what it was written to.
+    /// Writes the remaining events, flushes, and returns the underlying writer.
     ///
     /// # Errors
-    /// The first error of writing, whenever it came.
+    /// The first write error of the whole run.
     pub fn finish(mut self) -> io::Result<W> {
         let cpus: Vec<CpuId> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
         cpus.into_iter().for_each(|cpu| self.write_bundle(cpu));
@@ -223,7 +223,7 @@ impl<W: Write> Perfetto<W> {
     }
 }
 
-/// A switch without its place.
+/// A switch without its CPU.
 struct Change {
     prev: Option<TaskId>,
     prev_runnable: bool,
@@ -322,7 +322,7 @@ fn ns(when: Instant) -> u64 {
     when.since(Instant::START).as_ns()
 }
 
-/// The thread of a task; nobody is Linux's idle task.
+/// The thread of a task; `None` is Linux's idle task.
 fn tid(task: Option<TaskId>) -> i32 {
     task.map_or(0, |task| {
         i32::try_from(task.0).unwrap_or(i32::MAX).saturating_add(1)

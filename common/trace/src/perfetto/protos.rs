@@ -62,7 +62,7 @@ pub(super) struct FtraceEventBundle {
     pub event: Vec<FtraceEvent>,
 }
 
-/// `ftrace/ftrace_event.proto`; `pid` is who ran when it happened.
+/// `ftrace/ftrace_event.proto`; `pid` is the thread that was running when it happened.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct FtraceEvent {
     #[prost(uint64, optional, tag = "1")]
@@ -144,5 +144,5 @@ pub(super) const INSTANT: i32 = 3;
 /// `TrackDescriptor.ChildTracksOrdering`: by `sibling_order_rank`.
 pub(super) const EXPLICIT: i32 = 3;
 
-/// `TracePacket.SequenceFlags`: nothing before this packet is referred to.
+/// `TracePacket.SequenceFlags`: this packet refers to nothing before it.
 pub(super) const STATE_CLEARED: u32 = 1;

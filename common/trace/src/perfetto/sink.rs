@@ -1,4 +1,4 @@
-//! Where packets go: a file that keeps its first error.
+//! Where packets are written: a file that keeps its first error.
 
 use std::io::{self, Write};
 
@@ -6,13 +6,13 @@ use prost::Message;
 
 use super::protos::{STATE_CLEARED, TracePacket};
 
-/// Where packets go.
+/// Writes packets to a file.
 #[derive(Debug)]
 pub(super) struct Sink<W: Write> {
     // Invariant: once `failed` is set, nothing more is written to `to`.
     to: W,
     failed: Option<io::Error>,
-    // The bytes of the packet being written; kept for its memory.
+    // The bytes of the packet being written; kept to reuse its allocation.
     packet: Vec<u8>,
     begun: bool,
 }
@@ -27,7 +27,7 @@ impl<W: Write> Sink<W> {
         }
     }
 
-    /// Flushes; the first error of writing, whenever it came.
+    /// Flushes, and returns the first write error of the whole run.
     pub fn finish(mut self) -> io::Result<W> {
         match self.failed {
             Some(error) => Err(error),
@@ -36,7 +36,7 @@ impl<W: Write> Sink<W> {
     }
 }
 
-/// Whoever takes packets.
+/// Anything that packets can be written to.
 pub(super) trait Packets {
     fn write(&mut self, packet: TracePacket);
 }

@@ -1,4 +1,4 @@
-//! The structure of what is written, decoded again.
+//! Decodes what was written and checks its structure.
 
 use std::collections::BTreeSet;
 
@@ -122,7 +122,7 @@ fn switches_and_wakeups_are_events_of_the_kernel() {
         .event
         .iter()
         .map(|it| it.sched_switch.clone().expect("a switch"));
-    let told: Vec<_> = switches
+    let shown: Vec<_> = switches
         .map(|it| {
             (
                 it.prev_pid.unwrap(),
@@ -131,7 +131,7 @@ fn switches_and_wakeups_are_events_of_the_kernel() {
             )
         })
         .collect();
-    assert_eq!(told, [(0, RUNNABLE, 5), (5, DEAD, 0)]);
+    assert_eq!(shown, [(0, RUNNABLE, 5), (5, DEAD, 0)]);
 }
 
 #[test]

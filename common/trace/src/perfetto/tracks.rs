@@ -10,7 +10,7 @@ use super::protos::{
 };
 use super::sink::Packets;
 
-/// What tracks are grouped by.
+/// The group that a track belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Group {
     Interrupts,
@@ -27,7 +27,7 @@ pub(super) struct Track {
     lock: Option<LockId>,
 }
 
-/// Which groups and tracks were described.
+/// The groups and tracks that were described already.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     groups: BTreeSet<Group>,
@@ -59,7 +59,7 @@ impl Group {
         }
     }
 
-    /// No two groups or tracks share one; 0 is Perfetto's own.
+    /// Unique among groups and tracks; 0 is reserved by Perfetto.
     fn uuid(self) -> u64 {
         (self as u64 + 1) << 48
     }
@@ -92,7 +92,7 @@ impl Tracks {
         self.event(to, when, track, (INSTANT, Some(name)));
     }
 
-    /// A wait, where there was one, and the tenure after it, which ended at `when`.
+    /// Writes a tenure of a lock that ended at `when`, and the wait before it, if there was one.
     pub fn tenure(
         &mut self,
         to: &mut impl Packets,

@@ -1,13 +1,13 @@
-//! What spin locks do to the caches and the bus: arriving, handing over, and Lockmeter's own part.
+//! The cache and bus traffic of spin locks: arrivals, hand-overs, and Lockmeter's own accesses.
 //!
-//! Every access goes through the caches like any other, so it takes lines away, occupies the bus,
-//! and is short where nobody else wants the lock. Only the accesses that somebody waits for take
-//! time; what the losers of a hand-over do merely stands in everybody's way.
+//! Every access goes through the caches like any other, so it takes lines from other caches,
+//! occupies the bus, and is short if no other CPU wants the lock. Only accesses that a CPU waits
+//! for take time; those of the losers of a hand-over only delay other accesses.
 //!
 //! Hand-over of a test-and-set lock with `k` spinners, on a MESI bus: the store that releases (the
 //! spinners' `decb` took the line away); `k` reads that find the lock free; the winner's `decb`;
-//! the others' next read, which was under way already, and their `decb` in vain; and all but the
-//! last of them read again. That is 3, 6, 10 and 26 transactions for k = 1, 2, 3 and 7.
+//! the losers' next read, which was under way already, and their failing `decb`; and another read
+//! by each loser but the last. That is 3, 6, 10 and 26 transactions for k = 1, 2, 3 and 7.
 
 use std::collections::VecDeque;
 
@@ -17,17 +17,17 @@ use warmq_units::{Address, CpuId, Duration, Instant};
 use super::{LockKind, SpinLock};
 use crate::memory::{Memory, Within};
 
-/// How the spin locks of this kernel work, and who measures them.
+/// How the spin locks of this kernel work, and whether Lockmeter measures them.
 pub(crate) struct Spinning {
     kind: LockKind,
-    /// Lockmeter is compiled into the kernel.
+    /// Whether Lockmeter is compiled into the kernel.
     pub(crate) lockmeter: bool,
     /// The line on which each CPU waits for a queued lock.
     nodes: Vec<Address>,
 }
 
 impl Spinning {
-    /// `nodes` are needed for queued locks only: a line of its own for each CPU.
+    /// `nodes` are needed for queued locks only: a separate line for each CPU.
     pub(crate) fn new(kind: LockKind, nodes: Vec<Address>) -> Spinning {
         let lockmeter = false;
         Spinning {
@@ -48,7 +48,7 @@ impl Spinning {
         memory.access(cpu, word, Access::Write, at, Within::Elsewhere)
     }
 
-    /// Lockmeter writes into the lock's word when it has taken the time of the acquisition.
+    /// Lockmeter writes to the lock's word after it has taken the time of the acquisition.
     pub(super) fn stamp(
         &self,
         memory: &mut Memory,
@@ -78,7 +78,7 @@ impl Spinning {
         }
     }
 
-    /// `cpu` finds the lock held and begins to spin. Under Lockmeter it tries once more before.
+    /// `cpu` finds the lock held and begins to spin. Under Lockmeter it tries once more first.
     pub(super) fn arrives(&self, memory: &mut Memory, lock: &SpinLock, cpu: CpuId, at: Instant) {
         let tries = 1 + u32::from(self.lockmeter);
         for _ in 0..tries {
@@ -90,7 +90,7 @@ impl Spinning {
         }
     }
 
-    /// Somebody wrote the lock's word: those who spin on it fetch it again.
+    /// The lock's word was written: the CPUs that spin on it fetch it again.
     pub(super) fn read_again(&self, memory: &mut Memory, lock: &SpinLock, at: Instant) {
         let on_the_word = match self.kind {
             LockKind::TestAndSet | LockKind::Ticket => lock.waiters.len(),
@@ -115,8 +115,8 @@ impl Spinning {
         }
     }
 
-    /// The lock was free from `at` on, and goes to `next`, who is no longer among the waiters.
-    /// Returns when it has it.
+    /// Hands the lock, free from `at` on, to `next`, which is no longer among the waiters. Returns
+    /// when `next` has acquired it.
     pub(super) fn hands_over(
         &self,
         memory: &mut Memory,
@@ -136,8 +136,8 @@ impl Spinning {
         }
     }
 
-    /// All spinners of a test-and-set lock saw it free, `next` first. Its `decb` stands in line behind
-    /// the reads of the others, who asked for the bus before.
+    /// All spinners of a test-and-set lock see it free, `next` first. Its `decb` queues behind the
+    /// reads of the others, which requested the bus before.
     fn fight(&self, memory: &mut Memory, lock: &SpinLock, next: CpuId, seen: Instant) -> Instant {
         let losers = lock.waiters.len();
         let all_saw = seen + all_read(memory, lock, losers, seen);
@@ -162,15 +162,15 @@ impl Spinning {
         if let Some((behind, _)) = lock.waiters.front() {
             let node = self.nodes[behind.index()];
             taken += self.takes(memory, node, next, taken);
-            let told = memory.access(*behind, node, Access::Read, taken, Within::Elsewhere);
-            self.read_again(memory, lock, taken + told);
+            let fetch = memory.access(*behind, node, Access::Read, taken, Within::Elsewhere);
+            self.read_again(memory, lock, taken + fetch);
         }
         taken
     }
 }
 
-/// The first `count` spinners of `lock` read its word, one after the other: a line that is still on
-/// its way to one CPU cannot be sent to the next. Returns how long that takes.
+/// The first `count` spinners of `lock` read its word, one after the other: a line that is still in
+/// transfer to one CPU cannot be sent to the next. Returns how long that takes.
 fn all_read(memory: &mut Memory, lock: &SpinLock, count: usize, at: Instant) -> Duration {
     let mut now = at;
     for (cpu, _) in lock.waiters.iter().take(count) {
@@ -203,7 +203,7 @@ pub(super) mod tests {
         hierarchy.counts().bus.transactions()
     }
 
-    /// The transactions of one hand-over among `spinners`, and of one more arrival before it.
+    /// The bus transactions of one hand-over among `spinners`, and of one more arrival before it.
     fn hand_over(kind: LockKind, spinners: u16) -> (u64, u64) {
         let nodes = (0..8).map(|cpu| Address(0x1_0000 + cpu * 0x40)).collect();
         let (spinning, mut memory) = (Spinning::new(kind, nodes), memory(true));
@@ -225,8 +225,8 @@ pub(super) mod tests {
         (arrival, transactions(&memory) - counted - arrival)
     }
 
-    /// Decision case 17 of the coloring paper's specification, and what the arrival of one more
-    /// costs: one read for ownership, and a read by each that spins already.
+    /// Decision case 17 of the coloring paper's specification, and the cost of another arrival: one
+    /// read for ownership, and a read by each CPU that spins already.
     #[test]
     fn a_test_and_set_lock_costs_more_the_more_spin() {
         for (spinners, least, most) in [(1, 3, 3), (2, 6, 6), (3, 9, 10), (7, 21, 36)] {
@@ -239,7 +239,7 @@ pub(super) mod tests {
         }
     }
 
-    /// All spinners of a ticket lock read its word once; nobody fights.
+    /// All spinners of a ticket lock read its word once; they do not compete.
     #[test]
     fn a_ticket_costs_one_read_a_spinner() {
         for spinners in [1, 2, 3, 7] {
@@ -251,14 +251,14 @@ pub(super) mod tests {
         }
     }
 
-    /// However many wait in line.
+    /// The cost does not depend on the length of the queue.
     #[test]
     fn a_queued_lock_costs_the_same_whoever_waits() {
         let (_, alone) = hand_over(LockKind::Queued, 1);
         let (_, of_two) = hand_over(LockKind::Queued, 2);
         assert!(
             alone < of_two,
-            "{alone} {of_two}: the one behind must be told"
+            "{alone} {of_two}: the next in the queue must be notified"
         );
         for spinners in [3, 7] {
             assert_eq!(hand_over(LockKind::Queued, spinners).1, of_two);
@@ -277,11 +277,11 @@ pub(super) mod tests {
         }
         let before = transactions(&memory);
         lock.request(&spinning, &mut memory, CpuId(2), Instant(10_000_000));
-        // Two reads for ownership, and after each the one that spins already reads again.
+        // Two reads for ownership, and after each the CPU that spins already reads again.
         assert_eq!(transactions(&memory) - before, 4);
     }
 
-    /// A lock that nobody else wants stays in its owner's cache.
+    /// An uncontended lock stays in its owner's cache.
     #[test]
     fn a_free_lock_costs_nothing_on_the_bus() {
         let (spinning, mut memory) = (

@@ -265,6 +265,6 @@ fn merged(readers: Vec<Reader<'_>>) -> Histogram<u64> {
 }
 
 fn no_way(error: io::Error) -> BenchError {
-    let mend = "see whether the loopback interface is up, and whether memory is left";
-    BenchError::system("chat over the loopback", error, mend)
+    let fix = "see whether the loopback interface is up, and whether memory is left";
+    BenchError::system("chat over the loopback", error, fix)
 }

@@ -215,12 +215,12 @@ impl Server {
 }
 
 fn unheard(error: io::Error) -> BenchError {
-    let mend = "see whether the loopback interface is up";
-    BenchError::system("let users in over the loopback", error, mend)
+    let fix = "see whether the loopback interface is up";
+    BenchError::system("let users in over the loopback", error, fix)
 }
 
 /// That there is no thread for a user.
 pub(super) fn no_thread(error: io::Error) -> BenchError {
-    let mend = "write fewer --rooms or --users, or allow more threads (ulimit -u)";
-    BenchError::system("start the threads of a user", error, mend)
+    let fix = "write fewer --rooms or --users, or allow more threads (ulimit -u)";
+    BenchError::system("start the threads of a user", error, fix)
 }

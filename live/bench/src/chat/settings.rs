@@ -121,20 +121,20 @@ fn check_case(case: &Case) -> Result<(), BenchError> {
     let users = u64::from(case.rooms) * u64::from(case.users);
     if users > MOST_USERS {
         let problem = format!("{users} users in all, each with four threads, are too many");
-        let mend = format!(
+        let fix = format!(
             "write at most {}, or fewer --users",
             MOST_USERS / u64::from(case.users)
         );
-        return Err(BenchError::setting("rooms", case.rooms, problem, mend));
+        return Err(BenchError::setting("rooms", case.rooms, problem, fix));
     }
     if case.delivered() > MOST_DELIVERED {
         let problem = format!("{} messages would have to be delivered", case.delivered());
-        let mend = "write fewer, or fewer --users";
+        let fix = "write fewer, or fewer --users";
         return Err(BenchError::setting(
             "messages",
             case.messages,
             problem,
-            mend,
+            fix,
         ));
     }
     Ok(())

@@ -47,8 +47,8 @@ pub(super) fn allow(case: &Case) -> Result<(), BenchError> {
         "with {} users in each that takes {needed} descriptors, and {hard} are allowed",
         case.users
     );
-    let mend = "write fewer --rooms or --users, or allow more (ulimit -Hn)";
-    Err(BenchError::setting("rooms", case.rooms, problem, mend))
+    let fix = "write fewer --rooms or --users, or allow more (ulimit -Hn)";
+    Err(BenchError::setting("rooms", case.rooms, problem, fix))
 }
 
 /// Connects a user, who is in when this returns.

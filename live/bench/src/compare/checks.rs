@@ -25,8 +25,8 @@ pub(crate) fn check_number(
     }
     let (least, most) = allowed.into_inner();
     let problem = format!("that is no number of {unit}");
-    let mend = format!("write {least} to {most}");
-    Err(BenchError::setting(field, value, problem, mend))
+    let fix = format!("write {least} to {most}");
+    Err(BenchError::setting(field, value, problem, fix))
 }
 
 /// [`check_number`] for each of several.
@@ -37,8 +37,8 @@ pub(crate) fn check_list(
     unit: &str,
 ) -> Result<(), BenchError> {
     if values.is_empty() {
-        let mend = format!("write one or more, from {} on", allowed.start());
-        return Err(BenchError::setting(field, "", "nothing to measure", mend));
+        let fix = format!("write one or more, from {} on", allowed.start());
+        return Err(BenchError::setting(field, "", "nothing to measure", fix));
     }
     let check = |value: &u32| check_number(field, u64::from(*value), allowed.clone(), unit);
     values.iter().try_for_each(check)
@@ -51,12 +51,12 @@ pub(crate) fn check_modes(modes: &[Mode]) -> Result<(), BenchError> {
         return Ok(());
     }
     let listed: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
-    let (listed, mend) = (listed.join(","), "write some of plain,bound,hinted");
+    let (listed, fix) = (listed.join(","), "write some of plain,bound,hinted");
     Err(BenchError::setting(
         "modes",
         listed,
         "each mode is measured once",
-        mend,
+        fix,
     ))
 }
 

@@ -107,8 +107,8 @@ fn ended<S>(samples: Vec<Vec<Vec<S>>>) -> Result<Rounds<S>, BenchError> {
         return Ok(Rounds { samples, cut: true });
     }
     let problem = "the time was up before one round was complete";
-    let mend = "write a longer --time-limit, or less to do";
-    Err(BenchError::TimeUp { problem, mend })
+    let fix = "write a longer --time-limit, or less to do";
+    Err(BenchError::TimeUp { problem, fix })
 }
 
 #[cfg(test)]

@@ -138,8 +138,8 @@ fn join(handle: ScopedJoinHandle<'_, Outcome>) -> Outcome {
 
 fn refused(error: io::Error, started: u32) -> BenchError {
     let action = format!("start a thread beside {started} others");
-    let mend = "write fewer --threads, or allow more (ulimit -u)";
-    BenchError::system(action, error, mend)
+    let fix = "write fewer --threads, or allow more (ulimit -u)";
+    BenchError::system(action, error, fix)
 }
 
 /// The share of all accesses that took place on the CPU where most of their fragment's did: 1 where

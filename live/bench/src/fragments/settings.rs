@@ -92,8 +92,8 @@ impl FragmentsSettings {
         let fragments = self.fragments;
         let problem = format!("{fragments} fragments of that size take {}", Bytes(needed));
         let most = MOST_MEMORY / NUMBER / u64::from(fragments);
-        let mend = format!("write at most {most}, or fewer --fragments");
-        Err(BenchError::setting("size", largest, problem, mend))
+        let fix = format!("write at most {most}, or fewer --fragments");
+        Err(BenchError::setting("size", largest, problem, fix))
     }
 
     pub(super) fn cases(&self) -> Vec<Case> {

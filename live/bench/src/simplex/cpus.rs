@@ -45,19 +45,19 @@ impl Cpus {
         });
         match (receiver, sender) {
             (Some(receiver), Some(sender)) if receiver == sender => {
-                let mend = "write another one: the sender needs its own CPU";
+                let fix = "write another one: the sender needs its own CPU";
                 Err(BenchError::setting(
                     "sender_cpu",
                     sender.0,
                     "it is also the receivers' CPU",
-                    mend,
+                    fix,
                 ))
             }
             (Some(receiver), Some(sender)) => Ok(Cpus { receiver, sender }),
             _ => Err(BenchError::System {
                 action: "give the sender its own CPU".to_owned(),
                 source: std::io::Error::other("this program may use only one CPU"),
-                mend: "allow it two (see taskset -c, the CPU set of the container, or -smp 2 of QEMU)",
+                fix: "allow it two (see taskset -c, the CPU set of the container, or -smp 2 of QEMU)",
             }),
         }
     }

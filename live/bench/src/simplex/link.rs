@@ -93,7 +93,7 @@ fn inside(
     let refused = |source| BenchError::System {
         action: "open a UDP socket".to_owned(),
         source,
-        mend: "allow this program IPv4 sockets",
+        fix: "allow this program IPv4 sockets",
     };
     let Some(namespace) = namespace else {
         return make().map_err(refused);
@@ -150,7 +150,7 @@ fn namespace() -> Result<Namespace, BenchError> {
         File::open("/proc/thread-self/ns/net").map_err(|source| BenchError::System {
             action: action.to_owned(),
             source,
-            mend: "mount /proc",
+            fix: "mount /proc",
         })
     })
 }
@@ -162,7 +162,7 @@ fn ip(words: &[&str]) -> Result<(), BenchError> {
     let output = output.map_err(|source| BenchError::System {
         action: action(),
         source,
-        mend: NEEDS_IP,
+        fix: NEEDS_IP,
     })?;
     if output.status.success() {
         return Ok(());
@@ -171,7 +171,7 @@ fn ip(words: &[&str]) -> Result<(), BenchError> {
     Err(BenchError::System {
         action: action(),
         source: io::Error::other(said),
-        mend: NEEDS_VETH,
+        fix: NEEDS_VETH,
     })
 }
 

@@ -152,7 +152,7 @@ fn vanished() -> BenchError {
     BenchError::System {
         action: "start sender and receivers".to_owned(),
         source: std::io::Error::other("one of them ended early"),
-        mend: "try again",
+        fix: "try again",
     }
 }
 

@@ -35,8 +35,8 @@ impl Policy {
         // SAFETY: the kernel only reads `parameters`; 0 is the calling thread.
         let done = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
         let failed = || {
-            let mend = "leave the policy out of --policies";
-            BenchError::last_system(format!("put the receiver under {self}"), mend)
+            let fix = "leave the policy out of --policies";
+            BenchError::last_system(format!("put the receiver under {self}"), fix)
         };
         if done == 0 { Ok(()) } else { Err(failed()) }
     }

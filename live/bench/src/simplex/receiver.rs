@@ -102,7 +102,7 @@ fn next(socket: &UdpSocket) -> Result<Option<Datagram>, BenchError> {
         .map_err(|source| BenchError::System {
             action: "receive a datagram".to_owned(),
             source,
-            mend: "try again",
+            fix: "try again",
         })?;
     Ok(Datagram::read(&payload[..length]))
 }

@@ -51,19 +51,19 @@ impl Loader {
     }
 
     fn at(command: &str, folder: &Path) -> Result<Loader, BenchError> {
-        let mend = "boot Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT, or leave --scheduler out";
+        let fix = "boot Linux 6.12 or later with CONFIG_SCHED_CLASS_EXT, or leave --scheduler out";
         let loader = Loader {
             command: command.to_owned(),
             folder: folder.to_owned(),
         };
         match state(folder).as_deref() {
-            None => Err(loader.cannot("load", "this kernel has no sched_ext", mend)),
+            None => Err(loader.cannot("load", "this kernel has no sched_ext", fix)),
             Some("disabled") => Ok(loader),
             Some(_) => {
-                let mend = "stop the scheduler that is loaded, or leave --scheduler out";
+                let fix = "stop the scheduler that is loaded, or leave --scheduler out";
                 let name = ops(folder).unwrap_or_default();
                 let what = format!("another scheduler is loaded already ({name})");
-                Err(loader.cannot("load", what, mend))
+                Err(loader.cannot("load", what, fix))
             }
         }
     }
@@ -101,19 +101,19 @@ impl Loader {
             return Ok(loaded);
         }
         let words = loaded.said();
-        let mend = "try the command of --scheduler by hand";
+        let fix = "try the command of --scheduler by hand";
         let what = match loaded.is_gone() {
             true => format!("it ended before it was enabled{words}"),
             false => format!("it was not enabled in {} s{words}", PATIENCE.as_secs()),
         };
-        Err(self.cannot("load", what, mend))
+        Err(self.cannot("load", what, fix))
     }
 
-    fn cannot(&self, verb: &str, what: impl Into<String>, mend: &'static str) -> BenchError {
+    fn cannot(&self, verb: &str, what: impl Into<String>, fix: &'static str) -> BenchError {
         BenchError::System {
             action: format!("{verb} '{}' (--scheduler)", self.command),
             source: io::Error::other(what.into()),
-            mend,
+            fix,
         }
     }
 }
@@ -145,7 +145,7 @@ impl Loaded {
         Err(BenchError::System {
             action: "measure with the scheduler of --scheduler".to_owned(),
             source: io::Error::other(what),
-            mend: "look into the kernel's log (dmesg)",
+            fix: "look into the kernel's log (dmesg)",
         })
     }
 

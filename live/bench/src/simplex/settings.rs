@@ -138,8 +138,8 @@ fn within(
         return Ok(());
     }
     let (least, most) = (allowed.start(), allowed.end());
-    let mend = format!("write {least} to {most}");
-    Err(BenchError::setting(field, value, "out of bounds", mend))
+    let fix = format!("write {least} to {most}");
+    Err(BenchError::setting(field, value, "out of bounds", fix))
 }
 
 /// `list` has entries, none of them twice.
@@ -175,12 +175,12 @@ fn lasting(
         return Ok(());
     }
     let seconds = |time: Duration| time.as_secs_f64().to_string();
-    let mend = format!("write {} to {} seconds", seconds(least), seconds(most));
+    let fix = format!("write {} to {} seconds", seconds(least), seconds(most));
     Err(BenchError::setting(
         field,
         seconds(value),
         "out of bounds",
-        mend,
+        fix,
     ))
 }
 

@@ -111,12 +111,12 @@ impl WalkSettings {
         }
         if self.largest_list().0 > LARGEST_ARENA {
             let problem = format!("these blocks take {}", self.largest_list());
-            let mend = format!("write at most {}", LARGEST_ARENA / size.0);
+            let fix = format!("write at most {}", LARGEST_ARENA / size.0);
             return Err(BenchError::setting(
                 "blocks",
                 format!("{:?}", self.blocks),
                 problem,
-                mend,
+                fix,
             ));
         }
         Ok(())
@@ -149,14 +149,14 @@ impl WalkSettings {
                 "{most} colors and {} hot lines do not fit into a block of {}",
                 self.lines, self.block_size
             );
-            let mend = "write fewer colors, fewer lines, or larger blocks";
-            return Err(BenchError::setting("colors", listed(), problem, mend));
+            let fix = "write fewer colors, fewer lines, or larger blocks";
+            return Err(BenchError::setting("colors", listed(), problem, fix));
         }
         let bits = self.layout(most, cache).color_bits;
         if self.block_size.0.ilog2() > bits {
             let problem = format!("bit {bits} is zero in the address of every block");
-            let mend = format!("write {} or more", self.block_size.0.ilog2());
-            return Err(BenchError::setting("color_bits", bits, problem, mend));
+            let fix = format!("write {} or more", self.block_size.0.ilog2());
+            return Err(BenchError::setting("color_bits", bits, problem, fix));
         }
         if bits + most.ilog2() > 47 {
             let problem = "an address ends at bit 47".to_owned();
