@@ -1,4 +1,4 @@
-//! How a run can end, and what the ending tells.
+//! How a run can end, and what the ending reports.
 
 use warmq_kernel::*;
 use warmq_units::{Bytes, CpuId, Duration, Instant, LockId, TaskId};
@@ -21,7 +21,7 @@ enum Fault {
     Forgets,
 }
 
-/// Round robin with a fault, which shows from 5 ms on.
+/// Round robin with a fault that shows from 5 ms on.
 struct Bad {
     good: RoundRobin,
     fault: Fault,
@@ -106,8 +106,8 @@ impl Scheduler for Bad {
     fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
-/// Task 0 computes on CPU 0, task 1 sleeps for 30 ms, task 2 is dead, and task 3 may run on CPU 0
-/// only.
+/// Task 0 computes on CPU 0, task 1 sleeps for 30 ms, task 2 has exited, and task 3 may run on CPU
+/// 0 only.
 fn play(fault: Fault) -> Ending {
     let story = stage(2)
         .under(bad(fault))

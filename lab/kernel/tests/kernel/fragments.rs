@@ -10,7 +10,7 @@ use crate::support::*;
 
 type Told = Rc<RefCell<Vec<(TaskId, Option<Fragment>)>>>;
 
-/// Round robin that lets others run first when a task names other data.
+/// Round robin that lets other tasks run first when a task names other data.
 struct Heeding {
     queue: RoundRobin,
     told: Told,
@@ -71,7 +71,7 @@ fn naming_other_data_is_told_once_and_takes_effect_before_the_task_goes_on() {
             Ok(())
         });
     assert_eq!(story.ending, Ending::WorkDone);
-    // Each change lets the other run; naming the same again changes nothing.
+    // Each change lets the other task run; naming the same fragment again changes nothing.
     assert_eq!(said.all(), ["one", "one", "two", "two", "one", "two"]);
     let named = |number| Some(Fragment { app: 1, number });
     let (one, two) = (TaskId(0), TaskId(1));

@@ -18,7 +18,7 @@ fn hogs(boot: &mut Boot<'_>, tasks: u32) -> Started {
     Ok(())
 }
 
-/// CPUs on which anybody ran between two points of time, in ms.
+/// The CPUs that ran a task between two points in time, in ms.
 fn used(story: &Story, from: u64, to: u64) -> Vec<CpuId> {
     let at = |ms| Instant::START + Duration::from_ms(ms);
     let switches = story
@@ -48,7 +48,7 @@ fn nobody_runs_on_a_cpu_that_is_offline() {
                 assert!(task.set_cpu_online(cpu(2), false).await);
                 assert!(
                     !task.set_cpu_online(cpu(2), false).await,
-                    "it is so already"
+                    "it is online already"
                 );
                 assert!(
                     !task.set_cpu_online(cpu(9), false).await,

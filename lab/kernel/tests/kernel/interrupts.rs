@@ -44,7 +44,7 @@ fn spinning_burns_the_cpu_that_waits() {
     );
     assert!(
         lock.waited <= crowd.kernel.spent(Mode::Spin),
-        "some wait on at the end"
+        "some still wait at the end"
     );
     assert!(lock.held <= Duration::from_ms(100), "one holder at a time");
     assert!(lock.contended * 2 > lock.requests);
@@ -95,9 +95,9 @@ fn tickets_and_queues_grant_locks_in_the_order_of_asking() {
     }
 }
 
-/// The bus serves spinners in turn, so that of four CPUs none waits for more than three tenures.
+/// The bus serves spinners in turn, so of four CPUs none waits for more than three tenures.
 #[test]
-fn nobody_is_passed_over_twice_by_a_test_and_set_lock() {
+fn no_cpu_is_passed_over_twice_by_a_test_and_set_lock() {
     let story = yielders(4, 8, 50_000);
     let lock = story.first_lock();
     assert!(lock.max_wait > lock.max_hold);
@@ -176,7 +176,7 @@ fn a_wakeup_for_another_cpu_costs_both_an_interrupt() {
     assert_eq!(
         at - Instant::START,
         Duration::from_ns(1_000_600),
-        "when the sender is through"
+        "when the sender is done"
     );
 }
 

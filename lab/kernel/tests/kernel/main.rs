@@ -1,4 +1,4 @@
-//! The kernel's own laws and stories, told with a scheduler as plain as can be.
+//! Tests of the kernel itself, with the simplest possible scheduler.
 
 mod endings;
 mod fragments;

@@ -1,4 +1,4 @@
-//! What a task can ask for, apart from sockets and locks.
+//! System calls of tasks, apart from sockets and locks.
 
 use warmq_kernel::*;
 use warmq_machine::Fragmentation;
@@ -34,7 +34,7 @@ fn a_preempted_computation_goes_on_where_it_stopped() {
         }
         Ok(())
     });
-    // Ten milliseconds each in turn: 1 2 1 2 1 2, the last two half as long.
+    // Turns of ten milliseconds: 1 2 1 2 1 2, the last two half as long.
     assert_eq!((story.exit_us(0), story.exit_us(1)), (45_000, 50_000));
     assert_eq!(story.turns(0)[..6], [0, 1, 0, 1, 0, 1].map(Some));
     let figures = story.task(0);
@@ -56,16 +56,16 @@ fn each_line_is_touched_once_and_waited_for() {
                 Ok(())
             })
     };
-    // Cold misses: 100 ns of memory and 20 ns of the bus each, or whatever the bus makes of it,
-    // but never less than memory's latency.
+    // Cold misses: 100 ns of memory and 20 ns of the bus each; overlapping bus times may shorten
+    // this, but never below memory's latency.
     let cold = touched(1, 64, |touch| touch);
     assert!(cold.spent(0, Mode::User) >= Duration::from_ns(64 * 100));
     assert_eq!(
         cold.kernel.accesses(Within::Elsewhere).by_memory,
         64 + first_stack()
     );
-    // The second round of 2 KB finds all in the cache of 4 KB; so do the lock's second user and the
-    // store that releases it.
+    // The second round of 2 KB hits the cache of 4 KB; so do the lock's second user and the store
+    // that releases it.
     assert_eq!(cold.kernel.accesses(Within::Elsewhere).by_level[0], 64 + 2);
     assert!(cold.spent(0, Mode::User) < Duration::from_ns(64 * 150));
     let around = touched(1, 1, |touch| Touch {
@@ -85,8 +85,8 @@ fn each_line_is_touched_once_and_waited_for() {
     );
 }
 
-/// Cold misses of a run's start and end besides what its program touches: the lock's line, and the
-/// top of the kernel stack (6 lines).
+/// Cold misses of a run besides those of its program: the lock's line, and the top of the kernel
+/// stack (6 lines).
 fn first_stack() -> u64 {
     7
 }
@@ -151,7 +151,7 @@ fn a_child_runs_beside_its_parent_and_both_exit_once() {
             })?;
             Ok(())
         });
-    // The child is there after 5 us; both compute at once on two CPUs.
+    // The child exists after 5 us; both compute at once on two CPUs.
     assert_eq!((story.exit_us(0), story.exit_us(1)), (105, 105));
     let forks: Vec<_> = story
         .records()
@@ -168,7 +168,7 @@ fn a_child_runs_beside_its_parent_and_both_exit_once() {
 fn the_memory_of_the_dead_is_used_again() {
     let mut stage = stage(1);
     stage.settings.fragmentation = Fragmentation::Fresh;
-    // 8 MB hold a thousand blocks of 8 KB; three thousand tasks live one after the other.
+    // 8 MB hold a thousand blocks of 8 KB; three thousand tasks run one after another.
     let story = stage.plays(|boot: &mut Boot<'_>| -> Started {
         boot.task(called("parent"), |task: Task| async move {
             for _ in 0..3_000 {
@@ -281,7 +281,7 @@ fn the_scheduler_learns_of_a_new_nice_value() {
             })?;
             Ok(())
         });
-    // The other is dead by then, and its nice value concerns nobody.
+    // The other task has exited by then, so its nice value is not reported.
     assert_eq!(
         said.all(),
         ["task0 exits", "task1 7", "task1 19", "task1 exits"]

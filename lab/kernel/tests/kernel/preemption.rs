@@ -1,4 +1,4 @@
-//! Preemption models, address spaces that are borrowed, CPU time, ticks that stop.
+//! Preemption models, borrowed address spaces, CPU time, and stopped ticks.
 
 use warmq_kernel::*;
 use warmq_trace::{Interrupt, Record};
@@ -6,7 +6,7 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, LockId, TaskId};
 
 use crate::support::*;
 
-/// First in, first out: who wakes preempts at once, or lazily.
+/// First in, first out: a woken task preempts at once, or lazily.
 struct Eager {
     queue: RoundRobin,
     lazy: bool,
@@ -45,8 +45,8 @@ impl Scheduler for Eager {
     fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
-/// A task copies 4 ms long in the kernel, a segment of 1 us work a line; another, which sleeps 1 ms,
-/// exits as soon as it runs again. When it does, in us.
+/// One task copies for 4 ms in the kernel, 1 us per line. Another sleeps for 1 ms and exits as soon
+/// as it runs again. Returns when it exits, in us.
 fn woken_at(preemption: Preemption, lazy: bool) -> u64 {
     let mut on = stage(1).under(eager(lazy)).costs(costs(&[
         ("copy_per_line", 1_000),
@@ -72,10 +72,10 @@ fn each_model_preempts_the_kernel_where_it_says() {
     // The system call works for 1.5 ms, then copies for 4 ms.
     assert_eq!(woken_at(Preemption::Full, false), 1_000);
     let voluntary = woken_at(Preemption::Voluntary, false);
-    assert_eq!(voluntary, 1_500, "where it begins to copy");
+    assert_eq!(voluntary, 1_500, "at the start of the copy");
     assert!(
         woken_at(Preemption::None, false) >= 5_500,
-        "when it is through"
+        "at the end of the system call"
     );
 }
 
@@ -89,7 +89,7 @@ fn a_lazy_request_waits_for_the_way_to_user_mode_or_the_tick() {
     let lazy = woken_at(Preemption::Lazy, true);
     assert!(
         (5_500..5_600).contains(&lazy),
-        "{lazy}: the tick comes at 10 ms"
+        "{lazy}: the tick is at 10 ms"
     );
     assert_eq!(woken_at(Preemption::Lazy, false), 1_000, "it is not lazy");
 }
@@ -215,7 +215,7 @@ fn an_idle_cpu_stops_its_tick_and_starts_it_on_its_grid() {
         Ok(())
     });
     assert_eq!(ticks_on(&story, 0), 100);
-    // Its timer at 500 ms, and ticks from 510 to 590 ms.
+    // The timer at 500 ms, and ticks from 510 to 590 ms.
     assert_eq!(ticks_on(&story, 1), 1 + 9);
     assert_eq!(story.spent(1, Mode::System).as_ns(), 700);
 }

@@ -72,7 +72,7 @@ proptest! {
 fn another_seed_makes_another_run() {
     let digest = |seed| {
         let mut stage = stage(2).with_caches().costs(some_costs()).until_ms(100);
-        // A way of 16 KB, so that it matters which pages the walkers' 16 KB are made of.
+        // A way of 16 KB, so that the misses depend on which pages the walkers' 16 KB consist of.
         for cache in &mut stage.machine.caches {
             (cache.size, cache.ways) = (Bytes::from_kb(16), 1);
         }
@@ -89,7 +89,7 @@ fn another_seed_makes_another_run() {
     );
 }
 
-/// CPU 0 wakes a task of CPU 1 after 1 ms, and allows it to run on CPU 0 only 50 ms later.
+/// CPU 0 wakes a task of CPU 1 after 1 ms, and 50 ms later moves it to CPU 0 by its affinity.
 fn wakes_a_task_elsewhere(boot: &mut Boot<'_>) -> Started {
     let (near, far) = boot.socket_pair(Bytes(100))?;
     let spec = called("woken").bound([cpu(1)]);

@@ -1,4 +1,4 @@
-//! Clients beyond the network, and the cards between.
+//! Remote peers, and network cards.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -9,8 +9,8 @@ use warmq_units::{Bytes, Duration};
 
 use crate::support::*;
 
-/// One client asks `rounds` times for a page of `page` bytes over a link of `bits` a second with a
-/// delay of 100 us each way, and then goes away.
+/// One client requests a page of `page` bytes `rounds` times, over a link of `bits` per second with
+/// a delay of 100 us each way, and then closes its connection.
 fn served(cpus: u16, bits: u64, page: u64, rounds: u64, memory: bool) -> (Story, u64) {
     let answered = Rc::new(Cell::new(0));
     let count = answered.clone();
@@ -63,7 +63,7 @@ fn bytes_need_the_time_that_their_link_needs() {
 
 #[test]
 fn a_socket_of_a_connection_that_is_over_serves_the_next() {
-    // 64 KB of buffer for each of 1000 connections would not fit into 8 MB.
+    // 64 KB of buffer for each of 1000 connections at once would not fit into 8 MB.
     let (story, answered) = served(2, 1_000_000_000, 2_000, 1_000, true);
     assert_eq!((story.ending, answered), (Ending::WorkDone, 1_000));
 }
@@ -111,7 +111,7 @@ fn bytes_of_a_connection_that_is_over_reach_nobody_else() {
                 client.close(hasty).await;
                 let patient = client.connect(listener, slow).await;
                 client.send(patient, Bytes(10)).await;
-                // Only its own thousand; the hasty one's are lost.
+                // Only its own thousand; those of the hasty client are lost.
                 client.receive(patient, Bytes(1_001)).await;
                 client.close(patient).await;
             });
@@ -120,7 +120,7 @@ fn bytes_of_a_connection_that_is_over_reach_nobody_else() {
     assert_ne!(
         story.ending,
         Ending::WorkDone,
-        "the patient one waits for a byte too many"
+        "the patient client waits for a byte that never comes"
     );
 }
 
@@ -145,8 +145,8 @@ fn a_burst_raises_one_interrupt() {
             });
             Ok(())
         });
-    // A packet takes 1.5 us on the link and 50 us in the kernel: while the first is worked on, the
-    // others pile up in the ring.
+    // A packet takes 1.5 us on the link and 50 us in the kernel: the others fill the ring while the
+    // first is handled.
     let raised = story.records().iter().filter(|(_, record)| {
         matches!(
             record,

@@ -27,8 +27,8 @@ fn siblings_slow_each_other_down_while_both_are_busy() {
         })?;
         Ok(())
     });
-    // 30 ms alone; then 50 ms for 30 ms of work each; the last 30 ms alone again. A tick that
-    // interrupts takes no time here, but rounds by a picosecond.
+    // 30 ms alone; then 50 ms for 30 ms of work each; the last 30 ms alone again. A tick takes no
+    // time here, but each interruption rounds by a picosecond.
     assert_eq!(story.exit_us(1), 80_000);
     assert!(
         (109_999..=110_001).contains(&story.exit_us(0)),

@@ -8,8 +8,8 @@ use warmq_units::{Bytes, Duration};
 
 use crate::support::*;
 
-/// Sends `sizes` through a buffer of `capacity`; the receiver asks for `at_most` at a time, and
-/// waits `slow` before it starts.
+/// Sends `sizes` through a buffer of `capacity`. The receiver asks for `at_most` at a time, and
+/// starts after `slow`.
 fn stream(
     cpus: u16,
     capacity: u64,
@@ -46,7 +46,8 @@ fn stream(
 
 #[test]
 fn every_byte_arrives_once_whoever_waits() {
-    // An eager receiver gets each message by itself; a late one all that the buffer held.
+    // An early receiver gets each message separately; a late one gets everything in the buffer at
+    // once.
     let (_, eager) = stream(2, 1_000, &[100, 200, 300], 1_000, 0);
     assert_eq!(eager, ["100", "200", "300"]);
     let (_, late) = stream(2, 1_000, &[100, 200, 300], 1_000, 100);

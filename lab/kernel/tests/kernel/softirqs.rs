@@ -1,4 +1,4 @@
-//! Softirqs: a context of their own, with limits, and what is left to ksoftirqd.
+//! Softirqs: a context of their own, their limits, and ksoftirqd.
 
 use warmq_kernel::*;
 use warmq_trace::{Interrupt, Record};
@@ -6,8 +6,8 @@ use warmq_units::{Bytes, Duration};
 
 use crate::support::*;
 
-/// A machine of one CPU that is sent `datagrams` as fast as the link carries them (1.3 us each),
-/// each of which costs 50 us in the receive softirq, beside a hog and a receiver.
+/// A machine of one CPU with a hog and a receiver. It is sent `datagrams` as fast as the link
+/// carries them (1.3 us each); each costs 50 us in the receive softirq.
 fn flooded(limits: SoftirqLimits, datagrams: u32) -> (Story, Socket, Nic) {
     let mut on = stage(1)
         .costs(costs(&[("network_packet", 50_000)]))
@@ -94,7 +94,7 @@ fn what_exceeds_the_limits_is_left_to_ksoftirqd_which_competes_with_others() {
         story.task(forks.expect("it was forked").0).ran
     };
     assert!(ran("ksoftirqd/0") > Duration::ZERO);
-    // Round robin gives the hog every third turn at least, though there is work without end.
+    // Round robin gives the hog at least every third turn, although the softirq always has work.
     assert!(ran("hog") > Duration::from_ms(15), "{}", ran("hog"));
 }
 

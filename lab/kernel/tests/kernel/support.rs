@@ -1,4 +1,4 @@
-//! A stage for stories: a small machine, a plain scheduler, and watchers on every run.
+//! Support for tests: a small machine, a simple scheduler, and checkers on every run.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,7 +11,7 @@ use warmq_metrics::{LockFigures, LockMeter, TaskFigures, TaskMeter};
 use warmq_trace::{Checker, Digest, Observer, Promise, Queues, Record};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz, Instant, LockId, Seed, TaskId};
 
-/// CPUs of 1 GHz, so that a cycle is a nanosecond, on a bus; one level of 4 KB each.
+/// CPUs of 1 GHz, so that a cycle is a nanosecond, on a bus; each has one level of cache of 4 KB.
 pub fn machine(cpus: u16) -> MachineDescription {
     let cache = |cpu| CacheDescription {
         level: 1,
@@ -54,7 +54,7 @@ pub fn machine(cpus: u16) -> MachineDescription {
     }
 }
 
-/// Costs of nothing, but for those named.
+/// Costs of zero, except for those named.
 pub fn costs(some: &[(&str, u64)]) -> Costs {
     let mut table = Costs::free().table().clone();
     for (name, cycles) in some {
@@ -64,7 +64,7 @@ pub fn costs(some: &[(&str, u64)]) -> Costs {
     Costs::new(table)
 }
 
-/// Every cost with a round number of nanoseconds.
+/// Every cost, in round numbers of nanoseconds.
 pub fn some_costs() -> Costs {
     costs(&[
         ("system_call", 300),
@@ -85,7 +85,7 @@ pub fn some_costs() -> Costs {
     ])
 }
 
-/// Keeps every record of a run, and watches the laws.
+/// Keeps every record of a run, and checks the laws.
 pub struct Watch {
     pub records: Vec<(Instant, Record)>,
     pub checker: Checker,
@@ -104,7 +104,7 @@ impl Observer for Watch {
     }
 }
 
-/// How a run is set up.
+/// The setup of a run.
 pub struct Stage {
     pub machine: MachineDescription,
     pub costs: Costs,
@@ -155,7 +155,7 @@ impl Stage {
         Stage { scheduler, ..self }
     }
 
-    /// Switches the machine on and stops before time starts.
+    /// Switches the machine on; no time has passed yet.
     pub fn boot(self, workload: impl Workload) -> Result<Kernel<Watch>, BootError> {
         let watch = Watch {
             records: Vec::new(),
@@ -178,7 +178,7 @@ impl Stage {
         Kernel::boot(&machine, &costs, settings, scheduler, &workload, watch)
     }
 
-    /// Runs `workload`, without judging the run.
+    /// Runs `workload` without checking the laws.
     pub fn plays_badly(self, workload: impl Workload) -> Story {
         let end = Instant::START + self.until;
         let mut kernel = self.boot(workload).expect("the workload fits");
@@ -186,7 +186,7 @@ impl Stage {
         Story { ending, kernel }
     }
 
-    /// Runs `workload`, and holds the run to every law.
+    /// Runs `workload` and checks every law.
     pub fn plays(self, workload: impl Workload) -> Story {
         let story = self.plays_badly(workload);
         story.keeps_the_laws();
@@ -195,7 +195,7 @@ impl Stage {
 }
 
 impl Story {
-    /// Every law of a run: the checker's, coherence, and that no CPU's time is lost.
+    /// Checks every law of a run: those of the checker, coherence, and that no CPU time is lost.
     pub fn keeps_the_laws(&self) {
         let watch = self.kernel.observer();
         let now = self.kernel.now();
@@ -207,8 +207,8 @@ impl Story {
         self.times_add_up();
     }
 
-    /// What the tasks and the idle tasks were charged is what the CPUs spent in user mode and in the
-    /// kernel outside of interrupts.
+    /// The times of the tasks and the idle tasks add up to what the CPUs spent in user mode and in
+    /// the kernel outside interrupts.
     fn times_add_up(&self) {
         let kernel = &self.kernel;
         let figures = |task| kernel.task(TaskId(task)).expect("it was created").exact;
@@ -240,7 +240,7 @@ impl Story {
         (exit.expect("the task exited") - Instant::START).as_us()
     }
 
-    /// Who got CPU `cpu`, one after the other; `None` is the idle task.
+    /// The tasks that CPU `cpu` switched to, in order; `None` is the idle task.
     pub fn turns(&self, cpu: u16) -> Vec<Option<u32>> {
         let next = |record: &Record| match record {
             Record::Switch { cpu: on, next, .. } if on.0 == cpu => Some(next.map(|task| task.0)),
@@ -298,13 +298,13 @@ pub fn called(name: &str) -> TaskSpec {
 
 pub type Started = Result<(), OutOfMemory>;
 
-/// The plainest scheduler: one queue, one lock, a turn of one tick.
+/// The simplest scheduler: one queue, one lock, a turn of one tick.
 pub struct RoundRobin {
     lock: LockId,
     queue: VecDeque<TaskId>,
-    /// Nanoseconds that a pick takes, all under the lock.
+    /// The time that a pick takes, all under the lock, in ns.
     pick_ns: u64,
-    /// Never asks an idle CPU to come for a task.
+    /// Never sends a reschedule to a CPU for a woken task.
     forgetful: bool,
 }
 
@@ -313,7 +313,7 @@ pub fn round_robin(pick_ns: u64) -> MakeScheduler {
     Box::new(move |attach| Ok(Box::new(RoundRobin::new(attach, pick_ns))))
 }
 
-/// Round robin that wakes tasks and asks nobody to run them.
+/// Round robin that queues woken tasks but asks no CPU to run them.
 pub fn forgetful() -> MakeScheduler {
     Box::new(|attach| {
         Ok(Box::new(RoundRobin {

@@ -33,7 +33,7 @@ fn a_mutex_is_handed_on_in_the_order_of_asking() {
     assert_eq!(
         story.exit_us(3),
         400,
-        "nobody waits for more than the others' 100 us each"
+        "no task waits for more than the others' 100 us each"
     );
 }
 
@@ -52,7 +52,8 @@ fn a_free_mutex_costs_no_system_call() {
     assert_eq!(story.spent(0, Mode::System).as_ns(), 0);
 }
 
-/// Three wait for a condition; another notifies as `notify` says. How many go on?
+/// Three tasks wait for a condition; another notifies as `notify` says. Returns which of them
+/// continue.
 fn woken_by(notify: fn(u32) -> bool, times: u32) -> (Ending, Vec<String>) {
     let said = Said::default();
     let speaker = said.clone();
@@ -97,7 +98,7 @@ fn notifying_one_wakes_the_one_that_waited_longest() {
     assert_eq!(
         woken_by(|_| false, 4).0,
         Ending::WorkDone,
-        "one notification too many is lost"
+        "a surplus notification is lost"
     );
 }
 
@@ -147,6 +148,6 @@ fn a_wait_gives_the_mutex_back_and_ends_with_it() {
     assert_eq!(
         (most.get(), inside.get()),
         (1, 0),
-        "never two inside at once"
+        "never two in the critical section at once"
     );
 }

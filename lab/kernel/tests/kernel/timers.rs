@@ -1,4 +1,4 @@
-//! What schedulers may arm and raise: timers and balancing; locks of each callback.
+//! Timers and balancing of schedulers, and the locks of each callback.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::support::*;
 
 type Log = Rc<RefCell<Vec<(u64, u16, String)>>>;
 
-/// A queue for each CPU, that arms timers and balances.
+/// A scheduler with a queue per CPU that arms timers and balances.
 struct Armed {
     locks: Vec<LockId>,
     queues: Vec<Vec<TaskId>>,
@@ -254,11 +254,11 @@ fn who_unlocks_what_another_holds_is_named() {
         })?;
         Ok(())
     });
-    let told = story.ending.to_string();
+    let said = story.ending.to_string();
     assert!(
-        told.starts_with("task1 (thief) broke a rule at ")
-            && told.ends_with("it unlocked mutex 0, which task0 holds"),
-        "{told}"
+        said.starts_with("task1 (thief) broke a rule at ")
+            && said.ends_with("it unlocked mutex 0, which task0 holds"),
+        "{said}"
     );
 }
 
