@@ -19,6 +19,8 @@ pub enum Exit {
     MachineCannot = 6,
     /// A run broke a law that holds on every machine: a bug of the scheduler or of WarmQ.
     LawBroken = 7,
+    /// A program of the workload broke a rule of the kernel or of a library.
+    ProgramBroke = 8,
     /// Interrupted, as shells number it: 128 and the number of SIGINT.
     Interrupted = 130,
 }
@@ -34,6 +36,7 @@ Exit codes:
   5  not deterministic: the same run gave two different results
   6  this machine cannot do it: no permission, no space, no such CPU
   7  a run broke a law that holds on every machine: a bug of the scheduler or of warmq
+  8  a program of the workload broke a rule of the kernel or of a library
   130  interrupted (Ctrl-C)";
 
 impl From<Exit> for ExitCode {
@@ -56,9 +59,10 @@ mod tests {
             Exit::NotDeterministic,
             Exit::MachineCannot,
             Exit::LawBroken,
+            Exit::ProgramBroke,
             Exit::Interrupted,
         ];
-        assert_eq!(codes.map(|exit| exit as u8), [1, 2, 3, 4, 5, 6, 7, 130]);
+        assert_eq!(codes.map(|exit| exit as u8), [1, 2, 3, 4, 5, 6, 7, 8, 130]);
         for exit in codes {
             assert!(TABLE.contains(&format!("\n  {}  ", exit as u8)), "{exit:?}");
         }

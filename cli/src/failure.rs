@@ -144,10 +144,7 @@ impl From<BenchError> for Failure {
             BenchError::Astray(_) | BenchError::Server(_) => {
                 Failure::System("chat".to_owned(), error.to_string())
             }
-            BenchError::TimeUp {
-                problem,
-                fix: help,
-            } => Failure::usage(problem, help),
+            BenchError::TimeUp { problem, fix: help } => Failure::usage(problem, help),
         }
     }
 }

@@ -250,15 +250,17 @@ pub fn exit_of(error: &RunError) -> Exit {
         Cause::SchedulerBroke => Exit::SchedulerBroke,
         Cause::Stalled | Cause::MemoryFull => Exit::Stalled,
         Cause::LawBroken => Exit::LawBroken,
+        Cause::ProgramBroke => Exit::ProgramBroke,
     }
 }
 
 /// Which code stands for runs that failed for different reasons: after a broken law nothing of a
-/// run can be trusted, and a broken rule explains a stall.
+/// run can be trusted, and a broken rule (first the scheduler's, then a program's) explains a stall.
 fn severity(exit: Exit) -> u8 {
     match exit {
-        Exit::LawBroken => 3,
-        Exit::SchedulerBroke => 2,
+        Exit::LawBroken => 4,
+        Exit::SchedulerBroke => 3,
+        Exit::ProgramBroke => 2,
         Exit::Stalled => 1,
         _ => 0,
     }
@@ -315,6 +317,7 @@ mod tests {
             (Cause::Stalled, Exit::Stalled),
             (Cause::MemoryFull, Exit::Stalled),
             (Cause::LawBroken, Exit::LawBroken),
+            (Cause::ProgramBroke, Exit::ProgramBroke),
         ];
         for (cause, exit) in table {
             let what = String::new();

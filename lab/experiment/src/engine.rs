@@ -23,7 +23,7 @@ use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator,
 };
 
-/// The simulated kernel with all machines, schedulers and workloads there are.
+/// The simulated kernel with all machines, schedulers and workloads.
 #[derive(Clone, Debug)]
 pub struct Engine {
     host: Option<MachineDescription>,
@@ -37,14 +37,15 @@ impl Default for Engine {
 }
 
 impl Engine {
-    /// `host` is what the name `host` means; nothing here asks the machine it runs on.
+    /// `host` describes the machine that the name `host` stands for; nothing here looks at the
+    /// machine it runs on.
     pub fn new(host: Option<MachineDescription>) -> Engine {
         let checked = cfg!(debug_assertions);
         Engine { host, checked }
     }
 
-    /// The same engine, which watches every run for broken laws ([`Checker`]). A debug build
-    /// always does.
+    /// The same engine, which checks every run for broken laws ([`Checker`]). A debug build always
+    /// does.
     #[must_use]
     pub fn checked(self) -> Engine {
         Engine {
@@ -57,12 +58,12 @@ impl Engine {
     /// an hwloc XML file, or `host`.
     ///
     /// # Errors
-    /// When there is none, or when its file cannot be used.
+    /// If there is no such machine, or its file cannot be used.
     pub fn machine(&self, name: &str) -> Result<MachineDescription, PartError> {
         machines::find(name, self.host.as_ref())
     }
 
-    /// Runs `plan` with `observer` watching; lend it (`&mut`) to keep it.
+    /// Runs `plan` with `observer`; pass `&mut` to keep the observer.
     ///
     /// # Errors
     /// As [`Simulator::simulate`].
@@ -74,7 +75,8 @@ impl Engine {
         self.run_under(make_scheduler, entry, &chosen, plan, observer)
     }
 
-    /// Runs `plan` under what `make_scheduler` makes, with the costs and timers of `entry`.
+    /// Runs `plan` under the scheduler that `make_scheduler` makes, with the costs and timers of
+    /// `entry`.
     fn run_under<O: Observer>(
         &self,
         make_scheduler: MakeScheduler,
@@ -142,8 +144,8 @@ fn not_booted(error: BootError) -> RunError {
     }
 }
 
-/// The first law that was broken. A run that ended early is not judged as a whole: the reason why
-/// it ended says more.
+/// Returns the first broken law as an error. The laws that are checked at the end are skipped for a
+/// run that ended early: its ending says more.
 fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError> {
     let verdict = match checker.violation() {
         Some(violation) => Err(*violation),
@@ -186,7 +188,7 @@ fn kernel_settings(kernel: Settings, machine: &Chosen) -> Settings {
     }
 }
 
-/// Warms up, measures, and answers with how the run ended.
+/// Runs the warm-up and the measurement, and returns how the run ended.
 fn run<O: Observer>(
     kernel: &mut Kernel<O>,
     plan: &Plan,
@@ -201,7 +203,7 @@ fn run<O: Observer>(
     let cause = match &ending {
         Ending::WorkDone | Ending::TimeUp => return Ok(ending.to_string()),
         Ending::SchedulerBroke(_) => Cause::SchedulerBroke,
-        Ending::ProgramBroke { .. } => Cause::LawBroken,
+        Ending::ProgramBroke { .. } => Cause::ProgramBroke,
         Ending::Stalled(_) => Cause::Stalled,
         Ending::MemoryFull { .. } => Cause::MemoryFull,
     };

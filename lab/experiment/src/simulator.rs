@@ -1,23 +1,23 @@
-//! What this crate asks of the engine: which parts there are, and one run at a time.
+//! What this crate needs of the engine: the parts there are, and single runs.
 
 use std::collections::BTreeMap;
 
 use crate::plan::{Part, Plan};
 use warmq_config::{Problems, Setting};
 
-/// The engine, seen from an experiment.
+/// The engine as experiments see it.
 ///
-/// `Sync`, because runs go on several threads at once; every run must be independent of the
-/// others, and equal plans must give equal answers.
+/// `Sync`, because runs execute on several threads at once; every run must be independent of the
+/// others, and equal plans must give equal results.
 pub trait Simulator: Sync {
     /// The names of all parts of a kind that are built in, for suggestions and lists.
     fn names(&self, part: Part) -> Vec<String>;
 
-    /// What can be set on one part, under its name, a path or (machines) `host`.
+    /// The settings of one part, given by its name or, for machines, a path or `host`.
     ///
     /// # Errors
-    /// [`PartError::Unknown`] when there is none of that name, [`PartError::Broken`] when there is
-    /// one (a machine's file) that cannot be used.
+    /// [`PartError::Unknown`] if there is none of that name, [`PartError::Broken`] if there is one
+    /// (a machine's file) that cannot be used.
     fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError>;
 
     /// Every figure that a run can give.
@@ -29,18 +29,18 @@ pub trait Simulator: Sync {
     /// Runs `plan` to its end.
     ///
     /// # Errors
-    /// When the plan asks for what cannot be, for all that its settings are allowed one by one; or
-    /// when the run ended without a measurement (the scheduler broke a rule, a stall).
+    /// If settings of the plan that are each allowed contradict each other, or if the run ended
+    /// without a measurement (the scheduler broke a rule, a stall).
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError>;
 }
 
 /// Why a part cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
-    /// There is none of that name.
+    /// There is no part of that name.
     #[error("there is none of that name")]
     Unknown,
-    /// It is there and cannot be used; the text says why.
+    /// It exists but cannot be used; the text says why.
     #[error("{0}")]
     Broken(String),
     /// Its file describes no machine.
@@ -72,7 +72,7 @@ pub struct HistogramDescription {
     pub what: String,
 }
 
-/// What one run gave.
+/// The measurement of one run.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Measured {
     /// Metric to value. A metric that means nothing for this run (chat's messages in web) is absent.
@@ -83,20 +83,20 @@ pub struct Measured {
     pub digest: String,
     /// How the run ended, in words: `time up`.
     pub ending: String,
-    /// Every parameter of the model that was in force, with its source.
+    /// Every parameter of the model, with its source.
     pub parameters: Vec<Parameter>,
 }
 
 /// A parameter of the model, as it was in one run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parameter {
-    /// Its name, led by the part that owns it: `machine.cache.l2.latency`.
+    /// Its name, which begins with the part that owns it: `machine.cache.l2.latency`.
     pub name: String,
     /// Its value, printed.
     pub value: String,
     /// Its unit.
     pub unit: String,
-    /// Who measured it, or what it was calibrated on.
+    /// Who measured it, or the figure that it was calibrated on.
     pub source: String,
 }
 
@@ -104,16 +104,16 @@ pub struct Parameter {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct RunError {
-    /// What happened, in a sentence: who, which rule, when.
+    /// What happened, in a sentence: the task or scheduler, the rule, the time.
     pub what: String,
-    /// Whose fault it is.
+    /// The kind of failure.
     pub cause: Cause,
 }
 
-/// Why a run gave no measurement, as far as whoever started it should act on it.
+/// Why a run gave no measurement, by what the user should do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// The plan asks for what cannot be.
+    /// The plan's settings contradict each other.
     Setting,
     /// The scheduler gave an answer that no kernel could act on.
     SchedulerBroke,
@@ -121,7 +121,9 @@ pub enum Cause {
     Stalled,
     /// The workload did not fit into the machine's memory.
     MemoryFull,
-    /// Something happened that no machine can do, a task was left waiting beside an idle CPU, or a
-    /// program did what no kernel lets it do.
+    /// Something happened that no machine can do, or a task was left waiting beside an idle CPU for
+    /// longer than the scheduler promises.
     LawBroken,
+    /// A program of the workload did something that no kernel or library allows.
+    ProgramBroke,
 }

@@ -1,12 +1,13 @@
-//! A scheduler that breaks a law which the kernel lets pass is caught by the checker.
+//! The checker catches a scheduler that breaks a law which the kernel does not enforce; a program
+//! that breaks a rule is reported as such.
 
-use warmq_kernel::{Context, Pick, Scheduler, Why};
+use warmq_kernel::{Boot, Context, Pick, Scheduler, Task, TaskSpec, Why};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use super::*;
 use crate::{Experiment, Options};
 
-/// Takes every task and never hands one back.
+/// Queues every task and never picks one.
 struct Hoarder {
     lock: LockId,
 }
@@ -27,7 +28,7 @@ impl Scheduler for Hoarder {
     fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
-/// A run of two tasks, longer than a CPU may idle under 2.4 beside a task that waits for it.
+/// A run of two tasks, longer than a CPU of Linux 2.4 may idle beside a waiting task.
 fn plan() -> Plan {
     let text = "title = \"t\"\nmachine = \"tiny-1cpu\"\nscheduler = \"linux24\"\n\
                 workload = \"spin\"\n[settings]\ntasks = 2\n[run]\nwarmup = \"0ms\"\n\
@@ -63,4 +64,29 @@ fn an_engine_that_does_not_check_takes_the_same_run_for_a_measurement() {
         checked: false,
     };
     assert_eq!(hoarded(&engine).unwrap().ending, "time up");
+}
+
+#[test]
+fn a_program_that_breaks_a_rule_is_the_cause_of_a_failed_run() {
+    let plan = plan();
+    let entry = warmq_sched::scheduler("linux24").unwrap();
+    let chosen = Chosen::new(entry.settings(), BTreeMap::new()).unwrap();
+    let machine = Engine::default().machine("tiny-1cpu").unwrap();
+    let workload = |boot: &mut Boot<'_>| {
+        let mutex = boot.mutex();
+        let unlocks = move |task: Task| async move { task.unlock(mutex).await };
+        boot.task(TaskSpec::new("thief", None), unlocks).map(drop)
+    };
+    let mut kernel = Kernel::boot(
+        &machine,
+        &Costs::new(machines::costs(&machine, entry.kernel)),
+        entry.kernel_settings(plan.seed),
+        entry.build(chosen),
+        &workload,
+        (),
+    )
+    .unwrap();
+    let error = run(&mut kernel, &plan, &Counters::default()).unwrap_err();
+    assert_eq!(error.cause, Cause::ProgramBroke);
+    assert!(error.what.contains("thief"), "{error}");
 }
