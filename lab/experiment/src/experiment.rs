@@ -1,4 +1,5 @@
-//! An experiment as checked data: what the reader makes of a file, and all that a run needs.
+//! An experiment as checked data: the reader makes it from a file, and it contains all that runs
+//! need.
 
 use std::collections::BTreeMap;
 
@@ -16,21 +17,21 @@ use warmq_config::Value;
 /// metrics and of measures before it.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// A word for links and rows: the file's name without its ending.
+    /// An identifier for links and rows: the file's name without its extension.
     pub id: String,
     /// The file it was read from.
     pub file: String,
-    /// What a person would call it.
+    /// The title for people.
     pub title: String,
-    /// The paper that it reproduces: `coloring`; empty for one of ours.
+    /// The paper that it reproduces: `coloring`; empty if there is none.
     pub paper: String,
-    /// Where in the paper: `Table 2`; empty for one of ours.
+    /// Where in the paper: `Table 2`; empty if there is no paper.
     pub figure: String,
     /// What it shows, in a paragraph.
     pub about: String,
     /// What a reader must know to judge the figures.
     pub notes: Vec<String>,
-    /// What every run has in common, and what is swept.
+    /// What all runs have in common, and what is swept.
     pub parts: Parts,
     /// Seeds and times of a full run.
     pub full: Extent,
@@ -40,26 +41,27 @@ pub struct Experiment {
     pub quick_points: Filter,
     /// Every point of the sweep, in order.
     pub points: Vec<Point>,
-    /// What is measured, each made of the simulator's metrics and of those before it.
+    /// What is measured. Each measure is computed from the simulator's metrics and earlier
+    /// measures.
     pub measures: Vec<Measure>,
     /// What the paper printed.
     pub published: Vec<Published>,
-    /// What the paper (or we) state.
+    /// The statements of the paper, or ours, to be checked.
     pub claims: Vec<Claim>,
     /// What is drawn.
     pub plots: Vec<PlotSpec>,
-    /// What people call a value of a swept key.
+    /// Names for values of swept keys.
     pub labels: Vec<(String, Value, String)>,
     /// The swept keys that become columns of the table.
     pub columns: Vec<String>,
-    /// How close is close enough, by measure.
+    /// How close a figure must be to the published one, by measure.
     pub tolerances: BTreeMap<String, Tolerance>,
 }
 
-/// How long a run is, and how often it is repeated.
+/// The length and the seeds of runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// One run a seed; at least one, no two equal.
+    /// One run per seed; at least one, no two equal.
     pub seeds: Vec<u64>,
     /// Simulated time before anything is measured.
     pub warmup: Duration,
@@ -67,25 +69,25 @@ pub struct Extent {
     pub time: Duration,
 }
 
-/// What every run has in common, and what is swept.
+/// What all runs have in common, and what is swept.
 #[derive(Clone, Debug, Default)]
 pub struct Parts {
-    /// The parts that are not swept by name.
+    /// The names of the parts that are not swept.
     pub names: BTreeMap<Part, String>,
     /// All settings of each part in use, at their defaults.
     pub defaults: BTreeMap<(Part, String), BTreeMap<String, Value>>,
-    /// What the experiment sets for all its runs.
+    /// The settings of all runs of the experiment.
     pub set: Vec<(Part, String, Value)>,
-    /// What it sweeps, in the order of the file.
+    /// The swept keys, in the order of the file.
     pub axes: Vec<Axis>,
 }
 
 /// A key that is swept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The key as the file has it: `colors`.
+    /// The key as written in the file: `colors`.
     pub key: String,
-    /// What it sets.
+    /// What the key sets.
     pub target: Target,
     /// Its values: numbers ascending, names in the order of the file.
     pub values: Vec<Value>,
@@ -105,11 +107,11 @@ pub enum Target {
 pub struct Measure {
     /// Its name in rows, claims and plots.
     pub name: String,
-    /// What a person would call it.
+    /// The title for people.
     pub title: String,
     /// Its unit.
     pub unit: String,
-    /// Where it has a value in a full run, in order; all of the same keys.
+    /// The points at which it has a value in a full run, in order; all have the same keys.
     pub domain: Vec<Point>,
     /// How it is obtained.
     pub how: How,
@@ -118,39 +120,40 @@ pub struct Measure {
 /// How a measure is obtained.
 #[derive(Clone, Debug, PartialEq)]
 pub enum How {
-    /// The simulator gives it.
+    /// A metric of the simulator.
     Figure,
-    /// Read off a histogram that the simulator gives.
+    /// A property of a histogram of the simulator.
     Histogram {
         /// Which histogram.
         of: String,
-        /// What is read off.
+        /// The property.
         read: HistogramRead,
     },
-    /// Another measure over itself at a base point, seed by seed.
+    /// Another measure compared with itself at a base point, seed by seed.
     Relative {
         /// Which measure.
         of: String,
-        /// What to change in a point to get to its base.
+        /// The changes to a point that give its base.
         base: Point,
         /// How the two are compared.
         compare: Compare,
     },
-    /// Another measure seen along one key, which thereby leaves the point.
+    /// A property of another measure along one key. The key is not part of the points of this
+    /// measure.
     Along {
         /// Which measure.
         of: String,
         /// The key.
         key: String,
-        /// What is taken from the values along it.
+        /// The property of the values along it.
         take: Take,
     },
 }
 
-/// What is read off a histogram.
+/// A property of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistogramRead {
-    /// Where the tallest bin stands.
+    /// The position of the tallest bin.
     PeakAt,
     /// The tallest bin's share of the whole, in percent.
     PeakShare,
@@ -161,29 +164,29 @@ pub enum HistogramRead {
 /// How a value is compared with its base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
-    /// By how many percent it is more (or, negative, less).
+    /// By how many percent it is larger (negative: smaller).
     Percent,
-    /// How many times as much it is.
+    /// The value divided by its base.
     Ratio,
-    /// How much more it is, in the same unit.
+    /// The value minus its base, in the same unit.
     Difference,
 }
 
-/// What is taken from the values along a key.
+/// A property of the values along a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Take {
     /// The largest value.
     Largest,
     /// The smallest value.
     Smallest,
-    /// Where along the key the largest value stands (the first such place).
+    /// The place along the key of the largest value (the first such place).
     PeakAt,
     /// The first place along the key where the change since the key's first value reaches `share`
     /// percent of the largest change.
     Needed {
         /// From 0 to 100.
         share: f64,
-        /// Whether a change downwards is the one wanted.
+        /// Whether a change downwards is the desired one.
         lower_is_better: bool,
     },
 }
@@ -191,9 +194,9 @@ pub enum Take {
 /// A figure that the paper printed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// Of which measure.
+    /// The measure.
     pub metric: String,
-    /// Where: a point of that measure.
+    /// A point of that measure.
     pub point: Point,
     /// The figure, in the measure's unit.
     pub value: f64,
@@ -206,7 +209,7 @@ pub struct Published {
 pub struct Claim {
     /// The statement in words.
     pub says: String,
-    /// Who says so, and where.
+    /// Its source: who says so, and where.
     pub source: String,
     /// The measures it is about; at least one.
     pub metrics: Vec<String>,
@@ -214,13 +217,13 @@ pub struct Claim {
     pub at: Filter,
     /// How many percent of the items must pass.
     pub share: f64,
-    /// Whether an item passes when the test does not.
+    /// Whether an item passes if the test fails.
     pub negated: bool,
     /// The test of one item.
     pub test: Test,
 }
 
-/// The shapes of a claim. What an item is differs: a point, or a group of points along a key.
+/// The kinds of tests. Depending on the kind, an item is a point, or a group of points along a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Test {
     /// A point's value lies within bounds (both included).
@@ -232,34 +235,34 @@ pub enum Test {
     },
     /// A point's value lies near a given or the published one.
     Near {
-        /// The given one, or the published.
+        /// The given value; `None` is the published one.
         to: Option<f64>,
         /// How near.
         within: Within,
     },
-    /// Values along a key go one way.
+    /// Values along a key rise, fall or stay flat.
     Trend {
         /// The key.
         along: String,
-        /// Which way.
+        /// The direction.
         direction: Direction,
-        /// The first value of the key that counts; none: from the start.
+        /// The first value of the key that counts; `None`: from the start.
         from: Option<Value>,
-        /// The last value of the key that counts; none: to the end.
+        /// The last value of the key that counts; `None`: to the end.
         to: Option<Value>,
-        /// How many percent a single step may go the wrong way.
+        /// By how many percent a single step may go the wrong way.
         slack: f64,
     },
-    /// Values at several places stand in order, the largest first.
+    /// Values at several places are in order, the largest first.
     Order {
         /// The places; all have the same keys, at least two.
         places: Vec<Point>,
-        /// By how many times each exceeds the next.
+        /// The factor by which each exceeds the next.
         factor: f64,
     },
 }
 
-/// How near is near.
+/// The tolerance of [`Test::Near`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Within {
     /// Up to this many times larger or smaller.
@@ -270,7 +273,7 @@ pub enum Within {
     Points(f64),
 }
 
-/// Which way values go along a key.
+/// The direction of values along a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Up.
@@ -281,7 +284,7 @@ pub enum Direction {
     Flat,
 }
 
-/// A plot, before there are values.
+/// A plot, without values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotSpec {
     /// What it shows.
@@ -292,11 +295,11 @@ pub struct PlotSpec {
     pub kind: PlotKind,
     /// The key along the horizontal axis; for a histogram, what is along it.
     pub x: String,
-    /// How the horizontal axis is spread.
+    /// The scale of the horizontal axis.
     pub scale: Scale,
     /// The measure, or the histogram.
     pub y: String,
-    /// What a person would call it.
+    /// The title for people.
     pub label: String,
     /// Its unit.
     pub unit: String,
@@ -314,7 +317,7 @@ impl Experiment {
         self.measures.iter().find(|measure| measure.name == name)
     }
 
-    /// What people call `point`: its values in the order of the sweep.
+    /// The name of `point` for people: its values in the order of the sweep.
     pub fn name_of(&self, point: &Point) -> String {
         let named = |axis: &Axis| Some(format!("{} = {}", axis.key, point.0.get(&axis.key)?));
         self.parts

@@ -1,4 +1,4 @@
-//! From what runs gave to what an experiment measures: seed by seed, then over the seeds.
+//! Computes the measures of an experiment from its runs: seed by seed, then over the seeds.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use crate::experiment::{Compare, Experiment, HistogramRead, How, Measure, Take};
 use crate::point::Point;
 use crate::run::{Options, Runs};
 
-/// Every measure at every point where all its runs are there: a value a seed.
+/// Every measure at every point for which all runs exist: one value per seed.
 ///
-/// NaN stands where a run failed or gave no such figure.
+/// NaN if a run failed or gave no such figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Figures {
     cells: BTreeMap<String, BTreeMap<Point, Vec<f64>>>,
 }
 
-/// A figure over the seeds. All NaN if any seed's is.
+/// A figure over the seeds. All NaN if that of any seed is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     /// The median; of an even number, the mean of the middle two.
     pub(crate) value: f64,
-    /// The least.
+    /// The smallest value.
     pub(crate) low: f64,
-    /// The greatest.
+    /// The largest value.
     pub(crate) high: f64,
 }
 
 impl Spread {
-    /// The median, and the range as the interval: with the three to five seeds of an experiment,
-    /// nothing narrower would be honest.
+    /// The median, with the range as the interval: three to five seeds do not justify a narrower
+    /// one.
     pub(crate) fn of(values: &[f64]) -> Spread {
         if values.is_empty() || values.iter().any(|value| value.is_nan()) {
             return Spread {
@@ -53,7 +53,7 @@ impl Spread {
 }
 
 impl Figures {
-    /// Reads all measures of `experiment` off `runs`.
+    /// Computes all measures of `experiment` from `runs`.
     pub(crate) fn of(experiment: &Experiment, options: &Options, runs: &Runs) -> Figures {
         let mut figures = Figures::default();
         for measure in &experiment.measures {
@@ -63,7 +63,7 @@ impl Figures {
         figures
     }
 
-    /// The measure at a point, over the seeds; `None` where it was not run.
+    /// The measure at a point, over the seeds; `None` if it was not run.
     pub(crate) fn at(&self, measure: &str, point: &Point) -> Option<Spread> {
         self.seeds_at(measure, point)
             .map(|values| Spread::of(values))
@@ -106,7 +106,7 @@ impl Figures {
         Some(here.iter().zip(there).map(compare).map(finite).collect())
     }
 
-    /// Only where every point along the key was run: a peak of some points is no peak.
+    /// Only if every point along the key was run: the peak of some points need not be that of all.
     fn taken(
         &self,
         of: &str,

@@ -1,13 +1,12 @@
-//! A TOML file into runs, and runs into rows, plots and checked claims.
+//! Turns a TOML file into runs, and runs into rows, plots and checked claims.
 //!
-//! The way of an experiment: [`Experiment::read`] turns a file into checked data (or into
+//! The stages of an experiment: [`Experiment::read`] turns a file into checked data (or into
 //! [`Problems`], each with place and fix); [`Experiment::jobs`] says which runs it needs;
 //! [`Runs::of`] runs each distinct [`Plan`] once, on several threads; [`Experiment::outcome`] makes
 //! rows and judges claims; [`Experiment::section`] shows them in a report.
 //!
-//! What an experiment can say is in docs/experiments.md. Nothing but [`Engine`] knows the
-//! simulated kernel: what can be named, set and measured, and the runs themselves, come through
-//! [`Simulator`].
+//! The format of experiments is described in docs/experiments.md. Only [`Engine`] depends on the
+//! simulated kernel; everything else sees parts, settings, metrics and runs through [`Simulator`].
 
 mod engine;
 mod experiment;

@@ -24,9 +24,9 @@ pub struct Outcome {
     pub digest: String,
     /// Runs that gave no measurement.
     pub failures: Vec<RunFailure>,
-    /// Every parameter of the model that was in force in any run, by name.
+    /// Every parameter of the model in any run, by name.
     pub parameters: Vec<Parameter>,
-    /// How the runs ended, and how many so.
+    /// How the runs ended, and how many ended so.
     pub endings: BTreeMap<String, usize>,
     pub(crate) figures: Figures,
 }
@@ -34,13 +34,13 @@ pub struct Outcome {
 /// A run that gave no measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFailure {
-    /// Which: `table6-lock: cpus = 4, colors = 32, seed 1`.
+    /// The run: `table6-lock: cpus = 4, colors = 32, seed 1`.
     pub name: String,
-    /// Where in the sweep.
+    /// Its point in the sweep.
     pub point: Point,
-    /// With which seed.
+    /// Its seed.
     pub seed: u64,
-    /// Why.
+    /// Why it gave none.
     pub error: RunError,
 }
 
@@ -120,7 +120,7 @@ impl Experiment {
         rows
     }
 
-    /// A point as a report has it: its keys in the order of the sweep.
+    /// A point as reports show it: its keys in the order of the sweep.
     fn shown_point(&self, point: &Point) -> warmq_report::Point {
         let axes = self.parts.axes.iter();
         let pair = |key: &String| Some((key.clone(), shown_value(point.0.get(key)?)));
@@ -128,7 +128,7 @@ impl Experiment {
     }
 }
 
-/// A value as a report has it: sizes and times as people write them.
+/// A value as reports show it: sizes and times as people write them.
 pub(crate) fn shown_value(value: &Value) -> PointValue {
     match value {
         Value::Integer(count) => (*count).into(),

@@ -10,11 +10,11 @@ use warmq_config::Value;
 /// The three parts that a run is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// What the programs run on.
+    /// The machine that the programs run on.
     Machine,
-    /// Who decides which runs.
+    /// The scheduler that decides which task runs.
     Scheduler,
-    /// What runs.
+    /// The programs that run.
     Workload,
 }
 
@@ -22,7 +22,7 @@ impl Part {
     /// All parts, in the order in which they are named.
     pub const ALL: [Part; 3] = [Part::Machine, Part::Scheduler, Part::Workload];
 
-    /// The key under which an experiment names it.
+    /// The key by which an experiment names it.
     pub fn key(self) -> &'static str {
         match self {
             Part::Machine => "machine",
@@ -37,23 +37,23 @@ impl Part {
 pub struct Chosen {
     /// Its name; for a machine also a path or `host`.
     pub name: String,
-    /// All its settings, those left at their default too: so equal runs are equal plans.
+    /// All its settings, including those at their defaults, so that equal runs have equal plans.
     pub settings: BTreeMap<String, Value>,
 }
 
-/// Everything that defines one run. Equal plans give equal results, so results are kept by plan.
+/// Everything that defines one run. Equal plans give equal results, so results are stored by plan.
 ///
 /// Made by checking an experiment, so every name is known and every setting present, of the right
 /// kind and within its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Plan {
-    /// What the programs run on.
+    /// The machine that the programs run on.
     pub machine: Chosen,
-    /// Who decides which runs.
+    /// The scheduler that decides which task runs.
     pub scheduler: Chosen,
-    /// What runs.
+    /// The programs that run.
     pub workload: Chosen,
-    /// What makes one run differ from the next.
+    /// The seed of the run.
     pub seed: Seed,
     /// Simulated time before anything is measured.
     pub warmup: Duration,

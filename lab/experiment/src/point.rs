@@ -1,20 +1,20 @@
-//! Where in a sweep: points, and filters that match some of them.
+//! Points of a sweep, and filters that match some of them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use warmq_config::Value;
 
-/// A point of a sweep, or of what remains when some keys are left out.
+/// A point of a sweep, perhaps without some of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point(pub BTreeMap<String, Value>);
 
-/// Some points of a sweep: for each of its keys, the values that it lets through.
+/// Selects points of a sweep: for each key of the filter, the values that match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter(pub BTreeMap<String, Vec<Value>>);
 
 impl Point {
-    /// The same point with the keys of `changes` moved to where `changes` has them.
+    /// The same point, with the keys of `changes` at the values of `changes`.
     #[must_use]
     pub fn moved(&self, changes: &Point) -> Point {
         let mut moved = self.clone();
@@ -32,7 +32,7 @@ impl Point {
         rest
     }
 
-    /// Whether the point agrees with `part` on every key of `part`.
+    /// Whether the point has the values of `part` for every key of `part`.
     pub fn is_at(&self, part: &Point) -> bool {
         part.0
             .iter()

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::point::Point;
 use crate::simulator::{Measured, RunError, Simulator};
 
-/// What of an experiment is run.
+/// Which runs of an experiment are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Only the points, seeds and times of the quick run.
@@ -19,29 +19,29 @@ pub struct Options {
     pub seeds: Option<Vec<u64>>,
 }
 
-/// How far the runs are.
+/// The progress of the runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// Runs that have ended.
     pub done: usize,
     /// Runs in all.
     pub total: usize,
-    /// The run that ended just now: `table2-miss-ratio: l2 = 256KB, colors = 1`.
+    /// The run that has just ended: `table2-miss-ratio: l2 = 256KB, colors = 1`.
     pub name: &'a str,
 }
 
 /// A run that an experiment needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What defines it.
+    /// The plan of the run.
     pub plan: Plan,
-    /// Where in the sweep.
+    /// Its point in the sweep.
     pub point: Point,
-    /// What to call it while it runs.
+    /// Its name in progress messages.
     pub name: String,
 }
 
-/// What every plan gave. The order is that of the plans, whatever the number of threads.
+/// The result of every plan, in the order of the plans, whatever the number of threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs(pub BTreeMap<Plan, Result<Measured, RunError>>);
 
@@ -105,8 +105,8 @@ impl Experiment {
 }
 
 impl Runs {
-    /// Runs every distinct plan of `jobs` once, on `threads` threads (0: one a core), calling
-    /// `progress` after each of them, on its thread.
+    /// Runs every distinct plan of `jobs` once, on `threads` threads (0: one per core), and calls
+    /// `progress` after each run, on its thread.
     ///
     /// # Panics
     /// When the operating system refuses to start threads.
@@ -160,7 +160,7 @@ impl Runs {
         differences
     }
 
-    /// What `plan` gave, if it gave a measurement.
+    /// The measurement of `plan`, if it gave one.
     pub fn measured(&self, plan: &Plan) -> Option<&Measured> {
         self.0.get(plan).and_then(|result| result.as_ref().ok())
     }

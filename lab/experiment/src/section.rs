@@ -14,7 +14,7 @@ use crate::run::{Options, Runs};
 use warmq_config::Value;
 
 impl Experiment {
-    /// The section of a report that shows `outcome`; `command` makes it again.
+    /// The section of a report that shows `outcome`; `command` reproduces it.
     pub fn section(
         &self,
         options: &Options,
@@ -53,8 +53,8 @@ impl Experiment {
         }
     }
 
-    /// Simulated and published values over the key `x`, one series for each value of the other
-    /// keys of the plot.
+    /// Simulated and published values over the key `x`: one series for each combination of values
+    /// of the plot's other keys.
     fn series(&self, spec: &PlotSpec, outcome: &Outcome) -> Vec<Series> {
         let Some(measure) = self.measure(&spec.y) else {
             return Vec::new();
@@ -103,7 +103,7 @@ impl Experiment {
         }
     }
 
-    /// What people call the values of the series' keys at `point`.
+    /// The name of a series: the values of its keys at `point`.
     fn series_name(&self, spec: &PlotSpec, point: &Point) -> String {
         let word = |key: &String| point.0.get(key).map(|value| self.word(key, value));
         let words: Vec<String> = spec.series.iter().filter_map(word).collect();
@@ -200,7 +200,7 @@ fn verdicts(outcome: &Outcome) -> Vec<Verdict> {
     checked.map(verdict).collect()
 }
 
-/// Remarks on what is missing: claims that were not checked, runs that failed.
+/// Remarks on claims that were not checked and runs that failed.
 fn remarks(outcome: &Outcome) -> Vec<String> {
     let unchecked = outcome
         .claims
@@ -215,7 +215,7 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
     remarks
 }
 
-/// Each parameter once; where a sweep changes it, all its values.
+/// Each parameter once, with all its values if a sweep changes it.
 fn parameters(outcome: &Outcome) -> Vec<Parameter> {
     let mut values: BTreeMap<(&str, &str, &str), BTreeSet<&str>> = BTreeMap::new();
     for it in &outcome.parameters {

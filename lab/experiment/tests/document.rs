@@ -1,4 +1,4 @@
-//! What docs/experiments.md shows is what the reader takes.
+//! The reader accepts the examples of docs/experiments.md, and the page documents all keys.
 
 mod fake;
 
@@ -33,7 +33,7 @@ fn every_example_of_the_page_is_read_without_a_problem() {
     }
 }
 
-/// Keys that a person may write at the top of a file or in one of its tables.
+/// The keys of an experiment file, at the top or in one of its tables.
 const KEYS: [&str; 52] = [
     "title",
     "about",

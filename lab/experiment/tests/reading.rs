@@ -1,4 +1,4 @@
-//! What a file means, and what each refusal says.
+//! What a file means, and the message of each rejection.
 
 mod fake;
 
@@ -127,7 +127,7 @@ fn published_rows_name_their_cells_in_the_order_of_the_key() {
     assert_eq!(cells, expected);
 }
 
-/// Each mistake a person makes, in its own file.
+/// Mistakes that people make, each in its own file.
 const MISTAKES: &[(&str, &str)] = &[
     ("not TOML", "title = \n"),
     ("nothing", ""),
@@ -381,7 +381,7 @@ fn a_span_marks_what_is_meant() {
     assert_eq!(&text[problems.list[0].span.clone()], "\"gian\"");
 }
 
-/// Lines that files are made of, and some that they are not.
+/// Lines of valid files, and others.
 fn line() -> impl Strategy<Value = String> {
     let whole: Vec<String> = MISTAKES
         .iter()

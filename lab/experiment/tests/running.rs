@@ -1,4 +1,4 @@
-//! What runs, how often, and what comes of it.
+//! Which runs are made, how often, and what results.
 
 mod fake;
 
@@ -158,8 +158,8 @@ fn a_failed_run_is_reported_and_spoils_nothing_else() {
     assert!(section.notes[0].contains("No measurement from trial: colors = 13"));
 }
 
-/// Every shape of a claim, and what becomes of it in a full and in a quick run. The quick run has
-/// 1, 2 and 8 cpus, 1 and 32 colors.
+/// Every kind of claim, and its verdict in a full and in a quick run. The quick run has 1, 2 and 8
+/// cpus, 1 and 32 colors.
 const CLAIMS: &[(&str, Finding, Finding)] = {
     use Finding::{Fails, Holds, NotChecked};
     &[

@@ -1,4 +1,4 @@
-//! Machines by name, path or as the host, and what can be set on one.
+//! Machines by name, by path or as the host, and their settings.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use warmq_units::Bytes;
 use super::CostTable;
 use crate::simulator::PartError;
 
-/// The machine whose kernel costs stand in where a machine gives none.
+/// The machine whose kernel costs are used for machines that give none.
 const STAND_IN: &str = "epyc-12llc";
 
 pub(super) fn names(with_host: bool) -> Vec<&'static str> {
@@ -40,13 +40,13 @@ pub(super) fn find(
     read(name, &text).map_err(PartError::Problems)
 }
 
-/// What can be set on `machine`.
+/// The settings of `machine`.
 pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
     let cpus = machine.cpus.len() as i64;
-    let mut settings = vec![
-        Setting::count("cpus", (1, cpus), cpus, "CPUs")
-            .says("how many CPUs, the first ones", "the machine's description"),
-    ];
+    let mut settings = vec![Setting::count("cpus", (1, cpus), cpus, "CPUs").says(
+        "how many CPUs: the first so many",
+        "the machine's description",
+    )];
     for (level, size) in level_sizes(machine) {
         let bounds = (Bytes(1), Bytes(1 << 36));
         settings.push(Setting::bytes(&format!("l{level}"), bounds, size).says(
@@ -60,9 +60,9 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
             "coloring paper, note on table 2",
         ),
         Setting::count("memory_used", (0, 90), 40, "%")
-            .says("share of memory that is in use for good", "assumed"),
+            .says("share of memory that is permanently in use", "assumed"),
         Setting::flag("caches", true).says(
-            "whether accesses go through the caches; without, they are free",
+            "whether accesses go through the caches; without them, accesses are free",
             "ours",
         ),
         Setting::flag("page_offsets", false).says(
@@ -87,7 +87,7 @@ fn level_sizes(machine: &MachineDescription) -> Vec<(u8, Bytes)> {
     sizes
 }
 
-/// `machine` with everything as chosen; an error says what is wrong and how to fix it.
+/// `machine` with the chosen settings; an error says what is wrong and how to fix it.
 pub(super) fn set(
     machine: &MachineDescription,
     chosen: &Chosen,
@@ -108,7 +108,7 @@ pub(super) fn set(
         .map_err(|flaw| flaw.to_string())
 }
 
-/// The costs of `kernel` on `machine`, or those of a present-day server where it gives none.
+/// The costs of `kernel` on `machine`, or those of a present-day server if it gives none.
 pub(super) fn costs(machine: &MachineDescription, kernel: &str) -> CostTable {
     let own = machine.costs.get(kernel).cloned();
     let stand_in = || {

@@ -1,4 +1,4 @@
-//! From what a run counted to the figures that experiments ask for. Floats start here.
+//! Turns the counts of a run into the metrics of experiments. Floats begin here.
 
 use std::collections::BTreeMap;
 
@@ -70,9 +70,13 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "bus_hot_transactions_per_request",
         "",
-        "the same per unit of work",
+        "transactions on the page offsets of 32 colors per unit of work",
     ),
-    ("bus_hot_share", "%", "their share of all transactions"),
+    (
+        "bus_hot_share",
+        "%",
+        "share of transactions on the page offsets of 32 colors",
+    ),
     ("bus_busy", "%", "share of time that the bus was occupied"),
     (
         "lock_contention",
@@ -100,7 +104,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "migrations_per_second",
         "1/s",
-        "tasks picked by another CPU than the one that they last ran on",
+        "tasks picked by a CPU other than the one that they last ran on",
     ),
     (
         "runnable_mean",
@@ -110,7 +114,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "cpu_busy_share",
         "%",
-        "time in programs, and in the kernel on their behalf",
+        "time in programs and in the kernel on their behalf",
     ),
     (
         "cpu_interrupt_share",
@@ -127,17 +131,17 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "l2_misses_conflict",
         "%",
-        "share that full associativity would have avoided",
+        "share of level-2 misses that full associativity would have avoided",
     ),
     (
         "l2_misses_capacity",
         "%",
-        "share that only a larger cache would have avoided",
+        "share of level-2 misses that only a larger cache would have avoided",
     ),
     (
         "l2_misses_coherence",
         "%",
-        "share on lines that another CPU's write had invalidated",
+        "share of level-2 misses on lines that another CPU's write had invalidated",
     ),
     (
         "l1_misses_per_work",
@@ -163,7 +167,7 @@ const METRICS: &[(&str, &str, &str)] = &[
     (
         "l3_coherence_misses_per_work",
         "",
-        "the same for level 3: lines written under another last-level cache",
+        "level-3 misses on lines written under another last-level cache, per unit of work; needs classify_misses",
     ),
     (
         "lines_from_other_caches_per_work",
@@ -205,7 +209,7 @@ pub(super) fn histograms<O: Observer>(kernel: &Kernel<O>) -> BTreeMap<String, Ve
         .collect()
 }
 
-/// A run's figures in the making.
+/// Collects the figures of a run.
 struct Figures {
     seconds: f64,
     found: BTreeMap<String, f64>,
@@ -232,8 +236,8 @@ impl Figures {
     }
 }
 
-/// What an experiment's figures need of the records of a run. Whatever no record tells (walks,
-/// caches, user mode), the kernel counts.
+/// The meters for an experiment's metrics that are computed from records. What records do not
+/// contain (walks, caches, user mode), the kernel counts.
 pub(super) struct RunMeters {
     tasks: TaskMeter,
     locks: LockMeter,

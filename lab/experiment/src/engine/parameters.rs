@@ -1,4 +1,4 @@
-//! Every parameter that was in force in a run, with its unit and source.
+//! Every parameter of a run, with its unit and source.
 
 use warmq_config::{Chosen, Kind};
 use warmq_kernel::Settings;
@@ -8,12 +8,12 @@ use warmq_machine::{Fragmentation, MachineDescription};
 use super::CostTable;
 use crate::simulator::Parameter;
 
-/// All that a run was made of.
+/// The parts that a run was made of.
 pub(super) struct Parts<'a> {
     pub(super) machine: &'a MachineDescription,
     pub(super) costs: &'a CostTable,
     pub(super) settings: &'a Settings,
-    /// The kernel whose timers these settings have.
+    /// The kernel whose timers `settings` has.
     pub(super) timers_of: &'static str,
     pub(super) scheduler: &'a Chosen,
     pub(super) workload: &'a Chosen,
@@ -57,7 +57,7 @@ impl Parts<'_> {
         parameters
     }
 
-    /// The source of the finest key that the machine gives one for.
+    /// The source of the most specific key that the machine gives one for.
     fn source(&self, group: &str, key: &str) -> String {
         let sources = &self.machine.sources;
         let fine = sources.get(&format!("{group}.{key}"));

@@ -5,8 +5,8 @@ use crate::experiment::{Direction, Experiment};
 use crate::point::Point;
 use warmq_config::Value;
 
-/// One item a group of points that differ only in the key `along`, from one end to the other;
-/// only groups in which both ends are swept.
+/// One item for each group of points that differ only in the key `along`, from one end to the
+/// other; only groups in which both ends are swept.
 pub(super) fn along<'p>(
     points: impl Iterator<Item = &'p Point>,
     along: &str,
@@ -73,8 +73,8 @@ pub(super) fn wanted_trend(along: &str, direction: Direction) -> String {
     format!("{word} along {along}")
 }
 
-/// Whether `values`, at least two, go one way; a single step may go the wrong way by `slack`
-/// percent, and the whole way must still be a way.
+/// Whether `values`, at least two, go in `direction`. Rising or falling values may go the wrong way
+/// by `slack` percent in a single step, but not over all steps together.
 fn goes(values: &[f64], direction: Direction, slack: f64) -> bool {
     let (first, last) = (values[0], values[values.len() - 1]);
     let allowed = |a: f64, b: f64| a.abs().max(b.abs()) * slack / 100.0;
@@ -90,7 +90,7 @@ fn goes(values: &[f64], direction: Direction, slack: f64) -> bool {
     }
 }
 
-/// One item a group of points that differ only in the keys of `places`; only groups in which
+/// One item for each group of points that differ only in the keys of `places`; only groups in which
 /// every place is swept.
 pub(super) fn places<'p>(points: impl Iterator<Item = &'p Point>, places: &[Point]) -> Vec<Group> {
     let keys: Vec<&str> = places

@@ -1,5 +1,5 @@
-//! Claims against figures. A claim is about items (points, or groups of points along a key); each
-//! item passes or not, and the claim holds when enough of them pass.
+//! Checks claims against figures. A claim is about items (points, or groups of points along a key);
+//! it holds if enough of them pass its test.
 
 mod group;
 mod point;
@@ -10,25 +10,25 @@ use crate::experiment::{Claim, Experiment, Test};
 use crate::figures::Figures;
 use crate::point::Point;
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Enough of its items passed.
     Holds,
-    /// Too few did.
+    /// Too few of its items passed.
     Fails,
     /// None of its points was run: a quick run leaves some out.
     NotChecked,
 }
 
-/// A claim, and what became of it.
+/// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The statement in words.
     pub says: String,
-    /// Who says so, and where.
+    /// Its source: who says so, and where.
     pub source: String,
-    /// What became of it.
+    /// The verdict.
     pub finding: Finding,
     /// What was compared with what.
     pub numbers: String,
@@ -48,7 +48,7 @@ pub(crate) struct View<'a> {
     pub(crate) figures: &'a Figures,
 }
 
-/// An item: a measure, and the points that it takes.
+/// An item: a measure and its points.
 pub(crate) struct Subject<'a> {
     pub(crate) metric: &'a str,
     /// At a point: that point. Along a key: all of the group, in the order of the key.
@@ -172,7 +172,7 @@ pub(crate) fn grouped<'p>(points: impl Iterator<Item = &'p Point>, keys: &[&str]
         .collect()
 }
 
-/// What is wanted, how many items passed, and the items, failing ones first.
+/// The test in words, how many items passed, and the items, failing ones first.
 fn numbers(claim: &Claim, checked: &[Checked], of: usize) -> String {
     if checked.is_empty() {
         return "its points are not in the quick run".to_owned();
@@ -238,7 +238,7 @@ impl View<'_> {
         }
     }
 
-    /// What to say before a value: the measure if the claim is about several, and the point.
+    /// The label of a value: the measure, if the claim is about several, and the point.
     pub(crate) fn lead(&self, subject: &Subject) -> String {
         let point = self.experiment.name_of(&subject.common);
         let measure = if subject.alone { "" } else { subject.metric };
@@ -250,7 +250,7 @@ impl View<'_> {
     }
 }
 
-/// Four digits that count, as a person writes them.
+/// Rounds to four significant digits, and formats as people write numbers.
 pub(crate) fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();

@@ -71,7 +71,7 @@ pub(super) fn published(metric: &str, point: &Point, experiment: &Experiment) ->
     here.map(|published| published.value)
 }
 
-/// Up to and including the limit, give or take a rounding. NaN is near nothing.
+/// Whether `value` is within the limit (included, up to rounding). NaN is near nothing.
 fn is_near(value: f64, to: f64, within: Within) -> bool {
     const ROUNDING: f64 = 1.0 + 1e-9;
     match within {

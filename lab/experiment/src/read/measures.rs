@@ -1,4 +1,4 @@
-//! `[[measure]]`: figures of the simulator, and measures made of them.
+//! `[[measure]]`: metrics of the simulator, and measures derived from them.
 
 use std::collections::BTreeSet;
 
@@ -82,7 +82,7 @@ fn plain(
     read
 }
 
-/// `walk_l2_miss_ratio` as people say it.
+/// A readable title from a name such as `walk_l2_miss_ratio`.
 pub(super) fn readable(name: &str) -> String {
     name.replace('_', " ")
 }

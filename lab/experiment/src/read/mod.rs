@@ -1,5 +1,5 @@
-//! A file into an [`Experiment`]: parsed, then checked against what the simulator knows, then
-//! handed on. One reading finds as many problems as it can.
+//! Reads an [`Experiment`] from a file: parses it, then checks it against what the simulator knows.
+//! One pass finds as many problems as possible.
 
 mod claims;
 mod measures;
@@ -36,8 +36,8 @@ impl Experiment {
     }
 }
 
-/// Parts and sweep first: without them nothing else has a meaning, so their problems alone are
-/// reported.
+/// Reads parts and sweep first. Nothing else has a meaning without them, so if they have problems
+/// only those are reported.
 fn read(file: &str, fields: &Fields, simulator: &dyn Simulator) -> Option<Experiment> {
     let (full, quick) = extents(fields);
     let mut experiment = header(file, fields, full, quick);

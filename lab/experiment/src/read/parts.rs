@@ -1,4 +1,4 @@
-//! Which machine, scheduler and workload, and what is set on them.
+//! The machine, scheduler and workload of an experiment, and their settings.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::plan::Part;
 use crate::point::{Filter, Point};
 use crate::simulator::{PartError, Simulator};
 
-/// What names mean in one file: the parts in use and their settings.
+/// The meaning of names in one file: the parts in use and their settings.
 pub(super) struct Scope<'a> {
     simulator: &'a dyn Simulator,
     settings: BTreeMap<(Part, String), Vec<Setting>>,
     pub(super) parts: Parts,
 }
 
-/// Reads the names of the parts and `[settings]`. Whether the sweep can be read.
+/// Reads the names of the parts and `[settings]`. Returns whether the sweep can be read.
 pub(super) fn read(fields: &Fields, scope: &mut Scope) -> bool {
     for part in Part::ALL {
         let swept = swept_names(fields, part);
@@ -82,7 +82,8 @@ fn read_settings(table: &Fields, scope: &mut Scope) {
     }
 }
 
-/// The entries of a table of plain names; `workload.size` may be written as a table in a table.
+/// The entries of a table by their full names; `workload.size` may also be written as a nested
+/// table.
 pub(super) fn flattened<'a>(table: &Fields<'a>) -> Vec<(String, Item<'a>)> {
     let mut flat = Vec::new();
     for (entry, item) in table.entries() {
@@ -112,7 +113,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Learns the settings of a part that the experiment names.
+    /// Looks up the settings of a part that the experiment names.
     fn load(&mut self, part: Part, name: &str, item: &Item) -> bool {
         match self.simulator.settings(part, name) {
             Ok(settings) => {
@@ -202,7 +203,8 @@ impl<'a> Scope<'a> {
         self.settings.iter().map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// A setting must be known to every scheduler of a sweep over schedulers, and so on.
+    /// Checks that every part of a kind in use has the setting, as every scheduler of a sweep over
+    /// schedulers must.
     fn everywhere(&self, part: Part, name: &str, item: &Item) -> Option<Target> {
         let lacking = self.settings.iter().find(|((of, _), settings)| {
             *of == part && !settings.iter().any(|setting| setting.name == name)

@@ -1,4 +1,4 @@
-//! `[[published]]`: what the paper printed, a cell or a row of a table at a time.
+//! `[[published]]`: figures of the paper, each entry a cell or a row of a table.
 
 use warmq_config::{Fields, Item, Value, did_you_mean};
 
@@ -78,7 +78,7 @@ pub(super) fn measure_of<'a>(item: &Item, experiment: &'a Experiment) -> Option<
     measure
 }
 
-/// The values of the key `along` that a row of figures goes over.
+/// The values of the key that a row of figures runs along.
 fn places(
     along: &Item,
     over: Option<&Item>,
@@ -136,7 +136,7 @@ fn row(
     Some(cells)
 }
 
-/// The one point of `measure` that is meant.
+/// The single point of `measure` that the entry is about.
 fn only(table: &Fields, measure: &Measure, filter: &Filter, at: &Point) -> Option<Point> {
     let meant = |point: &&Point| filter.matches(point) && point.is_at(at);
     let points: Vec<&Point> = measure.domain.iter().filter(meant).collect();

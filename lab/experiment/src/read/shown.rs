@@ -1,4 +1,4 @@
-//! What is shown and how: `[[plot]]`, `[labels]`, `columns`, `[tolerance]`.
+//! The presentation: `[[plot]]`, `[labels]`, `columns`, `[tolerance]`.
 
 use warmq_config::{Fields, Item, did_you_mean};
 use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
@@ -125,7 +125,7 @@ fn histogram_of(item: &Item, simulator: &dyn Simulator) -> Option<Drawn> {
 
 fn marker(table: &Fields) -> Option<VerticalLine> {
     let x = table.required("x", "give the place of the line");
-    let label = table.required("label", "say in a word what is there");
+    let label = table.required("label", "name in a word what it marks");
     table.finish();
     Some(VerticalLine {
         x: x?.number()?,

@@ -1,4 +1,4 @@
-//! What is swept: one or more blocks of lists, each block all combinations of its lists.
+//! The sweep: one or more blocks of lists; a block gives all combinations of its lists.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,14 @@ use crate::experiment::{Axis, Experiment, Target};
 use crate::plan::Part;
 use crate::point::Point;
 
-/// More points than anybody runs; a sweep beyond it is a slip of the keyboard.
+/// The most points of a sweep; more are surely a typing error.
 const MOST_POINTS: usize = 4_000;
 
 /// The lists of one block, key by key.
 type Block = Vec<(String, Vec<Value>)>;
 
-/// Reads `[sweep]` (or several `[[sweep]]`) and `[quick.sweep]`. Whether all else can be read.
+/// Reads `[sweep]` (or several `[[sweep]]`) and `[quick.sweep]`. Returns whether the rest can be
+/// read.
 pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experiment) -> bool {
     let before = fields.problems();
     let tables = fields.tables("sweep");
@@ -61,7 +62,7 @@ fn read_block(table: &Fields, scope: &mut Scope) -> Option<Block> {
     Some(block)
 }
 
-/// The values of one list, none of them twice.
+/// The values of one list; reports duplicates.
 fn distinct(item: &Item, target: &Target, scope: &Scope) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     for item in item.list()? {
@@ -106,7 +107,7 @@ fn widen(
     Some(())
 }
 
-/// Points can be compared only if all have the same keys.
+/// Checks that all blocks have the same keys: only then can points be compared.
 fn same_keys(blocks: &[Block], tables: &[Fields]) -> bool {
     let keys = |block: &Block| {
         block

@@ -1,4 +1,4 @@
-//! A simulator that makes its figures up: the same names as the real one, known answers, no time.
+//! A fake simulator: the same names as the real one, known figures, no simulation.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -11,7 +11,7 @@ use warmq_experiment::{
 };
 use warmq_units::{Bytes, Duration};
 
-/// Counts how often it is asked to run; gives another digest each time if it is `fickle`.
+/// Counts its runs; gives a different digest each time if it is `fickle`.
 #[derive(Default)]
 pub struct Fake {
     pub runs: AtomicUsize,
@@ -199,9 +199,9 @@ fn count(plan: &Plan, part: Part, name: &str) -> i64 {
     }
 }
 
-/// Laws that the tests know: `requests_per_second` is 100 a CPU, and 1 % more for each color
-/// beyond the first, up to 32; `made_up` rises along cpus up to 4 and falls after; `seeded` is the
-/// seed; `absent` is absent; all others are 1.
+/// Figures that the tests rely on: `requests_per_second` is 100 per CPU, and 1 % more for each
+/// color beyond the first, up to 32; `made_up` rises along cpus up to 4 and falls after; `seeded`
+/// is the seed; `absent` is absent; all others are 1.
 fn figures(plan: &Plan) -> BTreeMap<String, f64> {
     let colors = count(plan, Part::Scheduler, "colors").min(32) as f64;
     let cpus = count(plan, Part::Machine, "cpus") as f64;
@@ -223,7 +223,7 @@ pub fn file(rest: &str) -> String {
     format!("{head}workload = \"web\"\n{rest}")
 }
 
-/// The same with a sweep over cpus and colors, and a measure or three.
+/// The same with a sweep over cpus and colors, and some measures.
 pub fn swept(rest: &str) -> String {
     file(&format!(
         "seeds = [1]\n[sweep]\ncpus = [1, 2, 4, 8]\ncolors = [1, 8, 32]\n\

@@ -130,12 +130,7 @@ fn check_case(case: &Case) -> Result<(), BenchError> {
     if case.delivered() > MOST_DELIVERED {
         let problem = format!("{} messages would have to be delivered", case.delivered());
         let fix = "write fewer, or fewer --users";
-        return Err(BenchError::setting(
-            "messages",
-            case.messages,
-            problem,
-            fix,
-        ));
+        return Err(BenchError::setting("messages", case.messages, problem, fix));
     }
     Ok(())
 }
