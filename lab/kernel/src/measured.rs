@@ -63,6 +63,30 @@ impl<O: Observer> Kernel<O> {
             .map_or(Ok(()), warmq_machine::Hierarchy::check_coherence)
     }
 
+    /// Checks that no CPU time is lost or counted twice, in a run without a warm-up: the times of
+    /// each CPU add up to the length of the run, and those of all tasks and idle tasks to what the
+    /// CPUs spent in user mode and in the kernel outside interrupts.
+    ///
+    /// # Errors
+    /// A sentence with the two sums that differ.
+    pub fn check_times(&self) -> Result<(), String> {
+        let whole = self.measured();
+        for (cpu, spent) in self.spent_by_cpu().into_iter().enumerate() {
+            let spent: Duration = spent.into_iter().sum();
+            same(&format!("the times of cpu{cpu}"), spent, whole)?;
+        }
+        let of_task = |task| self.task(TaskId(task)).map(|time| time.exact);
+        let of_tasks = (0..self.tasks()).filter_map(of_task);
+        let cpus = (0..self.core().cpus.len()).map(|cpu| CpuId(cpu as u16));
+        let mut all = CpuTime::default();
+        for time in of_tasks.chain(cpus.map(|cpu| self.idle_task(cpu))) {
+            all += time;
+        }
+        let system = self.spent(Mode::System) + self.spent(Mode::Spin);
+        same("the tasks' user times", all.user, self.spent(Mode::User))?;
+        same("the tasks' system times", all.system, system)
+    }
+
     /// The CPU time of `task`; `None` if there never was such a task.
     pub fn task(&self, task: TaskId) -> Option<TaskCpuTime> {
         let state = self.core().tasks.get(task.index())?;
@@ -110,4 +134,12 @@ impl<O: Observer> Kernel<O> {
             .filter(|task| task.is_runnable())
             .count()
     }
+}
+
+/// An error that names `what` unless its sum is `expected`.
+fn same(what: &str, sum: Duration, expected: Duration) -> Result<(), String> {
+    if sum == expected {
+        return Ok(());
+    }
+    Err(format!("{what} add up to {sum}, not to {expected}"))
 }

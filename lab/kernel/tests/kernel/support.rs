@@ -201,30 +201,7 @@ impl Story {
         let now = self.kernel.now();
         assert_eq!(watch.checker.clone().finish(now), Ok(()));
         assert_eq!(self.kernel.check_coherence(), Ok(()));
-        for spent in self.kernel.spent_by_cpu() {
-            assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
-        }
-        self.times_add_up();
-    }
-
-    /// The times of the tasks and the idle tasks add up to what the CPUs spent in user mode and in
-    /// the kernel outside interrupts.
-    fn times_add_up(&self) {
-        let kernel = &self.kernel;
-        let figures = |task| kernel.task(TaskId(task)).expect("it was created").exact;
-        let of_tasks = (0..kernel.tasks()).map(figures);
-        let cpus = kernel.spent_by_cpu().len() as u16;
-        let of_idle = (0..cpus).map(|cpu| kernel.idle_task(CpuId(cpu)));
-        let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
-        for time in of_tasks.chain(of_idle) {
-            user += time.user;
-            system += time.system;
-        }
-        assert_eq!(user, kernel.spent(Mode::User));
-        assert_eq!(
-            system,
-            kernel.spent(Mode::System) + kernel.spent(Mode::Spin)
-        );
+        assert_eq!(self.kernel.check_times(), Ok(()));
     }
 
     pub fn records(&self) -> &[(Instant, Record)] {

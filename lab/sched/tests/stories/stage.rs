@@ -215,36 +215,9 @@ impl Stage {
 pub fn keeps_the_laws(kernel: &Kernel<Watch>, promised_by: &str) {
     let now = kernel.now();
     let watched = kernel.observer().1.0.clone().finish(now);
-    if watched.is_err() {
-        for l in kernel.observer().0.0.lines_until(now) {
-            println!("CH {}", l.chars().take(110).collect::<String>());
-        }
-    }
     assert_eq!(watched, Ok(()), "promised by {promised_by}");
     assert_eq!(kernel.check_coherence(), Ok(()));
-    for spent in kernel.spent_by_cpu() {
-        assert_eq!(spent.into_iter().sum::<Duration>(), now - Instant::START);
-    }
-    times_add_up(kernel);
-}
-
-/// What the tasks and the idle tasks were charged is what the CPUs spent in user mode and in the
-/// kernel outside of interrupts.
-pub fn times_add_up<O: Observer>(kernel: &Kernel<O>) {
-    let figures = |task| kernel.task(TaskId(task)).expect("it was created").exact;
-    let of_tasks = (0..kernel.tasks()).map(figures);
-    let cpus = kernel.spent_by_cpu().len() as u16;
-    let of_idle = (0..cpus).map(|cpu| kernel.idle_task(CpuId(cpu)));
-    let (mut user, mut system) = (Duration::ZERO, Duration::ZERO);
-    for time in of_tasks.chain(of_idle) {
-        user += time.user;
-        system += time.system;
-    }
-    assert_eq!(user, kernel.spent(Mode::User));
-    assert_eq!(
-        system,
-        kernel.spent(Mode::System) + kernel.spent(Mode::Spin)
-    );
+    assert_eq!(kernel.check_times(), Ok(()));
 }
 
 /// What the meters of a run say.
