@@ -18,164 +18,62 @@ const HOT_OFFSETS: std::ops::Range<u64> = 0x20..0x420;
 const BIN: usize = 16;
 const HISTOGRAM: &str = "bus_by_page_offset";
 
+/// A table of metrics, a row each: name, unit and meaning.
+macro_rules! metrics {
+    ($($name:ident $unit:literal $what:literal)*) => {
+        &[$((stringify!($name), $unit, $what)),*]
+    };
+}
+
 /// Name, unit and meaning of every metric.
-const METRICS: &[(&str, &str, &str)] = &[
-    (
-        "requests_per_second",
-        "1/s",
-        "pages that the clients of the web workload received",
-    ),
-    (
-        "messages_per_second",
-        "1/s",
-        "messages that users of the chat workload received",
-    ),
-    (
-        "bursts_per_second",
-        "1/s",
-        "bursts of work that the tasks of the spin workload finished",
-    ),
-    (
-        "walk_l2_miss_ratio",
-        "%",
-        "level-2 misses over level-2 reads inside the run-queue walk",
-    ),
-    (
-        "walk_length",
-        "visits",
-        "mean visits of a walk over a run queue",
-    ),
-    ("walk_length_max", "visits", "visits of the longest walk"),
-    ("walks_per_second", "1/s", "walks over run queues"),
-    (
-        "recalculations",
-        "",
-        "how often the time slices of all tasks were recalculated",
-    ),
-    (
-        "bus_transactions_per_second",
-        "1/s",
-        "transactions on the bus",
-    ),
-    (
-        "bus_transactions_per_request",
-        "",
-        "transactions on the bus per unit of work",
-    ),
-    (
-        "bus_hot_transactions_per_second",
-        "1/s",
-        "transactions on the page offsets of 32 colors; needs page_offsets",
-    ),
-    (
-        "bus_hot_transactions_per_request",
-        "",
-        "transactions on the page offsets of 32 colors per unit of work",
-    ),
-    (
-        "bus_hot_share",
-        "%",
-        "share of transactions on the page offsets of 32 colors",
-    ),
-    ("bus_busy", "%", "share of time that the bus was occupied"),
-    (
-        "lock_contention",
-        "%",
-        "share of requests for run-queue locks that found the lock held",
-    ),
-    ("lock_hold_mean", "us", "mean hold of run-queue locks"),
-    ("lock_hold_max", "us", "longest hold of a run-queue lock"),
-    (
-        "lock_wait_mean",
-        "us",
-        "mean wait of the requests that had to wait",
-    ),
-    ("lock_wait_max", "us", "longest wait"),
-    (
-        "lock_requests_per_second",
-        "1/s",
-        "requests for run-queue locks",
-    ),
-    (
-        "switches_per_second",
-        "1/s",
-        "switches from one task to another",
-    ),
-    (
-        "migrations_per_second",
-        "1/s",
-        "tasks picked by a CPU other than the one that they last ran on",
-    ),
-    (
-        "runnable_mean",
-        "tasks",
-        "mean number of runnable tasks over time, running tasks included",
-    ),
-    (
-        "cpu_busy_share",
-        "%",
-        "time in programs and in the kernel on their behalf",
-    ),
-    (
-        "cpu_interrupt_share",
-        "%",
-        "time in interrupts and softirqs",
-    ),
-    ("cpu_spin_share", "%", "time spinning for locks"),
-    ("cpu_idle_share", "%", "idle time"),
-    (
-        "l2_misses_cold",
-        "%",
-        "share of level-2 misses on lines never seen; needs classify_misses",
-    ),
-    (
-        "l2_misses_conflict",
-        "%",
-        "share of level-2 misses that full associativity would have avoided",
-    ),
-    (
-        "l2_misses_capacity",
-        "%",
-        "share of level-2 misses that only a larger cache would have avoided",
-    ),
-    (
-        "l2_misses_coherence",
-        "%",
-        "share of level-2 misses on lines that another CPU's write had invalidated",
-    ),
-    (
-        "l1_misses_per_work",
-        "",
-        "level-1 misses for each request, message or burst",
-    ),
-    (
-        "l2_misses_per_work",
-        "",
-        "level-2 misses for each request, message or burst",
-    ),
-    (
-        "l3_misses_per_work",
-        "",
-        "level-3 misses for each request, message or burst",
-    ),
-    (
-        "l2_coherence_misses_per_work",
-        "",
-        "level-2 misses on lines that another CPU's write had invalidated, per unit of work; needs \
-         classify_misses",
-    ),
-    (
-        "l3_coherence_misses_per_work",
-        "",
-        "level-3 misses on lines written under another last-level cache, per unit of work; needs classify_misses",
-    ),
-    (
-        "lines_from_other_caches_per_work",
-        "",
-        "lines that one last-level cache supplied to another, per unit of work",
-    ),
-    ("simulated_seconds", "s", "simulated time that was measured"),
-];
+const METRICS: &[(&str, &str, &str)] = metrics! {
+    requests_per_second "1/s" "pages that the clients of the web workload received"
+    messages_per_second "1/s" "messages that users of the chat workload received"
+    bursts_per_second "1/s" "bursts of work that the tasks of the spin workload finished"
+    walk_l2_miss_ratio "%" "level-2 misses over level-2 reads inside the run-queue walk"
+    walk_length "visits" "mean visits of a walk over a run queue"
+    walk_length_max "visits" "visits of the longest walk"
+    walks_per_second "1/s" "walks over run queues"
+    recalculations "" "how often the time slices of all tasks were recalculated"
+    bus_transactions_per_second "1/s" "transactions on the bus"
+    bus_transactions_per_request "" "transactions on the bus per unit of work"
+    bus_hot_transactions_per_second "1/s"
+        "transactions on the page offsets of 32 colors; needs page_offsets"
+    bus_hot_transactions_per_request ""
+        "transactions on the page offsets of 32 colors per unit of work"
+    bus_hot_share "%" "share of transactions on the page offsets of 32 colors"
+    bus_busy "%" "share of time that the bus was occupied"
+    lock_contention "%" "share of requests for run-queue locks that found the lock held"
+    lock_hold_mean "us" "mean hold of run-queue locks"
+    lock_hold_max "us" "longest hold of a run-queue lock"
+    lock_wait_mean "us" "mean wait of the requests that had to wait"
+    lock_wait_max "us" "longest wait"
+    lock_requests_per_second "1/s" "requests for run-queue locks"
+    switches_per_second "1/s" "switches from one task to another"
+    migrations_per_second "1/s" "tasks picked by a CPU other than the one that they last ran on"
+    runnable_mean "tasks" "mean number of runnable tasks over time, running tasks included"
+    cpu_busy_share "%" "time in programs and in the kernel on their behalf"
+    cpu_interrupt_share "%" "time in interrupts and softirqs"
+    cpu_spin_share "%" "time spinning for locks"
+    cpu_idle_share "%" "idle time"
+    l2_misses_cold "%" "share of level-2 misses on lines never seen; needs classify_misses"
+    l2_misses_conflict "%" "share of level-2 misses that full associativity would have avoided"
+    l2_misses_capacity "%" "share of level-2 misses that only a larger cache would have avoided"
+    l2_misses_coherence "%"
+        "share of level-2 misses on lines that another CPU's write had invalidated"
+    l1_misses_per_work "" "level-1 misses for each request, message or burst"
+    l2_misses_per_work "" "level-2 misses for each request, message or burst"
+    l3_misses_per_work "" "level-3 misses for each request, message or burst"
+    l2_coherence_misses_per_work ""
+        "level-2 misses on lines that another CPU's write had invalidated, per unit of work; \
+         needs classify_misses"
+    l3_coherence_misses_per_work ""
+        "level-3 misses on lines written under another last-level cache, per unit of work; \
+         needs classify_misses"
+    lines_from_other_caches_per_work ""
+        "lines that one last-level cache supplied to another, per unit of work"
+    simulated_seconds "s" "simulated time that was measured"
+};
 
 pub(super) fn metrics() -> Vec<MetricDescription> {
     let described = |(name, unit, what): &(&str, &str, &str)| MetricDescription {
