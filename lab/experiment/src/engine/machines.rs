@@ -44,7 +44,7 @@ pub(super) fn find(
 pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
     let cpus = machine.cpus.len() as i64;
     let mut settings = vec![Setting::count("cpus", (1, cpus), cpus, "CPUs").says(
-        "how many CPUs: the first so many",
+        "number of CPUs used, counted from cpu0",
         "the machine's description",
     )];
     for (level, size) in level_sizes(machine) {

@@ -3,6 +3,7 @@
 use warmq_kernel::*;
 use warmq_units::{Bytes, CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::round_robin::*;
 use crate::support::*;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -23,18 +24,14 @@ enum Fault {
 
 /// Round robin with a fault that shows from 5 ms on.
 struct Bad {
-    good: RoundRobin,
     fault: Fault,
     other_lock: LockId,
 }
 
 fn bad(fault: Fault) -> MakeScheduler {
-    Box::new(move |attach| {
-        Ok(Box::new(Bad {
-            good: RoundRobin::new(attach, 0),
-            fault,
-            other_lock: attach.lock("other"),
-        }))
+    hooked(move |attach| Bad {
+        fault,
+        other_lock: attach.lock("other"),
     })
 }
 
@@ -44,66 +41,48 @@ impl Bad {
     }
 }
 
-impl Scheduler for Bad {
-    fn lock_for(&self, cpu: CpuId) -> LockId {
-        self.good.lock_for(cpu)
-    }
-
-    fn fork(&mut self, _: &mut Context<'_>, _: Option<TaskId>, _: TaskId) {}
-
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
+impl Hooks for Bad {
+    fn select_cpu(&mut self) -> Option<CpuId> {
         match self.fault {
-            Fault::WakesWhereForbidden => cpu(1),
-            Fault::WakesNowhere => cpu(64),
-            _ => context.task(task).last_cpu(),
+            Fault::WakesWhereForbidden => Some(cpu(1)),
+            Fault::WakesNowhere => Some(cpu(64)),
+            _ => None,
         }
     }
 
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        if !self.shows(context, Fault::Forgets) {
-            self.good.enqueue(context, task, cpu, why);
-        }
+    fn enqueue(&mut self, context: &mut Context<'_>, _: Why) -> bool {
+        !self.shows(context, Fault::Forgets)
     }
 
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        self.good.wakeup_preempt(context, task, cpu, why);
-    }
-
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.good.dequeue(context, task);
-    }
-
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        let other = self.other_lock;
+    fn pick_next(&mut self, context: &mut Context<'_>) -> Option<Pick> {
         let shows = |fault| self.shows(context, fault);
         let runs = |task| context.task(TaskId(task)).on_cpu() == Some(cpu(0));
         if shows(Fault::PicksNobody) {
-            return Pick::Task(TaskId(77));
+            return Some(Pick::Task(TaskId(77)));
         } else if shows(Fault::PicksTheDead) {
-            return Pick::Task(TaskId(2));
+            return Some(Pick::Task(TaskId(2)));
         } else if shows(Fault::PicksASleeper) {
-            return Pick::Task(TaskId(1));
+            return Some(Pick::Task(TaskId(1)));
         } else if shows(Fault::TriesForEver) {
-            return Pick::Retry;
+            return Some(Pick::Retry);
         } else if shows(Fault::PicksWhoRunsElsewhere) && runs(0) && context.cpu() == cpu(1) {
-            return Pick::Task(TaskId(0));
+            return Some(Pick::Task(TaskId(0)));
         } else if shows(Fault::PicksWhereForbidden) && !runs(3) && context.cpu() == cpu(1) {
-            return Pick::Task(TaskId(3));
+            return Some(Pick::Task(TaskId(3)));
         } else if shows(Fault::UnlocksWhatItHasNot) {
-            context.unlock(other);
+            context.unlock(self.other_lock);
         } else if shows(Fault::KeepsALock) {
-            assert!(context.try_lock(other));
+            assert!(context.try_lock(self.other_lock));
         } else if shows(Fault::ReschedulesNowhere) {
             context.reschedule(cpu(9));
         }
-        self.good.pick_next(context, prev)
+        None
     }
 
-    fn tick(&mut self, context: &mut Context<'_>, _: Option<TaskId>) {
+    fn tick(&mut self, context: &mut Context<'_>) -> bool {
         context.reschedule(context.cpu());
+        false
     }
-
-    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
 /// Task 0 computes on CPU 0, task 1 sleeps for 30 ms, task 2 has exited, and task 3 may run on CPU

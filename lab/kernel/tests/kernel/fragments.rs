@@ -4,54 +4,32 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use warmq_kernel::*;
-use warmq_units::{CpuId, Duration, LockId, TaskId};
+use warmq_units::{Duration, TaskId};
 
+use crate::round_robin::*;
 use crate::support::*;
 
-type Told = Rc<RefCell<Vec<(TaskId, Option<Fragment>)>>>;
+type Log = Rc<RefCell<Vec<(TaskId, Option<Fragment>)>>>;
 
-/// Round robin that lets other tasks run first when a task names other data.
-struct Heeding {
-    queue: RoundRobin,
-    told: Told,
-}
+/// Round robin without ticks that lets other tasks run first when a task names other data.
+struct Heeding(Log);
 
-impl Scheduler for Heeding {
-    fn lock_for(&self, cpu: CpuId) -> LockId {
-        self.queue.lock_for(cpu)
+impl Hooks for Heeding {
+    fn tick(&mut self, _: &mut Context<'_>) -> bool {
+        false
     }
-    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.queue.fork(context, parent, child);
-    }
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        self.queue.enqueue(context, task, cpu, why);
-    }
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        self.queue.wakeup_preempt(context, task, cpu, why);
-    }
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.queue.dequeue(context, task);
-    }
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        self.queue.pick_next(context, prev)
-    }
-    fn tick(&mut self, _: &mut Context<'_>, _: Option<TaskId>) {}
     fn set_fragment(&mut self, context: &mut Context<'_>, task: TaskId, to: Option<Fragment>) {
         assert_eq!(context.task(task).fragment(), to);
-        self.told.borrow_mut().push((task, to));
+        self.0.borrow_mut().push((task, to));
         context.reschedule(context.cpu());
     }
-    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
 #[test]
-fn naming_other_data_is_told_once_and_takes_effect_before_the_task_goes_on() {
-    let told = Told::default();
-    let heard = told.clone();
-    let scheduler: MakeScheduler = Box::new(move |attach| {
-        let queue = RoundRobin::new(attach, 0);
-        Ok(Box::new(Heeding { queue, told: heard }))
-    });
+fn naming_other_data_reaches_the_scheduler_once_and_takes_effect_before_the_task_goes_on() {
+    let log = Log::default();
+    let heeding = Heeding(log.clone());
+    let scheduler = hooked(|_| heeding);
     let said = Said::default();
     let speakers = said.clone();
     let story = stage(1)
@@ -76,11 +54,11 @@ fn naming_other_data_is_told_once_and_takes_effect_before_the_task_goes_on() {
     let named = |number| Some(Fragment { app: 1, number });
     let (one, two) = (TaskId(0), TaskId(1));
     let expected = [(one, named(7)), (two, named(8)), (one, None), (two, None)];
-    assert_eq!(*told.borrow(), expected);
+    assert_eq!(*log.borrow(), expected);
 }
 
 #[test]
-fn naming_data_costs_a_system_call_whoever_listens() {
+fn naming_data_costs_a_system_call_under_every_scheduler() {
     let run = |calls: u32| {
         stage(1).costs(costs(&[("system_call", 300)])).plays(
             move |boot: &mut Boot<'_>| -> Started {

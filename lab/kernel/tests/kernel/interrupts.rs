@@ -4,6 +4,7 @@ use warmq_kernel::*;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{Bytes, Duration, Instant};
 
+use crate::round_robin::*;
 use crate::support::*;
 
 /// Tasks that yield all the time, under a pick that holds the lock for `pick_ns`.

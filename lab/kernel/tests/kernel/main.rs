@@ -8,6 +8,7 @@ mod operations;
 mod preemption;
 mod random;
 mod remote;
+mod round_robin;
 mod smt;
 mod sockets;
 mod softirqs;

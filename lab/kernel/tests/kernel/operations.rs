@@ -5,6 +5,7 @@ use warmq_machine::Fragmentation;
 use warmq_trace::Record;
 use warmq_units::{Bytes, Cycles, Duration, TaskId};
 
+use crate::round_robin::*;
 use crate::support::*;
 
 #[test]
@@ -222,54 +223,19 @@ fn an_affinity_for_no_cpu_of_the_machine_is_refused() {
 
 #[test]
 fn the_scheduler_learns_of_a_new_nice_value() {
-    struct Nosy(RoundRobin, Said);
-    impl Scheduler for Nosy {
-        fn lock_for(&self, cpu: warmq_units::CpuId) -> warmq_units::LockId {
-            self.0.lock_for(cpu)
-        }
-        fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-            self.0.fork(context, parent, child);
-        }
-        fn enqueue(
-            &mut self,
-            context: &mut Context<'_>,
-            task: TaskId,
-            cpu: warmq_units::CpuId,
-            why: Why,
-        ) {
-            self.0.enqueue(context, task, cpu, why);
-        }
-        fn wakeup_preempt(
-            &mut self,
-            context: &mut Context<'_>,
-            task: TaskId,
-            cpu: warmq_units::CpuId,
-            why: Why,
-        ) {
-            self.0.wakeup_preempt(context, task, cpu, why);
-        }
-        fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-            self.0.dequeue(context, task);
-        }
-        fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-            self.0.pick_next(context, prev)
-        }
-        fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-            self.0.tick(context, running);
-        }
+    struct Nosy(Said);
+    impl Hooks for Nosy {
         fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
-            self.1.say(format!("{task} {}", context.task(task).nice()));
+            self.0.say(format!("{task} {}", context.task(task).nice()));
         }
-        fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
-            self.1.say(format!("{task} exits"));
+        fn exit(&mut self, task: TaskId) {
+            self.0.say(format!("{task} exits"));
         }
     }
     let said = Said::default();
-    let heard = said.clone();
-    let nosy: MakeScheduler =
-        Box::new(move |attach| Ok(Box::new(Nosy(RoundRobin::new(attach, 0), heard))));
+    let nosy = Nosy(said.clone());
     stage(1)
-        .under(nosy)
+        .under(hooked(|_| nosy))
         .plays(|boot: &mut Boot<'_>| -> Started {
             let other = boot.task(called("other").nice(-99), |task: Task| async move {
                 task.compute(us(1)).await;

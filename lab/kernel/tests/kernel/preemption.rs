@@ -2,47 +2,31 @@
 
 use warmq_kernel::*;
 use warmq_trace::{Interrupt, Record};
-use warmq_units::{Bytes, CpuId, Cycles, Duration, LockId, TaskId};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
 
+use crate::round_robin::*;
 use crate::support::*;
 
 /// First in, first out: a woken task preempts at once, or lazily.
 struct Eager {
-    queue: RoundRobin,
     lazy: bool,
 }
 
 fn eager(lazy: bool) -> MakeScheduler {
-    Box::new(move |attach| {
-        let queue = RoundRobin::new(attach, 0);
-        Ok(Box::new(Eager { queue, lazy }))
-    })
+    hooked(move |_| Eager { lazy })
 }
 
-impl Scheduler for Eager {
-    fn lock_for(&self, cpu: CpuId) -> LockId {
-        self.queue.lock_for(cpu)
-    }
-    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-        self.queue.fork(context, parent, child);
-    }
-    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
-        self.queue.enqueue(context, task, cpu, why);
-    }
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, _: TaskId, cpu: CpuId, _: Why) {
+impl Hooks for Eager {
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, cpu: CpuId) -> bool {
         match self.lazy {
             true => context.reschedule_lazy(cpu),
             false => context.reschedule(cpu),
         }
+        false
     }
-    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.queue.dequeue(context, task);
+    fn tick(&mut self, _: &mut Context<'_>) -> bool {
+        false
     }
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        self.queue.pick_next(context, prev)
-    }
-    fn tick(&mut self, _: &mut Context<'_>, _: Option<TaskId>) {}
-    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
 }
 
 /// One task copies for 4 ms in the kernel, 1 us per line. Another sleeps for 1 ms and exits as soon

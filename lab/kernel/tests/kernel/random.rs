@@ -12,6 +12,7 @@ use warmq_kernel::*;
 use warmq_trace::Law;
 use warmq_units::{Bytes, Instant, Seed};
 
+use crate::round_robin::*;
 use crate::support::*;
 use configurations::{Configuration, configurations};
 use scripts::{Script, scripts};

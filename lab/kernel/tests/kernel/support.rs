@@ -1,7 +1,7 @@
-//! Support for tests: a small machine, a simple scheduler, and checkers on every run.
+//! Support for tests: a small machine, and checkers on every run.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use warmq_kernel::*;
@@ -10,6 +10,8 @@ use warmq_machine::{Fragmentation, OutOfMemory};
 use warmq_metrics::{LockFigures, LockMeter, TaskFigures, TaskMeter};
 use warmq_trace::{Checker, Digest, Observer, Promise, Queues, Record};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz, Instant, LockId, Seed, TaskId};
+
+use crate::round_robin::round_robin;
 
 /// CPUs of 1 GHz, so that a cycle is a nanosecond, on a bus; each has one level of cache of 4 KB.
 pub fn machine(cpus: u16) -> MachineDescription {
@@ -274,112 +276,3 @@ pub fn called(name: &str) -> TaskSpec {
 }
 
 pub type Started = Result<(), OutOfMemory>;
-
-/// The simplest scheduler: one queue, one lock, a turn of one tick.
-pub struct RoundRobin {
-    lock: LockId,
-    queue: VecDeque<TaskId>,
-    /// The time that a pick takes, all under the lock, in ns.
-    pick_ns: u64,
-    /// Never sends a reschedule to a CPU for a woken task.
-    forgetful: bool,
-}
-
-/// Round robin whose picks take `pick_ns` nanoseconds each.
-pub fn round_robin(pick_ns: u64) -> MakeScheduler {
-    Box::new(move |attach| Ok(Box::new(RoundRobin::new(attach, pick_ns))))
-}
-
-/// Round robin that queues woken tasks but asks no CPU to run them.
-pub fn forgetful() -> MakeScheduler {
-    Box::new(|attach| {
-        Ok(Box::new(RoundRobin {
-            forgetful: true,
-            ..RoundRobin::new(attach, 0)
-        }))
-    })
-}
-
-impl RoundRobin {
-    pub fn new(attach: &mut Attach<'_>, pick_ns: u64) -> RoundRobin {
-        RoundRobin {
-            lock: attach.lock("queue"),
-            queue: VecDeque::new(),
-            pick_ns,
-            forgetful: false,
-        }
-    }
-
-    fn offer(&self, context: &mut Context<'_>, task: TaskId) {
-        let view = context.task(task);
-        let last = std::iter::once(view.last_cpu());
-        let mut cpus = last.chain((0..context.cpus()).map(CpuId));
-        let idle = |cpu: &CpuId| view.may_run_on(*cpu) && context.running_on(*cpu).is_none();
-        if let Some(cpu) = cpus.find(idle).filter(|_| !self.forgetful) {
-            context.reschedule(cpu);
-        }
-    }
-}
-
-impl Scheduler for RoundRobin {
-    fn lock_for(&self, _: CpuId) -> LockId {
-        self.lock
-    }
-
-    fn fork(&mut self, _: &mut Context<'_>, _: Option<TaskId>, _: TaskId) {}
-
-    fn enqueue(&mut self, _: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.queue.push_back(task);
-    }
-
-    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, _: Why) {
-        self.offer(context, task);
-    }
-
-    fn dequeue(&mut self, _: &mut Context<'_>, task: TaskId) {
-        self.queue.retain(|queued| *queued != task);
-    }
-
-    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        context.spend(Duration::from_ns(self.pick_ns));
-        let (here, prev) = (
-            context.cpu(),
-            prev.filter(|prev| !self.queue.contains(prev)),
-        );
-        self.queue
-            .extend(prev.filter(|prev| context.task(*prev).is_runnable()));
-        let free = |task: &TaskId| {
-            let view = context.task(*task);
-            view.may_run_on(here) && view.on_cpu().is_none_or(|there| there == here)
-        };
-        let first = self.queue.iter().position(free);
-        first
-            .and_then(|index| self.queue.remove(index))
-            .map_or(Pick::Idle, Pick::Task)
-    }
-
-    fn wants_put_prev(&self, _: TaskId) -> bool {
-        true
-    }
-
-    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.offer(context, prev);
-    }
-
-    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        if running.is_some() {
-            context.reschedule(context.cpu());
-        }
-    }
-
-    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let view = context.task(task);
-        match view.on_cpu() {
-            Some(cpu) if !view.may_run_on(cpu) => context.reschedule(cpu),
-            None if view.is_runnable() => self.offer(context, task),
-            Some(_) | None => {}
-        }
-    }
-
-    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
-}

@@ -7,6 +7,7 @@ use warmq_kernel::*;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::round_robin::*;
 use crate::support::*;
 
 type Log = Rc<RefCell<Vec<(u64, u16, String)>>>;
@@ -169,44 +170,17 @@ fn an_idle_cpu_balances_in_a_softirq_and_pulls_under_both_locks() {
 #[test]
 fn a_wakeup_says_by_whom_in_which_context_and_out_of_which_sleep() {
     let seen = Rc::new(RefCell::new(Vec::new()));
-    struct Nosy(RoundRobin, Rc<RefCell<Vec<Wakeup>>>);
-    impl Scheduler for Nosy {
-        fn lock_for(&self, cpu: CpuId) -> LockId {
-            self.0.lock_for(cpu)
-        }
-        fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
-            self.0.fork(context, parent, child);
-        }
-        fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+    struct Nosy(Rc<RefCell<Vec<Wakeup>>>);
+    impl Hooks for Nosy {
+        fn enqueue(&mut self, _: &mut Context<'_>, why: Why) -> bool {
             if let Why::Wakeup(wakeup) = why {
-                self.1.borrow_mut().push(wakeup);
+                self.0.borrow_mut().push(wakeup);
             }
-            self.0.enqueue(context, task, cpu, why);
+            true
         }
-        fn wakeup_preempt(
-            &mut self,
-            context: &mut Context<'_>,
-            task: TaskId,
-            cpu: CpuId,
-            why: Why,
-        ) {
-            self.0.wakeup_preempt(context, task, cpu, why);
-        }
-        fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-            self.0.dequeue(context, task);
-        }
-        fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-            self.0.pick_next(context, prev)
-        }
-        fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-            self.0.tick(context, running);
-        }
-        fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
     }
-    let heard = seen.clone();
-    let mut on = stage(1).under(Box::new(move |attach| {
-        Ok(Box::new(Nosy(RoundRobin::new(attach, 0), heard)))
-    }));
+    let nosy = Nosy(seen.clone());
+    let mut on = stage(1).under(hooked(|_| nosy));
     on.settings.sync_socket_wakeups = true;
     on.plays(|boot: &mut Boot<'_>| -> Started {
         let (near, far) = boot.socket_pair(warmq_units::Bytes(100))?;
