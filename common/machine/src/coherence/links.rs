@@ -141,7 +141,7 @@ impl Links {
         crossing + longest
     }
 
-    /// A victim goes back to memory from `socket`; nobody waits for it.
+    /// A victim goes back to memory from `socket`; no CPU waits for it.
     pub(crate) fn write_back(&mut self, socket: usize, now: Instant, counts: &mut BusCounts) {
         self.book(socket, now, self.line, counts);
     }
@@ -161,7 +161,7 @@ impl Links {
     }
 
     /// How long invalidations as far as `reach` take that go along with the fetch of a line by
-    /// `socket`: on a bus the fetch itself tells everybody.
+    /// `socket`: on a bus the fetch itself invalidates every copy.
     pub(crate) fn invalidation(
         &mut self,
         socket: usize,

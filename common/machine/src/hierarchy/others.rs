@@ -81,7 +81,7 @@ impl Hierarchy {
             ..NOBODY
         };
         if self.shape.roots[first] != self.shape.roots[last] {
-            return others; // holders under two roots: nobody has it exclusively
+            return others; // holders under two roots: none holds it exclusively
         }
         self.holders.for_each(|group| {
             for cache in self.shape.chain(group) {

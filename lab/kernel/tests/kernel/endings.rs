@@ -110,7 +110,7 @@ fn play(fault: Fault) -> Ending {
 #[test]
 fn each_rule_that_a_scheduler_breaks_is_named() {
     let task = TaskId;
-    for (fault, rule, told) in [
+    for (fault, rule, said) in [
         (
             Fault::PicksNobody,
             Rule::PickedNobody(task(77)),
@@ -169,12 +169,12 @@ fn each_rule_that_a_scheduler_breaks_is_named() {
     ] {
         let ending = play(fault);
         let Ending::SchedulerBroke(violation) = &ending else {
-            panic!("{told}: {ending}");
+            panic!("{said}: {ending}");
         };
         assert_eq!(violation.rule, rule);
         assert!(violation.at >= Instant::START + Duration::from_ms(5));
         assert!(
-            ending.to_string().ends_with(&format!("it {told}")),
+            ending.to_string().ends_with(&format!("it {said}")),
             "{ending}"
         );
     }
@@ -235,8 +235,8 @@ fn work_done_and_time_up_are_told_apart() {
     let story = stage(1).until_ms(4).plays(hog);
     assert_eq!(story.ending, Ending::TimeUp);
     assert_eq!(story.kernel.now(), Instant::START + Duration::from_ms(4));
-    let nobody = stage(1).plays(|_: &mut Boot<'_>| -> Started { Ok(()) });
-    assert_eq!(nobody.ending, Ending::WorkDone);
+    let empty = stage(1).plays(|_: &mut Boot<'_>| -> Started { Ok(()) });
+    assert_eq!(empty.ending, Ending::WorkDone);
 }
 
 #[test]
@@ -333,12 +333,12 @@ fn who_waits_for_ever_is_named_with_what_it_waits_for() {
     let Ending::Stalled(Stall::WaitsForEver { who, tasks, .. }) = &story.ending else {
         panic!("{}", story.ending);
     };
-    let told: Vec<String> = who
+    let said: Vec<String> = who
         .iter()
         .map(|(_, comm, waiting)| format!("{comm}: {waiting}"))
         .collect();
     assert_eq!(
-        told,
+        said,
         [
             "holder: condition 0",
             "locker: mutex 1",
