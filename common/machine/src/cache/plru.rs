@@ -3,7 +3,7 @@
 use super::lru::{Extent, Taken};
 use super::tree::Trees;
 use super::ways::position_fixed;
-use super::{Cache, Caches, EMPTY, Line, LineState, Marks};
+use super::{Cache, Caches, EMPTY, Line, LineState, Marks, TAG};
 
 /// A view of a cache with tree-PLRU, `WAYS` ways (16 at most) and a power of two of sets.
 pub(crate) struct Plru<'cache, const WAYS: usize> {
@@ -38,6 +38,28 @@ impl Caches {
             trees,
             extent,
         }
+    }
+}
+
+impl Caches {
+    /// The cache at `extent`, which [`Cache::is_plru_of`] said has `WAYS` ways, gives up `line`: its
+    /// state, if it was held. An empty way is taken before the tree is asked, so that the tree stays.
+    #[inline(always)]
+    pub(crate) fn remove_plru<const WAYS: usize>(
+        &mut self,
+        extent: Extent,
+        line: Line,
+    ) -> Option<LineState> {
+        let (start, key) = (extent.start(line), extent.key(line));
+        let set: &mut [u32; WAYS] = &mut self.words.as_chunks_mut().0[start / WAYS];
+        let mut found = EMPTY;
+        // No branch on where it is.
+        for word in set {
+            let here = u32::from(*word & TAG == key).wrapping_neg();
+            found |= *word & here;
+            *word &= !here;
+        }
+        (found != EMPTY).then(|| super::state_of(found))
     }
 }
 

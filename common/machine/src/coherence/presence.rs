@@ -100,6 +100,41 @@ impl Groups {
     }
 }
 
+/// Where a line is held, seen from some groups of a part of the machine.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    /// In one of these groups.
+    pub(crate) own: bool,
+    /// In another group of the part.
+    pub(crate) within: bool,
+    /// Outside the part.
+    pub(crate) beyond: bool,
+}
+
+#[inline(always)]
+fn held_in<const WORDS: usize>(
+    words: &[u64; WORDS],
+    own: &[u64; WORDS],
+    inside: &[u64; WORDS],
+) -> Held {
+    held_in_any(words, own, inside)
+}
+
+#[inline(always)]
+fn held_in_any(words: &[u64], own: &[u64], inside: &[u64]) -> Held {
+    let (mut here, mut within, mut beyond) = (0, 0, 0);
+    for (word, (own, inside)) in words.iter().zip(own.iter().zip(inside)) {
+        here |= word & own;
+        within |= word & inside & !own;
+        beyond |= word & !inside;
+    }
+    Held {
+        own: here != 0,
+        within: within != 0,
+        beyond: beyond != 0,
+    }
+}
+
 impl Presence {
     pub(crate) fn new(groups: usize) -> Presence {
         Presence {
@@ -174,18 +209,20 @@ impl Presence {
         !self.kept || words.fold(0, |all, (word, groups)| all | word & groups) != 0
     }
 
-    /// Whether groups other than `own` hold `line` both among `inside` and beyond; false if nothing is
+    /// Where `line` is held, seen from `own` groups, which are `inside` a part; nowhere if nothing is
     /// noted.
-    #[inline]
-    pub(crate) fn is_shared_across(&self, line: Line, own: &Groups, inside: &Groups) -> bool {
-        let (mut within, mut beyond) = (0, 0);
-        let masks = own.0.iter().zip(&inside.0);
-        for (word, (own, inside)) in self.table.get(line).iter().zip(masks) {
-            let others = word & !own;
-            within |= others & inside;
-            beyond |= others & !inside;
+    #[inline(always)]
+    pub(crate) fn held(&self, line: Line, own: &Groups, inside: &Groups) -> Held {
+        let words = self.table.get(line);
+        // As many words as the largest machines that are common: without a loop.
+        match (
+            words.try_into(),
+            own.0[..].try_into(),
+            inside.0[..].try_into(),
+        ) {
+            (Ok(words), Ok(own), Ok(inside)) => held_in::<4>(words, own, inside),
+            _ => held_in_any(words, &own.0, &inside.0),
         }
-        within != 0 && beyond != 0
     }
 
     /// Writes into `found` the groups that hold `line`, of those that are in `among`, but not in

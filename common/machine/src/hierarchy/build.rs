@@ -104,8 +104,8 @@ impl Hierarchy {
         };
         let pairs = Pairs::new(&shape, &caches).filter(|_| plain);
         let snoop = pairs.as_ref().and_then(|pairs| pairs.snoop);
-        let (mut tree_pairs, fill_pair) = match TreePair::all(&shape, &caches) {
-            Some((pairs, fill)) if plain => (pairs, Some(fill)),
+        let (mut tree_pairs, trees) = match TreePair::all(&shape, &caches) {
+            Some((pairs, code)) if plain => (pairs, Some(code)),
             _ => (vec![], None),
         };
         let (mut lanes, miss, claim, interleaved) = match pairs {
@@ -126,7 +126,8 @@ impl Hierarchy {
             }
             None => {
                 let claim: Miss = |caches, request| caches.write(request, 0);
-                (vec![], Hierarchy::miss_nearest as Miss, claim, vec![])
+                let miss = trees.map_or(Hierarchy::miss_nearest as Miss, |code| code.miss);
+                (vec![], miss, claim, vec![])
             }
         };
         let line_limit = caches.iter().map(Cache::line_limit).min().unwrap_or(0);
@@ -150,8 +151,9 @@ impl Hierarchy {
             lanes,
             miss,
             claim,
+            pair_of_group: TreePair::places(&tree_pairs, shape.groups.len()),
             pairs: tree_pairs,
-            fill_pair,
+            trees,
             snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
             line_limit,
