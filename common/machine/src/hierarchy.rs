@@ -268,12 +268,9 @@ impl Hierarchy {
     #[inline(always)]
     fn access_plru<const WAYS: usize>(&mut self, request: Request) -> Outcome {
         let Nearest {
-            cache,
-            extent,
-            latency,
+            extent, latency, ..
         } = self.nearest[request.cpu];
-        let level_1 = self.caches.plru::<WAYS>(cache as usize, extent);
-        let Some(slot) = level_1.hit(request.line) else {
+        let Some(slot) = self.caches.plru::<WAYS>(extent).hit(request.line) else {
             return (self.miss)(self, request);
         };
         let write = request.access == Access::Write;

@@ -111,27 +111,43 @@ pub(crate) struct Held {
     pub(crate) beyond: bool,
 }
 
-#[inline(always)]
-fn held_in<const WORDS: usize>(
-    words: &[u64; WORDS],
-    own: &[u64; WORDS],
-    inside: &[u64; WORDS],
-) -> Held {
-    held_in_any(words, own, inside)
-}
-
-#[inline(always)]
-fn held_in_any(words: &[u64], own: &[u64], inside: &[u64]) -> Held {
-    let (mut here, mut within, mut beyond) = (0, 0, 0);
-    for (word, (own, inside)) in words.iter().zip(own.iter().zip(inside)) {
-        here |= word & own;
-        within |= word & inside & !own;
-        beyond |= word & !inside;
+impl Held {
+    /// What `row`, a bit for each group, says of the `own` groups, which are `inside` a part.
+    #[inline(always)]
+    pub(crate) fn of(row: &[u64], own: &Groups, inside: &Groups) -> Held {
+        // The largest machines that are common have four words; a length that is known needs no loop.
+        match (
+            row.try_into(),
+            own.0[..].try_into(),
+            inside.0[..].try_into(),
+        ) {
+            (Ok(row), Ok(own), Ok(inside)) => Held::of_words::<4>(row, own, inside),
+            _ => Held::of_any(row, &own.0, &inside.0),
+        }
     }
-    Held {
-        own: here != 0,
-        within: within != 0,
-        beyond: beyond != 0,
+
+    #[inline(always)]
+    fn of_words<const WORDS: usize>(
+        row: &[u64; WORDS],
+        own: &[u64; WORDS],
+        inside: &[u64; WORDS],
+    ) -> Held {
+        Held::of_any(row, own, inside)
+    }
+
+    #[inline(always)]
+    fn of_any(row: &[u64], own: &[u64], inside: &[u64]) -> Held {
+        let (mut here, mut within, mut beyond) = (0, 0, 0);
+        for (word, (own, inside)) in row.iter().zip(own.iter().zip(inside)) {
+            here |= word & own;
+            within |= word & inside & !own;
+            beyond |= word & !inside;
+        }
+        Held {
+            own: here != 0,
+            within: within != 0,
+            beyond: beyond != 0,
+        }
     }
 }
 
@@ -211,18 +227,15 @@ impl Presence {
 
     /// Where `line` is held, seen from `own` groups, which are `inside` a part; nowhere if nothing is
     /// noted.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn held(&self, line: Line, own: &Groups, inside: &Groups) -> Held {
-        let words = self.table.get(line);
-        // As many words as the largest machines that are common: without a loop.
-        match (
-            words.try_into(),
-            own.0[..].try_into(),
-            inside.0[..].try_into(),
-        ) {
-            (Ok(words), Ok(own), Ok(inside)) => held_in::<4>(words, own, inside),
-            _ => held_in_any(words, &own.0, &inside.0),
-        }
+        Held::of(self.table.get(line), own, inside)
+    }
+
+    /// The groups that hold `line`, a bit for each; for who knows that this is noted.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, line: Line) -> &mut [u64] {
+        self.table.get_mut(line)
     }
 
     /// Writes into `found` the groups that hold `line`, of those that are in `among`, but not in

@@ -152,7 +152,7 @@ impl Hierarchy {
     /// Reads a word of each set that is about to be changed. The sets lie far apart in the host's
     /// memory; without a decision between them, the host fetches many at once.
     #[inline]
-    pub(super) fn look_ahead(&self, line: Line) {
+    fn look_ahead(&self, line: Line) {
         let mut all = 0;
         self.holders.for_each(|group| {
             for cache in self.shape.chain(group) {

@@ -5,7 +5,6 @@ use warmq_units::Duration;
 use super::build::Place;
 use super::{Access, Hierarchy, Outcome, Request, Served};
 use crate::cache::{LineState, Slot};
-use crate::coherence::Held;
 use crate::counts::Transaction;
 
 /// The states in which the levels that missed take the line in.
@@ -180,16 +179,9 @@ impl Hierarchy {
     /// have the line: then nobody has it exclusively.
     #[inline]
     fn is_shared_across_roots(&self, request: Request) -> bool {
-        let held = self.held(request);
+        let (own, root) = self.shape.own_and_root(request.cpu);
+        let held = self.presence.held(request.line, own, root);
         held.within && held.beyond
-    }
-
-    /// Where the line is held, seen from the CPU under its root.
-    #[inline(always)]
-    pub(super) fn held(&self, request: Request) -> Held {
-        let own = &self.shape.own_groups[request.cpu];
-        let root = &self.shape.groups[self.root_of(request.cpu)].under_set;
-        self.presence.held(request.line, own, root)
     }
 
     fn read_shared_across_roots(&mut self, request: Request, depth: usize) -> Outcome {

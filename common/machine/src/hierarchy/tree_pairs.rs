@@ -9,10 +9,13 @@ use super::build::Shape;
 use super::others::{Others, SOMEBODY};
 use super::private::Miss;
 use super::{Access, Hierarchy, Outcome, Request, Served};
-use crate::cache::{Cache, Caches, Extent, Line, LineState, Slot, Taken};
-use crate::counts::Transaction;
+use crate::cache::{Cache, Caches, Extent, Line, LineState, Taken};
+use crate::coherence::{Held, Links};
 
 use warmq_units::Duration;
+
+/// Bits in a word of presence.
+const WORD: usize = 64;
 
 /// Lets level 2, if there is a state for it, and then level 1 take in the line.
 pub(super) type FillPair = fn(&mut Hierarchy, Request, Option<LineState>, LineState);
@@ -41,8 +44,9 @@ pub(super) struct TreePair {
     inclusive: bool,
     /// All farther levels are victim caches, or there are none.
     pub(super) only_victims_behind: bool,
-    /// The root is one of them.
-    victim_behind: bool,
+    /// How long a cache under the same root takes to supply a line that caches under others have too,
+    /// where these victim caches are such that it does.
+    neighbor: Option<Duration>,
 }
 
 /// Where the level 1 and 2 of a group are.
@@ -55,9 +59,16 @@ pub(super) struct PairPlace {
 impl TreePair {
     /// The pairs of all CPUs, and the code for their numbers of ways; nothing if some CPU has no such
     /// pair, or there is no code for it.
-    pub(super) fn all(shape: &Shape, caches: &[Cache]) -> Option<(Vec<TreePair>, TreeCode)> {
-        let pairs: Option<Vec<TreePair>> =
-            shape.paths.iter().map(|path| pair(shape, path)).collect();
+    pub(super) fn all(
+        shape: &Shape,
+        links: &Links,
+        caches: &[Cache],
+    ) -> Option<(Vec<TreePair>, TreeCode)> {
+        let pairs: Option<Vec<TreePair>> = shape
+            .paths
+            .iter()
+            .map(|path| pair(shape, links, path))
+            .collect();
         let pairs = pairs?;
         let fits = |near, far| {
             pairs
@@ -101,13 +112,14 @@ fn code<const NEAR: usize, const FAR: usize>() -> ((usize, usize), TreeCode) {
     ((NEAR, FAR), code)
 }
 
-fn pair(shape: &Shape, path: &[usize]) -> Option<TreePair> {
-    let &[near, far, ..] = path else {
+fn pair(shape: &Shape, links: &Links, path: &[usize]) -> Option<TreePair> {
+    let &[near, far, ref behind @ ..] = path else {
         return None;
     };
     let place = &shape.caches[far];
     let alone = shape.chain(place.group).len() == 2 && shape.caches[near].group == place.group;
-    let behind = &path[2..];
+    let only_victims_behind = behind.iter().all(|cache| shape.caches[*cache].victim);
+    let root = behind.last().filter(|_| only_victims_behind);
     (alone && place.leaf && !place.victim).then_some(TreePair {
         near,
         far,
@@ -115,10 +127,8 @@ fn pair(shape: &Shape, path: &[usize]) -> Option<TreePair> {
         group: place.group,
         latency: place.latency,
         inclusive: place.inclusive,
-        only_victims_behind: behind.iter().all(|cache| shape.caches[*cache].victim),
-        victim_behind: behind
-            .last()
-            .is_some_and(|cache| shape.caches[*cache].victim),
+        only_victims_behind,
+        neighbor: root.map(|root| links.inner(shape.caches[*root].latency)),
     })
 }
 
@@ -128,37 +138,45 @@ impl Hierarchy {
             cpu, line, access, ..
         } = request;
         self.counts.note_miss(cpu, 0, access);
-        let held = self.held(request);
-        let pair = self.pairs[cpu];
-        if held.own {
+        let pair = &self.pairs[cpu];
+        let row = self.presence.row(line);
+        if row[pair.group / WORD] >> (pair.group % WORD) & 1 == 1 {
             // Level 2 has what the two of them have and level 1 does not.
-            if !self.presence.may_hold(line, pair.group) {
-                return self.ask_levels(request);
-            }
             self.counts.note_access(cpu, 1, access);
-            let far = self.caches.plru::<FAR>(pair.far, pair.place.far);
-            return match far.hit(line) {
-                Some(slot) => self.take_from_far::<NEAR, FAR>(request, &pair, slot),
-                None => unreachable!("{line:?} is in no cache of a group that has it"),
-            };
+            return self.take_from_far::<NEAR, FAR>(request);
+        }
+        let (own, root) = self.shape.own_and_root(cpu);
+        let held = Held::of(row, own, root);
+        if held.own {
+            return self.ask_levels(request);
         }
         let depth = self.shape.paths[cpu].len();
         self.counts.note_misses_behind(cpu, depth, access);
-        let clean = held.within & held.beyond;
-        if clean & pair.victim_behind & pair.only_victims_behind & (access == Access::Read) {
-            return self.read_from_neighbor::<NEAR, FAR>(request);
+        match pair.neighbor {
+            // Caches under several roots have it: nobody exclusively.
+            Some(takes) if held.within & held.beyond & (access == Access::Read) => {
+                row[pair.group / WORD] |= 1 << (pair.group % WORD);
+                self.counts.inner_supplies += 1;
+                self.fill_level_2::<FAR>(request, LineState::Shared);
+                self.fill_level_1::<NEAR>(request, LineState::Shared);
+                Outcome {
+                    takes,
+                    served: Served::Cache,
+                }
+            }
+            _ => self.ask_outside(request),
         }
-        self.ask_outside(request)
     }
 
-    /// Level 2 has the line in `slot`, and used it.
+    /// Level 2 has the line, and level 1 does not.
     #[inline(always)]
-    fn take_from_far<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-        pair: &TreePair,
-        slot: Slot,
-    ) -> Outcome {
+    fn take_from_far<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
+        let pair = &self.pairs[request.cpu];
+        let far = self.caches.plru::<FAR>(pair.place.far);
+        let Some(slot) = far.hit(request.line) else {
+            unreachable!("a group was said to have a line that none of its caches has")
+        };
+        let takes = pair.latency;
         let shared = self.caches.state_at(slot) == LineState::Shared;
         let state = match request.access {
             Access::Write if shared => return self.write(request, 1),
@@ -166,56 +184,42 @@ impl Hierarchy {
             Access::Read if shared => LineState::Shared,
             Access::Read => LineState::Exclusive,
         };
-        self.fill_level_1::<NEAR>(request, pair, state);
+        self.fill_level_1::<NEAR>(request, state);
         Outcome {
-            takes: pair.latency,
+            takes,
             served: Served::Level(2),
         }
     }
 
-    /// A read of a line that no level has, but caches under the same root and caches under others:
-    /// nobody has it exclusively, and a neighbor supplies it.
-    #[inline(always)]
-    fn read_from_neighbor<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-    ) -> Outcome {
-        let root = self.root_of(request.cpu);
-        let takes = self.fetch_from_cache(request, root, Transaction::ReadLine);
-        self.fill_trees::<NEAR, FAR>(request, Some(LineState::Shared), LineState::Shared);
-        Outcome {
-            takes,
-            served: Served::Cache,
-        }
-    }
-
-    #[inline(always)]
     fn fill_trees<const NEAR: usize, const FAR: usize>(
         &mut self,
         request: Request,
         far_state: Option<LineState>,
         near_state: LineState,
     ) {
-        let pair = self.pairs[request.cpu];
         if let Some(state) = far_state {
-            self.presence.set(request.line, pair.group);
-            let far = self.caches.plru::<FAR>(pair.far, pair.place.far);
-            if let Some(Taken { line, state }) = far.insert(request.line, state) {
-                self.victim_left(pair.far, line, state, request);
-            }
+            let group = self.pairs[request.cpu].group;
+            self.presence.set(request.line, group);
+            self.fill_level_2::<FAR>(request, state);
         }
-        self.fill_level_1::<NEAR>(request, &pair, near_state);
+        self.fill_level_1::<NEAR>(request, near_state);
+    }
+
+    /// Level 2 takes in the line.
+    #[inline(always)]
+    fn fill_level_2<const FAR: usize>(&mut self, request: Request, state: LineState) {
+        let pair = &self.pairs[request.cpu];
+        let far = self.caches.plru::<FAR>(pair.place.far);
+        if let Some(Taken { line, state }) = far.insert(request.line, state) {
+            self.victim_left(pair.far, line, state, request);
+        }
     }
 
     /// Level 1 takes in the line, which level 2 has.
     #[inline(always)]
-    fn fill_level_1<const NEAR: usize>(
-        &mut self,
-        request: Request,
-        pair: &TreePair,
-        state: LineState,
-    ) {
-        let near = self.caches.plru::<NEAR>(pair.near, pair.place.near);
+    fn fill_level_1<const NEAR: usize>(&mut self, request: Request, state: LineState) {
+        let pair = &self.pairs[request.cpu];
+        let near = self.caches.plru::<NEAR>(pair.place.near);
         let Some(Taken { line, state }) = near.insert(request.line, state) else {
             return;
         };
@@ -227,7 +231,13 @@ impl Hierarchy {
 
     fn invalidate_trees<const NEAR: usize, const FAR: usize>(&mut self, line: Line) -> Others {
         let mut others = SOMEBODY;
-        self.look_ahead(line);
+        let mut ahead = 0;
+        self.holders.for_each(|group| {
+            if let Some(PairPlace { near, far }) = self.pair_of_group[group] {
+                ahead ^= self.caches.look_ahead(near, line) ^ self.caches.look_ahead(far, line);
+            }
+        });
+        std::hint::black_box(ahead);
         self.holders.for_each(|group| {
             let Some(place) = self.pair_of_group[group] else {
                 for cache in self.shape.chain(group) {
