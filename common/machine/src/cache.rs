@@ -132,7 +132,13 @@ impl Cache {
 
     /// Uses `line`: finds it and makes it the newest of its set.
     #[inline]
-    fn hit(&self, words: &mut [u32], marks: &mut Marks, line: Line) -> Option<Slot> {
+    fn hit(
+        &self,
+        words: &mut [u32],
+        marks: &mut Marks,
+        bits: &mut [u16],
+        line: Line,
+    ) -> Option<Slot> {
         let (set, key) = (self.set_of(line), self.key(line));
         let first = self.start_of(set);
         let ways = &mut words[first..first + self.ways as usize];
@@ -140,7 +146,7 @@ impl Cache {
             return move_to_front(ways, key).then_some(Slot(first));
         }
         let way = position(ways, key)?;
-        marks.used(set, way);
+        marks.used(bits, set, way);
         Some(Slot(first + way))
     }
 
@@ -159,6 +165,7 @@ impl Cache {
         &self,
         words: &mut [u32],
         marks: &mut Marks,
+        bits: &mut [u16],
         line: Line,
         state: LineState,
     ) -> Option<(Line, LineState)> {
@@ -172,8 +179,8 @@ impl Cache {
         let left = if self.replacement == Replacement::Lru {
             push_front(ways, word)
         } else {
-            let way = position(ways, EMPTY).unwrap_or_else(|| marks.victim(set));
-            marks.taken_in(set, way);
+            let way = position(ways, EMPTY).unwrap_or_else(|| marks.victim(bits, set));
+            marks.taken_in(bits, set, way);
             std::mem::replace(&mut ways[way], word)
         };
         (left != 0).then(|| (self.line_of(left, set), state_of(left)))
@@ -216,31 +223,31 @@ impl Cache {
 }
 
 impl Marks {
-    /// What `description`'s cache remembers when it is empty.
-    pub(crate) fn new(description: &CacheDescription) -> Marks {
+    /// What `description`'s cache remembers when it is empty; its trees come behind the other `trees`.
+    pub(crate) fn new(description: &CacheDescription, trees: &mut Vec<u16>) -> Marks {
         let ways = description.ways as usize;
         let sets = description.size.0 / (u64::from(description.ways) * description.line.0);
         match description.replacement {
             Replacement::Lru => Marks::Order,
-            Replacement::TreePlru => Marks::Trees(Trees::new(sets as usize, ways)),
+            Replacement::TreePlru => Marks::Trees(Trees::new(trees, sets as usize, ways)),
             Replacement::QuadAge => Marks::Ages(Ages::new(sets as usize, ways)),
         }
     }
 
     #[inline]
-    fn used(&mut self, set: usize, way: usize) {
+    fn used(&mut self, bits: &mut [u16], set: usize, way: usize) {
         match self {
             Marks::Order => {}
-            Marks::Trees(trees) => trees.point_away(set, way),
+            Marks::Trees(trees) => trees.point_away(bits, set, way),
             Marks::Ages(ages) => ages.used(set, way),
         }
     }
 
     #[inline]
-    fn taken_in(&mut self, set: usize, way: usize) {
+    fn taken_in(&mut self, bits: &mut [u16], set: usize, way: usize) {
         match self {
             Marks::Order => {}
-            Marks::Trees(trees) => trees.point_away(set, way),
+            Marks::Trees(trees) => trees.point_away(bits, set, way),
             Marks::Ages(ages) => ages.taken_in(set, way),
         }
     }
@@ -254,10 +261,10 @@ impl Marks {
     }
 
     #[inline]
-    fn victim(&self, set: usize) -> usize {
+    fn victim(&self, bits: &[u16], set: usize) -> usize {
         match self {
             Marks::Order => 0,
-            Marks::Trees(trees) => trees.victim(set),
+            Marks::Trees(trees) => trees.victim(bits, set),
             Marks::Ages(ages) => ages.victim(set),
         }
     }

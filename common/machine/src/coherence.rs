@@ -4,4 +4,4 @@ mod links;
 mod presence;
 
 pub(crate) use links::{Links, Reach};
-pub(crate) use presence::{Groups, Presence};
+pub(crate) use presence::{Groups, Held, Presence};

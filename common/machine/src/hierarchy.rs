@@ -44,7 +44,7 @@ use crate::counts::Counts;
 use crate::shadow::Shadow;
 use build::Shape;
 use private::{Lane, Miss, Snoop};
-use tree_pairs::{FillPair, TreePair};
+use tree_pairs::{PairPlace, TreeCode, TreePair};
 
 /// What a CPU does with a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,10 +146,12 @@ pub struct Hierarchy {
     // What answers a write where level 1 has the line, but shared.
     claim: Miss,
     lanes: Vec<Lane>,
-    // For each CPU its level 1 and 2, and what lets these take a line in, if there is code for them.
+    // For each CPU its level 1 and 2, where these are of each group, and the code for their numbers of
+    // ways, if there is any.
     pairs: Vec<TreePair>,
-    fill_pair: Option<FillPair>,
-    // Finds the groups that hold a line, where presence is not recorded.
+    pair_of_group: Vec<Option<PairPlace>>,
+    trees: Option<TreeCode>,
+    // Who tells which groups hold a line where presence is not noted.
     snoop: Option<Snoop>,
     line_shift: u32,
     line_limit: u64,
@@ -267,12 +269,9 @@ impl Hierarchy {
     #[inline(always)]
     fn access_plru<const WAYS: usize>(&mut self, request: Request) -> Outcome {
         let Nearest {
-            cache,
-            extent,
-            latency,
+            extent, latency, ..
         } = self.nearest[request.cpu];
-        let level_1 = self.caches.plru::<WAYS>(cache as usize, extent);
-        let Some(slot) = level_1.hit(request.line) else {
+        let Some(slot) = self.caches.plru::<WAYS>(extent).hit(request.line) else {
             return (self.miss)(self, request);
         };
         let write = request.access == Access::Write;

@@ -15,6 +15,8 @@ pub(crate) struct Caches {
     pub(super) words: Vec<u32>,
     // By cache. Apart from the caches, so that many of those fit into a line of the host.
     pub(super) marks: Vec<Marks>,
+    // The trees of all caches that have any, see `Trees`.
+    pub(super) trees: Vec<u16>,
 }
 
 impl Caches {
@@ -22,6 +24,7 @@ impl Caches {
     pub(crate) fn new(
         mut all: Vec<Cache>,
         marks: Vec<Marks>,
+        trees: Vec<u16>,
         interleaved: &[std::ops::Range<usize>],
     ) -> Caches {
         let (mut end, mut cache) = (0, 0);
@@ -41,13 +44,23 @@ impl Caches {
             end = end.next_multiple_of(HOST_LINE) + HOST_LINE;
         }
         let words = vec![0; end];
-        Caches { all, words, marks }
+        Caches {
+            all,
+            words,
+            marks,
+            trees,
+        }
     }
 
     /// Uses `line`: finds it in `cache` and makes it the newest of its set.
     #[inline]
     pub(crate) fn hit(&mut self, cache: usize, line: Line) -> Option<Slot> {
-        self.all[cache].hit(&mut self.words, &mut self.marks[cache], line)
+        self.all[cache].hit(
+            &mut self.words,
+            &mut self.marks[cache],
+            &mut self.trees,
+            line,
+        )
     }
 
     /// Finds `line` in `cache` without using it.
@@ -97,7 +110,13 @@ impl Caches {
         line: Line,
         state: LineState,
     ) -> Option<(Line, LineState)> {
-        self.all[cache].insert(&mut self.words, &mut self.marks[cache], line, state)
+        self.all[cache].insert(
+            &mut self.words,
+            &mut self.marks[cache],
+            &mut self.trees,
+            line,
+            state,
+        )
     }
 
     /// `cache` gives up `line`, if held.

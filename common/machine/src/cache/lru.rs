@@ -1,7 +1,7 @@
 //! The same cache as `Cache`, seen by code that was compiled for its number of ways.
 
 use super::ways::{close_up_fixed, move_to_front_fixed, position_fixed, push_front_fixed};
-use super::{Cache, Caches, Line, LineState, TAG};
+use super::{Cache, Caches, Line, LineState, Marks, TAG};
 
 /// A view of a cache with LRU, `WAYS` ways and a power of two of sets.
 pub(crate) struct Lru<'cache, const WAYS: usize> {
@@ -16,6 +16,8 @@ pub(crate) struct Extent {
     stride: usize,
     last_set: usize,
     tag_shift: u32,
+    /// Where the tree of set 0 is, if there are any.
+    pub(super) trees: usize,
 }
 
 impl Extent {
@@ -33,6 +35,12 @@ impl Extent {
     #[inline(always)]
     pub(super) fn set(self, line: Line) -> usize {
         line.0 as usize & self.last_set
+    }
+
+    /// Where the tree of the set of `line` is.
+    #[inline(always)]
+    pub(super) fn tree(self, line: Line) -> usize {
+        self.trees + self.set(line)
     }
 
     /// The line that `word` stood for, of the same set as `neighbor`.
@@ -113,6 +121,10 @@ impl Caches {
     /// Where `cache` is, which has a power of two of sets.
     #[inline(always)]
     pub(crate) fn extent(&self, cache: usize) -> Extent {
+        let trees = match &self.marks[cache] {
+            Marks::Trees(trees) => trees.first(),
+            Marks::Order | Marks::Ages(_) => 0,
+        };
         let cache = &self.all[cache];
         debug_assert!(cache.sets_are_power_of_two, "no extent for such sets");
         Extent {
@@ -120,6 +132,7 @@ impl Caches {
             stride: cache.stride as usize,
             last_set: cache.sets as usize - 1,
             tag_shift: cache.tag_shift,
+            trees,
         }
     }
 

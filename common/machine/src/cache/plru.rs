@@ -1,14 +1,14 @@
 //! The same cache as `Cache`, seen by code that was compiled for its number of ways, under tree-PLRU.
 
 use super::lru::{Extent, Taken};
-use super::tree::Trees;
-use super::ways::position_fixed;
-use super::{Cache, Caches, EMPTY, Line, LineState, Marks};
+use super::tree::{use_way, victim_of};
+use super::ways::{empty_fixed, position_fixed};
+use super::{Cache, Caches, EMPTY, Line, LineState, TAG};
 
 /// A view of a cache with tree-PLRU, `WAYS` ways (16 at most) and a power of two of sets.
 pub(crate) struct Plru<'cache, const WAYS: usize> {
     sets: &'cache mut [[u32; WAYS]],
-    trees: &'cache mut Trees,
+    trees: &'cache mut [u16],
     extent: Extent,
 }
 
@@ -22,22 +22,40 @@ impl Cache {
 }
 
 impl Caches {
-    /// The cache number `cache`, which is at `extent`, and which [`Cache::is_plru_of`] said has `WAYS`
-    /// ways.
+    /// The cache at `extent`, which [`Cache::is_plru_of`] said has `WAYS` ways.
     #[inline(always)]
-    pub(crate) fn plru<const WAYS: usize>(
-        &mut self,
-        cache: usize,
-        extent: Extent,
-    ) -> Plru<'_, WAYS> {
-        let Marks::Trees(trees) = &mut self.marks[cache] else {
-            unreachable!("a cache without trees")
-        };
+    pub(crate) fn plru<const WAYS: usize>(&mut self, extent: Extent) -> Plru<'_, WAYS> {
         Plru {
             sets: self.words.as_chunks_mut().0,
-            trees,
+            trees: &mut self.trees,
             extent,
         }
+    }
+
+    /// A word of the set of `line` in the cache at `extent`.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&self, extent: Extent, line: Line) -> u32 {
+        self.words[extent.start(line)]
+    }
+
+    /// The cache at `extent`, which [`Cache::is_plru_of`] said has `WAYS` ways, gives up `line`: its
+    /// state, if it was held. An empty way is taken before the tree is asked, so that the tree stays.
+    #[inline(always)]
+    pub(crate) fn remove_plru<const WAYS: usize>(
+        &mut self,
+        extent: Extent,
+        line: Line,
+    ) -> Option<LineState> {
+        let (start, key) = (extent.start(line), extent.key(line));
+        let set: &mut [u32; WAYS] = &mut self.words.as_chunks_mut().0[start / WAYS];
+        let mut found = EMPTY;
+        // No branch on where it is.
+        for word in set {
+            let here = u32::from(*word & TAG == key).wrapping_neg();
+            found |= *word & here;
+            *word &= !here;
+        }
+        (found != EMPTY).then(|| super::state_of(found))
     }
 }
 
@@ -47,18 +65,19 @@ impl<const WAYS: usize> Plru<'_, WAYS> {
     pub(crate) fn hit(self, line: Line) -> Option<super::Slot> {
         let start = self.extent.start(line);
         let way = position_fixed(&self.sets[start / WAYS], self.extent.key(line))?;
-        self.trees.use_way::<WAYS>(self.extent.set(line), way);
+        use_way::<WAYS>(&mut self.trees[self.extent.tree(line)], way);
         Some(super::Slot(start + way))
     }
 
     /// Takes in `line`, which is not held. If the set was full, the line that left is the answer.
     #[inline(always)]
     pub(crate) fn insert(self, line: Line, state: LineState) -> Option<Taken> {
-        let (number, start) = (self.extent.set(line), self.extent.start(line));
+        let start = self.extent.start(line);
+        let tree = &mut self.trees[self.extent.tree(line)];
         let set = &mut self.sets[start / WAYS];
-        let empty = position_fixed(set, EMPTY);
-        let way = empty.unwrap_or_else(|| self.trees.victim_of::<WAYS>(number));
-        self.trees.use_way::<WAYS>(number, way);
+        let empty = empty_fixed(set);
+        let way = empty.unwrap_or_else(|| victim_of::<WAYS>(*tree));
+        use_way::<WAYS>(tree, way);
         let word = self.extent.key(line) | state as u32;
         let left = std::mem::replace(&mut set[way % WAYS], word);
         (left != EMPTY).then(|| self.extent.taken(left, line))

@@ -3,12 +3,12 @@
 /// Bits in a word, and the most ways whose tree is one word.
 const WORD: usize = 16;
 
-/// The trees of all sets of a cache.
+/// Where the trees of all sets of a cache are, among those of all caches.
 ///
 /// Node 1 is the root, the children of node n are 2n and 2n + 1, and way w is the leaf
 /// `ways + w`. Invariant: the bit of a node is 1 when the right half is the one to give up.
 pub(crate) struct Trees {
-    bits: Vec<u16>,
+    first: usize,
     words_per_set: usize,
     ways: usize,
 }
@@ -51,32 +51,38 @@ const fn paths() -> [[Path; WORD]; 5] {
 }
 
 impl Trees {
-    /// Trees that all point at way 0. `ways` is a power of two.
-    pub(super) fn new(sets: usize, ways: usize) -> Trees {
+    /// Takes room at the end of `bits` for trees that all point at way 0. `ways` is a power of two.
+    pub(super) fn new(bits: &mut Vec<u16>, sets: usize, ways: usize) -> Trees {
         assert!(ways.is_power_of_two(), "a tree-PLRU cache of {ways} ways");
-        let words_per_set = ways.div_ceil(WORD);
+        let (first, words_per_set) = (bits.len(), ways.div_ceil(WORD));
+        bits.resize(first + sets * words_per_set, 0);
         Trees {
-            bits: vec![0; sets * words_per_set],
+            first,
             words_per_set,
             ways,
         }
     }
 
+    /// Where the tree of set 0 is.
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
     /// Notes that `way` was used.
     #[inline]
-    pub(super) fn point_away(&mut self, set: usize, way: usize) {
+    pub(super) fn point_away(&self, bits: &mut [u16], set: usize, way: usize) {
         if self.words_per_set == 1 {
             let path = PATHS[self.ways.ilog2() as usize][way];
-            let tree = &mut self.bits[set];
+            let tree = &mut bits[self.first + set];
             *tree = *tree & !path.nodes | path.point_right;
         } else {
-            self.point_away_wide(set, way);
+            self.point_away_wide(bits, set, way);
         }
     }
 
     #[cold]
-    fn point_away_wide(&mut self, set: usize, way: usize) {
-        let tree = &mut self.bits[set * self.words_per_set..][..self.words_per_set];
+    fn point_away_wide(&self, bits: &mut [u16], set: usize, way: usize) {
+        let tree = &mut bits[self.first + set * self.words_per_set..][..self.words_per_set];
         let mut node = self.ways + way;
         while node > 1 {
             let from_left = u16::from(node & 1 == 0);
@@ -86,33 +92,31 @@ impl Trees {
         }
     }
 
-    /// The same as `point_away` in a cache of `WAYS` ways, 16 at most.
-    #[inline(always)]
-    pub(super) fn use_way<const WAYS: usize>(&mut self, set: usize, way: usize) {
-        let path = PATHS[const { WAYS.ilog2() as usize }][way % WAYS];
-        let tree = &mut self.bits[set];
-        *tree = *tree & !path.nodes | path.point_right;
-    }
-
-    /// The same as `victim` in a cache of `WAYS` ways, 16 at most.
-    #[inline(always)]
-    pub(super) fn victim_of<const WAYS: usize>(&self, set: usize) -> usize {
-        let tree = usize::from(self.bits[set]);
-        let mut node = 1;
-        for _ in 0..const { WAYS.ilog2() } {
-            node = node * 2 + (tree >> node & 1);
-        }
-        node - WAYS
-    }
-
     /// The way that all bits point at.
     #[inline]
-    pub(super) fn victim(&self, set: usize) -> usize {
-        let tree = &self.bits[set * self.words_per_set..][..self.words_per_set];
+    pub(super) fn victim(&self, bits: &[u16], set: usize) -> usize {
+        let tree = &bits[self.first + set * self.words_per_set..][..self.words_per_set];
         let mut node = 1;
         while node < self.ways {
             node = node * 2 + usize::from(tree[node / WORD] >> (node % WORD) & 1);
         }
         node - self.ways
     }
+}
+
+/// The same as [`Trees::point_away`] of one `tree` of `WAYS` ways, 16 at most.
+#[inline(always)]
+pub(super) fn use_way<const WAYS: usize>(tree: &mut u16, way: usize) {
+    let path = PATHS[const { WAYS.ilog2() as usize }][way % WAYS];
+    *tree = *tree & !path.nodes | path.point_right;
+}
+
+/// The same as [`Trees::victim`] of one `tree` of `WAYS` ways, 16 at most.
+#[inline(always)]
+pub(super) fn victim_of<const WAYS: usize>(tree: u16) -> usize {
+    let (tree, mut node) = (usize::from(tree), 1);
+    for _ in 0..const { WAYS.ilog2() } {
+        node = node * 2 + (tree >> node & 1);
+    }
+    node - WAYS
 }

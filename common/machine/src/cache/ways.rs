@@ -3,7 +3,7 @@
 //! The usual associativities have code of their own without branches on what is found where:
 //! a branch on the position of a hit is one that no host predicts.
 
-use super::TAG;
+use super::{EMPTY, TAG};
 
 /// Calls `$fixed` on `$set` as an array if it has a usual length, else `$any` on it as a slice.
 macro_rules! by_length {
@@ -65,6 +65,16 @@ fn holders<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> u32 {
 #[inline(always)]
 pub(super) fn position_fixed<const WAYS: usize>(set: &[u32; WAYS], key: u32) -> Option<usize> {
     let found = holders(set, key);
+    (found != 0).then(|| found.trailing_zeros() as usize)
+}
+
+/// The first way of `set` that is empty.
+#[inline(always)]
+pub(super) fn empty_fixed<const WAYS: usize>(set: &[u32; WAYS]) -> Option<usize> {
+    let mut found = 0;
+    for (way, word) in set.iter().enumerate() {
+        found |= u32::from(*word == EMPTY).wrapping_neg() & WAY << way;
+    }
     (found != 0).then(|| found.trailing_zeros() as usize)
 }
 

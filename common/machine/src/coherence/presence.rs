@@ -100,6 +100,57 @@ impl Groups {
     }
 }
 
+/// Where a line is held, seen from some groups of a part of the machine.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    /// In one of these groups.
+    pub(crate) own: bool,
+    /// In another group of the part.
+    pub(crate) within: bool,
+    /// Outside the part.
+    pub(crate) beyond: bool,
+}
+
+impl Held {
+    /// What `row`, a bit for each group, says of the `own` groups, which are `inside` a part.
+    #[inline(always)]
+    pub(crate) fn of(row: &[u64], own: &Groups, inside: &Groups) -> Held {
+        // The largest machines that are common have four words; a length that is known needs no loop.
+        match (
+            row.try_into(),
+            own.0[..].try_into(),
+            inside.0[..].try_into(),
+        ) {
+            (Ok(row), Ok(own), Ok(inside)) => Held::of_words::<4>(row, own, inside),
+            _ => Held::of_any(row, &own.0, &inside.0),
+        }
+    }
+
+    #[inline(always)]
+    fn of_words<const WORDS: usize>(
+        row: &[u64; WORDS],
+        own: &[u64; WORDS],
+        inside: &[u64; WORDS],
+    ) -> Held {
+        Held::of_any(row, own, inside)
+    }
+
+    #[inline(always)]
+    fn of_any(row: &[u64], own: &[u64], inside: &[u64]) -> Held {
+        let (mut here, mut within, mut beyond) = (0, 0, 0);
+        for (word, (own, inside)) in row.iter().zip(own.iter().zip(inside)) {
+            here |= word & own;
+            within |= word & inside & !own;
+            beyond |= word & !inside;
+        }
+        Held {
+            own: here != 0,
+            within: within != 0,
+            beyond: beyond != 0,
+        }
+    }
+}
+
 impl Presence {
     pub(crate) fn new(groups: usize) -> Presence {
         Presence {
@@ -174,18 +225,17 @@ impl Presence {
         !self.kept || words.fold(0, |all, (word, groups)| all | word & groups) != 0
     }
 
-    /// Whether groups other than `own` hold `line` both among `inside` and beyond; false if nothing is
+    /// Where `line` is held, seen from `own` groups, which are `inside` a part; nowhere if nothing is
     /// noted.
     #[inline]
-    pub(crate) fn is_shared_across(&self, line: Line, own: &Groups, inside: &Groups) -> bool {
-        let (mut within, mut beyond) = (0, 0);
-        let masks = own.0.iter().zip(&inside.0);
-        for (word, (own, inside)) in self.table.get(line).iter().zip(masks) {
-            let others = word & !own;
-            within |= others & inside;
-            beyond |= others & !inside;
-        }
-        within != 0 && beyond != 0
+    pub(crate) fn held(&self, line: Line, own: &Groups, inside: &Groups) -> Held {
+        Held::of(self.table.get(line), own, inside)
+    }
+
+    /// The groups that hold `line`, a bit for each; for who knows that this is noted.
+    #[inline(always)]
+    pub(crate) fn row(&mut self, line: Line) -> &mut [u64] {
+        self.table.get_mut(line)
     }
 
     /// Writes into `found` the groups that hold `line`, of those that are in `among`, but not in

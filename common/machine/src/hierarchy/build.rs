@@ -104,8 +104,9 @@ impl Hierarchy {
         };
         let pairs = Pairs::new(&shape, &caches).filter(|_| plain);
         let snoop = pairs.as_ref().and_then(|pairs| pairs.snoop);
-        let (mut tree_pairs, fill_pair) = match TreePair::all(&shape, &caches) {
-            Some((pairs, fill)) if plain => (pairs, Some(fill)),
+        let links = Links::new(machine);
+        let (mut tree_pairs, trees) = match TreePair::all(&shape, &links, &caches) {
+            Some((pairs, code)) if plain => (pairs, Some(code)),
             _ => (vec![], None),
         };
         let (mut lanes, miss, claim, interleaved) = match pairs {
@@ -126,12 +127,15 @@ impl Hierarchy {
             }
             None => {
                 let claim: Miss = |caches, request| caches.write(request, 0);
-                (vec![], Hierarchy::miss_nearest as Miss, claim, vec![])
+                let miss = trees.map_or(Hierarchy::miss_nearest as Miss, |code| code.miss);
+                (vec![], miss, claim, vec![])
             }
         };
         let line_limit = caches.iter().map(Cache::line_limit).min().unwrap_or(0);
-        let marks = machine.caches.iter().map(Marks::new).collect();
-        let caches = Caches::new(caches, marks, &interleaved);
+        let mut trees_of_sets = Vec::new();
+        let mark = |cache| Marks::new(cache, &mut trees_of_sets);
+        let marks = machine.caches.iter().map(mark).collect();
+        let caches = Caches::new(caches, marks, trees_of_sets, &interleaved);
         lanes.iter_mut().for_each(|lane| lane.settle(&caches));
         tree_pairs.iter_mut().for_each(|pair| pair.settle(&caches));
         let nearest = shape.paths.iter().map(|path| Nearest {
@@ -150,8 +154,9 @@ impl Hierarchy {
             lanes,
             miss,
             claim,
+            pair_of_group: TreePair::places(&tree_pairs, shape.groups.len()),
             pairs: tree_pairs,
-            fill_pair,
+            trees,
             snoop,
             line_shift: machine.caches[0].line.0.trailing_zeros(),
             line_limit,
@@ -160,7 +165,7 @@ impl Hierarchy {
                 Some(_) => Presence::none(),
                 None => Presence::new(shape.groups.len()),
             },
-            links: Links::new(machine),
+            links,
             counts: Counts::new(machine.cpus.len(), depth, options.histogram),
             shadows,
             holders: Groups::none(shape.groups.len()),
@@ -294,6 +299,13 @@ impl Shape {
             self.add_group(machine, parents, head, Some(root), group_of);
         }
         self.groups[number].under.end = self.groups.len();
+    }
+
+    /// The groups of the caches of `cpu`, and all under its root.
+    #[inline(always)]
+    pub(super) fn own_and_root(&self, cpu: usize) -> (&Groups, &Groups) {
+        let root = self.root_of[cpu] as usize;
+        (&self.own_groups[cpu], &self.groups[root].under_set)
     }
 
     /// The caches of `group`, nearest first.

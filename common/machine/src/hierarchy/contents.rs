@@ -2,7 +2,7 @@
 
 use super::build::Place;
 use super::requests::Fill;
-use super::tree_pairs::FillPair;
+use super::tree_pairs::{FillPair, TreeCode};
 use super::{Hierarchy, Request};
 use crate::cache::{Line, LineState};
 use crate::counts::Transaction;
@@ -13,9 +13,9 @@ impl Hierarchy {
     /// unless `fill` has modified data for the root.
     #[inline]
     pub(super) fn fill(&mut self, request: Request, level: usize, fill: Fill) {
-        match self.fill_pair {
-            Some(fill_pair) if level > 0 => {
-                self.fill_pair_and_behind(request, level, fill, fill_pair)
+        match self.trees {
+            Some(TreeCode { fill: code, .. }) if level > 0 => {
+                self.fill_pair_and_behind(request, level, fill, code)
             }
             _ => self.fill_any(request, level, fill),
         }
@@ -148,7 +148,7 @@ impl Hierarchy {
     pub(super) fn hand_over(&mut self, request: Request, level: usize) -> Option<LineState> {
         let cache = *self.shape.paths[request.cpu].get(level)?;
         let Place { victim, group, .. } = self.shape.caches[cache];
-        if !victim {
+        if !victim || !self.presence.may_hold(request.line, group) {
             return None;
         }
         let state = self.caches.remove(cache, request.line);

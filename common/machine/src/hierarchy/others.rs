@@ -1,5 +1,6 @@
 //! What an access does to the caches that are not on its path.
 
+use super::tree_pairs::TreeCode;
 use super::{Hierarchy, Request};
 use crate::cache::{Line, LineState};
 use crate::coherence::Reach;
@@ -19,6 +20,23 @@ const NOBODY: Others = Others {
     owned: false,
     modified: None,
 };
+
+/// Others hold the line, shared as far as is known.
+pub(super) const SOMEBODY: Others = Others {
+    any: true,
+    ..NOBODY
+};
+
+impl Others {
+    /// A cache of `group` had the line in `state`.
+    #[inline(always)]
+    pub(super) fn note(&mut self, group: usize, state: LineState) {
+        self.owned |= state > LineState::Shared;
+        if state == LineState::Modified {
+            self.modified = Some(group);
+        }
+    }
+}
 
 impl Hierarchy {
     /// Of the groups that the last search found.
@@ -76,10 +94,7 @@ impl Hierarchy {
         let Some((first, last)) = self.holders.ends() else {
             return NOBODY;
         };
-        let mut others = Others {
-            any: true,
-            ..NOBODY
-        };
+        let mut others = SOMEBODY;
         if self.shape.roots[first] != self.shape.roots[last] {
             return others; // holders under two roots: none holds it exclusively
         }
@@ -89,10 +104,7 @@ impl Hierarchy {
                     continue;
                 };
                 let state = self.caches.state_at(slot);
-                others.owned |= state > LineState::Shared;
-                if state == LineState::Modified {
-                    others.modified = Some(group);
-                }
+                others.note(group, state);
                 self.caches.set_state_at(slot, LineState::Shared);
             }
         });
@@ -106,30 +118,34 @@ impl Hierarchy {
 
     /// For another CPU's write, or a device's: the groups that the last search found give up `line`.
     pub(super) fn invalidate_found(&mut self, line: Line) -> Others {
-        let mut others = Others {
-            any: !self.holders.is_empty(),
-            ..NOBODY
-        };
-        if !others.any {
-            return others;
+        if self.holders.is_empty() {
+            return NOBODY;
         }
-        self.look_ahead(line);
+        let others = match self.trees {
+            Some(TreeCode { invalidate, .. }) => invalidate(self, line),
+            None => {
+                self.look_ahead(line);
+                self.invalidate_chains(line)
+            }
+        };
+        self.presence.clear_all(line, &self.holders);
+        others
+    }
+
+    fn invalidate_chains(&mut self, line: Line) -> Others {
+        let mut others = SOMEBODY;
         self.holders.for_each(|group| {
             for cache in self.shape.chain(group) {
                 let cache = *cache as usize;
                 let Some(state) = self.caches.remove(cache, line) else {
                     continue;
                 };
-                others.owned |= state > LineState::Shared;
-                if state == LineState::Modified {
-                    others.modified = Some(group);
-                }
+                others.note(group, state);
                 if !self.shadows.is_empty() {
                     self.shadows[cache].remove(line, true);
                 }
             }
         });
-        self.presence.clear_all(line, &self.holders);
         others
     }
 

@@ -121,12 +121,12 @@ impl Hierarchy {
         self.counts.note_access(cpu, 1, access);
         let Some(word) = self.caches.lru::<FAR>(lane.far_extent).hit(line) else {
             self.counts.note_miss(cpu, 1, access);
-            return self.miss_both::<NEAR, FAR>(request, lane);
+            return self.miss_both::<NEAR, FAR>(request);
         };
         let shared = word.state() == LineState::Shared;
         let write = access == Access::Write;
         if write & shared {
-            return self.claim_in::<NEAR, FAR>(request, lane);
+            return self.claim_in::<NEAR, FAR>(request);
         }
         let (for_write, for_read) = (
             LineState::Modified,
@@ -153,11 +153,8 @@ impl Hierarchy {
 
     /// Neither level has the line, and both have counted that.
     #[inline(never)]
-    fn miss_both<const NEAR: usize, const FAR: usize>(
-        &mut self,
-        request: Request,
-        lane: Lane,
-    ) -> Outcome {
+    fn miss_both<const NEAR: usize, const FAR: usize>(&mut self, request: Request) -> Outcome {
+        let lane = self.lanes[request.cpu];
         let others = match self.snoop {
             Some(_) if self.lanes.len() == 1 => 0,
             Some(_) => self.snoop::<NEAR, FAR>(request.line),
@@ -171,7 +168,7 @@ impl Hierarchy {
             }
         };
         if others != 0 {
-            return self.share::<NEAR, FAR>(request, lane, others);
+            return self.share::<NEAR, FAR>(request, others);
         }
         let (kind, state) = match request.access {
             Access::Read => (Transaction::ReadLine, LineState::Exclusive),

@@ -18,9 +18,9 @@ impl Hierarchy {
     pub(super) fn share<const NEAR: usize, const FAR: usize>(
         &mut self,
         request: Request,
-        lane: Lane,
         others: u32,
     ) -> Outcome {
+        let lane = self.lanes[request.cpu];
         let (outcome, far, near) = match request.access {
             Access::Read => {
                 let outcome = self.read_shared::<NEAR, FAR>(request, others);
@@ -156,11 +156,11 @@ impl Hierarchy {
     pub(super) fn claim_in<const NEAR: usize, const FAR: usize>(
         &mut self,
         request: Request,
-        lane: Lane,
     ) -> Outcome {
         if self.snoop.is_none() {
             return self.write(request, 1);
         }
+        let lane = self.lanes[request.cpu];
         if let Some(far) = self.caches.lru::<FAR>(lane.far_extent).find(request.line) {
             far.own();
         }

@@ -39,16 +39,21 @@ impl Fill {
 impl Hierarchy {
     /// The level 1, which has counted the access, does not have the line.
     pub(super) fn miss_nearest(&mut self, request: Request) -> Outcome {
-        let depth = self.shape.paths[request.cpu].len();
         self.count_miss(request, 0);
         // One question instead of a search at each level.
         let own = &self.shape.own_groups[request.cpu];
         if self.shadows.is_empty() && !self.presence.may_hold_in(request.line, own) {
+            let depth = self.shape.paths[request.cpu].len();
             self.counts
                 .note_misses_behind(request.cpu, depth, request.access);
             return self.ask_outside(request);
         }
-        for level in 1..depth {
+        self.ask_levels(request)
+    }
+
+    /// Asks the levels behind the nearest, one by one.
+    pub(super) fn ask_levels(&mut self, request: Request) -> Outcome {
+        for level in 1..self.shape.paths[request.cpu].len() {
             if let Some(slot) = self.hit(request, level) {
                 return match request.access {
                     Access::Read => self.read_from_level(request, level, slot),
@@ -174,9 +179,9 @@ impl Hierarchy {
     /// have the line: then none holds it exclusively.
     #[inline]
     fn is_shared_across_roots(&self, request: Request) -> bool {
-        let own = &self.shape.own_groups[request.cpu];
-        let root = &self.shape.groups[self.root_of(request.cpu)].under_set;
-        self.presence.is_shared_across(request.line, own, root)
+        let (own, root) = self.shape.own_and_root(request.cpu);
+        let held = self.presence.held(request.line, own, root);
+        held.within && held.beyond
     }
 
     fn read_shared_across_roots(&mut self, request: Request, depth: usize) -> Outcome {

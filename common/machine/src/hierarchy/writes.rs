@@ -25,10 +25,8 @@ impl Hierarchy {
     pub(super) fn write(&mut self, request: Request, level: usize) -> Outcome {
         let depth = self.shape.paths[request.cpu].len();
         let settles = (level..depth).find(|level| {
-            let cache = self.shape.paths[request.cpu][*level];
-            self.caches
-                .state(cache, request.line)
-                .is_some_and(|state| state > LineState::Shared)
+            self.find_on_path(request, *level)
+                .is_some_and(|slot| self.caches.state_at(slot) > LineState::Shared)
         });
         let outcome = match settles {
             Some(settles) => self.write_settled_by(request, level, settles),
@@ -131,11 +129,20 @@ impl Hierarchy {
             .invalidation(socket, reach, request.now, &mut self.counts.bus)
     }
 
+    /// Where `level` has the line, without using it.
+    #[inline]
+    fn find_on_path(&self, request: Request, level: usize) -> Option<Slot> {
+        let cache = self.shape.paths[request.cpu][level];
+        let group = self.shape.caches[cache].group;
+        // Cheaper than to look for it in a far cache, see `hit`.
+        let may_hold = self.presence.may_hold(request.line, group);
+        may_hold.then(|| self.caches.find(cache, request.line))?
+    }
+
     /// After all others were invalidated: the levels from `level` on that have the line own it.
     fn own_path(&mut self, request: Request, level: usize) {
         for index in level..self.shape.paths[request.cpu].len() {
-            let cache = self.shape.paths[request.cpu][index];
-            let Some(slot) = self.caches.find(cache, request.line) else {
+            let Some(slot) = self.find_on_path(request, index) else {
                 continue;
             };
             if index == 0 {
