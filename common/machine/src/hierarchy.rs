@@ -151,7 +151,7 @@ pub struct Hierarchy {
     pairs: Vec<TreePair>,
     pair_of_group: Vec<Option<PairPlace>>,
     trees: Option<TreeCode>,
-    // Who tells which groups hold a line where presence is not noted.
+    // Finds the groups that hold a line, where presence is not recorded.
     snoop: Option<Snoop>,
     line_shift: u32,
     line_limit: u64,

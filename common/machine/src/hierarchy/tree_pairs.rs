@@ -2,13 +2,8 @@
 //! a level 2 to itself or with its siblings, both with tree-PLRU, and nothing is observed.
 //!
 //! Server processors are such machines, and what a scheduler for hundreds of CPUs reads has mostly
-<<<<<<< HEAD
-//! been written elsewhere since: nearly every access ends with this. The general code decides the
-//! state of the new line and which caches give it up.
-=======
 //! been written elsewhere since: nearly every access misses level 1, and every copy that is made is
 //! invalidated again. What is rare goes the general way; tests compare both with the same slow model.
->>>>>>> h-cache
 
 use super::build::Shape;
 use super::others::{Others, SOMEBODY};
