@@ -2,7 +2,7 @@
 
 use clap::Args;
 use warmq_sched::SCHEDULERS;
-use warmq_workload::WORKLOADS;
+use warmq_workload::workloads as all_workloads;
 
 use crate::failure::Failure;
 use crate::{listing, output};
@@ -36,10 +36,11 @@ pub fn schedulers(arguments: &SchedulersArguments) -> Result<(), Failure> {
 
 /// Lists the workloads, or describes one.
 pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
-    let parts = WORKLOADS.iter().map(|entry| {
+    let parts = all_workloads().iter().map(|entry| {
         let work = format!("Its work is counted in {}.", entry.work);
         let settings = listing::settings(&entry.settings());
-        (entry.name, entry.what, format!("{work}\n\n{settings}"))
+        let details = format!("{work}\n\n{settings}");
+        (entry.name.as_str(), entry.what.as_str(), details)
     });
     show("workload", arguments.name.as_deref(), parts.collect())
 }

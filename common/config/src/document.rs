@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
 use crate::fields::Fields;
-use crate::problem::{Problems, Sink, Source};
+use crate::problem::{Problem, Problems, Sink, Source};
 
 /// A TOML document, perhaps with values that options of a command line have set.
 #[derive(Clone, Debug)]
@@ -112,6 +112,17 @@ impl Document {
     /// What messages call the file.
     pub fn name(&self) -> &str {
         &self.sources[0].name
+    }
+
+    /// A problem at `place`, for what shows only after the document was read.
+    pub fn problem(
+        &self,
+        key: &str,
+        place: &Place,
+        what: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Problem {
+        self.sources[place.source].problem(key, place.span.clone(), what, help)
     }
 
     /// Reads the document: `read` gets its root table, and answers with nothing only after it has

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "units", &[]),
     ("common", "decide", &[]),
     ("common", "config", &["units"]),
+    ("common", "scenario", &["units", "config"]),
     ("common", "trace", &["units"]),
     ("common", "machine", &["units", "config"]),
     ("common", "metrics", &["units", "trace"]),
@@ -25,7 +26,11 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "sched",
         &["units", "config", "trace", "machine", "decide", "kernel"],
     ),
-    ("lab", "workload", &["units", "config", "machine", "kernel"]),
+    (
+        "lab",
+        "workload",
+        &["units", "config", "machine", "scenario", "kernel"],
+    ),
     (
         "lab",
         "experiment",

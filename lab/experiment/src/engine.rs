@@ -96,6 +96,8 @@ impl Engine {
         let costs = machines::costs(&machine, entry.kernel);
         let settings = kernel_settings(entry.kernel_settings(plan.seed), &machine_chosen);
         let counters = Counters::default();
+        let played = workload.build(&workload_chosen, &counters);
+        let played = played.map_err(|problems| setting(problems.to_string()))?;
         let checker = || Checker::of_a_run().promised(entry.promise);
         let checker = self.checked.then(checker);
         let meters = RunMeters::starting_at(Instant::START + plan.warmup);
@@ -104,7 +106,7 @@ impl Engine {
             &Costs::new(costs.clone()),
             settings.clone(),
             make_scheduler,
-            &*workload.build(&workload_chosen, &counters),
+            &*played,
             (Digest::new(), (meters, (checker, observer))),
         )
         .map_err(not_booted)?;
@@ -221,9 +223,9 @@ impl Simulator for Engine {
                 .iter()
                 .map(|entry| entry.name)
                 .collect(),
-            Part::Workload => warmq_workload::WORKLOADS
+            Part::Workload => warmq_workload::workloads()
                 .iter()
-                .map(|entry| entry.name)
+                .map(|entry| entry.name.as_str())
                 .collect(),
         };
         names.into_iter().map(str::to_owned).collect()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warmq_machine::{Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory};
+use warmq_machine::{CpuPlace, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory};
 use warmq_trace::{Observer, Record};
 use warmq_units::{Bytes, CpuId, Duration, Instant, Seed, TaskId};
 
@@ -90,6 +90,16 @@ impl Boot<'_> {
     /// The machine's CPUs.
     pub fn cpus(&self) -> u16 {
         self.core.cpus.len() as u16
+    }
+
+    /// Where `cpu` is in the machine.
+    pub fn place(&self, cpu: CpuId) -> CpuPlace {
+        self.core.places[cpu.index()]
+    }
+
+    /// The receive buffer that the kernel gives a socket by itself.
+    pub fn socket_buffer(&self) -> Bytes {
+        self.core.settings.socket_buffer
     }
 
     /// The size of a cache line in bytes.

@@ -34,8 +34,10 @@ pub enum Ending {
 }
 
 /// What a program must not do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misuse {
+    /// It cannot go on as it is written, as the text says.
+    GivesUp(String),
     /// It unlocked a mutex that it does not hold (EPERM).
     UnlocksWhatItDoesNotHold {
         /// The mutex.
@@ -149,7 +151,10 @@ impl fmt::Display for Waiting {
 
 impl fmt::Display for Misuse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Misuse::UnlocksWhatItDoesNotHold { mutex, owner } = self;
+        let (mutex, owner) = match self {
+            Misuse::GivesUp(why) => return formatter.write_str(why),
+            Misuse::UnlocksWhatItDoesNotHold { mutex, owner } => (mutex, owner),
+        };
         write!(formatter, "unlocked mutex {mutex}, which ")?;
         match owner {
             Some(owner) => write!(formatter, "{owner} holds"),

@@ -1,5 +1,7 @@
 //! The operations that a program can ask the kernel for.
 
+use std::rc::Rc;
+
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, TaskId};
 
@@ -124,6 +126,12 @@ impl Touch {
 /// A system call, or computation.
 pub(crate) enum Operation {
     Compute(Cycles),
+    /// Computes for as long as it takes a CPU that does nothing else.
+    ComputeFor(Duration),
+    /// Reads the clock, at no cost.
+    Now,
+    /// Ends the run: the program cannot go on as it is written.
+    GiveUp(Rc<str>),
     Touch(Touch),
     Sleep(Duration),
     Yield,

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use warmq_units::{Bytes, CpuId, Cycles, Duration, TaskId};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, TaskId};
 
 use crate::group::GroupId;
 use crate::operation::{
@@ -122,6 +122,21 @@ impl Task {
     /// Computes for `cycles`, without simulated memory accesses.
     pub async fn compute(&self, cycles: Cycles) {
         self.call(Operation::Compute(cycles)).await;
+    }
+
+    /// Computes for `span`, as long as nothing else slows its CPU.
+    pub async fn compute_for(&self, span: Duration) {
+        self.call(Operation::ComputeFor(span)).await;
+    }
+
+    /// The time, which costs nothing to read.
+    pub async fn now(&self) -> Instant {
+        Instant(self.call(Operation::Now).await)
+    }
+
+    /// Ends the run, because the program cannot go on; `why` completes "it ...".
+    pub async fn give_up(&self, why: &str) {
+        self.call(Operation::GiveUp(why.into())).await;
     }
 
     /// Reads or writes memory, line by line.

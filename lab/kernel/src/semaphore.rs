@@ -48,8 +48,8 @@ struct State {
 }
 
 impl Boot<'_> {
-    /// A set of `count` semaphores of value 0.
-    pub fn semaphores(&mut self, count: u32) -> Result<Vec<Semaphore>, OutOfMemory> {
+    /// A set of `count` semaphores, each of value `initial`.
+    pub fn semaphores(&mut self, count: u32, initial: u64) -> Result<Vec<Semaphore>, OutOfMemory> {
         let core = self.core();
         let line = core.memory.line();
         core.make_semaphore_lock();
@@ -66,7 +66,7 @@ impl Boot<'_> {
         semaphores.extend((0..count).map(|number| State {
             set: sets.len() - 1,
             number: number.into(),
-            value: 0,
+            value: initial,
         }));
         Ok((first..first + count).map(Semaphore).collect())
     }

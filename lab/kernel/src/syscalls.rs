@@ -21,6 +21,12 @@ impl Engine {
                 left: self.core.clock.time_of(cycles),
                 user: true,
             },
+            Operation::ComputeFor(left) => Step::Busy { left, user: true },
+            Operation::Now => Step::Answer(self.core.now().0),
+            Operation::GiveUp(why) => {
+                let why = why.to_string();
+                return self.core.program_broke(current, Misuse::GivesUp(why));
+            }
             Operation::Touch(touch) => Step::Touch {
                 touch,
                 done: 0,
@@ -52,7 +58,11 @@ impl Engine {
             .current
             .expect("system calls come from tasks");
         match operation {
-            Operation::Compute(_) | Operation::Touch(_) => unreachable!("these need no kernel"),
+            Operation::Compute(_)
+            | Operation::ComputeFor(_)
+            | Operation::Now
+            | Operation::GiveUp(_)
+            | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),
             Operation::Yield => {
                 let locks = self.scheduler.locks(Callback::YieldTask, cpu);

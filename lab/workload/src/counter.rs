@@ -22,12 +22,16 @@ impl Counter {
 
 /// The counters of one run, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Counters(Rc<RefCell<BTreeMap<&'static str, Counter>>>);
+pub struct Counters(Rc<RefCell<BTreeMap<String, Counter>>>);
 
 impl Counters {
     /// The counter called `name`, from 0 when it is new.
-    pub fn counter(&self, name: &'static str) -> Counter {
-        self.0.borrow_mut().entry(name).or_default().clone()
+    pub fn counter(&self, name: &str) -> Counter {
+        self.0
+            .borrow_mut()
+            .entry(name.to_owned())
+            .or_default()
+            .clone()
     }
 
     /// What `name` counted; 0 when there is no such counter.

@@ -1,71 +1,77 @@
 //! The workloads of the laboratory, by name.
 //!
-//! Purpose: programs that read like what they model, each with its settings. None of them knows a
-//! scheduler. A workload counts its work in [`Counter`]s, which cost nothing.
+//! Purpose: scenarios (`common/scenario`), which are data and are played as simulated tasks, and the
+//! few workloads that stay programs. None of them knows a scheduler. A workload counts its work in
+//! [`Counter`]s, which cost nothing.
 
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
-mod chat;
 mod counter;
-mod spin;
+mod play;
+mod shipped;
 mod web;
 
 pub use counter::{Counter, Counters};
+pub use shipped::{workload, workloads};
 
-use warmq_config::{Chosen, Setting};
+use warmq_config::{Chosen, Problems, Setting};
 use warmq_kernel::Workload;
+use warmq_scenario::Scenario;
 
 /// A workload that can be asked for by name.
 pub struct Entry {
     /// Its name: `web`.
-    pub name: &'static str,
+    pub name: String,
     /// What it is, in a sentence.
-    pub what: &'static str,
-    /// The counter of the work done: `requests`.
-    pub work: &'static str,
-    settings: fn() -> Vec<Setting>,
-    build: fn(&Chosen, &Counters) -> Box<dyn Workload>,
+    pub what: String,
+    /// The counter that tells how much work was done: `requests`.
+    pub work: String,
+    source: Source,
+}
+
+/// Where a workload comes from.
+enum Source {
+    Program {
+        settings: fn() -> Vec<Setting>,
+        build: fn(&Chosen, &Counters) -> Box<dyn Workload>,
+    },
+    Scenario(Box<Scenario>),
 }
 
 impl Entry {
+    /// A scenario as a workload called `name`.
+    pub fn of_scenario(name: &str, scenario: Scenario) -> Entry {
+        Entry {
+            name: name.to_owned(),
+            what: scenario.title().to_owned(),
+            work: scenario.work().to_owned(),
+            source: Source::Scenario(Box::new(scenario)),
+        }
+    }
+
     /// What can be set on it.
     pub fn settings(&self) -> Vec<Setting> {
-        (self.settings)()
+        match &self.source {
+            Source::Program { settings, .. } => settings(),
+            Source::Scenario(scenario) => scenario.settings(),
+        }
     }
 
-    /// The workload with the chosen settings; it counts into `counters`.
-    pub fn build(&self, chosen: &Chosen, counters: &Counters) -> Box<dyn Workload> {
-        (self.build)(chosen, counters)
+    /// The workload, set as chosen, which will count into `counters`.
+    ///
+    /// # Errors
+    /// A scenario that these settings make impossible, such as a division by zero.
+    pub fn build(
+        &self,
+        chosen: &Chosen,
+        counters: &Counters,
+    ) -> Result<Box<dyn Workload>, Problems> {
+        match &self.source {
+            Source::Program { build, .. } => Ok(build(chosen, counters)),
+            Source::Scenario(scenario) => {
+                Ok(Box::new(play::Play::new(scenario.bind(chosen)?, counters)))
+            }
+        }
     }
-}
-
-/// Every workload, in the order in which they are listed.
-pub const WORKLOADS: &[Entry] = &[
-    Entry {
-        name: "web",
-        what: "WebBench clients in a closed loop against a process-per-connection web server",
-        work: "requests",
-        settings: web::settings,
-        build: |chosen, counters| Box::new(web::Web::new(chosen, counters)),
-    },
-    Entry {
-        name: "chat",
-        what: "rooms whose users send messages to one another over TCP on loopback",
-        work: "messages",
-        settings: chat::settings,
-        build: |chosen, counters| Box::new(chat::Chat::new(chosen, counters)),
-    },
-    Entry {
-        name: "spin",
-        what: "CPU-bound tasks that never sleep",
-        work: "bursts",
-        settings: spin::settings,
-        build: |chosen, counters| Box::new(spin::Spin::new(chosen, counters)),
-    },
-];
-
-/// The workload called `name`.
-pub fn workload(name: &str) -> Option<&'static Entry> {
-    WORKLOADS.iter().find(|entry| entry.name == name)
 }

@@ -142,7 +142,9 @@ impl Scene {
             ..Settings::linux24(Seed(1))
         };
         let policy = scheduler.build(chosen(scheduler.settings(), &[]));
-        let load = workload.build(&chosen(workload.settings(), self.set), &Counters::default());
+        let chosen = chosen(workload.settings(), self.set);
+        let load = workload.build(&chosen, &Counters::default());
+        let load = load.expect("settings that it can be played with");
         Kernel::boot(&machine, &costs, settings, policy, &*load, observer).expect("it boots")
     }
 

@@ -194,7 +194,9 @@ fn small(name: &str, set: &[(&str, Value)], scheduler_name: &str, cpus: u16) -> 
         .map(|(name, value)| ((*name).to_owned(), value.clone()))
         .collect();
     let chosen = Chosen::new(entry.settings(), values).expect("settings that it has");
-    let workload = entry.build(&chosen, &counters);
+    let workload = entry
+        .build(&chosen, &counters)
+        .expect("settings that it can be played with");
     let start = |boot: &mut warmq_kernel::Boot<'_>| workload.start(boot);
     let stage = stage(cpus).real();
     let (ending, kernel) = stage.plays(scheduler(scheduler_name, &[]), 700, start);
@@ -202,7 +204,7 @@ fn small(name: &str, set: &[(&str, Value)], scheduler_name: &str, cpus: u16) -> 
         matches!(ending, Ending::WorkDone | Ending::TimeUp),
         "{ending}"
     );
-    (counters.get(entry.work), kernel.observer().1.1.clone())
+    (counters.get(&entry.work), kernel.observer().1.1.clone())
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod family;
 mod laws;
 mod linux24;
 mod mq;
+mod scenarios;
 mod scripts;
 mod scx_warmq;
 mod stage;

@@ -1,0 +1,269 @@
+//! A scenario with values for its settings: how many there are of what, and what expressions give.
+
+use std::sync::Arc;
+
+use warmq_config::{Chosen, Kind, Problem, Problems, Setting, Value};
+use warmq_units::Stream;
+
+use crate::amount::{Amount, Draw};
+use crate::check::{self, Findings};
+use crate::expr::{Expr, Fault, Spot};
+use crate::fixed;
+use crate::object::{Dimension, ObjectId};
+use crate::scenario::Scenario;
+use crate::step::{Reference, TaskReference, When};
+use crate::task::TaskKindId;
+
+/// The value of each index in scope, outermost first: those of the task, then one for each
+/// [`Action::Repeat`](crate::Action::Repeat) around the step.
+pub type Indexes = Vec<u64>;
+
+/// Why something cannot be computed, with the place of the expression.
+pub type EvalError = Box<Problem>;
+
+/// A scenario with values for its settings.
+///
+/// Invariant: the products of dimensions do not overflow, and are within the limits of [`check`].
+#[derive(Clone, Debug)]
+pub struct Bound {
+    scenario: Arc<Scenario>,
+    /// By setting; of a choice the number of its word.
+    values: Vec<i64>,
+    objects: Vec<Vec<u64>>,
+    tasks: Vec<Vec<u64>>,
+}
+
+impl Scenario {
+    /// This scenario with the values `chosen` for its settings; the others are at their defaults.
+    ///
+    /// # Errors
+    /// What does not work with these values, each with its place and a fix.
+    pub fn bind(&self, chosen: &Chosen) -> Result<Bound, Problems> {
+        let mut bound = Bound {
+            scenario: Arc::new(self.clone()),
+            values: self
+                .settings
+                .iter()
+                .map(|setting| number(setting, chosen))
+                .collect(),
+            objects: Vec::new(),
+            tasks: Vec::new(),
+        };
+        let mut findings = Findings::new(self);
+        for object in &self.objects {
+            let dimensions = bound.dimensions(&object.dimensions, &mut findings);
+            bound.objects.push(dimensions);
+        }
+        for task in &self.tasks {
+            let dimensions = bound.dimensions(&task.dimensions, &mut findings);
+            bound.tasks.push(dimensions);
+        }
+        check::limits(&bound, &mut findings);
+        findings.verdict()?;
+        check::values(&bound, &mut findings);
+        findings.verdict()?;
+        Ok(bound)
+    }
+}
+
+/// A setting's value as a number in its base unit.
+fn number(setting: &Setting, chosen: &Chosen) -> i64 {
+    let mut in_force = chosen.in_force();
+    let found = in_force.find(|(known, _)| known.name == setting.name);
+    match found.map_or(&setting.default, |(_, value)| value) {
+        Value::Bool(flag) => i64::from(*flag),
+        Value::Integer(count) => *count,
+        // `most` of a setting has at most 63 bits.
+        Value::Bytes(size) => size.0 as i64,
+        Value::Duration(span) => span.0 as i64,
+        Value::Text(word) => match &setting.kind {
+            Kind::Choice(words) => words
+                .iter()
+                .position(|it| it == word)
+                .map_or(-1, |it| it as i64),
+            _ => -1,
+        },
+    }
+}
+
+impl Bound {
+    /// The scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// How many objects there are along each index; empty for a single one.
+    pub fn dimensions_of_object(&self, id: ObjectId) -> &[u64] {
+        &self.objects[id.0 as usize]
+    }
+
+    /// How many objects there are.
+    pub fn objects(&self, id: ObjectId) -> u64 {
+        product(self.dimensions_of_object(id))
+    }
+
+    /// How many tasks there are, started by a step or by themselves.
+    pub fn tasks(&self, id: TaskKindId) -> u64 {
+        product(&self.tasks[id.0 as usize])
+    }
+
+    /// The indexes of the `number`th object.
+    pub fn indexes_of_object(&self, id: ObjectId, number: u64) -> Indexes {
+        split(self.dimensions_of_object(id), number)
+    }
+
+    /// The indexes of the `number`th task.
+    pub fn indexes_of_task(&self, id: TaskKindId, number: u64) -> Indexes {
+        split(&self.tasks[id.0 as usize], number)
+    }
+
+    /// The value of `expr`, which is not negative.
+    ///
+    /// # Errors
+    /// A division by zero, a result of more than 63 bits or below zero.
+    pub fn eval(&self, expr: &Expr, indexes: &[u64]) -> Result<u64, EvalError> {
+        let value = self.eval_signed(expr, indexes)?;
+        let negative = |_| self.fault(expr, Fault::Negative(value));
+        u64::try_from(value).map_err(negative)
+    }
+
+    /// The value of `expr`, such as a nice value.
+    ///
+    /// # Errors
+    /// A division by zero, a result of more than 63 bits.
+    pub fn eval_signed(&self, expr: &Expr, indexes: &[u64]) -> Result<i64, EvalError> {
+        let value = expr.tree.eval(&self.values, indexes);
+        value.map_err(|fault| self.fault(expr, fault))
+    }
+
+    /// The value of `expr` if it is the same everywhere.
+    pub(crate) fn constant(&self, expr: &Expr) -> Option<u64> {
+        match expr.uses_indexes() {
+            true => None,
+            false => self.eval(expr, &[]).ok(),
+        }
+    }
+
+    /// An amount, drawn from `stream` unless it is constant.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`]; a uniform amount whose least value is above its greatest.
+    pub fn draw(
+        &self,
+        amount: &Amount,
+        indexes: &[u64],
+        stream: &mut Stream,
+    ) -> Result<u64, EvalError> {
+        Ok(match &amount.draw {
+            Draw::Constant(value) => self.eval(value, indexes)?,
+            Draw::Uniform(low, high) => {
+                let (least, most) = (self.eval(low, indexes)?, self.eval(high, indexes)?);
+                if least > most {
+                    return Err(self.error(
+                        &low.spot,
+                        "the least value is above the greatest",
+                        "write the least value first",
+                    ));
+                }
+                stream.between(least, most)
+            }
+            Draw::Exponential(mean) => fixed::exponential(self.eval(mean, indexes)?, stream),
+            Draw::Pareto { least, shape } => {
+                fixed::pareto(self.eval(least, indexes)?, *shape, stream)
+            }
+            Draw::Among(values) => {
+                let chosen = stream.below(values.len() as u64);
+                self.eval(&values[chosen as usize], indexes)?
+            }
+        })
+    }
+
+    /// The number of the object that `reference` names, within its table.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`]; an index that no object has.
+    pub fn object_number(&self, reference: &Reference, indexes: &[u64]) -> Result<u64, EvalError> {
+        let dimensions = self.dimensions_of_object(reference.object);
+        self.number(&reference.indexes, dimensions, &reference.spot, indexes)
+    }
+
+    /// The number of the task that `reference` names, within its table.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`]; an index that no task has.
+    pub fn task_number(
+        &self,
+        reference: &TaskReference,
+        indexes: &[u64],
+    ) -> Result<u64, EvalError> {
+        let dimensions = &self.tasks[reference.task.0 as usize];
+        self.number(&reference.indexes, dimensions, &reference.spot, indexes)
+    }
+
+    /// Whether a step takes place that has this condition.
+    pub fn holds(&self, when: Option<When>) -> bool {
+        when.is_none_or(|when| self.values[when.setting.0 as usize] == i64::from(when.word))
+    }
+
+    fn number(
+        &self,
+        wanted: &[Expr],
+        dimensions: &[u64],
+        spot: &Arc<Spot>,
+        indexes: &[u64],
+    ) -> Result<u64, EvalError> {
+        let mut number = 0;
+        for (expr, count) in wanted.iter().zip(dimensions) {
+            let index = self.eval(expr, indexes)?;
+            if index >= *count {
+                let what = format!("there is no number {index}: there are {count}, counted from 0");
+                return Err(self.error(spot, &what, "write an index below that"));
+            }
+            number = number * count + index;
+        }
+        Ok(number)
+    }
+
+    fn fault(&self, expr: &Expr, fault: Fault) -> EvalError {
+        let help = match fault {
+            Fault::DivisionByZero => "change the divisor, or the setting that it comes from",
+            Fault::Overflow => "compute with smaller numbers",
+            Fault::Negative(_) => "subtract less",
+        };
+        self.error(&expr.spot, &fault.to_string(), help)
+    }
+
+    fn error(&self, spot: &Spot, what: &str, help: &str) -> EvalError {
+        let document = &self.scenario.document;
+        Box::new(document.problem(&spot.key, &spot.place, what, help))
+    }
+
+    fn dimensions(&self, dimensions: &[Dimension], findings: &mut Findings<'_>) -> Vec<u64> {
+        let count = |dimension: &Dimension| match self.eval(&dimension.count, &[]) {
+            Ok(count) => count,
+            Err(problem) => {
+                findings.add(*problem);
+                0
+            }
+        };
+        dimensions.iter().map(count).collect()
+    }
+}
+
+/// How many there are in all; checked by [`check::limits`] before anybody else asks.
+fn product(dimensions: &[u64]) -> u64 {
+    let all = dimensions.iter();
+    all.fold(1, |product: u64, count| product.saturating_mul(*count))
+}
+
+/// The place of the `number`th in a table of `dimensions`, the last index running fastest.
+fn split(dimensions: &[u64], number: u64) -> Indexes {
+    let mut left = number;
+    let mut indexes: Indexes = Vec::with_capacity(dimensions.len());
+    for count in dimensions.iter().rev() {
+        indexes.push(left % count);
+        left /= count;
+    }
+    indexes.reverse();
+    indexes
+}

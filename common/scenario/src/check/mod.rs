@@ -1,0 +1,72 @@
+//! What can be known to be wrong before a scenario is played. Names and kinds are checked while
+//! reading; what is here looks at a whole scenario ([`structure`]) and at one with values for its
+//! settings ([`limits`], [`values`]).
+
+mod idle;
+mod limits;
+mod locks;
+mod spans;
+mod spawns;
+mod values;
+mod waits;
+
+use warmq_config::{Problem, Problems};
+
+use crate::bind::Bound;
+use crate::expr::Spot;
+use crate::scenario::Scenario;
+
+pub(crate) use limits::limits;
+
+/// Collects problems.
+pub(crate) struct Findings<'s> {
+    scenario: &'s Scenario,
+    list: Vec<Problem>,
+}
+
+impl<'s> Findings<'s> {
+    pub(crate) fn new(scenario: &'s Scenario) -> Findings<'s> {
+        let list = Vec::new();
+        Findings { scenario, list }
+    }
+
+    pub(crate) fn report(&mut self, spot: &Spot, what: impl Into<String>, help: impl Into<String>) {
+        let document = &self.scenario.document;
+        self.add(document.problem(&spot.key, &spot.place, what, help));
+    }
+
+    /// Adds a problem unless it is known.
+    pub(crate) fn add(&mut self, problem: Problem) {
+        if !self.list.contains(&problem) {
+            self.list.push(problem);
+        }
+    }
+
+    /// Everything that was found, in the order of the text.
+    pub(crate) fn verdict(&mut self) -> Result<(), Problems> {
+        let mut list = std::mem::take(&mut self.list);
+        if list.is_empty() {
+            return Ok(());
+        }
+        list.sort_by_key(|problem| problem.span.start);
+        Err(Problems { list })
+    }
+}
+
+/// What is wrong whatever the settings are.
+pub(crate) fn structure(scenario: &Scenario) -> Result<(), Problems> {
+    let mut findings = Findings::new(scenario);
+    waits::check(scenario, &mut findings);
+    locks::check(scenario, &mut findings);
+    spans::check(scenario, &mut findings);
+    spawns::check(scenario, &mut findings);
+    findings.verdict()
+}
+
+/// What is wrong with the values of the settings, once the limits hold.
+pub(crate) fn values(bound: &Bound, findings: &mut Findings<'_>) {
+    values::check(bound, findings);
+    idle::check(bound, findings);
+    waits::barriers(bound, findings);
+    spawns::count(bound, findings);
+}

@@ -1,0 +1,349 @@
+//! What expressions give for the first and the last task of each table, and for the first and the
+//! last round of each repetition. That finds divisions by zero, indexes that nothing has and values
+//! out of bounds without playing the scenario; the player meets the rest with their places.
+
+use super::Findings;
+use crate::amount::Amount;
+use crate::bind::{Bound, Indexes};
+use crate::change::{Occurs, Set, Target};
+use crate::expr::Expr;
+use crate::object::{Arrivals, Object, ObjectId, ObjectKind, Rate, Source};
+use crate::place::Place;
+use crate::step::{Action, Fragment, Pattern, Reference, Share, Step, TaskReference, Touch};
+use crate::task::{TaskKind, TaskKindId};
+
+/// The most memory of one region: 64 GB.
+const LARGEST_REGION: u64 = 64 << 30;
+/// Weights of cgroups (`cpu.weight`).
+const WEIGHTS: (u64, u64) = (1, 10_000);
+
+pub(super) fn check(bound: &Bound, findings: &mut Findings<'_>) {
+    let scenario = bound.scenario();
+    let mut corner = Corner {
+        bound,
+        findings,
+        indexes: Vec::new(),
+        last: false,
+    };
+    for (number, object) in (0..).zip(scenario.objects()) {
+        let id = ObjectId(number);
+        corner.each(
+            bound.objects(id),
+            |it| bound.indexes_of_object(id, it),
+            |it| it.object(object),
+        );
+    }
+    for (number, task) in (0..).zip(scenario.tasks()) {
+        let id = TaskKindId(number);
+        corner.each(
+            bound.tasks(id),
+            |it| bound.indexes_of_task(id, it),
+            |it| it.task(task),
+        );
+    }
+    corner.indexes = Vec::new();
+    corner.changes();
+}
+
+/// The place in a scenario where expressions are evaluated.
+struct Corner<'c, 'f> {
+    bound: &'c Bound,
+    findings: &'c mut Findings<'f>,
+    indexes: Indexes,
+    /// Whether repetitions are at their last round, not at their first.
+    last: bool,
+}
+
+impl Corner<'_, '_> {
+    /// Checks the first and the last of `count`.
+    fn each(&mut self, count: u64, indexes: impl Fn(u64) -> Indexes, check: impl Fn(&mut Self)) {
+        let Some(last) = count.checked_sub(1) else {
+            return;
+        };
+        for (number, is_last) in [(0, false), (last, true)] {
+            (self.indexes, self.last) = (indexes(number), is_last);
+            check(self);
+        }
+    }
+
+    fn eval(&mut self, expr: &Expr) -> Option<u64> {
+        let value = self.bound.eval(expr, &self.indexes);
+        value.map_err(|problem| self.findings.add(*problem)).ok()
+    }
+
+    fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) {
+        exprs.into_iter().for_each(|expr| {
+            self.eval(expr);
+        });
+    }
+
+    /// A value from `least` to `most`; `what` names it.
+    fn within(&mut self, expr: &Expr, (least, most): (u64, u64), what: &str) {
+        if let Some(value) = self.eval(expr)
+            && !(least..=most).contains(&value)
+        {
+            let help = match most {
+                u64::MAX => format!("write a value from {least}"),
+                _ => format!("write a value from {least} to {most}"),
+            };
+            self.findings
+                .report(&expr.spot, format!("{what} cannot be {value}"), help);
+        }
+    }
+
+    fn more_than_zero(&mut self, expr: &Expr, what: &str) {
+        self.within(expr, (1, u64::MAX), what);
+    }
+
+    fn object(&mut self, object: &Object) {
+        match &object.kind {
+            ObjectKind::Region { bytes } => self.region(bytes),
+            ObjectKind::Semaphore { initial } => self.all([initial]),
+            ObjectKind::Barrier { tasks } => self.more_than_zero(tasks, "the number of tasks"),
+            ObjectKind::Queue { holds } => self.more_than_zero(holds, "the room of a queue"),
+            ObjectKind::Pipe { buffer } => self.more_than_zero(buffer, "a buffer"),
+            ObjectKind::Stream { buffer } | ObjectKind::Datagram { buffer } => {
+                buffer
+                    .iter()
+                    .for_each(|it| self.more_than_zero(it, "a buffer"));
+            }
+            ObjectKind::Source(source) => self.source(source),
+            ObjectKind::Group {
+                weight,
+                parent,
+                quota,
+            } => {
+                self.within(weight, WEIGHTS, "a weight");
+                parent.iter().for_each(|it| self.reference(it));
+                if let Some((quota, period)) = quota {
+                    self.more_than_zero(quota, "a quota");
+                    self.more_than_zero(period, "a period");
+                }
+            }
+            ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Process => {}
+        }
+    }
+
+    fn region(&mut self, bytes: &Expr) {
+        match self.eval(bytes) {
+            Some(0) => self.findings.report(
+                &bytes.spot,
+                "a region has at least one byte",
+                "write its size",
+            ),
+            Some(size) if size > LARGEST_REGION => {
+                let size = warmq_units::Bytes(size);
+                let what = format!("a region of {size} is larger than 64 GB");
+                self.findings
+                    .report(&bytes.spot, what, "write a smaller size");
+            }
+            _ => {}
+        }
+    }
+
+    fn source(&mut self, source: &Source) {
+        self.reference(&source.to);
+        match &source.arrivals {
+            Arrivals::Rate(rate) => self.rate(rate),
+            Arrivals::Every(amount) => {
+                self.amount(amount);
+                let mut all = amount.expressions().into_iter();
+                if all.all(|it| self.bound.constant(it) == Some(0)) {
+                    let spot = &amount.expressions()[0].spot;
+                    let what = "a source that sends after no time sends without end";
+                    self.findings.report(spot, what, "write a longer time");
+                }
+            }
+        }
+        self.more_than_zero(&source.burst, "a burst");
+        self.all([&source.bytes]);
+        if let Some((on, off)) = &source.on_off {
+            self.more_than_zero(on, "`on`");
+            self.all([off]);
+        }
+        if let Some((rate, over)) = &source.ramp {
+            self.rate(rate);
+            self.more_than_zero(over, "`over`");
+        }
+        let times = [&source.start, &source.end, &source.packets];
+        self.all(times.into_iter().flatten());
+    }
+
+    fn rate(&mut self, rate: &Rate) {
+        self.more_than_zero(&rate.count, "a rate");
+    }
+
+    fn task(&mut self, task: &TaskKind) {
+        let references = [&task.process, &task.group].into_iter().flatten();
+        references.for_each(|it| self.reference(it));
+        task.nice.iter().for_each(|it| self.nice(it));
+        task.cpus.iter().for_each(|it| self.place(it));
+        task.fragment.iter().for_each(|it| self.fragment(it));
+        [&task.start, &task.every]
+            .into_iter()
+            .flatten()
+            .for_each(|it| self.amount(it));
+        self.all([&task.slice, &task.end, &task.times].into_iter().flatten());
+        self.steps(&task.setup);
+        self.steps(&task.body);
+    }
+
+    fn nice(&mut self, expr: &Expr) {
+        match self.bound.eval_signed(expr, &self.indexes) {
+            Ok(-20..=19) => {}
+            Ok(nice) => {
+                let what = format!("a nice value cannot be {nice}");
+                self.findings
+                    .report(&expr.spot, what, "write a value from -20 to 19");
+            }
+            Err(problem) => self.findings.add(*problem),
+        }
+    }
+
+    fn fragment(&mut self, expr: &Expr) {
+        self.within(
+            expr,
+            (0, u32::MAX.into()),
+            "a fragment, a number of 32 bits,",
+        );
+    }
+
+    fn place(&mut self, place: &Place) {
+        self.all(place.expressions());
+        if let Place::Part { part, of } = place
+            && let (Some(number), Some(parts)) = (self.eval(part), self.eval(of))
+            && number >= parts
+        {
+            let what = format!("there is no part {number} of {parts}, counted from 0");
+            self.findings
+                .report(&part.spot, what, "write a smaller number");
+        }
+    }
+
+    fn amount(&mut self, amount: &Amount) {
+        self.all(amount.expressions());
+        // The stream does not matter: only whether a draw is possible is asked.
+        let mut stream = warmq_units::Seed(0).stream("");
+        if let Err(problem) = self.bound.draw(amount, &self.indexes, &mut stream) {
+            self.findings.add(*problem);
+        }
+    }
+
+    fn reference(&mut self, reference: &Reference) {
+        if let Err(problem) = self.bound.object_number(reference, &self.indexes) {
+            self.findings.add(*problem);
+        }
+    }
+
+    fn task_reference(&mut self, reference: &TaskReference) {
+        if let Err(problem) = self.bound.task_number(reference, &self.indexes) {
+            self.findings.add(*problem);
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps.iter().filter(|step| self.bound.holds(step.when)) {
+            self.action(&step.action);
+        }
+    }
+
+    fn action(&mut self, action: &Action) {
+        match action {
+            Action::Run(amount) | Action::Sleep(amount) => self.amount(amount),
+            Action::Touch(touch) => self.touch(touch),
+            Action::Lock(it) | Action::Unlock(it) | Action::Raise(it) | Action::Lower(it) => {
+                self.reference(it);
+            }
+            Action::Barrier(it) | Action::Put(it) | Action::Take(it) => self.reference(it),
+            Action::Signal { condition, .. } => self.reference(condition),
+            Action::Wait { condition, mutex } => {
+                [condition, mutex]
+                    .into_iter()
+                    .for_each(|it| self.reference(it));
+            }
+            Action::Send { to, bytes } => {
+                self.reference(to);
+                self.all([bytes]);
+            }
+            Action::Receive { from, bytes } => {
+                self.reference(from);
+                self.all(bytes);
+            }
+            Action::Spawn(task) | Action::Fork(task) => self.task_reference(task),
+            Action::Fragment(Fragment::Number(number)) => self.fragment(number),
+            Action::Nice(nice) => self.nice(nice),
+            Action::Begin(span) | Action::End(span) => self.all(&span.indexes),
+            Action::Count { by, .. } => self.all([by]),
+            Action::Repeat {
+                times,
+                except,
+                body,
+            } => self.repeat(times, except.as_ref(), body),
+            Action::Exit | Action::Yield | Action::Fragment(Fragment::None) => {}
+        }
+    }
+
+    fn touch(&mut self, touch: &Touch) {
+        self.reference(&touch.region);
+        self.all(&touch.first);
+        match &touch.share {
+            Share::Lines(it) | Share::Bytes(it) => self.all([it]),
+            Share::Whole => {}
+        }
+        if let Pattern::Stride(stride) = &touch.pattern {
+            self.more_than_zero(stride, "a stride");
+        }
+        self.within(&touch.write_percent, (0, 100), "a part in percent");
+    }
+
+    /// The first or the last round that is not left out.
+    fn repeat(&mut self, times: &Expr, except: Option<&Expr>, body: &[Step]) {
+        let times = self.eval(times);
+        let except = except.and_then(|except| self.eval(except));
+        let wanted = |round: &u64| Some(*round) != except;
+        let Some(times) = times else { return };
+        let round = match self.last {
+            true => (times.saturating_sub(2)..times).rev().find(wanted),
+            false => (0..times.min(2)).find(wanted),
+        };
+        if let Some(round) = round {
+            self.indexes.push(round);
+            self.steps(body);
+            self.indexes.pop();
+        }
+    }
+
+    fn changes(&mut self) {
+        let scenario = self.bound.scenario();
+        for change in scenario.changes() {
+            match &change.occurs {
+                Occurs::At(at) => self.all([at]),
+                Occurs::Every { period, start, end } => {
+                    self.more_than_zero(period, "`every`");
+                    self.all([start, end].into_iter().flatten());
+                }
+            }
+            match &change.target {
+                Target::Task(task) => self.task_reference(task),
+                Target::Group(group) => self.reference(group),
+                Target::Cpus(place) => self.place(place),
+                Target::Tasks(_) | Target::Groups(_) => {}
+            }
+            change.set.iter().for_each(|set| self.set(set));
+        }
+        self.all(scenario.phases().iter().map(|phase| &phase.at));
+    }
+
+    fn set(&mut self, set: &Set) {
+        match set {
+            Set::Cpus(place) => self.place(place),
+            Set::Nice(nice) => self.nice(nice),
+            Set::Slice(it) | Set::Quota(it) => self.all([it]),
+            Set::Group(group) => self.reference(group),
+            Set::Fragment(Fragment::Number(number)) => self.fragment(number),
+            Set::Weight(weight) => self.within(weight, WEIGHTS, "a weight"),
+            Set::Fragment(Fragment::None) | Set::Policy(_) | Set::Stop | Set::Continue => {}
+            Set::Freeze | Set::Thaw | Set::Online(_) => {}
+        }
+    }
+}

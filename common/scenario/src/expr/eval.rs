@@ -1,0 +1,74 @@
+//! The value of an expression.
+
+use std::fmt;
+
+use super::{Operator, Tree};
+
+/// Why an expression has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A division, or the remainder of one, by zero.
+    DivisionByZero,
+    /// A result of more than 63 bits.
+    Overflow,
+    /// A result below zero where none can be.
+    Negative(i64),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::DivisionByZero => formatter.write_str("this divides by zero"),
+            Fault::Overflow => formatter.write_str("the result is larger than 63 bits"),
+            Fault::Negative(value) => write!(formatter, "the result is negative: {value}"),
+        }
+    }
+}
+
+impl Tree {
+    /// The value for `settings` and `indexes`.
+    ///
+    /// # Panics
+    /// When an index has no slot: a scope of another place was handed in.
+    pub(crate) fn eval(&self, settings: &[i64], indexes: &[u64]) -> Result<i64, Fault> {
+        match self {
+            Tree::Literal(value) => Ok(*value),
+            Tree::Setting(id) => Ok(settings[id.0 as usize]),
+            Tree::Index(slot) => i64::try_from(indexes[*slot]).map_err(|_| Fault::Overflow),
+            Tree::Operation(operator, operands) => {
+                let left = operands[0].eval(settings, indexes)?;
+                operator.apply(left, operands[1].eval(settings, indexes)?)
+            }
+        }
+    }
+}
+
+impl Operator {
+    fn apply(self, left: i64, right: i64) -> Result<i64, Fault> {
+        let divides = matches!(self, Operator::Divide | Operator::Remainder);
+        if divides && right == 0 {
+            return Err(Fault::DivisionByZero);
+        }
+        let result = match self {
+            Operator::Add => left.checked_add(right),
+            Operator::Subtract => left.checked_sub(right),
+            Operator::Multiply => left.checked_mul(right),
+            Operator::Divide => floor(left, right),
+            Operator::Remainder => remainder(left, right),
+        };
+        result.ok_or(Fault::Overflow)
+    }
+}
+
+fn floor(left: i64, right: i64) -> Option<i64> {
+    let quotient = left.checked_div(right)?;
+    let inexact = left % right != 0;
+    Some(quotient - i64::from(inexact && (left < 0) != (right < 0)))
+}
+
+/// What is left after [`floor`]: of the sign of `right`.
+fn remainder(left: i64, right: i64) -> Option<i64> {
+    let rest = left.checked_rem(right)?;
+    let wraps = rest != 0 && (rest < 0) != (right < 0);
+    Some(if wraps { rest + right } else { rest })
+}

@@ -1,0 +1,99 @@
+//! How true each world is to what a scenario says.
+
+/// Who plays a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// The laboratory: simulated tasks on a simulated machine.
+    Lab,
+    /// Real threads under a real kernel in a virtual machine.
+    Guest,
+    /// Real threads on this machine.
+    Host,
+}
+
+/// How true a world is to a step, an object or a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fidelity {
+    /// As the scenario says.
+    Exact,
+    /// Nearly; what differs is said.
+    Approximate(&'static str),
+    /// Not at all, for this reason.
+    Refused(&'static str),
+}
+
+/// What a world does otherwise than a scenario says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The step, object or key.
+    pub what: &'static str,
+    /// How true it is; never [`Fidelity::Exact`].
+    pub fidelity: Fidelity,
+}
+
+use Fidelity::{Approximate, Exact, Refused};
+
+const LOOP: &str = "a calibrated loop: interrupts and changes of the clock's rate lengthen it";
+const GUEST_LOOP: &str = "a calibrated loop: what the host takes from the guest lengthens it";
+const PATTERNS: &str = "the processor fetches ahead, and other programs share the caches";
+const LOCAL: &str = "sent by a thread of the player on a CPU of its own, over loopback";
+const OTHERS: &str = "other programs of this machine compete for its CPUs";
+const NO_COPY: &str = "no page tables are copied, and no page is copied at the first write";
+const NO_BANDWIDTH: &str = "CPU bandwidth control (quota) and freezing are not simulated";
+const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
+const NICE: &str = "values below 0 and the policies fifo and rr need CAP_SYS_NICE";
+
+/// Every feature with its truth in the lab, in a guest and on the host. What is not here is exact
+/// in all of them.
+const TABLE: &[(&str, [Fidelity; 3])] = &[
+    ("run", [Exact, Approximate(GUEST_LOOP), Approximate(LOOP)]),
+    (
+        "touch",
+        [Exact, Approximate(PATTERNS), Approximate(PATTERNS)],
+    ),
+    ("fork", [Approximate(NO_COPY), Exact, Exact]),
+    ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
+    (
+        "group",
+        [Approximate(NO_BANDWIDTH), Exact, Approximate(RIGHTS)],
+    ),
+    ("nice", [Exact, Exact, Approximate(NICE)]),
+    ("policy", [Exact, Exact, Approximate(NICE)]),
+    ("cpus", [Exact, Exact, Approximate(OTHERS)]),
+    (
+        "online",
+        [
+            Exact,
+            Exact,
+            Refused("a CPU of this machine is not taken from other programs"),
+        ],
+    ),
+];
+
+/// Where `world` differs from what the features in `uses` say, once for each.
+pub(crate) fn notes(uses: &[&'static str], world: World) -> Vec<Note> {
+    let note = |what: &&'static str| {
+        let (_, worlds) = TABLE.iter().find(|(feature, _)| feature == what)?;
+        let fidelity = worlds[world as usize];
+        (fidelity != Exact).then_some(Note { what, fidelity })
+    };
+    uses.iter().filter_map(note).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Class;
+    use crate::read::verbs;
+
+    #[test]
+    fn the_table_is_about_what_a_scenario_can_use() {
+        let keys = ["policy", "cpus", "online"];
+        let classes = Class::ALL.map(Class::name);
+        let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
+        for (number, (feature, _)) in TABLE.iter().enumerate() {
+            assert!(known.contains(feature), "{feature}");
+            assert!(TABLE[..number].iter().all(|(other, _)| other != feature));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A workload as data: what there is (objects), who does what (tasks), what can be set, and what
+//! changes meanwhile.
+//!
+//! Purpose: [`Scenario::read`] reads a TOML file and checks it; [`Scenario::bind`] gives it values
+//! for its settings. Whoever plays a scenario gets numbers and ids: no name is looked up later.
+//!
+//! Key decision: it is a language of data. Steps repeat and draw amounts, but there are no
+//! functions and no conditions besides a setting's word, so that every scenario can be checked
+//! before it runs.
+//!
+//! Not here: how a scenario is played. This crate knows neither the laboratory nor the real world;
+//! [`fidelity`](Scenario::fidelity) says how true each world is to it.
+
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
+mod amount;
+mod bind;
+mod change;
+mod check;
+mod expr;
+mod fidelity;
+mod fixed;
+mod object;
+mod place;
+mod quantity;
+mod read;
+mod scenario;
+mod step;
+mod task;
+
+pub use amount::{Amount, Draw, StreamName};
+pub use bind::{Bound, EvalError, Indexes};
+pub use change::{Change, Occurs, Phase, Set, Target};
+pub use expr::{Expr, Fault, SettingId, Spot};
+pub use fidelity::{Fidelity, Note, World};
+pub use object::{Arrivals, Class, Dimension, Object, ObjectId, ObjectKind, Rate, Source};
+pub use place::Place;
+pub use quantity::Quantity;
+pub use scenario::{Order, Scenario, Span};
+pub use step::{
+    Action, CounterId, End, Fragment, Pattern, Reference, Share, SpanId, SpanReference, Step,
+    TaskReference, Touch, When,
+};
+pub use task::{Policy, TaskKind, TaskKindId};

@@ -1,0 +1,206 @@
+//! What there is: memory, locks, connections, groups.
+
+use std::sync::Arc;
+
+use crate::amount::Amount;
+use crate::expr::{Expr, Spot};
+use crate::step::Reference;
+
+/// A table of objects, in the order of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectId(pub u32);
+
+/// How many there are along one index.
+#[derive(Clone, Debug)]
+pub struct Dimension {
+    /// The name of the index; none where the file says only how many.
+    pub name: Option<String>,
+    /// How many; it depends on settings alone.
+    pub count: Expr,
+}
+
+/// One object, or as many as the product of its dimensions; the first index is the slowest.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// Its name.
+    pub name: String,
+    /// How many there are; empty for a single one.
+    pub dimensions: Vec<Dimension>,
+    /// What it is.
+    pub kind: ObjectKind,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
+}
+
+/// What an object is.
+#[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are few sources")]
+pub enum ObjectKind {
+    /// Memory.
+    Region {
+        /// Its size.
+        bytes: Expr,
+    },
+    /// A mutex of user space.
+    Mutex,
+    /// A condition variable.
+    Condition,
+    /// A SysV semaphore. Those that differ in the last index only are one set.
+    Semaphore {
+        /// Its value at the start.
+        initial: Expr,
+    },
+    /// A barrier, which opens when `tasks` wait.
+    Barrier {
+        /// How many tasks it waits for.
+        tasks: Expr,
+    },
+    /// A bounded queue in memory: a mutex and two conditions.
+    Queue {
+        /// How many items it holds.
+        holds: Expr,
+    },
+    /// A pipe.
+    Pipe {
+        /// How many bytes it holds.
+        buffer: Expr,
+    },
+    /// Two connected ends over loopback.
+    Stream {
+        /// The receive buffer of each end; none: the kernel's own.
+        buffer: Option<Expr>,
+    },
+    /// A UDP socket.
+    Datagram {
+        /// Its receive buffer; none: the kernel's own.
+        buffer: Option<Expr>,
+    },
+    /// Sends datagrams from outside the machine.
+    Source(Source),
+    /// A cgroup.
+    Group {
+        /// Its weight; 100 is the usual.
+        weight: Expr,
+        /// The group it is in.
+        parent: Option<Reference>,
+        /// CPU time in each period, and the period.
+        quota: Option<(Expr, Expr)>,
+    },
+    /// An address space.
+    Process,
+}
+
+/// A sender outside the machine.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// The socket that it sends to.
+    pub to: Reference,
+    /// The payload of a datagram.
+    pub bytes: Expr,
+    /// When datagrams arrive.
+    pub arrivals: Arrivals,
+    /// How many datagrams arrive at a time.
+    pub burst: Expr,
+    /// For how long it sends, and for how long it pauses then.
+    pub on_off: Option<(Expr, Expr)>,
+    /// The rate that it reaches linearly, and in what time.
+    pub ramp: Option<(Rate, Expr)>,
+    /// When it starts; none: at once.
+    pub start: Option<Expr>,
+    /// When it ends; none: never.
+    pub end: Option<Expr>,
+    /// After how many datagrams it ends.
+    pub packets: Option<Expr>,
+}
+
+/// When a source sends.
+#[derive(Clone, Debug)]
+pub enum Arrivals {
+    /// At even distances.
+    Rate(Rate),
+    /// After a time that is drawn for each burst.
+    Every(Amount),
+}
+
+/// So many in a span of time: `5000 per s`.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// How many.
+    pub count: Expr,
+    /// In what time.
+    pub per: warmq_units::Duration,
+}
+
+/// The classes of objects, one for each kind of table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "ObjectKind says what each is")]
+pub enum Class {
+    Region,
+    Mutex,
+    Condition,
+    Semaphore,
+    Barrier,
+    Queue,
+    Pipe,
+    Stream,
+    Datagram,
+    Source,
+    Group,
+    Process,
+}
+
+impl Class {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Class; 12] = [
+        Class::Region,
+        Class::Mutex,
+        Class::Condition,
+        Class::Semaphore,
+        Class::Barrier,
+        Class::Queue,
+        Class::Pipe,
+        Class::Stream,
+        Class::Datagram,
+        Class::Source,
+        Class::Group,
+        Class::Process,
+    ];
+
+    /// The key of its tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Region => "region",
+            Class::Mutex => "mutex",
+            Class::Condition => "condition",
+            Class::Semaphore => "semaphore",
+            Class::Barrier => "barrier",
+            Class::Queue => "queue",
+            Class::Pipe => "pipe",
+            Class::Stream => "stream",
+            Class::Datagram => "datagram",
+            Class::Source => "source",
+            Class::Group => "group",
+            Class::Process => "process",
+        }
+    }
+}
+
+impl ObjectKind {
+    /// Its class.
+    pub fn class(&self) -> Class {
+        match self {
+            ObjectKind::Region { .. } => Class::Region,
+            ObjectKind::Mutex => Class::Mutex,
+            ObjectKind::Condition => Class::Condition,
+            ObjectKind::Semaphore { .. } => Class::Semaphore,
+            ObjectKind::Barrier { .. } => Class::Barrier,
+            ObjectKind::Queue { .. } => Class::Queue,
+            ObjectKind::Pipe { .. } => Class::Pipe,
+            ObjectKind::Stream { .. } => Class::Stream,
+            ObjectKind::Datagram { .. } => Class::Datagram,
+            ObjectKind::Source(_) => Class::Source,
+            ObjectKind::Group { .. } => Class::Group,
+            ObjectKind::Process => Class::Process,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! `[[change]]` and `[[phase]]`.
+
+use warmq_config::{Fields, Item};
+
+use super::names::Names;
+use super::references::{self, has_indexes};
+use super::scope::Scope;
+use super::steps::fragment;
+use super::values::{place, policy, time};
+use crate::change::{Change, Occurs, Phase, Set, Target};
+use crate::object::Class;
+use crate::quantity::Quantity::{Count, Time};
+
+pub(super) fn changes(fields: &Fields<'_>, names: &Names) -> Vec<Change> {
+    let scope = Scope::new(names);
+    let change = |table: &Fields<'_>| {
+        let change = change(table, &scope);
+        table.finish();
+        change
+    };
+    fields.tables("change").iter().filter_map(change).collect()
+}
+
+pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
+    let scope = Scope::new(names);
+    let phase = |table: &Fields<'_>| {
+        let name = table.required("name", "say in a word what the phase is");
+        let at = table.required("at", "write when it begins: at = \"1s\"");
+        table.finish();
+        Some(Phase {
+            name: name?.text()?,
+            at: scope.expr(&at?, &[Time])?,
+        })
+    };
+    fields.tables("phase").iter().filter_map(phase).collect()
+}
+
+fn change(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Change> {
+    let occurs = occurs(table, scope);
+    let target = target(table, scope);
+    let set = table.required("set", "say what changes: set = { nice = 5 }");
+    let set = set.and_then(|item| item.table());
+    let (occurs, target, set) = (occurs, target?, set?);
+    let list = sets(&set, &target, scope);
+    set.finish();
+    if set.entries().next().is_none() {
+        set.report("nothing is set", "write what changes: set = { nice = 5 }");
+    }
+    Some(Change {
+        occurs: occurs?,
+        target,
+        set: list,
+    })
+}
+
+fn occurs(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Occurs> {
+    let (start, end) = (time(table, "start", scope), time(table, "end", scope));
+    match (table.item("at"), table.item("every")) {
+        (Some(at), None) => {
+            if start.is_some() || end.is_some() {
+                at.report("`start` and `end` are for `every`", "leave them out");
+            }
+            scope.expr(&at, &[Time]).map(Occurs::At)
+        }
+        (None, Some(item)) => Some(Occurs::Every {
+            period: scope.expr(&item, &[Time])?,
+            start,
+            end,
+        }),
+        _ => {
+            table.report("a change has either `at` or `every`", "write at = \"2s\"");
+            None
+        }
+    }
+}
+
+fn target(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Target> {
+    let items = (table.item("task"), table.item("group"), table.item("cpu"));
+    match items {
+        (Some(item), None, None) => task(&item, scope),
+        (None, Some(item), None) => group(&item, scope),
+        (None, None, Some(item)) => place(&item, scope).map(Target::Cpus),
+        _ => {
+            let help = "write one of task = \"NAME\", group = \"NAME\", cpu = \"cpu 1\"";
+            table.report("a change is of one thing", help);
+            None
+        }
+    }
+}
+
+fn task(item: &Item<'_>, scope: &Scope<'_>) -> Option<Target> {
+    let name = item.text()?;
+    match scope.names.tasks.get(&name) {
+        Some((id, _)) if !has_indexes(&name) => Some(Target::Tasks(*id)),
+        _ => references::task(item, scope).map(Target::Task),
+    }
+}
+
+fn group(item: &Item<'_>, scope: &Scope<'_>) -> Option<Target> {
+    let name = item.text()?;
+    match scope.names.objects.get(&name) {
+        Some((id, Class::Group, _)) if !has_indexes(&name) => Some(Target::Groups(*id)),
+        _ => references::object(item, scope, &[Class::Group]).map(Target::Group),
+    }
+}
+
+/// What the table sets, in the order of the documentation.
+fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
+    let set = |key: &'static str| {
+        let item = table.item(key)?;
+        scope.names.uses(feature(key));
+        one(key, &item, scope)
+    };
+    let keys: &[&'static str] = match target {
+        Target::Task(_) | Target::Tasks(_) => &[
+            "cpus", "nice", "policy", "slice", "group", "fragment", "stop", "continue",
+        ],
+        Target::Group(_) | Target::Groups(_) => &["weight", "quota", "freeze", "thaw"],
+        Target::Cpus(_) => &["online"],
+    };
+    keys.iter().filter_map(|key| set(key)).collect()
+}
+
+/// The name under which the truth of a change is listed.
+fn feature(key: &'static str) -> &'static str {
+    match key {
+        "stop" | "continue" => "stop",
+        "weight" | "quota" | "freeze" | "thaw" => "group",
+        other => other,
+    }
+}
+
+fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
+    let only_true = |set: Set| match item.node.kind {
+        warmq_config::NodeKind::Bool(true) => Some(set),
+        _ => item.wrong("true"),
+    };
+    match key {
+        "cpus" => place(item, scope).map(Set::Cpus),
+        "nice" => scope.expr(item, &[Count]).map(Set::Nice),
+        "policy" => policy(item).map(Set::Policy),
+        "slice" => scope.expr(item, &[Time]).map(Set::Slice),
+        "group" => references::object(item, scope, &[Class::Group]).map(Set::Group),
+        "fragment" => fragment(item, scope).map(Set::Fragment),
+        "stop" => only_true(Set::Stop),
+        "continue" => only_true(Set::Continue),
+        "weight" => scope.expr(item, &[Count]).map(Set::Weight),
+        "quota" => scope.expr(item, &[Time]).map(Set::Quota),
+        "freeze" => only_true(Set::Freeze),
+        "thaw" => only_true(Set::Thaw),
+        "online" => item.flag().map(Set::Online),
+        _ => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! A document into a [`Scenario`]: first the names, then what they stand for, then the checks.
+
+mod changes;
+mod names;
+mod objects;
+mod references;
+mod scope;
+mod settings;
+mod steps;
+mod tasks;
+mod values;
+
+use std::sync::Arc;
+
+use warmq_config::{Chosen, Document, Fields, Problems};
+
+use crate::check;
+use crate::scenario::{Order, Scenario};
+use names::Names;
+
+#[cfg(test)]
+pub(crate) use steps::verbs;
+
+impl Scenario {
+    /// Reads and checks `document`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its place and a fix.
+    pub fn of(document: Document) -> Result<Scenario, Problems> {
+        let document = Arc::new(document);
+        let scenario = document.read(|fields| Some(read(fields, &document)))?;
+        check::structure(&scenario)?;
+        let defaults = Chosen::new(scenario.settings(), Default::default());
+        let defaults = defaults.expect("no value is chosen that could be wrong");
+        scenario.bind(&defaults)?;
+        Ok(scenario)
+    }
+}
+
+/// What can be read of a scenario; the rest was reported.
+fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
+    let (settings, names) = settings::read(fields);
+    let mut names = Names::new(&settings, names);
+    let headings = names.collect(fields);
+    let objects = objects::read(&headings, &names);
+    let tasks = tasks::read(fields, &headings, &names);
+    let (changes, phases) = (
+        changes::changes(fields, &names),
+        changes::phases(fields, &names),
+    );
+    let orders = [("listed", Order::Listed), ("random", Order::Random)];
+    let scenario = Scenario {
+        document: document.clone(),
+        title: fields.text("title").unwrap_or_default(),
+        about: fields.text("about").unwrap_or_default().trim().to_owned(),
+        work: work(fields, &names),
+        order: fields.choice("order", &orders).unwrap_or(Order::Listed),
+        settings,
+        objects,
+        tasks,
+        changes,
+        phases,
+        spans: names.spans(),
+        counters: names.counters(),
+        uses: names.all_uses(),
+    };
+    fields.finish();
+    scenario
+}
+
+/// The counter that is the work done. Where nothing is counted it is `rounds`.
+fn work(fields: &Fields<'_>, names: &Names) -> String {
+    const ROUNDS: &str = "rounds";
+    let counters = names.counters();
+    let Some(item) = fields.item("work") else {
+        return ROUNDS.to_owned();
+    };
+    let work = item.text().unwrap_or_default();
+    if work != ROUNDS && !work.is_empty() && !counters.contains(&work) {
+        let known = counters.iter().map(String::as_str).chain([ROUNDS]);
+        item.unknown(format!("no step counts \"{work}\""), &work, known);
+    }
+    work
+}

@@ -1,0 +1,155 @@
+//! What names stand for in a scenario.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use warmq_config::{Fields, Item, Kind, NodeKind, Setting};
+
+use crate::expr::Known;
+use crate::object::{Class, ObjectId};
+use crate::scenario::Span;
+use crate::step::{CounterId, SpanId};
+use crate::task::TaskKindId;
+
+/// Everything that has a name. Spans and counters get theirs where they are first used.
+pub(super) struct Names {
+    pub(super) settings: BTreeMap<String, Known>,
+    /// For a setting that is a word: its number and the words allowed.
+    pub(super) words: BTreeMap<String, (u32, Vec<String>)>,
+    pub(super) objects: BTreeMap<String, (ObjectId, Class, usize)>,
+    pub(super) tasks: BTreeMap<String, (TaskKindId, usize)>,
+    spans: RefCell<Vec<Span>>,
+    counters: RefCell<Vec<String>>,
+    uses: RefCell<BTreeSet<&'static str>>,
+}
+
+/// The tables of objects and tasks, before they are read.
+pub(super) struct Headings<'a> {
+    pub(super) objects: Vec<(Class, String, Item<'a>)>,
+    pub(super) tasks: Vec<(String, Item<'a>)>,
+}
+
+impl Names {
+    pub(super) fn new(settings: &[Setting], known: Vec<(String, Known)>) -> Names {
+        let words = (0..)
+            .zip(settings)
+            .filter_map(|(number, setting)| match &setting.kind {
+                Kind::Choice(words) => Some((setting.name.clone(), (number, words.clone()))),
+                _ => None,
+            });
+        Names {
+            settings: known.into_iter().collect(),
+            words: words.collect(),
+            objects: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            spans: RefCell::default(),
+            counters: RefCell::default(),
+            uses: RefCell::default(),
+        }
+    }
+
+    /// Gives numbers to objects and tasks.
+    pub(super) fn collect<'a>(&mut self, fields: &Fields<'a>) -> Headings<'a> {
+        let mut headings = Headings {
+            objects: Vec::new(),
+            tasks: Vec::new(),
+        };
+        for class in Class::ALL {
+            for (name, item) in tables(fields, class.name()) {
+                let id = ObjectId(headings.objects.len() as u32);
+                if self.objects.contains_key(&name) {
+                    let what = format!("another object is called `{name}`");
+                    item.report(what, "give each object a name of its own");
+                    continue;
+                }
+                self.objects.insert(name.clone(), (id, class, arity(&item)));
+                self.uses(class.name());
+                headings.objects.push((class, name, item));
+            }
+        }
+        for (name, item) in tables(fields, "task") {
+            let id = TaskKindId(headings.tasks.len() as u32);
+            self.tasks.insert(name.clone(), (id, arity(&item)));
+            headings.tasks.push((name, item));
+        }
+        headings
+    }
+
+    /// Remembers that the scenario uses `feature`.
+    pub(super) fn uses(&self, feature: &'static str) {
+        self.uses.borrow_mut().insert(feature);
+    }
+
+    pub(super) fn all_uses(self) -> Vec<&'static str> {
+        self.uses.into_inner().into_iter().collect()
+    }
+
+    /// The counter called `name`, new or known.
+    pub(super) fn counter(&self, name: &str) -> CounterId {
+        let mut counters = self.counters.borrow_mut();
+        let found = counters.iter().position(|it| it == name);
+        let index = found.unwrap_or_else(|| {
+            counters.push(name.to_owned());
+            counters.len() - 1
+        });
+        CounterId(index as u32)
+    }
+
+    /// The span called `name`, new or known; an error is the number of indexes it had before.
+    pub(super) fn span(&self, name: &str, indexes: usize) -> Result<SpanId, usize> {
+        let mut spans = self.spans.borrow_mut();
+        let found = spans.iter().position(|it| it.name == name);
+        let index = found.unwrap_or_else(|| {
+            let name = name.to_owned();
+            spans.push(Span { name, indexes });
+            spans.len() - 1
+        });
+        match spans[index].indexes {
+            known if known == indexes => Ok(SpanId(index as u32)),
+            known => Err(known),
+        }
+    }
+
+    pub(super) fn spans(&self) -> Vec<Span> {
+        self.spans.borrow().clone()
+    }
+
+    pub(super) fn counters(&self) -> Vec<String> {
+        self.counters.borrow().clone()
+    }
+}
+
+/// The tables below `key` whose names can be referred to.
+fn tables<'a>(fields: &Fields<'a>, key: &'static str) -> Vec<(String, Item<'a>)> {
+    let Some(table) = fields.table(key) else {
+        return Vec::new();
+    };
+    let named = |(entry, item): (&warmq_config::Entry, Item<'a>)| {
+        if is_name(&entry.key) {
+            return Some((entry.key.clone(), item));
+        }
+        let help = "write letters, digits, - and _, beginning with a letter";
+        item.report("this cannot be a name", help);
+        None
+    };
+    table.entries().filter_map(named).collect()
+}
+
+/// True for what a reference can name.
+pub(super) fn is_name(name: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    name.starts_with(|letter: char| letter.is_ascii_alphabetic()) && name.bytes().all(inner)
+}
+
+/// How many indexes a table has, before it is read.
+fn arity(item: &Item<'_>) -> usize {
+    let NodeKind::Table(entries) = &item.node.kind else {
+        return 0;
+    };
+    let of = |key: &str| entries.iter().find(|entry| entry.key == key);
+    match (of("for").map(|entry| &entry.node.kind), of("count")) {
+        (Some(NodeKind::Table(indexes)), _) => indexes.len(),
+        (None, Some(_)) => 1,
+        _ => 0,
+    }
+}

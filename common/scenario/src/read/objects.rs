@@ -1,0 +1,188 @@
+//! The tables of objects.
+
+use std::sync::Arc;
+
+use warmq_config::{Fields, Item};
+
+use super::names::{Headings, Names};
+use super::references;
+use super::scope::{Scope, spot};
+use super::values::{amount, dimensions, optional, rate, time};
+use crate::expr::{Expr, Spot};
+use crate::object::{Arrivals, Class, Object, ObjectKind, Source};
+use crate::quantity::Quantity::{self, Count, Size, Time};
+
+pub(super) fn read(headings: &Headings<'_>, names: &Names) -> Vec<Object> {
+    let headings = headings.objects.iter();
+    headings
+        .filter_map(|(class, name, item)| object(*class, name, item, names))
+        .collect()
+}
+
+fn object(class: Class, name: &str, item: &Item<'_>, names: &Names) -> Option<Object> {
+    let fields = item.table()?;
+    let mut scope = Scope::new(names);
+    let dimensions = dimensions(&fields, &mut scope);
+    let reader = Reader {
+        fields: &fields,
+        scope: &scope,
+        spot: spot(item),
+    };
+    let kind = reader.kind(class);
+    fields.finish();
+    Some(Object {
+        name: name.to_owned(),
+        dimensions,
+        kind: kind?,
+        spot: spot(item),
+    })
+}
+
+/// A table that is being read.
+struct Reader<'r, 'n> {
+    fields: &'r Fields<'r>,
+    scope: &'r Scope<'n>,
+    spot: Arc<Spot>,
+}
+
+impl Reader<'_, '_> {
+    fn kind(&self, class: Class) -> Option<ObjectKind> {
+        Some(match class {
+            Class::Region => ObjectKind::Region {
+                bytes: self.required("bytes", "write bytes = \"64KB\"", Size)?,
+            },
+            Class::Mutex => ObjectKind::Mutex,
+            Class::Condition => ObjectKind::Condition,
+            Class::Semaphore => ObjectKind::Semaphore {
+                initial: self.or("initial", 0, Count)?,
+            },
+            Class::Barrier => ObjectKind::Barrier {
+                tasks: self.required("tasks", "write how many tasks it waits for", Count)?,
+            },
+            Class::Queue => ObjectKind::Queue {
+                holds: self.required("holds", "write how many items it holds", Count)?,
+            },
+            Class::Pipe => ObjectKind::Pipe {
+                buffer: self.or("buffer", 64 << 10, Size)?,
+            },
+            Class::Stream => ObjectKind::Stream {
+                buffer: self.optional("buffer", Size),
+            },
+            Class::Datagram => ObjectKind::Datagram {
+                buffer: self.optional("buffer", Size),
+            },
+            Class::Source => ObjectKind::Source(self.source()?),
+            Class::Group => self.group()?,
+            Class::Process => ObjectKind::Process,
+        })
+    }
+
+    fn required(&self, key: &'static str, help: &str, wanted: Quantity) -> Option<Expr> {
+        self.scope
+            .expr(&self.fields.required(key, help)?, &[wanted])
+    }
+
+    fn optional(&self, key: &'static str, wanted: Quantity) -> Option<Expr> {
+        optional(self.fields, key, self.scope, &[wanted])
+    }
+
+    fn or(&self, key: &'static str, value: i64, wanted: Quantity) -> Option<Expr> {
+        match self.fields.item(key) {
+            Some(item) => self.scope.expr(&item, &[wanted]),
+            None => Some(self.scope.constant(&self.spot, value, wanted)),
+        }
+    }
+
+    fn group(&self) -> Option<ObjectKind> {
+        let weight = self.or("weight", 100, Count);
+        let parent = self.fields.item("parent");
+        let parent = parent.map(|item| references::object(&item, self.scope, &[Class::Group]));
+        let quota = self.pair("quota", "period", "quota = \"10ms\" and period = \"100ms\"");
+        Some(ObjectKind::Group {
+            weight: weight?,
+            parent: parent.flatten(),
+            quota,
+        })
+    }
+
+    /// Two times of which neither means anything without the other.
+    fn pair(&self, first: &'static str, second: &'static str, help: &str) -> Option<(Expr, Expr)> {
+        match (self.fields.item(first), self.fields.item(second)) {
+            (Some(first), Some(second)) => {
+                let both = [first, second].map(|item| self.scope.expr(&item, &[Time]));
+                let [Some(first), Some(second)] = both else {
+                    return None;
+                };
+                Some((first, second))
+            }
+            (None, None) => None,
+            (Some(item), None) | (None, Some(item)) => {
+                let what = format!("`{first}` and `{second}` belong together");
+                item.report(what, format!("write {help}"));
+                None
+            }
+        }
+    }
+
+    fn source(&self) -> Option<Source> {
+        let to = self
+            .fields
+            .required("to", "name the datagram socket it sends to");
+        let to = to.and_then(|item| references::object(&item, self.scope, &[Class::Datagram]));
+        let bytes = self.required("bytes", "write the payload: bytes = \"64B\"", Size);
+        let arrivals = self.arrivals();
+        let (burst, on_off) = (
+            self.or("burst", 1, Count),
+            self.pair("on", "off", "on = \"1s\" and off = \"1s\""),
+        );
+        let ramp = self.ramp(&arrivals);
+        let (start, end) = (
+            time(self.fields, "start", self.scope),
+            time(self.fields, "end", self.scope),
+        );
+        let packets = self.optional("packets", Count);
+        Some(Source {
+            to: to?,
+            bytes: bytes?,
+            arrivals: arrivals?,
+            burst: burst?,
+            on_off,
+            ramp,
+            start,
+            end,
+            packets,
+        })
+    }
+
+    fn arrivals(&self) -> Option<Arrivals> {
+        match (self.fields.item("rate"), self.fields.item("every")) {
+            (Some(item), None) => rate(&item, self.scope).map(Arrivals::Rate),
+            (None, Some(item)) => amount(&item, self.scope, &[Time]).map(Arrivals::Every),
+            _ => {
+                let help = "write rate = \"5000 per s\", or every = { exponential = \"200us\" }";
+                self.fields
+                    .report("a source has either a `rate` or `every`", help);
+                None
+            }
+        }
+    }
+
+    fn ramp(&self, arrivals: &Option<Arrivals>) -> Option<(crate::object::Rate, Expr)> {
+        let (to, over) = (self.fields.item("ramp_to"), self.fields.item("over"));
+        let help = "write rate = \"1000 per s\", ramp_to = \"9000 per s\" and over = \"10s\"";
+        match (to, over) {
+            (Some(to), Some(over)) => {
+                if let Some(Arrivals::Every(_)) = arrivals {
+                    to.report("a ramp begins at a `rate`", help);
+                }
+                let (to, over) = (rate(&to, self.scope), self.scope.expr(&over, &[Time]));
+                Some((to?, over?))
+            }
+            (None, None) => None,
+            (Some(item), None) | (None, Some(item)) => {
+                item.report("`ramp_to` and `over` belong together", help);
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A scenario that was read and checked.
+
+use std::sync::Arc;
+
+use warmq_config::{Document, Problems, Setting};
+
+use crate::change::{Change, Phase};
+use crate::expr::SettingId;
+use crate::fidelity::{Note, World};
+use crate::object::{Object, ObjectId};
+use crate::step::{CounterId, SpanId};
+use crate::task::{TaskKind, TaskKindId};
+
+/// In which order tasks start that start at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// In that of the file, then by index.
+    Listed,
+    /// In a random one, from the stream "order of tasks".
+    Random,
+}
+
+/// A latency span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its name.
+    pub name: String,
+    /// How many indexes it has.
+    pub indexes: usize,
+}
+
+/// A workload as data.
+///
+/// Invariant: every id in it is of one of its own tables, and it can be bound to the defaults of
+/// its settings.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    pub(crate) document: Arc<Document>,
+    pub(crate) title: String,
+    pub(crate) about: String,
+    pub(crate) work: String,
+    pub(crate) order: Order,
+    pub(crate) settings: Vec<Setting>,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) tasks: Vec<TaskKind>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) spans: Vec<Span>,
+    pub(crate) counters: Vec<String>,
+    /// The verbs, objects and keys that it uses, for its fidelity; sorted.
+    pub(crate) uses: Vec<&'static str>,
+}
+
+impl Scenario {
+    /// Reads `text`, which messages call `name`, and checks it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its place and a fix.
+    pub fn read(name: &str, text: &str) -> Result<Scenario, Problems> {
+        Scenario::of(Document::parse(name, text)?)
+    }
+
+    /// Its title; empty where it has none.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// What it is, in sentences.
+    pub fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// The counter that is the work done; `rounds` counts completed bodies.
+    pub fn work(&self) -> &str {
+        &self.work
+    }
+
+    /// In which order its tasks start.
+    pub fn order(&self) -> Order {
+        self.order
+    }
+
+    /// What can be set.
+    pub fn settings(&self) -> Vec<Setting> {
+        self.settings.clone()
+    }
+
+    /// A setting.
+    pub fn setting(&self, id: SettingId) -> &Setting {
+        &self.settings[id.0 as usize]
+    }
+
+    /// What there is; an [`ObjectId`] is a place in it.
+    pub fn objects(&self) -> &[Object] {
+        &self.objects
+    }
+
+    /// An object.
+    pub fn object(&self, id: ObjectId) -> &Object {
+        &self.objects[id.0 as usize]
+    }
+
+    /// Who does what; a [`TaskKindId`] is a place in it.
+    pub fn tasks(&self) -> &[TaskKind] {
+        &self.tasks
+    }
+
+    /// A task.
+    pub fn task(&self, id: TaskKindId) -> &TaskKind {
+        &self.tasks[id.0 as usize]
+    }
+
+    /// What changes meanwhile, in the order of the file.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// Parts of the run for which metrics are given apart, in the order of the file.
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases
+    }
+
+    /// Its latency spans; a [`SpanId`] is a place in it.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// A latency span.
+    pub fn span(&self, id: SpanId) -> &Span {
+        &self.spans[id.0 as usize]
+    }
+
+    /// The names of its counters; a [`CounterId`] is a place in it.
+    pub fn counters(&self) -> &[String] {
+        &self.counters
+    }
+
+    /// The name of a counter.
+    pub fn counter(&self, id: CounterId) -> &str {
+        &self.counters[id.0 as usize]
+    }
+
+    /// Where `world` plays this scenario otherwise than it says.
+    pub fn fidelity(&self, world: World) -> Vec<Note> {
+        crate::fidelity::notes(&self.uses, world)
+    }
+}

@@ -1,0 +1,224 @@
+//! What a task does, step by step.
+
+use std::sync::Arc;
+
+use crate::amount::Amount;
+use crate::expr::{Expr, SettingId, Spot};
+use crate::object::ObjectId;
+use crate::task::TaskKindId;
+
+/// A latency span by name, in the order of first mention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SpanId(pub u32);
+
+/// A counter by name, in the order of first mention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CounterId(pub u32);
+
+/// One end of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// `.near`
+    Near,
+    /// `.far`
+    Far,
+}
+
+/// One object.
+///
+/// Invariant: as many indexes as the object has dimensions, and an end for streams only.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    /// Of which table.
+    pub object: ObjectId,
+    /// Which of them.
+    pub indexes: Vec<Expr>,
+    /// Which end of a stream.
+    pub end: Option<End>,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
+}
+
+/// One task. Invariant: as many indexes as the task has dimensions.
+#[derive(Clone, Debug)]
+pub struct TaskReference {
+    /// Of which table.
+    pub task: TaskKindId,
+    /// Which of them.
+    pub indexes: Vec<Expr>,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
+}
+
+/// One latency span. Without indexes each task has its own; those with indexes are shared by all
+/// tasks, so that one may begin what another ends.
+#[derive(Clone, Debug)]
+pub struct SpanReference {
+    /// Of which name.
+    pub span: SpanId,
+    /// Which of them.
+    pub indexes: Vec<Expr>,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
+}
+
+/// A comparison of a choice with one of its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// The setting.
+    pub setting: SettingId,
+    /// The number of the word among those allowed.
+    pub word: u32,
+}
+
+/// What a task does, if the settings say so.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it does.
+    pub action: Action,
+    /// The settings with which it does so; none: with all.
+    pub when: Option<When>,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
+}
+
+/// Which part of a region is touched.
+#[derive(Clone, Debug)]
+pub enum Share {
+    /// Each line once.
+    Whole,
+    /// So many lines.
+    Lines(Expr),
+    /// So many bytes.
+    Bytes(Expr),
+}
+
+/// In which order lines are touched, around the region's end.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// One after the other.
+    Sequential,
+    /// At random.
+    Random,
+    /// So many lines apart.
+    Stride(Expr),
+}
+
+/// Accesses to memory.
+#[derive(Clone, Debug)]
+pub struct Touch {
+    /// Which memory.
+    pub region: Reference,
+    /// How much of it.
+    pub share: Share,
+    /// The first line, counted from the region's start.
+    pub first: Option<Expr>,
+    /// In which order.
+    pub pattern: Pattern,
+    /// How many of a hundred accesses write.
+    pub write_percent: Expr,
+}
+
+/// The data that a task is about to use.
+#[derive(Clone, Debug)]
+pub enum Fragment {
+    /// None any more.
+    None,
+    /// This one, by its number of 32 bits.
+    Number(Expr),
+}
+
+/// What a step does, a variant for each verb.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Computes: for a time that a free CPU needs for it, or for cycles.
+    Run(Amount),
+    /// Accesses memory.
+    Touch(Box<Touch>),
+    /// Sleeps.
+    Sleep(Amount),
+    /// Locks a mutex.
+    Lock(Reference),
+    /// Unlocks a mutex.
+    Unlock(Reference),
+    /// Waits for a condition; the mutex is unlocked meanwhile.
+    Wait {
+        /// The condition.
+        condition: Reference,
+        /// The mutex.
+        mutex: Reference,
+    },
+    /// Wakes who waits for a condition.
+    Signal {
+        /// The condition.
+        condition: Reference,
+        /// Everyone, not only one.
+        all: bool,
+    },
+    /// Adds one to a semaphore.
+    Raise(Reference),
+    /// Takes one from a semaphore.
+    Lower(Reference),
+    /// Waits at a barrier.
+    Barrier(Reference),
+    /// Puts an item into a queue.
+    Put(Reference),
+    /// Takes an item out of a queue.
+    Take(Reference),
+    /// Sends.
+    Send {
+        /// The end that is written to.
+        to: Reference,
+        /// How much.
+        bytes: Expr,
+    },
+    /// Receives.
+    Receive {
+        /// The end that is read.
+        from: Reference,
+        /// Exactly so much; none: one datagram.
+        bytes: Option<Expr>,
+    },
+    /// Starts a thread.
+    Spawn(TaskReference),
+    /// Starts a process.
+    Fork(TaskReference),
+    /// Ends the task.
+    Exit,
+    /// Gives the CPU away.
+    Yield,
+    /// Names data.
+    Fragment(Fragment),
+    /// Sets the task's own nice value.
+    Nice(Expr),
+    /// Begins a latency span.
+    Begin(SpanReference),
+    /// Ends a latency span.
+    End(SpanReference),
+    /// Adds to a counter.
+    Count {
+        /// Which one.
+        counter: CounterId,
+        /// How much.
+        by: Expr,
+    },
+    /// Does its body again and again. The body's indexes have one slot more, which counts rounds.
+    Repeat {
+        /// How often.
+        times: Expr,
+        /// A value that is left out.
+        except: Option<Expr>,
+        /// What is repeated.
+        body: Vec<Step>,
+    },
+}
+
+impl Step {
+    /// Calls `visit` for this step and all steps within it, in the order of the text.
+    pub fn walk<'s>(&'s self, visit: &mut dyn FnMut(&'s Step)) {
+        visit(self);
+        if let Action::Repeat { body, .. } = &self.action {
+            body.iter().for_each(|step| step.walk(visit));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Who does what.
+
+use std::sync::Arc;
+
+use crate::amount::Amount;
+use crate::expr::{Expr, Spot};
+use crate::object::Dimension;
+use crate::place::Place;
+use crate::step::{Reference, Step};
+
+/// A table of tasks, in the order of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaskKindId(pub u32);
+
+/// A scheduling policy.
+#[derive(Clone, Debug)]
+pub enum Policy {
+    /// SCHED_OTHER.
+    Normal,
+    /// SCHED_BATCH.
+    Batch,
+    /// SCHED_IDLE.
+    Idle,
+    /// SCHED_FIFO with its priority, 1 to 99.
+    Fifo(u8),
+    /// SCHED_RR with its priority, 1 to 99.
+    RoundRobin(u8),
+}
+
+/// A task, or as many as the product of its dimensions; the first index is the slowest.
+#[derive(Clone, Debug)]
+pub struct TaskKind {
+    /// The key of its table.
+    pub key: String,
+    /// What the kernel calls it, at most 15 bytes.
+    pub name: String,
+    /// How many there are; empty for a single one.
+    pub dimensions: Vec<Dimension>,
+    /// True if only a step starts it, not the beginning of time.
+    pub spawned: bool,
+    /// Its address space; none: its own, or its spawner's if a `spawn` starts it.
+    pub process: Option<Reference>,
+    /// Its nice value; none: 0.
+    pub nice: Option<Expr>,
+    /// Its policy.
+    pub policy: Policy,
+    /// The slice it asks for.
+    pub slice: Option<Expr>,
+    /// The CPUs it may use.
+    pub cpus: Option<Place>,
+    /// Its cgroup; none: the root's.
+    pub group: Option<Reference>,
+    /// The fragment it names before it starts.
+    pub fragment: Option<Expr>,
+    /// When it starts; none: at once.
+    pub start: Option<Amount>,
+    /// When it is stopped for good.
+    pub end: Option<Expr>,
+    /// How long after the last round began the next one begins.
+    pub every: Option<Amount>,
+    /// Rounds of the body; none: without end.
+    pub times: Option<Expr>,
+    /// What it does once, before the first round.
+    pub setup: Vec<Step>,
+    /// What it does in each round.
+    pub body: Vec<Step>,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
+}
+
+impl TaskKind {
+    /// Setup and body.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.setup.iter().chain(&self.body)
+    }
+}

@@ -1,0 +1,94 @@
+//! Whatever becomes of a shipped file, the reader answers.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use warmq_config::Chosen;
+use warmq_scenario::{Scenario, World};
+
+fn shipped() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("the folder")
+        .flatten()
+        .map(|it| it.path())
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| fs::read_to_string(file).expect("a text"))
+        .collect()
+}
+
+/// Pieces that mean something somewhere.
+const PIECES: &[&str] = &[
+    "\"",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    ",",
+    "-1",
+    "0",
+    "99999999999999999999",
+    "9223372036854775807",
+    "body = []",
+    "{ run = \"1ms\" }",
+    "times = 1\n",
+    "\"a[0].near\"",
+    "i % 0",
+    "((((",
+    "\u{e4}",
+    "1.5",
+    "true",
+    "count = 5\n",
+    "[[change]]\n",
+    "GB",
+    "* 4000000",
+];
+
+/// Replaces what lies at `place`, so long, by a piece or by another part of the text.
+fn mutated(text: &str, changes: &[(usize, usize, usize)]) -> String {
+    let mut letters: Vec<char> = text.chars().collect();
+    for (place, length, piece) in changes {
+        let start = place % (letters.len() + 1);
+        let end = (start + length).min(letters.len());
+        let new: Vec<char> = match PIECES.get(piece % (PIECES.len() + 6)) {
+            Some(piece) => piece.chars().collect(),
+            None => {
+                let from = (place * 7 + piece) % (letters.len() + 1);
+                letters[from..(from + 30).min(letters.len())].to_vec()
+            }
+        };
+        letters.splice(start..end, new);
+    }
+    letters.into_iter().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn a_mutated_file_is_read_or_refused(
+        file: prop::sample::Index,
+        changes in prop::collection::vec((any::<usize>(), 0..12_usize, any::<usize>()), 1..4),
+    ) {
+        let changes: Vec<_> = changes.iter().map(|(at, length, piece)| (at % (1 << 20), *length, piece % (1 << 20))).collect();
+        let files = shipped();
+        let text = mutated(&files[file.index(files.len())], &changes);
+        match Scenario::read("mutated.toml", &text) {
+            Ok(scenario) => {
+                let defaults = Chosen::new(scenario.settings(), Default::default());
+                prop_assert!(scenario.bind(&defaults.expect("none is chosen")).is_ok());
+                scenario.fidelity(World::Host);
+            }
+            Err(problems) => {
+                prop_assert!(!problems.list.is_empty());
+                prop_assert!(problems.list.iter().all(|it| text.get(it.span.clone()).is_some()));
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What is refused, with the words that a person reads: place, key, what is wrong, and a fix.
+
+use warmq_scenario::Scenario;
+
+const HOG: &str = "[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+
+fn told(text: &str) -> String {
+    match Scenario::read("s.toml", text) {
+        Ok(_) => panic!("this is accepted:\n{text}"),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+/// All messages of `table`: texts beside what is wrong with them.
+fn all(table: &[&str]) -> String {
+    let told: Vec<String> = table
+        .iter()
+        .map(|text| format!("{text}\n=> {}", told(text)))
+        .collect();
+    told.join("\n\n")
+}
+
+fn beside_a_hog(tables: &[&str]) -> String {
+    let tables: Vec<String> = tables
+        .iter()
+        .map(|table| format!("{table}\n{HOG}"))
+        .collect();
+    let told: Vec<String> = tables.iter().map(|text| told(text)).collect();
+    told.join("\n")
+}
+
+fn step(steps: &[&str]) -> String {
+    let objects = "[settings]\nn = 3\nlong = \"2ms\"\nmode = { default = \"a\", choices = [\"a\", \"b\"] }\n\
+                   [region.data]\nbytes = \"64KB\"\n[mutex.lock]\n[condition.ready]\n[pipe.line]\n\
+                   [stream.link]\nfor = { i = \"n\" }\n[datagram.socket]\n[semaphore.free]\n[queue.work]\nholds = 3\n";
+    let scenario = |step: &&str| {
+        format!("{objects}[task.t]\nbody = [{{ run = 1 }}, {step}]\n")
+            .replace("run = 1 ", "run = \"1ms\" ")
+    };
+    let told: Vec<String> = steps
+        .iter()
+        .map(|it| format!("{it}\n=> {}", told(&scenario(it))))
+        .collect();
+    told.join("\n")
+}
+
+#[test]
+fn unknown_keys_and_names_come_with_a_suggestion() {
+    insta::assert_snapshot!(step(&[
+        "{ rum = \"1ms\" }",
+        "{ bytes = \"1B\", send = \"line\" }",
+        "{ run = \"1ms\", times = 3 }",
+        "{ lock = \"lok\" }",
+        "{ lock = \"data\" }",
+        "{ spawn = \"u\" }",
+        "{ run = \"lon\" }",
+        "{ run = \"2mss\" }",
+        "{ touch = \"data\", pattern = \"backwards\" }",
+        "{ run = \"1ms\", when = \"mode = c\" }",
+        "{ run = \"1ms\", when = \"modus = a\" }",
+        "{}",
+    ]));
+}
+
+#[test]
+fn what_a_number_counts_is_checked() {
+    insta::assert_snapshot!(step(&[
+        "{ run = 5 }",
+        "{ run = \"4KB\" }",
+        "{ sleep = \"2000 cycles\" }",
+        "{ sleep = \"long + n\" }",
+        "{ sleep = \"long * long\" }",
+        "{ sleep = \"1s / 4KB\" }",
+        "{ sleep = \"long %\" }",
+        "{ sleep = \"(long\" }",
+        "{ sleep = \"mode\" }",
+        "{ sleep = \"99999999999s\" }",
+        "{ send = \"line\", bytes = 100 }",
+        "{ touch = \"data\", write = 25 }",
+        "{ run = { uniform = [\"1ms\"] } }",
+        "{ run = { pareto = \"1ms\", shape = \"1.0\" } }",
+        "{ run = { exponential = \"1ms\", among = [\"2ms\"] } }",
+        "{ run = { among = [] } }",
+    ]));
+}
+
+#[test]
+fn references_name_one_object() {
+    insta::assert_snapshot!(step(&[
+        "{ send = \"link\", bytes = \"1B\" }",
+        "{ send = \"link[0]\", bytes = \"1B\" }",
+        "{ send = \"link[0].middle\", bytes = \"1B\" }",
+        "{ send = \"link[0, 1].near\", bytes = \"1B\" }",
+        "{ send = \"link[3].near\", bytes = \"1B\" }",
+        "{ send = \"link[0\", bytes = \"1B\" }",
+        "{ send = \"line.near\", bytes = \"1B\" }",
+        "{ send = \"line[0]\", bytes = \"1B\" }",
+        "{ send = \"line\" }",
+        "{ receive = \"line\" }",
+        "{ receive = \"socket\", bytes = \"1B\" }",
+        "{ repeat = \"n + 1\", as = \"k\", body = [{ send = \"link[k].near\", bytes = \"1B\" }] }",
+        "{ repeat = 2, as = \"n\", body = [{ run = \"1ms\" }] }",
+    ]));
+}
+
+#[test]
+fn nobody_waits_for_what_nobody_does() {
+    insta::assert_snapshot!(step(&[
+        "{ receive = \"line\", bytes = \"1B\" }",
+        "{ receive = \"link[0].near\", bytes = \"1B\" }, { send = \"link[0].near\", bytes = \"1B\" }",
+        "{ receive = \"socket\" }",
+        "{ take = \"work\" }",
+        "{ lower = \"free\" }",
+        "{ lock = \"lock\" }, { wait = \"ready\", mutex = \"lock\" }",
+        "{ signal = \"ready\" }, { wait = \"ready\", mutex = \"lock\" }",
+        "{ unlock = \"lock\" }",
+        "{ end = \"trip\" }",
+        "{ begin = \"trip[0]\" }, { end = \"trip\" }",
+    ]));
+}
+
+#[test]
+fn values_have_bounds() {
+    insta::assert_snapshot!(step(&[
+        "{ fragment = \"4294967296\" }",
+        "{ nice = 20 }",
+        "{ nice = \"-21\" }",
+        "{ sleep = \"long / (n - 3)\" }",
+        "{ sleep = \"long - 3ms\" }",
+        "{ sleep = \"9000000s * 9000000\" }",
+        "{ touch = \"data\", write = \"101%\" }",
+        "{ touch = \"data\", pattern = \"stride 0\" }",
+        "{ run = { uniform = [\"3ms\", \"1ms\"] } }",
+        "{ exit = false }",
+    ]));
+}
+
+#[test]
+fn objects_and_changes_are_checked() {
+    insta::assert_snapshot!(beside_a_hog(&[
+        "[region.r]\nbytes = \"65GB\"",
+        "[region.r]\n[regoin.s]",
+        "[mutex.m]\n[condition.m]",
+        "[mutex.\"a b\"]",
+        "[pipe.p]\ncount = 2000000",
+        "[pipe.p]\ncount = 2\nfor = { i = 3 }",
+        "[queue.q]\nholds = 0",
+        "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nrate = \"0 per s\"",
+        "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nrate = \"5000\"",
+        "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nevery = \"0ms\"",
+        "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nevery = \"1ms\"\non = \"1s\"",
+        "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"",
+        "[group.g]\nweight = 10001",
+        "[group.g]\nquota = \"1ms\"",
+        "[[change]]\nat = \"1s\"\ntask = \"hug\"\nset = { nice = 5 }",
+        "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { weight = 5 }",
+        "[[change]]\ntask = \"hog\"\nset = { nice = 5 }",
+        "[[change]]\nat = \"1s\"\nset = { nice = 5 }",
+        "[[change]]\nat = \"1s\"\ncpu = \"cpu 1\"\nset = {}",
+        "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"cpus 3-1\" }",
+        "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"part 2 of 2\" }",
+        "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"lcc 2\" }",
+        "[[phase]]\nname = \"loaded\"",
+        "[settings]\nn = -1",
+        "[settings]\nn = { default = 5, most = 4 }",
+        "[settings]\nn = { default = \"5ms\", most = 4 }",
+        "[settings]\nn = { most = 4 }",
+        "[settings]\nn = { default = \"c\", choices = [\"a\", \"b\"] }",
+        "[settings]\n\"n m\" = 3",
+        "[settings]\nword = \"none\"",
+        "[settings]\nflag = { default = true, most = 1 }",
+    ]));
+}
+
+#[test]
+fn tasks_are_checked() {
+    let spawner = |times: &str, spawn: &str| {
+        format!("[task.a]\n{times}body = [{{ run = \"1ms\" }}, {{ spawn = \"{spawn}\" }}]\n")
+    };
+    let spawned = |key: &str, times: &str, body: &str| {
+        format!("[task.{key}]\nspawned = true\n{times}body = [{{ run = \"1ms\" }}{body}]\n")
+    };
+    let texts = [
+        "title = \"nothing\"".to_owned(),
+        "[task.t]".to_owned(),
+        "[task.t]\nbody = []".to_owned(),
+        "[task.a-task-of-a-long-name]\nbody = [{ run = \"1ms\" }]".to_owned(),
+        format!("work = \"bursts\"\n{HOG}"),
+        format!("order = \"sorted\"\n{HOG}"),
+        format!("{HOG}count = 100001"),
+        format!("{HOG}for = {{ i = 400, j = 400 }}"),
+        format!("{HOG}policy = \"fifo\""),
+        format!("{HOG}every = 10"),
+        "[task.t]\nbody = [{ yield = true }, { count = \"rounds\" }]".to_owned(),
+        "[settings]\nburst = \"0 cycles\"\n[task.t]\nbody = [{ run = \"burst\" }]".to_owned(),
+        "[barrier.all]\ntasks = 3\n[task.t]\ncount = 2\nbody = [{ barrier = \"all\" }]".to_owned(),
+        format!("{HOG}spawned = true"),
+        "[task.a]\nbody = [{ run = \"1ms\" }, { begin = \"trip\" }]\n\
+         [task.b]\nbody = [{ run = \"1ms\" }, { end = \"trip\" }]"
+            .to_owned(),
+        spawner("", "a"),
+        format!("{}{HOG}", spawner("", "hog")),
+        format!(
+            "{}{}{}",
+            spawner("times = 1\n", "b"),
+            spawned("b", "", ", { spawn = \"c\" }"),
+            spawned("c", "times = 1\n", ", { fork = \"b\" }")
+        ),
+        format!(
+            "{}{}",
+            spawner("times = 1\n", "b"),
+            spawned("b", "times = 2\n", ", { spawn = \"b\" }")
+        ),
+    ];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    insta::assert_snapshot!(all(&texts));
+}
+
+#[test]
+fn a_family_of_tasks_that_ends_is_accepted() {
+    let text = "[task.root]\ntimes = 1\nbody = [{ fork = \"node[5]\" }]\n\
+                [task.node]\nfor = { level = 6 }\nspawned = true\ntimes = 1\n\
+                body = [{ run = \"1ms\" }, { repeat = \"2 * ((level + 4) / 5)\", body = [{ fork = \"node[level - 1]\" }] }]\n";
+    Scenario::read("s.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    let endless = text.replace("level - 1", "level");
+    assert!(told(&endless).contains("more than 100000 tasks"));
+}

@@ -1,0 +1,192 @@
+//! Scenarios as simulated tasks.
+
+use std::collections::BTreeMap;
+
+use warmq_config::Chosen;
+use warmq_kernel::{Boot, Ending, Kernel};
+use warmq_scenario::Scenario;
+use warmq_units::Bytes;
+use warmq_workload::{Counters, Entry, workloads};
+
+use crate::stage::*;
+
+/// `text` played on `cpus` CPUs for `ticks` ticks.
+fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
+    let scenario =
+        Scenario::read("story.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    play(&Entry::of_scenario("story", scenario), stage(cpus), ticks)
+}
+
+/// What is played without costs may work without end while time stands still; shipped scenarios
+/// are played with them.
+fn play(entry: &Entry, stage: Stage, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
+    let counters = Counters::default();
+    let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");
+    let workload = entry
+        .build(&chosen, &counters)
+        .expect("its defaults are sound");
+    let start = |boot: &mut Boot<'_>| workload.start(boot);
+    let stage = stage.altered(|machine| machine.memory.size = Bytes::from_mb(1_024));
+    let (ending, kernel) = stage.plays(scheduler("linux24", &[]), ticks * 10, start);
+    (ending, kernel, counters)
+}
+
+fn chart(text: &str, cpus: u16, ticks: u64) -> Vec<String> {
+    let (_, kernel, _) = played(text, cpus, ticks);
+    let end = warmq_units::Instant::START + ms(ticks * 10);
+    kernel.observer().0.0.lines_until(end)
+}
+
+/// A tick is 10 ms, and a letter stands for each.
+#[test]
+fn a_hog_runs_for_ever_and_a_periodic_task_by_its_period() {
+    let text = r#"
+        [task.hog]
+        cpus = "cpu 0"
+        body = [{ run = "10ms" }]
+
+        [task.periodic]
+        cpus = "cpu 1"
+        every = "40ms"
+        body = [{ run = "20ms" }]
+
+        [task.late]
+        cpus = "cpu 1"
+        start = "60ms"
+        times = 1
+        body = [{ run = "1000000 cycles" }]
+    "#;
+    assert_eq!(chart(text, 2, 12), ["hhhhhhhhhhhh", "pp..ppl.pp.."]);
+}
+
+#[test]
+fn a_loop_counts_its_rounds_and_leaves_out_what_it_is_told_to() {
+    let text = r#"
+        [settings]
+        rounds = 4
+        [task.t]
+        for = { row = 3 }
+        times = 2
+        body = [
+          { repeat = "rounds", as = "i", body = [{ count = "sum", by = "i * 10 + row" }] },
+          { each = "other", of = "rounds", except = 3, body = [{ count = "others", by = "other" }] },
+          { repeat = 0, body = [{ count = "never" }] },
+        ]
+    "#;
+    let (ending, _, counters) = played(text, 1, 5);
+    assert_eq!(ending, Ending::WorkDone);
+    // Twice, for each row: 10 * (0 + 1 + 2 + 3) + 4 * row, and 0 + 1 + 2.
+    assert_eq!(counters.get("sum"), 2 * (3 * 60 + 4 * (1 + 2)));
+    assert_eq!(counters.get("others"), 2 * 3 * 3);
+    assert_eq!((counters.get("never"), counters.get("rounds")), (0, 6));
+}
+
+#[test]
+fn nothing_is_lost_in_queues_pipes_streams_and_at_barriers() {
+    let text = r#"
+        [queue.q]
+        holds = 2
+        [pipe.p]
+        [stream.s]
+        buffer = "100B"
+        [barrier.b]
+        tasks = 3
+        [task.producer]
+        count = 2
+        times = 30
+        body = [{ put = "q" }, { count = "put" }]
+        [task.middle]
+        times = 60
+        body = [{ take = "q" }, { send = "p", bytes = "7B" }, { receive = "s.far", bytes = "70B" }, { count = "through" }]
+        [task.end]
+        times = 60
+        body = [{ receive = "p", bytes = "7B" }, { send = "s.near", bytes = "70B" }]
+        [task.walker]
+        for = { pace = 3 }
+        times = 5
+        body = [{ run = "pace * 1ms + 1ms" }, { barrier = "b" }, { count = "steps" }]
+    "#;
+    let (ending, _, counters) = played(text, 2, 100);
+    assert_eq!(ending, Ending::WorkDone);
+    let counts = ["put", "through", "steps"].map(|name| counters.get(name));
+    assert_eq!(counts, [60, 60, 15]);
+}
+
+#[test]
+fn a_source_sends_so_many_datagrams_and_threads_and_processes_start_others() {
+    let text = r#"
+        [datagram.d]
+        buffer = "64KB"
+        [source.outside]
+        to = "d"
+        bytes = "64B"
+        rate = "1000 per s"
+        packets = 20
+        [task.receiver]
+        body = [{ receive = "d" }, { count = "received" }]
+        [task.parent]
+        times = 1
+        body = [{ spawn = "thread" }, { fork = "process" }]
+        [task.thread]
+        spawned = true
+        times = 1
+        body = [{ run = "1ms" }, { count = "threads" }]
+        [task.process]
+        spawned = true
+        times = 1
+        body = [{ run = "1ms" }, { count = "processes" }]
+    "#;
+    let (_, _, counters) = played(text, 2, 20);
+    let counts = ["received", "threads", "processes"].map(|name| counters.get(name));
+    assert_eq!(counts, [20, 1, 1]);
+}
+
+/// The reader looks at the first and the last round only.
+#[test]
+fn a_number_that_cannot_be_computed_ends_the_run_with_its_place() {
+    let text = r#"
+        [settings]
+        hole = 2
+        [task.t]
+        times = 1
+        body = [{ repeat = 5, as = "i", body = [{ run = "10ms / ((i - hole) * (i - hole))" }] }]
+    "#;
+    let (ending, ..) = played(text, 1, 100);
+    let told = ending.to_string();
+    let parts = ["story.toml:6", "task.t.body[0]", "divides by zero"];
+    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+}
+
+/// Nothing is dropped in silence: what the lab does not play yet ends the run at its start.
+#[test]
+fn what_the_lab_does_not_play_is_refused() {
+    let text = r#"
+        [task.t]
+        body = [{ run = "1ms" }]
+        [[change]]
+        at = "10ms"
+        task = "t"
+        set = { nice = 5 }
+    "#;
+    let (ending, ..) = played(text, 1, 100);
+    let told = ending.to_string();
+    assert!(
+        told.contains("`[[change]]` is not played in the lab yet"),
+        "{told}"
+    );
+}
+
+#[test]
+fn every_shipped_scenario_does_its_work() {
+    for entry in workloads() {
+        let (ending, _, counters) = play(entry, stage(4).real(), 400);
+        let fine = matches!(ending, Ending::TimeUp | Ending::WorkDone);
+        assert!(fine, "{}: {ending}", entry.name);
+        assert!(
+            counters.get(&entry.work) > 0,
+            "{}: no {}",
+            entry.name,
+            entry.work
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Plays a scenario as simulated tasks.
+//!
+//! Purpose: what `common/scenario` reads becomes objects and tasks of the simulated kernel. A task
+//! runs through its steps in a row ([`program`]) and asks the kernel for what each says
+//! ([`player`]).
+
+mod actions;
+mod objects;
+mod player;
+mod program;
+mod source;
+mod specs;
+mod stage;
+
+use std::rc::Rc;
+
+use warmq_kernel::{Boot, Task, TaskSpec, Workload};
+use warmq_machine::OutOfMemory;
+use warmq_scenario::{Bound, EvalError, Object, ObjectKind, Scenario};
+
+use self::stage::Stage;
+use crate::counter::Counters;
+
+/// Why a scenario cannot begin.
+enum Trouble {
+    Memory(OutOfMemory),
+    /// A number could not be computed.
+    Number(EvalError),
+    /// It has something that is not played here.
+    NotPlayed(&'static str),
+}
+
+impl From<OutOfMemory> for Trouble {
+    fn from(error: OutOfMemory) -> Trouble {
+        Trouble::Memory(error)
+    }
+}
+
+impl From<EvalError> for Trouble {
+    fn from(error: EvalError) -> Trouble {
+        Trouble::Number(error)
+    }
+}
+
+/// A scenario, with values for its settings, as a workload.
+pub(crate) struct Play {
+    bound: Bound,
+    counters: Counters,
+}
+
+impl Play {
+    pub(crate) fn new(bound: Bound, counters: &Counters) -> Play {
+        Play {
+            bound,
+            counters: counters.clone(),
+        }
+    }
+
+    fn begin(&self, boot: &mut Boot<'_>) -> Result<(), Trouble> {
+        not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::NotPlayed(what)))?;
+        let stage = Rc::new(Stage::new(self.bound.clone(), &self.counters, boot)?);
+        source::start(&stage, boot)?;
+        stage.start_tasks(boot)
+    }
+}
+
+/// What `scenario` has that the lab cannot play.
+fn not_played(scenario: &Scenario) -> Option<&'static str> {
+    let quota = |object: &Object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. });
+    match scenario {
+        _ if !scenario.changes().is_empty() => Some("`[[change]]`"),
+        _ if !scenario.phases().is_empty() => Some("`[[phase]]`"),
+        _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
+        _ => None,
+    }
+}
+
+impl Workload for Play {
+    fn start(&self, boot: &mut Boot<'_>) -> Result<(), OutOfMemory> {
+        let error = match self.begin(boot) {
+            Ok(()) => return Ok(()),
+            Err(Trouble::Memory(full)) => return Err(full),
+            Err(Trouble::Number(error)) => error.to_string(),
+            Err(Trouble::NotPlayed(what)) => format!("{what} is not played in the lab yet"),
+        };
+        let gives_up = |task: Task| async move { task.give_up(&error).await };
+        boot.task(TaskSpec::new("scenario", None), gives_up)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,224 @@
+//! One task of a scenario, from its first step to its last.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Task};
+use warmq_scenario::{Amount, EvalError, Expr, Indexes, Reference, StreamName, TaskKindId};
+use warmq_units::{Duration, Stream};
+
+use super::objects::Made;
+use super::program::{Op, Program};
+use super::specs::APP;
+use super::stage::Stage;
+
+/// Why a task leaves its steps.
+pub(super) enum Left {
+    /// It exits.
+    Exits,
+    /// A number could not be computed: the run is over.
+    Error(EvalError),
+}
+
+impl From<EvalError> for Left {
+    fn from(error: EvalError) -> Left {
+        Left::Error(error)
+    }
+}
+
+/// A loop that is under way; its counter is the last index.
+struct Loop {
+    times: u64,
+    except: Option<u64>,
+}
+
+/// A task that is under way.
+pub(super) struct Player {
+    pub(super) task: Task,
+    pub(super) stage: Rc<Stage>,
+    pub(super) mm: Option<Mm>,
+    kind: TaskKindId,
+    number: u64,
+    /// Those of the task, then a counter for each loop that is under way.
+    pub(super) indexes: Indexes,
+    loops: Vec<Loop>,
+    /// The streams that it has drawn from.
+    streams: Vec<(StreamName, Rc<RefCell<Stream>>)>,
+}
+
+impl Player {
+    pub(super) fn new(
+        task: Task,
+        stage: Rc<Stage>,
+        kind: TaskKindId,
+        number: u64,
+        mm: Option<Mm>,
+    ) -> Player {
+        Player {
+            indexes: stage.bound.indexes_of_task(kind, number),
+            task,
+            stage,
+            mm,
+            kind,
+            number,
+            loops: Vec::new(),
+            streams: Vec::new(),
+        }
+    }
+
+    /// Plays the task to its end.
+    pub(super) async fn play(mut self) {
+        if let Err(Left::Error(error)) = self.life().await {
+            self.task.give_up(&error.to_string()).await;
+        }
+    }
+
+    async fn life(&mut self) -> Result<(), Left> {
+        let stage = self.stage.clone();
+        let kind = stage.scenario().task(self.kind);
+        if let Some(start) = &kind.start {
+            let start = Duration(self.draw(start)?);
+            self.task.sleep(start).await;
+        }
+        if let Some(fragment) = &kind.fragment {
+            let fragment = self.eval(fragment)? as u32;
+            self.task.enter(APP, fragment).await;
+        }
+        self.run(&stage.programs(self.kind).setup).await?;
+        self.rounds(&stage).await
+    }
+
+    async fn rounds(&mut self, stage: &Stage) -> Result<(), Left> {
+        let kind = stage.scenario().task(self.kind);
+        let times = match &kind.times {
+            Some(times) => self.eval(times)?,
+            None => u64::MAX,
+        };
+        let end = match &kind.end {
+            Some(end) => self.eval(end)?,
+            None => u64::MAX,
+        };
+        let mut begins = self.task.now().await;
+        for _ in 0..times {
+            self.run(&stage.programs(self.kind).body).await?;
+            stage.count_round();
+            if self.task.now().await.0 >= end {
+                return Ok(());
+            }
+            if let Some(every) = &kind.every {
+                begins += Duration(self.draw(every)?);
+                let now = self.task.now().await;
+                if begins > now {
+                    self.task.sleep(begins - now).await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn run(&mut self, program: &Program) -> Result<(), Left> {
+        let mut at = 0;
+        while let Some(op) = program.ops.get(at) {
+            at += 1;
+            match op {
+                Op::Do(action) => self.act(action).await?,
+                Op::Repeat {
+                    times,
+                    except,
+                    after,
+                } => {
+                    let times = self.eval(times)?;
+                    let except = except.as_ref().map(|it| self.eval(it)).transpose()?;
+                    self.loops.push(Loop { times, except });
+                    self.indexes.push(0);
+                    if !self.enters() {
+                        at = *after;
+                    }
+                }
+                Op::Again { first } => {
+                    self.count();
+                    if self.enters() {
+                        at = *first;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The counter of the innermost loop.
+    fn count(&mut self) -> u64 {
+        let counter = self.indexes.last_mut().expect("a loop is under way");
+        *counter += 1;
+        *counter
+    }
+
+    /// Whether the innermost loop has another round; leaves the loop if not.
+    fn enters(&mut self) -> bool {
+        let inner = self.loops.last().expect("a loop is under way");
+        let (times, except) = (inner.times, inner.except);
+        let counter = match self.indexes.last().copied() {
+            left_out if left_out == except => self.count(),
+            counter => counter.unwrap_or(0),
+        };
+        if counter >= times {
+            self.loops.pop();
+            self.indexes.pop();
+        }
+        counter < times
+    }
+
+    // Numbers and objects.
+
+    pub(super) fn eval(&self, expr: &Expr) -> Result<u64, EvalError> {
+        self.stage.bound.eval(expr, &self.indexes)
+    }
+
+    pub(super) fn draw(&mut self, amount: &Amount) -> Result<u64, EvalError> {
+        let stream = self.stream(&amount.stream);
+        let stream = &mut stream.borrow_mut();
+        self.stage.bound.draw(amount, &self.indexes, stream)
+    }
+
+    fn stream(&mut self, name: &StreamName) -> Rc<RefCell<Stream>> {
+        if let Some((_, stream)) = self.streams.iter().find(|(known, _)| known == name) {
+            return stream.clone();
+        }
+        let stream = self.stage.stream(name, self.kind, self.number);
+        self.streams.push((name.clone(), stream.clone()));
+        stream
+    }
+
+    /// A random number below `bound`, for what the scenario names no stream.
+    pub(super) fn random(&mut self, bound: u64) -> u64 {
+        let name = StreamName::OfStep("touch".to_owned());
+        self.stream(&name).borrow_mut().below(bound)
+    }
+
+    /// Which of its table `reference` names.
+    pub(super) fn number(&self, reference: &Reference) -> Result<usize, EvalError> {
+        let number = self.stage.bound.object_number(reference, &self.indexes)?;
+        Ok(number as usize)
+    }
+
+    pub(super) fn mutex(&self, reference: &Reference) -> Result<Mutex, EvalError> {
+        match self.stage.made(reference) {
+            Made::Mutexes(made) => Ok(made[self.number(reference)?]),
+            _ => unreachable!("the reader resolves mutexes to mutexes"),
+        }
+    }
+
+    pub(super) fn condition(&self, reference: &Reference) -> Result<Condition, EvalError> {
+        match self.stage.made(reference) {
+            Made::Conditions(made) => Ok(made[self.number(reference)?]),
+            _ => unreachable!("the reader resolves conditions to conditions"),
+        }
+    }
+
+    pub(super) fn semaphore(&self, reference: &Reference) -> Result<Semaphore, EvalError> {
+        match self.stage.made(reference) {
+            Made::Semaphores(made) => Ok(made[self.number(reference)?]),
+            _ => unreachable!("the reader resolves semaphores to semaphores"),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The workloads that come with WarmQ.
+
+use std::sync::LazyLock;
+
+use warmq_scenario::Scenario;
+
+use crate::{Entry, Source, web};
+
+/// The scenarios of `scenarios/`.
+macro_rules! scenarios {
+    ($($name:literal)*) => {
+        &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+const SCENARIOS: &[(&str, &str)] = scenarios! {
+    "chat" "spin" "hog" "periodic" "ping-pong" "hackbench" "schbench" "simplex" "fragments"
+};
+
+static WORKLOADS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let web = Entry {
+        name: "web".to_owned(),
+        what: "WebBench clients in a closed loop against a process-per-connection web server"
+            .to_owned(),
+        work: "requests".to_owned(),
+        source: Source::Program {
+            settings: web::settings,
+            build: |chosen, counters| Box::new(web::Web::new(chosen, counters)),
+        },
+    };
+    let scenarios = SCENARIOS.iter().map(|(name, text)| {
+        let scenario = Scenario::read(&format!("{name}.toml"), text);
+        Entry::of_scenario(name, scenario.expect("shipped scenarios are tested"))
+    });
+    std::iter::once(web).chain(scenarios).collect()
+});
+
+/// Every workload, in the order in which they are listed.
+pub fn workloads() -> &'static [Entry] {
+    &WORKLOADS
+}
+
+/// The workload called `name`.
+pub fn workload(name: &str) -> Option<&'static Entry> {
+    workloads().iter().find(|entry| entry.name == name)
+}
