@@ -79,7 +79,7 @@ pub struct Change {
     pub set: Vec<Set>,
 }
 
-/// A part of the run for which metrics are given apart.
+/// A part of the run that gets metrics of its own.
 #[derive(Clone, Debug)]
 pub struct Phase {
     /// Its name.

@@ -115,7 +115,7 @@ impl Scenario {
         &self.changes
     }
 
-    /// Parts of the run for which metrics are given apart, in the order of the file.
+    /// Parts of the run that get metrics of their own, in the order of the file.
     pub fn phases(&self) -> &[Phase] {
         &self.phases
     }

@@ -15,7 +15,7 @@ use warmq_trace::Digest;
 use warmq_workload::{Counters, workload};
 
 use crate::configurations::{Configuration, configurations};
-use crate::scripts::{Script, scripts};
+use crate::scripts::{Act, Script, scripts};
 use crate::stage::*;
 
 /// A run but for its scheduler.
@@ -74,7 +74,7 @@ impl Case {
             Ok(())
         };
         // What scx_warmq does to groups is in scx_warmq.rs: it promises them nothing.
-        let grouped = entry.name == "scx_warmq" && self.script.names_fragments();
+        let grouped = entry.name == "scx_warmq" && names_fragments(&self.script);
         let mut stage = match grouped {
             true => self.stage().promised_nothing(),
             false => self.stage().promised_by(entry),
@@ -89,6 +89,12 @@ impl Case {
         }
         (ending, kernel)
     }
+}
+
+/// Whether any task of `script` names a fragment.
+fn names_fragments(script: &Script) -> bool {
+    let mut acts = script.parts.iter().flat_map(|part| &part.acts);
+    acts.any(|act| matches!(act, Act::Enter(Some(_))))
 }
 
 /// Nothing that was sent is lost without a count. All packets of a flood are datagrams.

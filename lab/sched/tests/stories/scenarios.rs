@@ -174,6 +174,17 @@ fn what_the_lab_does_not_play_is_refused() {
         told.contains("`[[change]]` is not played in the lab yet"),
         "{told}"
     );
+    // Bound to no CPU at all, it would run anywhere.
+    let (ending, ..) = played(
+        "[task.t]\ncpus = \"cpu 7\"\nbody = [{ run = \"1ms\" }]",
+        2,
+        100,
+    );
+    let told = ending.to_string();
+    assert!(
+        told.contains("a task whose `cpus` the machine lacks"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -256,13 +256,6 @@ impl Births {
 }
 
 impl Script {
-    /// Whether any task names a fragment.
-    #[allow(dead_code)] // not every test that reads this file needs it
-    pub fn names_fragments(&self) -> bool {
-        let mut acts = self.parts.iter().flat_map(|part| &part.acts);
-        acts.any(|act| matches!(act, Act::Enter(Some(_))))
-    }
-
     /// Each stream has a task that empties it. One task waits for the condition again and again;
     /// another notifies it every tick, for ever, so that no run ends by a wait. The answer is where
     /// the datagrams of the flood go, if there is one.

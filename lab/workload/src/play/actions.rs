@@ -8,7 +8,7 @@ use warmq_units::{Bytes, Cycles, Duration};
 
 use super::objects::{Barrier, Made};
 use super::player::{Left, Player};
-use super::specs::{APP, nice_of};
+use super::specs::{APP, NO_CPU, has_no_cpu, nice_of};
 
 impl Player {
     pub(super) async fn act(&mut self, action: &Action) -> Result<(), Left> {
@@ -207,6 +207,9 @@ impl Player {
             false => Some(stage.own_mm(other.task, number)),
         };
         let (spec, kind) = (stage.spec(other.task, number, own)?, other.task);
+        if has_no_cpu(&spec) {
+            self.task.give_up(&format!("starts {NO_CPU}")).await;
+        }
         let mm = spec.mm;
         let child = move |task: Task| Player::new(task, stage, kind, number, mm).play();
         self.task.spawn(spec, child).await;

@@ -14,6 +14,14 @@ use super::stage::Stage;
 /// The number by which a scenario's tasks name their application to the scheduler.
 pub(super) const APP: u32 = 1;
 
+/// What is wrong with a task that [`has_no_cpu`]; the kernel would let it run anywhere.
+pub(super) const NO_CPU: &str = "a task whose `cpus` the machine lacks";
+
+/// Whether the machine has none of the CPUs that a task is bound to.
+pub(super) fn has_no_cpu(spec: &TaskSpec) -> bool {
+    spec.allowed.as_ref().is_some_and(CpuSet::is_empty)
+}
+
 impl Stage {
     /// Starts the tasks that start by themselves, in the order that the scenario asks for.
     pub(super) fn start_tasks(self: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Trouble> {
@@ -27,6 +35,9 @@ impl Stage {
         }
         for (id, number) in first {
             let spec = self.spec(id, number, Some(self.own_mm(id, number)))?;
+            if has_no_cpu(&spec) {
+                return Err(Trouble::NotPlayed(NO_CPU));
+            }
             let stage = self.clone();
             let mm = spec.mm;
             boot.task(spec, move |task: Task| {
