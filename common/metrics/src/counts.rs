@@ -3,13 +3,15 @@
 use warmq_trace::{Interrupt, Observer, Record};
 use warmq_units::{Duration, Instant};
 
-/// Every kind of interrupt.
-pub const INTERRUPTS: [Interrupt; 5] = [
+/// Every kind of interrupt; numbered ones count as one kind, for which number 0 stands.
+pub const INTERRUPTS: [Interrupt; 7] = [
     Interrupt::Timer,
     Interrupt::Reschedule,
     Interrupt::Network,
     Interrupt::NetworkSoftirq,
     Interrupt::SchedSoftirq,
+    Interrupt::Line(0),
+    Interrupt::Softirq(0),
 ];
 
 /// An entry for each kind of interrupt.
@@ -41,6 +43,8 @@ fn place(interrupt: Interrupt) -> usize {
         Interrupt::Network => 2,
         Interrupt::NetworkSoftirq => 3,
         Interrupt::SchedSoftirq => 4,
+        Interrupt::Line(_) => 5,
+        Interrupt::Softirq(_) => 6,
     }
 }
 
@@ -100,11 +104,7 @@ impl Observer for Counts {
             Record::InterruptEnter { interrupt, .. } => *self.interrupts.of_mut(interrupt) += 1,
             Record::RescheduleSent { .. } => self.reschedules += 1,
             Record::Recalculate { .. } => self.recalculations += 1,
-            Record::InterruptExit { .. }
-            | Record::Lock { .. }
-            | Record::LockBusy { .. }
-            | Record::Affinity { .. }
-            | Record::Hotplug { .. } => {}
+            _ => {}
         }
     }
 }

@@ -92,6 +92,20 @@ impl TaskMeter {
         }
     }
 
+    /// What goes on now, with nothing counted before `at`.
+    #[must_use]
+    pub(crate) fn restarted(&self, at: Instant) -> TaskMeter {
+        let mut tasks = Table::default();
+        for (id, task) in self.tasks.iter() {
+            let figures = TaskFigures {
+                comm: task.figures.comm,
+                ..TaskFigures::default()
+            };
+            *tasks.touch(id) = Task { figures, ..*task };
+        }
+        TaskMeter { from: at, tasks }
+    }
+
     /// The figures of `task` up to `end`, which is not before the last record; `None` for a task
     /// that no record named.
     pub fn figures(&self, task: TaskId, end: Instant) -> Option<TaskFigures> {

@@ -11,7 +11,7 @@ use crate::expr::{Expr, Fault, Spot};
 use crate::fixed;
 use crate::object::{Dimension, ObjectId};
 use crate::scenario::Scenario;
-use crate::step::{Reference, TaskReference, When};
+use crate::step::{Reference, SpanReference, TaskReference, When};
 use crate::task::TaskKindId;
 
 /// The value of each index in scope, outermost first: those of the task, then one for each
@@ -198,6 +198,34 @@ impl Bound {
     ) -> Result<u64, EvalError> {
         let dimensions = &self.tasks[reference.task.0 as usize];
         self.number(&reference.indexes, dimensions, &reference.spot, indexes)
+    }
+
+    /// The number of the span that `reference` names, among those of its name: that of `task`, or
+    /// one made of its indexes, of which each has its share of 64 bits.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`].
+    pub fn span_number(
+        &self,
+        reference: &SpanReference,
+        indexes: &[u64],
+        task: u32,
+    ) -> Result<u64, EvalError> {
+        let Some(bits) = u64::BITS.checked_div(reference.indexes.len() as u32) else {
+            return Ok(task.into());
+        };
+        let mut number = 0_u64;
+        for expr in &reference.indexes {
+            let index = self.eval(expr, indexes)?;
+            number = number.checked_shl(bits).unwrap_or(0) | index;
+        }
+        Ok(number)
+    }
+
+    /// The number of the `number`th object of a table, counted over all tables.
+    pub fn object_of_all(&self, id: ObjectId, number: u64) -> u64 {
+        let before = (0..id.0).map(|table| self.objects(ObjectId(table)));
+        before.sum::<u64>() + number
     }
 
     /// Whether a step takes place that has this condition.

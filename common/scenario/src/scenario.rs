@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warmq_config::{Document, Problems, Setting};
+use warmq_trace::Names;
 
 use crate::change::{Change, Phase};
 use crate::expr::SettingId;
@@ -138,6 +139,21 @@ impl Scenario {
     /// The name of a counter.
     pub fn counter(&self, id: CounterId) -> &str {
         &self.counters[id.0 as usize]
+    }
+
+    /// The names that records of a run give by number. Rounds are the last counter.
+    pub fn names(&self) -> Names {
+        let tasks = self.tasks.iter().map(|task| task.key.clone());
+        let spans = self.spans.iter().map(|span| span.name.clone());
+        let phases = self.phases.iter().map(|phase| phase.name.clone());
+        let rounds = std::iter::once("rounds".to_owned());
+        Names {
+            tasks: tasks.collect(),
+            spans: spans.collect(),
+            counters: self.counters.iter().cloned().chain(rounds).collect(),
+            phases: phases.collect(),
+            work: self.work.clone(),
+        }
     }
 
     /// Where `world` plays this scenario otherwise than it says.

@@ -10,7 +10,7 @@ use std::io::BufWriter;
 use std::time::Instant as Clock;
 
 use warmq_trace::file::Writer;
-use warmq_trace::{Checker, Comm, Digest, Interrupt, Observer, Perfetto, Record};
+use warmq_trace::{Checker, Comm, Digest, Header, Interrupt, Observer, Perfetto, Record};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 /// Rounds of a made-up machine of four CPUs: each CPU wakes, switches, locks and is interrupted.
@@ -98,7 +98,11 @@ fn main() -> std::io::Result<()> {
     }
     let run = run(100_000);
     time("digest", &run, Digest::new());
-    time("file", &run, Writer::new(std::io::sink()));
+    time(
+        "file",
+        &run,
+        Writer::new(std::io::sink(), &Header::default()),
+    );
     time("perfetto", &run, Perfetto::new(std::io::sink(), "made up"));
     time("checker", &run, Checker::of_a_run().panicking());
     Ok(())

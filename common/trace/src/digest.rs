@@ -16,7 +16,10 @@ use crate::{Observer, Record};
 ///     time  := picoseconds since the start
 ///     kind  := 1 for Fork, 2 Exit, 3 Wakeup, 4 Switch, 5 Migrate, 6 InterruptEnter,
 ///              7 InterruptExit, 8 RescheduleSent, 9 Lock, 10 Recalculate,
-///              11 Affinity, 12 Hotplug, 13 LockBusy
+///              11 Affinity, 12 Hotplug, 13 LockBusy, 14 Block, 15 Waking, 16 Ids, 17 Renamed,
+///              18 Nice, 19 Policy, 20 Slice, 21 Group, 22 Fragment, 23 Packet, 24 Drop, 25 Poll,
+///              26 Idle, 27 Steal, 28 Lost, 29 Role, 30 SpanBegin, 31 SpanEnd, 32 Count, 33 Phase,
+///              34 Ran
 ///     words := the record's fields in the order of their declaration, one word each;
 ///              in an optional field 0 is none and n + 1 is task n; a name is two words
 /// ```

@@ -17,15 +17,19 @@
 #[cfg(test)]
 mod arbitrary;
 pub mod checker;
+mod circumstance;
 mod digest;
 pub mod file;
+mod header;
 mod perfetto;
 mod record;
 mod table;
 mod words;
 
 pub use checker::{Breach, Checker, Law, Promise, Queues, Violation};
+pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
+pub use header::{Header, Names};
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};
 pub use table::{Id, Table};

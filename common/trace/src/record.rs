@@ -5,6 +5,8 @@ use std::fmt;
 
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::{Cause, Context, Policy, State};
+
 /// A task's short name, as `/proc/PID/comm` has it: at most 15 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Comm([u8; 16]);
@@ -64,6 +66,36 @@ pub enum Interrupt {
     NetworkSoftirq,
     /// Balancing by the scheduler (a softirq).
     SchedSoftirq,
+    /// Any other device, by its number (`/proc/interrupts`).
+    Line(u16),
+    /// Any other softirq, by its vector (`enum` in the kernel's `include/linux/interrupt.h`).
+    Softirq(u8),
+}
+
+/// The vectors of the softirqs that have names of their own here (`NET_RX_SOFTIRQ`,
+/// `SCHED_SOFTIRQ`).
+const NET_RX: u8 = 3;
+const SCHED: u8 = 7;
+
+impl Interrupt {
+    /// The softirq of `vector`.
+    pub fn softirq(vector: u8) -> Interrupt {
+        match vector {
+            NET_RX => Interrupt::NetworkSoftirq,
+            SCHED => Interrupt::SchedSoftirq,
+            other => Interrupt::Softirq(other),
+        }
+    }
+
+    /// True of softirqs, false of hardware interrupts.
+    pub fn is_softirq(self) -> bool {
+        match self {
+            Interrupt::NetworkSoftirq | Interrupt::SchedSoftirq | Interrupt::Softirq(_) => true,
+            Interrupt::Timer | Interrupt::Reschedule | Interrupt::Network | Interrupt::Line(_) => {
+                false
+            }
+        }
+    }
 }
 
 /// One thing that happened. The CPU on which it happened stands first where there is one.
@@ -174,6 +206,176 @@ pub enum Record {
     Recalculate {
         /// The CPU that recalculated them.
         cpu: CpuId,
+    },
+    /// `task` is about to leave its CPU for the reason given: its switch follows.
+    Block {
+        /// The CPU that it leaves.
+        cpu: CpuId,
+        /// The task.
+        task: TaskId,
+        /// What it waits for.
+        cause: Cause,
+        /// The state in which it leaves.
+        state: State,
+        /// Which object of the scenario it waits for, if it is one: counted over all tables.
+        object: Option<u32>,
+    },
+    /// `task` is about to be woken: its [`Record::Wakeup`] follows, perhaps on another CPU.
+    Waking {
+        /// The CPU that wakes it.
+        cpu: CpuId,
+        /// The task that runs there, if one does.
+        waker: Option<TaskId>,
+        /// The task that is woken.
+        task: TaskId,
+        /// What that CPU was doing.
+        context: Context,
+        /// True if the waker says that it is about to sleep (`WF_SYNC`).
+        synchronous: bool,
+    },
+    /// What the kernel of a recording calls a task. A simulated task has no such record.
+    Ids {
+        /// The task.
+        task: TaskId,
+        /// Its thread id.
+        tid: u32,
+        /// Its process id; 0 if unknown.
+        tgid: u32,
+    },
+    /// `task` has another name from now on, as after exec.
+    Renamed {
+        /// The task.
+        task: TaskId,
+        /// Its name.
+        comm: Comm,
+    },
+    /// The nice value of `task`.
+    Nice {
+        /// The task.
+        task: TaskId,
+        /// From -20 to 19.
+        nice: i8,
+    },
+    /// The policy of `task`.
+    Policy {
+        /// The task.
+        task: TaskId,
+        /// The policy.
+        policy: Policy,
+        /// Its real-time priority, 1 to 99; 0 for other policies.
+        priority: u8,
+    },
+    /// The slice that `task` asks for.
+    Slice {
+        /// The task.
+        task: TaskId,
+        /// The slice; zero: the scheduler's own.
+        slice: Duration,
+    },
+    /// `task` is in a group (a cgroup) from now on.
+    Group {
+        /// The task.
+        task: TaskId,
+        /// The group, by a number that is unique in the trace; 0 is the root.
+        group: u32,
+    },
+    /// The data that `task` says it uses from now on.
+    Fragment {
+        /// The task.
+        task: TaskId,
+        /// The application and its number of the fragment; `None` for none.
+        fragment: Option<(u32, u32)>,
+    },
+    /// A packet was received for a socket of this machine.
+    Packet {
+        /// The CPU.
+        cpu: CpuId,
+        /// Its payload.
+        bytes: u32,
+    },
+    /// A packet was dropped.
+    Drop {
+        /// The CPU.
+        cpu: CpuId,
+        /// The kernel's number of the reason (`enum skb_drop_reason`); 0 if unknown.
+        reason: u16,
+    },
+    /// The kernel took packets from a network card (`napi_poll`).
+    Poll {
+        /// The CPU.
+        cpu: CpuId,
+        /// How many it took.
+        packets: u32,
+        /// How many it might have taken.
+        budget: u32,
+    },
+    /// `cpu` entered an idle state, or left it.
+    Idle {
+        /// The CPU.
+        cpu: CpuId,
+        /// The state's number; `None`: it left it.
+        state: Option<u8>,
+    },
+    /// The hypervisor had taken `cpu` away.
+    Steal {
+        /// The CPU.
+        cpu: CpuId,
+        /// For how long since the last such record.
+        span: Duration,
+    },
+    /// Events of `cpu` are missing from here on: the recorder had no room for them.
+    Lost {
+        /// The CPU.
+        cpu: CpuId,
+        /// How many; 0 if unknown.
+        events: u64,
+    },
+    /// Which task of its scenario `task` is.
+    Role {
+        /// The task.
+        task: TaskId,
+        /// The table of tasks, in the order of the header's names.
+        table: u32,
+        /// Which of the table's tasks.
+        number: u32,
+    },
+    /// A latency span began; one that is open begins anew.
+    SpanBegin {
+        /// The task that began it.
+        task: TaskId,
+        /// Which span, in the order of the header's names.
+        span: u32,
+        /// Which of the spans of that name.
+        number: u64,
+    },
+    /// A latency span ended.
+    SpanEnd {
+        /// The task that ended it.
+        task: TaskId,
+        /// Which span, in the order of the header's names.
+        span: u32,
+        /// Which of the spans of that name.
+        number: u64,
+    },
+    /// What a counter of the scenario has counted since the start.
+    Count {
+        /// Which counter, in the order of the header's names.
+        counter: u32,
+        /// The count.
+        total: u64,
+    },
+    /// A phase of the scenario begins, and the one before it ends.
+    Phase {
+        /// Which phase, in the order of the header's names.
+        phase: u32,
+    },
+    /// How long `task` has run in all, as it or its kernel counted: for a recording without
+    /// switches.
+    Ran {
+        /// The task.
+        task: TaskId,
+        /// The time.
+        total: Duration,
     },
 }
 

@@ -1,12 +1,12 @@
-//! A record as a kind and up to four 64-bit words, the same on every machine: what the digest
+//! A record as a kind and up to five 64-bit words, the same on every machine: what the digest
 //! folds and what the file stores. Kinds and the order of words never change; new ones are added.
 
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
-use crate::{Comm, Interrupt, Record};
+use crate::{Cause, Comm, Context, Interrupt, Policy, Record, State};
 
 /// The most words that any record has.
-pub(crate) const MOST: usize = 4;
+pub(crate) const MOST: usize = 5;
 
 /// The kind of a record, from 1 up; 0 marks the end of a file.
 ///
@@ -19,187 +19,178 @@ pub(crate) struct Words {
     pub words: [u64; MOST],
 }
 
-/// How many words each kind has; entry 0 stands for no record.
-pub(crate) const WORDS_OF: [u8; 14] = [0, 4, 2, 3, 4, 3, 2, 2, 2, 4, 1, 3, 2, 2];
+/// For each kind of record: its number, how many words it has, and its fields in their order.
+macro_rules! kinds {
+    ($($kind:literal $used:literal $variant:ident { $($field:ident),* },)*) => {
+        /// How many words each kind has; entry 0 stands for no record.
+        pub(crate) const WORDS_OF: &[u8] = &[0, $($used),*];
 
-const FORK: u8 = 1;
-const EXIT: u8 = 2;
-const WAKEUP: u8 = 3;
-const SWITCH: u8 = 4;
-const MIGRATE: u8 = 5;
-const INTERRUPT_ENTER: u8 = 6;
-const INTERRUPT_EXIT: u8 = 7;
-const RESCHEDULE_SENT: u8 = 8;
-const LOCK: u8 = 9;
-const RECALCULATE: u8 = 10;
-const AFFINITY: u8 = 11;
-const HOTPLUG: u8 = 12;
-const LOCK_BUSY: u8 = 13;
-
-impl Words {
-    /// The words of `record`.
-    #[inline]
-    pub fn of(record: &Record) -> Words {
-        let cpu = |cpu: CpuId| u64::from(cpu.0);
-        let task = |task: TaskId| u64::from(task.0);
-        let (kind, words) = match *record {
-            Record::Fork {
-                parent,
-                child,
-                comm,
-            } => {
-                let [head, tail] = comm.to_words();
-                (FORK, [optional(parent), task(child), head, tail])
-            }
-            Record::Exit {
-                cpu: at,
-                task: gone,
-            } => (EXIT, [cpu(at), task(gone), 0, 0]),
-            Record::Wakeup {
-                waker,
-                task: woken,
-                target,
-            } => (WAKEUP, [cpu(waker), task(woken), cpu(target), 0]),
-            Record::Switch {
-                cpu: at,
-                prev,
-                prev_runnable,
-                next,
-            } => (
-                SWITCH,
-                [
-                    cpu(at),
-                    optional(prev),
-                    u64::from(prev_runnable),
-                    optional(next),
-                ],
-            ),
-            Record::Migrate {
-                task: moved,
-                from,
-                to,
-            } => (MIGRATE, [task(moved), cpu(from), cpu(to), 0]),
-            Record::InterruptEnter { cpu: at, interrupt } => {
-                (INTERRUPT_ENTER, [cpu(at), number_of(interrupt), 0, 0])
-            }
-            Record::InterruptExit { cpu: at, interrupt } => {
-                (INTERRUPT_EXIT, [cpu(at), number_of(interrupt), 0, 0])
-            }
-            Record::RescheduleSent { from, to } => (RESCHEDULE_SENT, [cpu(from), cpu(to), 0, 0]),
-            Record::Lock {
-                cpu: at,
-                lock,
-                waited,
-                held,
-            } => (LOCK, [cpu(at), u64::from(lock.0), waited.0, held.0]),
-            Record::LockBusy { cpu: at, lock } => (LOCK_BUSY, [cpu(at), u64::from(lock.0), 0, 0]),
-            Record::Recalculate { cpu: at } => (RECALCULATE, [cpu(at), 0, 0, 0]),
-            Record::Affinity {
-                task: whose,
-                from,
-                cpus,
-            } => (AFFINITY, [task(whose), cpu(from), cpus, 0]),
-            Record::Hotplug { cpu: at, online } => (HOTPLUG, [cpu(at), u64::from(online), 0, 0]),
-        };
-        Words {
-            kind,
-            used: WORDS_OF[usize::from(kind)],
-            words,
-        }
-    }
-
-    /// The record of these words, or `None` if a word is out of its range.
-    pub fn to_record(self) -> Option<Record> {
-        let [a, b, c, d] = self.words;
-        Some(match self.kind {
-            FORK => {
-                let comm = Comm::from_words([c, d])?;
-                Record::Fork {
-                    parent: to_optional(a)?,
-                    child: to_task(b)?,
-                    comm,
+        impl Words {
+            /// The words of `record`.
+            #[inline]
+            pub fn of(record: &Record) -> Words {
+                match *record {
+                    $(Record::$variant { $($field),* } => {
+                        let mut words = Words { kind: $kind, used: 0, words: [0; MOST] };
+                        $($field.put(&mut words);)*
+                        words
+                    })*
                 }
             }
-            EXIT => Record::Exit {
-                cpu: to_cpu(a)?,
-                task: to_task(b)?,
-            },
-            WAKEUP => Record::Wakeup {
-                waker: to_cpu(a)?,
-                task: to_task(b)?,
-                target: to_cpu(c)?,
-            },
-            SWITCH => Record::Switch {
-                cpu: to_cpu(a)?,
-                prev: to_optional(b)?,
-                prev_runnable: to_bool(c)?,
-                next: to_optional(d)?,
-            },
-            MIGRATE => Record::Migrate {
-                task: to_task(a)?,
-                from: to_cpu(b)?,
-                to: to_cpu(c)?,
-            },
-            INTERRUPT_ENTER => Record::InterruptEnter {
-                cpu: to_cpu(a)?,
-                interrupt: to_interrupt(b)?,
-            },
-            INTERRUPT_EXIT => Record::InterruptExit {
-                cpu: to_cpu(a)?,
-                interrupt: to_interrupt(b)?,
-            },
-            RESCHEDULE_SENT => Record::RescheduleSent {
-                from: to_cpu(a)?,
-                to: to_cpu(b)?,
-            },
-            LOCK => Record::Lock {
-                cpu: to_cpu(a)?,
-                lock: LockId(u16::try_from(b).ok()?),
-                waited: Duration(c),
-                held: Duration(d),
-            },
-            LOCK_BUSY => Record::LockBusy {
-                cpu: to_cpu(a)?,
-                lock: LockId(u16::try_from(b).ok()?),
-            },
-            RECALCULATE => Record::Recalculate { cpu: to_cpu(a)? },
-            AFFINITY => Record::Affinity {
-                task: to_task(a)?,
-                from: to_cpu(b)?,
-                cpus: c,
-            },
-            HOTPLUG => Record::Hotplug {
-                cpu: to_cpu(a)?,
-                online: to_bool(b)?,
-            },
-            _ => return None,
-        })
+
+            /// The record of these words, or `None` if a word is out of its range.
+            pub fn to_record(self) -> Option<Record> {
+                let mut words = self.words.into_iter();
+                let words = &mut words;
+                Some(match self.kind {
+                    $($kind => Record::$variant { $($field: Field::take(words)?),* },)*
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+kinds! {
+    1 4 Fork { parent, child, comm },
+    2 2 Exit { cpu, task },
+    3 3 Wakeup { waker, task, target },
+    4 4 Switch { cpu, prev, prev_runnable, next },
+    5 3 Migrate { task, from, to },
+    6 2 InterruptEnter { cpu, interrupt },
+    7 2 InterruptExit { cpu, interrupt },
+    8 2 RescheduleSent { from, to },
+    9 4 Lock { cpu, lock, waited, held },
+    10 1 Recalculate { cpu },
+    11 3 Affinity { task, from, cpus },
+    12 2 Hotplug { cpu, online },
+    13 2 LockBusy { cpu, lock },
+    14 5 Block { cpu, task, cause, state, object },
+    15 5 Waking { cpu, waker, task, context, synchronous },
+    16 3 Ids { task, tid, tgid },
+    17 3 Renamed { task, comm },
+    18 2 Nice { task, nice },
+    19 3 Policy { task, policy, priority },
+    20 2 Slice { task, slice },
+    21 2 Group { task, group },
+    22 3 Fragment { task, fragment },
+    23 2 Packet { cpu, bytes },
+    24 2 Drop { cpu, reason },
+    25 3 Poll { cpu, packets, budget },
+    26 2 Idle { cpu, state },
+    27 2 Steal { cpu, span },
+    28 2 Lost { cpu, events },
+    29 3 Role { task, table, number },
+    30 3 SpanBegin { task, span, number },
+    31 3 SpanEnd { task, span, number },
+    32 2 Count { counter, total },
+    33 1 Phase { phase },
+    34 2 Ran { task, total },
+}
+
+impl Words {
+    #[inline]
+    fn push(&mut self, word: u64) {
+        self.words[usize::from(self.used)] = word;
+        self.used += 1;
     }
 }
 
-/// None is 0, task n is n + 1.
-fn optional(task: Option<TaskId>) -> u64 {
-    task.map_or(0, |task| u64::from(task.0) + 1)
+/// A field of a record as words.
+trait Field: Sized {
+    fn put(self, words: &mut Words);
+    /// `None` where the words stand for no such field.
+    fn take(words: &mut impl Iterator<Item = u64>) -> Option<Self>;
 }
 
-fn to_optional(word: u64) -> Option<Option<TaskId>> {
+/// Fields of one word: how it is made, and what it stands for.
+macro_rules! of_one_word {
+    ($($field:ty: $put:expr, $take:expr;)*) => {
+        $(impl Field for $field {
+            #[inline]
+            fn put(self, words: &mut Words) {
+                let put: fn($field) -> u64 = $put;
+                words.push(put(self));
+            }
+
+            #[inline]
+            fn take(words: &mut impl Iterator<Item = u64>) -> Option<$field> {
+                let take: fn(u64) -> Option<$field> = $take;
+                take(words.next()?)
+            }
+        })*
+    };
+}
+
+of_one_word! {
+    u64: |word| word, Some;
+    u32: u64::from, |word| word.try_into().ok();
+    u16: u64::from, |word| word.try_into().ok();
+    u8: u64::from, |word| word.try_into().ok();
+    i8: |it| it.cast_unsigned().into(), |word| u8::try_from(word).ok().map(u8::cast_signed);
+    bool: u64::from, |word| (word < 2).then_some(word == 1);
+    CpuId: |it| it.0.into(), |word| word.try_into().ok().map(CpuId);
+    TaskId: |it| it.0.into(), |word| word.try_into().ok().map(TaskId);
+    LockId: |it| it.0.into(), |word| word.try_into().ok().map(LockId);
+    Duration: |it| it.0, |word| Some(Duration(word));
+    Interrupt: number_of, to_interrupt;
+    Cause: Cause::word, Cause::of_word;
+    Context: Context::word, Context::of_word;
+    State: State::word, State::of_word;
+    Policy: Policy::word, Policy::of_word;
+    Option<TaskId>: |it| none_or(it.map(|task| task.0)), |word| Some(to_none_or(word)?.map(TaskId));
+    Option<u32>: none_or, to_none_or;
+    Option<u8>: |it| none_or(it.map(u32::from)), |word| match to_none_or(word)? {
+        None => Some(None),
+        Some(number) => u8::try_from(number).ok().map(Some),
+    };
+}
+
+impl Field for Comm {
+    #[inline]
+    fn put(self, words: &mut Words) {
+        self.to_words()
+            .into_iter()
+            .for_each(|word| words.push(word));
+    }
+
+    fn take(words: &mut impl Iterator<Item = u64>) -> Option<Comm> {
+        Comm::from_words([words.next()?, words.next()?])
+    }
+}
+
+/// An application and a number.
+impl Field for Option<(u32, u32)> {
+    fn put(self, words: &mut Words) {
+        words.push(none_or(self.map(|(app, _)| app)));
+        words.push(self.map_or(0, |(_, number)| number.into()));
+    }
+
+    fn take(words: &mut impl Iterator<Item = u64>) -> Option<Self> {
+        let app = to_none_or(words.next()?)?;
+        let number = u32::try_from(words.next()?).ok()?;
+        match app {
+            Some(app) => Some(Some((app, number))),
+            None => (number == 0).then_some(None),
+        }
+    }
+}
+
+/// None is 0, n is n + 1.
+fn none_or(number: Option<u32>) -> u64 {
+    number.map_or(0, |number| u64::from(number) + 1)
+}
+
+fn to_none_or(word: u64) -> Option<Option<u32>> {
     match word.checked_sub(1) {
         None => Some(None),
-        Some(task) => to_task(task).map(Some),
+        Some(number) => u32::try_from(number).ok().map(Some),
     }
 }
 
-fn to_task(word: u64) -> Option<TaskId> {
-    u32::try_from(word).ok().map(TaskId)
-}
-
-fn to_cpu(word: u64) -> Option<CpuId> {
-    u16::try_from(word).ok().map(CpuId)
-}
-
-fn to_bool(word: u64) -> Option<bool> {
-    (word < 2).then_some(word == 1)
-}
+/// Numbered softirqs and interrupts are words above these.
+const SOFTIRQS: u64 = 1 << 16;
+const LINES: u64 = 1 << 17;
 
 fn number_of(interrupt: Interrupt) -> u64 {
     match interrupt {
@@ -208,6 +199,8 @@ fn number_of(interrupt: Interrupt) -> u64 {
         Interrupt::Network => 2,
         Interrupt::NetworkSoftirq => 3,
         Interrupt::SchedSoftirq => 4,
+        Interrupt::Softirq(vector) => SOFTIRQS | u64::from(vector),
+        Interrupt::Line(number) => LINES | u64::from(number),
     }
 }
 
@@ -218,6 +211,12 @@ fn to_interrupt(word: u64) -> Option<Interrupt> {
         2 => Interrupt::Network,
         3 => Interrupt::NetworkSoftirq,
         4 => Interrupt::SchedSoftirq,
+        _ if word & !0xffff == LINES => Interrupt::Line((word & 0xffff) as u16),
+        _ if word & !0xff == SOFTIRQS => match Interrupt::softirq((word & 0xff) as u8) {
+            other @ Interrupt::Softirq(_) => other,
+            // A softirq with a name of its own has a word of its own.
+            _ => return None,
+        },
         _ => return None,
     })
 }
@@ -228,6 +227,19 @@ mod tests {
 
     use super::*;
     use crate::arbitrary::record;
+
+    #[test]
+    fn every_kind_has_its_place_in_the_table() {
+        for (kind, used) in (0..).zip(WORDS_OF).skip(1) {
+            let words = Words {
+                kind,
+                used: *used,
+                words: [0; MOST],
+            };
+            let record = words.to_record().expect("zeros stand for something");
+            assert_eq!(Words::of(&record), words);
+        }
+    }
 
     proptest! {
         #[test]

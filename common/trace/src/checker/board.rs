@@ -230,7 +230,8 @@ impl Board {
                 let cpu = self.cpus.touch(cpu);
                 (cpu.offline, cpu.since) = (!online, at);
             }
-            Record::LockBusy { .. } | Record::Recalculate { .. } => {}
+            // The others do not change who runs where.
+            _ => {}
         }
     }
 

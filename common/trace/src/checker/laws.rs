@@ -63,6 +63,10 @@ pub(super) fn judge(
         | Record::RescheduleSent { .. }
         | Record::LockBusy { .. }
         | Record::Recalculate { .. } => Ok(()),
+        Record::Block { cpu, task, .. } => case.runs_here(cpu, task),
+        Record::Waking { task, .. } => case.alive(task, None),
+        // What tasks and CPUs are like, and what a scenario's player says, changes no schedule.
+        _ => Ok(()),
     }
 }
 
@@ -117,6 +121,16 @@ impl Case<'_> {
         match self.board.state(child) {
             State::Unknown => Ok(()),
             _ => self.broken(Some(child), None, Breach::ForkedAgain),
+        }
+    }
+
+    /// Only a task that runs can go to sleep.
+    fn runs_here(&self, cpu: CpuId, task: TaskId) -> Result<(), Violation> {
+        match self.board.running(cpu) {
+            Some(running) if running != Some(task) => {
+                self.broken(Some(task), Some(cpu), Breach::AnotherRan { running })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -4,10 +4,12 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use thiserror::Error;
 use warmq_units::Instant;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::{END, MAGIC, VERSION};
+use super::writer::varint;
+use super::{END, FIRST_VERSION, MAGIC, VERSION};
 use crate::words::{MOST, WORDS_OF, Words};
-use crate::{Digest, Record};
+use crate::{Digest, Header, Record};
 
 /// What is wrong with a trace file, and where.
 #[derive(Debug, Error)]
@@ -29,8 +31,8 @@ pub enum Damage {
     NotATrace,
     /// The file has another version of the format.
     #[error(
-        "the trace is of format {version}, and this WarmQ reads {VERSION}; read it with the \
-             WarmQ that wrote it, or record it again"
+        "the trace is of format {version}, and this WarmQ reads {FIRST_VERSION} to {VERSION}; read \
+             it with the WarmQ that wrote it, or record it again"
     )]
     Version {
         /// The file's version.
@@ -80,6 +82,9 @@ pub enum Damage {
         /// The digest of its records.
         found: u64,
     },
+    /// The header is not what was written.
+    #[error("the header of the trace is damaged; copy or record it again")]
+    Header,
     /// There are bytes after the end mark.
     #[error("bytes follow the end of the trace; cut them off, or copy the file again")]
     Surplus,
@@ -96,9 +101,13 @@ pub struct Reader<R: Read> {
     from: BufReader<R>,
     offset: u64,
     before: Instant,
+    header: Header,
     digest: Digest,
     ended: bool,
 }
+
+/// The longest text of a header that is believed, in bytes.
+const LONGEST_TEXT: u64 = 1 << 16;
 
 impl<R: Read> Reader<R> {
     /// Starts to read. The reader does its own buffering.
@@ -110,13 +119,19 @@ impl<R: Read> Reader<R> {
             from: BufReader::new(from),
             offset: 0,
             before: Instant::START,
+            header: Header::default(),
             digest: Digest::new(),
             ended: false,
         };
-        match reader.header() {
+        match reader.begin() {
             Ok(()) => Ok(reader),
             Err(damage) => Err(reader.error(damage)),
         }
+    }
+
+    /// What the trace is of; empty for a file of the first format.
+    pub fn header(&self) -> &Header {
+        &self.header
     }
 
     /// The digest of the records read so far.
@@ -132,7 +147,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn header(&mut self) -> Result<(), Damage> {
+    fn begin(&mut self) -> Result<(), Damage> {
         for expected in MAGIC {
             match self.byte() {
                 Ok(found) if found == expected => {}
@@ -141,9 +156,49 @@ impl<R: Read> Reader<R> {
             }
         }
         match self.byte()? {
-            VERSION => Ok(()),
+            FIRST_VERSION => Ok(()),
+            VERSION => self.describe(),
             version => Err(Damage::Version { version }),
         }
+    }
+
+    fn describe(&mut self) -> Result<(), Damage> {
+        let mut bytes = Vec::new();
+        let facts = self.varint_into(&mut bytes)?;
+        for _ in 0..facts {
+            let key = self.text_into(&mut bytes)?;
+            let value = self.text_into(&mut bytes)?;
+            self.header.learn(&key, value);
+        }
+        let expected = self.eight_bytes()?;
+        match xxh3_64(&bytes) == expected {
+            true => Ok(()),
+            false => Err(Damage::Header),
+        }
+    }
+
+    fn varint_into(&mut self, bytes: &mut Vec<u8>) -> Result<u64, Damage> {
+        let word = self.varint()?;
+        bytes.extend(varint(word));
+        Ok(word)
+    }
+
+    fn text_into(&mut self, bytes: &mut Vec<u8>) -> Result<String, Damage> {
+        let length = self.varint_into(bytes)?;
+        if length > LONGEST_TEXT {
+            return Err(Damage::Header);
+        }
+        let text: Vec<u8> = (0..length).map(|_| self.byte()).collect::<Result<_, _>>()?;
+        bytes.extend(&text);
+        String::from_utf8(text).map_err(|_| Damage::Header)
+    }
+
+    fn eight_bytes(&mut self) -> Result<u64, Damage> {
+        let mut bytes = [0; 8];
+        for byte in &mut bytes {
+            *byte = self.byte()?;
+        }
+        Ok(u64::from_le_bytes(bytes))
     }
 
     fn entry(&mut self) -> Result<Option<(Instant, Record)>, Damage> {
@@ -174,11 +229,7 @@ impl<R: Read> Reader<R> {
         if expected != self.digest.seen() {
             return Err(Damage::Count { expected });
         }
-        let mut bytes = [0; 8];
-        for byte in &mut bytes {
-            *byte = self.byte()?;
-        }
-        let (expected, found) = (u64::from_le_bytes(bytes), self.digest.value());
+        let (expected, found) = (self.eight_bytes()?, self.digest.value());
         if expected != found {
             return Err(Damage::Digest { expected, found });
         }

@@ -7,10 +7,23 @@ use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use super::{Damage, Reader, Writer};
 use crate::arbitrary::records;
-use crate::{Comm, Digest, Observer, Record};
+use crate::{Comm, Digest, Header, Names, Observer, Record};
+
+/// A header with an empty and a repeated field.
+fn header() -> Header {
+    Header {
+        world: "lab".to_owned(),
+        machine: "four CPUs".to_owned(),
+        names: Names {
+            tasks: vec!["hog".to_owned(), "Ärger".to_owned()],
+            ..Names::default()
+        },
+        ..Header::default()
+    }
+}
 
 fn written(records: &[(Instant, Record)]) -> Vec<u8> {
-    let mut writer = Writer::new(Vec::new());
+    let mut writer = Writer::new(Vec::new(), &header());
     records
         .iter()
         .for_each(|(at, record)| writer.see(*at, record));
@@ -40,9 +53,12 @@ fn read(bytes: &[u8]) -> (Vec<(Instant, Record)>, Option<Damage>) {
 proptest! {
     #[test]
     fn what_was_written_is_read_back(records in records()) {
-        let (entries, damage) = read(&written(&records));
+        let bytes = written(&records);
+        let (entries, damage) = read(&bytes);
         prop_assert!(damage.is_none(), "{damage:?}");
         prop_assert_eq!(entries, records);
+        let again = Reader::new(&bytes[..]).unwrap();
+        prop_assert_eq!(again.header(), &header());
     }
 
     #[test]
@@ -50,7 +66,7 @@ proptest! {
         let bytes = written(&records);
         for end in 0..bytes.len() {
             let (entries, damage) = read(&bytes[..end]);
-            prop_assert!(matches!(damage, Some(Damage::CutOff | Damage::NotATrace)));
+            prop_assert!(matches!(damage, Some(Damage::CutOff | Damage::NotATrace | Damage::Header)));
             prop_assert!(records.starts_with(&entries));
         }
     }
@@ -114,21 +130,34 @@ fn the_format_never_changes() {
         ),
     ]
     .map(|(at, record)| (Instant(at), record));
-    let expected = [
-        b"\x89WarmQ\r\n\x01".as_slice(),
-        &[1, 0, 0, 0, 0xf7, 0xc2, 0xb1, 0xdb, 6, 0],
+    let records_and_end = [
+        [1, 0, 0, 0, 0xf7, 0xc2, 0xb1, 0xdb, 6, 0].as_slice(),
         &[3, 0, 0, 0, 1],
         &[4, 0xd8, 4, 1, 0, 0, 1],
         &[9, 1, 1, 2, 0, 0x81, 1],
         &[0, 4],
         &0xfea2_2cc3_17de_7f8b_u64.to_le_bytes(),
+    ]
+    .concat();
+    let first = [b"\x89WarmQ\r\n\x01".as_slice(), &records_and_end].concat();
+    assert_eq!(read(&first).0, records, "format 1 is still read");
+    let about =
+        b"\x04\x05world\x03lab\x07machine\x09four CPUs\x04task\x03hog\x04task\x06\xc3\x84rger";
+    let checksum = xxhash_rust::xxh3::xxh3_64(about).to_le_bytes();
+    let second = [
+        b"\x89WarmQ\r\n\x02".as_slice(),
+        about,
+        &checksum,
+        &records_and_end,
     ];
-    assert_eq!(written(&records), expected.concat());
+    assert_eq!(written(&records), second.concat());
 }
 
 #[test]
 fn each_damage_is_told_from_the_others() {
-    let good = written(&[(Instant(1), Record::Recalculate { cpu: CpuId(0) })]);
+    let mut writer = Writer::new(Vec::new(), &Header::default());
+    writer.see(Instant(1), &Record::Recalculate { cpu: CpuId(0) });
+    let good = writer.finish().unwrap();
     let with = |place: usize, byte: u8| {
         let mut bytes = good.clone();
         bytes[place] = byte;
@@ -136,12 +165,13 @@ fn each_damage_is_told_from_the_others() {
     };
     let damage = |bytes: &[u8]| read(bytes).1.expect("damage").to_string();
     assert!(damage(b"PK zipped").contains("not a trace"));
-    assert!(damage(&with(8, 2)).contains("format 2"));
-    assert!(damage(&with(9, 14)).contains("kind 14"));
-    assert!(damage(&with(13, 2)).contains("2 records"));
-    assert!(damage(&with(14, !good[14])).contains("digest"));
+    assert!(damage(&with(8, 3)).contains("format 3"));
+    assert!(damage(&with(10, !good[10])).contains("header"));
+    assert!(damage(&with(18, 99)).contains("kind 99"));
+    assert!(damage(&with(22, 2)).contains("2 records"));
+    assert!(damage(&with(23, !good[23])).contains("digest"));
     assert!(damage(&[&good[..], b"\n"].concat()).contains("follow the end"));
-    let head = &good[..9];
+    let head = &good[..18];
     assert!(damage(&[head, &[10, 0, 0xff, 0xff, 4]].concat()).contains("out of its range"));
     assert!(damage(&[head, &[10], &[0xff; 10]].concat()).contains("64 bits"));
 }
@@ -180,12 +210,12 @@ impl Write for Disk {
 
 #[test]
 fn a_full_disk_is_told_at_the_end() {
-    for room in 0..22 {
-        let mut writer = Writer::new(Disk(room));
+    for room in 0..31 {
+        let mut writer = Writer::new(Disk(room), &Header::default());
         writer.see(Instant(1), &Record::Recalculate { cpu: CpuId(0) });
         assert!(writer.finish().is_err(), "room for {room} bytes");
     }
-    let mut writer = Writer::new(Disk(22));
+    let mut writer = Writer::new(Disk(31), &Header::default());
     writer.see(Instant(1), &Record::Recalculate { cpu: CpuId(0) });
     assert!(writer.finish().is_ok());
 }

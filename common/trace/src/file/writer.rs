@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use warmq_units::Instant;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{END, MAGIC, VERSION};
 use crate::words::{MOST, Words};
-use crate::{Digest, Observer, Record};
+use crate::{Digest, Header, Observer, Record};
 
 /// The most bytes of a record: one for its kind, and ten each for its time and for each word.
 const LONGEST: usize = 1 + 10 * (1 + MOST);
@@ -18,11 +19,11 @@ const LONGEST: usize = 1 + 10 * (1 + MOST);
 ///
 /// ```
 /// use warmq_trace::file::{Reader, Writer};
-/// use warmq_trace::{Observer, Record};
+/// use warmq_trace::{Header, Observer, Record};
 /// use warmq_units::{CpuId, Instant};
 /// let recalculated = Record::Recalculate { cpu: CpuId(3) };
 ///
-/// let mut writer = Writer::new(Vec::new());
+/// let mut writer = Writer::new(Vec::new(), &Header::default());
 /// writer.see(Instant(70), &recalculated);
 /// let bytes = writer.finish()?;
 ///
@@ -41,8 +42,8 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file.
-    pub fn new(to: W) -> Writer<W> {
+    /// Begins a file about what `header` says.
+    pub fn new(to: W, header: &Header) -> Writer<W> {
         let mut writer = Writer {
             to,
             failed: None,
@@ -51,7 +52,19 @@ impl<W: Write> Writer<W> {
         };
         writer.write(&MAGIC);
         writer.write(&[VERSION]);
+        writer.describe(header);
         writer
+    }
+
+    fn describe(&mut self, header: &Header) {
+        let facts = header.facts();
+        let mut bytes = varint(facts.len() as u64);
+        for text in facts.iter().flat_map(|(key, value)| [key, value]) {
+            bytes.extend(varint(text.len() as u64));
+            bytes.extend(text.bytes());
+        }
+        self.write(&bytes);
+        self.write(&xxh3_64(&bytes).to_le_bytes());
     }
 
     /// Ends the file, flushes it and returns the underlying writer.
@@ -127,6 +140,16 @@ impl Line {
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.used]
     }
+}
+
+/// The bytes of `word`.
+pub(super) fn varint(word: u64) -> Vec<u8> {
+    let mut line = Line {
+        bytes: [0; LONGEST],
+        used: 0,
+    };
+    line.varint(word);
+    line.bytes().to_vec()
 }
 
 /// Maps a signed difference to a word that is small when the difference is small.

@@ -139,10 +139,13 @@ impl<W: Write> Perfetto<W> {
             target_cpu: Some(target.0.into()),
         };
         let cpu = self.cpus.touch(waker);
-        let flags = cpu.open.last().map_or(0, |interrupt| match interrupt {
-            Interrupt::NetworkSoftirq | Interrupt::SchedSoftirq => IN_SOFTIRQ,
-            Interrupt::Timer | Interrupt::Reschedule | Interrupt::Network => IN_HARD_INTERRUPT,
-        });
+        let flags = cpu
+            .open
+            .last()
+            .map_or(0, |interrupt| match interrupt.is_softirq() {
+                true => IN_SOFTIRQ,
+                false => IN_HARD_INTERRUPT,
+            });
         let pid = tid(cpu.running).cast_unsigned();
         self.gather(
             waker,
@@ -306,6 +309,7 @@ impl<W: Write> Observer for Perfetto<W> {
                     "recalculate".to_owned(),
                 );
             }
+            _ => {}
         }
     }
 }
