@@ -1,8 +1,8 @@
 //! `warmq schedulers` and `warmq workloads`: list them, and what can be set on one.
 
 use clap::Args;
+use warmq_play::workloads as all_workloads;
 use warmq_sched::SCHEDULERS;
-use warmq_workload::workloads as all_workloads;
 
 use crate::failure::Failure;
 use crate::{listing, output};

@@ -35,7 +35,7 @@ fn words(text: &str) -> String {
 fn every_setting_of_a_scheduler_or_workload_is_shown_with_default_and_range() {
     let schedulers = warmq_sched::SCHEDULERS.iter();
     let schedulers = schedulers.map(|it| (format!("schedulers {}", it.name), it.settings()));
-    let workloads = warmq_workload::workloads().iter();
+    let workloads = warmq_play::workloads().iter();
     let workloads = workloads.map(|it| (format!("workloads {}", it.name), it.settings()));
     for (command, settings) in schedulers.chain(workloads) {
         let text = words(&run(&command));

@@ -28,19 +28,25 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ),
     (
         "lab",
-        "workload",
-        &["units", "config", "machine", "scenario", "kernel"],
+        "play",
+        &["units", "config", "machine", "scenario", "trace", "kernel"],
     ),
     (
         "lab",
         "experiment",
         &[
-            "units", "config", "trace", "machine", "metrics", "report", "kernel", "sched",
-            "workload",
+            "units", "config", "trace", "machine", "metrics", "report", "kernel", "sched", "play",
         ],
     ),
     ("live", "host", &["units", "machine"]),
     ("live", "record", &["units", "trace"]),
+    (
+        "live",
+        "player",
+        &[
+            "units", "config", "trace", "scenario", "machine", "host", "hint", "record",
+        ],
+    ),
     (
         "live",
         "bench",

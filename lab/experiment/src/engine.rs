@@ -12,10 +12,10 @@ use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Settings};
 use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
+use warmq_play::Counters;
 use warmq_sched::Entry;
 use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::Instant;
-use warmq_workload::Counters;
 
 use self::measure::RunMeters;
 use crate::plan::{Part, Plan};
@@ -89,7 +89,7 @@ impl Engine {
         let machine = self.machine(&plan.machine.name).map_err(described)?;
         let machine_chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
         let machine = machines::set(&machine, &machine_chosen).map_err(setting)?;
-        let workload = warmq_workload::workload(&plan.workload.name)
+        let workload = warmq_play::workload(&plan.workload.name)
             .ok_or_else(|| setting(format!("no workload is called {}", plan.workload.name)))?;
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
@@ -223,7 +223,7 @@ impl Simulator for Engine {
                 .iter()
                 .map(|entry| entry.name)
                 .collect(),
-            Part::Workload => warmq_workload::workloads()
+            Part::Workload => warmq_play::workloads()
                 .iter()
                 .map(|entry| entry.name.as_str())
                 .collect(),
@@ -239,8 +239,8 @@ impl Simulator for Engine {
             Part::Scheduler => warmq_sched::scheduler(name)
                 .map(warmq_sched::Entry::settings)
                 .ok_or(PartError::Unknown),
-            Part::Workload => warmq_workload::workload(name)
-                .map(warmq_workload::Entry::settings)
+            Part::Workload => warmq_play::workload(name)
+                .map(warmq_play::Entry::settings)
                 .ok_or(PartError::Unknown),
         }
     }

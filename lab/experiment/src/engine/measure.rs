@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use warmq_kernel::{Kernel, Mode, Within};
 use warmq_machine::Counts;
 use warmq_metrics::{Counts as Events, LockFigures, LockMeter, TaskFigures, TaskMeter};
+use warmq_play::Counters;
 use warmq_trace::{Observer, Record};
 use warmq_units::{Duration, Instant};
-use warmq_workload::Counters;
 
 use crate::simulator::{HistogramDescription, MetricDescription};
 

@@ -6,10 +6,10 @@ use std::time::{Duration as HostTime, Instant as HostInstant};
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{Costs, Ending, Kernel, Settings};
 use warmq_machine::{MachineDescription, Overrides, builtin, read_toml};
+use warmq_play::{Counters, workload};
 use warmq_sched::scheduler;
 use warmq_trace::{Digest, Observer, Record};
 use warmq_units::{Duration, Instant, Seed};
-use warmq_workload::{Counters, workload};
 
 /// One run that is measured.
 pub(crate) struct Scene {

@@ -10,9 +10,9 @@ use warmq_kernel::{
     Boot, DatagramCounts, Ending, IdleLoop, Kernel, Nic, PacketCounts, Preemption, Socket,
     SoftirqLimits, Task,
 };
+use warmq_play::{Counters, workload};
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Digest;
-use warmq_workload::{Counters, workload};
 
 use crate::configurations::{Configuration, configurations};
 use crate::scripts::{Act, Script, scripts};

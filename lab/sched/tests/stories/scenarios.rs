@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use warmq_config::Chosen;
 use warmq_kernel::{Boot, Ending, Kernel};
+use warmq_play::{Counters, Entry, workloads};
 use warmq_scenario::Scenario;
 use warmq_units::Bytes;
-use warmq_workload::{Counters, Entry, workloads};
 
 use crate::stage::*;
 

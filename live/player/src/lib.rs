@@ -1,0 +1,1 @@
+//! Plays a scenario with real threads, processes, sockets and cgroups.
