@@ -39,8 +39,16 @@ impl Simulator for Clocked<'_> {
         self.simulator.settings(part, name)
     }
 
-    fn metrics(&self) -> Vec<MetricDescription> {
-        self.simulator.metrics()
+    fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
+        self.simulator.takes(world, part, name)
+    }
+
+    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription> {
+        self.simulator.metrics(workloads)
+    }
+
+    fn needs_quiet(&self, plan: &Plan) -> bool {
+        self.simulator.needs_quiet(plan)
     }
 
     fn histograms(&self) -> Vec<HistogramDescription> {

@@ -42,6 +42,11 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// Whether this is the text `wanted`; reports nothing.
+    pub fn is_text(&self, wanted: &str) -> bool {
+        matches!(&self.node.kind, NodeKind::Text(text) if text == wanted)
+    }
+
     /// A number, for what is compared and drawn.
     pub fn number(&self) -> Option<f64> {
         let number = match &self.node.kind {
@@ -133,7 +138,10 @@ impl<'a> Item<'a> {
             }
             (Kind::Bytes { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Bytes),
             (Kind::Duration { .. }, NodeKind::Text(text)) => text.parse().ok().map(Value::Duration),
-            (Kind::Choice(_), NodeKind::Text(text)) => Some(Value::Text(text.clone())),
+            (Kind::Choice(_) | Kind::Text, NodeKind::Text(text)) => Some(Value::Text(text.clone())),
+            // A kernel's release looks like a number.
+            (Kind::Text, NodeKind::Decimal(digits)) => Some(Value::Text(digits.clone())),
+            (Kind::Text, NodeKind::Integer(count)) => Some(Value::Text(count.to_string())),
             _ => None,
         };
         let admitted = read.filter(|value| kind.admits(value));

@@ -61,6 +61,8 @@ pub enum Kind {
     },
     /// One of a few names.
     Choice(Vec<String>),
+    /// Any text of one line; a number is taken as it is written.
+    Text,
 }
 
 impl Kind {
@@ -82,6 +84,7 @@ impl Kind {
                 let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
                 format!("one of {}", quoted.join(", "))
             }
+            Kind::Text => "a text in quotes, on one line".to_owned(),
         }
     }
 
@@ -96,6 +99,7 @@ impl Kind {
             (Kind::Bytes { min, max }, Value::Bytes(size)) => (min..=max).contains(&size),
             (Kind::Duration { min, max }, Value::Duration(span)) => (min..=max).contains(&span),
             (Kind::Choice(names), Value::Text(name)) => names.contains(name),
+            (Kind::Text, Value::Text(text)) => !text.contains(['\n', '\0']),
             _ => false,
         }
     }
@@ -231,6 +235,11 @@ impl Setting {
     /// `true` or `false`.
     pub fn flag(name: &str, default: bool) -> Setting {
         Setting::plain(name, Kind::Bool, Value::Bool(default), "")
+    }
+
+    /// A text, `default` unless it is chosen.
+    pub fn text(name: &str, default: &str) -> Setting {
+        Setting::plain(name, Kind::Text, Value::Text(default.to_owned()), "")
     }
 
     /// One of `names`, the first by default.

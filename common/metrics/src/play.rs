@@ -82,6 +82,23 @@ impl PlayMeter {
         }
     }
 
+    /// What every task did since the measurement began.
+    pub fn tasks(&self) -> &TaskMeter {
+        &self.whole.tasks
+    }
+
+    /// How often things happened since the measurement began.
+    pub fn events(&self) -> &Counts {
+        &self.whole.events
+    }
+
+    /// What a counter had counted when the measurement began, and at its end, for who counts
+    /// without a [`Record::Count`].
+    pub fn counted(&mut self, counter: usize, before: u64, total: u64) {
+        self.whole.counts_before[counter] = before;
+        self.totals[counter] = total;
+    }
+
     /// All figures up to `end`, by name; those of a phase are called `PHASE.NAME`. A figure that
     /// means nothing here (a quantile of no span) is absent.
     pub fn figures(&self, end: Instant) -> BTreeMap<String, f64> {

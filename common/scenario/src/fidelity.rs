@@ -11,6 +11,20 @@ pub enum World {
     Host,
 }
 
+impl World {
+    /// All of them, the simulated one first.
+    pub const ALL: [World; 3] = [World::Lab, World::Guest, World::Host];
+
+    /// Its name in experiments and rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            World::Lab => "lab",
+            World::Guest => "guest",
+            World::Host => "host",
+        }
+    }
+}
+
 /// How true a world is to a step, an object or a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fidelity {

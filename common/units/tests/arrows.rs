@@ -35,7 +35,8 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "lab",
         "experiment",
         &[
-            "units", "config", "trace", "machine", "metrics", "report", "kernel", "sched", "play",
+            "units", "config", "trace", "machine", "metrics", "scenario", "report", "kernel",
+            "sched", "play",
         ],
     ),
     ("live", "host", &["units", "machine"]),

@@ -3,31 +3,40 @@
 mod machines;
 mod measure;
 mod parameters;
+mod real;
 #[cfg(test)]
 mod tests;
+mod workloads;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{BootError, Costs, Ending, Kernel, MakeScheduler, Settings};
 use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
 use warmq_play::Counters;
+use warmq_scenario::Scenario;
 use warmq_sched::Entry;
 use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::Instant;
 
-use self::measure::RunMeters;
+use self::measure::{Done, RunMeters, Totals};
+pub use self::workloads::Workload;
+use self::workloads::Workloads;
 use crate::plan::{Part, Plan};
 use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator,
 };
+use crate::world::World;
 
-/// The simulated kernel with all machines, schedulers and workloads.
-#[derive(Clone, Debug)]
+/// The simulated kernel with all machines, schedulers and workloads, and the worlds beside it.
+#[derive(Clone)]
 pub struct Engine {
     host: Option<MachineDescription>,
     checked: bool,
+    worlds: Vec<Arc<dyn World>>,
+    workloads: Arc<Workloads>,
 }
 
 impl Default for Engine {
@@ -40,8 +49,27 @@ impl Engine {
     /// `host` describes the machine that the name `host` stands for; nothing here looks at the
     /// machine it runs on.
     pub fn new(host: Option<MachineDescription>) -> Engine {
-        let checked = cfg!(debug_assertions);
-        Engine { host, checked }
+        Engine {
+            host,
+            checked: cfg!(debug_assertions),
+            worlds: Vec::new(),
+            workloads: Arc::default(),
+        }
+    }
+
+    /// The same engine, which hands plans of this world over to it.
+    #[must_use]
+    pub fn with(mut self, world: Arc<dyn World>) -> Engine {
+        self.worlds.push(world);
+        self
+    }
+
+    /// The workload called `name`: one that comes with WarmQ, or the file of a scenario.
+    ///
+    /// # Errors
+    /// If there is none, or its file is wrong.
+    pub fn workload(&self, name: &str) -> Result<Arc<Workload>, PartError> {
+        self.workloads.find(name)
     }
 
     /// The same engine, which checks every run for broken laws ([`Checker`]). A debug build always
@@ -68,6 +96,9 @@ impl Engine {
     /// # Errors
     /// As [`Simulator::simulate`].
     pub fn observe<O: Observer>(&self, plan: &Plan, observer: O) -> Result<Measured, RunError> {
+        if let Some(world) = self.world(plan) {
+            return self.play(world, plan, observer);
+        }
         let entry = warmq_sched::scheduler(&plan.scheduler.name)
             .ok_or_else(|| setting(format!("no scheduler is called {}", plan.scheduler.name)))?;
         let chosen = chosen(entry.settings(), &plan.scheduler.settings)?;
@@ -89,8 +120,8 @@ impl Engine {
         let machine = self.machine(&plan.machine.name).map_err(described)?;
         let machine_chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
         let machine = machines::set(&machine, &machine_chosen).map_err(setting)?;
-        let workload = warmq_play::workload(&plan.workload.name)
-            .ok_or_else(|| setting(format!("no workload is called {}", plan.workload.name)))?;
+        let workload = self.workload(&plan.workload.name).map_err(described)?;
+        let workload = workload.entry();
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
         let costs = machines::costs(&machine, entry.kernel);
@@ -100,7 +131,9 @@ impl Engine {
         let played = played.map_err(|problems| setting(problems.to_string()))?;
         let checker = || Checker::of_a_run().promised(entry.promise);
         let checker = self.checked.then(checker);
-        let meters = RunMeters::starting_at(Instant::START + plan.warmup);
+        let names = workload.scenario().map(Scenario::names);
+        let from = Instant::START + plan.warmup;
+        let meters = RunMeters::starting_at(names.clone().unwrap_or_default(), from);
         let mut kernel = Kernel::boot(
             &machine,
             &Costs::new(costs.clone()),
@@ -110,7 +143,8 @@ impl Engine {
             (Digest::new(), (meters, (checker, observer))),
         )
         .map_err(not_booted)?;
-        let ending = run(&mut kernel, plan, &counters);
+        let (before, ending) = run(&mut kernel, plan, &counters);
+        let done = Done::new(before, counters.totals());
         let parts = parameters::Parts {
             machine: &machine,
             costs: &costs,
@@ -119,10 +153,13 @@ impl Engine {
             scheduler: scheduler_chosen,
             workload: &workload_chosen,
         };
-        let figures = measure::figures(&kernel, &kernel.observer().1.0, &counters);
+        let mut figures = measure::figures(&kernel, &kernel.observer().1.0, &done);
         let histograms = measure::histograms(&kernel);
         let end = kernel.now();
-        let (digest, (_, (checker, _))) = kernel.into_observer();
+        let (digest, (meters, (checker, _))) = kernel.into_observer();
+        if let Some(names) = &names {
+            figures.extend(meters.played(names, &done, end));
+        }
         if let Some(checker) = checker {
             lawful(checker, ending.is_ok(), end)?;
         }
@@ -132,8 +169,13 @@ impl Engine {
             digest: digest.to_string(),
             ending: ending?,
             parameters: parts.parameters(),
+            notes: workload.scenario().map(notes_of_lab).unwrap_or_default(),
         })
     }
+}
+
+fn notes_of_lab(scenario: &Scenario) -> Vec<String> {
+    real::notes(scenario, warmq_scenario::World::Lab)
 }
 
 fn not_booted(error: BootError) -> RunError {
@@ -190,19 +232,25 @@ fn kernel_settings(kernel: Settings, machine: &Chosen) -> Settings {
     }
 }
 
-/// Runs the warm-up and the measurement, and returns how the run ended.
+/// Runs the warm-up and the measurement; returns what was counted in the warm-up, and how the run
+/// ended.
 fn run<O: Observer>(
     kernel: &mut Kernel<O>,
     plan: &Plan,
     counters: &Counters,
-) -> Result<String, RunError> {
+) -> (Totals, Result<String, RunError>) {
+    let mut before = Totals::new();
     let mut ending = kernel.run_until(Instant::START + plan.warmup);
     if ending == Ending::TimeUp {
         kernel.reset_figures();
-        counters.reset();
+        before = counters.totals();
         ending = kernel.run_until(Instant::START + plan.warmup + plan.time);
     }
-    let cause = match &ending {
+    (before, verdict(&ending))
+}
+
+fn verdict(ending: &Ending) -> Result<String, RunError> {
+    let cause = match ending {
         Ending::WorkDone | Ending::TimeUp => return Ok(ending.to_string()),
         Ending::SchedulerBroke(_) => Cause::SchedulerBroke,
         Ending::ProgramBroke { .. } => Cause::ProgramBroke,
@@ -218,6 +266,7 @@ fn run<O: Observer>(
 impl Simulator for Engine {
     fn names(&self, part: Part) -> Vec<String> {
         let names: Vec<&str> = match part {
+            Part::World => return self.world_names(),
             Part::Machine => machines::names(self.host.is_some()),
             Part::Scheduler => warmq_sched::SCHEDULERS
                 .iter()
@@ -233,20 +282,33 @@ impl Simulator for Engine {
 
     fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError> {
         match part {
+            Part::World => self.world_settings(name),
             Part::Machine => self
                 .machine(name)
                 .map(|machine| machines::settings(&machine)),
-            Part::Scheduler => warmq_sched::scheduler(name)
-                .map(warmq_sched::Entry::settings)
-                .ok_or(PartError::Unknown),
-            Part::Workload => warmq_play::workload(name)
-                .map(warmq_play::Entry::settings)
-                .ok_or(PartError::Unknown),
+            Part::Scheduler => match warmq_sched::scheduler(name) {
+                Some(entry) => Ok(entry.settings()),
+                None if self.is_real(name) => Ok(Vec::new()),
+                None => Err(PartError::Unknown),
+            },
+            Part::Workload => self.workload(name).map(|it| it.entry().settings()),
         }
     }
 
-    fn metrics(&self) -> Vec<MetricDescription> {
-        measure::metrics()
+    fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
+        self.goes_with(world, part, name)
+    }
+
+    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription> {
+        let workloads = workloads.iter().filter_map(|name| self.workload(name).ok());
+        let workloads: Vec<Arc<Workload>> = workloads.collect();
+        let scenarios = workloads.iter().filter_map(|it| it.entry().scenario());
+        measure::metrics(scenarios.map(Scenario::names))
+    }
+
+    fn needs_quiet(&self, plan: &Plan) -> bool {
+        self.world(plan)
+            .is_some_and(|world| world.needs_quiet(plan))
     }
 
     fn histograms(&self) -> Vec<HistogramDescription> {

@@ -31,6 +31,8 @@ pub struct Experiment {
     pub about: String,
     /// What a reader must know to judge the figures.
     pub notes: Vec<String>,
+    /// Measures that nobody asked for by name: where a run gives no such figure, it has no row.
+    pub everything: bool,
     /// What all runs have in common, and what is swept.
     pub parts: Parts,
     /// Seeds and times of a full run.
@@ -96,7 +98,7 @@ pub struct Axis {
 /// What a key sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Which machine, scheduler or workload.
+    /// Which world, machine, scheduler or workload.
     Name(Part),
     /// A setting of one of them.
     Setting(Part, String),
@@ -337,9 +339,10 @@ impl Parts {
 
     /// The run at `point` with one of the seeds of `extent`.
     pub fn plan(&self, point: &Point, seed: u64, extent: &Extent) -> Plan {
-        let [machine, scheduler, workload] = Part::ALL.map(|part| self.chosen(part, point));
+        let [world, machine, scheduler, workload] = Part::ALL.map(|part| self.chosen(part, point));
         let Extent { warmup, time, .. } = *extent;
         Plan {
+            world,
             machine,
             scheduler,
             workload,
@@ -349,26 +352,42 @@ impl Parts {
         }
     }
 
-    fn chosen(&self, part: Part, point: &Point) -> Chosen {
+    /// Every name of a part that is in use.
+    pub(crate) fn names_of(&self, part: Part) -> Vec<&str> {
+        let of_part = self.defaults.keys().filter(|(of, _)| *of == part);
+        of_part.map(|(_, name)| name.as_str()).collect()
+    }
+
+    /// The name of a part at `point`.
+    pub(crate) fn name_at(&self, part: Part, point: &Point) -> String {
         let swept = self
             .axes
             .iter()
             .find(|axis| axis.target == Target::Name(part));
-        let name = match swept.and_then(|axis| point.0.get(&axis.key)) {
+        match swept.and_then(|axis| point.0.get(&axis.key)) {
             Some(value) => value.to_string(),
             None => self.names.get(&part).cloned().unwrap_or_default(),
-        };
-        let key = (part, name);
+        }
+    }
+
+    fn chosen(&self, part: Part, point: &Point) -> Chosen {
+        let key = (part, self.name_at(part, point));
         let mut settings = self.defaults.get(&key).cloned().unwrap_or_default();
+        // What only another of the worlds or schedulers of a sweep has means nothing here.
+        let mut set = |setting: &String, value: &Value| {
+            if let Some(known) = settings.get_mut(setting) {
+                *known = value.clone();
+            }
+        };
         for (_, setting, value) in self.set.iter().filter(|(of, _, _)| *of == part) {
-            settings.insert(setting.clone(), value.clone());
+            set(setting, value);
         }
         for axis in &self.axes {
             if let (Target::Setting(of, setting), Some(value)) =
                 (&axis.target, point.0.get(&axis.key))
                 && *of == part
             {
-                settings.insert(setting.clone(), value.clone());
+                set(setting, value);
             }
         }
         Chosen {

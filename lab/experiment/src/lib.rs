@@ -19,15 +19,16 @@ mod read;
 mod run;
 mod section;
 mod simulator;
+mod world;
 
-pub use engine::Engine;
+pub use engine::{Engine, Workload};
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Parts,
     PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use judge::{Finding, Judged};
 pub use outcome::{Outcome, RunFailure};
-pub use plan::{Chosen, Part, Plan};
+pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
 pub use run::{Difference, Job, Options, Progress, Runs, seeds};
 
@@ -36,3 +37,4 @@ pub use simulator::{
     Simulator,
 };
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
+pub use world::{Played, Request, World};

@@ -26,6 +26,8 @@ pub struct Outcome {
     pub failures: Vec<RunFailure>,
     /// Every parameter of the model in any run, by name.
     pub parameters: Vec<Parameter>,
+    /// What was not played as the workload says, in any run.
+    pub notes: Vec<String>,
     /// How the runs ended, and how many ended so.
     pub endings: BTreeMap<String, usize>,
     pub(crate) figures: Figures,
@@ -60,12 +62,14 @@ impl Experiment {
         let jobs = self.jobs(options);
         let mut parameters = BTreeSet::new();
         let mut endings = BTreeMap::new();
+        let mut notes = BTreeSet::new();
         let mut failures = Vec::new();
         let mut digest = Xxh3::new();
         for job in &jobs {
             let result = match runs.0.get(&job.plan) {
                 Some(Ok(measured)) => {
                     parameters.extend(measured.parameters.iter().cloned());
+                    notes.extend(measured.notes.iter().cloned());
                     *endings.entry(measured.ending.clone()).or_default() += 1;
                     measured.digest.clone()
                 }
@@ -88,6 +92,7 @@ impl Experiment {
             digest: format!("{:032x}", digest.digest128()),
             failures,
             parameters: parameters.into_iter().collect(),
+            notes: notes.into_iter().collect(),
             endings,
             figures,
         }
@@ -100,6 +105,9 @@ impl Experiment {
                 let Some(Spread { value, low, high }) = figures.at(&measure.name, point) else {
                     continue;
                 };
+                if self.everything && value.is_nan() {
+                    continue;
+                }
                 let here = |it: &&crate::experiment::Published| {
                     it.metric == measure.name && it.point == *point
                 };

@@ -7,9 +7,11 @@ use warmq_units::{Duration, Seed};
 
 use warmq_config::Value;
 
-/// The three parts that a run is made of.
+/// The parts that a run is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
+    /// Who plays: the laboratory, a guest, this machine.
+    World,
     /// The machine that the programs run on.
     Machine,
     /// The scheduler that decides which task runs.
@@ -20,11 +22,12 @@ pub enum Part {
 
 impl Part {
     /// All parts, in the order in which they are named.
-    pub const ALL: [Part; 3] = [Part::Machine, Part::Scheduler, Part::Workload];
+    pub const ALL: [Part; 4] = [Part::World, Part::Machine, Part::Scheduler, Part::Workload];
 
     /// The key by which an experiment names it.
     pub fn key(self) -> &'static str {
         match self {
+            Part::World => "world",
             Part::Machine => "machine",
             Part::Scheduler => "scheduler",
             Part::Workload => "workload",
@@ -32,7 +35,10 @@ impl Part {
     }
 }
 
-/// A machine, scheduler or workload, with every setting it has.
+/// The name of the world that simulates.
+pub const LAB: &str = "lab";
+
+/// A world, machine, scheduler or workload, with every setting it has.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Chosen {
     /// Its name; for a machine also a path or `host`.
@@ -47,6 +53,8 @@ pub struct Chosen {
 /// kind and within its bounds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Plan {
+    /// Who plays.
+    pub world: Chosen,
     /// The machine that the programs run on.
     pub machine: Chosen,
     /// The scheduler that decides which task runs.
@@ -62,9 +70,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether the laboratory plays it.
+    pub fn is_simulated(&self) -> bool {
+        self.world.name == LAB
+    }
+
     /// The part `part` of this plan.
     pub fn part(&self, part: Part) -> &Chosen {
         match part {
+            Part::World => &self.world,
             Part::Machine => &self.machine,
             Part::Scheduler => &self.scheduler,
             Part::Workload => &self.workload,
@@ -100,6 +114,10 @@ impl fmt::Display for Plan {
             seed.0
         )?;
         let (warmup, time) = (self.warmup.exact(), self.time.exact());
-        write!(formatter, "{time} after {warmup}")
+        write!(formatter, "{time} after {warmup}")?;
+        match self.is_simulated() {
+            true => Ok(()),
+            false => write!(formatter, ", in {}", self.world),
+        }
     }
 }

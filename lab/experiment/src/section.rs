@@ -212,6 +212,7 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
     for RunFailure { name, error, .. } in &outcome.failures {
         remarks.push(format!("No measurement from {name}: {error}"));
     }
+    remarks.extend(outcome.notes.iter().cloned());
     remarks
 }
 

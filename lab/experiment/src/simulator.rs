@@ -20,8 +20,17 @@ pub trait Simulator: Sync {
     /// (a machine's file) that cannot be used.
     fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError>;
 
-    /// Every figure that a run can give.
-    fn metrics(&self) -> Vec<MetricDescription>;
+    /// Whether the scheduler (or workload) called `name`, which is known, can be used in `world`.
+    ///
+    /// # Errors
+    /// Why not, and what to use.
+    fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String>;
+
+    /// Every figure that a run of one of these workloads can give.
+    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription>;
+
+    /// Whether other runs would disturb this one.
+    fn needs_quiet(&self, plan: &Plan) -> bool;
 
     /// Every histogram that a run can give.
     fn histograms(&self) -> Vec<HistogramDescription>;
@@ -85,6 +94,8 @@ pub struct Measured {
     pub ending: String,
     /// Every parameter of the model, with its source.
     pub parameters: Vec<Parameter>,
+    /// What was not played as the workload says, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A parameter of the model, as it was in one run.
@@ -126,4 +137,6 @@ pub enum Cause {
     LawBroken,
     /// A program of the workload did something that no kernel or library allows.
     ProgramBroke,
+    /// This machine, or the guest, did not let it be played.
+    WorldRefused,
 }

@@ -44,10 +44,10 @@ impl Counters {
         self.0.borrow().get(name).map(Counter::get)
     }
 
-    /// Sets all counts to 0, after a warm-up.
-    pub fn reset(&self) {
-        for counter in self.0.borrow().values() {
-            counter.0.set(0);
-        }
+    /// What every counter has counted by now.
+    pub fn totals(&self) -> BTreeMap<String, u64> {
+        let counters = self.0.borrow();
+        let totals = counters.iter().map(|(name, it)| (name.clone(), it.get()));
+        totals.collect()
     }
 }

@@ -36,17 +36,50 @@ enum Source {
         settings: fn() -> Vec<Setting>,
         build: fn(&Chosen, &Counters) -> Box<dyn Workload>,
     },
-    Scenario(Box<Scenario>),
+    Scenario(Box<Told>),
+}
+
+/// A scenario and where it is written.
+struct Told {
+    scenario: Scenario,
+    file: String,
+    text: String,
 }
 
 impl Entry {
-    /// A scenario as a workload called `name`.
-    pub fn of_scenario(name: &str, scenario: Scenario) -> Entry {
-        Entry {
+    /// The scenario of the text of `file` as a workload called `name`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, each with its place and a fix.
+    pub fn of_scenario(name: &str, file: &str, text: &str) -> Result<Entry, Problems> {
+        let scenario = Scenario::read(file, text)?;
+        Ok(Entry {
             name: name.to_owned(),
             what: scenario.title().to_owned(),
             work: scenario.work().to_owned(),
-            source: Source::Scenario(Box::new(scenario)),
+            source: Source::Scenario(Box::new(Told {
+                scenario,
+                file: file.to_owned(),
+                text: text.to_owned(),
+            })),
+        })
+    }
+
+    /// The scenario that it is, if it is one.
+    pub fn scenario(&self) -> Option<&Scenario> {
+        self.told().map(|told| &told.scenario)
+    }
+
+    /// The name of the scenario's file and its text, if it is one.
+    pub fn text(&self) -> Option<(&str, &str)> {
+        self.told()
+            .map(|told| (told.file.as_str(), told.text.as_str()))
+    }
+
+    fn told(&self) -> Option<&Told> {
+        match &self.source {
+            Source::Program { .. } => None,
+            Source::Scenario(told) => Some(told),
         }
     }
 
@@ -54,7 +87,7 @@ impl Entry {
     pub fn settings(&self) -> Vec<Setting> {
         match &self.source {
             Source::Program { settings, .. } => settings(),
-            Source::Scenario(scenario) => scenario.settings(),
+            Source::Scenario(told) => told.scenario.settings(),
         }
     }
 
@@ -69,8 +102,9 @@ impl Entry {
     ) -> Result<Box<dyn Workload>, Problems> {
         match &self.source {
             Source::Program { build, .. } => Ok(build(chosen, counters)),
-            Source::Scenario(scenario) => {
-                Ok(Box::new(play::Play::new(scenario.bind(chosen)?, counters)))
+            Source::Scenario(told) => {
+                let bound = told.scenario.bind(chosen)?;
+                Ok(Box::new(play::Play::new(bound, counters)))
             }
         }
     }

@@ -2,8 +2,6 @@
 
 use std::sync::LazyLock;
 
-use warmq_scenario::Scenario;
-
 use crate::{Entry, Source, web};
 
 /// The scenarios of `scenarios/`.
@@ -29,8 +27,8 @@ static WORKLOADS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         },
     };
     let scenarios = SCENARIOS.iter().map(|(name, text)| {
-        let scenario = Scenario::read(&format!("{name}.toml"), text);
-        Entry::of_scenario(name, scenario.expect("shipped scenarios are tested"))
+        let entry = Entry::of_scenario(name, &format!("{name}.toml"), text);
+        entry.expect("shipped scenarios are tested")
     });
     std::iter::once(web).chain(scenarios).collect()
 });

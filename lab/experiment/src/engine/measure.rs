@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use warmq_kernel::{Kernel, Mode, Within};
 use warmq_machine::Counts;
-use warmq_metrics::{Counts as Events, LockFigures, LockMeter, TaskFigures, TaskMeter};
-use warmq_play::Counters;
-use warmq_trace::{Observer, Record};
+use warmq_metrics::{Described, LockFigures, LockMeter, PlayMeter, TaskFigures, described};
+use warmq_trace::{Names, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use crate::simulator::{HistogramDescription, MetricDescription};
@@ -75,13 +74,54 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
     simulated_seconds "s" "simulated time that was measured"
 };
 
-pub(super) fn metrics() -> Vec<MetricDescription> {
-    let described = |(name, unit, what): &(&str, &str, &str)| MetricDescription {
+/// Every metric of all workloads, and those of scenarios with these names.
+pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Vec<MetricDescription> {
+    let described_here = |(name, unit, what): &(&str, &str, &str)| MetricDescription {
         name: (*name).to_owned(),
         unit: (*unit).to_owned(),
         what: (*what).to_owned(),
     };
-    METRICS.iter().map(described).collect()
+    let mut metrics: Vec<MetricDescription> = METRICS.iter().map(described_here).collect();
+    for names in scenarios {
+        let mut add = |phase: &str, it: Described| {
+            let name = format!("{phase}{}", it.name);
+            if metrics.iter().all(|known| known.name != name) {
+                metrics.push(MetricDescription {
+                    name,
+                    unit: it.unit.to_owned(),
+                    what: it.what,
+                });
+            }
+        };
+        let all = described(&names);
+        all.iter().cloned().for_each(|it| add("", it));
+        for phase in &names.phases {
+            let of_phase = all.iter().cloned();
+            of_phase.for_each(|it| add(&format!("{phase}."), it));
+        }
+    }
+    metrics
+}
+
+/// What counters have counted, by name.
+pub(super) type Totals = BTreeMap<String, u64>;
+
+/// What was counted before the measurement, and until its end.
+pub(super) struct Done {
+    before: Totals,
+    total: Totals,
+}
+
+impl Done {
+    pub(super) fn new(before: Totals, total: Totals) -> Done {
+        Done { before, total }
+    }
+
+    /// What `counter` counted in the measurement, if there is such a counter.
+    fn of(&self, counter: &str) -> Option<u64> {
+        let before = self.before.get(counter).copied().unwrap_or(0);
+        self.total.get(counter).map(|total| total - before)
+    }
 }
 
 pub(super) fn histogram_descriptions() -> Vec<HistogramDescription> {
@@ -137,35 +177,47 @@ impl Figures {
 /// The meters for an experiment's metrics that are computed from records. What records do not
 /// contain (walks, caches, user mode), the kernel counts.
 pub(super) struct RunMeters {
-    tasks: TaskMeter,
+    play: PlayMeter,
     locks: LockMeter,
-    events: Events,
 }
 
 impl RunMeters {
-    /// Counts what happens at `from` or later.
-    pub(super) fn starting_at(from: Instant) -> RunMeters {
+    /// Counts what happens at `from` or later in a scenario of these names.
+    pub(super) fn starting_at(names: Names, from: Instant) -> RunMeters {
         RunMeters {
-            tasks: TaskMeter::starting_at(from),
+            play: PlayMeter::starting_at(names, from),
             locks: LockMeter::starting_at(from),
-            events: Events::starting_at(from),
         }
+    }
+
+    /// The figures of the scenario, of which the lab's player counts outside of records.
+    pub(super) fn played(
+        mut self,
+        names: &Names,
+        done: &Done,
+        end: Instant,
+    ) -> BTreeMap<String, f64> {
+        for (counter, name) in names.counters.iter().enumerate() {
+            let of = |totals: &Totals| totals.get(name).copied().unwrap_or(0);
+            self.play
+                .counted(counter, of(&done.before), of(&done.total));
+        }
+        self.play.figures(end)
     }
 }
 
 impl Observer for RunMeters {
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
-        self.tasks.see(at, record);
+        self.play.see(at, record);
         self.locks.see(at, record);
-        self.events.see(at, record);
     }
 }
 
 pub(super) fn figures<O: Observer>(
     kernel: &Kernel<O>,
     meters: &RunMeters,
-    counters: &Counters,
+    done: &Done,
 ) -> BTreeMap<String, f64> {
     let seconds = kernel.measured().as_s_f64();
     let mut figures = Figures {
@@ -175,7 +227,7 @@ pub(super) fn figures<O: Observer>(
     figures.put("simulated_seconds", seconds);
     let mut work = 0;
     for counter in ["requests", "messages", "bursts"] {
-        if let Some(done) = counters.find(counter) {
+        if let Some(done) = done.of(counter) {
             figures.put_rate(&format!("{counter}_per_second"), done);
             work += done;
         }
@@ -240,11 +292,16 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
 
 fn put_events(figures: &mut Figures, meters: &RunMeters, end: Instant) {
     let runnable = |of_task: TaskFigures| (of_task.ran + of_task.waited).as_s_f64();
-    let runnable: f64 = meters.tasks.all(end).map(|(_, task)| runnable(task)).sum();
+    let runnable: f64 = meters
+        .play
+        .tasks()
+        .all(end)
+        .map(|(_, task)| runnable(task))
+        .sum();
     figures.put("runnable_mean", runnable / figures.seconds);
-    figures.put_rate("switches_per_second", meters.events.switches);
-    figures.put_rate("migrations_per_second", meters.events.migrations);
-    figures.put("recalculations", meters.events.recalculations as f64);
+    figures.put_rate("switches_per_second", meters.play.events().switches);
+    figures.put_rate("migrations_per_second", meters.play.events().migrations);
+    figures.put("recalculations", meters.play.events().recalculations as f64);
 }
 
 fn put_bus(figures: &mut Figures, counts: &Counts, work: u64) {

@@ -60,8 +60,8 @@ fn a_task_that_waits_beside_an_idle_cpu_ends_the_run_as_an_error() {
 #[test]
 fn an_engine_that_does_not_check_takes_the_same_run_for_a_measurement() {
     let engine = Engine {
-        host: None,
         checked: false,
+        ..Engine::default()
     };
     assert_eq!(hoarded(&engine).unwrap().ending, "time up");
 }
@@ -86,7 +86,7 @@ fn a_program_that_breaks_a_rule_is_the_cause_of_a_failed_run() {
         (),
     )
     .unwrap();
-    let error = run(&mut kernel, &plan, &Counters::default()).unwrap_err();
+    let error = run(&mut kernel, &plan, &Counters::default()).1.unwrap_err();
     assert_eq!(error.cause, Cause::ProgramBroke);
     assert!(error.what.contains("thief"), "{error}");
 }

@@ -6,14 +6,17 @@ use warmq_config::{Fields, Item, did_you_mean};
 
 use super::sweep::in_order;
 use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, Take};
+use crate::plan::Part;
 use crate::point::Point;
 use crate::simulator::{MetricDescription, Simulator};
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
     let tables = fields.tables("measure");
-    let metrics = simulator.metrics();
+    let metrics = simulator.metrics(&experiment.parts.names_of(Part::Workload));
     for table in &tables {
         let read = if let Some(item) = table.item("metric") {
+            let names = item.one_or_more();
+            experiment.everything |= names.iter().any(|it| it.is_text(EVERYTHING));
             plain(table, &item, &metrics, experiment)
         } else if let Some(item) = table.item("histogram") {
             histogram(table, &item, simulator, experiment)
@@ -63,6 +66,11 @@ fn plain(
     let title = table.text("title");
     for item in item.one_or_more() {
         let Some(name) = item.text() else { continue };
+        if name == EVERYTHING {
+            let all = metrics.iter();
+            read.extend(all.map(|metric| figure(metric, readable(&metric.name), experiment)));
+            continue;
+        }
         let Some(metric) = metrics.iter().find(|metric| metric.name == name) else {
             let known = metrics.iter().map(|metric| metric.name.as_str());
             item.report(
@@ -71,15 +79,23 @@ fn plain(
             );
             continue;
         };
-        read.push(Measure {
-            title: title.clone().unwrap_or_else(|| readable(&name)),
-            name,
-            unit: metric.unit.clone(),
-            domain: experiment.points.clone(),
-            how: How::Figure,
-        });
+        let title = title.clone().unwrap_or_else(|| readable(&name));
+        read.push(figure(metric, title, experiment));
     }
     read
+}
+
+/// The name that stands for every metric.
+const EVERYTHING: &str = "*";
+
+fn figure(metric: &MetricDescription, title: String, experiment: &Experiment) -> Measure {
+    Measure {
+        name: metric.name.clone(),
+        title,
+        unit: metric.unit.clone(),
+        domain: experiment.points.clone(),
+        how: How::Figure,
+    }
 }
 
 /// A readable title from a name such as `walk_l2_miss_ratio`.

@@ -81,6 +81,7 @@ fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experimen
         figure: fields.text("figure").unwrap_or_default(),
         about: fields.text("about").unwrap_or_default().trim().to_owned(),
         notes: notes.iter().filter_map(Item::text).collect(),
+        everything: false,
         parts: Default::default(),
         full,
         quick,

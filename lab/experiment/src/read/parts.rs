@@ -1,13 +1,16 @@
-//! The machine, scheduler and workload of an experiment, and their settings.
+//! The world, machine, scheduler and workload of an experiment, and their settings.
 
 use std::collections::BTreeMap;
 
 use warmq_config::{Entry, Fields, Item, NodeKind, Setting, Value, did_you_mean};
 
 use crate::experiment::{Parts, Target};
-use crate::plan::Part;
+use crate::plan::{LAB, Part};
 use crate::point::{Filter, Point};
 use crate::simulator::{PartError, Simulator};
+
+/// Stands in a point for a setting that its world lacks.
+pub(super) const NO_VALUE: &str = "-";
 
 /// The meaning of names in one file: the parts in use and their settings.
 pub(super) struct Scope<'a> {
@@ -22,6 +25,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope) -> bool {
         let swept = swept_names(fields, part);
         let named = fields.item(part.key());
         match (&named, swept.is_empty()) {
+            (None, true) if part == Part::World => scope.is_simulated(),
             (None, true) => {
                 let help = format!("name one of {}", scope.simulator.names(part).join(", "));
                 fields.report(format!("`{}` is missing", part.key()), help);
@@ -138,6 +142,43 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// No world is named.
+    fn is_simulated(&mut self) {
+        let key = (Part::World, LAB.to_owned());
+        self.parts.names.insert(Part::World, LAB.to_owned());
+        self.parts.defaults.insert(key.clone(), BTreeMap::new());
+        self.settings.insert(key, Vec::new());
+    }
+
+    /// Why the parts of `point` do not go together.
+    pub(super) fn unfit(&self, point: &Point) -> Option<String> {
+        let name = |part: Part| self.parts.name_at(part, point);
+        let world = name(Part::World);
+        let parts = [Part::Scheduler, Part::Workload].into_iter();
+        let mut refused =
+            parts.filter_map(|part| self.simulator.takes(&world, part, &name(part)).err());
+        refused.next()
+    }
+
+    /// `point` with [`NO_VALUE`] for the settings that its world lacks.
+    pub(super) fn of_its_world(&self, point: &Point) -> Point {
+        let world = (Part::World, self.parts.name_at(Part::World, point));
+        let has = |setting: &str| {
+            let settings = self.settings.get(&world).into_iter().flatten();
+            settings.into_iter().any(|it| it.name == setting)
+        };
+        let mut point = point.clone();
+        for axis in &self.parts.axes {
+            if let Target::Setting(Part::World, setting) = &axis.target
+                && !has(setting)
+            {
+                let none = Value::Text(NO_VALUE.to_owned());
+                point.0.insert(axis.key.clone(), none);
+            }
+        }
+        point
+    }
+
     fn has(&self, part: Part) -> bool {
         self.settings.keys().any(|(of, _)| *of == part)
     }
@@ -206,8 +247,15 @@ impl<'a> Scope<'a> {
     /// Checks that every part of a kind in use has the setting, as every scheduler of a sweep over
     /// schedulers must.
     fn everywhere(&self, part: Part, name: &str, item: &Item) -> Option<Target> {
+        // A kernel's release means something in guests only, and a sweep may cross worlds.
+        if part == Part::World {
+            return Some(Target::Setting(part, name.to_owned()));
+        }
         let lacking = self.settings.iter().find(|((of, _), settings)| {
-            *of == part && !settings.iter().any(|setting| setting.name == name)
+            // Schedulers of other worlds have no settings that anybody knows here.
+            *of == part
+                && !settings.is_empty()
+                && !settings.iter().any(|setting| setting.name == name)
         });
         if let Some(((_, other), _)) = lacking {
             item.report(format!("{} {other} has no such setting", part.key()), "");

@@ -1,10 +1,10 @@
 //! The sweep: one or more blocks of lists; a block gives all combinations of its lists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Fields, Item, Value};
 
-use super::parts::{Scope, flattened};
+use super::parts::{NO_VALUE, Scope, flattened};
 use crate::experiment::{Axis, Experiment, Target};
 use crate::plan::Part;
 use crate::point::Point;
@@ -39,10 +39,60 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
             axis.values.sort();
         }
     }
-    let all: BTreeSet<Point> = blocks.iter().flat_map(combinations).collect();
-    experiment.points = in_order(&scope.parts.axes, all);
+    let all = blocks.iter().flat_map(combinations);
+    let all: BTreeSet<Point> = all.map(|point| scope.of_its_world(&point)).collect();
+    let Some(fitting) = fitting(all, fields, scope, experiment) else {
+        return false;
+    };
+    add_no_values(&mut scope.parts.axes, &fitting);
+    experiment.points = in_order(&scope.parts.axes, fitting);
     read_quick(fields, scope, experiment);
     fields.problems() == before
+}
+
+/// The points whose parts go together; the others are told in the notes. Reports if none is left.
+fn fitting(
+    all: BTreeSet<Point>,
+    fields: &Fields,
+    scope: &Scope,
+    experiment: &mut Experiment,
+) -> Option<BTreeSet<Point>> {
+    let mut unfit: BTreeMap<String, usize> = BTreeMap::new();
+    let fits = |point: &Point| match scope.unfit(point) {
+        Some(why) => {
+            *unfit.entry(why).or_default() += 1;
+            false
+        }
+        None => true,
+    };
+    let fitting: BTreeSet<Point> = all.into_iter().filter(fits).collect();
+    if fitting.is_empty() {
+        let why: Vec<String> = unfit.into_keys().collect();
+        let place = ["world", "sweep", "scheduler"].map(|key| fields.item(key));
+        let what = "world, scheduler and workload do not go together";
+        match place.into_iter().flatten().next() {
+            Some(item) => item.report(what, why.join("; ")),
+            None => fields.report(what, why.join("; ")),
+        }
+        return None;
+    }
+    for (why, points) in unfit {
+        let s = if points == 1 { "" } else { "s" };
+        let note = format!("Left out of the sweep, {points} point{s}: {why}.");
+        experiment.notes.push(note);
+    }
+    Some(fitting)
+}
+
+/// Gives the axes the value that stands for none, where a point has it.
+fn add_no_values(axes: &mut [Axis], points: &BTreeSet<Point>) {
+    let none = Value::Text(NO_VALUE.to_owned());
+    for axis in axes {
+        let used = points.iter().any(|it| it.0.get(&axis.key) == Some(&none));
+        if used && !axis.values.contains(&none) {
+            axis.values.insert(0, none.clone());
+        }
+    }
 }
 
 fn read_block(table: &Fields, scope: &mut Scope) -> Option<Block> {

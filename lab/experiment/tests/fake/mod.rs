@@ -106,6 +106,7 @@ fn workload_settings(name: &str) -> Option<Vec<Setting>> {
 impl Simulator for Fake {
     fn names(&self, part: Part) -> Vec<String> {
         let names: &[&str] = match part {
+            Part::World => &["lab"],
             Part::Machine => &["ppro-4way", "p3xeon-8way"],
             Part::Scheduler => &["linux24", "mq", "elsc", "pls"],
             Part::Workload => &["web", "chat"],
@@ -120,6 +121,7 @@ impl Simulator for Fake {
             ));
         }
         let settings = match part {
+            Part::World => (name == "lab").then(Vec::new),
             Part::Machine => machine_settings(name),
             Part::Scheduler => scheduler_settings(name),
             Part::Workload => workload_settings(name),
@@ -127,7 +129,15 @@ impl Simulator for Fake {
         settings.ok_or(PartError::Unknown)
     }
 
-    fn metrics(&self) -> Vec<MetricDescription> {
+    fn takes(&self, _: &str, _: Part, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn needs_quiet(&self, _: &Plan) -> bool {
+        false
+    }
+
+    fn metrics(&self, _: &[&str]) -> Vec<MetricDescription> {
         let metric = |(name, unit): (&str, &str)| MetricDescription {
             name: name.into(),
             unit: unit.into(),
@@ -164,6 +174,7 @@ impl Simulator for Fake {
             ..cost()
         };
         Ok(Measured {
+            notes: Vec::new(),
             figures: figures(plan),
             histograms: [("bus_by_page_offset".to_owned(), bins())].into(),
             digest,

@@ -1,0 +1,151 @@
+//! Plans of other worlds than the laboratory: handed over, and what comes back measured.
+
+use std::sync::Arc;
+
+use warmq_metrics::PlayMeter;
+use warmq_scenario::{Fidelity, Scenario};
+use warmq_trace::{Digest, Observer, Record};
+use warmq_units::Instant;
+
+use super::{Engine, chosen, machines, setting};
+use crate::plan::{LAB, Part, Plan};
+use crate::simulator::{Cause, Measured, PartError, RunError};
+use crate::world::{Played, Request, World};
+use warmq_config::Setting;
+
+impl Engine {
+    pub(super) fn world_names(&self) -> Vec<String> {
+        let others = self.worlds.iter().map(|it| it.kind().name());
+        std::iter::once(LAB)
+            .chain(others)
+            .map(str::to_owned)
+            .collect()
+    }
+
+    pub(super) fn world_settings(&self, name: &str) -> Result<Vec<Setting>, PartError> {
+        match self.world_called(name) {
+            Some(world) => Ok(world.settings()),
+            None if name == LAB => Ok(Vec::new()),
+            None => Err(PartError::Unknown),
+        }
+    }
+
+    /// The world that `plan` is handed over to; none: it is simulated.
+    pub(super) fn world(&self, plan: &Plan) -> Option<&Arc<dyn World>> {
+        self.world_called(&plan.world.name)
+    }
+
+    fn world_called(&self, name: &str) -> Option<&Arc<dyn World>> {
+        self.worlds.iter().find(|world| world.kind().name() == name)
+    }
+
+    /// Whether a world beside the laboratory can run this scheduler.
+    pub(super) fn is_real(&self, scheduler: &str) -> bool {
+        let mut worlds = self.worlds.iter();
+        worlds.any(|world| world.takes_scheduler(scheduler).is_ok())
+    }
+
+    pub(super) fn goes_with(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
+        match (self.world_called(world), part) {
+            (Some(world), Part::Scheduler) => world.takes_scheduler(name),
+            (Some(_), Part::Workload) => self.is_a_scenario(world, name),
+            (None, Part::Scheduler) if warmq_sched::scheduler(name).is_none() => {
+                let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
+                let known: Vec<&str> = known.collect();
+                let known = known.join(", ");
+                Err(format!(
+                    "the lab has no scheduler \"{name}\"; it has {known}"
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_a_scenario(&self, world: &str, name: &str) -> Result<(), String> {
+        match self.workload(name) {
+            Ok(workload) if workload.entry().scenario().is_none() => Err(format!(
+                "{name} is a program of the lab; world = \"{world}\" plays scenarios"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has `world` play `plan`, and measures what it says.
+    pub(super) fn play<O: Observer>(
+        &self,
+        world: &Arc<dyn World>,
+        plan: &Plan,
+        mut observer: O,
+    ) -> Result<Measured, RunError> {
+        let described = |error: PartError| setting(error.to_string());
+        let machine = self.machine(&plan.machine.name).map_err(described)?;
+        let machine_chosen = chosen(machines::settings(&machine), &plan.machine.settings)?;
+        let machine = machines::set(&machine, &machine_chosen).map_err(setting)?;
+        let workload = self.workload(&plan.workload.name).map_err(described)?;
+        let (Some(scenario), Some((file, text))) =
+            (workload.entry().scenario(), workload.entry().text())
+        else {
+            let name = &plan.workload.name;
+            return Err(setting(format!("{name} is no scenario")));
+        };
+        let request = Request {
+            plan,
+            machine: &machine,
+            file,
+            text,
+        };
+        let played = world.play(&request)?;
+        let mut digest = Digest::new();
+        for (at, record) in &played.records {
+            digest.see(*at, record);
+            observer.see(*at, record);
+        }
+        let figures = measured(&played)?;
+        Ok(Measured {
+            figures,
+            digest: digest.to_string(),
+            ending: "time up".to_owned(),
+            notes: [notes(scenario, world.kind()), played.notes].concat(),
+            parameters: played.parameters,
+            ..Measured::default()
+        })
+    }
+}
+
+/// The figures of what was played, between the first counts and the last.
+fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, RunError> {
+    let counts =
+        |(at, record): &(Instant, Record)| matches!(record, Record::Count { .. }).then_some(*at);
+    let mut moments = played.records.iter().filter_map(counts);
+    let (Some(from), Some(end)) = (moments.next(), moments.next_back()) else {
+        return Err(RunError {
+            what: "the player ended before it counted anything".to_owned(),
+            cause: Cause::WorldRefused,
+        });
+    };
+    let mut meter = PlayMeter::starting_at(played.header.names.clone(), from);
+    let within = played.records.iter().filter(|(at, _)| *at <= end);
+    within.for_each(|(at, record)| meter.see(*at, record));
+    let mut figures = meter.figures(end);
+    let seconds = end.since(from).as_s_f64();
+    figures.insert("simulated_seconds".to_owned(), seconds);
+    Ok(figures)
+}
+
+/// What `world` plays otherwise than `scenario` says.
+pub(super) fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
+    let all = scenario.fidelity(world).into_iter();
+    let said = all.filter_map(|note| {
+        let (what, how) = match note.fidelity {
+            Fidelity::Exact => return None,
+            Fidelity::Approximate(how) => ("is approximate", how),
+            Fidelity::Refused(how) => ("is refused", how),
+        };
+        Some(format!(
+            "In the {}, `{}` {what}: {how}.",
+            world.name(),
+            note.what
+        ))
+    });
+    said.collect()
+}

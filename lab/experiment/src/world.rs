@@ -1,0 +1,65 @@
+//! Worlds beside the laboratory, which play scenarios with real threads. Nothing here knows how:
+//! whoever makes an [`Engine`](crate::Engine) hands them over.
+
+use warmq_config::Setting;
+use warmq_machine::MachineDescription;
+use warmq_scenario::World as Kind;
+use warmq_trace::{Header, Record};
+use warmq_units::Instant;
+
+use crate::plan::Plan;
+use crate::simulator::{Parameter, RunError};
+
+/// A world that plays scenarios for real.
+pub trait World: Send + Sync {
+    /// Which one it is; its name is how experiments ask for it.
+    fn kind(&self) -> Kind;
+
+    /// What can be set on it.
+    fn settings(&self) -> Vec<Setting>;
+
+    /// The schedulers that it has by name, for lists; others may be files.
+    fn schedulers(&self) -> Vec<String>;
+
+    /// Whether a scheduler of this name can run there.
+    ///
+    /// # Errors
+    /// Why not, and what to use.
+    fn takes_scheduler(&self, name: &str) -> Result<(), String>;
+
+    /// Whether other runs would disturb this one.
+    fn needs_quiet(&self, plan: &Plan) -> bool;
+
+    /// Plays.
+    ///
+    /// # Errors
+    /// When it cannot be played, or ended early.
+    fn play(&self, request: &Request<'_>) -> Result<Played, RunError>;
+}
+
+/// What is to be played.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The run.
+    pub plan: &'a Plan,
+    /// Its machine, as the plan sets it.
+    pub machine: &'a MachineDescription,
+    /// The name of the scenario's file, whose ending tells the language.
+    pub file: &'a str,
+    /// The text of the scenario.
+    pub text: &'a str,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default)]
+pub struct Played {
+    /// Where, and the names of what the records number.
+    pub header: Header,
+    /// What happened, in the order of time. The first [`Record::Count`] is of the time at which the
+    /// measurement begins, the last of that at which it ends.
+    pub records: Vec<(Instant, Record)>,
+    /// What was not played as the scenario says.
+    pub notes: Vec<String>,
+    /// What it was played on.
+    pub parameters: Vec<Parameter>,
+}
