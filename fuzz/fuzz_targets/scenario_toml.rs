@@ -4,13 +4,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use warmq_config::Chosen;
-use warmq_scenario::{Scenario, World};
+use warmq_scenario::{Scenario, Site, World};
 
 fuzz_target!(|text: &str| {
     match Scenario::read("fuzz.toml", text) {
         Ok(scenario) => {
             let defaults = Chosen::new(scenario.settings(), Default::default());
-            assert!(scenario.bind(&defaults.expect("none is chosen")).is_ok());
+            assert!(scenario.bind(&defaults.expect("none is chosen"), &Site::default()).is_ok());
             scenario.fidelity(World::Host);
         }
         Err(problems) => {

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use warmq_config::{Chosen, Kind, Problem, Problems, Setting, Value};
-use warmq_units::Stream;
+use warmq_units::{Bytes, Stream};
 
 use crate::amount::{Amount, Draw};
 use crate::check::{self, Findings};
 use crate::expr::{Expr, Fault, Spot};
 use crate::fixed;
-use crate::object::{Dimension, ObjectId};
+use crate::object::{Dimension, ObjectId, ObjectKind};
 use crate::scenario::Scenario;
+use crate::site::Site;
 use crate::step::{Reference, SpanReference, TaskReference, When};
 use crate::task::TaskKindId;
 
@@ -29,16 +30,18 @@ pub struct Bound {
     scenario: Arc<Scenario>,
     /// By setting; of a choice the number of its word.
     values: Vec<i64>,
+    site: Site,
     objects: Vec<Vec<u64>>,
     tasks: Vec<Vec<u64>>,
 }
 
 impl Scenario {
-    /// This scenario with the values `chosen` for its settings; the others are at their defaults.
+    /// This scenario with the values `chosen` for its settings, the others at their defaults, and
+    /// with the numbers of the machine `site`.
     ///
     /// # Errors
     /// What does not work with these values, each with its place and a fix.
-    pub fn bind(&self, chosen: &Chosen) -> Result<Bound, Problems> {
+    pub fn bind(&self, chosen: &Chosen, site: &Site) -> Result<Bound, Problems> {
         let mut bound = Bound {
             scenario: Arc::new(self.clone()),
             values: self
@@ -46,6 +49,7 @@ impl Scenario {
                 .iter()
                 .map(|setting| number(setting, chosen))
                 .collect(),
+            site: *site,
             objects: Vec::new(),
             tasks: Vec::new(),
         };
@@ -92,6 +96,38 @@ impl Bound {
         &self.scenario
     }
 
+    /// The machine whose numbers it has.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// How many bytes its regions have together: the player compares them with the memory that its
+    /// machine has.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`]; a sum of more than 63 bits.
+    pub fn memory(&self) -> Result<Bytes, EvalError> {
+        let mut all = 0_u64;
+        for (number, object) in (0..).zip(self.scenario.objects()) {
+            let ObjectKind::Region { bytes } = &object.kind else {
+                continue;
+            };
+            let id = ObjectId(number);
+            // Objects whose size depends on no index are alike.
+            let (looked_at, times) = match bytes.uses_indexes() {
+                true => (self.objects(id), 1),
+                false => (self.objects(id).min(1), self.objects(id)),
+            };
+            for number in 0..looked_at {
+                let size = self.eval(bytes, &self.indexes_of_object(id, number))?;
+                let sum = size.checked_mul(times).and_then(|it| all.checked_add(it));
+                let sum = sum.filter(|sum| i64::try_from(*sum).is_ok());
+                all = sum.ok_or_else(|| self.fault(bytes, Fault::Overflow))?;
+            }
+        }
+        Ok(Bytes(all))
+    }
+
     /// How many objects there are along each index; empty for a single one.
     pub fn dimensions_of_object(&self, id: ObjectId) -> &[u64] {
         &self.objects[id.0 as usize]
@@ -132,7 +168,7 @@ impl Bound {
     /// # Errors
     /// A division by zero, a result of more than 63 bits.
     pub fn eval_signed(&self, expr: &Expr, indexes: &[u64]) -> Result<i64, EvalError> {
-        let value = expr.tree.eval(&self.values, indexes);
+        let value = expr.tree.eval(&self.values, &self.site, indexes);
         value.map_err(|fault| self.fault(expr, fault))
     }
 
@@ -220,6 +256,12 @@ impl Bound {
             number = number.checked_shl(bits).unwrap_or(0) | index;
         }
         Ok(number)
+    }
+
+    /// The number of the span that the `datagram`th datagram of a source begins, among those of its
+    /// name: 24 bits for the source, counted over all tables of objects, and 40 for the datagram.
+    pub fn echo_number(&self, id: ObjectId, source: u64, datagram: u64) -> u64 {
+        self.object_of_all(id, source) << 40 | (datagram & ((1 << 40) - 1))
     }
 
     /// The number of the `number`th object of a table, counted over all tables.

@@ -1,7 +1,7 @@
 //! What changes while a scenario runs.
 
 use crate::expr::Expr;
-use crate::object::ObjectId;
+use crate::object::{ObjectId, Rate};
 use crate::place::Place;
 use crate::step::{Fragment, Reference, TaskReference};
 use crate::task::{Policy, TaskKindId};
@@ -35,6 +35,26 @@ pub enum Target {
     Groups(ObjectId),
     /// CPUs.
     Cpus(Place),
+    /// One source.
+    Source(Reference),
+    /// All sources of a table.
+    Sources(ObjectId),
+    /// The scheduler; what is set is a [`Set::Scheduler`].
+    Scheduler,
+}
+
+/// A scheduler that takes over while a scenario runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchedulerChoice {
+    /// The kernel's own: a scheduler that was loaded is unloaded.
+    Kernel,
+    /// One that is loaded, in place of the one that was before.
+    Loaded {
+        /// Its name, which whoever plays the scenario resolves.
+        name: String,
+        /// The options that it is started with, as one text.
+        options: String,
+    },
 }
 
 /// One thing that is set.
@@ -52,9 +72,9 @@ pub enum Set {
     Group(Reference),
     /// The fragment that a task uses.
     Fragment(Fragment),
-    /// SIGSTOP.
+    /// SIGSTOP; a source sends no more.
     Stop,
-    /// SIGCONT.
+    /// SIGCONT; a source sends again.
     Continue,
     /// A group's weight.
     Weight(Expr),
@@ -66,6 +86,12 @@ pub enum Set {
     Thaw,
     /// Takes CPUs online or offline.
     Online(bool),
+    /// The CPUs on which a source's datagrams arrive.
+    Arrival(Place),
+    /// How many datagrams a source sends, from then on at even distances.
+    Rate(Rate),
+    /// Loads, unloads or replaces the scheduler.
+    Scheduler(SchedulerChoice),
 }
 
 /// A change, or several at the same time.

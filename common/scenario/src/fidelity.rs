@@ -54,6 +54,11 @@ const LOCAL: &str = "sent by a thread of the player on a CPU of its own, over lo
 const OTHERS: &str = "other programs of this machine compete for its CPUs";
 const NO_COPY: &str = "no page tables are copied, and no page is copied at the first write";
 const NO_BANDWIDTH: &str = "CPU bandwidth control (quota) and freezing are not simulated";
+const NO_ANSWER: &str = "datagrams are not answered here yet";
+const NO_STEERING: &str = "the cards' interrupts are spread over the CPUs in their order";
+const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to end";
+const LOADER: &str =
+    "loading a scheduler needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
 const NICE: &str = "values below 0 and the policies fifo and rr need CAP_SYS_NICE";
 
@@ -74,6 +79,13 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),
+    ("cpu", [Refused(NO_STEERING), Exact, Approximate(OTHERS)]),
+    ("echo", [Refused(NO_ANSWER), Exact, Exact]),
+    ("reply", [Refused(NO_ANSWER), Exact, Exact]),
+    (
+        "scheduler",
+        [Refused(ONE_SCHEDULER), Exact, Approximate(LOADER)],
+    ),
     (
         "online",
         [
@@ -102,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_table_is_about_what_a_scenario_can_use() {
-        let keys = ["policy", "cpus", "online"];
+        let keys = ["policy", "cpus", "online", "cpu", "echo", "scheduler"];
         let classes = Class::ALL.map(Class::name);
         let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
         for (number, (feature, _)) in TABLE.iter().enumerate() {

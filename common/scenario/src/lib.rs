@@ -2,7 +2,7 @@
 //! changes meanwhile.
 //!
 //! Purpose: [`Scenario::read`] reads a TOML file and checks it; [`Scenario::bind`] gives it values
-//! for its settings. Whoever plays a scenario gets numbers and ids: no name is looked up later.
+//! for its settings and the numbers of the machine. Whoever plays a scenario gets numbers and ids: no name is looked up later.
 //!
 //! Key decision: it is a language of data. Steps repeat and draw amounts, but there are no
 //! functions and no conditions besides a setting's word, so that every scenario can be checked
@@ -26,18 +26,20 @@ mod place;
 mod quantity;
 mod read;
 mod scenario;
+mod site;
 mod step;
 mod task;
 
 pub use amount::{Amount, Draw, StreamName};
 pub use bind::{Bound, EvalError, Indexes};
-pub use change::{Change, Occurs, Phase, Set, Target};
+pub use change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
 pub use expr::{Expr, Fault, SettingId, Spot};
 pub use fidelity::{Fidelity, Note, World};
 pub use object::{Arrivals, Class, Dimension, Object, ObjectId, ObjectKind, Rate, Source};
 pub use place::Place;
 pub use quantity::Quantity;
 pub use scenario::{Order, Scenario, Span};
+pub use site::Site;
 pub use step::{
     Action, CounterId, End, Fragment, Pattern, Reference, Share, SpanId, SpanReference, Step,
     TaskReference, Touch, When,

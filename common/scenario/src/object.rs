@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::amount::Amount;
 use crate::expr::{Expr, Spot};
-use crate::step::Reference;
+use crate::place::Place;
+use crate::step::{Reference, SpanId};
 
 /// A table of objects, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,6 +112,12 @@ pub struct Source {
     pub end: Option<Expr>,
     /// After how many datagrams it ends.
     pub packets: Option<Expr>,
+    /// On which CPUs its datagrams arrive: in the lab those that take the card's interrupts, in
+    /// real worlds those that the sending thread may use.
+    pub cpu: Option<Place>,
+    /// The latency span from a datagram to its answer ([`Action::Reply`](crate::Action::Reply)),
+    /// as the source measures it. [`Bound::echo_number`](crate::Bound::echo_number) numbers them.
+    pub echo: Option<SpanId>,
 }
 
 /// When a source sends.

@@ -172,6 +172,13 @@ pub enum Action {
         /// How much.
         bytes: Expr,
     },
+    /// Answers: sends to where the last datagram that the task received on a socket came from.
+    Reply {
+        /// The socket.
+        socket: Reference,
+        /// How much.
+        bytes: Expr,
+    },
     /// Receives.
     Receive {
         /// The end that is read.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warmq_config::Chosen;
-use warmq_scenario::{Action, Amount, Bound, Scenario, TaskKindId};
+use warmq_scenario::{Action, Amount, Bound, Scenario, Site, TaskKindId};
 use warmq_units::Seed;
 
 /// The values of the index `i` for which the reader evaluates: those of the first and last task.
@@ -77,7 +77,9 @@ fn amount(scenario: &Scenario) -> &Amount {
 
 fn bound(scenario: &Scenario) -> Bound {
     let defaults = Chosen::new(scenario.settings(), Default::default()).expect("none is chosen");
-    scenario.bind(&defaults).expect("it was read")
+    scenario
+        .bind(&defaults, &Site::default())
+        .expect("it was read")
 }
 
 fn drawn(text: &str, seed: u64, draws: usize) -> Vec<u64> {

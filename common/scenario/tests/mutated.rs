@@ -5,7 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use warmq_config::Chosen;
-use warmq_scenario::{Scenario, World};
+use warmq_scenario::{Scenario, Site, World};
 
 fn shipped() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -82,7 +82,7 @@ proptest! {
         match Scenario::read("mutated.toml", &text) {
             Ok(scenario) => {
                 let defaults = Chosen::new(scenario.settings(), Default::default());
-                prop_assert!(scenario.bind(&defaults.expect("none is chosen")).is_ok());
+                prop_assert!(scenario.bind(&defaults.expect("none is chosen"), &Site::default()).is_ok());
                 scenario.fidelity(World::Host);
             }
             Err(problems) => {

@@ -55,6 +55,13 @@ fn unknown_keys_and_names_come_with_a_suggestion() {
         "{ spawn = \"u\" }",
         "{ run = \"lon\" }",
         "{ run = \"2mss\" }",
+        "{ repeat = \"cpu\", body = [{ yield = true }] }",
+        "{ repeat = \"0.9 per cpus\", body = [{ yield = true }] }",
+        "{ repeat = \"0.0001 per cpu\", body = [{ yield = true }] }",
+        "{ repeat = \"0 per cpu\", body = [{ yield = true }] }",
+        "{ sleep = \"1.5ms\" }",
+        "{ sleep = \"2 per llc\" }",
+        "{ repeat = 2, as = \"cpus\", body = [{ yield = true }] }",
         "{ touch = \"data\", pattern = \"backwards\" }",
         "{ run = \"1ms\", when = \"mode = c\" }",
         "{ run = \"1ms\", when = \"modus = a\" }",
@@ -161,6 +168,13 @@ fn objects_and_changes_are_checked() {
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"part 2 of 2\" }",
         "[[change]]\nat = \"1s\"\ntask = \"hog\"\nset = { cpus = \"lcc 2\" }",
         "[[phase]]\nname = \"loaded\"",
+        "[settings]\ncores = 4",
+        "[[change]]\nat = \"1s\"\nscheduler = \"a b\"",
+        "[[change]]\nat = \"1s\"\nscheduler = \"kernel\"\noptions = \"-v\"",
+        "[[change]]\nat = \"1s\"\nscheduler = \"warmq\"\nset = { slice = \"1ms\" }",
+        "[[change]]\nat = \"1s\"\nscheduler = \"warmq\"\ntask = \"hog\"",
+        "[[change]]\nat = \"1s\"\nsource = \"s\"\nset = { stop = true }",
+        "[[change]]\nat = \"1s\"\nsource = \"hog\"\nset = { stop = true }",
         "[settings]\nn = -1",
         "[settings]\nn = { default = 5, most = 4 }",
         "[settings]\nn = { default = \"5ms\", most = 4 }",
@@ -170,6 +184,47 @@ fn objects_and_changes_are_checked() {
         "[settings]\nword = \"none\"",
         "[settings]\nflag = { default = true, most = 1 }",
     ]));
+}
+
+#[test]
+fn sources_and_their_answers_are_checked() {
+    let source = |keys: &str, body: &str| {
+        format!(
+            "[datagram.d]\n[pipe.p]\n[source.s]\nto = \"d\"\nbytes = \"64B\"\nrate = \"9 per s\"\n{keys}\n\
+             [task.t]\nbody = [{body}]\n"
+        )
+    };
+    let echoed = "{ receive = \"d\" }, { reply = \"d\", bytes = \"64B\" }";
+    let echo = "echo = true\nspan = \"answer\"";
+    let change = |set: &str| {
+        let change = format!("[[change]]\nat = \"1s\"\nsource = \"s\"\nset = {set}");
+        format!("{}{change}\n", source("", "{ receive = \"d\" }"))
+    };
+    let texts = [
+        source("echo = true", echoed),
+        source("span = \"answer\"", echoed),
+        source("echo = true\nspan = \"answer[0]\"", echoed),
+        source(echo, "{ receive = \"d\" }"),
+        source(
+            echo,
+            "{ receive = \"d\" }, { reply = \"d\", bytes = \"8B\" }",
+        ),
+        source(echo, &format!("{echoed}, {{ end = \"answer\" }}")),
+        source(echo, "{ reply = \"d\", bytes = \"64B\" }"),
+        source(
+            echo,
+            "{ receive = \"d\" }, { reply = \"p\", bytes = \"64B\" }",
+        ),
+        source(echo, "{ receive = \"d\" }, { reply = \"d\" }"),
+        source("cpu = \"core\"", echoed),
+        source("cpu = \"part 2 of 2\"", echoed),
+        source(echo, echoed).replace("64B\"\nrate", "15B\"\nrate"),
+        change("{ cpus = \"cpu 1\" }"),
+        change("{ rate = \"0 per s\" }"),
+        change("{ cpu = \"cpu (cpus - 5)\" }"),
+    ];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    insta::assert_snapshot!(all(&texts));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use warmq_config::{Chosen, Value};
-use warmq_scenario::{Scenario, TaskKindId, World};
+use warmq_scenario::{Scenario, Site, TaskKindId, World};
 
 fn shipped() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -55,7 +55,11 @@ fn every_shipped_scenario_is_sound_and_says_what_can_be_set() {
         }
         for setting in scenario.settings() {
             let values = [(setting.name.as_str(), setting.default.clone())];
-            assert!(scenario.bind(&chosen(&scenario, &values)).is_ok());
+            assert!(
+                scenario
+                    .bind(&chosen(&scenario, &values), &Site::default())
+                    .is_ok()
+            );
         }
     }
 }
@@ -82,7 +86,9 @@ fn chat_has_the_settings_of_the_program_that_it_describes() {
 fn settings_say_how_many_tasks_there_are_and_which() {
     let chat = scenario("chat");
     let values = [("rooms", Value::Integer(2)), ("users", Value::Integer(3))];
-    let bound = chat.bind(&chosen(&chat, &values)).expect("a small chat");
+    let bound = chat
+        .bind(&chosen(&chat, &values), &Site::default())
+        .expect("a small chat");
     assert_eq!(chat.tasks().len(), 4);
     let tasks: Vec<_> = (0..bound.tasks(TaskKindId(0)))
         .map(|number| bound.indexes_of_task(TaskKindId(0), number))
@@ -94,7 +100,10 @@ fn settings_say_how_many_tasks_there_are_and_which() {
 fn a_setting_that_makes_too_many_tasks_is_refused_at_the_table() {
     let chat = scenario("chat");
     let problems = chat
-        .bind(&chosen(&chat, &[("rooms", Value::Integer(9_999))]))
+        .bind(
+            &chosen(&chat, &[("rooms", Value::Integer(9_999))]),
+            &Site::default(),
+        )
         .unwrap_err();
     insta::assert_snapshot!(problems);
 }

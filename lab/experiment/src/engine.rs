@@ -127,7 +127,7 @@ impl Engine {
         let costs = machines::costs(&machine, entry.kernel);
         let settings = kernel_settings(entry.kernel_settings(plan.seed), &machine_chosen);
         let counters = Counters::default();
-        let played = workload.build(&workload_chosen, &counters);
+        let played = workload.build(&workload_chosen, &warmq_play::site(&machine), &counters);
         let played = played.map_err(|problems| setting(problems.to_string()))?;
         let checker = || Checker::of_a_run().promised(entry.promise);
         let checker = self.checked.then(checker);

@@ -15,9 +15,28 @@ mod web;
 pub use counter::{Counter, Counters};
 pub use shipped::{workload, workloads};
 
+use std::collections::BTreeSet;
+
 use warmq_config::{Chosen, Problems, Setting};
 use warmq_kernel::Workload;
-use warmq_scenario::Scenario;
+use warmq_machine::{CpuPlace, MachineDescription};
+use warmq_scenario::{Scenario, Site};
+
+/// What a scenario may know of `machine`. A memory node of these machines is a socket.
+pub fn site(machine: &MachineDescription) -> Site {
+    let different = |part: fn(&CpuPlace) -> u16| {
+        let parts: BTreeSet<u16> = machine.cpus.iter().map(part).collect();
+        parts.len() as u64
+    };
+    let sockets = different(|cpu| cpu.socket);
+    Site {
+        cpus: machine.cpus.len() as u64,
+        llcs: different(|cpu| cpu.llc),
+        nodes: sockets,
+        sockets,
+        cores: different(|cpu| cpu.core),
+    }
+}
 
 /// A workload that can be asked for by name.
 pub struct Entry {
@@ -91,19 +110,20 @@ impl Entry {
         }
     }
 
-    /// The workload, set as chosen, which will count into `counters`.
+    /// The workload, set as chosen, for the machine `site`, which will count into `counters`.
     ///
     /// # Errors
     /// A scenario that these settings make impossible, such as a division by zero.
     pub fn build(
         &self,
         chosen: &Chosen,
+        site: &Site,
         counters: &Counters,
     ) -> Result<Box<dyn Workload>, Problems> {
         match &self.source {
             Source::Program { build, .. } => Ok(build(chosen, counters)),
             Source::Scenario(told) => {
-                let bound = told.scenario.bind(chosen)?;
+                let bound = told.scenario.bind(chosen, site)?;
                 Ok(Box::new(play::Play::new(bound, counters)))
             }
         }

@@ -5,6 +5,7 @@
 mod idle;
 mod limits;
 mod locks;
+mod replies;
 mod spans;
 mod spawns;
 mod values;
@@ -58,6 +59,7 @@ pub(crate) fn structure(scenario: &Scenario) -> Result<(), Problems> {
     let mut findings = Findings::new(scenario);
     waits::check(scenario, &mut findings);
     locks::check(scenario, &mut findings);
+    replies::check(scenario, &mut findings);
     spans::check(scenario, &mut findings);
     spawns::check(scenario, &mut findings);
     findings.verdict()

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::Findings;
+use crate::object::{Object, ObjectKind, Source};
 use crate::scenario::Scenario;
 use crate::step::{Action, SpanId, Step};
 use crate::task::TaskKind;
 
 pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
+    echoes(scenario, findings);
+    let echoed: BTreeSet<SpanId> = measured(scenario).map(|(.., echo)| echo).collect();
     let all_begun = begun(scenario.tasks());
     for task in scenario.tasks() {
         let own = begun(std::slice::from_ref(task));
@@ -16,6 +19,9 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
                 return;
             };
             let name = &scenario.span(span.span).name;
+            if echoed.contains(&span.span) {
+                return;
+            }
             if !all_begun.contains(&span.span) {
                 let help = format!("write {{ begin = \"{name}\" }} where it begins");
                 findings.report(
@@ -32,6 +38,48 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
         };
         task.steps().for_each(|step| step.walk(&mut visit));
     }
+}
+
+/// A span that a source measures is begun and ended by no task, and some task answers.
+fn echoes(scenario: &Scenario, findings: &mut Findings<'_>) {
+    let sources: Vec<_> = measured(scenario).collect();
+    let mut answered = BTreeSet::new();
+    let mut visit = |step: &Step| match &step.action {
+        Action::Reply { socket, .. } => {
+            answered.insert(socket.object);
+        }
+        Action::Begin(span) | Action::End(span) => {
+            let measured = sources.iter().find(|(.., echo)| *echo == span.span);
+            if let Some((object, ..)) = measured {
+                let (span, source) = (&scenario.span(span.span).name, &object.name);
+                let what = format!("the source `{source}` measures the span `{span}`");
+                findings.report(&step.spot, what, "give this span another name");
+            }
+        }
+        _ => {}
+    };
+    let steps = scenario.tasks().iter().flat_map(TaskKind::steps);
+    steps.for_each(|step| step.walk(&mut visit));
+    for (object, source, echo) in sources {
+        if !answered.contains(&source.to.object) {
+            let (span, socket) = (
+                &scenario.span(echo).name,
+                &scenario.object(source.to.object).name,
+            );
+            let what = format!("no span `{span}` ends: no task answers on `{socket}`");
+            let help = format!("write {{ reply = \"{socket}\", bytes = \"64B\" }} after a receive");
+            findings.report(&object.spot, what, help);
+        }
+    }
+}
+
+/// The sources that measure spans.
+fn measured(scenario: &Scenario) -> impl Iterator<Item = (&Object, &Source, SpanId)> {
+    let objects = scenario.objects().iter();
+    objects.filter_map(|object| match &object.kind {
+        ObjectKind::Source(source) => Some((object, source, source.echo?)),
+        _ => None,
+    })
 }
 
 /// The spans that `tasks` begin.

@@ -16,6 +16,8 @@ use crate::task::{TaskKind, TaskKindId};
 const LARGEST_REGION: u64 = 64 << 30;
 /// Weights of cgroups (`cpu.weight`).
 const WEIGHTS: (u64, u64) = (1, 10_000);
+/// The payload of the largest UDP datagram over IPv4.
+const LARGEST_DATAGRAM: u64 = 65_507;
 
 pub(super) fn check(bound: &Bound, findings: &mut Findings<'_>) {
     let scenario = bound.scenario();
@@ -165,8 +167,19 @@ impl Corner<'_, '_> {
             self.rate(rate);
             self.more_than_zero(over, "`over`");
         }
+        source.cpu.iter().for_each(|it| self.place(it));
+        if source.echo.is_some() {
+            self.numbered(&source.bytes);
+        }
         let times = [&source.start, &source.end, &source.packets];
         self.all(times.into_iter().flatten());
+    }
+
+    /// A datagram that is answered, and its answer, carry the number of the datagram and the time
+    /// at which it was sent.
+    fn numbered(&mut self, bytes: &Expr) {
+        let what = "the size of what carries its number and time";
+        self.within(bytes, (16, LARGEST_DATAGRAM), what);
     }
 
     fn rate(&mut self, rate: &Rate) {
@@ -265,6 +278,10 @@ impl Corner<'_, '_> {
                 self.reference(to);
                 self.all([bytes]);
             }
+            Action::Reply { socket, bytes } => {
+                self.reference(socket);
+                self.numbered(bytes);
+            }
             Action::Receive { from, bytes } => {
                 self.reference(from);
                 self.all(bytes);
@@ -326,8 +343,10 @@ impl Corner<'_, '_> {
             match &change.target {
                 Target::Task(task) => self.task_reference(task),
                 Target::Group(group) => self.reference(group),
+                Target::Source(source) => self.reference(source),
                 Target::Cpus(place) => self.place(place),
                 Target::Tasks(_) | Target::Groups(_) => {}
+                Target::Sources(_) | Target::Scheduler => {}
             }
             change.set.iter().for_each(|set| self.set(set));
         }
@@ -336,14 +355,15 @@ impl Corner<'_, '_> {
 
     fn set(&mut self, set: &Set) {
         match set {
-            Set::Cpus(place) => self.place(place),
+            Set::Cpus(place) | Set::Arrival(place) => self.place(place),
+            Set::Rate(rate) => self.rate(rate),
             Set::Nice(nice) => self.nice(nice),
             Set::Slice(it) | Set::Quota(it) => self.all([it]),
             Set::Group(group) => self.reference(group),
             Set::Fragment(Fragment::Number(number)) => self.fragment(number),
             Set::Weight(weight) => self.within(weight, WEIGHTS, "a weight"),
             Set::Fragment(Fragment::None) | Set::Policy(_) | Set::Stop | Set::Continue => {}
-            Set::Freeze | Set::Thaw | Set::Online(_) => {}
+            Set::Freeze | Set::Thaw | Set::Online(_) | Set::Scheduler(_) => {}
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Operator, Tree};
+use crate::site::Site;
 
 /// Why an expression has no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,21 +27,35 @@ impl fmt::Display for Fault {
 }
 
 impl Tree {
-    /// The value for `settings` and `indexes`.
+    /// The value for `settings` and `indexes` on the machine `site`.
     ///
     /// # Panics
     /// When an index has no slot: a scope of another place was handed in.
-    pub(crate) fn eval(&self, settings: &[i64], indexes: &[u64]) -> Result<i64, Fault> {
+    pub(crate) fn eval(
+        &self,
+        settings: &[i64],
+        site: &Site,
+        indexes: &[u64],
+    ) -> Result<i64, Fault> {
         match self {
             Tree::Literal(value) => Ok(*value),
             Tree::Setting(id) => Ok(settings[id.0 as usize]),
             Tree::Index(slot) => i64::try_from(indexes[*slot]).map_err(|_| Fault::Overflow),
+            Tree::Machine(resource) => whole(u128::from(site.number(*resource))),
+            Tree::Per(thousandths, resource) => {
+                let all = u128::from(*thousandths) * u128::from(site.number(*resource));
+                whole((all / 1_000).max(1))
+            }
             Tree::Operation(operator, operands) => {
-                let left = operands[0].eval(settings, indexes)?;
-                operator.apply(left, operands[1].eval(settings, indexes)?)
+                let left = operands[0].eval(settings, site, indexes)?;
+                operator.apply(left, operands[1].eval(settings, site, indexes)?)
             }
         }
     }
+}
+
+fn whole(value: u128) -> Result<i64, Fault> {
+    i64::try_from(value).map_err(|_| Fault::Overflow)
 }
 
 impl Operator {

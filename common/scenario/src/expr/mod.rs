@@ -1,4 +1,4 @@
-//! Expressions: whole numbers computed from settings and indexes.
+//! Expressions: whole numbers computed from settings, indexes and the numbers of the machine.
 //!
 //! Key decision: arithmetic is on signed 64-bit integers, checked at each step; division and
 //! remainder round down, so that `(room - 1) % rooms` is the neighbour of room 0, too.
@@ -12,6 +12,7 @@ pub use eval::Fault;
 pub(crate) use parse::{Known, Lookup, Refusal, literal, parse};
 
 use crate::quantity::Quantity;
+use crate::site::Resource;
 
 /// Where something stands in a scenario's file, for messages.
 #[derive(Clone, Debug)]
@@ -43,6 +44,10 @@ pub(crate) enum Tree {
     Setting(SettingId),
     /// An index, by its slot in [`crate::Indexes`].
     Index(usize),
+    /// How many of these the machine has.
+    Machine(Resource),
+    /// So many thousandths for each of these that the machine has, rounded down, but at least 1.
+    Per(u64, Resource),
     Operation(Operator, Box<[Tree; 2]>),
 }
 
@@ -74,7 +79,7 @@ impl Tree {
     fn uses_indexes(&self) -> bool {
         match self {
             Tree::Index(_) => true,
-            Tree::Literal(_) | Tree::Setting(_) => false,
+            Tree::Literal(_) | Tree::Setting(_) | Tree::Machine(_) | Tree::Per(..) => false,
             Tree::Operation(_, operands) => operands.iter().any(Tree::uses_indexes),
         }
     }

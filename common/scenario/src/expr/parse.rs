@@ -1,7 +1,10 @@
 //! The text of an expression into its tree. What a number counts is checked on the way.
 
 use super::{Operator, SettingId, Tree};
+use warmq_units::thousandths;
+
 use crate::quantity::Quantity;
+use crate::site::Resource;
 
 /// Operators in one expression.
 const MOST_OPERATORS: usize = 256;
@@ -15,6 +18,8 @@ pub(crate) enum Known {
     /// A setting that is a word, of which nothing can be computed.
     Word,
     Index(usize),
+    /// A number of the machine.
+    Machine(Resource),
 }
 
 /// Why a text is no expression, and what to write.
@@ -204,7 +209,14 @@ impl<'t> Parser<'t> {
     }
 
     fn number(&mut self, digits: &str) -> Read {
+        if self.rest.starts_with('.') {
+            let places = self.word(|letter| letter == '.' || letter.is_ascii_digit());
+            return self.share(&format!("{digits}{places}"));
+        }
         let unit = self.word(|letter| letter.is_ascii_alphabetic());
+        if unit == "per" {
+            return self.share_of(digits);
+        }
         let (quantity, factor) = match unit {
             "" => (Quantity::Count, 1),
             unit => Quantity::of_unit(unit).ok_or_else(|| {
@@ -221,9 +233,39 @@ impl<'t> Parser<'t> {
         Ok((Tree::Literal(value), quantity))
     }
 
+    /// A decimal, which is so many for each of something that the machine has.
+    fn share(&mut self, decimal: &str) -> Read {
+        match self.word(|letter| letter.is_ascii_alphabetic()) {
+            "per" => self.share_of(decimal),
+            _ => Err(Refusal::new(
+                format!("{decimal} is not a whole number"),
+                "write a whole number, a smaller unit, or a part as in \"0.9 per cpu\"",
+            )),
+        }
+    }
+
+    /// What `number per` is of: `cpu`.
+    fn share_of(&mut self, number: &str) -> Read {
+        let word = self.word(|letter| letter.is_ascii_alphabetic());
+        let Some(resource) = Resource::of_word(word) else {
+            let words = Resource::ALL.iter().map(|(_, one, _)| *one);
+            let help = warmq_config::did_you_mean(word, words);
+            let what = format!("there is no number per `{word}`");
+            return Err(Refusal::new(what, help));
+        };
+        match thousandths(number).filter(|share| *share > 0) {
+            Some(share) => Ok((Tree::Per(share, resource), Quantity::Count)),
+            None => Err(Refusal::new(
+                format!("{number} per {word} is not understood"),
+                "write a number above 0 with up to three decimal places",
+            )),
+        }
+    }
+
     fn named(&self, name: &str) -> Read {
         match self.lookup.find(name) {
             Some(Known::Setting(id, quantity)) => Ok((Tree::Setting(id), quantity)),
+            Some(Known::Machine(resource)) => Ok((Tree::Machine(resource), Quantity::Count)),
             Some(Known::Index(slot)) => Ok((Tree::Index(slot), Quantity::Count)),
             Some(Known::Word) => Err(Refusal::new(
                 format!("`{name}` is a choice, which is not a number"),

@@ -2,14 +2,15 @@
 
 use warmq_config::{Fields, Item};
 
-use super::names::Names;
+use super::names::{Names, is_name};
 use super::references::{self, has_indexes};
 use super::scope::Scope;
 use super::steps::fragment;
-use super::values::{place, policy, time};
-use crate::change::{Change, Occurs, Phase, Set, Target};
-use crate::object::Class;
+use super::values::{place, policy, rate, time};
+use crate::change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
+use crate::object::{Class, ObjectId};
 use crate::quantity::Quantity::{Count, Time};
+use crate::step::Reference;
 
 pub(super) fn changes(fields: &Fields<'_>, names: &Names) -> Vec<Change> {
     let scope = Scope::new(names);
@@ -38,6 +39,14 @@ pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
 fn change(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Change> {
     let occurs = occurs(table, scope);
     let target = target(table, scope);
+    if let Some(item) = table.item("scheduler") {
+        let choice = scheduler(table, &item, scope);
+        return Some(Change {
+            occurs: occurs?,
+            target: target?,
+            set: vec![Set::Scheduler(choice?)],
+        });
+    }
     let set = table.required("set", "say what changes: set = { nice = 5 }");
     let set = set.and_then(|item| item.table());
     let (occurs, target, set) = (occurs, target?, set?);
@@ -75,17 +84,51 @@ fn occurs(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Occurs> {
 }
 
 fn target(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Target> {
-    let items = (table.item("task"), table.item("group"), table.item("cpu"));
-    match items {
-        (Some(item), None, None) => task(&item, scope),
-        (None, Some(item), None) => group(&item, scope),
-        (None, None, Some(item)) => place(&item, scope).map(Target::Cpus),
-        _ => {
-            let help = "write one of task = \"NAME\", group = \"NAME\", cpu = \"cpu 1\"";
-            table.report("a change is of one thing", help);
-            None
-        }
+    let keys = ["task", "group", "cpu", "source", "scheduler"];
+    let named = keys.map(|key| table.item(key).map(|item| (key, item)));
+    let mut named = named.into_iter().flatten();
+    let (Some((key, item)), None) = (named.next(), named.next()) else {
+        let help = "write one of task = \"NAME\", group = \"NAME\", cpu = \"cpu 1\", \
+                    source = \"NAME\", scheduler = \"NAME\"";
+        table.report("a change is of one thing", help);
+        return None;
+    };
+    match key {
+        "task" => task(&item, scope),
+        "group" => objects(&item, scope, Class::Group, Target::Groups, Target::Group),
+        "source" => objects(&item, scope, Class::Source, Target::Sources, Target::Source),
+        "cpu" => place(&item, scope).map(Target::Cpus),
+        _ => Some(Target::Scheduler),
     }
+}
+
+/// `kernel`, or the name of a scheduler and its options.
+fn scheduler(table: &Fields<'_>, item: &Item<'_>, scope: &Scope<'_>) -> Option<SchedulerChoice> {
+    scope.names.uses("scheduler");
+    if let Some(set) = table.item("set") {
+        set.report(
+            "a scheduler has no values that could be set",
+            "write its options: options = \"--slice-us 700\"",
+        );
+    }
+    let (name, options) = (item.text()?, table.item("options"));
+    if name == "kernel" {
+        if let Some(options) = options {
+            options.report(
+                "the kernel's own scheduler has no options",
+                "leave them out",
+            );
+        }
+        return Some(SchedulerChoice::Kernel);
+    }
+    if !is_name(&name) {
+        return item.wrong("\"kernel\", or the name of a scheduler: letters, digits, - and _");
+    }
+    let options = match options {
+        Some(options) => options.text()?,
+        None => String::new(),
+    };
+    Some(SchedulerChoice::Loaded { name, options })
 }
 
 fn task(item: &Item<'_>, scope: &Scope<'_>) -> Option<Target> {
@@ -96,11 +139,18 @@ fn task(item: &Item<'_>, scope: &Scope<'_>) -> Option<Target> {
     }
 }
 
-fn group(item: &Item<'_>, scope: &Scope<'_>) -> Option<Target> {
+/// All objects of `class` with a name, or one of them.
+fn objects(
+    item: &Item<'_>,
+    scope: &Scope<'_>,
+    class: Class,
+    all: fn(ObjectId) -> Target,
+    one: fn(Reference) -> Target,
+) -> Option<Target> {
     let name = item.text()?;
     match scope.names.objects.get(&name) {
-        Some((id, Class::Group, _)) if !has_indexes(&name) => Some(Target::Groups(*id)),
-        _ => references::object(item, scope, &[Class::Group]).map(Target::Group),
+        Some((id, known, _)) if *known == class && !has_indexes(&name) => Some(all(*id)),
+        _ => references::object(item, scope, &[class]).map(one),
     }
 }
 
@@ -117,6 +167,8 @@ fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
         ],
         Target::Group(_) | Target::Groups(_) => &["weight", "quota", "freeze", "thaw"],
         Target::Cpus(_) => &["online"],
+        Target::Source(_) | Target::Sources(_) => &["cpu", "rate", "stop", "continue"],
+        Target::Scheduler => &[],
     };
     keys.iter().filter_map(|key| set(key)).collect()
 }
@@ -149,6 +201,8 @@ fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
         "freeze" => only_true(Set::Freeze),
         "thaw" => only_true(Set::Thaw),
         "online" => item.flag().map(Set::Online),
+        "cpu" => place(item, scope).map(Set::Arrival),
+        "rate" => rate(item, scope).map(Set::Rate),
         _ => None,
     }
 }

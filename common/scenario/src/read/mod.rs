@@ -16,6 +16,7 @@ use warmq_config::{Chosen, Document, Fields, Problems};
 
 use crate::check;
 use crate::scenario::{Order, Scenario};
+use crate::site::Site;
 use names::Names;
 
 #[cfg(test)]
@@ -32,7 +33,7 @@ impl Scenario {
         check::structure(&scenario)?;
         let defaults = Chosen::new(scenario.settings(), Default::default());
         let defaults = defaults.expect("no value is chosen that could be wrong");
-        scenario.bind(&defaults)?;
+        scenario.bind(&defaults, &Site::default())?;
         Ok(scenario)
     }
 }

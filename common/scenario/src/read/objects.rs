@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use warmq_config::{Fields, Item};
 
-use super::names::{Headings, Names};
+use super::names::{Headings, Names, is_name};
 use super::references;
 use super::scope::{Scope, spot};
-use super::values::{amount, dimensions, optional, rate, time};
+use super::values::{amount, dimensions, optional, place, rate, time};
 use crate::expr::{Expr, Spot};
 use crate::object::{Arrivals, Class, Object, ObjectKind, Source};
 use crate::quantity::Quantity::{self, Count, Size, Time};
+use crate::step::SpanId;
 
 pub(super) fn read(headings: &Headings<'_>, names: &Names) -> Vec<Object> {
     let headings = headings.objects.iter();
@@ -141,6 +142,11 @@ impl Reader<'_, '_> {
             time(self.fields, "end", self.scope),
         );
         let packets = self.optional("packets", Count);
+        let cpu = self.fields.item("cpu");
+        if cpu.is_some() {
+            self.scope.names.uses("cpu");
+        }
+        let echo = self.echo();
         Some(Source {
             to: to?,
             bytes: bytes?,
@@ -151,7 +157,35 @@ impl Reader<'_, '_> {
             start,
             end,
             packets,
+            cpu: cpu.and_then(|item| place(&item, self.scope)),
+            echo,
         })
+    }
+
+    /// The span that the source measures, if it does.
+    fn echo(&self) -> Option<SpanId> {
+        let help = "write echo = true and span = \"NAME\"";
+        let (echo, span) = (self.fields.flag("echo"), self.fields.item("span"));
+        match (echo, span) {
+            (true, Some(item)) => {
+                self.scope.names.uses("echo");
+                let name = item.text()?;
+                if !is_name(&name) {
+                    return item.wrong("a name: letters, digits, - and _");
+                }
+                references::new_span(&item, self.scope, &name, 0)
+            }
+            (true, None) => {
+                let what = "a source with `echo` names the span that it measures";
+                self.fields.report(what, help);
+                None
+            }
+            (false, Some(item)) => {
+                item.report("only a source with `echo` measures a span", help);
+                None
+            }
+            (false, None) => None,
+        }
     }
 
     fn arrivals(&self) -> Option<Arrivals> {

@@ -8,7 +8,7 @@ use super::scope::{Scope, spot};
 use crate::expr::{Expr, Spot};
 use crate::object::Class;
 use crate::quantity::Quantity::Count;
-use crate::step::{End, Reference, SpanReference, TaskReference};
+use crate::step::{End, Reference, SpanId, SpanReference, TaskReference};
 
 /// A reference in its parts.
 struct Parts<'t> {
@@ -103,14 +103,25 @@ pub(super) fn span(item: &Item<'_>, scope: &Scope<'_>) -> Option<SpanReference> 
     let spot = spot(item);
     let indexes = indexes(item, scope, &spot, &parts, parts.indexes.len())?;
     no_end(item, &parts)?;
-    match scope.names.span(parts.name, indexes.len()) {
-        Ok(span) => Some(SpanReference {
-            span,
-            indexes,
-            spot,
-        }),
+    let span = new_span(item, scope, parts.name, indexes.len())?;
+    Some(SpanReference {
+        span,
+        indexes,
+        spot,
+    })
+}
+
+/// The latency span `name`, which has so many indexes, new or known.
+pub(super) fn new_span(
+    item: &Item<'_>,
+    scope: &Scope<'_>,
+    name: &str,
+    indexes: usize,
+) -> Option<SpanId> {
+    match scope.names.span(name, indexes) {
+        Ok(span) => Some(span),
         Err(known) => {
-            let what = format!("the span `{}` has {} elsewhere", parts.name, plural(known));
+            let what = format!("the span `{name}` has {} elsewhere", plural(known));
             item.report(what, "give it as many indexes in all places");
             None
         }

@@ -8,8 +8,9 @@ use super::names::Names;
 use super::settings::is_identifier;
 use crate::expr::{Expr, Known, Lookup, Refusal, Spot, Tree, parse};
 use crate::quantity::{Quantity, alternatives};
+use crate::site::Resource;
 
-/// Settings, and the indexes of a table and of the repetitions around a step.
+/// The numbers of the machine, settings, and the indexes of a table and of the repetitions around a step.
 pub(super) struct Scope<'n> {
     pub(super) names: &'n Names,
     /// By slot; none for an index without a name.
@@ -25,6 +26,7 @@ impl Lookup for Scope<'_> {
         index
             .map(Known::Index)
             .or_else(|| self.names.settings.get(name).copied())
+            .or_else(|| Resource::of_number(name).map(Known::Machine))
     }
 
     fn suggestion(&self, name: &str) -> String {
@@ -32,11 +34,9 @@ impl Lookup for Scope<'_> {
         let known: Vec<&str> = indexes
             .chain(self.names.settings.keys())
             .map(String::as_str)
+            .chain(Resource::ALL.iter().map(|(.., number)| *number))
             .collect();
-        match known.is_empty() {
-            true => "write a number, or declare it in [settings]".to_owned(),
-            false => did_you_mean(name, known),
-        }
+        did_you_mean(name, known)
     }
 }
 
@@ -52,6 +52,8 @@ impl<'n> Scope<'n> {
             if !is_identifier(name) {
                 let help = "write letters, digits and _, beginning with a letter";
                 item.report(format!("`{name}` cannot be the name of an index"), help);
+            } else if Resource::of_number(name).is_some() {
+                item.report(of_machine(name), "give the index another name");
             } else if self.find(name).is_some() {
                 let what = format!("`{name}` is the name of a setting or of another index already");
                 item.report(what, "give each index a name of its own");
@@ -124,6 +126,11 @@ impl<'n> Scope<'n> {
             spot: spot.clone(),
         }
     }
+}
+
+/// What is wrong with a setting or an index called `name`.
+pub(super) fn of_machine(name: &str) -> String {
+    format!("`{name}` is a number of the machine that plays the scenario")
 }
 
 fn examples(wanted: &[Quantity]) -> String {

@@ -3,8 +3,10 @@
 use warmq_config::{Fields, Item, NodeKind, Setting, Value};
 use warmq_units::{Bytes, Duration};
 
+use super::scope::of_machine;
 use crate::expr::{Known, SettingId, literal};
 use crate::quantity::Quantity;
+use crate::site::Resource;
 
 /// The settings, and what their names stand for in expressions.
 pub(super) fn read(fields: &Fields<'_>) -> (Vec<Setting>, Vec<(String, Known)>) {
@@ -16,6 +18,10 @@ pub(super) fn read(fields: &Fields<'_>) -> (Vec<Setting>, Vec<(String, Known)>) 
         if !is_identifier(&entry.key) {
             let help = "write letters, digits and _, beginning with a letter";
             item.report("this cannot be the name of a setting", help);
+            continue;
+        }
+        if Resource::of_number(&entry.key).is_some() {
+            item.report(of_machine(&entry.key), "give the setting another name");
             continue;
         }
         if let Some((setting, quantity)) = setting(&entry.key, &item) {

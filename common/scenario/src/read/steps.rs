@@ -40,6 +40,7 @@ const VERBS: &[(&str, Read)] = &[
     ("put", |it| it.object(Class::Queue).map(Action::Put)),
     ("take", |it| it.object(Class::Queue).map(Action::Take)),
     ("send", |it| it.send()),
+    ("reply", |it| it.reply()),
     ("receive", |it| it.receive()),
     ("spawn", |it| {
         references::task(&it.verb, it.scope).map(Action::Spawn)
@@ -277,6 +278,16 @@ impl<'a> Reader<'_, 'a, '_> {
         let bytes = bytes.and_then(|item| self.scope.expr(&item, &[Size]));
         Some(Action::Send {
             to: to?,
+            bytes: bytes?,
+        })
+    }
+
+    fn reply(self) -> Option<Action> {
+        let socket = self.object(Class::Datagram);
+        let bytes = self.required("bytes", "write how much: bytes = \"64B\"");
+        let bytes = bytes.and_then(|item| self.scope.expr(&item, &[Size]));
+        Some(Action::Reply {
+            socket: socket?,
             bytes: bytes?,
         })
     }

@@ -241,7 +241,8 @@ impl<'a> Scope<'a> {
                 .collect();
             format!("{part} has {}", names.join(", "))
         };
-        self.settings.iter().map(of).collect::<Vec<_>>().join("; ")
+        let with_some = self.settings.iter().filter(|(_, list)| !list.is_empty());
+        with_some.map(of).collect::<Vec<_>>().join("; ")
     }
 
     /// Checks that every part of a kind in use has the setting, as every scheduler of a sweep over

@@ -54,6 +54,7 @@ impl Player {
             }
             Action::Count { counter, by } => self.stage.count(*counter, self.eval(by)?),
             Action::Begin(_) | Action::End(_) => {}
+            Action::Reply { .. } => unreachable!("a scenario that answers is not played"),
             Action::Repeat { .. } => unreachable!("loops are ops of their own"),
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use warmq_kernel::{Boot, Task, TaskSpec, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_scenario::{Bound, EvalError, Object, ObjectKind, Scenario};
+use warmq_scenario::{Action, Bound, EvalError, Object, ObjectKind, Scenario, Step, TaskKind};
 
 use self::stage::Stage;
 use crate::counter::Counters;
@@ -67,12 +67,34 @@ impl Play {
 /// What `scenario` has that the lab cannot play.
 fn not_played(scenario: &Scenario) -> Option<&'static str> {
     let quota = |object: &Object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. });
+    let sources = || {
+        scenario
+            .objects()
+            .iter()
+            .filter_map(|object| match &object.kind {
+                ObjectKind::Source(source) => Some(source),
+                _ => None,
+            })
+    };
     match scenario {
         _ if !scenario.changes().is_empty() => Some("`[[change]]`"),
         _ if !scenario.phases().is_empty() => Some("`[[phase]]`"),
         _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
+        _ if sources().any(|source| source.cpu.is_some()) => Some("the `cpu` of a source"),
+        _ if sources().any(|source| source.echo.is_some()) => Some("the `echo` of a source"),
+        _ if answers(scenario) => Some("`reply`"),
         _ => None,
     }
+}
+
+/// True if a step answers a datagram.
+fn answers(scenario: &Scenario) -> bool {
+    let mut found = false;
+    let mut visit = |step: &Step| found |= matches!(step.action, Action::Reply { .. });
+    for step in scenario.tasks().iter().flat_map(TaskKind::steps) {
+        step.walk(&mut visit);
+    }
+    found
 }
 
 impl Workload for Play {

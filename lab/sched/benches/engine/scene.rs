@@ -143,7 +143,7 @@ impl Scene {
         };
         let policy = scheduler.build(chosen(scheduler.settings(), &[]));
         let chosen = chosen(workload.settings(), self.set);
-        let load = workload.build(&chosen, &Counters::default());
+        let load = workload.build(&chosen, &warmq_play::site(&machine), &Counters::default());
         let load = load.expect("settings that it can be played with");
         Kernel::boot(&machine, &costs, settings, policy, &*load, observer).expect("it boots")
     }

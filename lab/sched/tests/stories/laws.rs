@@ -201,7 +201,7 @@ fn small(name: &str, set: &[(&str, Value)], scheduler_name: &str, cpus: u16) -> 
         .collect();
     let chosen = Chosen::new(entry.settings(), values).expect("settings that it has");
     let workload = entry
-        .build(&chosen, &counters)
+        .build(&chosen, &stage(cpus).site(), &counters)
         .expect("settings that it can be played with");
     let start = |boot: &mut warmq_kernel::Boot<'_>| workload.start(boot);
     let stage = stage(cpus).real();

@@ -23,7 +23,7 @@ fn play(entry: &Entry, stage: Stage, ticks: u64) -> (Ending, Kernel<Watch>, Coun
     let counters = Counters::default();
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");
     let workload = entry
-        .build(&chosen, &counters)
+        .build(&chosen, &stage.site(), &counters)
         .expect("its defaults are sound");
     let start = |boot: &mut Boot<'_>| workload.start(boot);
     let stage = stage.altered(|machine| machine.memory.size = Bytes::from_mb(1_024));

@@ -100,6 +100,11 @@ pub fn stage(cpus: u16) -> Stage {
 }
 
 impl Stage {
+    /// What a scenario may know of its machine.
+    pub fn site(&self) -> warmq_scenario::Site {
+        warmq_play::site(&tiny(self.cpus, self.sharing))
+    }
+
     /// The same with the machine's own costs and caches.
     pub fn real(self) -> Stage {
         let costs = Costs::new(tiny(1, 1).costs["linux-2.4"].clone());
