@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
 
-use crate::commands::{bench, check, completions, machines, man, parts, reproduce, run, vm};
+use crate::commands::{
+    bench, check, completions, machines, man, metrics, parts, reproduce, run, vm,
+};
 use crate::exit;
 use crate::seeds::Seeds;
 
@@ -40,7 +42,7 @@ fn long_help() -> String {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run experiments and show their results.
+    /// Run experiments or scenarios and show their results.
     Run(run::Arguments),
     /// Repeat the experiments of a paper and show its figures beside ours.
     Reproduce(reproduce::Arguments),
@@ -53,7 +55,7 @@ pub enum Command {
     /// List the workloads, or what can be set on one.
     Workloads(parts::WorkloadsArguments),
     /// List what an experiment can measure.
-    Metrics,
+    Metrics(metrics::Arguments),
     /// Run the real programs on this machine.
     Bench(bench::Arguments),
     /// Run a command in another kernel, without root.

@@ -7,6 +7,7 @@ use warmq_experiment::{Engine, PartError};
 use warmq_machine::{MachineDescription, builtin_names};
 
 use crate::failure::Failure;
+use crate::worlds;
 
 /// The name that means the machine that we run on.
 pub const HOST: &str = "host";
@@ -17,12 +18,23 @@ pub const HOST: &str = "host";
 /// There is none of that name, or its file describes no machine.
 pub fn find(name: &str) -> Result<MachineDescription, Failure> {
     let host = (name == HOST).then(host).transpose()?;
-    let found = Engine::new(host).machine(name);
-    found.map_err(|error| match error {
-        PartError::Unknown => unknown(name),
-        PartError::Broken(why) => {
-            Failure::usage(why, "give the file of a machine, in TOML or hwloc's XML")
-        }
+    match Engine::new(host).machine(name) {
+        Err(PartError::Unknown) => Err(unknown(name)),
+        found => self::found("machine", name, found),
+    }
+}
+
+/// What was looked for as the part `kind` called `name`.
+///
+/// # Errors
+/// There is none, or its file is wrong.
+pub fn found<T>(kind: &str, name: &str, result: Result<T, PartError>) -> Result<T, Failure> {
+    result.map_err(|error| match error {
+        PartError::Unknown => Failure::usage(
+            format!("no {kind} is called {name}"),
+            "give its name or its file",
+        ),
+        PartError::Broken(why) => Failure::usage(why, format!("give the file of a {kind}")),
         PartError::Problems(problems) => Failure::Problems(vec![problems]),
     })
 }
@@ -42,7 +54,7 @@ pub fn host() -> Result<MachineDescription, Failure> {
 /// When it has to be described and cannot be.
 pub fn engine(documents: &[Document]) -> Result<Engine, Failure> {
     let named = documents.iter().any(|document| document.mentions(HOST));
-    Ok(Engine::new(named.then(host).transpose()?))
+    Ok(worlds::add(Engine::new(named.then(host).transpose()?)))
 }
 
 fn unknown(name: &str) -> Failure {

@@ -28,8 +28,10 @@ mod simplex;
 mod snippet;
 mod source;
 mod study;
+mod told;
 mod trace;
 mod walk;
+mod worlds;
 
 use std::process::ExitCode;
 

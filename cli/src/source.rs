@@ -11,10 +11,13 @@ use warmq_config::{Document, Source};
 use crate::failure::Failure;
 use crate::pair::Pair;
 use crate::shipped::{self, Shipped};
+use crate::told::{self, Worlds};
 
 /// What the command line changes in every experiment that it names.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
+    /// In which worlds scenarios are played.
+    pub worlds: Worlds,
     /// Another machine.
     pub machine: Option<String>,
     /// Settings, by their plain or dotted names.
@@ -28,7 +31,7 @@ pub struct Changes {
 pub fn documents(files: &[String], changes: &Changes) -> Result<Vec<Document>, Failure> {
     let (mut documents, mut wrong) = (Vec::new(), Vec::new());
     for name in files {
-        let (name, text) = text_of(name)?;
+        let (name, text) = changes.text_of(name)?;
         match Document::parse(&name, &text) {
             Ok(mut document) => {
                 changes.make(&mut document);
@@ -54,6 +57,25 @@ pub fn shipped(shipped: &Shipped) -> Result<Document, Failure> {
 }
 
 impl Changes {
+    /// What to call the file `name` in messages, and its text; a scenario becomes an experiment.
+    fn text_of(&self, name: &str) -> Result<(String, String), Failure> {
+        let is_file = Path::new(name).exists();
+        if !is_file && shipped::find(name).is_none() && told::is_shipped(name) {
+            return Ok((name.to_owned(), told::experiment(name, &self.worlds)?));
+        }
+        let (file, text) = text_of(name)?;
+        if is_file && told::is_scenario(name, &text) {
+            return Ok((file, told::experiment(name, &self.worlds)?));
+        }
+        if self.worlds.any() {
+            return Err(Failure::usage(
+                format!("{name} is an experiment, which says itself in which worlds it is run"),
+                "write `world`, `scheduler`, `kernel`, `preempt` and [run] into it, or name a scenario",
+            ));
+        }
+        Ok((file, text))
+    }
+
     fn make(&self, document: &mut Document) {
         if let Some(machine) = &self.machine {
             document.set(&["machine"], machine, Source::option("--machine", machine));
@@ -82,8 +104,9 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
         std::io::ErrorKind::NotFound => {
             let ids: Vec<&str> = shipped::all().map(|it| it.id).collect();
             format!(
-                "give a file, or one that comes with warmq: {}",
-                ids.join(", ")
+                "give a file, or one that comes with warmq: an experiment ({}) or a scenario ({})",
+                ids.join(", "),
+                told::shipped().join(", ")
             )
         }
         _ => "give the file of an experiment".to_owned(),

@@ -156,6 +156,11 @@ impl Study {
         ]
     }
 
+    /// What was not played as the workloads say.
+    pub fn notes(&self) -> impl Iterator<Item = &String> {
+        self.outcomes.iter().flat_map(|outcome| &outcome.notes)
+    }
+
     /// Runs in all.
     pub fn count(&self) -> usize {
         self.runs.0.len()
@@ -251,6 +256,7 @@ pub fn exit_of(error: &RunError) -> Exit {
         Cause::Stalled | Cause::MemoryFull => Exit::Stalled,
         Cause::LawBroken => Exit::LawBroken,
         Cause::ProgramBroke => Exit::ProgramBroke,
+        Cause::WorldRefused => Exit::MachineCannot,
     }
 }
 

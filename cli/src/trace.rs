@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use warmq_experiment::{Cause, Engine, Experiment, Measured, Options, Plan, Point, Simulator};
+use warmq_experiment::{
+    Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator,
+};
 use warmq_report::{PointValue, Row, Section};
 use warmq_trace::Perfetto;
 
@@ -40,7 +42,8 @@ pub fn run(
         let _watch = Watch::until_done(&format!("tracing {name}"));
         written(engine, &plan, &name, file)?
     };
-    let section = section(experiment, point, &measured, engine);
+    let metrics = engine.metrics(&[plan.workload.name.as_str()]);
+    let section = section(experiment, point, &measured, metrics);
     Ok(Traced { name, section })
 }
 
@@ -106,12 +109,12 @@ fn section(
     experiment: &Experiment,
     point: &Point,
     measured: &Measured,
-    engine: &Engine,
+    metrics: Vec<MetricDescription>,
 ) -> Section {
     let shown = |key: &String| Some((key.clone(), point_value(point.0.get(key)?)));
     let axes = experiment.parts.axes.iter();
     let place = warmq_report::Point::new(axes.filter_map(|axis| shown(&axis.key)));
-    let row = |metric: warmq_experiment::MetricDescription| {
+    let row = |metric: MetricDescription| {
         let value = *measured.figures.get(&metric.name)?;
         Some(Row {
             experiment: experiment.id.clone(),
@@ -129,7 +132,9 @@ fn section(
         id: experiment.id.clone(),
         title: experiment.title.clone(),
         paper: experiment.figure.clone(),
-        rows: engine.metrics().into_iter().filter_map(row).collect(),
+        rows: metrics.into_iter().filter_map(row).collect(),
+        notes: measured.notes.clone(),
+        together: experiment.everything,
         ..Section::default()
     }
 }

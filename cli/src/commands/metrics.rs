@@ -1,15 +1,30 @@
 //! `warmq metrics`: what an experiment can measure.
 
+use clap::Args;
 use warmq_experiment::{Engine, HistogramDescription, MetricDescription, Simulator};
 
 use crate::failure::Failure;
-use crate::{listing, output};
+use crate::{listing, machines, output};
+
+/// List what an experiment can measure.
+#[derive(Args, Debug)]
+pub struct Arguments {
+    /// A workload, whose own figures are listed as well: a name or a scenario's file.
+    workload: Option<String>,
+}
 
 /// Lists every figure and every histogram.
-pub fn run() -> Result<(), Failure> {
+///
+/// # Errors
+/// There is no such workload.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let engine = Engine::new(None);
+    let workloads: Vec<&str> = arguments.workload.as_deref().into_iter().collect();
+    for name in &workloads {
+        machines::found("workload", name, engine.workload(name))?;
+    }
     let mut figures = listing::table();
-    for MetricDescription { name, unit, what } in engine.metrics() {
+    for MetricDescription { name, unit, what } in engine.metrics(&workloads) {
         figures.add_row([listing::name(name), unit.into(), what.into()]);
     }
     let mut histograms = listing::table();

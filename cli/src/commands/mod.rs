@@ -29,7 +29,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Machines(arguments) => machines::run(&arguments),
         Command::Schedulers(arguments) => parts::schedulers(&arguments),
         Command::Workloads(arguments) => parts::workloads(&arguments),
-        Command::Metrics => metrics::run(),
+        Command::Metrics(arguments) => metrics::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Vm(arguments) => vm::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -12,26 +12,34 @@ use crate::failure::Failure;
 use crate::pair::Pair;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
+use crate::told::Worlds;
 use crate::{machines, output, present, trace};
 
 const EXAMPLES: &str = "\
 Examples:
+  warmq run ping-pong --world lab,guest,host
+  warmq run mine.toml --world guest --kernel 6.18,7.1 --scheduler kernel,scx_warmq
   warmq run table2-miss-ratio --quick
   warmq run mine.toml --seeds 5 --out results
   warmq run mine.toml --machine host --set processes=1024
   warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32";
 
-/// Run experiments and show their results.
+/// Run experiments or scenarios and show their results.
+///
+/// An experiment says itself what is run. A scenario is played in the worlds that --world names, on
+/// a machine like this one unless --machine names another, and all its figures are shown.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files of experiments, or names of those that come with warmq.
+    /// Files of experiments or scenarios, or names of those that come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
     extent: Extent,
     #[command(flatten)]
     out: Out,
+    #[command(flatten)]
+    worlds: Worlds,
     /// Run on another machine: a name, a .toml or hwloc .xml file, or `host`.
     #[arg(long, value_name = "NAME|FILE|host")]
     machine: Option<String>,
@@ -71,6 +79,7 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
         .map(machines::find)
         .transpose()?;
     let changes = Changes {
+        worlds: arguments.worlds.clone(),
         machine: arguments.machine.clone(),
         settings: arguments.set.clone(),
     };
@@ -86,6 +95,9 @@ fn studied(
     let study = Study::run(experiments, extent.options(), engine, extent.threads());
     let report = report(arguments, &study);
     if extent.json {
+        study
+            .notes()
+            .for_each(|note| output::say(&format!("warmq: note: {note}")));
         present::json(&report)?;
     } else {
         present::sections(&report)?;
@@ -124,6 +136,7 @@ fn command(arguments: &Arguments, files: &[&String]) -> String {
 fn changed(arguments: &Arguments) -> String {
     let machine = arguments.machine.iter();
     let mut options: Vec<String> = machine.map(|it| format!(" --machine {it}")).collect();
+    options.extend(arguments.worlds.typed());
     options.extend(arguments.set.iter().map(|pair| format!(" --set {pair}")));
     options.concat()
 }

@@ -28,10 +28,46 @@ type Values<'a> = Vec<Option<&'a PointValue>>;
 /// One pivot a metric, in the order in which the metrics first appear.
 pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
     let metrics = distinct(section.rows.iter().map(|row| row.metric.as_str()));
+    if section.together && !metrics.is_empty() {
+        return vec![together(section, &metrics)];
+    }
     metrics
         .into_iter()
         .map(|metric| pivot(section, metric))
         .collect()
+}
+
+/// All metrics, a line each; the points are the columns.
+fn together<'a>(section: &'a Section, metrics: &[&'a str]) -> Pivot<'a> {
+    let rows: Vec<&Row> = section.rows.iter().collect();
+    let (down, across) = directions(section, &rows);
+    let keys = [down, across].concat();
+    let values =
+        |row: &'a Row| -> Values<'a> { keys.iter().map(|key| row.point.get(key)).collect() };
+    let points = distinct(rows.iter().map(|row| values(row)));
+    let line = |metric: &&'a str| {
+        let of_metric = || rows.iter().filter(|row| row.metric == *metric);
+        let unit = of_metric().next().map_or("", |row| row.unit.as_str());
+        let name = match unit {
+            "" => (*metric).to_owned(),
+            unit => format!("{metric} ({unit})"),
+        };
+        let at = |point: &Values<'a>| of_metric().find(|row| values(row) == *point).copied();
+        Line {
+            names: vec![name],
+            cells: points.iter().map(at).collect(),
+        }
+    };
+    Pivot {
+        metric: "figures",
+        unit: "",
+        keys: vec!["figure"],
+        lines: metrics.iter().map(line).collect(),
+        columns: points
+            .iter()
+            .map(|values| name(section, &keys, values))
+            .collect(),
+    }
 }
 
 fn pivot<'a>(section: &'a Section, metric: &'a str) -> Pivot<'a> {

@@ -50,6 +50,9 @@ pub struct Section {
     /// The sweep keys whose values become the columns of a table; the other keys become its rows.
     /// Empty: the last key of the sweep.
     pub columns: Vec<String>,
+    /// All metrics in one table, a line each, with the points as its columns: for a few points and
+    /// many metrics.
+    pub together: bool,
     /// What people call a value of a sweep key: `colors = 1` is `vanilla`.
     pub labels: Vec<Label>,
     /// How close is close enough, by metric; [`Tolerance::usual`] for a metric that is not here.

@@ -40,14 +40,22 @@ impl Terminal {
             section.paper.as_str()
         };
         let _ = writeln!(text, "{} ({paper})", section.title);
-        for pivot in pivots(section) {
-            let _ = writeln!(text, "\n{}", heading(&pivot));
+        for mut pivot in pivots(section) {
+            let left_out = pivot.lines.len().saturating_sub(LINES_SHOWN);
+            if !section.together {
+                let _ = writeln!(text, "\n{}", heading(&pivot));
+                pivot.lines.truncate(LINES_SHOWN);
+            }
             let _ = writeln!(text, "{}", self.pivot(section, &pivot).trim_fmt());
-            if pivot.lines.len() > LINES_SHOWN {
-                let _ = writeln!(text, "… and {} more lines", pivot.lines.len() - LINES_SHOWN);
+            if left_out > 0 && !section.together {
+                let _ = writeln!(text, "… and {left_out} more lines");
             }
         }
         text.push_str(&legend(section));
+        // What is not as the scenario says must be seen where its figures are.
+        for note in section.notes.iter().filter(|_| section.together) {
+            let _ = writeln!(text, "note: {note}");
+        }
         if !section.verdicts.is_empty() {
             let _ = writeln!(text, "\n{}", self.verdicts(section).trim_fmt());
         }
@@ -106,7 +114,7 @@ impl Terminal {
                 }
             }));
         table.set_header(heads);
-        for Line { names, cells } in pivot.lines.iter().take(LINES_SHOWN) {
+        for Line { names, cells } in &pivot.lines {
             let cells = cells
                 .iter()
                 .map(|row| row.map_or(Cell::new("–"), |row| cell(section, row)));

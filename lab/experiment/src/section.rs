@@ -39,6 +39,7 @@ impl Experiment {
             plots,
             rows: outcome.rows.clone(),
             columns: self.columns.clone(),
+            together: self.everything,
             labels: self.labels.iter().map(label).collect(),
             tolerances: self.tolerances.clone(),
             verdicts: verdicts(outcome),

@@ -27,6 +27,12 @@ pub trait World: Send + Sync {
     /// Why not, and what to use.
     fn takes_scheduler(&self, name: &str) -> Result<(), String>;
 
+    /// Whether it can be played on this machine: a description's name or file, or `host`.
+    ///
+    /// # Errors
+    /// Why not, and what to use.
+    fn takes_machine(&self, name: &str) -> Result<(), String>;
+
     /// Whether other runs would disturb this one.
     fn needs_quiet(&self, plan: &Plan) -> bool;
 

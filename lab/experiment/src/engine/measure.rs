@@ -71,7 +71,7 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
          needs classify_misses"
     lines_from_other_caches_per_work ""
         "lines that one last-level cache supplied to another, per unit of work"
-    simulated_seconds "s" "simulated time that was measured"
+    simulated_seconds "s" "time that was measured, simulated or real"
 };
 
 /// Every metric of all workloads, and those of scenarios with these names.
@@ -81,7 +81,7 @@ pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Vec<MetricDescr
         unit: (*unit).to_owned(),
         what: (*what).to_owned(),
     };
-    let mut metrics: Vec<MetricDescription> = METRICS.iter().map(described_here).collect();
+    let mut metrics: Vec<MetricDescription> = Vec::new();
     for names in scenarios {
         let mut add = |phase: &str, it: Described| {
             let name = format!("{phase}{}", it.name);
@@ -100,6 +100,9 @@ pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Vec<MetricDescr
             of_phase.for_each(|it| add(&format!("{phase}."), it));
         }
     }
+    let general = METRICS.iter().map(described_here);
+    let known: Vec<String> = metrics.iter().map(|it| it.name.clone()).collect();
+    metrics.extend(general.filter(|it| !known.contains(&it.name)));
     metrics
 }
 
@@ -237,7 +240,7 @@ pub(super) fn figures<O: Observer>(
     let locks: Vec<LockFigures> = locks.map(|lock| meters.locks.figures(lock)).collect();
     put_locks(&mut figures, &locks);
     put_cpus(&mut figures, kernel);
-    put_events(&mut figures, meters, kernel.now());
+    put_events(&mut figures, &meters.play, kernel.now());
     if let Some(counts) = kernel.counts() {
         put_bus(&mut figures, counts, work);
         put_misses(&mut figures, counts);
@@ -290,7 +293,21 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
 }
 
-fn put_events(figures: &mut Figures, meters: &RunMeters, end: Instant) {
+/// The figures of any world that are computed from records alone.
+pub(super) fn of_records(play: &PlayMeter, end: Instant, seconds: f64) -> BTreeMap<String, f64> {
+    let mut figures = Figures {
+        seconds,
+        found: BTreeMap::new(),
+    };
+    figures.put("simulated_seconds", seconds);
+    // Without the right to record switches, nothing is known of them.
+    if play.events().switches > 0 {
+        put_events(&mut figures, play, end);
+    }
+    figures.found
+}
+
+fn put_events(figures: &mut Figures, play: &PlayMeter, end: Instant) {
     let runnable = |of_task: TaskFigures| (of_task.ran + of_task.waited).as_s_f64();
     let runnable: f64 = meters
         .play
@@ -299,9 +316,9 @@ fn put_events(figures: &mut Figures, meters: &RunMeters, end: Instant) {
         .map(|(_, task)| runnable(task))
         .sum();
     figures.put("runnable_mean", runnable / figures.seconds);
-    figures.put_rate("switches_per_second", meters.play.events().switches);
-    figures.put_rate("migrations_per_second", meters.play.events().migrations);
-    figures.put("recalculations", meters.play.events().recalculations as f64);
+    figures.put_rate("switches_per_second", play.events().switches);
+    figures.put_rate("migrations_per_second", play.events().migrations);
+    figures.put("recalculations", play.events().recalculations as f64);
 }
 
 fn put_bus(figures: &mut Figures, counts: &Counts, work: u64) {

@@ -48,6 +48,7 @@ impl Engine {
     pub(super) fn goes_with(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
         match (self.world_called(world), part) {
             (Some(world), Part::Scheduler) => world.takes_scheduler(name),
+            (Some(world), Part::Machine) => world.takes_machine(name),
             (Some(_), Part::Workload) => self.is_a_scenario(world, name),
             (None, Part::Scheduler) if warmq_sched::scheduler(name).is_none() => {
                 let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
@@ -128,7 +129,7 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     within.for_each(|(at, record)| meter.see(*at, record));
     let mut figures = meter.figures(end);
     let seconds = end.since(from).as_s_f64();
-    figures.insert("simulated_seconds".to_owned(), seconds);
+    figures.extend(super::measure::of_records(&meter, end, seconds));
     Ok(figures)
 }
 

@@ -154,7 +154,7 @@ impl<'a> Scope<'a> {
     pub(super) fn unfit(&self, point: &Point) -> Option<String> {
         let name = |part: Part| self.parts.name_at(part, point);
         let world = name(Part::World);
-        let parts = [Part::Scheduler, Part::Workload].into_iter();
+        let parts = [Part::Machine, Part::Scheduler, Part::Workload].into_iter();
         let mut refused =
             parts.filter_map(|part| self.simulator.takes(&world, part, &name(part)).err());
         refused.next()

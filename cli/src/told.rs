@@ -1,0 +1,184 @@
+//! A scenario as an experiment: so that `warmq run` plays one without more ado, in one world or in
+//! several.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use clap::Args;
+use warmq_experiment::LAB;
+use warmq_play::{workload, workloads};
+use warmq_scenario::{Scenario, World};
+
+use crate::failure::Failure;
+use crate::machines::HOST;
+
+/// What the lab stands in with where no scheduler is named: the one that it shares with guests.
+const SCHEDULER_OF_LAB: &str = "scx_warmq";
+/// The scheduler of real worlds where none is named.
+const SCHEDULER_OF_KERNEL: &str = "kernel";
+
+/// In which worlds scenarios are played, and how. Lists are swept.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Worlds {
+    /// Who plays: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub world: Vec<String>,
+    /// Schedulers [default: scx_warmq in the lab, the kernel's own elsewhere].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub scheduler: Vec<String>,
+    /// Kernels of guests: series (6.12, 7.1) or files [default: 6.18].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub kernel: Vec<String>,
+    /// Preemption models of guests: none, voluntary, full, lazy [default: the kernel's].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub preempt: Vec<String>,
+    /// How long a scenario is measured [default: 1s].
+    #[arg(long, value_name = "TIME")]
+    pub time: Option<String>,
+    /// How long it is played before [default: 200ms].
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
+}
+
+/// Whether the text of a file is a scenario, not an experiment.
+pub fn is_scenario(name: &str, text: &str) -> bool {
+    let ending = Path::new(name).extension();
+    let has_tasks = || {
+        let mut lines = text.lines().map(str::trim_start);
+        lines.any(|line| line.starts_with("[task.") || line.starts_with("[task]"))
+    };
+    ending.is_some_and(|ending| ending == "json") || has_tasks()
+}
+
+/// Whether a scenario of this name comes with WarmQ.
+pub fn is_shipped(name: &str) -> bool {
+    workload(name).is_some_and(|entry| entry.scenario().is_some())
+}
+
+/// The names of the scenarios that come with WarmQ.
+pub fn shipped() -> Vec<&'static str> {
+    let scenarios = workloads().iter().filter(|it| it.scenario().is_some());
+    scenarios.map(|it| it.name.as_str()).collect()
+}
+
+/// The text of the experiment that plays the scenario called `name` as `worlds` say.
+///
+/// # Errors
+/// What is wrong with the scenario.
+pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
+    let read;
+    let scenario = match workload(name).and_then(|entry| entry.scenario()) {
+        Some(shipped) => shipped,
+        None => {
+            read = from_file(name)?;
+            &read
+        }
+    };
+    let title = match scenario.title() {
+        "" => name,
+        title => title,
+    };
+    let mut text = format!(
+        "title = {title:?}\nabout = {:?}\nworkload = {name:?}\n",
+        scenario.about()
+    );
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "machine = {HOST:?}\n\n[run]");
+    let _ = writeln!(
+        text,
+        "warmup = {:?}",
+        worlds.warmup.as_deref().unwrap_or("200ms")
+    );
+    let _ = writeln!(text, "time = {:?}", worlds.time.as_deref().unwrap_or("1s"));
+    text.push_str(&worlds.sweep());
+    text.push_str("\n[[measure]]\nmetric = \"*\"\n");
+    worlds.add_plots(&mut text, scenario);
+    Ok(text)
+}
+
+fn from_file(path: &str) -> Result<Scenario, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("{path}: cannot read it: {error}"), ""))?;
+    Scenario::read(path, &text).map_err(|problems| Failure::Problems(vec![problems]))
+}
+
+impl Worlds {
+    /// Whether an option of this group was given.
+    pub fn any(&self) -> bool {
+        let lists = [&self.world, &self.scheduler, &self.kernel, &self.preempt];
+        lists.iter().any(|list| !list.is_empty()) || self.time.is_some() || self.warmup.is_some()
+    }
+
+    /// The options as they would be typed again.
+    pub fn typed(&self) -> Vec<String> {
+        let lists = [
+            ("world", self.world.join(",")),
+            ("scheduler", self.scheduler.join(",")),
+            ("kernel", self.kernel.join(",")),
+            ("preempt", self.preempt.join(",")),
+            ("time", self.time.clone().unwrap_or_default()),
+            ("warmup", self.warmup.clone().unwrap_or_default()),
+        ];
+        let given = lists.iter().filter(|(_, value)| !value.is_empty());
+        given
+            .map(|(name, value)| format!(" --{name} {value}"))
+            .collect()
+    }
+
+    fn worlds(&self) -> Vec<&str> {
+        match self.world.as_slice() {
+            [] => vec![LAB],
+            named => named.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// A block for each world, which may have schedulers of its own.
+    fn sweep(&self) -> String {
+        let mut text = String::new();
+        for world in self.worlds() {
+            let scheduler = match world {
+                LAB => SCHEDULER_OF_LAB,
+                _ => SCHEDULER_OF_KERNEL,
+            };
+            let usual = vec![scheduler.to_owned()];
+            let schedulers = match self.scheduler.is_empty() {
+                true => &usual,
+                false => &self.scheduler,
+            };
+            let _ = writeln!(
+                text,
+                "\n[[sweep]]\nworld = [{world:?}]\nscheduler = {schedulers:?}"
+            );
+            // What only guests have can be swept where there is one.
+            let guests = self.worlds().contains(&World::Guest.name());
+            for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
+                if guests && !list.is_empty() {
+                    let _ = writeln!(text, "{key} = {list:?}");
+                }
+            }
+        }
+        text
+    }
+
+    /// Worlds side by side: the work, each span, each task's share of CPU time and its waits.
+    fn add_plots(&self, text: &mut String, scenario: &Scenario) {
+        let mut series = vec!["scheduler"];
+        let guests = self.worlds().contains(&World::Guest.name());
+        for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
+            if guests && list.len() > 1 {
+                series.push(key);
+            }
+        }
+        let names = scenario.names();
+        let spans = names.spans.iter().map(|span| format!("{span}_p99"));
+        let shares = names.tasks.iter().map(|task| format!("{task}_share"));
+        let waits = names.tasks.iter().map(|task| format!("{task}_wait_p99"));
+        let work = std::iter::once("work_per_second".to_owned());
+        for measure in work.chain(spans).chain(shares).chain(waits) {
+            let _ = writeln!(
+                text,
+                "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {measure:?}\nseries = {series:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! A guest as a world: a real kernel in QEMU.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use warmq_config::{Setting, Value};
+use warmq_experiment::{Chosen, Plan, Played, Request, RunError, World};
+use warmq_machine::MachineDescription;
+use warmq_scenario::World as Kind;
+use warmq_vm::{Cache, Guest, Hardware, Kernel, VmError};
+
+use super::player::{arguments, played, refused};
+use super::programs::{self, OWN, file_name};
+
+/// The preemption models of Linux, as its command line has them.
+const PREEMPT: &[&str] = &["default", "none", "voluntary", "full", "lazy"];
+const DEFAULT: &str = "default";
+
+/// How a guest's clock runs.
+const CLOCKS: &[&str] = &["auto", "instructions", "wall"];
+
+/// Where the guest finds the scenario.
+const FOLDER: &str = "/scenario";
+
+/// QEMU emulates each instruction, so that a second of the guest may take many.
+const SLOWEST: u32 = 60;
+const LONGEST_BOOT: Duration = Duration::from_secs(120);
+
+/// A scheduler is loaded, then the player plays: `SCHEDULER OPTIONS -- PLAYER...`
+const SCRIPT: &str = r#"
+scheduler=$1 options=$2
+shift 2
+if [ "$scheduler" != kernel ]; then
+    if [ ! -e /sys/kernel/sched_ext ]; then
+        echo "this kernel has no sched_ext" >&2
+        exit 4
+    fi
+    "$scheduler" $options > /tmp/scheduler 2>&1 &
+    pid=$!
+    until [ "$(cat /sys/kernel/sched_ext/state)" = enabled ]; do
+        if ! kill -0 $pid 2> /dev/null; then
+            echo "the scheduler $scheduler does not stay: $(tail -n 3 /tmp/scheduler)" >&2
+            exit 4
+        fi
+        sleep 0.05
+    done
+fi
+"$@"
+status=$?
+if [ "$scheduler" != kernel ] && [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; then
+    echo "the scheduler $scheduler was thrown out: $(tail -n 3 /tmp/scheduler)" >&2
+    exit 4
+fi
+exit $status
+"#;
+
+/// Guests, with the kernels that were found so far.
+#[derive(Default)]
+pub struct Guests(Mutex<BTreeMap<String, Kernel>>);
+
+impl World for Guests {
+    fn kind(&self) -> Kind {
+        Kind::Guest
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        let ours = |setting: Setting, what: &str| setting.says(what, "ours");
+        vec![
+            ours(
+                Setting::text("kernel", "6.18"),
+                "the newest kernel of a series (6.12, 7.1), downloaded once, or the file of one",
+            ),
+            Setting::choice("preempt", PREEMPT).says(
+                "the kernel's preemption model",
+                "preempt= of its command line; which there are depends on the kernel",
+            ),
+            ours(
+                Setting::text("options", ""),
+                "options of the scheduler's program, separated by spaces",
+            ),
+            ours(
+                Setting::choice("clock", CLOCKS),
+                "what the guest's time is: a count of instructions, or this machine's clock; auto \
+                 counts where there is one CPU",
+            ),
+            Setting::count("instruction", (1, 1024), 1, "ns").says(
+                "how long an instruction takes where they are counted, a power of two",
+                "about one instruction a cycle at 1 GHz",
+            ),
+        ]
+    }
+
+    fn schedulers(&self) -> Vec<String> {
+        [OWN, "scx_warmq"].map(str::to_owned).to_vec()
+    }
+
+    fn takes_scheduler(&self, name: &str) -> Result<(), String> {
+        programs::scheduler(name).map(drop)
+    }
+
+    fn takes_machine(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Counted instructions are the same beside other work.
+    fn needs_quiet(&self, plan: &Plan) -> bool {
+        let cpus = match plan.machine.settings.get("cpus") {
+            Some(Value::Integer(cpus)) => *cpus,
+            _ => 2,
+        };
+        !counts(&plan.world, cpus as usize)
+    }
+
+    fn play(&self, request: &Request<'_>) -> Result<Played, RunError> {
+        let outcome = self
+            .outcome(request)
+            .map_err(|why| refused(why.to_string()))?;
+        let said = String::from_utf8_lossy(&outcome.stderr);
+        let played = played(outcome.status(), &outcome.stdout, &said).map_err(|mut error| {
+            if !outcome.success() && outcome.stderr.is_empty() {
+                error.what = format!(
+                    "the guest ended: {:?}; {}",
+                    outcome.ending,
+                    last(&outcome.console)
+                );
+            }
+            error
+        })?;
+        let wanted = text(&request.plan.world, "preempt");
+        match played.header.preemption.as_str() {
+            has if wanted == DEFAULT || has.is_empty() || has == wanted => {}
+            has => {
+                let kernel = &played.header.kernel;
+                let what =
+                    format!("the kernel {kernel} has no preempt={wanted}; it runs with {has}");
+                return Err(refused(what));
+            }
+        }
+        Ok(noted(played, request))
+    }
+}
+
+/// Why there is no guest.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("{0}")]
+    Vm(#[from] VmError),
+    #[error("{0}")]
+    Program(String),
+    #[error("a file for the guest: {0}")]
+    File(#[from] std::io::Error),
+}
+
+impl Guests {
+    fn outcome(&self, request: &Request<'_>) -> Result<warmq_vm::Outcome, Refusal> {
+        let plan = request.plan;
+        let player = programs::player().map_err(Refusal::Program)?;
+        let scheduler = programs::scheduler(&plan.scheduler.name).map_err(Refusal::Program)?;
+        let ending = Path::new(request.file).extension().unwrap_or_default();
+        let scenario = format!("{FOLDER}.{}", ending.to_string_lossy());
+        let mut file = tempfile::NamedTempFile::new()?;
+        file.write_all(request.text.as_bytes())?;
+
+        let simulated = plan.warmup + plan.time;
+        let longest = Duration::from_nanos(simulated.as_ns()) * SLOWEST;
+        let mut guest = Guest::new(self.kernel(text(&plan.world, "kernel"))?)
+            .hardware(hardware(request))
+            .timeout(LONGEST_BOOT + longest)
+            .file_at(file.path(), scenario.as_str())
+            .file_at(&player, "/bin/warmq-player");
+        let preempt = text(&plan.world, "preempt");
+        if preempt != DEFAULT {
+            guest = guest.append(format!("preempt={preempt}"));
+        }
+        let mut name = OWN.to_owned();
+        if let Some(program) = scheduler {
+            name = format!("/bin/{}", file_name(&program));
+            guest = guest.file_at(program, name.as_str());
+        }
+        let options = text(&plan.world, "options");
+        let shell = [
+            "sh",
+            "-c",
+            SCRIPT,
+            "sh",
+            &name,
+            options,
+            "/bin/warmq-player",
+        ];
+        let shell = shell.map(str::to_owned).into_iter();
+        Ok(guest.run(shell.chain(arguments(plan, &scenario)))?)
+    }
+
+    fn kernel(&self, named: &str) -> Result<Kernel, VmError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = known.get(named) {
+            return Ok(kernel.clone());
+        }
+        let kernel = match named.contains('/') {
+            true => Kernel::from_file(Path::new(named), None)?,
+            false => Cache::usual()?.kernel(named, None, &mut |_| {})?,
+        };
+        known.insert(named.to_owned(), kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// The machine's CPUs and last-level caches.
+fn hardware(request: &Request<'_>) -> Hardware {
+    let cpus = request.machine.cpus.len();
+    let world = &request.plan.world;
+    let ns = match world.settings.get("instruction") {
+        Some(Value::Integer(ns)) => *ns as u32,
+        _ => 1,
+    };
+    Hardware {
+        cpus: cpus as u32,
+        llcs: last_level_caches(request.machine),
+        instructions: counts(world, cpus).then_some(ns),
+        ..Hardware::default()
+    }
+}
+
+fn last_level_caches(machine: &MachineDescription) -> u32 {
+    let llcs: BTreeSet<_> = machine.cpus.iter().map(|cpu| cpu.llc).collect();
+    llcs.len().max(1) as u32
+}
+
+/// Whether the guest's time is a count of its instructions.
+fn counts(world: &Chosen, cpus: usize) -> bool {
+    match text(world, "clock") {
+        "instructions" => true,
+        "wall" => false,
+        _ => cpus == 1,
+    }
+}
+
+fn text<'p>(world: &'p Chosen, setting: &str) -> &'p str {
+    match world.settings.get(setting) {
+        Some(Value::Text(text)) => text,
+        _ => "",
+    }
+}
+
+/// What a reader must know about the times of such a guest.
+fn noted(mut played: Played, request: &Request<'_>) -> Played {
+    let cpus = request.machine.cpus.len();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let counted = counts(&request.plan.world, cpus);
+    if counted {
+        "instructions".clone_into(&mut played.header.clock);
+    }
+    match (counted, cpus) {
+        (true, 2..) => played.notes.push(format!(
+            "In the guest, {cpus} CPUs take turns of up to 100 ms, since its instructions are counted: \
+             nothing that happens between CPUs may be judged by its times."
+        )),
+        (false, cpus) if cpus > cores => played.notes.push(format!(
+            "The guest has {cpus} CPUs and this machine {cores}: who runs where is right, when is not."
+        )),
+        _ => {}
+    }
+    played
+}
+
+/// The last lines of a guest's console.
+fn last(console: &str) -> String {
+    let lines: Vec<&str> = console.lines().rev().take(3).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,18 @@
+//! The worlds beside the laboratory: guests, and this machine. Both let `warmq-player` play, and
+//! read the trace that it writes.
+
+mod guest;
+mod host;
+mod player;
+mod programs;
+
+use std::sync::Arc;
+
+use warmq_experiment::Engine;
+
+/// `engine` with all worlds.
+pub fn add(engine: Engine) -> Engine {
+    engine
+        .with(Arc::new(guest::Guests::default()))
+        .with(Arc::new(host::Host))
+}

@@ -1,0 +1,60 @@
+//! The programs that a world needs: the player, and schedulers.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The scheduler that the kernel has itself.
+pub const OWN: &str = "kernel";
+
+/// The program `name`: a path, one that was built with this one, or one on PATH.
+pub fn find(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(|path| path.is_file());
+    }
+    let beside = std::env::current_exe().ok();
+    let folders = beside
+        .iter()
+        .flat_map(|program| program.ancestors().skip(1).take(2));
+    let built = folders
+        .map(|folder| folder.join(name))
+        .find(|it| it.is_file());
+    built.or_else(|| warmq_vm::program_on_path(OsStr::new(name)))
+}
+
+/// The program of a scheduler; none for the kernel's own.
+///
+/// # Errors
+/// There is no such program.
+pub fn scheduler(name: &str) -> Result<Option<PathBuf>, String> {
+    if name == OWN {
+        return Ok(None);
+    }
+    find(name).map(Some).ok_or_else(|| {
+        format!(
+            "no scheduler {name} is found: give \"{OWN}\", the path of a sched_ext scheduler's \
+             program, or the name of one on PATH (scx_warmq is built by `cargo build --release -p \
+             scx_warmq`)"
+        )
+    })
+}
+
+/// The program that plays.
+///
+/// # Errors
+/// It is not where this one is.
+pub fn player() -> Result<PathBuf, String> {
+    find("warmq-player").ok_or_else(|| {
+        "warmq-player is not found beside this program: build it with `cargo build --release -p \
+         warmq-player`, or put it on PATH"
+            .to_owned()
+    })
+}
+
+/// The name of `program` without its folders.
+pub fn file_name(program: &Path) -> String {
+    program
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
