@@ -49,6 +49,8 @@ use Fidelity::{Approximate, Exact, Refused};
 
 const LOOP: &str = "a calibrated loop: interrupts and changes of the clock's rate lengthen it";
 const GUEST_LOOP: &str = "a calibrated loop: what the host takes from the guest lengthens it";
+const CLOCK: &str = "the clock is read after every few microseconds of work";
+const NO_FILES: &str = "there are no files and no devices here";
 const PATTERNS: &str = "the processor fetches ahead, and other programs share the caches";
 const LOCAL: &str = "sent by a thread of the player on a CPU of its own, over loopback";
 const OTHERS: &str = "other programs of this machine compete for its CPUs";
@@ -70,6 +72,8 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
         "touch",
         [Exact, Approximate(PATTERNS), Approximate(PATTERNS)],
     ),
+    ("spin", [Exact, Approximate(CLOCK), Approximate(CLOCK)]),
+    ("write", [Refused(NO_FILES), Exact, Exact]),
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     (

@@ -89,6 +89,22 @@ pub enum ObjectKind {
     },
     /// An address space.
     Process,
+    /// A timer.
+    ///
+    /// It expires one period after it expired last; before the first time, after the task that
+    /// uses it began its first round. Who comes too late does not sleep.
+    Timer {
+        /// True if all tasks use the same one; else each task has its own.
+        shared: bool,
+        /// True if it expires next one period after it *should* have expired last; else, where a
+        /// task came too late, one period after that.
+        absolute: bool,
+    },
+    /// A file or a device that is written to.
+    File {
+        /// Its path.
+        path: String,
+    },
 }
 
 /// A sender outside the machine.
@@ -154,11 +170,13 @@ pub enum Class {
     Source,
     Group,
     Process,
+    Timer,
+    File,
 }
 
 impl Class {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Class; 12] = [
+    pub const ALL: [Class; 14] = [
         Class::Region,
         Class::Mutex,
         Class::Condition,
@@ -171,6 +189,8 @@ impl Class {
         Class::Source,
         Class::Group,
         Class::Process,
+        Class::Timer,
+        Class::File,
     ];
 
     /// The key of its tables.
@@ -188,6 +208,8 @@ impl Class {
             Class::Source => "source",
             Class::Group => "group",
             Class::Process => "process",
+            Class::Timer => "timer",
+            Class::File => "file",
         }
     }
 }
@@ -208,6 +230,8 @@ impl ObjectKind {
             ObjectKind::Source(_) => Class::Source,
             ObjectKind::Group { .. } => Class::Group,
             ObjectKind::Process => Class::Process,
+            ObjectKind::Timer { .. } => Class::Timer,
+            ObjectKind::File { .. } => Class::File,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::amount::Amount;
+use crate::change::Set;
 use crate::expr::{Expr, SettingId, Spot};
 use crate::object::ObjectId;
 use crate::task::TaskKindId;
@@ -133,10 +134,20 @@ pub enum Fragment {
 pub enum Action {
     /// Computes: for a time that a free CPU needs for it, or for cycles.
     Run(Amount),
+    /// Computes until so much time has passed since the step began, whether the task had a CPU or
+    /// not.
+    Spin(Amount),
     /// Accesses memory.
     Touch(Box<Touch>),
     /// Sleeps.
     Sleep(Amount),
+    /// Sleeps until a timer expires, which is so long after it expired last.
+    Timer {
+        /// The timer.
+        timer: Reference,
+        /// How long after.
+        period: Amount,
+    },
     /// Locks a mutex.
     Lock(Reference),
     /// Unlocks a mutex.
@@ -186,6 +197,13 @@ pub enum Action {
         /// Exactly so much; none: one datagram.
         bytes: Option<Expr>,
     },
+    /// Writes to a file or a device.
+    Write {
+        /// The file.
+        file: Reference,
+        /// How much.
+        bytes: Expr,
+    },
     /// Starts a thread.
     Spawn(TaskReference),
     /// Starts a process.
@@ -198,6 +216,8 @@ pub enum Action {
     Fragment(Fragment),
     /// Sets the task's own nice value.
     Nice(Expr),
+    /// Sets the task's own CPUs, policy, slice or group.
+    Set(Box<Set>),
     /// Begins a latency span.
     Begin(SpanReference),
     /// Ends a latency span.

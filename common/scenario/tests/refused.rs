@@ -32,7 +32,8 @@ fn beside_a_hog(tables: &[&str]) -> String {
 fn step(steps: &[&str]) -> String {
     let objects = "[settings]\nn = 3\nlong = \"2ms\"\nmode = { default = \"a\", choices = [\"a\", \"b\"] }\n\
                    [region.data]\nbytes = \"64KB\"\n[mutex.lock]\n[condition.ready]\n[pipe.line]\n\
-                   [stream.link]\nfor = { i = \"n\" }\n[datagram.socket]\n[semaphore.free]\n[queue.work]\nholds = 3\n";
+                   [stream.link]\nfor = { i = \"n\" }\n[datagram.socket]\n[semaphore.free]\n\
+                   [timer.tick]\n[file.null]\npath = \"/dev/null\"\n[queue.work]\nholds = 3\n";
     let scenario = |step: &&str| {
         format!("{objects}[task.t]\nbody = [{{ run = 1 }}, {step}]\n")
             .replace("run = 1 ", "run = \"1ms\" ")
@@ -139,6 +140,16 @@ fn values_have_bounds() {
         "{ touch = \"data\", pattern = \"stride 0\" }",
         "{ run = { uniform = [\"3ms\", \"1ms\"] } }",
         "{ exit = false }",
+        "{ timer = \"tick\" }",
+        "{ timer = \"tick\", period = 5 }",
+        "{ timer = \"lock\", period = \"5ms\" }",
+        "{ write = \"null\" }",
+        "{ write = \"null\", bytes = 5 }",
+        "{ spin = \"5 cycles\" }",
+        "{ cpus = \"cpu\" }",
+        "{ policy = \"fifo 0\" }",
+        "{ slice = 5 }",
+        "{ group = \"lock\" }",
     ]));
 }
 
@@ -157,6 +168,9 @@ fn objects_and_changes_are_checked() {
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nevery = \"0ms\"",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nevery = \"1ms\"\non = \"1s\"",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"",
+        "[timer.t]\nmode = \"late\"",
+        "[file.f]",
+        "[file.f]\npath = \"\"",
         "[group.g]\nweight = 10001",
         "[group.g]\nquota = \"1ms\"",
         "[[change]]\nat = \"1s\"\ntask = \"hug\"\nset = { nice = 5 }",

@@ -31,13 +31,16 @@ fn is_paced(bound: &Bound, task: &TaskKind) -> bool {
 fn takes_time(bound: &Bound, steps: &[Step]) -> bool {
     let mut steps = steps.iter().filter(|step| bound.holds(step.when));
     steps.any(|step| match &step.action {
-        Action::Run(amount) | Action::Sleep(amount) => is_longer_than_zero(bound, amount),
+        Action::Run(amount) | Action::Spin(amount) | Action::Sleep(amount) => {
+            is_longer_than_zero(bound, amount)
+        }
+        Action::Timer { period, .. } => is_longer_than_zero(bound, period),
         Action::Repeat { times, body, .. } => {
             bound.constant(times) != Some(0) && takes_time(bound, body)
         }
         Action::Touch(_) | Action::Wait { .. } | Action::Lower(_) | Action::Barrier(_) => true,
         Action::Put(_) | Action::Take(_) | Action::Send { .. } | Action::Receive { .. } => true,
-        Action::Exit => true,
+        Action::Exit | Action::Write { .. } | Action::Reply { .. } => true,
         _ => false,
     })
 }

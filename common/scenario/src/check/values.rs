@@ -123,6 +123,7 @@ impl Corner<'_, '_> {
                 }
             }
             ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Process => {}
+            ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
         }
     }
 
@@ -262,7 +263,18 @@ impl Corner<'_, '_> {
 
     fn action(&mut self, action: &Action) {
         match action {
-            Action::Run(amount) | Action::Sleep(amount) => self.amount(amount),
+            Action::Run(amount) | Action::Spin(amount) | Action::Sleep(amount) => {
+                self.amount(amount);
+            }
+            Action::Timer { timer, period } => {
+                self.reference(timer);
+                self.amount(period);
+            }
+            Action::Write { file, bytes } => {
+                self.reference(file);
+                self.all([bytes]);
+            }
+            Action::Set(set) => self.set(set),
             Action::Touch(touch) => self.touch(touch),
             Action::Lock(it) | Action::Unlock(it) | Action::Raise(it) | Action::Lower(it) => {
                 self.reference(it);

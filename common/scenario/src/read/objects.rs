@@ -75,6 +75,14 @@ impl Reader<'_, '_> {
             Class::Source => ObjectKind::Source(self.source()?),
             Class::Group => self.group()?,
             Class::Process => ObjectKind::Process,
+            Class::Timer => ObjectKind::Timer {
+                shared: self.fields.flag("shared"),
+                absolute: self
+                    .fields
+                    .choice("mode", &[("relative", false), ("absolute", true)])
+                    .unwrap_or(false),
+            },
+            Class::File => self.file()?,
         })
     }
 
@@ -91,6 +99,14 @@ impl Reader<'_, '_> {
         match self.fields.item(key) {
             Some(item) => self.scope.expr(&item, &[wanted]),
             None => Some(self.scope.constant(&self.spot, value, wanted)),
+        }
+    }
+
+    fn file(&self) -> Option<ObjectKind> {
+        let path = self.fields.required("path", "write path = \"/dev/null\"")?;
+        match path.text()? {
+            text if text.is_empty() || text.contains('\0') => path.wrong("the path of a file"),
+            path => Some(ObjectKind::File { path }),
         }
     }
 

@@ -4,7 +4,8 @@ use warmq_config::{Fields, Item, NodeKind, did_you_mean};
 
 use super::references;
 use super::scope::{Scope, spot};
-use super::values::{amount, optional};
+use super::values::{amount, optional, place, policy};
+use crate::change::Set;
 use crate::expr::{Expr, SettingId};
 use crate::object::Class;
 use crate::quantity::Quantity::{Count, Cycles, Size, Time};
@@ -24,10 +25,14 @@ const VERBS: &[(&str, Read)] = &[
     ("run", |it| {
         Some(Action::Run(amount(&it.verb, it.scope, &[Time, Cycles])?))
     }),
+    ("spin", |it| {
+        Some(Action::Spin(amount(&it.verb, it.scope, &[Time])?))
+    }),
     ("touch", |it| it.touch()),
     ("sleep", |it| {
         Some(Action::Sleep(amount(&it.verb, it.scope, &[Time])?))
     }),
+    ("timer", |it| it.timer()),
     ("lock", |it| it.object(Class::Mutex).map(Action::Lock)),
     ("unlock", |it| it.object(Class::Mutex).map(Action::Unlock)),
     ("wait", |it| it.wait()),
@@ -42,6 +47,7 @@ const VERBS: &[(&str, Read)] = &[
     ("send", |it| it.send()),
     ("reply", |it| it.reply()),
     ("receive", |it| it.receive()),
+    ("write", |it| it.write()),
     ("spawn", |it| {
         references::task(&it.verb, it.scope).map(Action::Spawn)
     }),
@@ -55,6 +61,21 @@ const VERBS: &[(&str, Read)] = &[
     }),
     ("nice", |it| {
         it.scope.expr(&it.verb, &[Count]).map(Action::Nice)
+    }),
+    ("cpus", |it| {
+        let place = place(&it.verb, it.scope)?;
+        Some(Action::Set(Box::new(Set::Cpus(place))))
+    }),
+    ("policy", |it| {
+        Some(Action::Set(Box::new(Set::Policy(policy(&it.verb)?))))
+    }),
+    ("slice", |it| {
+        let slice = it.scope.expr(&it.verb, &[Time])?;
+        Some(Action::Set(Box::new(Set::Slice(slice))))
+    }),
+    ("group", |it| {
+        let group = it.object(Class::Group)?;
+        Some(Action::Set(Box::new(Set::Group(group))))
     }),
     ("begin", |it| {
         references::span(&it.verb, it.scope).map(Action::Begin)
@@ -253,6 +274,26 @@ impl<'a> Reader<'_, 'a, '_> {
             Some(text) => self.scope.text(item, &spot(item), text, &[Count]),
             None => item.wrong(wanted),
         }
+    }
+
+    fn timer(self) -> Option<Action> {
+        let timer = self.object(Class::Timer);
+        let period = self.required("period", "write period = \"10ms\"");
+        let period = period.and_then(|item| amount(&item, self.scope, &[Time]));
+        Some(Action::Timer {
+            timer: timer?,
+            period: period?,
+        })
+    }
+
+    fn write(self) -> Option<Action> {
+        let file = self.object(Class::File);
+        let bytes = self.required("bytes", "write how much: bytes = \"4KB\"");
+        let bytes = bytes.and_then(|item| self.scope.expr(&item, &[Size]));
+        Some(Action::Write {
+            file: file?,
+            bytes: bytes?,
+        })
     }
 
     fn wait(self) -> Option<Action> {

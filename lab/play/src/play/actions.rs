@@ -15,6 +15,8 @@ impl Player {
         match action {
             Action::Run(amount) => self.compute(amount).await?,
             Action::Touch(touch) => self.touch(touch).await?,
+            Action::Spin(span) => self.spin(span).await?,
+            Action::Timer { timer, period } => self.wait_for(timer, period).await?,
             Action::Sleep(span) => {
                 let span = Duration(self.draw(span)?);
                 self.task.sleep(span).await;
@@ -54,7 +56,10 @@ impl Player {
             }
             Action::Count { counter, by } => self.stage.count(*counter, self.eval(by)?),
             Action::Begin(_) | Action::End(_) => {}
-            Action::Reply { .. } => unreachable!("a scenario that answers is not played"),
+            Action::Set(set) => self.set_own(set).await?,
+            Action::Reply { .. } | Action::Write { .. } => {
+                unreachable!("a scenario that answers or writes is not played")
+            }
             Action::Repeat { .. } => unreachable!("loops are ops of their own"),
         }
         Ok(())

@@ -5,6 +5,7 @@
 //! ([`player`]).
 
 mod actions;
+mod clocks;
 mod objects;
 mod player;
 mod program;
@@ -67,6 +68,7 @@ impl Play {
 /// What `scenario` has that the lab cannot play.
 fn not_played(scenario: &Scenario) -> Option<&'static str> {
     let quota = |object: &Object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. });
+    let file = |object: &Object| matches!(object.kind, ObjectKind::File { .. });
     let sources = || {
         scenario
             .objects()
@@ -82,6 +84,7 @@ fn not_played(scenario: &Scenario) -> Option<&'static str> {
         _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
         _ if sources().any(|source| source.cpu.is_some()) => Some("the `cpu` of a source"),
         _ if sources().any(|source| source.echo.is_some()) => Some("the `echo` of a source"),
+        _ if scenario.objects().iter().any(file) => Some("a file"),
         _ if answers(scenario) => Some("`reply`"),
         _ => None,
     }

@@ -7,6 +7,7 @@ use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::Bytes;
 
 use super::Trouble;
+use super::clocks::Timers;
 
 /// A barrier: the last of its tasks wakes the others (`pthread_barrier_wait()`).
 pub(super) struct Barrier {
@@ -41,6 +42,7 @@ pub(super) enum Made {
     Datagrams(Vec<Socket>),
     Groups(Vec<GroupId>),
     Processes(Vec<Mm>),
+    Timers(Timers),
     /// Senders outside the machine are no objects of it.
     Sources,
 }
@@ -117,6 +119,13 @@ impl Maker<'_, '_, '_> {
                 Made::Groups(self.each(|maker, at| maker.group(weight, parent.as_ref(), at))?)
             }
             ObjectKind::Process => Made::Processes(self.each(|maker, _| Ok(maker.boot.mm()))?),
+            ObjectKind::Timer { shared, absolute } => Made::Timers(Timers {
+                shared: shared
+                    .then(|| self.each(|_, _| Ok(Cell::new(None))))
+                    .transpose()?,
+                absolute: *absolute,
+            }),
+            ObjectKind::File { .. } => unreachable!("a scenario that writes is not played"),
             ObjectKind::Source(_) => Made::Sources,
         })
     }

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Task};
 use warmq_scenario::{Amount, EvalError, Expr, Indexes, Reference, StreamName, TaskKindId};
-use warmq_units::{Duration, Stream};
+use warmq_units::{Duration, Instant, Stream};
 
+use super::clocks::OwnTimers;
 use super::objects::Made;
 use super::program::{Op, Program};
 use super::specs::APP;
@@ -42,6 +43,10 @@ pub(super) struct Player {
     /// Those of the task, then a counter for each loop that is under way.
     pub(super) indexes: Indexes,
     loops: Vec<Loop>,
+    /// When its first round began.
+    pub(super) began: Instant,
+    /// When its own timers expired last.
+    pub(super) timers: OwnTimers,
     /// The streams that it has drawn from.
     streams: Vec<(StreamName, Rc<RefCell<Stream>>)>,
 }
@@ -62,6 +67,8 @@ impl Player {
             kind,
             number,
             loops: Vec::new(),
+            began: Instant::START,
+            timers: OwnTimers::default(),
             streams: Vec::new(),
         }
     }
@@ -84,6 +91,7 @@ impl Player {
             let fragment = self.eval(fragment)? as u32;
             self.task.enter(APP, fragment).await;
         }
+        self.began = self.task.now().await;
         self.run(&stage.programs(self.kind).setup).await?;
         self.rounds(&stage).await
     }
@@ -99,6 +107,7 @@ impl Player {
             None => u64::MAX,
         };
         let mut begins = self.task.now().await;
+        self.began = begins;
         for _ in 0..times {
             self.run(&stage.programs(self.kind).body).await?;
             stage.count_round();

@@ -86,7 +86,7 @@ impl Stage {
     }
 }
 
-fn policy(policy: &warmq_scenario::Policy) -> Policy {
+pub(super) fn policy(policy: &warmq_scenario::Policy) -> Policy {
     match *policy {
         warmq_scenario::Policy::Normal => Policy::Other,
         warmq_scenario::Policy::Batch => Policy::Batch,

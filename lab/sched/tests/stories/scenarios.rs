@@ -201,3 +201,89 @@ fn every_shipped_scenario_does_its_work() {
         );
     }
 }
+
+/// A round of 50 ms of a timer of 20 ms: the one that is relative counts on from when it came too
+/// late, the absolute one makes up for it.
+#[test]
+fn a_timer_that_was_missed_counts_on_from_now_or_makes_up_for_it() {
+    let text = |mode: &str| {
+        format!(
+            r#"
+            [timer.tick]
+            mode = "{mode}"
+
+            [task.late]
+            cpus = "cpu 0"
+            times = 1
+            body = [
+              {{ repeat = 2, body = [{{ run = "10ms" }}, {{ timer = "tick", period = "20ms" }}] }},
+              {{ run = "30ms" }}, {{ timer = "tick", period = "20ms" }},
+              {{ repeat = 3, body = [{{ run = "10ms" }}, {{ timer = "tick", period = "20ms" }}] }},
+            ]
+            "#
+        )
+    };
+    assert_eq!(chart(&text("relative"), 1, 14), ["l.l.llll.l.l.."]);
+    assert_eq!(chart(&text("absolute"), 1, 14), ["l.l.lllll.l..."]);
+}
+
+/// Each task has its own timers, or all wait for the next expiry of one.
+#[test]
+fn a_shared_timer_wakes_one_user_after_the_other() {
+    let text = |shared: bool| {
+        format!(
+            "[timer.tick]\nshared = {shared}\n\
+             [task.user]\ncount = 2\ncpus = \"cpu 0\"\n\
+             body = [{{ timer = \"tick\", period = \"40ms\" }}, {{ run = \"10ms\" }}]\n"
+        )
+    };
+    assert_eq!(chart(&text(false), 1, 12), ["....uu..uu.."]);
+    assert_eq!(chart(&text(true), 1, 16), ["....u...u...u..."]);
+}
+
+/// What spins counts the time that others run, what runs does not.
+#[test]
+fn spinning_ends_with_the_time_and_not_with_the_work() {
+    let text = |step: &str| {
+        format!(
+            r#"
+            [task.busy]
+            cpus = "cpu 0"
+            policy = "fifo 10"
+            times = 1
+            start = "20ms"
+            body = [{{ run = "20ms" }}]
+
+            [task.spin]
+            name = "spins"
+            cpus = "cpu 0"
+            times = 1
+            body = [{{ {step} = "50ms" }}]
+            "#
+        )
+    };
+    assert_eq!(chart(&text("run"), 1, 8), ["ssbbsss."]);
+    assert_eq!(chart(&text("spin"), 1, 8), ["ssbbs..."]);
+}
+
+#[test]
+fn a_task_sets_its_own_cpus_and_policy() {
+    let text = r#"
+        [task.hog]
+        cpus = "cpu 0"
+        body = [{ run = "10ms" }]
+
+        [task.moves]
+        cpus = "cpu 1"
+        times = 1
+        body = [
+          { run = "20ms" },
+          { policy = "fifo 10" },
+          { cpus = "cpu 0" },
+          { run = "30ms" },
+          { cpus = "cpu 1" },
+          { run = "10ms" },
+        ]
+    "#;
+    assert_eq!(chart(text, 2, 8), ["hhmmmhhh", "mm...m.."]);
+}
