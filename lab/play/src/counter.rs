@@ -6,17 +6,28 @@ use std::rc::Rc;
 
 /// A count that programs add to.
 #[derive(Clone, Debug, Default)]
-pub struct Counter(Rc<Cell<u64>>);
+pub struct Counter {
+    /// Since the start.
+    all: Rc<Cell<u64>>,
+    /// What had been counted at the last reset.
+    before: Rc<Cell<u64>>,
+}
 
 impl Counter {
     /// Adds `amount`.
     pub fn add(&self, amount: u64) {
-        self.0.set(self.0.get() + amount);
+        self.all.set(self.all.get() + amount);
     }
 
-    /// The count.
+    /// The count since the last reset.
     pub fn get(&self) -> u64 {
-        self.0.get()
+        self.all.get() - self.before.get()
+    }
+
+    /// The count since the start, whatever was reset meanwhile: what a
+    /// [`Record::Count`](warmq_kernel::Operator::count) says.
+    pub fn since_the_start(&self) -> u64 {
+        self.all.get()
     }
 }
 
@@ -47,7 +58,7 @@ impl Counters {
     /// Sets all counts to 0, after a warm-up.
     pub fn reset(&self) {
         for counter in self.0.borrow().values() {
-            counter.0.set(0);
+            counter.before.set(counter.all.get());
         }
     }
 }

@@ -8,6 +8,7 @@ mod actions;
 mod objects;
 mod player;
 mod program;
+mod script;
 mod source;
 mod specs;
 mod stage;
@@ -59,6 +60,7 @@ impl Play {
     fn begin(&self, boot: &mut Boot<'_>) -> Result<(), Trouble> {
         not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::NotPlayed(what)))?;
         let stage = Rc::new(Stage::new(self.bound.clone(), &self.counters, boot)?);
+        script::start_phases(&stage, boot)?;
         source::start(&stage, boot)?;
         stage.start_tasks(boot)
     }
@@ -69,7 +71,6 @@ fn not_played(scenario: &Scenario) -> Option<&'static str> {
     let quota = |object: &Object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. });
     match scenario {
         _ if !scenario.changes().is_empty() => Some("`[[change]]`"),
-        _ if !scenario.phases().is_empty() => Some("`[[phase]]`"),
         _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
         _ => None,
     }

@@ -10,11 +10,16 @@ use warmq_units::Bytes;
 
 use crate::stage::*;
 
-/// `text` played on `cpus` CPUs for `ticks` ticks.
-fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
+/// `text` as a workload called story.
+pub fn story(text: &str) -> Entry {
     let scenario =
         Scenario::read("story.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
-    play(&Entry::of_scenario("story", scenario), stage(cpus), ticks)
+    Entry::of_scenario("story", scenario)
+}
+
+/// `text` played on `cpus` CPUs for `ticks` ticks.
+fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
+    play(&story(text), stage(cpus), ticks)
 }
 
 /// What is played without costs may work without end while time stands still; shipped scenarios
