@@ -285,6 +285,7 @@ impl Engine {
             let event = Event::Remote(Remote(index as u32));
             self.core.schedule(Instant::START, event);
         }
+        self.start_operators();
         let first_watch = Instant::START + self.core.settings.patience;
         self.core.schedule(first_watch, Event::Watch);
         let cpus = self.core.cpus.len() as u64;
@@ -311,7 +312,7 @@ impl Engine {
             child: id,
             comm,
         });
-        self.core.record_first_affinity(id);
+        self.core.record_birth(id);
         let task = self.core.task_mut(id);
         if task.is_asleep() {
             self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));

@@ -13,6 +13,7 @@ use crate::lock::{LockKind, SpinLock, Spinning};
 use crate::memory::Memory;
 use crate::network::{Backlog, Card, Endpoint, Packet, RemoteState};
 use crate::operation::{Nic, Remote, Socket};
+use crate::operator::OperatorState;
 use crate::semaphore::Semaphores;
 use crate::settings::Settings;
 use crate::smt::Smt;
@@ -47,6 +48,8 @@ pub(crate) enum Event {
     },
     /// A remote peer continues.
     Remote(Remote),
+    /// An operator acts.
+    Operator(usize),
     /// Look for runnable tasks that never run.
     Watch,
 }
@@ -112,6 +115,7 @@ pub(crate) struct Core {
     pub(crate) backlogs: Vec<Backlog>,
     pub(crate) cards: Vec<Card>,
     pub(crate) remotes: Vec<RemoteState>,
+    pub(crate) operators: Vec<OperatorState>,
     pub(crate) mutexes: Vec<MutexState>,
     pub(crate) conditions: Vec<ConditionState>,
     pub(crate) semaphores: Semaphores,
@@ -172,6 +176,7 @@ impl Core {
             backlogs: Vec::new(),
             cards: Vec::new(),
             remotes: Vec::new(),
+            operators: Vec::new(),
             mutexes: Vec::new(),
             conditions: Vec::new(),
             semaphores: Semaphores::default(),

@@ -77,9 +77,13 @@ impl Core {
         }
     }
 
-    /// The same for a task that has just been forked, if it may not run everywhere.
-    pub(crate) fn record_first_affinity(&mut self, task: TaskId) {
-        if self.listens && self.task(task).allowed.is_some() {
+    /// Records what a task that has just been forked is like, where that is not the default.
+    pub(crate) fn record_birth(&mut self, task: TaskId) {
+        if !self.listens {
+            return;
+        }
+        self.record_role(task);
+        if self.task(task).allowed.is_some() {
             self.record_allowed(task);
         }
     }

@@ -44,6 +44,7 @@ impl Engine {
                 bytes,
             } => self.delivered(remote, socket, bytes),
             Event::Remote(remote) => self.resume_remote(remote, 0),
+            Event::Operator(operator) => self.resume_operator(operator),
             Event::Watch => self.watch(),
         }
     }

@@ -6,6 +6,7 @@ use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, TaskId};
 
 use crate::group::GroupId;
+use crate::note::Span;
 use crate::program::BoxedProgram;
 use crate::task::{Policy, TaskSpec};
 
@@ -130,6 +131,11 @@ pub(crate) enum Operation {
     ComputeFor(Duration),
     /// Reads the clock, at no cost.
     Now,
+    /// Records that a span begins or ends, at no cost.
+    Span {
+        span: Span,
+        begins: bool,
+    },
     /// Ends the run: the program cannot go on as it is written.
     GiveUp(Rc<str>),
     Touch(Touch),

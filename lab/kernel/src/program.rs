@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, TaskId};
 
 use crate::group::GroupId;
+use crate::note::Span;
 use crate::operation::{
     Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Semaphore,
     Socket, Touch,
@@ -88,6 +89,12 @@ impl<O: Unpin> Future for Call<'_, O> {
     }
 }
 
+/// Asks for `operation` by `mailbox`.
+pub(crate) fn ask<O: Unpin>(mailbox: &Mailbox<O>, operation: O) -> impl Future<Output = u64> {
+    let operation = Some(operation);
+    Call { mailbox, operation }
+}
+
 /// A stream ended before all expected bytes were received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClosedEarly {
@@ -113,10 +120,7 @@ impl Task {
     }
 
     fn call(&self, operation: Operation) -> impl Future<Output = u64> {
-        Call {
-            mailbox: &*self.mailbox,
-            operation: Some(operation),
-        }
+        ask(&self.mailbox, operation)
     }
 
     /// Computes for `cycles`, without simulated memory accesses.
@@ -132,6 +136,18 @@ impl Task {
     /// The time, which costs nothing to read.
     pub async fn now(&self) -> Instant {
         Instant(self.call(Operation::Now).await)
+    }
+
+    /// Records that the span `span` begins, at no cost; one that is open begins anew.
+    pub async fn begin_span(&self, span: Span) {
+        let begins = true;
+        self.call(Operation::Span { span, begins }).await;
+    }
+
+    /// Records that the span `span` ends, at no cost.
+    pub async fn end_span(&self, span: Span) {
+        let begins = false;
+        self.call(Operation::Span { span, begins }).await;
     }
 
     /// Ends the run, because the program cannot go on; `why` completes "it ...".
@@ -329,10 +345,7 @@ impl RemotePeer {
     }
 
     fn call(&self, operation: RemoteOperation) -> impl Future<Output = u64> {
-        Call {
-            mailbox: &*self.mailbox,
-            operation: Some(operation),
-        }
+        ask(&self.mailbox, operation)
     }
 
     /// Pauses for `span`.

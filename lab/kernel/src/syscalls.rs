@@ -23,6 +23,9 @@ impl Engine {
             },
             Operation::ComputeFor(left) => Step::Busy { left, user: true },
             Operation::Now => Step::Answer(self.core.now().0),
+            Operation::Span { span, begins } => {
+                return self.core.note_span(current, span, begins);
+            }
             Operation::GiveUp(why) => {
                 let why = why.to_string();
                 return self.core.program_broke(current, Misuse::GivesUp(why));
@@ -61,6 +64,7 @@ impl Engine {
             Operation::Compute(_)
             | Operation::ComputeFor(_)
             | Operation::Now
+            | Operation::Span { .. }
             | Operation::GiveUp(_)
             | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),

@@ -8,6 +8,7 @@ use warmq_units::{Address, CpuId, CpuSet, Duration, Instant, TaskId};
 use crate::ending::Waiting;
 use crate::figures::CpuTime;
 use crate::group::GroupId;
+use crate::note::Role;
 use crate::operation::{Fragment, Mm, Operation};
 use crate::program::{Mailbox, Running};
 use crate::step::Step;
@@ -47,6 +48,8 @@ pub struct TaskSpec {
     pub slice: Option<Duration>,
     /// Its task group.
     pub group: GroupId,
+    /// Which task of a scenario it is, if it is one.
+    pub role: Option<Role>,
     /// Its affinity; `None` is all CPUs. CPUs that the machine lacks are ignored; if none is left,
     /// the task may run on all CPUs.
     pub allowed: Option<CpuSet>,
@@ -63,6 +66,7 @@ impl TaskSpec {
             policy: Policy::Other,
             slice: None,
             group: GroupId::ROOT,
+            role: None,
             allowed: None,
         }
     }
@@ -79,6 +83,12 @@ impl TaskSpec {
     pub fn slice(self, slice: Duration) -> TaskSpec {
         let slice = Some(slice);
         TaskSpec { slice, ..self }
+    }
+
+    /// The same as the task `role` of a scenario.
+    pub fn role(self, role: Role) -> TaskSpec {
+        let role = Some(role);
+        TaskSpec { role, ..self }
     }
 
     /// The same in `group`.
@@ -121,6 +131,7 @@ pub(crate) struct TaskStruct {
     pub(crate) comm: Comm,
     pub(crate) mm: Option<Mm>,
     pub(crate) kernel_thread: bool,
+    pub(crate) role: Option<Role>,
     /// The 8 KB block of kernel stack (and, without slab coloring, task structure).
     pub(crate) block: Address,
 
@@ -171,6 +182,7 @@ impl TaskStruct {
             comm: spec.comm,
             mm: spec.mm,
             kernel_thread: spec.kernel_thread,
+            role: spec.role,
             block,
             nice: spec.nice.clamp(-20, 19),
             policy: spec.policy,

@@ -98,7 +98,7 @@ impl Engine {
             child,
             comm,
         });
-        self.core.record_first_affinity(child);
+        self.core.record_birth(child);
         self.callback(cpu, |scheduler, context| {
             scheduler.fork(context, parent, child)
         })

@@ -55,7 +55,8 @@ impl Player {
                 self.task.set_nice(self.task.id(), nice).await;
             }
             Action::Count { counter, by } => self.stage.count(*counter, self.eval(by)?),
-            Action::Begin(_) | Action::End(_) => {}
+            Action::Begin(span) => self.task.begin_span(self.span(span)?).await,
+            Action::End(span) => self.task.end_span(self.span(span)?).await,
             Action::Set(set) => self.set_own(set).await?,
             Action::Reply { .. } | Action::Write { .. } => {
                 unreachable!("a scenario that answers or writes is not played")

@@ -9,6 +9,7 @@ mod clocks;
 mod objects;
 mod player;
 mod program;
+mod script;
 mod source;
 mod specs;
 mod stage;
@@ -60,6 +61,7 @@ impl Play {
     fn begin(&self, boot: &mut Boot<'_>) -> Result<(), Trouble> {
         not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::NotPlayed(what)))?;
         let stage = Rc::new(Stage::new(self.bound.clone(), &self.counters, boot)?);
+        script::start_phases(&stage, boot)?;
         source::start(&stage, boot)?;
         stage.start_tasks(boot)
     }
@@ -80,7 +82,6 @@ fn not_played(scenario: &Scenario) -> Option<&'static str> {
     };
     match scenario {
         _ if !scenario.changes().is_empty() => Some("`[[change]]`"),
-        _ if !scenario.phases().is_empty() => Some("`[[phase]]`"),
         _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
         _ if sources().any(|source| source.cpu.is_some()) => Some("the `cpu` of a source"),
         _ if sources().any(|source| source.echo.is_some()) => Some("the `echo` of a source"),

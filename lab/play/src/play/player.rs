@@ -3,8 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Task};
-use warmq_scenario::{Amount, EvalError, Expr, Indexes, Reference, StreamName, TaskKindId};
+use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Span, Task};
+use warmq_scenario::{
+    Amount, EvalError, Expr, Indexes, Reference, SpanReference, StreamName, TaskKindId,
+};
 use warmq_units::{Duration, Instant, Stream};
 
 use super::clocks::OwnTimers;
@@ -208,6 +210,15 @@ impl Player {
     pub(super) fn number(&self, reference: &Reference) -> Result<usize, EvalError> {
         let number = self.stage.bound.object_number(reference, &self.indexes)?;
         Ok(number as usize)
+    }
+
+    /// The span that `reference` names: this task's own, unless it has indexes.
+    pub(super) fn span(&self, reference: &SpanReference) -> Result<Span, EvalError> {
+        let (bound, task) = (&self.stage.bound, self.task.id().0);
+        Ok(Span {
+            span: reference.span.0,
+            number: bound.span_number(reference, &self.indexes, task)?,
+        })
     }
 
     pub(super) fn mutex(&self, reference: &Reference) -> Result<Mutex, EvalError> {

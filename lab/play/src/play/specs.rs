@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use warmq_kernel::{Boot, Mm, Policy, Task, TaskSpec};
+use warmq_kernel::{Boot, Mm, Policy, Role, Task, TaskSpec};
 use warmq_scenario::{Bound, EvalError, Order, Place, Reference, TaskKindId};
 use warmq_units::{CpuId, CpuSet, Duration};
 
@@ -55,12 +55,18 @@ impl Stage {
         own: Option<Mm>,
     ) -> Result<TaskSpec, EvalError> {
         let at = &self.bound.indexes_of_task(kind, number);
+        let role = Role {
+            table: kind.0,
+            // There are at most 100,000 tasks.
+            number: number as u32,
+        };
         let kind = self.scenario().task(kind);
         let mm = match &kind.process {
             Some(process) => Some(self.process(process, at)?),
             None => own,
         };
-        let mut spec = TaskSpec::new(&kind.name, mm).policy(policy(&kind.policy));
+        let spec = TaskSpec::new(&kind.name, mm).role(role);
+        let mut spec = spec.policy(policy(&kind.policy));
         if let Some(nice) = &kind.nice {
             spec = spec.nice(nice_of(self.bound.eval_signed(nice, at)?));
         }

@@ -105,6 +105,13 @@ impl Stage {
         self.counters[counter.0 as usize].add(by);
     }
 
+    /// Every counter with what it has counted since the start, in the order of the scenario's
+    /// names: rounds are last.
+    pub(super) fn counts(&self) -> Vec<(u32, u64)> {
+        let all = self.counters.iter().chain([&self.rounds]);
+        (0..).zip(all.map(Counter::get)).collect()
+    }
+
     pub(super) fn count_round(&self) {
         self.rounds.add(1);
     }

@@ -16,3 +16,4 @@ mod scripts;
 mod scx_warmq;
 mod stage;
 mod symmetry;
+mod told;

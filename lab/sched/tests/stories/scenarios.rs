@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use warmq_config::Chosen;
 use warmq_kernel::{Boot, Ending, Kernel};
 use warmq_play::{Counters, Entry, workloads};
-use warmq_scenario::Scenario;
 use warmq_units::Bytes;
 
 use crate::stage::*;
 
+/// `text` as a workload called story.
+pub fn story(text: &str) -> Entry {
+    let entry = Entry::of_scenario("story", "story.toml", text);
+    entry.unwrap_or_else(|problems| panic!("{problems}"))
+}
+
 /// `text` played on `cpus` CPUs for `ticks` ticks.
 fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
-    let scenario =
-        Scenario::read("story.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
-    play(&Entry::of_scenario("story", scenario), stage(cpus), ticks)
+    play(&story(text), stage(cpus), ticks)
 }
 
 /// What is played without costs may work without end while time stands still; shipped scenarios
