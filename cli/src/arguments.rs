@@ -56,7 +56,7 @@ pub enum Command {
     Workloads(parts::WorkloadsArguments),
     /// List what an experiment can measure.
     Metrics(metrics::Arguments),
-    /// Run the real programs on this machine.
+    /// Measure this machine's own caches.
     Bench(bench::Arguments),
     /// Run a command in another kernel, without root.
     Vm(vm::Arguments),

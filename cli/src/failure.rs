@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use warmq_bench::BenchError;
 use warmq_experiment::{Difference, Problems};
 use warmq_host::HostError;
 use warmq_report::WriteError;
 use warmq_vm::VmError;
+use warmq_walk::WalkError;
 
 use crate::exit::Exit;
 use crate::snippet;
@@ -124,10 +124,10 @@ impl From<HostError> for Failure {
     }
 }
 
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Failure {
+impl From<WalkError> for Failure {
+    fn from(error: WalkError) -> Failure {
         match error {
-            BenchError::Setting {
+            WalkError::Setting {
                 field,
                 value,
                 problem,
@@ -136,15 +136,11 @@ impl From<BenchError> for Failure {
                 let option = field.replace('_', "-");
                 Failure::usage(format!("--{option} {value}: {problem}"), help)
             }
-            BenchError::System {
+            WalkError::System {
                 action,
                 source,
                 fix: help,
             } => Failure::System(action, format!("{source}; {help}")),
-            BenchError::Astray(_) | BenchError::Server(_) => {
-                Failure::System("chat".to_owned(), error.to_string())
-            }
-            BenchError::TimeUp { problem, fix: help } => Failure::usage(problem, help),
         }
     }
 }

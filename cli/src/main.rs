@@ -5,15 +5,12 @@
 //! [`failure::Failure`], which knows its exit code.
 
 mod arguments;
-mod chat;
 mod clocked;
 mod commands;
-mod compared;
 mod described;
 mod exit;
 mod failure;
 mod files;
-mod fragments;
 mod guest;
 mod listing;
 mod machines;
@@ -24,7 +21,6 @@ mod present;
 mod progress;
 mod seeds;
 mod shipped;
-mod simplex;
 mod snippet;
 mod source;
 mod study;

@@ -59,14 +59,10 @@ pub fn shipped(shipped: &Shipped) -> Result<Document, Failure> {
 impl Changes {
     /// What to call the file `name` in messages, and its text; a scenario becomes an experiment.
     fn text_of(&self, name: &str) -> Result<(String, String), Failure> {
-        let is_file = Path::new(name).exists();
-        if !is_file && shipped::find(name).is_none() && told::is_shipped(name) {
+        if told::is_named(name) {
             return Ok((name.to_owned(), told::experiment(name, &self.worlds)?));
         }
         let (file, text) = text_of(name)?;
-        if is_file && told::is_scenario(name, &text) {
-            return Ok((file, told::experiment(name, &self.worlds)?));
-        }
         if self.worlds.any() {
             return Err(Failure::usage(
                 format!("{name} is an experiment, which says itself in which worlds it is run"),

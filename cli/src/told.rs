@@ -61,19 +61,32 @@ pub fn shipped() -> Vec<&'static str> {
     scenarios.map(|it| it.name.as_str()).collect()
 }
 
+/// Whether `name` is a scenario: one in a file, or one that comes with WarmQ where no file and no
+/// experiment has the name.
+pub fn is_named(name: &str) -> bool {
+    match std::fs::read_to_string(name) {
+        Ok(text) => is_scenario(name, &text),
+        Err(_) => crate::shipped::find(name).is_none() && is_shipped(name),
+    }
+}
+
+/// The scenario called `name`.
+///
+/// # Errors
+/// There is none, or what is wrong with it.
+pub fn find(name: &str) -> Result<Scenario, Failure> {
+    match workload(name).and_then(|entry| entry.scenario()) {
+        Some(shipped) if !Path::new(name).exists() => Ok(shipped.clone()),
+        _ => from_file(name),
+    }
+}
+
 /// The text of the experiment that plays the scenario called `name` as `worlds` say.
 ///
 /// # Errors
 /// What is wrong with the scenario.
 pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
-    let read;
-    let scenario = match workload(name).and_then(|entry| entry.scenario()) {
-        Some(shipped) => shipped,
-        None => {
-            read = from_file(name)?;
-            &read
-        }
-    };
+    let scenario = &find(name)?;
     let title = match scenario.title() {
         "" => name,
         title => title,

@@ -1,16 +1,13 @@
-//! `warmq bench`: the real programs.
+//! `warmq bench`: what is no scenario.
 
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
-use warmq_bench::WalkSettings;
 use warmq_report::Report;
 use warmq_units::{Bytes, CpuId, Duration, Seed};
+use warmq_walk::WalkSettings;
 
-use super::bench_chat::{self, ChatArguments};
-use super::bench_fragments::{self, FragmentsArguments};
-use super::bench_simplex::{self, SimplexArguments};
 use crate::failure::Failure;
 use crate::walk::{self, Walk};
 use crate::{output, present};
@@ -21,7 +18,7 @@ Examples:
   warmq bench walk --blocks 512,1024 --colors 1,4,32 --lines 4
   warmq bench walk --json | jq 'select(.colors == 32) | .ns_per_visit.median'";
 
-/// Run the real programs on this machine.
+/// Measure this machine's own caches.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct Arguments {
@@ -33,15 +30,6 @@ pub struct Arguments {
 enum Program {
     /// The walk over the run queue, on this machine's own caches.
     Walk(WalkArguments),
-    /// Threads that never sleep and share data: plain, bound by fragment, and hinted.
-    Fragments(FragmentsArguments),
-    /// Rooms of users who send messages through a server: plain, bound by room, and hinted.
-    Chat(ChatArguments),
-    /// The server of a chat, which the client starts.
-    #[command(hide = true)]
-    ChatServer,
-    /// Simplex and receivers of datagrams on one CPU, a sender on another.
-    Simplex(SimplexArguments),
 }
 
 /// The walk over the run queue, on this machine's own caches.
@@ -99,17 +87,6 @@ fn duration(text: &str) -> Result<Duration, String> {
         .map_err(|_| "write a whole number and a unit, as in 4ms".to_owned())
 }
 
-/// A time limit: seconds as a plain number, or any time with its unit.
-pub(super) fn time_limit(text: &str) -> Result<std::time::Duration, String> {
-    let seconds = text.parse().ok().map(std::time::Duration::from_secs);
-    let with_unit = || {
-        let span = text.parse::<Duration>().ok();
-        span.map(|span| std::time::Duration::from_nanos(span.as_ns()))
-    };
-    let limit = seconds.or_else(with_unit);
-    limit.ok_or_else(|| "write seconds, or a whole number and a unit, as in 500ms".to_owned())
-}
-
 /// Runs the program and shows what it came to.
 ///
 /// # Errors
@@ -117,10 +94,6 @@ pub(super) fn time_limit(text: &str) -> Result<std::time::Duration, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.program {
         Program::Walk(arguments) => run_walk(arguments),
-        Program::Fragments(arguments) => bench_fragments::run(arguments),
-        Program::Chat(arguments) => bench_chat::run(arguments),
-        Program::ChatServer => bench_chat::run_server(),
-        Program::Simplex(arguments) => bench_simplex::run(arguments),
     }
 }
 

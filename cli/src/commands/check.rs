@@ -1,28 +1,78 @@
-//! `warmq check`: whether experiments' files are right.
+//! `warmq check`: whether the files of experiments and scenarios are right.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
-use warmq_experiment::{Experiment, Options};
+use warmq_config::Chosen;
+use warmq_experiment::{Experiment, Options, notes};
+use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 
 use crate::failure::Failure;
 use crate::source::{self, Changes};
-use crate::{machines, output, study};
+use crate::{machines, output, study, told};
 
-/// Check experiments' files without running anything.
+/// Check the files of experiments and scenarios without running anything.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Files of experiments, or names of those that come with warmq.
+    /// Files of experiments or scenarios, or names of those that come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
 }
 
 /// Reads every file, and shows what each would run.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let documents = source::documents(&arguments.files, &Changes::default())?;
-    let experiments = study::read(&documents, &machines::engine(&documents)?)?;
-    let lines: Vec<String> = experiments.iter().map(fine).collect();
+    let (scenarios, others): (Vec<_>, Vec<_>) = arguments
+        .files
+        .iter()
+        .cloned()
+        .partition(|it| told::is_named(it));
+    let mut lines: Vec<String> = Vec::new();
+    let (mut wrong, mut scenes) = (Vec::new(), Vec::new());
+    for name in &scenarios {
+        match told::find(name) {
+            Ok(found) => scenes.push((name, found)),
+            Err(Failure::Problems(problems)) => wrong.extend(problems),
+            Err(other) => return Err(other),
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(Failure::Problems(wrong));
+    }
+    lines.extend(scenes.iter().map(|(name, scenario)| scene(name, scenario)));
+    if !others.is_empty() {
+        let documents = source::documents(&others, &Changes::default())?;
+        let experiments = study::read(&documents, &machines::engine(&documents)?)?;
+        lines.extend(experiments.iter().map(fine));
+    }
     output::print(&lines.join("\n"))
+}
+
+/// What a scenario is made of, and what each world plays otherwise.
+fn scene(name: &str, scenario: &Scenario) -> String {
+    let usual = Chosen::new(scenario.settings(), BTreeMap::new());
+    let bound = usual
+        .ok()
+        .and_then(|usual| scenario.bind(&usual, &Site::default()).ok());
+    let tasks = |bound: &Bound| {
+        let kinds = (0..scenario.tasks().len() as u32).map(TaskKindId);
+        kinds.map(|kind| bound.tasks(kind)).sum::<u64>()
+    };
+    let tasks = bound.as_ref().map_or(0, tasks);
+    let mut lines = vec![format!(
+        "{name}: fine; a scenario of {tasks} tasks in {} tables, {} tables of objects, {} settings, {} spans",
+        scenario.tasks().len(),
+        scenario.objects().len(),
+        scenario.settings().len(),
+        scenario.spans().len(),
+    )];
+    for world in World::ALL {
+        lines.extend(
+            notes(scenario, world)
+                .iter()
+                .map(|note| format!("  {note}")),
+        );
+    }
+    lines.join("\n")
 }
 
 fn fine(experiment: &Experiment) -> String {

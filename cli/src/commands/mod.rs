@@ -1,9 +1,6 @@
 //! The commands, a file each: arguments first, then what is done with them.
 
 pub mod bench;
-mod bench_chat;
-mod bench_fragments;
-mod bench_simplex;
 pub mod check;
 pub mod completions;
 pub mod machines;

@@ -92,7 +92,7 @@ fn papers(paper: Paper) -> Vec<shipped::Shipped> {
 }
 
 fn walked(json: bool) -> Result<Section, Failure> {
-    let walk = Walk::measure(&warmq_bench::WalkSettings::default())?;
+    let walk = Walk::measure(&warmq_walk::WalkSettings::default())?;
     let section = walk::section(&walk, "warmq bench walk");
     if !json {
         output::print(&walk::table(&walk, &section))?;

@@ -1,7 +1,7 @@
 //! The walk as JSON: a row a line.
 
 use serde::Serialize;
-use warmq_bench::{LevelLatency, SimulatedWalk, WalkFacts, WalkRow};
+use warmq_walk::{LevelLatency, SimulatedWalk, WalkFacts, WalkRow};
 
 use super::{Twin, Walk};
 

@@ -6,12 +6,12 @@ mod table;
 
 use std::path::Path;
 
-use warmq_bench::{
+use warmq_machine::MachineDescription;
+use warmq_units::CpuId;
+use warmq_walk::{
     Geometry, Known, LatencyReport, Progress, SimulatedWalk, WalkReport, WalkRow, WalkSettings,
     measure, measure_latencies, simulate_walk,
 };
-use warmq_machine::MachineDescription;
-use warmq_units::CpuId;
 
 use crate::failure::Failure;
 use crate::machines;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use warmq_bench::{Known, WalkRow};
 use warmq_report::{
     Axis, Label, Origin, Parameter, Plot, PlotPoint, Point, Row, Scale, Section, Series, Verdict,
     VerticalLine, X,
 };
+use warmq_walk::{Known, WalkRow};
 
 use super::{MEASURED, Walk, table};
 
@@ -269,7 +269,7 @@ fn parameters(walk: &Walk) -> Vec<Parameter> {
         source: source.to_owned(),
     };
     let facts = &walk.report.facts;
-    let level = |it: &warmq_bench::LevelLatency| {
+    let level = |it: &warmq_walk::LevelLatency| {
         let name = format!("cache.l{}.latency", it.level);
         parameter(name, format!("{:.2}", it.ns), "ns", MEASURED)
     };

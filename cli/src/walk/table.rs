@@ -1,8 +1,8 @@
 //! The walk for a terminal.
 
 use comfy_table::{Cell, Color};
-use warmq_bench::{Known, Search, WalkRow};
 use warmq_report::{Section, Verdict};
+use warmq_walk::{Known, Search, WalkRow};
 
 use super::section::fits;
 use super::{Twin, Walk};

@@ -25,11 +25,8 @@ fn the_help_of_each_command_explains_its_options() {
     shown("check", "check --help");
     shown("machines", "machines --help");
     shown("bench_walk", "bench walk --help");
-    shown("bench_simplex", "bench simplex --help");
     shown("vm_run", "vm run --help");
     shown("vm_fetch", "vm fetch --help");
-    shown("bench_fragments", "bench fragments --help");
-    shown("bench_chat", "bench chat --help");
 }
 
 #[test]

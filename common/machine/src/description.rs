@@ -110,7 +110,7 @@ pub enum Replacement {
     /// Running Microbenchmarks on x86 Systems", ISPASS 2020, and <https://uops.info/cache.html>;
     /// they found it in level 2 of Intel's Cannon Lake and Ice Lake (Coffee Lake takes the last way
     /// of age 3). That later cores use it too is inferred from walks measured on one of them
-    /// (live/bench). Cycling through slightly more lines than there are ways does not miss every
+    /// (live/walk). Cycling through slightly more lines than there are ways does not miss every
     /// time, as it does under LRU.
     QuadAge,
 }

@@ -48,11 +48,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
             "units", "config", "trace", "scenario", "machine", "host", "hint", "record",
         ],
     ),
-    (
-        "live",
-        "bench",
-        &["units", "machine", "metrics", "host", "hint"],
-    ),
+    ("live", "walk", &["units", "machine", "host"]),
     ("live", "hint", &[]),
     ("live", "drill", &["hint"]),
     ("live", "scx", &["units", "decide", "hint"]),

@@ -1,9 +1,9 @@
-//! The walk by hand, measured and simulated: `cargo run --release -p warmq-bench --example walk`.
+//! The walk by hand, measured and simulated: `cargo run --release -p warmq-walk --example walk`.
 
 use std::path::Path;
 
-use warmq_bench::{Geometry, WalkSettings, measure, measure_latencies, simulate_walk};
 use warmq_units::CpuId;
+use warmq_walk::{Geometry, WalkSettings, measure, measure_latencies, simulate_walk};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = WalkSettings::default();

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why there is no measurement.
 #[derive(Debug, Error)]
-pub enum BenchError {
+pub enum WalkError {
     /// A setting makes no sense.
     #[error("{field} = {value}: {problem}; {fix}")]
     Setting {
@@ -30,30 +30,16 @@ pub enum BenchError {
         /// What may help.
         fix: &'static str,
     },
-    /// A message of the chat was lost, doubled or overtaken.
-    #[error("{0}; this is a fault of the program, report it")]
-    Astray(String),
-    /// The server of the chat gave up.
-    #[error("the server gave up: {0}")]
-    Server(String),
-    /// The time was up before there was anything to report.
-    #[error("{problem}; {fix}")]
-    TimeUp {
-        /// What was not complete yet.
-        problem: &'static str,
-        /// What to write instead.
-        fix: &'static str,
-    },
 }
 
-impl BenchError {
+impl WalkError {
     pub(crate) fn setting(
         field: &'static str,
         value: impl Display,
         problem: impl Into<String>,
         fix: impl Into<String>,
-    ) -> BenchError {
-        BenchError::Setting {
+    ) -> WalkError {
+        WalkError::Setting {
             field,
             value: value.to_string(),
             problem: problem.into(),
@@ -66,8 +52,8 @@ impl BenchError {
         action: impl Into<String>,
         source: impl Into<io::Error>,
         fix: &'static str,
-    ) -> BenchError {
-        BenchError::System {
+    ) -> WalkError {
+        WalkError::System {
             action: action.into(),
             source: source.into(),
             fix,
@@ -75,7 +61,7 @@ impl BenchError {
     }
 
     /// The error that the last system call of this thread left behind.
-    pub(crate) fn last_system(action: impl Into<String>, fix: &'static str) -> BenchError {
-        BenchError::system(action, io::Error::last_os_error(), fix)
+    pub(crate) fn last_system(action: impl Into<String>, fix: &'static str) -> WalkError {
+        WalkError::system(action, io::Error::last_os_error(), fix)
     }
 }

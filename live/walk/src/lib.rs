@@ -1,31 +1,52 @@
-//! The real programs, on this machine.
+//! The walk over the lines of a run queue, on this machine's own caches.
 //!
 //! Purpose: to do on real hardware what the simulated machine does, so that both stand side by
 //! side. Nothing of the simulated kernel is known here.
 //!
-//! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
+//! Key decision: which sets of the cache a line uses is found out by timing, because no address that
+//! a program or a virtual machine can read tells it. What depends on what:
 //!
-//! - [`fragments`]: threads that never sleep and share data.
-//! - [`chat`]: rooms of users who send messages through a server.
-//! - [`simplex`]: CPU-bound work beside receivers of datagrams.
-//! - [`compare`]: what the programs share: modes in turn, repetitions, what follows from them.
-//! - [`measure`]: the walk, vanilla and colored in turn ([`WalkSettings`] to [`WalkReport`]).
-//! - [`measure_latencies`]: what the levels take, for the simulated machine ([`LatencyReport`]).
-//! - [`simulate_walk`]: the walk of a measured row on the simulated caches.
-//! - [`Layout`], [`list_order`], [`needed_colors`]: the arithmetic, shared with the simulated walk.
+//! - [`settings`], [`layout`] and [`geometry`] are arithmetic; [`arena`] is the memory and the ring
+//!   of pointers through it, [`timing`] times a walk of it.
+//! - [`latency`] measures what the levels take, on chains of its own.
+//! - [`sets`] finds out which lines share a set, by questions alone; [`evict`] answers them on the
+//!   real cache, with the latencies for a scale; [`placement`] puts both together and is what the
+//!   rest knows of sets: found, or unknown.
+//! - [`mod@measure`] walks blocks whose sets are known where that is possible; [`simulate`] does the same
+//!   walk on simulated caches with the same placement. Where that is unknown, it does it twice, with
+//!   the best and the worst that is possible, and says nothing in between.
+//!
+//! Not here: counters of the hardware (virtual machines have none), and the choice of what to show.
 
-pub mod chat;
-pub mod compare;
+mod arena;
 mod error;
-pub mod fragments;
-pub mod simplex;
+mod evict;
+mod geometry;
+mod latency;
+mod layout;
+mod measure;
+mod pages;
+mod placement;
+mod prober;
+mod result;
+mod sets;
+mod settings;
+mod simulate;
+mod spread;
 mod thread;
-mod walk;
+mod timing;
+mod translation;
 
-pub use compare::Spread;
-pub use error::BenchError;
-pub use walk::{
-    Backing, Geometry, HOT_OFFSET, Known, LatencyReport, Layout, LevelLatency, Placement, Progress,
-    Search, SimulatedWalk, Translation, Unknown, WalkFacts, WalkReport, WalkRow, WalkSettings,
-    fit_by_size, list_order, measure, measure_latencies, needed_colors, simulate_walk,
-};
+pub use error::WalkError;
+pub use geometry::Geometry;
+pub use latency::{LatencyReport, LevelLatency, measure_latencies};
+pub use layout::{HOT_OFFSET, Layout, fit_by_size, list_order, needed_colors};
+pub use measure::{Progress, measure};
+pub use pages::Backing;
+pub use placement::{Known, Placement, Search};
+pub use result::{WalkFacts, WalkReport, WalkRow};
+pub use sets::Unknown;
+pub use settings::WalkSettings;
+pub use simulate::{SimulatedWalk, simulate_walk};
+pub use spread::Spread;
+pub use translation::Translation;

@@ -1,13 +1,13 @@
 //! A thread: its CPUs, its clock, and how often it was preempted.
 
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use warmq_units::CpuId;
 
-use crate::error::BenchError;
+use crate::error::WalkError;
 
 /// The thread stays on one CPU for as long as this lives. After that it has its old affinity again.
 #[derive(Debug)]
@@ -20,8 +20,8 @@ impl Pinned {
     /// Pins this thread to `cpu`, or to the last CPU that it may run on.
     ///
     /// # Errors
-    /// [`BenchError::Setting`] if the thread may not run on `cpu`.
-    pub fn to(cpu: Option<CpuId>) -> Result<Pinned, BenchError> {
+    /// [`WalkError::Setting`] if the thread may not run on `cpu`.
+    pub fn to(cpu: Option<CpuId>) -> Result<Pinned, WalkError> {
         let before = affinity()?;
         let allowed = cpus_in(&before);
         check_allowed("cpu", cpu, &allowed)?;
@@ -46,55 +46,41 @@ impl Drop for Pinned {
 /// Means the calling thread in calls about affinity.
 const THIS_THREAD: Pid = Pid::from_raw(0);
 
-/// The CPUs that this thread, and any thread that it starts, may use, ascending; at least one.
-///
-/// # Errors
-/// [`BenchError::System`] if the kernel does not tell.
-pub fn allowed_cpus() -> Result<Vec<CpuId>, BenchError> {
-    Ok(cpus_in(&affinity()?))
-}
-
 /// Refuses a CPU, given in the setting `field`, that is not among `allowed`.
 ///
 /// # Errors
-/// [`BenchError::Setting`], with the CPUs that are allowed.
-pub fn check_allowed(
+/// [`WalkError::Setting`], with the CPUs that are allowed.
+fn check_allowed(
     field: &'static str,
     cpu: Option<CpuId>,
     allowed: &[CpuId],
-) -> Result<(), BenchError> {
+) -> Result<(), WalkError> {
     let Some(cpu) = cpu.filter(|cpu| !allowed.contains(cpu)) else {
         return Ok(());
     };
     let numbers: Vec<String> = allowed.iter().map(|cpu| cpu.0.to_string()).collect();
     let help = format!("write one of {}", numbers.join(", "));
     let problem = "this program may not run on that CPU";
-    Err(BenchError::setting(field, cpu.0, problem, help))
+    Err(WalkError::setting(field, cpu.0, problem, help))
 }
 
 /// Binds this thread to `cpu`.
 ///
 /// # Errors
-/// [`BenchError::System`] if it may not run there.
-pub fn bind(cpu: CpuId) -> Result<(), BenchError> {
+/// [`WalkError::System`] if it may not run there.
+fn bind(cpu: CpuId) -> Result<(), WalkError> {
     let mut only = CpuSet::new();
     only.set(cpu.index())
         .and_then(|()| sched_setaffinity(THIS_THREAD, &only))
         .map_err(|errno| {
             let action = format!("bind a thread to CPU {}", cpu.0);
-            BenchError::system(action, errno, "name a CPU that is online")
+            WalkError::system(action, errno, "name a CPU that is online")
         })
 }
 
-/// The CPU that this thread ran on a moment ago.
-pub fn current_cpu() -> Option<CpuId> {
-    let cpu = sched_getcpu().ok()?;
-    u16::try_from(cpu).ok().map(CpuId)
-}
-
-fn affinity() -> Result<CpuSet, BenchError> {
+fn affinity() -> Result<CpuSet, WalkError> {
     sched_getaffinity(THIS_THREAD).map_err(|errno: Errno| {
-        BenchError::system(
+        WalkError::system(
             "read the CPUs that are allowed",
             errno,
             "try as another user",

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use warmq_bench::{
+use warmq_units::{Address, Bytes, Seed};
+use warmq_walk::{
     Geometry, HOT_OFFSET, Layout, WalkSettings, fit_by_size, list_order, needed_colors,
 };
-use warmq_units::{Address, Bytes, Seed};
 
 /// The level 2 of the development machine: 2 MB, 16 ways, so b = 17.
 const LEVEL_2: Geometry = Geometry {

@@ -1,7 +1,7 @@
 //! Settings that allow no measurement are rejected, with the field and the fix.
 
-use warmq_bench::{BenchError, Geometry, WalkSettings};
 use warmq_units::{Bytes, Duration};
+use warmq_walk::{Geometry, WalkError, WalkSettings};
 
 const LEVEL_2: Geometry = Geometry {
     level: 2,
@@ -17,7 +17,7 @@ fn refused(change: impl Fn(&mut WalkSettings)) -> String {
     let mut settings = WalkSettings::default();
     change(&mut settings);
     match settings.check(LEVEL_2) {
-        Err(error @ BenchError::Setting { .. }) => error.to_string(),
+        Err(error @ WalkError::Setting { .. }) => error.to_string(),
         other => panic!("{settings:?} gave {other:?}"),
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use warmq_bench::{
-    Backing, Geometry, Known, Layout, Placement, Search, SimulatedWalk, Spread, Translation,
-    WalkFacts, WalkRow, list_order, simulate_walk,
-};
 use warmq_machine::description::{
     CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
     Replacement,
 };
 use warmq_units::{Address, Bytes, CpuId, Cycles, Duration, Hertz, Seed};
+use warmq_walk::{
+    Backing, Geometry, Known, Layout, Placement, Search, SimulatedWalk, Spread, Translation,
+    WalkFacts, WalkRow, list_order, simulate_walk,
+};
 
 /// One CPU at 1 GHz, so that a cycle is a nanosecond: 4 KB direct-mapped, then 64 KB in 4 ways.
 fn machine() -> MachineDescription {

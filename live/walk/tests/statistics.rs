@@ -1,7 +1,7 @@
 //! Median and quartiles.
 
 use proptest::prelude::*;
-use warmq_bench::Spread;
+use warmq_walk::Spread;
 
 #[test]
 fn quartiles_lie_between_the_nearest_ranks() {

@@ -1,10 +1,10 @@
 //! The real walk, tiny: on any Linux, without huge pages, without root. No test here is timed.
 
-use warmq_bench::{
+use warmq_units::{Bytes, CpuId, Duration};
+use warmq_walk::{
     Backing, Geometry, Known, LatencyReport, LevelLatency, Progress, Spread, Translation, Unknown,
     WalkReport, WalkSettings, fit_by_size, measure, needed_colors,
 };
-use warmq_units::{Bytes, CpuId, Duration};
 
 /// A cache so small that a page covers all of its sets.
 const SMALL: Geometry = Geometry {

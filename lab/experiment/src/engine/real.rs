@@ -133,8 +133,8 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     Ok(figures)
 }
 
-/// What `world` plays otherwise than `scenario` says.
-pub(super) fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
+/// What `world` plays otherwise than `scenario` says, a sentence each.
+pub fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
     let all = scenario.fidelity(world).into_iter();
     let said = all.filter_map(|note| {
         let (what, how) = match note.fidelity {

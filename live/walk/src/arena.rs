@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use warmq_units::Bytes;
 
-use crate::error::BenchError;
+use crate::error::WalkError;
 
 /// A huge page of x86 and of most others: what the start of an arena is aligned on.
 pub const HUGE_PAGE: u64 = 2 << 20;
@@ -31,15 +31,15 @@ impl Arena {
     /// touches every page in ascending order.
     ///
     /// # Errors
-    /// [`BenchError::System`] where the kernel has no memory to give. That it gives no huge pages
+    /// [`WalkError::System`] where the kernel has no memory to give. That it gives no huge pages
     /// is no error: see [`super::pages::backing`].
-    pub fn new(size: Bytes, huge_pages: bool) -> Result<Arena, BenchError> {
+    pub fn new(size: Bytes, huge_pages: bool) -> Result<Arena, WalkError> {
         let length = size.0.max(1).next_multiple_of(HUGE_PAGE);
         if huge_pages && let Some(arena) = Arena::reserved(length) {
             return Ok(arena);
         }
         let (mapped, mapped_length) = map(length + HUGE_PAGE, 0)
-            .ok_or_else(|| BenchError::last_system(format!("map {size}"), "free some memory"))?;
+            .ok_or_else(|| WalkError::last_system(format!("map {size}"), "free some memory"))?;
         let offset = (mapped as usize).next_multiple_of(HUGE_PAGE as usize) - mapped as usize;
         // SAFETY: the mapping is one huge page longer than `length`, so `offset` lies within it.
         let start = unsafe { NonNull::new_unchecked(mapped.cast::<u8>().add(offset)) };

@@ -6,7 +6,7 @@ use warmq_units::Bytes;
 use super::geometry::Geometry;
 use super::pages::Backing;
 use super::placement::{Placement, Search};
-use crate::compare::Spread;
+use crate::spread::Spread;
 
 /// A measured walk: the facts of the place, and a row for each pair of blocks and colors.
 #[derive(Clone, Debug, Serialize)]

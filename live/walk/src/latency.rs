@@ -13,7 +13,7 @@ use super::arena::SMALL_PAGE;
 use super::geometry::Geometry;
 use super::prober::Prober;
 use super::translation::Translation;
-use crate::error::BenchError;
+use crate::error::WalkError;
 use crate::thread::Pinned;
 
 /// The largest buffer: memory is measured only where that is more than twice the last cache.
@@ -46,7 +46,7 @@ pub struct LevelLatency {
     /// Load to use in ns, without the cost of translation.
     pub ns: f64,
     /// The buffer that it was measured on, in bytes.
-    #[serde(serialize_with = "crate::walk::result::bytes")]
+    #[serde(serialize_with = "crate::result::bytes")]
     pub buffer: Bytes,
 }
 
@@ -100,12 +100,12 @@ pub fn measure_latencies(
     machine: &MachineDescription,
     cpu: Option<CpuId>,
     stride: Bytes,
-) -> Result<LatencyReport, BenchError> {
+) -> Result<LatencyReport, WalkError> {
     let pinned = Pinned::to(cpu)?;
     let at = |level| Geometry::at(machine, pinned.cpu(), level);
     let Some(first) = at(1) else {
         let problem = "the machine's description gives it no cache";
-        return Err(BenchError::setting(
+        return Err(WalkError::setting(
             "cpu",
             pinned.cpu(),
             problem,

@@ -12,12 +12,12 @@ pub struct Geometry {
     /// 1 is nearest to the CPU.
     pub level: u8,
     /// Capacity in bytes.
-    #[serde(serialize_with = "crate::walk::result::bytes")]
+    #[serde(serialize_with = "crate::result::bytes")]
     pub size: Bytes,
     /// Associativity.
     pub ways: u32,
     /// Line size in bytes.
-    #[serde(serialize_with = "crate::walk::result::bytes")]
+    #[serde(serialize_with = "crate::result::bytes")]
     pub line: Bytes,
 }
 

@@ -4,7 +4,7 @@ use warmq_units::{Bytes, CpuId, Duration, Seed};
 
 use super::geometry::Geometry;
 use super::layout::Layout;
-use crate::error::BenchError;
+use crate::error::WalkError;
 
 /// The most memory that a measurement asks for: 4 GB.
 const LARGEST_ARENA: u64 = 4 << 30;
@@ -63,8 +63,8 @@ impl WalkSettings {
     /// Refuses settings that no measurement can be made of.
     ///
     /// # Errors
-    /// [`BenchError::Setting`] with the field, its value, and what to write instead.
-    pub fn check(&self, cache: Geometry) -> Result<(), BenchError> {
+    /// [`WalkError::Setting`] with the field, its value, and what to write instead.
+    pub fn check(&self, cache: Geometry) -> Result<(), WalkError> {
         self.check_blocks()?;
         self.check_lines(cache)?;
         self.check_colors(cache)?;
@@ -88,11 +88,11 @@ impl WalkSettings {
         Bytes(u64::from(blocks).saturating_mul(self.block_size.0))
     }
 
-    fn check_blocks(&self) -> Result<(), BenchError> {
+    fn check_blocks(&self) -> Result<(), WalkError> {
         let size = self.block_size;
         if !size.0.is_power_of_two() || !(256..=1 << 20).contains(&size.0) {
             let problem = "a block is a power of two from 256 B to 1 MB";
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "block_size",
                 size,
                 problem,
@@ -102,7 +102,7 @@ impl WalkSettings {
         if self.blocks.is_empty() || self.blocks.contains(&0) {
             let value = format!("{:?}", self.blocks);
             let problem = "a list has at least one block";
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "blocks",
                 value,
                 problem,
@@ -112,7 +112,7 @@ impl WalkSettings {
         if self.largest_list().0 > LARGEST_ARENA {
             let problem = format!("these blocks take {}", self.largest_list());
             let fix = format!("write at most {}", LARGEST_ARENA / size.0);
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "blocks",
                 format!("{:?}", self.blocks),
                 problem,
@@ -122,21 +122,21 @@ impl WalkSettings {
         Ok(())
     }
 
-    fn check_lines(&self, cache: Geometry) -> Result<(), BenchError> {
+    fn check_lines(&self, cache: Geometry) -> Result<(), WalkError> {
         let layout = self.layout(1, cache);
         if self.lines == 0 || layout.end_of_hot() > self.block_size.0 {
             let most = self.block_size.0 / cache.line.0 - 1;
             let problem = format!("a block of {} holds 1 to {most} hot lines", self.block_size);
-            return Err(BenchError::setting("lines", self.lines, problem, "write 1"));
+            return Err(WalkError::setting("lines", self.lines, problem, "write 1"));
         }
         Ok(())
     }
 
-    fn check_colors(&self, cache: Geometry) -> Result<(), BenchError> {
+    fn check_colors(&self, cache: Geometry) -> Result<(), WalkError> {
         let listed = || format!("{:?}", self.colors);
         if self.colors.is_empty() || self.colors.iter().any(|colors| !colors.is_power_of_two()) {
             let problem = "colors are bits of an address, so their number is a power of two";
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "colors",
                 listed(),
                 problem,
@@ -150,17 +150,17 @@ impl WalkSettings {
                 self.lines, self.block_size
             );
             let fix = "write fewer colors, fewer lines, or larger blocks";
-            return Err(BenchError::setting("colors", listed(), problem, fix));
+            return Err(WalkError::setting("colors", listed(), problem, fix));
         }
         let bits = self.layout(most, cache).color_bits;
         if self.block_size.0.ilog2() > bits {
             let problem = format!("bit {bits} is zero in the address of every block");
             let fix = format!("write {} or more", self.block_size.0.ilog2());
-            return Err(BenchError::setting("color_bits", bits, problem, fix));
+            return Err(WalkError::setting("color_bits", bits, problem, fix));
         }
         if bits + most.ilog2() > 47 {
             let problem = "an address ends at bit 47".to_owned();
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "color_bits",
                 bits,
                 problem,
@@ -170,10 +170,10 @@ impl WalkSettings {
         Ok(())
     }
 
-    fn check_repetitions(&self) -> Result<(), BenchError> {
+    fn check_repetitions(&self) -> Result<(), WalkError> {
         if !(1..=10_000).contains(&self.repetitions) {
             let (value, problem) = (self.repetitions, "the median is of 1 to 10000 measurements");
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "repetitions",
                 value,
                 problem,
@@ -182,7 +182,7 @@ impl WalkSettings {
         }
         if self.min_time < Duration::from_us(1) || self.min_time > Duration::from_s(10) {
             let problem = "a measurement lasts from 1 us to 10 s";
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "min_time",
                 self.min_time,
                 problem,
@@ -191,7 +191,7 @@ impl WalkSettings {
         }
         if self.search_time > Duration::from_s(600) {
             let (value, problem) = (self.search_time, "the search lasts at most 10 minutes");
-            return Err(BenchError::setting(
+            return Err(WalkError::setting(
                 "search_time",
                 value,
                 problem,

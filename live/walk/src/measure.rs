@@ -12,8 +12,8 @@ use super::result::{WalkFacts, WalkReport, WalkRow};
 use super::sets::Unknown;
 use super::settings::WalkSettings;
 use super::timing::{self, Stops, Timed};
-use crate::compare::Spread;
-use crate::error::BenchError;
+use crate::error::WalkError;
+use crate::spread::Spread;
 use crate::thread::Pinned;
 
 /// How far a measurement has come.
@@ -44,7 +44,7 @@ pub fn measure(
     cache: Geometry,
     latencies: &LatencyReport,
     progress: &mut dyn FnMut(Progress),
-) -> Result<WalkReport, BenchError> {
+) -> Result<WalkReport, WalkError> {
     settings.check(cache)?;
     let pinned = Pinned::to(settings.cpu)?;
     let mut place = Place::new(settings, cache, latencies, progress)?;
@@ -85,7 +85,7 @@ impl Place {
         cache: Geometry,
         latencies: &LatencyReport,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Place, BenchError> {
+    ) -> Result<Place, WalkError> {
         let (list, block) = (settings.largest_list().0, settings.block_size.0);
         let room = list + list / 2;
         let limit = settings.search_time.as_ns();

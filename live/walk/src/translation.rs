@@ -9,7 +9,7 @@ use warmq_units::Bytes;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Translation {
     /// Distance between the pages in bytes.
-    #[serde(serialize_with = "crate::walk::result::bytes")]
+    #[serde(serialize_with = "crate::result::bytes")]
     pub stride: Bytes,
     /// (pages, ns a load), ascending.
     pub table: Vec<(u64, f64)>,

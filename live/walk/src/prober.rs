@@ -7,8 +7,8 @@ use super::geometry::Geometry;
 use super::latency::LevelLatency;
 use super::timing::{self, Stops};
 use super::translation::Translation;
-use crate::compare::Spread;
-use crate::error::BenchError;
+use crate::error::WalkError;
+use crate::spread::Spread;
 
 /// Lines of a page that are used to overload level 2.
 const LINES_OF_A_PAGE: u64 = 8;
@@ -31,7 +31,7 @@ impl Prober {
     ///
     /// # Errors
     /// No memory.
-    pub fn new(size: Bytes, line: Bytes) -> Result<Prober, BenchError> {
+    pub fn new(size: Bytes, line: Bytes) -> Result<Prober, WalkError> {
         Ok(Prober {
             arena: Arena::new(size, true)?,
             line: line.0,

@@ -75,7 +75,7 @@ pub fn list_order(blocks: u32, seed: Seed) -> Vec<u32> {
 /// `fit` is [`fit_by_size`]; where the sets are known, it is their number times the ways.
 ///
 /// ```
-/// use warmq_bench::{fit_by_size, needed_colors};
+/// use warmq_walk::{fit_by_size, needed_colors};
 /// use warmq_units::Bytes;
 /// let fit = fit_by_size(Bytes::from_mb(2), Bytes::from_kb(8));
 /// assert_eq!([256, 512, 1024, 2048].map(|blocks| needed_colors(blocks, fit)), [1, 2, 4, 8]);
