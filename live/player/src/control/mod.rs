@@ -1,0 +1,274 @@
+//! The controller: it starts all tasks at one instant, samples what they did, and ends the run.
+
+mod agenda;
+mod sample;
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use warmq_trace::Record;
+use warmq_units::Duration;
+
+use crate::crew::{Lines, end_tasks};
+use crate::error::PlayError;
+use crate::notes::Notes;
+use crate::stage::Stage;
+use crate::stage::board::{Board, Verdict};
+use crate::stage::slots::Slot;
+use crate::sys::clock::now_ns;
+use crate::sys::sched::Attributes;
+use crate::sys::{futex, process};
+use crate::trace::Moment;
+use agenda::{Agenda, Event};
+
+const NS_PER_S: u64 = 1_000_000_000;
+/// How long making and starting all tasks may take.
+const PATIENCE_NS: u64 = 120 * NS_PER_S;
+
+/// What the controller saw.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// What was counted at the warm-up's end, at each phase, and at the end.
+    pub moments: Vec<Moment>,
+    /// Other records, with their times on the monotonic clock.
+    pub records: Vec<(u64, Record)>,
+    /// When the run ended.
+    pub end_ns: u64,
+}
+
+/// For how long a run is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Before anything is measured.
+    pub warmup: Duration,
+    /// After that.
+    pub time: Duration,
+}
+
+/// A run whose tasks wait for their start.
+pub struct Control {
+    stage: &'static Stage,
+    lines: Lines,
+    crew: i32,
+    over: bool,
+}
+
+/// The board of the run, for the signal handler.
+static BOARD: AtomicPtr<Board> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn heard(signal: i32) {
+    let board = BOARD.load(Ordering::Acquire);
+    // SAFETY: null, or the board of a run, which is never unmapped.
+    #[allow(unsafe_code, reason = "a signal handler has no other way to the board")]
+    if let Some(board) = unsafe { board.as_ref() } {
+        board.signal.store(signal, Ordering::Release);
+        board.tell();
+    }
+}
+
+impl Control {
+    /// Takes over a run from its beginning; `crew` is the process that makes it.
+    pub fn new(stage: &'static Stage, lines: Lines, crew: i32) -> Control {
+        let board: *const Board = stage.board;
+        BOARD.store(board.cast_mut(), Ordering::Release);
+        let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
+        process::on_signals(&signals, heard);
+        // If the crew is killed, its children become ours.
+        process::adopt_orphans();
+        Control {
+            stage,
+            lines,
+            crew,
+            over: false,
+        }
+    }
+
+    /// Waits until all tasks are there.
+    ///
+    /// # Errors
+    /// What the system refused the crew, or that it takes too long.
+    pub fn wait_until_ready(&self) -> Result<(), PlayError> {
+        let (board, all) = (self.stage.board, self.stage.first.len() as u32);
+        let deadline = now_ns() + PATIENCE_NS;
+        loop {
+            let seen = board.news();
+            self.early_end()?;
+            if board.are_ready(all) {
+                return Ok(());
+            }
+            if now_ns() >= deadline {
+                let text = format!("not all of {all} tasks were there after 120 s");
+                return Err(PlayError::Ended(text));
+            }
+            board.wait(seen, deadline);
+        }
+    }
+
+    /// Why the run must end before its time, other than that all tasks are done.
+    fn early_end(&self) -> Result<(), PlayError> {
+        if let Some(Verdict::Failed(error)) = self.stage.board.verdict() {
+            return Err(error);
+        }
+        let ended = |text: &str| Err(PlayError::Ended(text.to_owned()));
+        match self.stage.board.signal.swap(0, Ordering::AcqRel) {
+            0 => Ok(()),
+            libc::SIGCHLD if process::bury() == process::Buried::NotYet => Ok(()),
+            libc::SIGCHLD => ended("the player's crew was killed"),
+            libc::SIGINT => ended("interrupted (SIGINT)"),
+            signal => ended(&format!("ended by signal {signal}")),
+        }
+    }
+
+    /// Opens the gates, does what the agenda says, and samples.
+    ///
+    /// # Errors
+    /// Why the run ended early; what was seen until then is in `seen`.
+    pub fn conduct(&self, times: Times, seen: &mut Seen) -> Result<(), PlayError> {
+        let mut agenda = Agenda::new(&self.stage.bound, times)?;
+        self.start();
+        let result = self.follow(&mut agenda, seen);
+        if seen.end_ns == 0 {
+            seen.end_ns = now_ns();
+        }
+        result
+    }
+
+    fn start(&self) {
+        let stage = self.stage;
+        stage.board.start_ns.store(now_ns(), Ordering::Release);
+        for (_, slot) in stage.tasks() {
+            open(slot);
+        }
+    }
+
+    fn follow(&self, agenda: &mut Agenda, seen: &mut Seen) -> Result<(), PlayError> {
+        let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
+        while let Some(at_ns) = agenda.due() {
+            if let Some(done_ns) = self.wait_until(start_ns + at_ns)? {
+                return self.all_done(done_ns, agenda, seen);
+            }
+            let Some(event) = agenda.take() else {
+                break;
+            };
+            match event {
+                Event::WarmedUp => seen.moments.push(sample::now(self.stage)),
+                Event::Phase(phase) => {
+                    let moment = sample::now(self.stage);
+                    seen.records.push((moment.at_ns, Record::Phase { phase }));
+                    seen.moments.push(moment);
+                }
+                Event::End => {
+                    let moment = sample::now(self.stage);
+                    seen.end_ns = moment.at_ns;
+                    seen.moments.push(moment);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until that time; if all tasks end before, says when.
+    fn wait_until(&self, until_ns: u64) -> Result<Option<u64>, PlayError> {
+        let board = self.stage.board;
+        loop {
+            let seen = board.news();
+            self.early_end()?;
+            if let Some(Verdict::Done { at_ns }) = board.verdict() {
+                return Ok(Some(at_ns));
+            }
+            if now_ns() >= until_ns {
+                return Ok(None);
+            }
+            board.wait(seen, until_ns);
+        }
+    }
+
+    /// The last task has ended at `done_ns`: there is nothing more to see.
+    fn all_done(&self, done_ns: u64, agenda: &Agenda, seen: &mut Seen) -> Result<(), PlayError> {
+        let moment = Moment {
+            at_ns: done_ns,
+            ..sample::now(self.stage)
+        };
+        seen.end_ns = done_ns;
+        seen.moments.push(moment);
+        match agenda.is_warm() {
+            true => Ok(()),
+            false => Err(PlayError::Ended(
+                "all tasks ended before the warm-up was over; play it with a shorter --warmup, \
+                 such as 0s"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Ends all tasks and removes everything that was made. Done only once.
+    ///
+    /// # Errors
+    /// Tasks that cannot be ended.
+    pub fn end(&mut self) -> Result<(), PlayError> {
+        if std::mem::replace(&mut self.over, true) {
+            return Ok(());
+        }
+        process::on_signals(&[libc::SIGCHLD], ignored);
+        process::notify(self.lines.finish_fd);
+        for _ in 0..1_500 {
+            match process::bury() {
+                process::Buried::One(pid, end) if pid == self.crew => {
+                    if end != process::End::Exit(0) {
+                        self.clean_up_for_the_crew();
+                    }
+                    return Ok(());
+                }
+                process::Buried::One(..) => {}
+                process::Buried::NoChildren => {
+                    self.clean_up_for_the_crew();
+                    return Ok(());
+                }
+                process::Buried::NotYet => {
+                    process::readable([-1], 10);
+                }
+            }
+        }
+        Err(PlayError::Ended(
+            "tasks cannot be ended: see which hang in the kernel".to_owned(),
+        ))
+    }
+
+    /// The crew was killed: its orphans are children of this process.
+    fn clean_up_for_the_crew(&self) {
+        end_tasks(self.stage);
+        self.stage.groups.remove();
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        let _ = self.end();
+    }
+}
+
+extern "C" fn ignored(_: i32) {}
+
+/// Lets a task begin.
+fn open(slot: &Slot) {
+    futex::set(&slot.gate, 1);
+}
+
+/// Puts the controller above all tasks, so that it is in time however busy the machine is. Where it
+/// may not, it says so.
+pub fn rise(stage: &Stage, notes: &Notes) {
+    let tasks = stage.scenario().tasks().iter();
+    let highest = tasks
+        .map(|kind| crate::specs::attributes_of(&kind.policy).priority)
+        .max();
+    let priority = highest.unwrap_or(0).saturating_add(1).min(99);
+    let above = Attributes {
+        policy: warmq_trace::Policy::Fifo,
+        priority,
+        ..Attributes::default()
+    };
+    if let Err(error) = above.apply(0) {
+        let why =
+            format!("it does not run at SCHED_FIFO ({error}) and may be late where CPUs are busy");
+        notes.say("the controller", &why);
+    }
+}

@@ -1,0 +1,58 @@
+//! What all tasks have counted and how long they have run, at one time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use crate::stage::Stage;
+use crate::stage::slots::{Life, Slot};
+use crate::sys::clock::{now_ns, process_cpu_ns};
+use crate::trace::Moment;
+
+/// A sample of now.
+pub fn now(stage: &Stage) -> Moment {
+    let at_ns = now_ns();
+    let used = stage.used();
+    let counters = 0..=stage.scenario().counters().len();
+    let counts = counters
+        .map(|counter| stage.slots.total(used, counter))
+        .collect();
+    // Threads of each process.
+    let mut threads = BTreeMap::new();
+    for (_, slot) in stage.tasks() {
+        *threads.entry(slot.pid.load(Ordering::Relaxed)).or_insert(0) += 1;
+    }
+    let alone = |slot: &Slot| threads.get(&slot.pid.load(Ordering::Relaxed)) == Some(&1);
+    let ran_ns = stage
+        .tasks()
+        .map(|(_, slot)| ran_ns(slot, alone(slot)))
+        .collect();
+    Moment {
+        at_ns,
+        counts,
+        ran_ns,
+    }
+}
+
+/// CPU time of a task. That of a process is exact; that of one thread of several is what the kernel
+/// had added up at its last tick.
+fn ran_ns(slot: &Slot, alone: bool) -> u64 {
+    match slot.life() {
+        Life::Unborn => return 0,
+        Life::Ended => return slot.ran_ns.load(Ordering::Relaxed),
+        Life::Alive => {}
+    }
+    let (pid, tid) = (
+        slot.pid.load(Ordering::Relaxed),
+        slot.tid.load(Ordering::Relaxed),
+    );
+    let exact = if alone { process_cpu_ns(pid) } else { None };
+    exact
+        .or_else(|| schedstat(pid, tid))
+        .unwrap_or_else(|| slot.ran_ns.load(Ordering::Relaxed))
+}
+
+fn schedstat(pid: i32, tid: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}

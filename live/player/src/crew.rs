@@ -1,0 +1,188 @@
+//! The crew: a process between the controller and the tasks. It makes the objects, forks the
+//! tasks, buries them, and takes everything away when the run is over.
+//!
+//! It has one thread, so that what it forks is a clean copy. It watches the controller: if that is
+//! killed, it kills all tasks and removes what would stay behind. The controller watches the crew
+//! in the same way, so that one of them is always there to clean up.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use crate::error::PlayError;
+use crate::notes::Notes;
+use crate::perform::{STACK, perform, thread_of_slot};
+use crate::stage::Stage;
+use crate::stage::objects::{Made, Sets, make};
+use crate::sys::process::{self, Buried, End, Side};
+use crate::sys::{memory, thread};
+
+/// How the controller and the crew reach each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    /// The controller's process.
+    pub controller: i32,
+    /// Readable when the controller has ended.
+    pub controller_fd: i32,
+    /// Readable when the crew is to finish.
+    pub finish_fd: i32,
+}
+
+impl Lines {
+    /// From this process, which will be the controller.
+    ///
+    /// # Errors
+    /// No descriptors, or a kernel before 5.3.
+    pub fn open() -> std::io::Result<Lines> {
+        let controller = process::pid();
+        Ok(Lines {
+            controller,
+            controller_fd: memory::pid_fd(controller)?,
+            finish_fd: memory::event_fd()?,
+        })
+    }
+}
+
+/// How long the last of the tasks may take to die, in steps of 10 ms.
+const PATIENCE: u32 = 1_000;
+
+/// Does the whole work of the crew, and never returns.
+pub fn work(stage: &'static Stage, lines: Lines) -> ! {
+    // A group of its own: what is typed at the terminal is for the controller.
+    process::set_group(0, 0);
+    process::adopt_orphans();
+    process::set_name("warmq-crew");
+    let crew = Crew {
+        stage,
+        lines,
+        sets: OnceLock::new(),
+    };
+    if let Err(error) = crew.start() {
+        stage.board.fail(&error);
+    }
+    crew.watch();
+    crew.finish();
+    process::exit_now(0)
+}
+
+struct Crew {
+    stage: &'static Stage,
+    lines: Lines,
+    sets: OnceLock<Sets>,
+}
+
+impl Crew {
+    /// Makes everything and forks the tasks, which wait for the start then.
+    fn start(&self) -> Result<(), PlayError> {
+        let (stage, notes) = (self.stage, Notes::default());
+        let mut sets = Sets::default();
+        let made = make(&stage.bound, &mut sets, &notes);
+        // What was made before something failed must be removed, too.
+        let _ = self.sets.set(sets);
+        let made: Vec<Made> = made?;
+        let _ = stage.made.set(made);
+        stage.groups.make()?;
+        for slots in &stage.processes {
+            self.fork(slots)?;
+        }
+        Ok(())
+    }
+
+    /// A process with a thread for each slot; its first thread is the first task.
+    fn fork(&self, slots: &[u32]) -> Result<(), PlayError> {
+        let board = self.stage.board;
+        let group = board.group.load(Ordering::Acquire);
+        let crew = process::pid();
+        match process::fork().map_err(|error| no_process(&error))? {
+            Side::Parent(pid) => {
+                process::set_group(pid, if group == 0 { pid } else { group });
+                if group == 0 {
+                    board.group.store(pid, Ordering::Release);
+                }
+                Ok(())
+            }
+            Side::Child => {
+                process::set_group(0, group);
+                process::unblock_signals();
+                process::die_with(crew);
+                self.play(slots)
+            }
+        }
+    }
+
+    fn play(&self, slots: &[u32]) -> ! {
+        let (first, others) = slots.split_first().unwrap_or((&0, &[]));
+        for slot in others {
+            if let Err(error) = thread::start(STACK, thread_of_slot, *slot as usize) {
+                self.stage.board.fail(&no_process(&error));
+            }
+        }
+        perform(self.stage, *first);
+        process::exit_thread()
+    }
+
+    /// Buries who dies, until the run is over or the controller has ended.
+    fn watch(&self) {
+        let children = process::children_fd().unwrap_or(-1);
+        loop {
+            let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
+            let [ended, finish, child] = process::readable(fds, -1);
+            if child {
+                process::drain(children);
+            }
+            while let Buried::One(pid, end) = process::bury() {
+                self.buried(pid, end);
+            }
+            if ended || finish {
+                return;
+            }
+        }
+    }
+
+    /// Who is killed from outside takes the run with it.
+    fn buried(&self, pid: i32, end: End) {
+        let End::Signal(signal) = end else {
+            return;
+        };
+        let mut tasks = self.stage.tasks();
+        let task = tasks.find(|(_, slot)| slot.pid.load(Ordering::Relaxed) == pid);
+        let who = task.map_or("a process".to_owned(), |(_, slot)| self.stage.name_of(slot));
+        let text = format!("{who} was killed by signal {signal}");
+        self.stage.board.fail(&PlayError::Ended(text));
+    }
+
+    /// Kills all tasks and removes what would stay behind.
+    fn finish(&self) {
+        end_tasks(self.stage);
+        if let Some(sets) = self.sets.get() {
+            sets.remove();
+        }
+        self.stage.groups.remove();
+    }
+}
+
+/// Kills all tasks of the run, and waits until they are gone. They must be children of this
+/// process, or become so when their parents die.
+pub fn end_tasks(stage: &Stage) {
+    let group = stage.board.group.load(Ordering::Acquire);
+    if group == 0 {
+        return;
+    }
+    stage.groups.thaw_all();
+    for _ in 0..PATIENCE {
+        // No member is left when there is nobody to kill.
+        let _ = process::kill(-group, libc::SIGKILL);
+        loop {
+            match process::bury() {
+                Buried::One(..) => {}
+                Buried::NotYet => break,
+                Buried::NoChildren => return,
+            }
+        }
+        process::readable([-1], 10);
+    }
+}
+
+fn no_process(error: &std::io::Error) -> PlayError {
+    let fix = "play fewer tasks, or allow more (ulimit -u)";
+    PlayError::refused("a task's thread or process cannot be made", error, fix)
+}

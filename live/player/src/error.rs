@@ -1,0 +1,85 @@
+//! Why a scenario is not played, or not to its end.
+
+use std::fmt;
+use std::io;
+
+/// Why there is no trace, or only a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlayError {
+    /// The scenario or an option is wrong: what, where, and the fix.
+    Input(String),
+    /// The run ended early: who, and why.
+    Ended(String),
+    /// The system refused something that the scenario needs.
+    Refused {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        why: String,
+        /// What can be done.
+        fix: String,
+    },
+}
+
+impl PlayError {
+    /// The system answered `error` when the player tried to `what`.
+    pub fn refused(
+        what: impl Into<String>,
+        error: &io::Error,
+        fix: impl Into<String>,
+    ) -> PlayError {
+        PlayError::Refused {
+            what: what.into(),
+            why: error.to_string(),
+            fix: fix.into(),
+        }
+    }
+
+    /// The exit code of the command.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            PlayError::Input(_) => 2,
+            PlayError::Ended(_) => 3,
+            PlayError::Refused { .. } => 4,
+        }
+    }
+
+    /// The error with this exit code, as [`Display`](fmt::Display) wrote it in another process.
+    pub(crate) fn from_parts(code: u32, text: String) -> PlayError {
+        match code {
+            2 => PlayError::Input(text),
+            4 => PlayError::Refused {
+                what: text,
+                why: String::new(),
+                fix: String::new(),
+            },
+            _ => PlayError::Ended(text),
+        }
+    }
+}
+
+impl fmt::Display for PlayError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlayError::Input(text) | PlayError::Ended(text) => formatter.write_str(text),
+            PlayError::Refused { what, why, fix } => {
+                formatter.write_str(what)?;
+                if !why.is_empty() {
+                    write!(formatter, ": {why}")?;
+                }
+                if !fix.is_empty() {
+                    write!(formatter, "; {fix}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlayError {}
+
+impl From<warmq_scenario::EvalError> for PlayError {
+    fn from(error: warmq_scenario::EvalError) -> PlayError {
+        PlayError::Input(error.to_string())
+    }
+}

@@ -1,0 +1,97 @@
+//! `warmq-player`: plays a scenario here and writes a trace.
+
+mod arguments;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::process::ExitCode;
+
+use warmq_config::{Chosen, Document, Source};
+use warmq_player::{Options, PlayError, Times, play};
+use warmq_scenario::{Bound, Scenario};
+
+use arguments::{Arguments, HELP, Parsed};
+
+fn main() -> ExitCode {
+    let arguments = match arguments::parse(std::env::args().skip(1)) {
+        Ok(Parsed::Play(arguments)) => arguments,
+        Ok(Parsed::Help) => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Err(problem) => {
+            eprintln!("error: {problem}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), PlayError> {
+    let bound = bind(arguments)?;
+    let options = Options {
+        times: Times {
+            warmup: arguments.warmup,
+            time: arguments.time,
+        },
+        seed: arguments.seed,
+        world: arguments.world.clone(),
+        scheduler: arguments.scheduler.clone(),
+        recorder: None,
+        log_bytes: arguments.log.0,
+        rounds_per_s: arguments.rounds_per_s,
+    };
+    let out: Box<dyn Write> = match arguments.trace.as_str() {
+        "-" => Box::new(std::io::stdout()),
+        file => Box::new(File::create(file).map_err(|error| {
+            let what = format!("`{file}` cannot be written");
+            PlayError::refused(what, &error, "name another file with --trace")
+        })?),
+    };
+    play(bound, options, BufWriter::new(out))
+}
+
+/// The scenario with the values that were chosen.
+fn bind(arguments: &Arguments) -> Result<Bound, PlayError> {
+    let file = &arguments.scenario;
+    let text = fs::read_to_string(file).map_err(|error| {
+        let fix = "name the file of a scenario with --scenario";
+        PlayError::Input(format!("`{file}` cannot be read: {error}; {fix}"))
+    })?;
+    let input = |problem: &dyn std::fmt::Display| PlayError::Input(problem.to_string());
+    let scenario = Scenario::read(file, &text).map_err(|problems| input(&problems))?;
+    let chosen = chosen(&scenario, &arguments.set)?;
+    scenario.bind(&chosen).map_err(|problems| input(&problems))
+}
+
+/// The values of `--set`, read as a file has them.
+fn chosen(scenario: &Scenario, set: &[(String, String)]) -> Result<Chosen, PlayError> {
+    let input = |problem: &dyn std::fmt::Display| PlayError::Input(problem.to_string());
+    let settings = scenario.settings();
+    let mut document = Document::parse("--set", "").map_err(|problems| input(&problems))?;
+    for (name, value) in set {
+        let option = Source::option("--set", &format!("{name}={value}"));
+        document.set(&[name], value, option);
+    }
+    let read = document.read(|fields| {
+        let mut values = std::collections::BTreeMap::new();
+        for (entry, item) in fields.entries() {
+            let Some(setting) = settings.iter().find(|it| it.name == entry.key) else {
+                let known = settings.iter().map(|it| it.name.as_str());
+                item.unknown("the scenario has no such setting", &entry.key, known);
+                return None;
+            };
+            values.insert(setting.name.clone(), item.value(&setting.kind)?);
+        }
+        Some(values)
+    });
+    let values = read.map_err(|problems| input(&problems))?;
+    Chosen::new(settings, values)
+        .map_err(|name| PlayError::Input(format!("the value of `{name}` is not allowed")))
+}

@@ -1,0 +1,128 @@
+//! How a task begins and ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+
+use warmq_units::Stream;
+
+use super::{Left, Performer};
+use crate::error::PlayError;
+use crate::specs::{APP, Spec};
+use crate::stage::Stage;
+use crate::stage::slots::{Life, Mark};
+use crate::sys::clock::{now_ns, thread_cpu_ns};
+use crate::sys::{futex, memory, process, sched};
+
+/// What a task sends from and receives into: larger amounts go in pieces of this size.
+const BUFFER: usize = 64 << 10;
+
+/// Plays the task in slot `index` on this thread, from its first step to its last.
+pub fn perform(stage: &'static Stage, index: u32) {
+    let slot = stage.slots.of(index);
+    slot.tid.store(process::tid(), Ordering::Relaxed);
+    slot.pid.store(process::pid(), Ordering::Relaxed);
+    slot.set_life(Life::Alive);
+    let played = catch_unwind(AssertUnwindSafe(|| play(stage, index)));
+    match played {
+        Ok(Ok(()) | Err(Left::Exits)) => {}
+        Ok(Err(Left::Failed(error))) => stage.board.fail(&error),
+        Err(_) => {
+            let who = stage.name_of(slot);
+            stage.board.fail(&PlayError::Ended(format!(
+                "{who}: the player itself failed"
+            )));
+        }
+    }
+    slot.ran_ns.store(thread_cpu_ns(), Ordering::Relaxed);
+    slot.set_life(Life::Ended);
+    stage.board.leave(now_ns());
+}
+
+fn play(stage: &'static Stage, index: u32) -> Result<(), Left> {
+    let mut performer = Performer::new(stage, index);
+    performer.prepare()?;
+    if (index as usize) < stage.first.len() {
+        performer.wait_for_the_start();
+    }
+    let result = performer.life();
+    performer.tell(Mark::Ends, sched::cpu().0.into(), 0);
+    result
+}
+
+impl Performer {
+    fn new(stage: &'static Stage, index: u32) -> Performer {
+        let slot = stage.slots.of(index);
+        let (kind, number) = stage.role(slot);
+        let program = &stage.programs[kind.0 as usize];
+        let own = stage.bound.indexes_of_task(kind, number);
+        let mut indexes = Vec::with_capacity(own.len() + program.depth);
+        indexes.extend(own);
+        let stream = |name: &warmq_scenario::StreamName| name.stream(stage.seed, kind, number);
+        let streams: Vec<Stream> = program.streams.iter().map(stream).collect();
+        Performer {
+            stage,
+            index,
+            slot,
+            kind,
+            log: stage.slots.log(index),
+            indexes,
+            loops: Vec::with_capacity(program.depth),
+            streams,
+            buffer: vec![0; if program.uses_buffer { BUFFER } else { 0 }],
+            sender: None,
+            fragment_turn: 0,
+        }
+    }
+
+    /// Gives this thread its name, its CPUs and its way of being scheduled.
+    fn prepare(&mut self) -> Result<(), PlayError> {
+        let stage = self.stage;
+        let (kind, number) = stage.role(self.slot);
+        process::set_name(&stage.scenario().task(kind).name);
+        sched::sharp_timers();
+        let spec = Spec::of(&stage.bound, &stage.cpus, kind, number)?;
+        if let Some(group) = spec.group {
+            stage
+                .groups
+                .join(group)
+                .map_err(|error| self.refused("its group", &error, GROUP))?;
+        }
+        if let Some(cpus) = &spec.cpus {
+            let set = sched::set_affinity(0, cpus);
+            set.map_err(|error| self.refused(&format!("`cpus` ({cpus})"), &error, CPUS))?;
+        }
+        let set = spec.attributes.apply(0);
+        set.map_err(|error| self.refused("policy, nice value and slice", &error, POLICY))?;
+        if let Some(fragment) = spec.fragment {
+            warmq_hint::enter(APP, fragment);
+        }
+        if (self.index as usize) < stage.first.len() {
+            self.touch_memory();
+        }
+        Ok(())
+    }
+
+    fn refused(&self, what: &str, error: &std::io::Error, fix: &str) -> PlayError {
+        let who = self.stage.name_of(self.slot);
+        PlayError::refused(format!("{who} does not get {what}"), error, fix)
+    }
+
+    /// Maps what this task writes, so that no step waits for a page.
+    fn touch_memory(&mut self) {
+        memory::populate(self.log.entries);
+        self.buffer.fill(1);
+        self.stage.slots.count(self.index, 0, 0);
+    }
+
+    fn wait_for_the_start(&self) {
+        let stage = self.stage;
+        stage.board.arrive(stage.first.len() as u32);
+        while self.slot.gate.load(Ordering::Acquire) == 0 {
+            futex::wait(&self.slot.gate, 0, None);
+        }
+    }
+}
+
+const GROUP: &str = "play it as root, or in a cgroup that is delegated to you";
+const CPUS: &str = "name CPUs that this machine has and that you may use";
+const POLICY: &str = "nice values below 0, fifo and rr need CAP_SYS_NICE: play it as root";

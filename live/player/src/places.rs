@@ -1,0 +1,184 @@
+//! Where the CPUs of this machine are, from /sys. The root of the file system is a parameter, so
+//! that tests feed a tree of their own.
+
+use std::fs;
+use std::path::Path;
+
+use warmq_scenario::{Bound, EvalError, Place};
+use warmq_units::{CpuId, CpuSet};
+
+/// A CPU that a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cpu {
+    id: CpuId,
+    llc: u64,
+    node: u64,
+    socket: u64,
+    core: u64,
+}
+
+/// The CPUs that a run may use, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Cpus {
+    list: Vec<Cpu>,
+    /// The line of the caches, in bytes.
+    pub line: u64,
+}
+
+const CPUS: &str = "sys/devices/system/cpu";
+const NODES: &str = "sys/devices/system/node";
+/// The line where /sys names none.
+const LINE: u64 = 64;
+
+impl Cpus {
+    /// Those of `allowed`, below the file system's `root`. Where the system does not say what a CPU
+    /// shares with others, it shares its caches with its socket and its core with nobody.
+    pub fn read(root: &Path, allowed: &CpuSet) -> Cpus {
+        let mut cpus: Vec<Raw> = allowed.iter().map(|cpu| Raw::read(root, cpu)).collect();
+        // Caches and cores are numbered in the order of their first CPUs.
+        let number = |of: fn(&Raw) -> u16, cpus: &[Raw]| -> Vec<u64> {
+            let mut firsts: Vec<u16> = cpus.iter().map(of).collect();
+            let all = firsts.clone();
+            firsts.sort_unstable();
+            firsts.dedup();
+            let place = |first| firsts.partition_point(|it| it < first) as u64;
+            all.iter().map(place).collect()
+        };
+        let llcs = number(|cpu| cpu.llc_first, &cpus);
+        let cores = number(|cpu| cpu.core_first, &cpus);
+        let list = cpus
+            .drain(..)
+            .zip(llcs)
+            .zip(cores)
+            .map(|((raw, llc), core)| Cpu {
+                id: raw.id,
+                llc,
+                core,
+                node: raw.node,
+                socket: raw.socket,
+            });
+        let line = number_in(
+            &root
+                .join(CPUS)
+                .join("cpu0/cache/index0/coherency_line_size"),
+        );
+        Cpus {
+            list: list.collect(),
+            line: line.filter(|line| *line > 0).unwrap_or(LINE),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> CpuSet {
+        self.list.iter().map(|cpu| cpu.id).collect()
+    }
+
+    /// The CPUs at `place`; none where the machine lacks it.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`].
+    pub fn at(&self, bound: &Bound, place: &Place, indexes: &[u64]) -> Result<CpuSet, EvalError> {
+        let number = |expr| bound.eval(expr, indexes);
+        Ok(match place {
+            Place::All => self.all(),
+            Place::Cpu(cpu) => self.those(number(cpu)?, |_, cpu| cpu.id.0.into()),
+            Place::Cpus(ranges) => {
+                let within =
+                    |cpu: u16| ranges.iter().any(|(from, to)| (*from..=*to).contains(&cpu));
+                let ids = self.list.iter().map(|cpu| cpu.id);
+                ids.filter(|cpu| within(cpu.0)).collect()
+            }
+            Place::Llc(llc) => self.those(number(llc)?, |_, cpu| cpu.llc),
+            Place::Node(node) => self.those(number(node)?, |_, cpu| cpu.node),
+            Place::Socket(socket) => self.those(number(socket)?, |_, cpu| cpu.socket),
+            Place::Core(core) => self.those(number(core)?, |_, cpu| cpu.core),
+            Place::Part { part, of } => {
+                let (part, of) = (number(part)?, number(of)?.max(1));
+                let all = self.list.len().max(1) as u64;
+                self.those(part, |index, _| index * of / all)
+            }
+        })
+    }
+
+    fn those(&self, wanted: u64, what: impl Fn(u64, &Cpu) -> u64) -> CpuSet {
+        let cpus = (0..).zip(&self.list);
+        let those = cpus.filter(|(index, cpu)| what(*index, cpu) == wanted);
+        those.map(|(_, cpu)| cpu.id).collect()
+    }
+}
+
+/// A CPU as /sys has it.
+struct Raw {
+    id: CpuId,
+    llc_first: u16,
+    core_first: u16,
+    node: u64,
+    socket: u64,
+}
+
+impl Raw {
+    fn read(root: &Path, id: CpuId) -> Raw {
+        let folder = root.join(CPUS).join(format!("cpu{}", id.0));
+        let topology = folder.join("topology");
+        let socket = number_in(&topology.join("physical_package_id")).unwrap_or(0);
+        let first = |path: &Path| first_of(&fs::read_to_string(path).ok()?);
+        let of_socket = first(&topology.join("package_cpus_list"))
+            .or_else(|| first(&topology.join("core_siblings_list")));
+        let llc = last_level(&folder.join("cache")).or(of_socket);
+        Raw {
+            id,
+            llc_first: llc.unwrap_or(0),
+            core_first: first(&topology.join("thread_siblings_list")).unwrap_or(id.0),
+            node: node_of(root, id).unwrap_or(0),
+            socket,
+        }
+    }
+}
+
+/// The first CPU below the last-level cache.
+fn last_level(caches: &Path) -> Option<u16> {
+    let index = |number: u32| {
+        let folder = caches.join(format!("index{number}"));
+        let level = number_in(&folder.join("level"))?;
+        let shared = fs::read_to_string(folder.join("shared_cpu_list")).ok()?;
+        Some((level, first_of(&shared)?))
+    };
+    let levels = (0..16).map_while(index);
+    levels
+        .max_by_key(|(level, _)| *level)
+        .map(|(_, first)| first)
+}
+
+/// The memory node that lists `cpu`.
+fn node_of(root: &Path, cpu: CpuId) -> Option<u64> {
+    let folder = fs::read_dir(root.join(NODES)).ok()?;
+    folder.filter_map(Result::ok).find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let node: u64 = name.strip_prefix("node")?.parse().ok()?;
+        let list = fs::read_to_string(entry.path().join("cpulist")).ok()?;
+        ranges(&list)
+            .any(|(from, to)| (from..=to).contains(&cpu.0))
+            .then_some(node)
+    })
+}
+
+fn number_in(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The first CPU of a list such as `0-3,8`.
+fn first_of(list: &str) -> Option<u16> {
+    ranges(list).next().map(|(first, _)| first)
+}
+
+fn ranges(list: &str) -> impl Iterator<Item = (u16, u16)> {
+    list.trim().split(',').filter_map(|range| {
+        let (from, to) = range.split_once('-').unwrap_or((range, range));
+        Some((from.parse().ok()?, to.parse().ok()?))
+    })
+}

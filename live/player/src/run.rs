@@ -1,0 +1,203 @@
+//! A run from its beginning to its trace.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use warmq_scenario::{Bound, ObjectKind, TaskKindId};
+use warmq_trace::file::Writer;
+use warmq_units::{Seed, TaskId};
+
+use crate::control::{Control, Seen, Times, rise};
+use crate::crew::{self, Lines};
+use crate::error::PlayError;
+use crate::groups::Groups;
+use crate::notes::Notes;
+use crate::places::Cpus;
+use crate::recorder::{Recording, Start};
+use crate::specs::Spec;
+use crate::speed::Speed;
+use crate::stage::Stage;
+use crate::stage::plan::Wanted;
+use crate::sys::process::{self, Side};
+use crate::sys::sched;
+use crate::trace::{Merge, Own, header, instant, own_records};
+
+/// How a scenario is played.
+pub struct Options {
+    /// For how long.
+    pub times: Times,
+    /// What makes this run differ from the next.
+    pub seed: Seed,
+    /// What the trace calls the world: `host` or `guest`.
+    pub world: String,
+    /// What the trace calls the scheduler; none: what the system says.
+    pub scheduler: Option<String>,
+    /// Starts a recorder of what the kernel does; none: none is wanted.
+    pub recorder: Option<Box<Start>>,
+    /// Memory for what tasks log, in bytes.
+    pub log_bytes: u64,
+    /// Rounds of the calibrated loop in a second; none: measured.
+    pub rounds_per_s: Option<u64>,
+}
+
+/// Plays `bound` and writes the trace to `out`, also of a run that ended early.
+///
+/// It forks: the calling process must have one thread. A process can play only once.
+///
+/// # Errors
+/// What is wrong with the scenario, what the system refuses, or why the run ended early.
+pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayError> {
+    let notes = Notes::default();
+    process::ignore_broken_pipes();
+    let marks = options.recorder.is_some();
+    let stage = plan(bound, &options, marks, &notes)?.enter();
+    let mut seen = Seen::default();
+    let played = conduct(stage, options.recorder, options.times, &notes, &mut seen);
+    let (result, recording) = match played {
+        Ok((result, recording)) => (result, recording),
+        // It did not begin: there is nothing to write.
+        Err(error) => return Err(error),
+    };
+    let names = stage.scenario().names();
+    let header = header(&options.world, options.scheduler.as_deref(), names);
+    let written = write(stage, seen, recording, Writer::new(out, &header));
+    result.and(written)
+}
+
+fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
+    let cpus = Cpus::read(Path::new("/"), &sched::allowed());
+    check(&bound, &cpus)?;
+    let speed = Speed::measure(options.rounds_per_s);
+    if speed.hertz_from.starts_with("nowhere") {
+        notes.say(
+            "run in cycles",
+            "the system does not say the clock: 1 GHz is assumed",
+        );
+    }
+    Stage::plan(Wanted {
+        bound,
+        seed: options.seed,
+        cpus,
+        speed,
+        log_bytes: options.log_bytes,
+        marks,
+        groups: Groups,
+    })
+}
+
+/// Refuses what this machine cannot do, before anything is made.
+fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
+    let kinds = (0..).map(TaskKindId).zip(bound.scenario().tasks());
+    for (id, kind) in kinds {
+        for number in 0..bound.tasks(id) {
+            let spec = Spec::of(bound, cpus, id, number)?;
+            if spec.cpus.is_some_and(|cpus| cpus.is_empty()) {
+                return Err(PlayError::Refused {
+                    what: format!(
+                        "`{}` {number} is bound to CPUs that this machine lacks",
+                        kind.key
+                    ),
+                    why: format!("it has {} CPUs that may be used", cpus.len()),
+                    fix: "name other `cpus`".to_owned(),
+                });
+            }
+        }
+    }
+    let source = bound
+        .scenario()
+        .objects()
+        .iter()
+        .find(|it| matches!(it.kind, ObjectKind::Source(_)));
+    if let Some(source) = source {
+        return Err(PlayError::Input(format!(
+            "source `{}` is not played yet",
+            source.name
+        )));
+    }
+    Ok(())
+}
+
+type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);
+
+/// Plays a run to its end and takes everything away.
+fn conduct(
+    stage: &'static Stage,
+    recorder: Option<Box<Start>>,
+    times: Times,
+    notes: &Notes,
+    seen: &mut Seen,
+) -> Result<Played, PlayError> {
+    let lines = Lines::open().map_err(|error| {
+        PlayError::refused(
+            "a process cannot be watched (pidfd)",
+            &error,
+            "use Linux 5.3 or later",
+        )
+    })?;
+    let crew = match process::fork() {
+        Ok(Side::Child) => crew::work(stage, lines),
+        Ok(Side::Parent(crew)) => crew,
+        Err(error) => {
+            let fix = "allow more processes (ulimit -u)";
+            return Err(PlayError::refused("the crew cannot be forked", &error, fix));
+        }
+    };
+    let mut control = Control::new(stage, lines, crew);
+    control.wait_until_ready()?;
+    rise(stage, notes);
+    let recorder = recorder.and_then(|start| match start() {
+        Ok(recorder) => Some(recorder),
+        Err(why) => {
+            notes.say("no recorder", &why);
+            None
+        }
+    });
+    let result = control.conduct(times, seen);
+    let ended = control.end();
+    let recording = recorder.and_then(|recorder| match recorder.stop() {
+        Ok(recording) => Some(recording),
+        Err(why) => {
+            notes.say("no recording", &why);
+            None
+        }
+    });
+    Ok((result.and(ended), recording))
+}
+
+/// Writes everything that is known of a run.
+fn write<W: Write>(
+    stage: &Stage,
+    seen: Seen,
+    recording: Option<Box<dyn Recording>>,
+    writer: Writer<W>,
+) -> Result<(), PlayError> {
+    let start_ns = stage.board.start_ns.load(Ordering::Acquire);
+    let tasks = TaskId(stage.used());
+    let mut own = own_records(stage, recording.is_some())?;
+    for (at_ns, record) in seen.records {
+        own.push((instant(at_ns, start_ns), Own::Record(record)));
+    }
+    for moment in &seen.moments {
+        let at = instant(moment.at_ns, start_ns);
+        own.extend(moment.records().map(|record| (at, Own::Record(record))));
+    }
+    let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
+    if let Some(mut recording) = recording {
+        let threads: Vec<(u32, TaskId)> = stage
+            .tasks()
+            .map(|(index, slot)| (slot.tid.load(Ordering::Relaxed) as u32, TaskId(index)))
+            .collect();
+        recording.records(&threads, tasks, start_ns, &mut |at, record| {
+            merge.recorded(at, record)
+        });
+    }
+    let written = merge.finish().finish();
+    written.map(|_| ()).map_err(|error| {
+        PlayError::refused(
+            "the trace cannot be written",
+            &error,
+            "look at the disk, or the reader",
+        )
+    })
+}

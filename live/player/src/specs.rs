@@ -1,0 +1,99 @@
+//! What a task is given before it begins: policy, nice value, slice, CPUs, group, fragment.
+
+use warmq_scenario::{Bound, EvalError, ObjectKind, Place, Reference, TaskKindId};
+use warmq_trace::Policy;
+use warmq_units::CpuSet;
+
+use crate::places::Cpus;
+use crate::sys::sched::Attributes;
+
+/// The number by which a scenario's tasks name their application to the scheduler.
+pub const APP: u32 = 1;
+
+const PS_PER_NS: u64 = 1_000;
+
+/// What a task is given.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Policy, nice value and slice.
+    pub attributes: Attributes,
+    /// The CPUs that it is bound to.
+    pub cpus: Option<CpuSet>,
+    /// Its group: see [`group_number`].
+    pub group: Option<u32>,
+    /// The fragment that it names.
+    pub fragment: Option<u32>,
+}
+
+impl Spec {
+    /// That of the `number`th task of table `kind`.
+    ///
+    /// # Errors
+    /// As [`Bound::eval`].
+    pub fn of(
+        bound: &Bound,
+        cpus: &Cpus,
+        kind: TaskKindId,
+        number: u64,
+    ) -> Result<Spec, EvalError> {
+        let at = &bound.indexes_of_task(kind, number);
+        let kind = bound.scenario().task(kind);
+        let mut attributes = attributes_of(&kind.policy);
+        if let Some(nice) = &kind.nice {
+            attributes.nice = nice_of(bound.eval_signed(nice, at)?);
+        }
+        if let Some(slice) = &kind.slice {
+            attributes.slice_ns = bound.eval(slice, at)? / PS_PER_NS;
+        }
+        let place = |place: &Place| cpus.at(bound, place, at);
+        let group = |group: &Reference| group_number(bound, group, at);
+        let fragment = kind.fragment.as_ref().map(|it| bound.eval(it, at));
+        Ok(Spec {
+            attributes,
+            cpus: kind.cpus.as_ref().map(place).transpose()?,
+            group: kind.group.as_ref().map(group).transpose()?,
+            fragment: fragment.transpose()?.map(|number| number as u32),
+        })
+    }
+}
+
+/// The policy as the kernel has it; nice value and slice are the usual.
+pub fn attributes_of(policy: &warmq_scenario::Policy) -> Attributes {
+    use warmq_scenario::Policy as Asked;
+    let (policy, priority) = match *policy {
+        Asked::Normal => (Policy::Other, 0),
+        Asked::Batch => (Policy::Batch, 0),
+        Asked::Idle => (Policy::Idle, 0),
+        Asked::Fifo(priority) => (Policy::Fifo, priority),
+        Asked::RoundRobin(priority) => (Policy::RoundRobin, priority),
+    };
+    Attributes {
+        policy,
+        priority,
+        ..Attributes::default()
+    }
+}
+
+/// The kernel clamps nice values.
+pub fn nice_of(nice: i64) -> i8 {
+    nice.clamp(-20, 19) as i8
+}
+
+/// The number of a group among all groups of the scenario, from 1: 0 is the root.
+///
+/// # Errors
+/// As [`Bound::object_number`].
+pub fn group_number(bound: &Bound, group: &Reference, at: &[u64]) -> Result<u32, EvalError> {
+    let number = bound.object_number(group, at)?;
+    Ok(first_group(bound, group.object) + number as u32)
+}
+
+/// The number of the first group of a table.
+pub fn first_group(bound: &Bound, table: warmq_scenario::ObjectId) -> u32 {
+    let objects = (0..)
+        .map(warmq_scenario::ObjectId)
+        .zip(bound.scenario().objects());
+    let before = objects.take_while(|(id, _)| *id != table);
+    let groups = before.filter(|(_, object)| matches!(object.kind, ObjectKind::Group { .. }));
+    1 + groups.map(|(id, _)| bound.objects(id) as u32).sum::<u32>()
+}

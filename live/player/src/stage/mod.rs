@@ -1,0 +1,135 @@
+//! What all processes of a run share: the plan, which each has a copy of, and the memory that they
+//! all see.
+
+#![allow(
+    unsafe_code,
+    reason = "says which types may lie in memory that processes share"
+)]
+
+pub mod board;
+pub mod objects;
+pub mod plan;
+pub mod slots;
+pub mod streams;
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use warmq_scenario::{Bound, Scenario, TaskKindId};
+use warmq_units::Seed;
+
+use crate::error::PlayError;
+use crate::groups::Groups;
+use crate::places::Cpus;
+use crate::program::Program;
+use crate::speed::Speed;
+use board::Board;
+use objects::Made;
+use slots::{Slot, Slots};
+use streams::Streams;
+
+/// A run. It is made before any process is forked, and never dropped.
+pub struct Stage {
+    /// The scenario with values for its settings.
+    pub bound: Bound,
+    /// By table of tasks.
+    pub programs: Vec<Program>,
+    /// The CPUs that the run may use.
+    pub cpus: Cpus,
+    /// How fast they are.
+    pub speed: Speed,
+    /// What makes this run differ from the next.
+    pub seed: Seed,
+    /// True if what tasks wait for is logged: a recorder sees them leave their CPUs.
+    pub marks: bool,
+    /// The tasks that start by themselves, in the order of their start; by slot.
+    pub first: Vec<(TaskKindId, u64)>,
+    /// Their processes: slots of one address space.
+    pub processes: Vec<Vec<u32>>,
+    /// The cgroups.
+    pub groups: Groups,
+    /// How it goes.
+    pub board: &'static Board,
+    /// The tasks.
+    pub slots: Slots,
+    /// The streams that tasks share.
+    pub streams: Streams,
+    /// The objects, by table: made by the crew, before it forks the tasks.
+    pub made: OnceLock<Vec<Made>>,
+}
+
+/// The run of this process and of all that it forks.
+static STAGE: OnceLock<&'static Stage> = OnceLock::new();
+
+impl Stage {
+    /// Makes this the run of this process.
+    pub fn enter(self) -> &'static Stage {
+        let stage: &'static Stage = Box::leak(Box::new(self));
+        // A second run in one process has a stage of its own in the processes it forks.
+        let _ = STAGE.set(stage);
+        stage
+    }
+
+    /// The run of this process.
+    pub fn current() -> Option<&'static Stage> {
+        STAGE.get().copied()
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> &Scenario {
+        self.bound.scenario()
+    }
+
+    /// The objects.
+    pub fn made(&self) -> &[Made] {
+        self.made.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// A slot for a task that a step starts.
+    ///
+    /// # Errors
+    /// All slots are taken.
+    pub fn take_slot(&self, kind: TaskKindId, number: u64) -> Result<u32, PlayError> {
+        let index = self.board.used.fetch_add(1, Ordering::AcqRel);
+        if index as usize >= self.slots.len() {
+            // Nobody may look for a slot that is not there.
+            self.board.used.fetch_sub(1, Ordering::AcqRel);
+            let key = &self.scenario().task(kind).key;
+            let most = self.slots.len();
+            return Err(PlayError::Ended(format!(
+                "`{key}` cannot be started: {most} tasks were started, and there is room for no more"
+            )));
+        }
+        let slot = self.slots.of(index);
+        slot.table.store(kind.0, Ordering::Relaxed);
+        slot.number.store(number, Ordering::Relaxed);
+        Ok(index)
+    }
+
+    /// How many slots are taken.
+    pub fn used(&self) -> u32 {
+        let used = self.board.used.load(Ordering::Acquire);
+        used.min(self.slots.len() as u32)
+    }
+
+    /// Every slot that is taken, with its number.
+    pub fn tasks(&self) -> impl Iterator<Item = (u32, &'static Slot)> {
+        (0..self.used()).map(|index| (index, self.slots.of(index)))
+    }
+
+    /// Which task of the scenario is in a slot.
+    pub fn role(&self, slot: &Slot) -> (TaskKindId, u64) {
+        let table = TaskKindId(slot.table.load(Ordering::Relaxed));
+        (table, slot.number.load(Ordering::Relaxed))
+    }
+
+    /// What people call the task in a slot: `worker 3`.
+    pub fn name_of(&self, slot: &Slot) -> String {
+        let (table, number) = self.role(slot);
+        let key = &self.scenario().task(table).key;
+        match self.bound.tasks(table) {
+            1 => format!("`{key}`"),
+            _ => format!("`{key}` {number}"),
+        }
+    }
+}

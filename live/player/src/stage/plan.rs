@@ -1,0 +1,143 @@
+//! What is decided before anything is made: who starts when and in which process, and how much room
+//! there is.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering as Memory;
+
+use warmq_scenario::{Bound, EvalError, Order, TaskKindId};
+use warmq_units::Seed;
+
+use super::Stage;
+use super::board::Board;
+use super::slots::{Entry, Room, Slots};
+use super::streams::Streams;
+use crate::error::PlayError;
+use crate::groups::Groups;
+use crate::places::Cpus;
+use crate::program::{Compiler, Program};
+use crate::speed::Speed;
+use crate::sys::memory::shared;
+
+/// What a run is made from.
+pub struct Wanted {
+    /// The scenario with values for its settings.
+    pub bound: Bound,
+    /// What makes this run differ from the next.
+    pub seed: Seed,
+    /// The CPUs that it may use.
+    pub cpus: Cpus,
+    /// How fast they are.
+    pub speed: Speed,
+    /// Memory for the logs of tasks, in bytes.
+    pub log_bytes: u64,
+    /// True if what tasks wait for is logged.
+    pub marks: bool,
+    /// The cgroups.
+    pub groups: Groups,
+}
+
+/// Tasks that steps can start in one run.
+const MORE: u32 = 1 << 16;
+/// Entries of the log of a task that a step starts.
+const ENTRIES_OF_MORE: u32 = 1 << 10;
+/// The fewest and the most entries of the log of a task.
+const ENTRIES: (u64, u64) = (1 << 7, 1 << 22);
+
+impl Stage {
+    /// Decides everything about a run.
+    ///
+    /// # Errors
+    /// A number that cannot be computed, or no memory.
+    pub fn plan(wanted: Wanted) -> Result<Stage, PlayError> {
+        let Wanted {
+            bound, seed, speed, ..
+        } = wanted;
+        let first = first_tasks(&bound, seed);
+        let processes = processes(&bound, &first)?;
+        let (programs, names) = programs(&bound, speed);
+        let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
+        let entry_bytes = size_of::<Entry>() as u64;
+        let entries = wanted.log_bytes / entry_bytes / first.len().max(1) as u64;
+        let room = Room {
+            first: first.len() as u32,
+            more: if spawns { MORE } else { 0 },
+            counters: bound.scenario().counters().len() + 1,
+            entries: entries.clamp(ENTRIES.0, ENTRIES.1) as u32,
+            entries_of_more: ENTRIES_OF_MORE,
+        };
+        let no_memory = |error| {
+            let fix = "play fewer tasks, or give a smaller --log";
+            PlayError::refused("memory for the tasks cannot be mapped", &error, fix)
+        };
+        let board: &'static [Board] = shared(1).map_err(no_memory)?;
+        let stage = Stage {
+            streams: Streams::new(&names, seed).map_err(no_memory)?,
+            slots: Slots::new(room).map_err(no_memory)?,
+            board: &board[0],
+            bound,
+            programs,
+            cpus: wanted.cpus,
+            speed,
+            seed,
+            marks: wanted.marks,
+            first,
+            processes,
+            groups: wanted.groups,
+            made: OnceLock::new(),
+        };
+        stage.seat();
+        Ok(stage)
+    }
+
+    /// Gives the first tasks their slots.
+    fn seat(&self) {
+        for (index, (kind, number)) in (0..).zip(&self.first) {
+            let slot = self.slots.of(index);
+            slot.table.store(kind.0, Memory::Relaxed);
+            slot.number.store(*number, Memory::Relaxed);
+        }
+        let all = self.first.len() as u32;
+        self.board.used.store(all, Memory::Release);
+        self.board.live.store(all, Memory::Release);
+    }
+}
+
+/// The tasks that start by themselves, in the order that the scenario asks for.
+fn first_tasks(bound: &Bound, seed: Seed) -> Vec<(TaskKindId, u64)> {
+    let kinds = (0..).map(TaskKindId).zip(bound.scenario().tasks());
+    let own = kinds.filter(|(_, kind)| !kind.spawned);
+    let all = own.flat_map(|(id, _)| (0..bound.tasks(id)).map(move |number| (id, number)));
+    let mut all: Vec<(TaskKindId, u64)> = all.collect();
+    if bound.scenario().order() == Order::Random {
+        seed.stream("order of tasks").shuffle(&mut all);
+    }
+    all
+}
+
+/// The slots of each process, in the order of their first tasks.
+fn processes(bound: &Bound, first: &[(TaskKindId, u64)]) -> Result<Vec<Vec<u32>>, EvalError> {
+    let mut processes: Vec<Vec<u32>> = Vec::new();
+    let mut named = BTreeMap::new();
+    for (slot, (kind, number)) in (0..).zip(first) {
+        let Some(process) = &bound.scenario().task(*kind).process else {
+            processes.push(vec![slot]);
+            continue;
+        };
+        let at = bound.indexes_of_task(*kind, *number);
+        let key = (process.object, bound.object_number(process, &at)?);
+        let place = *named.entry(key).or_insert(processes.len());
+        match processes.get_mut(place) {
+            Some(slots) => slots.push(slot),
+            None => processes.push(vec![slot]),
+        }
+    }
+    Ok(processes)
+}
+
+fn programs(bound: &Bound, speed: Speed) -> (Vec<Program>, Vec<String>) {
+    let mut compiler = Compiler::new(bound, speed);
+    let tasks = bound.scenario().tasks().iter();
+    let programs = tasks.map(|kind| compiler.program(kind)).collect();
+    (programs, compiler.shared)
+}

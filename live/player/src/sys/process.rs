@@ -1,0 +1,250 @@
+//! Processes: making, naming, ending and burying them.
+
+use std::io;
+
+use super::checked;
+
+/// Which side of a fork this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The new process.
+    Child,
+    /// The old one, with the pid of the new one.
+    Parent(i32),
+}
+
+/// Makes a copy of this process, with this thread alone.
+///
+/// The C library puts its own locks in order for the child, so that it may allocate. Locks of
+/// ours must not be held by other threads; this program has none in private memory.
+///
+/// # Errors
+/// The limit of processes or of memory.
+pub fn fork() -> io::Result<Side> {
+    // SAFETY: see above; the child runs ordinary code of this program.
+    match checked(unsafe { libc::fork() })? {
+        0 => Ok(Side::Child),
+        pid => Ok(Side::Parent(pid)),
+    }
+}
+
+/// Ends this process at once: no destructors, no flushing of what the parent had buffered.
+pub fn exit_now(code: i32) -> ! {
+    // SAFETY: never returns, runs nothing.
+    unsafe { libc::_exit(code) }
+}
+
+/// Ends this thread alone, even if it is the first of its process.
+pub fn exit_thread() -> ! {
+    // SAFETY: the system call ends the thread; nothing of its stack is used afterwards.
+    unsafe {
+        libc::syscall(libc::SYS_exit, 0);
+    }
+    exit_now(0)
+}
+
+/// The id of this thread.
+pub fn tid() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { libc::gettid() }
+}
+
+/// The id of this process.
+pub fn pid() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { libc::getpid() }
+}
+
+/// The id of the parent.
+pub fn parent() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { libc::getppid() }
+}
+
+/// True for root.
+pub fn is_root() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Names this thread; the kernel keeps 15 bytes.
+pub fn set_name(name: &str) {
+    let mut bytes = [0_u8; 16];
+    let length = name.len().min(15);
+    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    // SAFETY: 16 bytes with a zero at the end.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, bytes.as_ptr());
+    }
+}
+
+/// This process is killed when the thread that forked it ends, which was thread of process
+/// `parent`.
+pub fn die_with(parent_pid: i32) {
+    // SAFETY: no pointers.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
+    // It may have ended before.
+    if parent() != parent_pid {
+        exit_now(1);
+    }
+}
+
+/// Orphans among the descendants of this process become its children.
+pub fn adopt_orphans() {
+    // SAFETY: no pointers.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+}
+
+/// Puts process `pid` (0: this one) into process group `group` (0: its own).
+pub fn set_group(pid: i32, group: i32) {
+    // SAFETY: no pointers. It fails only if the child has ended, or has done it itself.
+    unsafe {
+        libc::setpgid(pid, group);
+    }
+}
+
+/// Sends `signal` to process `pid`, or to the group `-pid`.
+///
+/// # Errors
+/// There is no such process, or no right to do so.
+pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    checked(unsafe { libc::kill(pid, signal) }).map(|_| ())
+}
+
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this code.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// A child that was buried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buried {
+    /// This one.
+    One(i32, End),
+    /// None has ended.
+    NotYet,
+    /// There are no children.
+    NoChildren,
+}
+
+/// Buries one child that has ended, without waiting.
+pub fn bury() -> Buried {
+    let mut status = 0;
+    // SAFETY: the kernel writes the status.
+    match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+        0 => Buried::NotYet,
+        -1 => Buried::NoChildren,
+        pid if libc::WIFSIGNALED(status) => Buried::One(pid, End::Signal(libc::WTERMSIG(status))),
+        pid => Buried::One(pid, End::Exit(libc::WEXITSTATUS(status))),
+    }
+}
+
+/// A descriptor that becomes readable when a child ends. The signal is blocked in this thread from
+/// here on.
+///
+/// # Errors
+/// No descriptor is left.
+pub fn children_fd() -> io::Result<i32> {
+    let set = signals(&[libc::SIGCHLD]);
+    // SAFETY: the set is initialised.
+    unsafe {
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        checked(libc::signalfd(
+            -1,
+            &raw const set,
+            libc::SFD_NONBLOCK | libc::SFD_CLOEXEC,
+        ))
+    }
+}
+
+/// Unblocks what [`children_fd`] blocked; for children.
+pub fn unblock_signals() {
+    let set = signals(&[libc::SIGCHLD]);
+    // SAFETY: the set is initialised.
+    unsafe {
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+fn signals(numbers: &[i32]) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: the set is emptied first, which initialises it.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for number in numbers {
+            libc::sigaddset(set.as_mut_ptr(), *number);
+        }
+        set.assume_init()
+    }
+}
+
+/// Calls `handler` at each of `numbers`. It may call only what is safe in a signal handler.
+pub fn on_signals(numbers: &[i32], handler: extern "C" fn(i32)) {
+    for number in numbers {
+        let mut action = libc::sigaction {
+            sa_sigaction: handler as *const () as usize,
+            sa_mask: signals(&[]),
+            sa_flags: 0,
+            sa_restorer: None,
+        };
+        // SAFETY: the action is complete, and the handler lives as long as the program.
+        unsafe {
+            libc::sigaction(*number, &raw mut action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// A write to a closed pipe or socket is an error, not a signal.
+pub fn ignore_broken_pipes() {
+    // SAFETY: no handler.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
+/// Which of `fds` can be read, waiting at most `ms` (-1: for ever).
+pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
+    let mut polled = fds.map(|fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    // SAFETY: an array of N entries.
+    unsafe {
+        libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, ms);
+    }
+    polled.map(|it| it.revents != 0)
+}
+
+/// Reads away what `fd` has, without waiting: it must be non-blocking.
+pub fn drain(fd: i32) {
+    let mut bytes = [0_u8; 1024];
+    // SAFETY: the buffer is writable for its length.
+    while unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) } > 0 {}
+}
+
+/// Makes the event descriptor `fd` readable.
+pub fn notify(fd: i32) {
+    let one = 1_u64.to_ne_bytes();
+    // SAFETY: eight bytes, as an eventfd takes them.
+    unsafe {
+        libc::write(fd, one.as_ptr().cast(), one.len());
+    }
+}
+
+/// Sends SIGALRM to this process after `seconds`.
+pub fn alarm(seconds: u32) {
+    // SAFETY: no pointers.
+    unsafe {
+        libc::alarm(seconds);
+    }
+}

@@ -1,0 +1,168 @@
+//! Policies, nice values, slices and CPUs of threads.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use warmq_trace::Policy;
+use warmq_units::{CpuId, CpuSet};
+
+use super::{checked, checked_long};
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// The policy.
+    pub policy: Policy,
+    /// The nice value; used by fair policies.
+    pub nice: i8,
+    /// The priority of FIFO and RR, 1 to 99; 0 otherwise.
+    pub priority: u8,
+    /// The slice that a fair task asks for in nanoseconds; 0: the kernel's own.
+    pub slice_ns: u64,
+}
+
+impl Default for Attributes {
+    fn default() -> Attributes {
+        Attributes {
+            policy: Policy::Other,
+            nice: 0,
+            priority: 0,
+            slice_ns: 0,
+        }
+    }
+}
+
+impl Attributes {
+    /// True if the policy is one of the fair class, which has nice values and slices.
+    pub fn is_fair(&self) -> bool {
+        matches!(self.policy, Policy::Other | Policy::Batch | Policy::Idle)
+    }
+
+    /// Applies them to thread `tid`; 0 is the caller.
+    ///
+    /// # Errors
+    /// No right to do so, or no such thread.
+    pub fn apply(&self, tid: i32) -> io::Result<()> {
+        let fair = self.is_fair();
+        let mut attributes = empty();
+        attributes.sched_policy = self.policy as u32;
+        attributes.sched_nice = if fair { self.nice.into() } else { 0 };
+        attributes.sched_priority = if fair { 0 } else { self.priority.into() };
+        attributes.sched_runtime = if fair { self.slice_ns } else { 0 };
+        // SAFETY: the structure is complete and says its size.
+        let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw mut attributes, 0) };
+        checked_long(answer).map(|_| ())
+    }
+
+    /// Those of thread `tid`; 0 is the caller. Kernels before 6.12 say no slice.
+    ///
+    /// # Errors
+    /// There is no such thread.
+    pub fn of(tid: i32) -> io::Result<Attributes> {
+        let mut attributes = empty();
+        let size = attributes.size;
+        // SAFETY: the kernel fills in at most `size` bytes.
+        let answer =
+            unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &raw mut attributes, size, 0) };
+        checked_long(answer)?;
+        let policy = Policy::ALL
+            .iter()
+            .find(|it| **it as u32 == attributes.sched_policy);
+        let policy = policy.copied().unwrap_or(Policy::Other);
+        let priority = attributes.sched_priority as u8;
+        let read = Attributes {
+            policy,
+            nice: attributes.sched_nice as i8,
+            priority,
+            slice_ns: 0,
+        };
+        let slice_ns = if read.is_fair() {
+            attributes.sched_runtime
+        } else {
+            0
+        };
+        Ok(Attributes { slice_ns, ..read })
+    }
+}
+
+fn empty() -> libc::sched_attr {
+    libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: 0,
+        sched_flags: 0,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: 0,
+        sched_deadline: 0,
+        sched_period: 0,
+    }
+}
+
+/// Sets the nice value of thread `tid`; 0 is the caller.
+///
+/// # Errors
+/// No right to lower it, or no such thread.
+pub fn set_nice(tid: i32, nice: i8) -> io::Result<()> {
+    // SAFETY: no pointers.
+    let answer = unsafe { libc::setpriority(libc::PRIO_PROCESS, tid as libc::id_t, nice.into()) };
+    checked(answer).map(|_| ())
+}
+
+/// CPUs that a mask has room for.
+const MOST: usize = libc::CPU_SETSIZE as usize;
+
+/// Binds thread `tid` to `cpus`; 0 is the caller.
+///
+/// # Errors
+/// None of them is online and allowed, or there is no such thread.
+pub fn set_affinity(tid: i32, cpus: &CpuSet) -> io::Result<()> {
+    let mut mask = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: zero bytes are the empty set, and CPUs beyond its room are left out.
+    let mask = unsafe {
+        for cpu in cpus.iter().filter(|cpu| cpu.index() < MOST) {
+            libc::CPU_SET(cpu.index(), mask.assume_init_mut());
+        }
+        mask.assume_init()
+    };
+    // SAFETY: the kernel reads the mask.
+    let answer = unsafe { libc::sched_setaffinity(tid, size_of_val(&mask), &raw const mask) };
+    checked(answer).map(|_| ())
+}
+
+/// The CPUs that the caller may use.
+pub fn allowed() -> CpuSet {
+    let mut mask = MaybeUninit::<libc::cpu_set_t>::zeroed();
+    // SAFETY: the kernel fills in the mask, of which zero bytes are the empty set.
+    let mask = unsafe {
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), mask.as_mut_ptr());
+        mask.assume_init()
+    };
+    // SAFETY: each number is below the room of the mask.
+    let within = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &mask) };
+    (0..MOST)
+        .filter(within)
+        .map(|cpu| CpuId(cpu as u16))
+        .collect()
+}
+
+/// The CPU that the caller runs on.
+pub fn cpu() -> CpuId {
+    // SAFETY: no pointers.
+    CpuId(u16::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0))
+}
+
+/// Gives the CPU away.
+pub fn yield_now() {
+    // SAFETY: no pointers.
+    unsafe {
+        libc::sched_yield();
+    }
+}
+
+/// Lets this thread's timers fire when they are due: by default the kernel may delay each by 50 us.
+pub fn sharp_timers() {
+    // SAFETY: no pointers; the slack is 1 ns.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+    }
+}

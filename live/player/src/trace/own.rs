@@ -1,0 +1,214 @@
+//! What the player itself knows of a run: its tasks, what they logged, what was counted.
+
+use std::sync::atomic::Ordering;
+
+use warmq_trace::{Cause, Comm, Policy, Record};
+use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
+
+use super::instant;
+use super::merge::{Own, Waits};
+use crate::error::PlayError;
+use crate::specs::{APP, Spec};
+use crate::stage::Stage;
+use crate::stage::slots::{Life, Logged, Mark, Slot};
+
+/// What was counted and how long each task had run, all at one time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// When, on the monotonic clock.
+    pub at_ns: u64,
+    /// By counter.
+    pub counts: Vec<u64>,
+    /// By slot: CPU time in nanoseconds.
+    pub ran_ns: Vec<u64>,
+}
+
+impl Moment {
+    /// As records.
+    pub fn records(&self) -> impl Iterator<Item = Record> {
+        let counts = (0..).zip(&self.counts);
+        let counts = counts.map(|(counter, total)| Record::Count {
+            counter,
+            total: *total,
+        });
+        let ran = (0..).zip(&self.ran_ns).map(|(task, ns)| Record::Ran {
+            task: TaskId(task),
+            total: Duration::from_ns(*ns),
+        });
+        counts.chain(ran)
+    }
+}
+
+/// Everything that tasks are and what they logged, in no order. `recorded` is true if a recorder
+/// tells of exits.
+///
+/// # Errors
+/// A number of a task that a step has started cannot be computed.
+pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>, PlayError> {
+    let mut own = Collected {
+        stage,
+        start_ns: stage.board.start_ns.load(Ordering::Acquire),
+        recorded,
+        records: Vec::new(),
+    };
+    for index in 0..stage.first.len() as u32 {
+        own.born(Instant::START, None, index)?;
+    }
+    for (index, _) in stage.tasks() {
+        own.logged(index)?;
+    }
+    Ok(own.records)
+}
+
+struct Collected<'s> {
+    stage: &'s Stage,
+    start_ns: u64,
+    recorded: bool,
+    records: Vec<(Instant, Own)>,
+}
+
+impl Collected<'_> {
+    fn put(&mut self, at: Instant, record: Record) {
+        self.records.push((at, Own::Record(record)));
+    }
+
+    /// The task in slot `index` and all that it is given.
+    fn born(&mut self, at: Instant, parent: Option<TaskId>, index: u32) -> Result<(), PlayError> {
+        let (stage, task) = (self.stage, TaskId(index));
+        let slot = stage.slots.of(index);
+        let (kind, number) = stage.role(slot);
+        let comm = Comm::new(&stage.scenario().task(kind).name);
+        self.put(
+            at,
+            Record::Fork {
+                parent,
+                child: task,
+                comm,
+            },
+        );
+        if slot.life() != Life::Unborn {
+            self.put(at, ids(task, slot));
+        }
+        self.put(
+            at,
+            Record::Role {
+                task,
+                table: kind.0,
+                number: number as u32,
+            },
+        );
+        let spec = Spec::of(&stage.bound, &stage.cpus, kind, number)?;
+        for record in spec_records(task, &spec, &stage.cpus.all()) {
+            self.put(at, record);
+        }
+        Ok(())
+    }
+
+    fn logged(&mut self, index: u32) -> Result<(), PlayError> {
+        let (entries, lost) = self.stage.slots.logged(index);
+        let task = TaskId(index);
+        let mut cpu = CpuId(0);
+        for entry in &entries {
+            if entry.mark == Mark::Ends {
+                cpu = CpuId(entry.id as u16);
+            }
+            self.entry(task, entry)?;
+        }
+        if let Some(last) = entries.last().filter(|_| lost > 0) {
+            let at = instant(last.time_ns, self.start_ns);
+            self.put(at, Record::Lost { cpu, events: lost });
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, task: TaskId, entry: &Logged) -> Result<(), PlayError> {
+        let at = instant(entry.time_ns, self.start_ns);
+        let (span, number) = (entry.id, entry.number);
+        match entry.mark {
+            Mark::SpanBegin => self.put(at, Record::SpanBegin { task, span, number }),
+            Mark::SpanEnd => self.put(at, Record::SpanEnd { task, span, number }),
+            Mark::Waits => {
+                let known = Cause::ALL.iter().find(|cause| **cause as u32 == entry.id);
+                let waits = Waits {
+                    cause: known.copied().unwrap_or(Cause::Unknown),
+                    object: number.checked_sub(1).map(|object| object as u32),
+                };
+                self.records.push((at, Own::Waits(task, Some(waits))));
+            }
+            Mark::GoesOn => self.records.push((at, Own::Waits(task, None))),
+            Mark::Starts => self.born(at, Some(task), entry.id)?,
+            // The kernel says it more exactly.
+            Mark::Ends if self.recorded => {}
+            Mark::Ends => self.put(
+                at,
+                Record::Exit {
+                    cpu: CpuId(entry.id as u16),
+                    task,
+                },
+            ),
+            Mark::Nice => self.put(
+                at,
+                Record::Nice {
+                    task,
+                    nice: number as i64 as i8,
+                },
+            ),
+            Mark::Fragment => {
+                let fragment = number.checked_sub(1).map(|number| (APP, number as u32));
+                self.put(at, Record::Fragment { task, fragment });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ids(task: TaskId, slot: &Slot) -> Record {
+    Record::Ids {
+        task,
+        tid: slot.tid.load(Ordering::Relaxed) as u32,
+        tgid: slot.pid.load(Ordering::Relaxed) as u32,
+    }
+}
+
+/// What a task is given, where it is not the usual.
+fn spec_records(task: TaskId, spec: &Spec, all: &CpuSet) -> Vec<Record> {
+    let mut records = Vec::new();
+    if let Some(cpus) = &spec.cpus {
+        records.extend(affinity(task, cpus, all));
+    }
+    let attributes = &spec.attributes;
+    if attributes.nice != 0 {
+        let nice = attributes.nice;
+        records.push(Record::Nice { task, nice });
+    }
+    if attributes.policy != Policy::Other {
+        records.push(Record::Policy {
+            task,
+            policy: attributes.policy,
+            priority: attributes.priority,
+        });
+    }
+    if attributes.slice_ns > 0 {
+        let slice = Duration::from_ns(attributes.slice_ns);
+        records.push(Record::Slice { task, slice });
+    }
+    if let Some(group) = spec.group {
+        records.push(Record::Group { task, group });
+    }
+    if let Some(fragment) = spec.fragment {
+        let fragment = Some((APP, fragment));
+        records.push(Record::Fragment { task, fragment });
+    }
+    records
+}
+
+/// An affinity as records, one for each 64 of `all` CPUs.
+pub fn affinity(task: TaskId, cpus: &CpuSet, all: &CpuSet) -> Vec<Record> {
+    let last = all.iter().last().map_or(0, |cpu| cpu.index() / 64);
+    let of_word = |word| Record::Affinity {
+        task,
+        from: CpuId(64 * word as u16),
+        cpus: cpus.word(word),
+    };
+    (0..=last).map(of_word).collect()
+}
