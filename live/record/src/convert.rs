@@ -28,6 +28,8 @@ struct Task {
     life: Life,
     /// The CPU that is about to wake it.
     waker: Option<CpuId>,
+    /// The CPU that is about to run it, though no switch says so.
+    arrives: Option<CpuId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,8 @@ struct Cpu {
     current: Option<Option<Slot>>,
     /// The interrupts that it is serving, outermost first.
     open: Vec<Interrupt>,
+    /// The task that runs by the next event here, though no switch says so.
+    expects: Option<Slot>,
 }
 
 /// What a recording knows beside its events.
@@ -82,6 +86,9 @@ impl<'a> Replay<'a> {
     /// Takes in `event`, which happened on `cpu` at `ns` of the monotonic clock.
     pub fn see(&mut self, ns: u64, cpu: CpuId, event: &Event<'_>) {
         let at = self.at(ns);
+        if let Some(slot) = self.cpus.touch(cpu).expects {
+            self.arrives(at, cpu, Some(slot));
+        }
         match event.what {
             What::Switch { prev, state, next } => self.switch(at, cpu, prev, state, next),
             What::Waking(thread) => self.waking(at, cpu, event, thread),
@@ -115,6 +122,21 @@ impl<'a> Replay<'a> {
             ),
             What::Packet { bytes } => self.tell(at, Record::Packet { cpu, bytes }),
             What::Drop { reason } => self.tell(at, Record::Drop { cpu, reason }),
+        }
+    }
+
+    /// From about `ns` on `cpu` runs `tid`, though no switch said so: from its wakeup on, if it
+    /// sleeps, and by the next event of the CPU at the latest.
+    pub fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
+        let at = self.at(ns);
+        let thread = Thread { tid, comm: &[] };
+        let slot = self.meet(at, thread).map(|(slot, _)| slot);
+        match slot {
+            Some(slot) if self.state(slot).life == Life::Asleep => {
+                self.cpus.touch(cpu).expects = Some(slot);
+                self.state(slot).arrives = Some(cpu);
+            }
+            _ => self.arrives(at, cpu, slot),
         }
     }
 
@@ -253,6 +275,32 @@ impl<'a> Replay<'a> {
         self.tell(at, record);
     }
 
+    /// `cpu` runs this task from `at` on; the event that said so is missing.
+    fn arrives(&mut self, at: Instant, cpu: CpuId, next: Option<Slot>) {
+        let state = self.cpus.touch(cpu);
+        state.expects = None;
+        let prev = state.current.replace(next).flatten();
+        if prev == next && next.is_some() {
+            return;
+        }
+        if let Some(slot) = prev {
+            // Nobody knows whether it sleeps.
+            self.state(slot).life = Life::Unknown;
+        }
+        if let Some(slot) = next {
+            let state = self.state(slot);
+            (state.life, state.arrives) = (Life::Running, None);
+        }
+        let record = Record::Switch {
+            cpu,
+            prev: prev.map(|slot| self.introduce(at, slot)),
+            prev_runnable: prev.is_some(),
+            next: next.map(|slot| self.introduce(at, slot)),
+        };
+        self.tell(at, Record::Lost { cpu, events: 1 });
+        self.tell(at, record);
+    }
+
     /// `task` is about to leave its CPU in `state`.
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId, state: State) {
         self.state(slot).life = match state {
@@ -312,6 +360,7 @@ impl<'a> Replay<'a> {
             return;
         }
         state.life = Life::Runnable(target);
+        let arrives = state.arrives;
         self.tell(
             at,
             Record::Wakeup {
@@ -320,6 +369,9 @@ impl<'a> Replay<'a> {
                 target,
             },
         );
+        if let Some(cpu) = arrives {
+            self.arrives(at, cpu, Some(slot));
+        }
     }
 
     fn migrate(&mut self, at: Instant, thread: Thread<'_>, from: CpuId, to: CpuId) {
@@ -340,7 +392,7 @@ impl<'a> Replay<'a> {
         let slot = self.tasks.born(child.tid, child.comm);
         *self.state(slot) = Task {
             life: Life::Asleep,
-            waker: None,
+            ..Task::default()
         };
         let entry = self.tasks.entry(slot);
         let (child, tid, comm) = (entry.id, entry.tid, entry.comm);

@@ -95,8 +95,11 @@ fn sweep(all: &Folder) -> Result<(), RecordError> {
     for name in all.names()?.iter().filter(|name| name.starts_with(PREFIX)) {
         let folder = all.folder(name);
         // Another process may remove it at the same time.
-        let free = File::open(&folder).is_ok_and(|file| file.try_lock().is_ok());
-        if free {
+        let Ok(file) = File::open(&folder) else {
+            continue;
+        };
+        // The lock is held until it is gone: its owner may be about to take it.
+        if file.try_lock().is_ok() {
             remove(&folder);
         }
     }

@@ -9,8 +9,8 @@ use warmq_units::{CpuId, Duration, Instant};
 use crate::bytes::{Reader, Writer};
 use crate::convert::{Known, Replay};
 use crate::decode::Decoders;
-use crate::merge::merge;
-use crate::page::{Entry, Layout};
+use crate::merge::{Item, merge};
+use crate::page::Layout;
 use crate::{RecordError, Tasks};
 
 /// The first bytes of a recording in a file.
@@ -118,7 +118,11 @@ impl Recording {
     /// - `Packet` counts the bytes from the IP header on: 28 more than the payload of a datagram.
     /// - `Steal` is once for each CPU, at the end, for the whole recording (also before the
     ///   start), in steps of 10 ms.
-    /// - `Lost` is at the time of the last event before the gap.
+    /// - `Lost` is at the time of the last event before the gap. A `Lost` of one event that a
+    ///   `Switch` follows stands for a switch that the kernel did not tell, as some virtual
+    ///   machines do not tell those from the idle task: it is where the next event of that CPU is
+    ///   of another task, and its time is that of the event before or of the task's wakeup,
+    ///   whichever is later.
     pub fn records(&self, tasks: &mut Tasks, start_ns: u64, out: &mut dyn FnMut(Instant, Record)) {
         let processes: HashMap<u32, u32> = self.raw.processes.iter().copied().collect();
         let known = Known {
@@ -132,18 +136,20 @@ impl Recording {
             let pages = pages.flat_map(|piece| piece.chunks_exact(self.layout.size));
             (CpuId(it.cpu), pages)
         });
-        merge(&self.layout, pages, &mut |time, cpu, entry| {
-            let ns = time.saturating_add_signed(self.raw.ahead_ns.saturating_neg());
-            last = last.max(ns);
-            match entry {
-                Entry::Lost(events) => replay.lost(ns, cpu, events),
-                Entry::Event { data, .. } => {
-                    if let Some(event) = self.decoders.read(data) {
-                        replay.see(ns, cpu, &event);
-                    }
+        merge(
+            &self.layout,
+            &self.decoders,
+            pages,
+            &mut |time, cpu, item| {
+                let ns = time.saturating_add_signed(self.raw.ahead_ns.saturating_neg());
+                last = last.max(ns);
+                match item {
+                    Item::Event(event) => replay.see(ns, cpu, &event),
+                    Item::Lost(events) => replay.lost(ns, cpu, events),
+                    Item::Runs(tid) => replay.runs(ns, cpu, tid),
                 }
-            }
-        });
+            },
+        );
         self.ending(last, &mut replay);
     }
 
