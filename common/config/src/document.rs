@@ -26,6 +26,13 @@ pub struct Place {
     pub(crate) span: Range<usize>,
 }
 
+impl Place {
+    /// The bytes `span` of a document's file.
+    pub fn in_file(span: Range<usize>) -> Place {
+        Place { source: 0, span }
+    }
+}
+
 /// A value and its place.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -85,6 +92,14 @@ impl Document {
         };
         let sources = vec![source];
         Ok(Document { sources, root })
+    }
+
+    /// The document `root`, which another reader than that of TOML made of `text`; messages call
+    /// the file `name`. Every place in `root` is one of [`Place::in_file`], within `text` and on
+    /// borders of characters.
+    pub fn of_tree(name: &str, text: &str, root: Node) -> Document {
+        let sources = vec![Source::file(name, text)];
+        Document { sources, root }
     }
 
     /// Puts a value that was typed as `option` at `path`, in place of what is there. `value`, the

@@ -1,7 +1,8 @@
 //! A workload as data: what there is (objects), who does what (tasks), what can be set, and what
 //! changes meanwhile.
 //!
-//! Purpose: [`Scenario::read`] reads a TOML file and checks it; [`Scenario::bind`] gives it values
+//! Purpose: [`Scenario::read`] reads a TOML file and checks it, [`Scenario::read_rt_app`] a script
+//! of rt-app; [`Scenario::bind`] gives it values
 //! for its settings and the numbers of the machine. Whoever plays a scenario gets numbers and ids: no name is looked up later.
 //!
 //! Key decision: it is a language of data. Steps repeat and draw amounts, but there are no
@@ -25,6 +26,7 @@ mod object;
 mod place;
 mod quantity;
 mod read;
+mod rt_app;
 mod scenario;
 mod site;
 mod step;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_config::{Document, Problems, Setting};
+use warmq_config::{Document, Problem, Problems, Setting};
 use warmq_trace::Names;
 
 use crate::change::{Change, Phase};
@@ -50,6 +50,7 @@ pub struct Scenario {
     pub(crate) counters: Vec<String>,
     /// The verbs, objects and keys that it uses, for its fidelity; sorted.
     pub(crate) uses: Vec<&'static str>,
+    pub(crate) remarks: Vec<Problem>,
 }
 
 impl Scenario {
@@ -59,6 +60,24 @@ impl Scenario {
     /// Everything that is wrong with it, each with its place and a fix.
     pub fn read(name: &str, text: &str) -> Result<Scenario, Problems> {
         Scenario::of(Document::parse(name, text)?)
+    }
+
+    /// Reads `text` as a script of rt-app if it looks like JSON, or if `name` ends with `.json`, and
+    /// as TOML otherwise.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`] and [`Scenario::read_rt_app`].
+    pub fn read_any(name: &str, text: &str) -> Result<Scenario, Problems> {
+        match crate::rt_app::is_json(name, text) {
+            true => Scenario::read_rt_app(name, text),
+            false => Scenario::read(name, text),
+        }
+    }
+
+    /// What a script in another language says that is played otherwise, or not at all: what, why and
+    /// where, each once. A scenario in TOML has none.
+    pub fn remarks(&self) -> &[Problem] {
+        &self.remarks
     }
 
     /// Its title; empty where it has none.

@@ -4,15 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use warmq_config::Chosen;
+use warmq_config::{Chosen, Problems};
 use warmq_scenario::{Scenario, Site, World};
 
-fn shipped() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+/// The texts of a folder whose names end with `extension`.
+fn texts(folder: &str, extension: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files: Vec<_> = fs::read_dir(folder)
         .expect("the folder")
         .flatten()
         .map(|it| it.path())
+        .filter(|file| file.extension().is_some_and(|it| it == extension))
         .collect();
     files.sort();
     files
@@ -48,6 +50,11 @@ const PIECES: &[&str] = &[
     "[[change]]\n",
     "GB",
     "* 4000000",
+    "null",
+    "\"loop\" : -1,",
+    "/*",
+    "\"timer\" : { \"period\" : 5 },",
+    "\"fork\" : \"child\",",
 ];
 
 /// Replaces what lies at `place`, so long, by a piece or by another part of the text.
@@ -68,6 +75,38 @@ fn mutated(text: &str, changes: &[(usize, usize, usize)]) -> String {
     letters.into_iter().collect()
 }
 
+/// Mutates one of `files`, which `read` then reads or refuses with a place.
+fn is_read_or_refused(
+    files: &[String],
+    file: prop::sample::Index,
+    changes: &[(usize, usize, usize)],
+    read: fn(&str, &str) -> Result<Scenario, Problems>,
+) -> Result<(), TestCaseError> {
+    let changes = changes.iter();
+    let changes: Vec<_> = changes
+        .map(|(at, length, piece)| (at % (1 << 20), *length, piece % (1 << 20)))
+        .collect();
+    let text = mutated(&files[file.index(files.len())], &changes);
+    match read("mutated", &text) {
+        Ok(scenario) => {
+            let defaults = Chosen::new(scenario.settings(), Default::default());
+            let defaults = defaults.expect("none is chosen");
+            prop_assert!(scenario.bind(&defaults, &Site::default()).is_ok());
+            scenario.fidelity(World::Host);
+        }
+        Err(problems) => {
+            prop_assert!(!problems.list.is_empty());
+            prop_assert!(
+                problems
+                    .list
+                    .iter()
+                    .all(|it| text.get(it.span.clone()).is_some())
+            );
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
@@ -76,19 +115,16 @@ proptest! {
         file: prop::sample::Index,
         changes in prop::collection::vec((any::<usize>(), 0..12_usize, any::<usize>()), 1..4),
     ) {
-        let changes: Vec<_> = changes.iter().map(|(at, length, piece)| (at % (1 << 20), *length, piece % (1 << 20))).collect();
-        let files = shipped();
-        let text = mutated(&files[file.index(files.len())], &changes);
-        match Scenario::read("mutated.toml", &text) {
-            Ok(scenario) => {
-                let defaults = Chosen::new(scenario.settings(), Default::default());
-                prop_assert!(scenario.bind(&defaults.expect("none is chosen"), &Site::default()).is_ok());
-                scenario.fidelity(World::Host);
-            }
-            Err(problems) => {
-                prop_assert!(!problems.list.is_empty());
-                prop_assert!(problems.list.iter().all(|it| text.get(it.span.clone()).is_some()));
-            }
-        }
+        let files = texts("../../scenarios", "toml");
+        is_read_or_refused(&files, file, &changes, Scenario::read)?;
+    }
+
+    #[test]
+    fn a_mutated_script_of_rt_app_is_read_or_refused(
+        file: prop::sample::Index,
+        changes in prop::collection::vec((any::<usize>(), 0..12_usize, any::<usize>()), 1..4),
+    ) {
+        let files = texts("tests/rt_app", "json");
+        is_read_or_refused(&files, file, &changes, Scenario::read_rt_app)?;
     }
 }

@@ -64,6 +64,7 @@ fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
         spans: names.spans(),
         counters: names.counters(),
         uses: names.all_uses(),
+        remarks: Vec::new(),
     };
     fields.finish();
     scenario

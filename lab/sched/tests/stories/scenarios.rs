@@ -244,6 +244,30 @@ fn a_shared_timer_wakes_one_user_after_the_other() {
     assert_eq!(chart(&text(true), 1, 16), ["....u...u...u..."]);
 }
 
+/// Scripts of rt-app: two threads that wake each other, and one whose period stays though it is
+/// delayed once.
+#[test]
+fn scripts_of_rt_app_are_played() {
+    let scripted = |text: &str, ticks| {
+        let scenario = Scenario::read_any("story.json", text);
+        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
+        let entry = Entry::of_scenario("story", scenario);
+        let (_, kernel, _) = play(&entry, stage(1), ticks);
+        let end = warmq_units::Instant::START + ms(ticks * 10);
+        kernel.observer().0.0.lines_until(end)
+    };
+    let woken = r#"{ "tasks" : {
+        "ann" : { "run" : 10000, "resume" : "bob", "suspend" : "ann", "sleep" : 10000 },
+        "bob" : { "suspend", "run" : 20000, "resume" : "ann" },
+    } }"#;
+    assert_eq!(scripted(woken, 12), ["abb.abb.abb."]);
+    let delayed = r#"{ "tasks" : {
+        "timed" : { "run" : 10000, "timer" : { "ref" : "unique", "period" : 40000 } },
+        "fast" : { "policy" : "SCHED_FIFO", "delay" : 70000, "loop" : 1, "run" : 20000 },
+    }, "global" : { "duration" : 1 } }"#;
+    assert_eq!(scripted(delayed, 16), ["t...t..fft..t..."]);
+}
+
 /// What spins counts the time that others run, what runs does not.
 #[test]
 fn spinning_ends_with_the_time_and_not_with_the_work() {

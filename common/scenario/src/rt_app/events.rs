@@ -1,0 +1,288 @@
+//! Events into steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warmq_config::{Entry, Item, Node, Place};
+
+use super::global::Global;
+use super::memory;
+use super::numbers::{LARGEST, text_or, whole, whole_or};
+use super::objects::Objects;
+use super::remarks::Remarks;
+use super::threads::{Facts, Thread};
+use super::tree::{entry, flag, microseconds, step, step_with, text, whole as number};
+use crate::object::Class;
+
+/// What an event does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Runtime,
+    Run,
+    Sleep,
+    MemRun,
+    Mem,
+    IoRun,
+    Lock,
+    Unlock,
+    Signal,
+    Broad,
+    Wait,
+    Sync,
+    Barrier,
+    Timer,
+    Resume,
+    Suspend,
+    Yield,
+    Fork,
+    SemPost,
+    SemWait,
+}
+
+/// How keys of events begin. The first that fits counts.
+pub(super) const VERBS: &[(&str, Verb)] = &[
+    ("runtime", Verb::Runtime),
+    ("run", Verb::Run),
+    ("sleep", Verb::Sleep),
+    ("memrun", Verb::MemRun),
+    ("mem", Verb::Mem),
+    ("iorun", Verb::IoRun),
+    ("lock", Verb::Lock),
+    ("unlock", Verb::Unlock),
+    ("signal", Verb::Signal),
+    ("broad", Verb::Broad),
+    ("wait", Verb::Wait),
+    ("sync", Verb::Sync),
+    ("barrier", Verb::Barrier),
+    ("timer", Verb::Timer),
+    ("resume", Verb::Resume),
+    ("suspend", Verb::Suspend),
+    ("yield", Verb::Yield),
+    ("fork", Verb::Fork),
+    ("sem_post", Verb::SemPost),
+    ("sem_wait", Verb::SemWait),
+];
+
+/// The event that `key` stands for: its beginning counts, so that keys can be numbered.
+pub(super) fn verb(key: &str) -> Option<Verb> {
+    let found = VERBS.iter().find(|(name, _)| key.starts_with(name));
+    found.map(|(_, verb)| *verb)
+}
+
+/// An event of a phase.
+pub(super) struct Event<'a> {
+    pub(super) verb: Verb,
+    /// Its value.
+    pub(super) item: Item<'a>,
+}
+
+/// The script that is being translated.
+pub(super) struct Script<'s, 'a> {
+    pub(super) global: &'s Global<'a>,
+    pub(super) facts: &'s Facts,
+    pub(super) remarks: &'s Remarks,
+    pub(super) objects: Objects,
+    /// The names of all threads.
+    pub(super) threads: Vec<String>,
+    /// By thread of the script: the table of those that it forks.
+    pub(super) forks: BTreeMap<String, String>,
+    /// What was said of each region's size: it must be the same everywhere.
+    pub(super) regions: BTreeMap<String, memory::Shape>,
+}
+
+/// The thread whose events are translated.
+pub(super) struct Body<'b, 'a> {
+    pub(super) thread: &'b Thread<'a>,
+    /// Our name of it.
+    pub(super) key: &'b str,
+    /// The mutexes that it has locked so far.
+    pub(super) held: BTreeSet<String>,
+}
+
+type Steps = Option<Vec<Node>>;
+
+impl Script<'_, '_> {
+    pub(super) fn event(&mut self, body: &mut Body<'_, '_>, event: &Event<'_>) -> Steps {
+        let item = &event.item;
+        match event.verb {
+            Verb::Run => timed("run", item),
+            Verb::Runtime => timed("spin", item),
+            Verb::Sleep => timed("sleep", item),
+            Verb::Mem => self.mem(body, item),
+            Verb::MemRun => self.memrun(body, item),
+            Verb::IoRun => self.iorun(item),
+            Verb::Lock => {
+                let mutex = self.mutex(&item.text()?, &item.node.place);
+                body.held.insert(mutex.clone());
+                Some(vec![step("lock", text(&item.node.place, mutex))])
+            }
+            Verb::Unlock => {
+                let mutex = self.mutex(&item.text()?, &item.node.place);
+                body.held.remove(&mutex);
+                Some(vec![step("unlock", text(&item.node.place, mutex))])
+            }
+            Verb::Signal => self.signal(item, false),
+            Verb::Broad => self.signal(item, true),
+            Verb::Wait => self.wait(item).map(|(_, _, wait)| vec![wait]),
+            Verb::Sync => self.sync(body, item),
+            Verb::Barrier => self.barrier(item),
+            Verb::Timer => self.timer(body.thread, item),
+            Verb::Resume => self.resume(item),
+            Verb::Suspend => self.suspend(body.thread, item),
+            Verb::Yield => Some(vec![step("yield", flag(&item.node.place, true))]),
+            Verb::Fork => self.fork(item),
+            Verb::SemPost => self.semaphore("raise", item),
+            Verb::SemWait => self.semaphore("lower", item),
+        }
+    }
+
+    fn object(&mut self, class: Class, name: &str, place: &Place) -> String {
+        self.objects.get(class, name, name, place, Vec::new)
+    }
+
+    fn mutex(&mut self, name: &str, place: &Place) -> String {
+        self.object(Class::Mutex, name, place)
+    }
+
+    fn signal(&mut self, item: &Item<'_>, all: bool) -> Steps {
+        let condition = self.object(Class::Condition, &item.text()?, &item.node.place);
+        Some(vec![signalled(condition, &item.node.place, all)])
+    }
+
+    /// The names of condition and mutex, and the step.
+    fn wait(&mut self, item: &Item<'_>) -> Option<(String, String, Node)> {
+        let (fields, place) = (item.table()?, &item.node.place);
+        let (condition, mutex) = (
+            text_or(&fields, "ref", "unknown"),
+            text_or(&fields, "mutex", "unknown"),
+        );
+        let condition = self.object(Class::Condition, &condition?, place);
+        let mutex = self.mutex(&mutex?, place);
+        let wait = waited(condition.clone(), mutex.clone(), place);
+        Some((condition, mutex, wait))
+    }
+
+    /// Signals and waits. The tutorial says that it locks the mutex, the program leaves that to
+    /// the script: where the script does not, it is locked here.
+    fn sync(&mut self, body: &Body<'_, '_>, item: &Item<'_>) -> Steps {
+        let place = &item.node.place;
+        let (condition, mutex, wait) = self.wait(item)?;
+        let signal = signalled(condition, place, false);
+        if body.held.contains(&mutex) {
+            return Some(vec![signal, wait]);
+        }
+        let why = "the script has not locked the mutex of `sync`";
+        self.remarks
+            .say(item, "`sync` locks its mutex by itself", why);
+        let locked = step("lock", text(place, mutex.clone()));
+        let unlocked = step("unlock", text(place, mutex));
+        Some(vec![locked, signal, wait, unlocked])
+    }
+
+    fn barrier(&mut self, item: &Item<'_>) -> Steps {
+        let (name, place) = (item.text()?, &item.node.place);
+        let tasks = self.facts.barriers.get(&name).copied().unwrap_or(1);
+        let keys = || vec![entry("tasks", number(place, tasks))];
+        let barrier = self.objects.get(Class::Barrier, &name, &name, place, keys);
+        Some(vec![step("barrier", text(place, barrier))])
+    }
+
+    fn timer(&mut self, thread: &Thread<'_>, item: &Item<'_>) -> Steps {
+        let (fields, place) = (item.table()?, &item.node.place);
+        let name = text_or(&fields, "ref", "unknown");
+        let period = whole_or(&fields, "period", 0..=LARGEST, 0);
+        let mode = text_or(&fields, "mode", "relative");
+        let (name, period, _) = (name?, period?, mode?);
+        let (own, absolute) = (
+            name.starts_with("unique"),
+            self.facts.is_absolute(thread, &name),
+        );
+        let keys = || {
+            let shared = (!own).then(|| entry("shared", flag(place, true)));
+            let mode = absolute.then(|| entry("mode", text(place, "absolute")));
+            shared.into_iter().chain(mode).collect()
+        };
+        let id = format!("{own} {absolute} {name}");
+        let timer = self.objects.get(Class::Timer, &id, &name, place, keys);
+        let period = entry("period", microseconds(place, period));
+        Some(vec![step_with("timer", text(place, timer), vec![period])])
+    }
+
+    /// As rt-app does it: a condition and a mutex of the thread's name.
+    fn suspend(&mut self, thread: &Thread<'_>, item: &Item<'_>) -> Steps {
+        let place = &item.node.place;
+        let name = self.suspended(thread, item)?;
+        let (condition, mutex) = (
+            self.object(Class::Condition, &name, place),
+            self.mutex(&name, place),
+        );
+        let wait = waited(condition, mutex.clone(), place);
+        Some(guarded(wait, mutex, place))
+    }
+
+    /// Under which name a thread is resumed. rt-app ignores what is written at `suspend`; older
+    /// versions did not, and scripts for them give several threads one name.
+    fn suspended(&self, thread: &Thread<'_>, item: &Item<'_>) -> Option<String> {
+        let written = match item.node.kind {
+            warmq_config::NodeKind::Other("nothing") => String::new(),
+            _ => item.text()?,
+        };
+        let resumed = &self.facts.resumed;
+        if resumed.contains(&thread.name) || !resumed.contains(&written) {
+            return Some(thread.name.clone());
+        }
+        let why = "nobody resumes the thread by its own name, as rt-app wants it today";
+        let what = "a thread waits for the name that is written at `suspend`";
+        self.remarks.say(item, what, why);
+        Some(written)
+    }
+
+    fn resume(&mut self, item: &Item<'_>) -> Steps {
+        let (name, place) = (item.text()?, &item.node.place);
+        let (condition, mutex) = (
+            self.object(Class::Condition, &name, place),
+            self.mutex(&name, place),
+        );
+        Some(guarded(signalled(condition, place, true), mutex, place))
+    }
+
+    fn fork(&mut self, item: &Item<'_>) -> Steps {
+        let name = item.text()?;
+        let Some(table) = self.forks.get(&name) else {
+            let known = self.threads.iter().map(String::as_str);
+            item.unknown(format!("there is no thread `{name}`"), &name, known);
+            return None;
+        };
+        Some(vec![step("spawn", text(&item.node.place, table.clone()))])
+    }
+
+    fn semaphore(&mut self, verb: &str, item: &Item<'_>) -> Steps {
+        let (name, place) = (item.text()?, &item.node.place);
+        let why = "the language has no other";
+        self.remarks
+            .say(item, "semaphores are those of SysV, not of POSIX", why);
+        let semaphore = self.object(Class::Semaphore, &name, place);
+        Some(vec![step(verb, text(place, semaphore))])
+    }
+}
+
+fn timed(verb: &str, item: &Item<'_>) -> Steps {
+    let span = whole(item, 0..=LARGEST)?;
+    Some(vec![step(verb, microseconds(&item.node.place, span))])
+}
+
+fn signalled(condition: String, place: &Place, all: bool) -> Node {
+    let all = all.then(|| entry("all", flag(place, true)));
+    let all: Vec<Entry> = all.into_iter().collect();
+    step_with("signal", text(place, condition), all)
+}
+
+fn waited(condition: String, mutex: String, place: &Place) -> Node {
+    let mutex = entry("mutex", text(place, mutex));
+    step_with("wait", text(place, condition), vec![mutex])
+}
+
+/// `inner` with the mutex locked.
+fn guarded(inner: Node, mutex: String, place: &Place) -> Vec<Node> {
+    let locked = step("lock", text(place, mutex.clone()));
+    vec![locked, inner, step("unlock", text(place, mutex))]
+}

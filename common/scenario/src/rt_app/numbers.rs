@@ -1,0 +1,40 @@
+//! Whole numbers, as rt-app has them: of 32 bits with a sign.
+
+use std::ops::RangeInclusive;
+
+use warmq_config::{Fields, Item, NodeKind};
+
+/// The largest number of a script.
+pub(super) const LARGEST: i64 = i32::MAX as i64;
+
+/// A whole number within `range`.
+pub(super) fn whole(item: &Item<'_>, range: RangeInclusive<i64>) -> Option<i64> {
+    match item.node.kind {
+        NodeKind::Integer(number) if range.contains(&number) => Some(number),
+        _ => {
+            let (least, most) = (range.start(), range.end());
+            item.wrong(&format!("a whole number from {least} to {most}"))
+        }
+    }
+}
+
+/// The whole number `key` within `range`, or `otherwise` where it is missing.
+pub(super) fn whole_or(
+    fields: &Fields<'_>,
+    key: &'static str,
+    range: RangeInclusive<i64>,
+    otherwise: i64,
+) -> Option<i64> {
+    match fields.item(key) {
+        Some(item) => whole(&item, range),
+        None => Some(otherwise),
+    }
+}
+
+/// The text `key`, or `otherwise` where it is missing.
+pub(super) fn text_or(fields: &Fields<'_>, key: &'static str, otherwise: &str) -> Option<String> {
+    match fields.item(key) {
+        Some(item) => item.text(),
+        None => Some(otherwise.to_owned()),
+    }
+}

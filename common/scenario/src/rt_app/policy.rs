@@ -1,0 +1,160 @@
+//! Policies, priorities and slices, of a thread and of its phases.
+
+use warmq_config::{Entry, Fields, Item, Node};
+
+use super::numbers::{LARGEST, whole};
+use super::remarks::Remarks;
+use super::tree::{entry, microseconds, step, text, whole as number};
+
+/// What a policy's priority means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// A nice value; the word of our policy.
+    Fair(&'static str),
+    /// A priority of real time; the word of our policy.
+    RealTime(&'static str),
+    Deadline,
+}
+
+const POLICIES: &[(&str, Class)] = &[
+    ("SCHED_OTHER", Class::Fair("normal")),
+    ("SCHED_BATCH", Class::Fair("batch")),
+    ("SCHED_IDLE", Class::Fair("idle")),
+    ("SCHED_FIFO", Class::RealTime("fifo")),
+    ("SCHED_RR", Class::RealTime("rr")),
+    ("SCHED_DEADLINE", Class::Deadline),
+];
+
+/// The priority of real time where none is given.
+const REAL_TIME_PRIORITY: i64 = 10;
+
+/// The policy that `item` names.
+pub(super) fn class(item: &Item<'_>) -> Option<Class> {
+    item.choice(POLICIES)
+}
+
+/// What an object says about scheduling.
+pub(super) struct Scheduling<'a> {
+    policy: Option<(Item<'a>, Class)>,
+    priority: Option<(Item<'a>, i64)>,
+    slice: Option<(Item<'a>, i64)>,
+}
+
+/// Keys of utilization clamping and of deadlines, and why they are not used.
+const UNUSED: &[(&str, &str)] = &[
+    ("util_min", "utilization is not clamped"),
+    ("util_max", "utilization is not clamped"),
+    ("nodes_membind", "memory is not bound to nodes"),
+    ("dl-period", "there is no deadline scheduling"),
+    ("dl-deadline", "there is no deadline scheduling"),
+    ("period", "there is no deadline scheduling"),
+    ("deadline", "there is no deadline scheduling"),
+];
+
+/// Keys that are read here or not at all.
+pub(super) fn knows(key: &str) -> bool {
+    let read = ["policy", "priority", "dl-runtime"];
+    read.contains(&key) || UNUSED.iter().any(|(unused, _)| *unused == key)
+}
+
+impl<'a> Scheduling<'a> {
+    pub(super) fn read(fields: &Fields<'a>, remarks: &Remarks) -> Option<Scheduling<'a>> {
+        for (key, why) in UNUSED {
+            if let Some(item) = fields.item(key) {
+                remarks.say(&item, format!("`{key}` is not used"), *why);
+            }
+        }
+        let numbered = |key: &'static str, range| match fields.item(key) {
+            Some(item) => whole(&item, range).map(|number| Some((item, number))),
+            None => Some(None),
+        };
+        let policy = match fields.item("policy") {
+            Some(item) => class(&item).map(|class| Some((item, class))),
+            None => Some(None),
+        };
+        let priority = numbered("priority", -20..=99);
+        let slice = numbered("dl-runtime", 0..=LARGEST);
+        Some(Scheduling {
+            policy: policy?,
+            priority: priority?,
+            slice: slice?,
+        })
+    }
+
+    /// The class after this, if it was `before`.
+    pub(super) fn class(&self, before: Class) -> Class {
+        self.policy.as_ref().map_or(before, |(_, class)| *class)
+    }
+
+    /// The keys of a thread's table.
+    pub(super) fn keys(&self, table: &Item<'a>, default: Class, remarks: &Remarks) -> Vec<Entry> {
+        let class = self.class(default);
+        let at = self.policy.as_ref().map_or(table, |(item, _)| item);
+        let (place, priority) = (&at.node.place, self.priority.as_ref().map(|it| it.1));
+        let mut keys = Vec::new();
+        match class {
+            Class::Fair(word) => {
+                if word != "normal" {
+                    keys.push(entry("policy", text(place, word)));
+                }
+                if let Some((item, nice)) = &self.priority {
+                    keys.push(entry("nice", number(&item.node.place, *nice)));
+                }
+            }
+            Class::RealTime(word) => {
+                let priority = priority.unwrap_or(REAL_TIME_PRIORITY);
+                let policy = format!("{word} {priority}");
+                keys.push(entry("policy", text(place, policy)));
+            }
+            Class::Deadline => no_deadlines(at, remarks),
+        }
+        let slice = self.slice(class, remarks);
+        keys.extend(slice.map(|slice| entry("slice", slice)));
+        keys
+    }
+
+    /// The steps at the beginning of a phase, in which the class is `class`.
+    pub(super) fn steps(&self, class: Class, remarks: &Remarks) -> Vec<Node> {
+        let mut steps = Vec::new();
+        let policy = self.policy.as_ref().map(|(item, _)| item);
+        let priority = self.priority.as_ref().map(|(item, _)| item);
+        if let Some(at) = policy.or(priority) {
+            let (place, priority) = (&at.node.place, self.priority.as_ref().map(|it| it.1));
+            match class {
+                Class::Fair(word) => {
+                    steps.extend(policy.map(|_| step("policy", text(place, word))));
+                    steps.push(step("nice", number(place, priority.unwrap_or(0))));
+                }
+                Class::RealTime(word) => {
+                    let priority = priority.unwrap_or(REAL_TIME_PRIORITY);
+                    steps.push(step("policy", text(place, format!("{word} {priority}"))));
+                }
+                Class::Deadline => {
+                    no_deadlines(at, remarks);
+                    steps.push(step("policy", text(place, "normal")));
+                }
+            }
+        }
+        let slice = self.slice(class, remarks);
+        steps.extend(slice.map(|slice| step("slice", slice)));
+        steps
+    }
+
+    fn slice(&self, class: Class, remarks: &Remarks) -> Option<Node> {
+        let (item, slice) = self.slice.as_ref()?;
+        match class {
+            Class::Fair(_) if *slice > 0 => Some(microseconds(&item.node.place, *slice)),
+            Class::Fair(_) | Class::Deadline => None,
+            Class::RealTime(_) => {
+                let why = "policies of real time have no slice";
+                remarks.say(item, "`dl-runtime` is not used", why);
+                None
+            }
+        }
+    }
+}
+
+fn no_deadlines(at: &Item<'_>, remarks: &Remarks) {
+    let what = "SCHED_DEADLINE is played as SCHED_OTHER, with nice value 0";
+    remarks.say(at, what, "there is no deadline scheduling here");
+}
