@@ -16,6 +16,7 @@ mod control;
 mod crew;
 mod error;
 mod groups;
+mod kernel;
 mod notes;
 mod perform;
 mod places;
@@ -30,5 +31,6 @@ mod trace;
 
 pub use control::Times;
 pub use error::PlayError;
+pub use kernel::start as record_kernel;
 pub use recorder::{Recorder, Recording, Start};
-pub use run::{Options, play};
+pub use run::{Options, play, site};

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use warmq_config::{Chosen, Document, Source};
-use warmq_player::{Options, PlayError, Times, play};
+use warmq_player::{Options, PlayError, Start, Times, play, record_kernel, site};
 use warmq_scenario::{Bound, Scenario};
 
 use arguments::{Arguments, HELP, Parsed};
@@ -43,7 +43,7 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
         seed: arguments.seed,
         world: arguments.world.clone(),
         scheduler: arguments.scheduler.clone(),
-        recorder: None,
+        recorder: arguments.record.then(|| Box::new(record_kernel) as Box<Start>),
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,
     };
@@ -65,9 +65,9 @@ fn bind(arguments: &Arguments) -> Result<Bound, PlayError> {
         PlayError::Input(format!("`{file}` cannot be read: {error}; {fix}"))
     })?;
     let input = |problem: &dyn std::fmt::Display| PlayError::Input(problem.to_string());
-    let scenario = Scenario::read(file, &text).map_err(|problems| input(&problems))?;
+    let scenario = Scenario::read_any(file, &text).map_err(|problems| input(&problems))?;
     let chosen = chosen(&scenario, &arguments.set)?;
-    scenario.bind(&chosen).map_err(|problems| input(&problems))
+    scenario.bind(&chosen, &site()).map_err(|problems| input(&problems))
 }
 
 /// The values of `--set`, read as a file has them.

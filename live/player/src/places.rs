@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use warmq_scenario::{Bound, EvalError, Place};
+use warmq_scenario::{Bound, EvalError, Place, Site};
 use warmq_units::{CpuId, CpuSet};
 
 /// A CPU that a run may use.
@@ -65,6 +65,21 @@ impl Cpus {
         Cpus {
             list: list.collect(),
             line: line.filter(|line| *line > 0).unwrap_or(LINE),
+        }
+    }
+
+    /// How many there are of what.
+    pub fn site(&self) -> Site {
+        let distinct = |of: fn(&Cpu) -> u64| {
+            let all: std::collections::BTreeSet<u64> = self.list.iter().map(of).collect();
+            all.len().max(1) as u64
+        };
+        Site {
+            cpus: self.list.len().max(1) as u64,
+            llcs: distinct(|cpu| cpu.llc),
+            nodes: distinct(|cpu| cpu.node),
+            sockets: distinct(|cpu| cpu.socket),
+            cores: distinct(|cpu| cpu.core),
         }
     }
 

@@ -307,6 +307,7 @@ impl<'b> Compiler<'b> {
             Action::End(span) => Do::Span(span.clone(), false),
             Action::Count { counter, by } => Do::Count(counter.0 as usize, self.number(by)),
             Action::Repeat { .. } => unreachable!("loops are ops of their own"),
+            _ => unreachable!("`unplayed` refused it"),
         }
     }
 
@@ -401,6 +402,27 @@ impl Which {
                 .map(|it| it as usize),
         }
     }
+}
+
+/// The key of the first step that is not played.
+pub fn unplayed<'s>(steps: impl Iterator<Item = &'s Step>) -> Option<String> {
+    let mut found = None;
+    for step in steps {
+        step.walk(&mut |step| {
+            let played = !matches!(
+                step.action,
+                Action::Spin(_)
+                    | Action::Timer { .. }
+                    | Action::Reply { .. }
+                    | Action::Write { .. }
+                    | Action::Set(_)
+            );
+            if !played {
+                found.get_or_insert_with(|| step.spot.key.clone());
+            }
+        });
+    }
+    found
 }
 
 /// The place of `wanted` in `list`, appended if it is not there.

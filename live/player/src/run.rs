@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Bound, ObjectKind, TaskKindId};
+use warmq_scenario::{Bound, ObjectKind, Site, TaskKindId};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -14,6 +14,7 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::notes::Notes;
 use crate::places::Cpus;
+use crate::program;
 use crate::recorder::{Recording, Start};
 use crate::specs::Spec;
 use crate::speed::Speed;
@@ -39,6 +40,11 @@ pub struct Options {
     pub log_bytes: u64,
     /// Rounds of the calibrated loop in a second; none: measured.
     pub rounds_per_s: Option<u64>,
+}
+
+/// The numbers of this machine that a scenario may use.
+pub fn site() -> Site {
+    Cpus::read(Path::new("/"), &sched::allowed()).site()
 }
 
 /// Plays `bound` and writes the trace to `out`, also of a run that ended early.
@@ -103,6 +109,10 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
                 });
             }
         }
+    }
+    let steps = bound.scenario().tasks().iter().flat_map(|kind| kind.steps());
+    if let Some(key) = program::unplayed(steps) {
+        return Err(PlayError::Input(format!("`{key}` is not played yet")));
     }
     let source = bound
         .scenario()

@@ -175,9 +175,11 @@ impl Maker<'_> {
             ObjectKind::Pipe { buffer } => Made::Pipes(self.pipes(buffer)?),
             ObjectKind::Stream { buffer } => Made::Streams(self.streams(buffer.as_ref())?),
             ObjectKind::Datagram { buffer } => Made::Datagrams(self.datagrams(buffer.as_ref())?),
-            ObjectKind::Source(_) | ObjectKind::Group { .. } | ObjectKind::Process => {
-                Made::Elsewhere
-            }
+            ObjectKind::Source(_)
+            | ObjectKind::Group { .. }
+            | ObjectKind::Process
+            | ObjectKind::Timer { .. }
+            | ObjectKind::File { .. } => Made::Elsewhere,
         })
     }
 
