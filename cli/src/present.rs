@@ -37,6 +37,11 @@ pub fn sections(report: &Report) -> Result<(), Failure> {
 /// When standard output refuses.
 pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
     let terminal = Screen::of_results().terminal();
+    // A scenario that is only looked at claims nothing.
+    if report.sections.iter().all(|section| section.together) {
+        let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());
+        return output::print(&format!("{runs} runs in {seconds:.1} s"));
+    }
     output::print(terminal.summary(report).trim_end())?;
     let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());
     let s = if runs == 1 { "" } else { "s" };

@@ -138,6 +138,10 @@ impl PlayMeter {
             found.tasks(name, &self.tasks_of(table, window, end));
         }
         found.spans("wait", &waits);
+        if self.switches {
+            let ran: Duration = self.others(window, end).map(|task| task.ran).sum();
+            found.put("others_share", 100.0 * ran.as_s_f64() / found.seconds);
+        }
         found.rate("wakeups_per_second", window.events.wakeups);
         if window.lost > 0 {
             found.put("lost_events", window.lost as f64);
@@ -158,6 +162,17 @@ impl PlayMeter {
                 },
             })
             .collect()
+    }
+
+    /// What tasks did that are none of the scenario's.
+    fn others<'w>(
+        &'w self,
+        window: &'w Window,
+        end: Instant,
+    ) -> impl Iterator<Item = TaskFigures> + 'w {
+        let all = window.tasks.all(end);
+        let others = all.filter(|(task, _)| self.roles.get(*task).copied().flatten().is_none());
+        others.map(|(_, figures)| figures)
     }
 
     fn ran_in(&self, task: TaskId, window: &Window) -> Duration {
@@ -311,8 +326,10 @@ impl Found {
         };
         let most = shares.iter().copied().fold(least, f64::max);
         self.put(&format!("{name}_share"), shares.iter().sum());
-        self.put(&format!("{name}_share_least"), least);
-        self.put(&format!("{name}_share_most"), most);
+        if shares.len() > 1 {
+            self.put(&format!("{name}_share_least"), least);
+            self.put(&format!("{name}_share_most"), most);
+        }
         let sum = |of: fn(&TaskFigures) -> u64| tasks.iter().map(of).sum::<u64>();
         let preempted = sum(|task| task.involuntary);
         self.rate(&format!("{name}_preemptions_per_second"), preempted);
@@ -372,6 +389,11 @@ pub fn described(names: &Names) -> Vec<Described> {
         let moved = "moves to another CPU";
         add(format!("{task}_migrations_per_second"), "1/s", what(moved));
     }
+    add(
+        "others_share".to_owned(),
+        "%",
+        "CPU time of tasks that are not the scenario's, in hundredths of one CPU".to_owned(),
+    );
     add(
         "wakeups_per_second".to_owned(),
         "1/s",

@@ -27,10 +27,20 @@ type Values<'a> = Vec<Option<&'a PointValue>>;
 
 /// One pivot a metric, in the order in which the metrics first appear.
 pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
-    let metrics = distinct(section.rows.iter().map(|row| row.metric.as_str()));
-    if section.together && !metrics.is_empty() {
-        return vec![together(section, &metrics)];
+    let rows = section.rows.iter();
+    if section.together {
+        // What is nowhere is told by its absence: there are many metrics.
+        let told = rows.filter(|row| {
+            let of_metric = section.rows.iter().filter(|it| it.metric == row.metric);
+            of_metric.into_iter().any(|it| it.value != 0.0)
+        });
+        let metrics = distinct(told.map(|row| row.metric.as_str()));
+        return match metrics.is_empty() {
+            true => Vec::new(),
+            false => vec![together(section, &metrics)],
+        };
     }
+    let metrics = distinct(rows.map(|row| row.metric.as_str()));
     metrics
         .into_iter()
         .map(|metric| pivot(section, metric))

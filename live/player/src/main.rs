@@ -43,7 +43,9 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
         seed: arguments.seed,
         world: arguments.world.clone(),
         scheduler: arguments.scheduler.clone(),
-        recorder: arguments.record.then(|| Box::new(record_kernel) as Box<Start>),
+        recorder: arguments
+            .record
+            .then(|| Box::new(record_kernel) as Box<Start>),
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,
     };
@@ -67,7 +69,9 @@ fn bind(arguments: &Arguments) -> Result<Bound, PlayError> {
     let input = |problem: &dyn std::fmt::Display| PlayError::Input(problem.to_string());
     let scenario = Scenario::read_any(file, &text).map_err(|problems| input(&problems))?;
     let chosen = chosen(&scenario, &arguments.set)?;
-    scenario.bind(&chosen, &site()).map_err(|problems| input(&problems))
+    scenario
+        .bind(&chosen, &site())
+        .map_err(|problems| input(&problems))
 }
 
 /// The values of `--set`, read as a file has them.

@@ -110,7 +110,11 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
             }
         }
     }
-    let steps = bound.scenario().tasks().iter().flat_map(|kind| kind.steps());
+    let steps = bound
+        .scenario()
+        .tasks()
+        .iter()
+        .flat_map(|kind| kind.steps());
     if let Some(key) = program::unplayed(steps) {
         return Err(PlayError::Input(format!("`{key}` is not played yet")));
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use warmq_kernel::{Kernel, Mode, Within};
 use warmq_machine::Counts;
-use warmq_metrics::{Described, LockFigures, LockMeter, PlayMeter, TaskFigures, described};
+use warmq_metrics::{
+    CpuFigures, CpuMeter, Described, LockFigures, LockMeter, PlayMeter, TaskFigures, described,
+};
 use warmq_trace::{Names, Observer, Record};
 use warmq_units::{Duration, Instant};
 
@@ -293,8 +295,14 @@ fn put_cpus<O: Observer>(figures: &mut Figures, kernel: &Kernel<O>) {
     figures.put_share("cpu_idle_share", spent(Mode::Idle), all);
 }
 
-/// The figures of any world that are computed from records alone.
-pub(super) fn of_records(play: &PlayMeter, end: Instant, seconds: f64) -> BTreeMap<String, f64> {
+/// The figures of any world that are computed from records alone, for what happened from the first
+/// time to the second.
+pub(super) fn of_records(
+    play: &PlayMeter,
+    cpus: &CpuMeter,
+    (from, end): (Instant, Instant),
+) -> BTreeMap<String, f64> {
+    let seconds = end.since(from).as_s_f64();
     let mut figures = Figures {
         seconds,
         found: BTreeMap::new(),
@@ -303,6 +311,15 @@ pub(super) fn of_records(play: &PlayMeter, end: Instant, seconds: f64) -> BTreeM
     // Without the right to record switches, nothing is known of them.
     if play.events().switches > 0 {
         put_events(&mut figures, play, end);
+        let of = |span: fn(&CpuFigures) -> Duration| -> u64 {
+            cpus.all(end).map(|(_, cpu)| span(&cpu).0).sum()
+        };
+        let (busy, idle) = (of(|cpu| cpu.busy), of(|cpu| cpu.idle));
+        let interrupted = of(CpuFigures::interrupted);
+        let all = busy + idle + interrupted;
+        figures.put_share("cpu_busy_share", busy, all);
+        figures.put_share("cpu_interrupt_share", interrupted, all);
+        figures.put_share("cpu_idle_share", idle, all);
     }
     figures.found
 }

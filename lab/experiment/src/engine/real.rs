@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_metrics::PlayMeter;
+use warmq_metrics::{CpuMeter, PlayMeter};
 use warmq_scenario::{Fidelity, Scenario};
 use warmq_trace::{Digest, Observer, Record};
 use warmq_units::Instant;
@@ -126,10 +126,13 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     };
     let mut meter = PlayMeter::starting_at(played.header.names.clone(), from);
     let within = played.records.iter().filter(|(at, _)| *at <= end);
-    within.for_each(|(at, record)| meter.see(*at, record));
+    let mut cpus = CpuMeter::starting_at(0, from);
+    for (at, record) in within {
+        meter.see(*at, record);
+        cpus.see(*at, record);
+    }
     let mut figures = meter.figures(end);
-    let seconds = end.since(from).as_s_f64();
-    figures.extend(super::measure::of_records(&meter, end, seconds));
+    figures.extend(super::measure::of_records(&meter, &cpus, (from, end)));
     Ok(figures)
 }
 
