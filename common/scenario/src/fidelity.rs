@@ -39,7 +39,9 @@ const PATTERNS: &str = "the processor fetches ahead, and other programs share th
 const LOCAL: &str = "sent by a thread of the player on a CPU of its own, over loopback";
 const OTHERS: &str = "other programs of this machine compete for its CPUs";
 const NO_COPY: &str = "no page tables are copied, and no page is copied at the first write";
-const NO_BANDWIDTH: &str = "CPU bandwidth control (quota) and freezing are not simulated";
+const ONE_POOL: &str = "schedulers without groups (those of Linux 2.4) ignore weights; all CPUs draw \
+     a quota from one pool, and may overrun it by a tick each, which the next period pays back";
+const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
 const NICE: &str = "values below 0 and the policies fifo and rr need CAP_SYS_NICE";
 
@@ -55,8 +57,9 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     (
         "group",
-        [Approximate(NO_BANDWIDTH), Exact, Approximate(RIGHTS)],
+        [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)],
     ),
+    ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),
@@ -88,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_table_is_about_what_a_scenario_can_use() {
-        let keys = ["policy", "cpus", "online"];
+        let keys = ["policy", "cpus", "stop", "online"];
         let classes = Class::ALL.map(Class::name);
         let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
         for (number, (feature, _)) in TABLE.iter().enumerate() {

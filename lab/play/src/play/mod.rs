@@ -5,10 +5,11 @@
 //! ([`player`]).
 
 mod actions;
+mod changes;
 mod objects;
+mod phases;
 mod player;
 mod program;
-mod script;
 mod source;
 mod specs;
 mod stage;
@@ -17,7 +18,7 @@ use std::rc::Rc;
 
 use warmq_kernel::{Boot, Task, TaskSpec, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_scenario::{Bound, EvalError, Object, ObjectKind, Scenario};
+use warmq_scenario::{Bound, EvalError};
 
 use self::stage::Stage;
 use crate::counter::Counters;
@@ -27,8 +28,8 @@ enum Trouble {
     Memory(OutOfMemory),
     /// A number could not be computed.
     Number(EvalError),
-    /// It has something that is not played here.
-    NotPlayed(&'static str),
+    /// It has something that this machine cannot do.
+    Lacking(&'static str),
 }
 
 impl From<OutOfMemory> for Trouble {
@@ -58,21 +59,11 @@ impl Play {
     }
 
     fn begin(&self, boot: &mut Boot<'_>) -> Result<(), Trouble> {
-        not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::NotPlayed(what)))?;
         let stage = Rc::new(Stage::new(self.bound.clone(), &self.counters, boot)?);
-        script::start_phases(&stage, boot)?;
+        phases::start(&stage, boot)?;
+        changes::start(&stage, boot)?;
         source::start(&stage, boot)?;
         stage.start_tasks(boot)
-    }
-}
-
-/// What `scenario` has that the lab cannot play.
-fn not_played(scenario: &Scenario) -> Option<&'static str> {
-    let quota = |object: &Object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. });
-    match scenario {
-        _ if !scenario.changes().is_empty() => Some("`[[change]]`"),
-        _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
-        _ => None,
     }
 }
 
@@ -82,7 +73,7 @@ impl Workload for Play {
             Ok(()) => return Ok(()),
             Err(Trouble::Memory(full)) => return Err(full),
             Err(Trouble::Number(error)) => error.to_string(),
-            Err(Trouble::NotPlayed(what)) => format!("{what} is not played in the lab yet"),
+            Err(Trouble::Lacking(what)) => format!("has {what}"),
         };
         let gives_up = |task: Task| async move { task.give_up(&error).await };
         boot.task(TaskSpec::new("scenario", None), gives_up)?;

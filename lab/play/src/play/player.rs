@@ -56,6 +56,7 @@ impl Player {
         number: u64,
         mm: Option<Mm>,
     ) -> Player {
+        stage.starts(kind, number, task.id());
         Player {
             indexes: stage.bound.indexes_of_task(kind, number),
             task,
@@ -73,6 +74,7 @@ impl Player {
         if let Err(Left::Error(error)) = self.life().await {
             self.task.give_up(&error.to_string()).await;
         }
+        self.stage.ends(self.kind, self.number, self.task.id());
     }
 
     async fn life(&mut self) -> Result<(), Left> {
