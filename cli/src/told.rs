@@ -112,7 +112,7 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
 fn from_file(path: &str) -> Result<Scenario, Failure> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("{path}: cannot read it: {error}"), ""))?;
-    Scenario::read(path, &text).map_err(|problems| Failure::Problems(vec![problems]))
+    Scenario::read_any(path, &text).map_err(|problems| Failure::Problems(vec![problems]))
 }
 
 impl Worlds {

@@ -55,12 +55,14 @@ const PATTERNS: &str = "the processor fetches ahead, and other programs share th
 const LOCAL: &str = "sent by a thread of the player on a CPU of its own, over loopback";
 const OTHERS: &str = "other programs of this machine compete for its CPUs";
 const NO_COPY: &str = "no page tables are copied, and no page is copied at the first write";
-const NO_BANDWIDTH: &str = "CPU bandwidth control (quota) and freezing are not simulated";
 const NO_ANSWER: &str = "datagrams are not answered here yet";
 const NO_STEERING: &str = "the cards' interrupts are spread over the CPUs in their order";
 const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to end";
 const LOADER: &str =
     "loading a scheduler needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs";
+const ONE_POOL: &str = "schedulers without groups (those of Linux 2.4) ignore weights; all CPUs draw \
+     a quota from one pool, and may overrun it by a tick each, which the next period pays back";
+const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
 const NICE: &str = "values below 0 and the policies fifo and rr need CAP_SYS_NICE";
 
@@ -76,10 +78,8 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("write", [Refused(NO_FILES), Exact, Exact]),
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
-    (
-        "group",
-        [Approximate(NO_BANDWIDTH), Exact, Approximate(RIGHTS)],
-    ),
+    ("group", [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)]),
+    ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),
@@ -118,7 +118,15 @@ mod tests {
 
     #[test]
     fn the_table_is_about_what_a_scenario_can_use() {
-        let keys = ["policy", "cpus", "online", "cpu", "echo", "scheduler"];
+        let keys = [
+            "policy",
+            "cpus",
+            "stop",
+            "online",
+            "cpu",
+            "echo",
+            "scheduler",
+        ];
         let classes = Class::ALL.map(Class::name);
         let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
         for (number, (feature, _)) in TABLE.iter().enumerate() {

@@ -160,6 +160,12 @@ impl Boot<'_> {
         self.core.groups.create(parent, name, weight)
     }
 
+    /// Gives `group` at most `quota` of CPU time in each `period` (`cpu.max`); both are more than
+    /// zero.
+    pub fn bandwidth(&mut self, group: GroupId, quota: Duration, period: Duration) {
+        self.core.set_bandwidth(group, quota, period);
+    }
+
     /// A listening socket.
     pub fn listener(&mut self) -> Listener {
         self.core.backlogs.push(Backlog::default());

@@ -1,9 +1,12 @@
 //! The state of the simulated system: everything except the scheduler and the observer.
 
+use std::collections::VecDeque;
+
 use warmq_machine::{CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
+use crate::change::Change;
 use crate::costs::Times;
 use crate::cpu::Cpu;
 use crate::ending::{Ending, Misuse, Rule, Violation};
@@ -50,6 +53,8 @@ pub(crate) enum Event {
     Remote(Remote),
     /// An operator acts.
     Operator(usize),
+    /// A CPU performs what operators asked for.
+    Changes,
     /// Look for runnable tasks that never run.
     Watch,
 }
@@ -92,6 +97,13 @@ pub(crate) struct Core {
     pub(crate) alive: u64,
     pub(crate) address_spaces: u32,
     pub(crate) groups: Groups,
+    /// False as long as no task was ever stopped, frozen, told to name data or in a group with a
+    /// quota: then nobody need look for that.
+    pub(crate) holds: bool,
+    /// False as long as no group ever had a quota.
+    pub(crate) bandwidth: bool,
+    /// What operators asked for.
+    pub(crate) changes: VecDeque<Change>,
     pub(crate) timers: Timers,
     pub(crate) cpus: Vec<Cpu>,
     /// The CPUs that are offline; `None` if there are none.
@@ -116,6 +128,8 @@ pub(crate) struct Core {
     pub(crate) cards: Vec<Card>,
     pub(crate) remotes: Vec<RemoteState>,
     pub(crate) operators: Vec<OperatorState>,
+    /// True while an operator acts, which may ask for more.
+    pub(crate) operating: bool,
     pub(crate) mutexes: Vec<MutexState>,
     pub(crate) conditions: Vec<ConditionState>,
     pub(crate) semaphores: Semaphores,
@@ -161,6 +175,9 @@ impl Core {
             alive: 0,
             address_spaces: 0,
             groups: Groups::new(),
+            holds: false,
+            bandwidth: false,
+            changes: VecDeque::new(),
             timers: Timers::default(),
             offline: None,
             ksoftirqds: Vec::new(),
@@ -177,6 +194,7 @@ impl Core {
             cards: Vec::new(),
             remotes: Vec::new(),
             operators: Vec::new(),
+            operating: false,
             mutexes: Vec::new(),
             conditions: Vec::new(),
             semaphores: Semaphores::default(),

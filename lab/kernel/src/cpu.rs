@@ -59,6 +59,12 @@ pub(crate) struct Cpu {
     /// Cards that wait to be polled here, in turn; their interrupts are masked.
     pub(crate) poll_list: VecDeque<Nic>,
 
+    /// Set while the current task may have something to do before it goes on in user mode
+    /// (`TIF_SIGPENDING`, `TIF_NOTIFY_RESUME`).
+    pub(crate) has_work: bool,
+    /// Up to when the current task's groups were charged; kept while any group has a quota.
+    pub(crate) charged_until: Instant,
+
     /// Set by requests to reschedule, cleared by the pick.
     pub(crate) need_resched: NeedResched,
 
@@ -109,6 +115,8 @@ impl Cpu {
             softirqs: PendingSoftirqs::default(),
             expired: VecDeque::new(),
             poll_list: VecDeque::new(),
+            has_work: false,
+            charged_until: Instant::START,
             need_resched: NeedResched::No,
             first_tick: Instant::START,
             next_tick: Instant::START,

@@ -108,6 +108,12 @@ impl Engine {
     fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
         let here = self.core.cpu(cpu);
         if here.may_schedule() {
+            if here.has_work
+                && let Some(step) = self.work_of_current(cpu)
+            {
+                return Some(step);
+            }
+            let here = self.core.cpu(cpu);
             if here.need_resched != NeedResched::No && self.preempts(cpu) {
                 return Some(Step::Schedule);
             }
@@ -243,6 +249,12 @@ impl Engine {
             Step::SetGroupWeight(group) => self.callback(cpu, |scheduler, context| {
                 scheduler.set_group_weight(context, group);
             }),
+            Step::Changes => self.next_change(cpu),
+            Step::Refill(group) => self.refill(cpu, group),
+            Step::SetFragment(fragment) => {
+                let current = self.core.cpu(cpu).current.expect("a task runs");
+                self.set_fragment(cpu, current, fragment)
+            }
             Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),

@@ -132,6 +132,12 @@ pub enum Waiting {
     Softirqs,
     /// A SysV semaphore.
     Semaphore(u32),
+    /// SIGCONT: it is stopped.
+    Continue,
+    /// Its group is thawed.
+    Thaw,
+    /// The next period of its group, which has used up its quota.
+    Quota,
 }
 
 impl fmt::Display for Waiting {
@@ -145,6 +151,9 @@ impl fmt::Display for Waiting {
             Waiting::Condition(condition) => write!(formatter, "condition {condition}"),
             Waiting::Softirqs => write!(formatter, "softirqs"),
             Waiting::Semaphore(semaphore) => write!(formatter, "semaphore {semaphore}"),
+            Waiting::Continue => write!(formatter, "a signal to continue"),
+            Waiting::Thaw => write!(formatter, "its group to be thawed"),
+            Waiting::Quota => write!(formatter, "the next period of its group"),
         }
     }
 }

@@ -45,6 +45,7 @@ impl Engine {
             } => self.delivered(remote, socket, bytes),
             Event::Remote(remote) => self.resume_remote(remote, 0),
             Event::Operator(operator) => self.resume_operator(operator),
+            Event::Changes => self.begin_changes(),
             Event::Watch => self.watch(),
         }
     }
@@ -82,7 +83,8 @@ impl Engine {
 
     fn nothing_can_happen(&self) -> bool {
         let at_rest = |cpu: &Cpu| cpu.activity.mode == Mode::Idle && cpu.interrupts.is_empty();
-        self.core.only_periodic_events()
+        !self.core.operating
+            && self.core.only_periodic_events()
             && self.core.cpus.iter().all(at_rest)
             && !self.core.tasks.iter().any(TaskStruct::is_runnable)
     }

@@ -2,6 +2,9 @@
 
 use warmq_trace::Comm;
 
+use crate::bandwidth::Bandwidth;
+use crate::ending::Waiting;
+
 /// The id of a task group; [`GroupId::ROOT`] always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId(pub(crate) u32);
@@ -30,36 +33,105 @@ pub struct Group {
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
+/// A group, and what keeps its tasks from running.
+#[derive(Debug)]
+struct GroupState {
+    group: Group,
+    frozen: bool,
+    bandwidth: Option<Bandwidth>,
+}
+
+impl GroupState {
+    fn new(group: Group) -> GroupState {
+        GroupState {
+            group,
+            frozen: false,
+            bandwidth: None,
+        }
+    }
+}
+
 /// All groups.
 ///
 /// Invariant: entry 0 is the root, and every other's parent stands before it.
 #[derive(Debug)]
-pub(crate) struct Groups(Vec<Group>);
+pub(crate) struct Groups(Vec<GroupState>);
 
 impl Groups {
     pub(crate) fn new() -> Groups {
-        Groups(vec![Group {
+        Groups(vec![GroupState::new(Group {
             name: Comm::new("root"),
             parent: None,
             weight: DEFAULT_WEIGHT,
-        }])
+        })])
     }
 
     /// Creates a group within `parent`; `weight` is clamped to its range.
     pub(crate) fn create(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
-        self.0.push(Group {
+        self.0.push(GroupState::new(Group {
             name: Comm::new(name),
             parent: Some(parent),
             weight: weight.clamp(1, 10_000),
-        });
+        }));
         GroupId(self.0.len() as u32 - 1)
     }
 
     pub(crate) fn get(&self, group: GroupId) -> &Group {
-        &self.0[group.index()]
+        &self.0[group.index()].group
     }
 
     pub(crate) fn set_weight(&mut self, group: GroupId, weight: u32) {
-        self.0[group.index()].weight = weight.clamp(1, 10_000);
+        self.0[group.index()].group.weight = weight.clamp(1, 10_000);
+    }
+
+    /// `group`, the group that it is part of, and so on up to the root.
+    fn upwards(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
+        std::iter::successors(Some(group), |group| self.get(*group).parent)
+    }
+
+    /// Whether `group` is `outer`, or part of it.
+    pub(crate) fn is_within(&self, group: GroupId, outer: GroupId) -> bool {
+        self.upwards(group).any(|group| group == outer)
+    }
+
+    /// What keeps the tasks of `group` from running, if anything does.
+    pub(crate) fn held_by(&self, group: GroupId) -> Option<Waiting> {
+        let any = |holds: fn(&GroupState) -> bool| {
+            let mut groups = self.upwards(group);
+            groups.any(|group| holds(&self.0[group.index()]))
+        };
+        if any(|group| group.frozen) {
+            return Some(Waiting::Thaw);
+        }
+        let throttled = |group: &GroupState| group.bandwidth.is_some_and(|it| it.throttled);
+        any(throttled).then_some(Waiting::Quota)
+    }
+
+    pub(crate) fn freeze(&mut self, group: GroupId, freezes: bool) {
+        self.0[group.index()].frozen = freezes;
+    }
+
+    pub(crate) fn set_bandwidth(&mut self, group: GroupId, bandwidth: Bandwidth) {
+        self.0[group.index()].bandwidth = Some(bandwidth);
+    }
+
+    pub(crate) fn bandwidth_mut(&mut self, group: GroupId) -> Option<&mut Bandwidth> {
+        self.0[group.index()].bandwidth.as_mut()
+    }
+
+    /// Calls `visit` for each bandwidth that the tasks of `group` are charged to.
+    pub(crate) fn each_bandwidth(
+        &mut self,
+        group: GroupId,
+        mut visit: impl FnMut(GroupId, &mut Bandwidth),
+    ) {
+        let mut next = Some(group);
+        while let Some(group) = next {
+            let state = &mut self.0[group.index()];
+            next = state.group.parent;
+            if let Some(bandwidth) = &mut state.bandwidth {
+                visit(group, bandwidth);
+            }
+        }
     }
 }

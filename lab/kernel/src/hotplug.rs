@@ -5,10 +5,8 @@ use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use crate::core::{Core, Event};
 use crate::cpu::NeedResched;
-use crate::cpu_loop::Flow;
 use crate::engine::Engine;
 use crate::interrupt::{PendingSoftirqs, Softirq};
-use crate::step::Step;
 use crate::task::State;
 
 impl Core {
@@ -46,6 +44,14 @@ impl Core {
     pub(crate) fn online_cpus(&self) -> CpuSet {
         let cpus = (0..self.cpus.len() as u16).map(CpuId);
         cpus.filter(|cpu| self.cpus[cpu.index()].online).collect()
+    }
+
+    /// Whether `target` exists and can be taken offline, or online: the last CPU stays online
+    /// (EBUSY).
+    pub(crate) fn may_set_online(&self, target: CpuId, online: bool) -> bool {
+        let known = self.cpus.get(target.index());
+        let changes = known.is_some_and(|there| there.online != online);
+        changes && (online || self.online_cpus().len() > 1)
     }
 
     /// Marks `cpu` as online or offline.
@@ -103,16 +109,9 @@ impl Core {
 }
 
 impl Engine {
-    /// A task writes to `/sys/devices/system/cpu/cpuN/online`. Answers 1 if that changed anything;
-    /// the last CPU stays online (EBUSY).
-    pub(crate) fn set_online(&mut self, cpu: CpuId, target: CpuId, online: bool) -> Flow {
-        let known = self.core.cpus.get(target.index());
-        let changes = known.is_some_and(|there| there.online != online);
-        if !changes || !online && self.core.online_cpus().len() == 1 {
-            self.core.cpu(cpu).stack.push(Step::Answer(0));
-            return Flow::Next;
-        }
-        self.core.cpu(cpu).stack.push(Step::Answer(1));
+    /// Takes `target` offline or online, as a write to `/sys/devices/system/cpu/cpuN/online` does.
+    /// The caller has asked [`Core::may_set_online`].
+    pub(crate) fn set_online(&mut self, cpu: CpuId, target: CpuId, online: bool) {
         self.core.mark(target, online);
         if online {
             self.core.start_tick(target);
@@ -126,7 +125,6 @@ impl Engine {
             let now = self.core.now();
             self.core.schedule(now, Event::Reschedule { from, to });
         }
-        Flow::Next
     }
 
     /// Has the scheduler move, on `cpu`, the tasks that wait for `target`, which went offline.

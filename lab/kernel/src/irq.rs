@@ -35,6 +35,7 @@ impl Engine {
         let interrupted = self.core.cpu(cpu).activity.mode;
         let now = self.core.now();
         let interrupt = match vector {
+            Vector::Change => return self.enter_changes(cpu),
             Vector::Tick | Vector::Timer => Interrupt::Timer,
             Vector::Reschedule => Interrupt::Reschedule,
             Vector::Network(_) => Interrupt::Network,
@@ -52,7 +53,7 @@ impl Engine {
         let handler = match vector {
             Vector::Tick => self.push_tick(cpu, interrupted),
             Vector::Timer => self.push_expired(cpu),
-            Vector::Reschedule => Duration::ZERO,
+            Vector::Reschedule | Vector::Change => Duration::ZERO,
             Vector::Network(nic) => {
                 self.core.cpu(cpu).stack.push(Step::ScheduleNapi(nic));
                 Duration::ZERO
@@ -66,6 +67,7 @@ impl Engine {
     /// The handler of the tick; returns what it costs without the scheduler's part.
     fn push_tick(&mut self, cpu: CpuId, interrupted: Mode) -> Duration {
         self.core.sample_tick(cpu, interrupted);
+        self.tick_bandwidth(cpu);
         let here = self.core.cpu(cpu);
         if here.need_resched == NeedResched::Lazy {
             here.need_resched = NeedResched::Now;
@@ -82,6 +84,7 @@ impl Engine {
         let handlers = here.expired.drain(..).rev().map(|owner| match owner {
             TimerOwner::Sleep(task) => wake(task),
             TimerOwner::Scheduler(token) => Step::SchedulerTimer(token),
+            TimerOwner::Refill(group) => Step::Refill(group),
         });
         here.stack.extend(handlers);
         Duration::ZERO
@@ -89,12 +92,17 @@ impl Engine {
 
     pub(crate) fn end_interrupt(&mut self, cpu: CpuId, interrupt: Interrupt) -> Flow {
         self.core.record(Record::InterruptExit { cpu, interrupt });
+        self.leave_interrupt(cpu);
+        Flow::Next
+    }
+
+    /// The handler is over: raised softirqs run next.
+    pub(crate) fn leave_interrupt(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
         here.irq_depth -= 1;
         if here.irq_depth == 0 && here.softirq_depth == 0 && !here.softirqs.is_empty() {
             self.begin_softirqs(cpu);
         }
-        Flow::Next
     }
 
     /// A timer expires: its CPU is interrupted, or another one if that is offline.
@@ -242,7 +250,7 @@ impl Core {
     pub(crate) fn arm_timer(&mut self, cpu: CpuId, at: Instant, owner: TimerOwner) -> Timer {
         let timer = self.timers.arm(owner, cpu);
         let event = match owner {
-            TimerOwner::Sleep(_) => Event::Timer(timer),
+            TimerOwner::Sleep(_) | TimerOwner::Refill(_) => Event::Timer(timer),
             TimerOwner::Scheduler(_) => Event::SchedulerTimer(timer),
         };
         self.schedule(at, event);

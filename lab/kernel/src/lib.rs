@@ -26,7 +26,9 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod bandwidth;
 mod boot;
+mod change;
 mod context;
 mod core;
 mod costs;
@@ -37,6 +39,7 @@ mod ending;
 mod engine;
 mod figures;
 mod group;
+mod hold;
 mod hotplug;
 mod interrupt;
 mod irq;
@@ -64,6 +67,7 @@ mod timer;
 mod wakeup;
 
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
+pub use change::Change;
 pub use context::{Attach, Context};
 pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
 pub use cpu::NeedResched;

@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, TaskId};
+use warmq_units::{Bytes, Cycles, Duration};
 
-use crate::group::GroupId;
+use crate::change::Change;
 use crate::note::Span;
 use crate::program::BoxedProgram;
-use crate::task::{Policy, TaskSpec};
+use crate::task::TaskSpec;
 
 macro_rules! handle {
     ($(#[$doc:meta])* $name:ident) => {
@@ -172,13 +172,7 @@ pub(crate) enum Operation {
         spec: TaskSpec,
         program: BoxedProgram,
     },
-    SetNice(TaskId, i8),
-    SetPolicy(TaskId, Policy),
-    SetSlice(TaskId, Option<Duration>),
-    SetGroup(TaskId, GroupId),
-    SetGroupWeight(GroupId, u32),
-    SetOnline(CpuId, bool),
-    SetAffinity(TaskId, CpuSet),
+    Change(Change),
     SetFragment(Option<Fragment>),
 }
 

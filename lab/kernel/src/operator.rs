@@ -7,6 +7,7 @@ use warmq_trace::Record;
 use warmq_units::Instant;
 
 use crate::boot::Boot;
+use crate::change::Change;
 use crate::core::Event;
 use crate::cpu_loop::STEPS_AT_ONCE;
 use crate::ending::{Ending, Stall};
@@ -25,6 +26,8 @@ pub(crate) enum Act {
     Until(Instant),
     /// Says something, which is recorded.
     Note(Record),
+    /// Changes something.
+    Change(Change),
 }
 
 /// An operator, and when it begins.
@@ -48,6 +51,12 @@ impl Operator {
     /// Records what `counter` has counted since the start.
     pub async fn count(&self, counter: u32, total: u64) {
         self.note(Record::Count { counter, total }).await;
+    }
+
+    /// Changes something, at no cost but that of what the kernel does for it. Changes that operators
+    /// ask for take place one after another.
+    pub async fn change(&self, change: Change) {
+        ask(&self.mailbox, Act::Change(change)).await;
     }
 
     async fn note(&self, record: Record) {
@@ -87,6 +96,16 @@ impl Engine {
 
     /// Lets an operator act until it waits.
     pub(crate) fn resume_operator(&mut self, index: usize) {
+        self.core.operating = true;
+        self.run_operator(index);
+        self.core.operating = false;
+        // A CPU that went idle meanwhile could not tell whether that was all.
+        if self.core.settings.nohz {
+            self.end_if_stalled();
+        }
+    }
+
+    fn run_operator(&mut self, index: usize) {
         for _ in 0..STEPS_AT_ONCE {
             let here = &mut self.core.operators[index];
             let Some(program) = &mut here.program else {
@@ -99,6 +118,7 @@ impl Engine {
             match here.mailbox.take() {
                 None => return,
                 Some(Act::Note(record)) => self.core.record(record),
+                Some(Act::Change(change)) => self.request(change),
                 Some(Act::Until(at)) => {
                     let at = at.max(self.core.now());
                     self.core.schedule(at, Event::Operator(index));

@@ -11,6 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, TaskId};
 
+use crate::change::Change;
 use crate::group::GroupId;
 use crate::note::Span;
 use crate::operation::{
@@ -276,33 +277,39 @@ impl Task {
 
     /// Changes the nice value of `task`, from -20 to 19.
     pub async fn set_nice(&self, task: TaskId, nice: i8) {
-        self.call(Operation::SetNice(task, nice)).await;
+        self.call(Operation::Change(Change::Nice(task, nice))).await;
     }
 
     /// Changes the policy of `task`.
     pub async fn set_policy(&self, task: TaskId, policy: Policy) {
-        self.call(Operation::SetPolicy(task, policy)).await;
+        self.call(Operation::Change(Change::Policy(task, policy)))
+            .await;
     }
 
     /// Changes the slice that `task` asks for; `None` is the scheduler's default.
     pub async fn set_slice(&self, task: TaskId, slice: Option<Duration>) {
-        self.call(Operation::SetSlice(task, slice)).await;
+        self.call(Operation::Change(Change::Slice(task, slice)))
+            .await;
     }
 
     /// Moves `task` to `group`.
     pub async fn set_group(&self, task: TaskId, group: GroupId) {
-        self.call(Operation::SetGroup(task, group)).await;
+        self.call(Operation::Change(Change::Group(task, group)))
+            .await;
     }
 
     /// Changes the weight of `group` among its siblings, from 1 to 10,000.
     pub async fn set_group_weight(&self, group: GroupId, weight: u32) {
-        self.call(Operation::SetGroupWeight(group, weight)).await;
+        self.call(Operation::Change(Change::Weight(group, weight)))
+            .await;
     }
 
     /// Takes `cpu` offline, or online again. False if nothing changed: there is no such CPU, it was
     /// in that state already, or it is the last one online.
     pub async fn set_cpu_online(&self, cpu: CpuId, online: bool) -> bool {
-        self.call(Operation::SetOnline(cpu, online)).await == 1
+        self.call(Operation::Change(Change::Online(cpu, online)))
+            .await
+            == 1
     }
 
     /// Declares that this task uses the data of `fragment` of `app` from here on. A scheduler that
@@ -323,7 +330,8 @@ impl Task {
     /// is left, nothing changes.
     pub async fn set_affinity(&self, task: TaskId, cpus: impl IntoIterator<Item = CpuId>) {
         let cpus = cpus.into_iter().collect();
-        self.call(Operation::SetAffinity(task, cpus)).await;
+        self.call(Operation::Change(Change::Affinity(task, cpus)))
+            .await;
     }
 }
 

@@ -168,12 +168,18 @@ impl Engine {
     fn switched(&mut self, cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Flow {
         let now = self.core.now();
         self.core.charge_current(cpu);
+        self.core.charge_bandwidth(cpu);
         let prev_runnable = prev.is_some_and(|prev| self.switch_out(cpu, prev));
         if prev.is_none() {
             let here = self.core.cpu(cpu);
             here.idle_stack = std::mem::take(&mut here.stack);
         }
         self.switch_in(cpu, next);
+        if self.core.holds {
+            self.core.cpu(cpu).has_work = next.is_some_and(|next| self.core.has_work(next));
+            next.into_iter()
+                .for_each(|next| self.core.arm_refills(cpu, next));
+        }
         self.core.record(Record::Switch {
             cpu,
             prev,

@@ -9,7 +9,7 @@ use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::group::GroupId;
-use crate::operation::{Nic, Operation, Semaphore, Socket, Touch};
+use crate::operation::{Fragment, Nic, Operation, Semaphore, Socket, Touch};
 use crate::scheduler::{Balance, Locks, Why};
 
 /// How a CPU's time is spent.
@@ -155,6 +155,12 @@ pub(crate) enum Step {
     PickAgain,
     SchedulerTimer(u64),
     SetGroupWeight(GroupId),
+    /// Performs the changes that operators asked for, one after another.
+    Changes,
+    /// A period of a group with a quota is over.
+    Refill(GroupId),
+    /// The current task names the data that it was told to name.
+    SetFragment(Option<Fragment>),
     Perform(Operation),
     /// Delivers a datagram of `bytes` that a sender has copied to its socket, which may drop it.
     DeliverDatagram {

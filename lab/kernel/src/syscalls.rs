@@ -3,14 +3,14 @@
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
+use crate::change::Change;
 use crate::cpu_loop::Flow;
 use crate::ending::{Ending, Misuse, Waiting};
 use crate::engine::Engine;
 use crate::network::{Peer, SEGMENT};
-use crate::operation::{Fragment, Listener, Mutex, Operation, Region, Socket, Touch};
+use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::scheduler::Callback;
 use crate::step::{Mode, Step, wake};
-use crate::task::State;
 use crate::timer::TimerOwner;
 
 impl Engine {
@@ -120,74 +120,15 @@ impl Engine {
                 self.core.cpu(cpu).stack.extend(steps);
                 Flow::Takes(self.core.times.fork, Mode::System)
             }
-            Operation::SetNice(task, nice) => {
-                self.core.task_mut(task).nice = nice.clamp(-20, 19);
-                self.set_weight(cpu, task)
+            Operation::Change(Change::Online(target, online)) => {
+                let changes = self.core.may_set_online(target, online);
+                let answer = Step::Answer(changes.into());
+                self.core.cpu(cpu).stack.push(answer);
+                self.change(cpu, Change::Online(target, online))
             }
-            Operation::SetPolicy(task, policy) => {
-                self.core.task_mut(task).policy = policy;
-                self.set_weight(cpu, task)
-            }
-            Operation::SetSlice(task, slice) => {
-                self.core.task_mut(task).slice = slice;
-                self.set_weight(cpu, task)
-            }
-            Operation::SetGroup(task, group) => {
-                self.core.task_mut(task).group = group;
-                self.set_weight(cpu, task)
-            }
-            Operation::SetGroupWeight(group, weight) => {
-                self.core.groups.set_weight(group, weight);
-                self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
-                Flow::Next
-            }
-            Operation::SetOnline(target, online) => self.set_online(cpu, target, online),
-            Operation::SetAffinity(task, cpus) => {
-                if let Some(allowed) = self.core.existing(&cpus) {
-                    self.core.task_mut(task).allowed = Some(allowed);
-                    self.core.record_affinity(task);
-                }
-                self.leave_forbidden_cpu(task);
-                self.set_cpumask(cpu, task)
-            }
+            Operation::Change(change) => self.change(cpu, change),
             Operation::SetFragment(fragment) => self.set_fragment(cpu, current, fragment),
         }
-    }
-
-    /// The task names other data than before; the scheduler may want to move it.
-    fn set_fragment(&mut self, cpu: CpuId, current: TaskId, fragment: Option<Fragment>) -> Flow {
-        if self.core.task_mut(current).fragment == fragment {
-            return Flow::Next;
-        }
-        self.core.task_mut(current).fragment = fragment;
-        self.callback(cpu, |scheduler, context| {
-            scheduler.set_fragment(context, current, fragment);
-        })
-    }
-
-    /// Calls the scheduler's `set_weight` for `task`, unless it has exited.
-    fn set_weight(&mut self, cpu: CpuId, task: TaskId) -> Flow {
-        let view = self.core.view(task);
-        if view.task.state != State::Dead {
-            let locks = self
-                .scheduler
-                .locks(Callback::SetWeight(view), view.last_cpu());
-            self.push_locked(cpu, locks, Step::SetWeight(task));
-        }
-        Flow::Next
-    }
-
-    /// Calls the scheduler's `set_cpumask` for `task`, unless it has exited. This CPU is not
-    /// preempted before the call, since the scheduler still queues the task by its old affinity.
-    pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
-        let view = self.core.view(task);
-        if view.task.state != State::Dead {
-            let locks = self
-                .scheduler
-                .locks(Callback::SetCpumask(view), view.last_cpu());
-            self.push_locked(cpu, locks, Step::SetCpumask(task));
-        }
-        Flow::Next
     }
 
     fn sleep_for(&mut self, cpu: CpuId, current: TaskId, span: Duration) -> Flow {

@@ -144,6 +144,13 @@ pub(crate) struct TaskStruct {
     pub(crate) allowed: Option<CpuSet>,
     /// The data that it named last.
     pub(crate) fragment: Option<Fragment>,
+    /// The data that it is to name on its way to user mode.
+    pub(crate) new_fragment: Option<Option<Fragment>>,
+    /// True from SIGSTOP to SIGCONT.
+    pub(crate) stopped: bool,
+    /// True while it does not run for no other reason than that it is stopped, or that its group is
+    /// frozen or throttled.
+    pub(crate) held_back: bool,
 
     // Changed by sleeping and waking.
     pub(crate) state: State,
@@ -190,6 +197,9 @@ impl TaskStruct {
             group: spec.group,
             allowed,
             fragment: None,
+            new_fragment: None,
+            stopped: false,
+            held_back: false,
             state: State::New,
             queued: false,
             runnable_since: now,

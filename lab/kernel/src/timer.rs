@@ -2,6 +2,8 @@
 
 use warmq_units::{CpuId, TaskId};
 
+use crate::group::GroupId;
+
 /// A handle of an armed timer, with which it can be cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timer {
@@ -16,6 +18,8 @@ pub(crate) enum TimerOwner {
     Sleep(TaskId),
     /// The scheduler is called with this token.
     Scheduler(u64),
+    /// The period of a group with a quota ends.
+    Refill(GroupId),
 }
 
 /// Every timer of the system.

@@ -21,6 +21,10 @@ impl Engine {
             State::New => Why::Fork,
             State::Runnable | State::Dead => return Flow::Next,
         };
+        if let Some(hold) = self.core.held_by(task) {
+            self.core.hold_back(task, hold);
+            return Flow::Next;
+        }
         let mut target = cpu;
         let took = self.call(cpu, |scheduler, context| {
             target = scheduler.select_cpu(context, task, why);

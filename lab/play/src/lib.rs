@@ -71,7 +71,7 @@ impl Entry {
     /// # Errors
     /// Everything that is wrong with the text, each with its place and a fix.
     pub fn of_scenario(name: &str, file: &str, text: &str) -> Result<Entry, Problems> {
-        let scenario = Scenario::read(file, text)?;
+        let scenario = Scenario::read_any(file, text)?;
         Ok(Entry {
             name: name.to_owned(),
             what: scenario.title().to_owned(),

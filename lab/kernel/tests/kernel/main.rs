@@ -5,6 +5,7 @@ mod fragments;
 mod hotplug;
 mod interrupts;
 mod operations;
+mod operators;
 mod preemption;
 mod random;
 mod remote;

@@ -5,11 +5,12 @@
 //! ([`player`]).
 
 mod actions;
+mod changes;
 mod clocks;
 mod objects;
+mod phases;
 mod player;
 mod program;
-mod script;
 mod source;
 mod specs;
 mod stage;
@@ -18,7 +19,7 @@ use std::rc::Rc;
 
 use warmq_kernel::{Boot, Task, TaskSpec, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_scenario::{Action, Bound, EvalError, Object, ObjectKind, Scenario, Step, TaskKind};
+use warmq_scenario::{Action, Bound, EvalError, ObjectKind, Scenario, Step, Target, TaskKind};
 
 use self::stage::Stage;
 use crate::counter::Counters;
@@ -28,8 +29,8 @@ enum Trouble {
     Memory(OutOfMemory),
     /// A number could not be computed.
     Number(EvalError),
-    /// It has something that is not played here.
-    NotPlayed(&'static str),
+    /// It has something that cannot be played, or not on this machine.
+    Lacking(&'static str),
 }
 
 impl From<OutOfMemory> for Trouble {
@@ -59,9 +60,10 @@ impl Play {
     }
 
     fn begin(&self, boot: &mut Boot<'_>) -> Result<(), Trouble> {
-        not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::NotPlayed(what)))?;
+        not_played(self.bound.scenario()).map_or(Ok(()), |what| Err(Trouble::Lacking(what)))?;
         let stage = Rc::new(Stage::new(self.bound.clone(), &self.counters, boot)?);
-        script::start_phases(&stage, boot)?;
+        phases::start(&stage, boot)?;
+        changes::start(&stage, boot)?;
         source::start(&stage, boot)?;
         stage.start_tasks(boot)
     }
@@ -69,8 +71,13 @@ impl Play {
 
 /// What `scenario` has that the lab cannot play.
 fn not_played(scenario: &Scenario) -> Option<&'static str> {
-    let quota = |object: &Object| matches!(object.kind, ObjectKind::Group { quota: Some(_), .. });
-    let file = |object: &Object| matches!(object.kind, ObjectKind::File { .. });
+    let of_lab = |target: &Target| {
+        !matches!(
+            target,
+            Target::Source(_) | Target::Sources(_) | Target::Scheduler
+        )
+    };
+    let file = |object: &warmq_scenario::Object| matches!(object.kind, ObjectKind::File { .. });
     let sources = || {
         scenario
             .objects()
@@ -81,8 +88,9 @@ fn not_played(scenario: &Scenario) -> Option<&'static str> {
             })
     };
     match scenario {
-        _ if !scenario.changes().is_empty() => Some("`[[change]]`"),
-        _ if scenario.objects().iter().any(quota) => Some("the `quota` of a group"),
+        _ if !scenario.changes().iter().all(|it| of_lab(&it.target)) => {
+            Some("a change of a source or of the scheduler")
+        }
         _ if sources().any(|source| source.cpu.is_some()) => Some("the `cpu` of a source"),
         _ if sources().any(|source| source.echo.is_some()) => Some("the `echo` of a source"),
         _ if scenario.objects().iter().any(file) => Some("a file"),
@@ -107,7 +115,7 @@ impl Workload for Play {
             Ok(()) => return Ok(()),
             Err(Trouble::Memory(full)) => return Err(full),
             Err(Trouble::Number(error)) => error.to_string(),
-            Err(Trouble::NotPlayed(what)) => format!("{what} is not played in the lab yet"),
+            Err(Trouble::Lacking(what)) => format!("has {what}"),
         };
         let gives_up = |task: Task| async move { task.give_up(&error).await };
         boot.task(TaskSpec::new("scenario", None), gives_up)?;

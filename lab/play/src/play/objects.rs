@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use warmq_kernel::{Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
-use warmq_units::Bytes;
+use warmq_units::{Bytes, Duration};
 
 use super::Trouble;
 use super::clocks::Timers;
@@ -115,9 +115,19 @@ impl Maker<'_, '_, '_> {
                 let buffer = maker.buffer(buffer.as_ref(), at)?;
                 Ok(maker.boot.datagram_socket(buffer)?)
             })?),
-            ObjectKind::Group { weight, parent, .. } => {
-                Made::Groups(self.each(|maker, at| maker.group(weight, parent.as_ref(), at))?)
-            }
+            ObjectKind::Group {
+                weight,
+                parent,
+                quota,
+            } => Made::Groups(self.each(|maker, at| {
+                let group = maker.group(weight, parent.as_ref(), at)?;
+                if let Some((quota, period)) = quota {
+                    let (quota, period) = (maker.eval(quota, at)?, maker.eval(period, at)?);
+                    let (quota, period) = (Duration(quota), Duration(period));
+                    maker.boot.bandwidth(group, quota, period);
+                }
+                Ok(group)
+            })?),
             ObjectKind::Process => Made::Processes(self.each(|maker, _| Ok(maker.boot.mm()))?),
             ObjectKind::Timer { shared, absolute } => Made::Timers(Timers {
                 shared: shared

@@ -61,6 +61,7 @@ impl Player {
         number: u64,
         mm: Option<Mm>,
     ) -> Player {
+        stage.starts(kind, number, task.id());
         Player {
             indexes: stage.bound.indexes_of_task(kind, number),
             task,
@@ -80,6 +81,7 @@ impl Player {
         if let Err(Left::Error(error)) = self.life().await {
             self.task.give_up(&error.to_string()).await;
         }
+        self.stage.ends(self.kind, self.number, self.task.id());
     }
 
     async fn life(&mut self) -> Result<(), Left> {

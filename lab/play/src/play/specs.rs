@@ -36,7 +36,7 @@ impl Stage {
         for (id, number) in first {
             let spec = self.spec(id, number, Some(self.own_mm(id, number)))?;
             if has_no_cpu(&spec) {
-                return Err(Trouble::NotPlayed(NO_CPU));
+                return Err(Trouble::Lacking(NO_CPU));
             }
             let stage = self.clone();
             let mm = spec.mm;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use warmq_kernel::{Boot, Mm};
 use warmq_scenario::{Bound, CounterId, Reference, Scenario, StreamName, TaskKindId};
-use warmq_units::{Seed, Stream};
+use warmq_units::{Seed, Stream, TaskId};
 
 use super::Trouble;
 use super::objects::{Made, Queue, make};
@@ -36,6 +36,8 @@ pub(super) struct Stage {
     pub(super) machine: Machine,
     /// An address space for each task, by table, for those that get one of their own.
     own_mms: Vec<Vec<Mm>>,
+    /// The tasks that have started and not ended, by table and number.
+    alive: RefCell<BTreeMap<(TaskKindId, u64), Vec<TaskId>>>,
     shared_streams: RefCell<BTreeMap<String, Rc<RefCell<Stream>>>>,
 }
 
@@ -70,6 +72,7 @@ impl Stage {
             rounds: counters.counter("rounds"),
             machine: Machine::new(boot),
             own_mms,
+            alive: RefCell::default(),
             shared_streams: RefCell::default(),
             bound,
         })
@@ -114,6 +117,30 @@ impl Stage {
 
     pub(super) fn count_round(&self) {
         self.rounds.add(1);
+    }
+
+    /// `task` starts, which is the `number`th of `kind`. There may be several of a spawned one.
+    pub(super) fn starts(&self, kind: TaskKindId, number: u64, task: TaskId) {
+        let mut alive = self.alive.borrow_mut();
+        alive.entry((kind, number)).or_default().push(task);
+    }
+
+    /// `task` ends.
+    pub(super) fn ends(&self, kind: TaskKindId, number: u64, task: TaskId) {
+        if let Some(tasks) = self.alive.borrow_mut().get_mut(&(kind, number)) {
+            tasks.retain(|other| *other != task);
+        }
+    }
+
+    /// The tasks of `kind` that have started and not ended: those of `number`, or all.
+    pub(super) fn alive(&self, kind: TaskKindId, number: Option<u64>) -> Vec<TaskId> {
+        let numbers = match number {
+            Some(number) => (number, number),
+            None => (0, u64::MAX),
+        };
+        let alive = self.alive.borrow();
+        let tasks = alive.range((kind, numbers.0)..=(kind, numbers.1));
+        tasks.flat_map(|(_, tasks)| tasks.iter().copied()).collect()
     }
 
     /// The stream `name` for the `number`th task of `kind`: its own, or one for all.

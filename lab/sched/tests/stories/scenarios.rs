@@ -16,7 +16,7 @@ pub fn story(text: &str) -> Entry {
 }
 
 /// `text` played on `cpus` CPUs for `ticks` ticks.
-fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
+pub fn played(text: &str, cpus: u16, ticks: u64) -> (Ending, Kernel<Watch>, Counters) {
     play(&story(text), stage(cpus), ticks)
 }
 
@@ -34,7 +34,7 @@ fn play(entry: &Entry, stage: Stage, ticks: u64) -> (Ending, Kernel<Watch>, Coun
     (ending, kernel, counters)
 }
 
-fn chart(text: &str, cpus: u16, ticks: u64) -> Vec<String> {
+pub fn chart(text: &str, cpus: u16, ticks: u64) -> Vec<String> {
     let (_, kernel, _) = played(text, cpus, ticks);
     let end = warmq_units::Instant::START + ms(ticks * 10);
     kernel.observer().0.0.lines_until(end)
@@ -160,21 +160,21 @@ fn a_number_that_cannot_be_computed_ends_the_run_with_its_place() {
     assert!(parts.iter().all(|part| told.contains(part)), "{told}");
 }
 
-/// Nothing is dropped in silence: what the lab does not play yet ends the run at its start.
+/// Nothing is dropped in silence: what the machine cannot do ends the run at its start.
 #[test]
-fn what_the_lab_does_not_play_is_refused() {
-    let text = r#"
+fn what_the_machine_lacks_is_refused() {
+    let change = r#"
         [task.t]
         body = [{ run = "1ms" }]
         [[change]]
         at = "10ms"
-        task = "t"
-        set = { nice = 5 }
+        cpu = "cpu 7"
+        set = { online = false }
     "#;
-    let (ending, ..) = played(text, 1, 100);
+    let (ending, ..) = played(change, 1, 100);
     let told = ending.to_string();
     assert!(
-        told.contains("`[[change]]` is not played in the lab yet"),
+        told.contains("it has a change of CPUs that the machine lacks"),
         "{told}"
     );
     // Bound to no CPU at all, it would run anywhere.
@@ -249,9 +249,8 @@ fn a_shared_timer_wakes_one_user_after_the_other() {
 #[test]
 fn scripts_of_rt_app_are_played() {
     let scripted = |text: &str, ticks| {
-        let scenario = Scenario::read_any("story.json", text);
-        let scenario = scenario.unwrap_or_else(|problems| panic!("{problems}"));
-        let entry = Entry::of_scenario("story", scenario);
+        let entry = Entry::of_scenario("story", "story.json", text);
+        let entry = entry.unwrap_or_else(|problems| panic!("{problems}"));
         let (_, kernel, _) = play(&entry, stage(1), ticks);
         let end = warmq_units::Instant::START + ms(ticks * 10);
         kernel.observer().0.0.lines_until(end)

@@ -1,4 +1,4 @@
-//! What happens at set times, without a task of its own: phases.
+//! `[[phase]]`: parts of a run that get metrics of their own.
 
 use std::rc::Rc;
 
@@ -10,7 +10,7 @@ use super::stage::Stage;
 
 /// Sees to it that each phase is recorded when it begins, after what the counters have counted
 /// until then.
-pub(super) fn start_phases(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), EvalError> {
+pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), EvalError> {
     for (number, phase) in (0..).zip(stage.scenario().phases()) {
         let at = Instant(stage.bound.eval(&phase.at, &[])?);
         let stage = stage.clone();

@@ -1,0 +1,205 @@
+//! Changes of tasks, groups and CPUs: asked for by a program's system call, or by an operator from
+//! outside of the machine.
+//!
+//! What an operator asks for is done by the first CPU that is online, as soon as it takes
+//! interrupts. It costs what the kernel does for it (the locks, the scheduler's callbacks, the
+//! reschedule interrupts) and no more: no system call, no entry of an interrupt.
+
+use warmq_units::{CpuId, CpuSet, Duration, TaskId};
+
+use crate::core::{Core, Event};
+use crate::cpu_loop::Flow;
+use crate::engine::Engine;
+use crate::group::GroupId;
+use crate::interrupt::Vector;
+use crate::operation::Fragment;
+use crate::scheduler::Callback;
+use crate::step::Step;
+use crate::task::{Policy, State};
+
+/// Something that is set while the machine runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The nice value of a task, from -20 to 19.
+    Nice(TaskId, i8),
+    /// The policy of a task.
+    Policy(TaskId, Policy),
+    /// The slice that a task asks for; `None` is the scheduler's default.
+    Slice(TaskId, Option<Duration>),
+    /// The group of a task.
+    Group(TaskId, GroupId),
+    /// The CPUs that a task may use. CPUs that the machine lacks are ignored; if none is left,
+    /// nothing changes.
+    Affinity(TaskId, CpuSet),
+    /// The data that a task uses: the task names it on its next way to user mode.
+    Fragment(TaskId, Option<Fragment>),
+    /// SIGSTOP: the task does not run from its next way to user mode on.
+    Stop(TaskId),
+    /// SIGCONT.
+    Continue(TaskId),
+    /// The weight of a group among its siblings (`cpu.weight`), from 1 to 10,000.
+    Weight(GroupId, u32),
+    /// The CPU time of a group in each of its periods (`cpu.max`). It has all of it at once. The
+    /// period is that which the group has, or 100 ms.
+    Quota(GroupId, Duration),
+    /// Freezes a group with all groups in it (`cgroup.freeze`).
+    Freeze(GroupId),
+    /// Thaws it.
+    Thaw(GroupId),
+    /// Takes a CPU offline, or online. The last one stays online.
+    Online(CpuId, bool),
+}
+
+impl Engine {
+    /// An operator asks for `change`.
+    pub(crate) fn request(&mut self, change: Change) {
+        self.core.changes.push_back(change);
+        self.begin_changes();
+    }
+
+    /// Interrupts the CPU that performs changes.
+    pub(crate) fn begin_changes(&mut self) {
+        let cpu = self.core.online_or_first(CpuId(0));
+        self.interrupt(cpu, Vector::Change);
+    }
+
+    pub(crate) fn enter_changes(&mut self, cpu: CpuId) {
+        let here = self.core.cpu(cpu);
+        here.irq_depth += 1;
+        here.stack.push(Step::Changes);
+    }
+
+    /// Performs the next of the changes that operators asked for.
+    pub(crate) fn next_change(&mut self, cpu: CpuId) -> Flow {
+        let online = self.core.cpu(cpu).online;
+        let next = match online {
+            true => self.core.changes.pop_front(),
+            false => None,
+        };
+        match next {
+            Some(change) => {
+                self.core.cpu(cpu).stack.push(Step::Changes);
+                self.change(cpu, change)
+            }
+            None => {
+                if !self.core.changes.is_empty() {
+                    // One of them took this CPU offline: another one goes on.
+                    let now = self.core.now();
+                    self.core.schedule(now, Event::Changes);
+                }
+                self.leave_interrupt(cpu);
+                Flow::Next
+            }
+        }
+    }
+
+    /// Performs `change` on `cpu`.
+    pub(crate) fn change(&mut self, cpu: CpuId, change: Change) -> Flow {
+        match change {
+            Change::Nice(task, nice) => {
+                self.core.task_mut(task).nice = nice.clamp(-20, 19);
+                self.set_weight(cpu, task)
+            }
+            Change::Policy(task, policy) => {
+                self.core.task_mut(task).policy = policy;
+                self.set_weight(cpu, task)
+            }
+            Change::Slice(task, slice) => {
+                self.core.task_mut(task).slice = slice;
+                self.set_weight(cpu, task)
+            }
+            Change::Group(task, group) => {
+                self.core.change_group(task, group);
+                let took = self.reconsider(cpu, [task]);
+                self.set_weight(cpu, task);
+                took
+            }
+            Change::Affinity(task, cpus) => {
+                if let Some(allowed) = self.core.existing(&cpus) {
+                    self.core.task_mut(task).allowed = Some(allowed);
+                    self.core.record_affinity(task);
+                }
+                self.leave_forbidden_cpu(task);
+                self.set_cpumask(cpu, task)
+            }
+            Change::Fragment(task, fragment) => self.name_fragment(cpu, task, fragment),
+            Change::Stop(task) => self.stop(cpu, task, true),
+            Change::Continue(task) => self.stop(cpu, task, false),
+            Change::Weight(group, weight) => {
+                self.core.groups.set_weight(group, weight);
+                self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
+                Flow::Next
+            }
+            Change::Quota(group, quota) => self.set_quota(cpu, group, quota),
+            Change::Freeze(group) => self.freeze(cpu, group, true),
+            Change::Thaw(group) => self.freeze(cpu, group, false),
+            Change::Online(target, online) => {
+                if self.core.may_set_online(target, online) {
+                    self.set_online(cpu, target, online);
+                }
+                Flow::Next
+            }
+        }
+    }
+
+    /// Calls the scheduler's `set_weight` for `task`, unless it has exited.
+    fn set_weight(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let view = self.core.view(task);
+        if view.task.state != State::Dead {
+            let locks = self
+                .scheduler
+                .locks(Callback::SetWeight(view), view.last_cpu());
+            self.push_locked(cpu, locks, Step::SetWeight(task));
+        }
+        Flow::Next
+    }
+
+    /// Calls the scheduler's `set_cpumask` for `task`, unless it has exited. This CPU is not
+    /// preempted before the call, since the scheduler still queues the task by its old affinity.
+    pub(crate) fn set_cpumask(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let view = self.core.view(task);
+        if view.task.state != State::Dead {
+            let locks = self
+                .scheduler
+                .locks(Callback::SetCpumask(view), view.last_cpu());
+            self.push_locked(cpu, locks, Step::SetCpumask(task));
+        }
+        Flow::Next
+    }
+
+    /// `task` is to name `fragment`: itself, on its way to user mode.
+    fn name_fragment(&mut self, cpu: CpuId, task: TaskId, fragment: Option<Fragment>) -> Flow {
+        self.core.holds = true;
+        self.core.task_mut(task).new_fragment = Some(fragment);
+        Flow::Takes(self.notify(cpu, task), self.mode(cpu, false))
+    }
+
+    /// The current task of `cpu` names other data than before; the scheduler may want to move it.
+    pub(crate) fn set_fragment(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        fragment: Option<Fragment>,
+    ) -> Flow {
+        if self.core.task_mut(current).fragment == fragment {
+            return Flow::Next;
+        }
+        self.core.task_mut(current).fragment = fragment;
+        self.callback(cpu, |scheduler, context| {
+            scheduler.set_fragment(context, current, fragment);
+        })
+    }
+}
+
+impl Core {
+    /// Moves `task` to `group`; what it has run is charged to the group that it leaves.
+    fn change_group(&mut self, task: TaskId, group: GroupId) {
+        if let Some(cpu) = self.task(task).on_cpu {
+            self.charge_bandwidth(cpu);
+        }
+        self.task_mut(task).group = group;
+        if let Some(cpu) = self.task(task).on_cpu {
+            self.arm_refills(cpu, task);
+        }
+    }
+}

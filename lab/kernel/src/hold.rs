@@ -1,0 +1,142 @@
+//! Tasks that may not run: stopped ones, and those whose group is frozen or has used up its quota.
+//!
+//! As in Linux, whatever holds a task takes effect on its way to user mode: there it leaves its CPU
+//! as if it slept, and what it does in the kernel, perhaps with locks, it does to the end. (Throttled
+//! tasks: since Linux 6.18.) So no scheduler needs to know of it. A task that sleeps goes on
+//! sleeping; when it is woken, the wakeup waits until nothing holds the task any more.
+
+use warmq_units::{CpuId, Duration, TaskId};
+
+use crate::core::{Core, Event};
+use crate::cpu_loop::Flow;
+use crate::ending::Waiting;
+use crate::engine::Engine;
+use crate::group::GroupId;
+use crate::step::{Preemptible, Step, wake};
+use crate::task::State;
+
+impl Core {
+    /// What keeps `task` from running, if anything does.
+    pub(crate) fn held_by(&self, task: TaskId) -> Option<Waiting> {
+        if !self.holds {
+            return None;
+        }
+        let state = self.task(task);
+        match (state.kernel_thread, state.stopped) {
+            (true, _) => None,
+            (false, true) => Some(Waiting::Continue),
+            (false, false) => self.groups.held_by(state.group),
+        }
+    }
+
+    /// Whether `task` has something to do before it goes on in user mode.
+    pub(crate) fn has_work(&self, task: TaskId) -> bool {
+        self.task(task).new_fragment.is_some() || self.held_by(task).is_some()
+    }
+
+    /// `task` is woken, or falls asleep, while `hold` keeps it from running: it will be woken when
+    /// nothing holds it any more.
+    pub(crate) fn hold_back(&mut self, task: TaskId, hold: Waiting) {
+        let state = self.task_mut(task);
+        state.held_back = true;
+        if state.state != State::New {
+            state.state = State::Sleeping(hold);
+        }
+    }
+
+    /// The tasks in `group` and in the groups in it.
+    fn members(&self, group: GroupId) -> Vec<TaskId> {
+        let tasks = (0..).map(TaskId).zip(&self.tasks);
+        let within = |task: &crate::task::TaskStruct| self.groups.is_within(task.group, group);
+        tasks
+            .filter(|(_, task)| task.state != State::Dead && within(task))
+            .map(|(id, _)| id)
+            .collect()
+    }
+}
+
+impl Engine {
+    /// What the current task of `cpu` has to do on its way to user mode, if it is on it.
+    pub(crate) fn work_of_current(&mut self, cpu: CpuId) -> Option<Step> {
+        let here = self.core.cpu(cpu);
+        let current = here.current?;
+        let next = here.stack.last();
+        let class = next.map_or(Preemptible::User, Step::preemptible);
+        if class != Preemptible::User || !self.core.task(current).is_runnable() {
+            return None;
+        }
+        if let Some(fragment) = self.core.task_mut(current).new_fragment.take() {
+            return Some(Step::SetFragment(fragment));
+        }
+        let Some(hold) = self.core.held_by(current) else {
+            self.core.cpu(cpu).has_work = false;
+            return None;
+        };
+        self.core.hold_back(current, hold);
+        Some(Step::Schedule)
+    }
+
+    /// Sees to it that `task`, if it runs, looks for work on its way to user mode. Returns how long
+    /// that takes `cpu`, which interrupts the task's CPU if that is another one.
+    pub(crate) fn notify(&mut self, cpu: CpuId, task: TaskId) -> Duration {
+        let Some(there) = self.core.task(task).on_cpu else {
+            return Duration::ZERO;
+        };
+        // One that was picked and is not yet there will look when it is.
+        if self.core.cpu(there).current != Some(task) {
+            return Duration::ZERO;
+        }
+        self.core.cpu(there).has_work = true;
+        if there == cpu {
+            return Duration::ZERO;
+        }
+        let takes = self.core.times.reschedule_interrupt;
+        let (from, to) = (cpu, there);
+        let at = self.core.now() + takes;
+        self.core.schedule(at, Event::Reschedule { from, to });
+        takes
+    }
+
+    /// What holds `tasks` has changed: those that run and may not are told, those that were held
+    /// back and may run are woken, in their order.
+    pub(crate) fn reconsider(
+        &mut self,
+        cpu: CpuId,
+        tasks: impl IntoIterator<Item = TaskId>,
+    ) -> Flow {
+        let (mut took, mut woken) = (Duration::ZERO, Vec::new());
+        for task in tasks {
+            match (self.core.held_by(task), self.core.task(task).held_back) {
+                (Some(hold), true) => self.core.hold_back(task, hold),
+                (Some(_), false) => took += self.notify(cpu, task),
+                (None, true) => {
+                    self.core.task_mut(task).held_back = false;
+                    woken.push(wake(task));
+                }
+                (None, false) => {}
+            }
+        }
+        self.core.cpu(cpu).stack.extend(woken.into_iter().rev());
+        Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    /// Stops `task`, or lets it continue.
+    pub(crate) fn stop(&mut self, cpu: CpuId, task: TaskId, stops: bool) -> Flow {
+        self.core.holds = true;
+        self.core.task_mut(task).stopped = stops;
+        self.reconsider(cpu, [task])
+    }
+
+    /// Freezes `group` with all that is in it, or thaws it.
+    pub(crate) fn freeze(&mut self, cpu: CpuId, group: GroupId, freezes: bool) -> Flow {
+        self.core.holds = true;
+        self.core.groups.freeze(group, freezes);
+        self.reconsider_group(cpu, group)
+    }
+
+    /// What holds the tasks in `group` has changed.
+    pub(crate) fn reconsider_group(&mut self, cpu: CpuId, group: GroupId) -> Flow {
+        let members = self.core.members(group);
+        self.reconsider(cpu, members)
+    }
+}
