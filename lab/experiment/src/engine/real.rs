@@ -151,5 +151,6 @@ pub fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
             note.what
         ))
     });
-    said.collect()
+    let remarks = scenario.remarks().iter().map(ToString::to_string);
+    said.chain(remarks).collect()
 }
