@@ -28,8 +28,6 @@ struct Task {
     life: Life,
     /// The CPU that is about to wake it.
     waker: Option<CpuId>,
-    /// The CPU that is about to run it, though no switch says so.
-    arrives: Option<CpuId>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,8 +36,8 @@ struct Cpu {
     current: Option<Option<Slot>>,
     /// The interrupts that it is serving, outermost first.
     open: Vec<Interrupt>,
-    /// The task that runs by the next event here, though no switch says so.
-    expects: Option<Slot>,
+    /// The thread that runs by the next event here, though no switch says so.
+    expects: Option<u32>,
 }
 
 /// What a recording knows beside its events.
@@ -59,6 +57,8 @@ pub(crate) struct Replay<'a> {
     // Entry i is that of slot i; shorter where tasks were only just met.
     states: Vec<Task>,
     cpus: Table<CpuId, Cpu>,
+    // The CPU that expects each thread.
+    expected: HashMap<u32, CpuId>,
     start_ns: u64,
     started: bool,
     out: &'a mut dyn FnMut(Instant, Record),
@@ -77,6 +77,7 @@ impl<'a> Replay<'a> {
             tasks,
             states: Vec::new(),
             cpus: Table::default(),
+            expected: HashMap::new(),
             start_ns,
             started: false,
             out,
@@ -86,8 +87,8 @@ impl<'a> Replay<'a> {
     /// Takes in `event`, which happened on `cpu` at `ns` of the monotonic clock.
     pub fn see(&mut self, ns: u64, cpu: CpuId, event: &Event<'_>) {
         let at = self.at(ns);
-        if let Some(slot) = self.cpus.touch(cpu).expects {
-            self.arrives(at, cpu, Some(slot));
+        if let Some(tid) = self.cpus.touch(cpu).expects {
+            self.arrives(at, cpu, tid);
         }
         match event.what {
             What::Switch { prev, state, next } => self.switch(at, cpu, prev, state, next),
@@ -126,17 +127,19 @@ impl<'a> Replay<'a> {
     }
 
     /// From about `ns` on `cpu` runs `tid`, though no switch said so: from its wakeup on, if it
-    /// sleeps, and by the next event of the CPU at the latest.
+    /// sleeps or is not known yet, and by the next event of the CPU at the latest.
     pub fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
         let at = self.at(ns);
-        let thread = Thread { tid, comm: &[] };
-        let slot = self.meet(at, thread).map(|(slot, _)| slot);
-        match slot {
-            Some(slot) if self.state(slot).life == Life::Asleep => {
-                self.cpus.touch(cpu).expects = Some(slot);
-                self.state(slot).arrives = Some(cpu);
+        let awake = match self.tasks.alive(tid) {
+            Some(slot) => self.state(slot).life != Life::Asleep,
+            None => tid == 0,
+        };
+        match awake {
+            true => self.arrives(at, cpu, tid),
+            false => {
+                self.cpus.touch(cpu).expects = Some(tid);
+                self.expected.insert(tid, cpu);
             }
-            _ => self.arrives(at, cpu, slot),
         }
     }
 
@@ -144,6 +147,7 @@ impl<'a> Replay<'a> {
     pub fn lost(&mut self, ns: u64, cpu: CpuId, events: u64) {
         let at = self.at(ns);
         *self.cpus.touch(cpu) = Cpu::default();
+        self.expected.retain(|_, on| *on != cpu);
         self.states.clear();
         self.tell(at, Record::Lost { cpu, events });
     }
@@ -261,7 +265,8 @@ impl<'a> Replay<'a> {
         if let Some((slot, task)) = prev {
             self.leaves(at, cpu, slot, task, state);
         }
-        if let Some((slot, _)) = next {
+        if let Some((slot, task)) = next {
+            self.was_woken(at, cpu, slot, task);
             self.state(slot).life = Life::Running;
         }
         self.cpus.touch(cpu).current = Some(next.map(|(slot, _)| slot));
@@ -275,30 +280,47 @@ impl<'a> Replay<'a> {
         self.tell(at, record);
     }
 
-    /// `cpu` runs this task from `at` on; the event that said so is missing.
-    fn arrives(&mut self, at: Instant, cpu: CpuId, next: Option<Slot>) {
+    /// `cpu` runs this thread from `at` on; the event that said so is missing.
+    fn arrives(&mut self, at: Instant, cpu: CpuId, tid: u32) {
+        self.expected.remove(&tid);
+        let next = self.meet(at, Thread { tid, comm: &[] });
         let state = self.cpus.touch(cpu);
         state.expects = None;
-        let prev = state.current.replace(next).flatten();
-        if prev == next && next.is_some() {
-            return;
-        }
+        let prev = state.current.replace(next.map(|(slot, _)| slot)).flatten();
         if let Some(slot) = prev {
             // Nobody knows whether it sleeps.
             self.state(slot).life = Life::Unknown;
         }
-        if let Some(slot) = next {
-            let state = self.state(slot);
-            (state.life, state.arrives) = (Life::Running, None);
+        if let Some((slot, task)) = next {
+            self.was_woken(at, cpu, slot, task);
+            self.state(slot).life = Life::Running;
         }
         let record = Record::Switch {
             cpu,
             prev: prev.map(|slot| self.introduce(at, slot)),
             prev_runnable: prev.is_some(),
-            next: next.map(|slot| self.introduce(at, slot)),
+            next: next.map(|(_, task)| task),
         };
         self.tell(at, Record::Lost { cpu, events: 1 });
         self.tell(at, record);
+    }
+
+    /// A task that is about to run on `cpu` was woken before: if not, its wakeup is missing.
+    fn was_woken(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId) {
+        let state = self.state(slot);
+        if state.life != Life::Asleep {
+            return;
+        }
+        let waker = state.waker.take().unwrap_or(cpu);
+        self.tell(at, Record::Lost { cpu, events: 1 });
+        self.tell(
+            at,
+            Record::Wakeup {
+                waker,
+                task,
+                target: cpu,
+            },
+        );
     }
 
     /// `task` is about to leave its CPU in `state`.
@@ -360,7 +382,6 @@ impl<'a> Replay<'a> {
             return;
         }
         state.life = Life::Runnable(target);
-        let arrives = state.arrives;
         self.tell(
             at,
             Record::Wakeup {
@@ -369,8 +390,8 @@ impl<'a> Replay<'a> {
                 target,
             },
         );
-        if let Some(cpu) = arrives {
-            self.arrives(at, cpu, Some(slot));
+        if let Some(cpu) = self.expected.get(&thread.tid).copied() {
+            self.arrives(at, cpu, thread.tid);
         }
     }
 
@@ -392,7 +413,7 @@ impl<'a> Replay<'a> {
         let slot = self.tasks.born(child.tid, child.comm);
         *self.state(slot) = Task {
             life: Life::Asleep,
-            ..Task::default()
+            waker: None,
         };
         let entry = self.tasks.entry(slot);
         let (child, tid, comm) = (entry.id, entry.tid, entry.comm);

@@ -118,11 +118,16 @@ impl Recording {
     /// - `Packet` counts the bytes from the IP header on: 28 more than the payload of a datagram.
     /// - `Steal` is once for each CPU, at the end, for the whole recording (also before the
     ///   start), in steps of 10 ms.
-    /// - `Lost` is at the time of the last event before the gap. A `Lost` of one event that a
-    ///   `Switch` follows stands for a switch that the kernel did not tell, as some virtual
-    ///   machines do not tell those from the idle task: it is where the next event of that CPU is
-    ///   of another task, and its time is that of the event before or of the task's wakeup,
-    ///   whichever is later.
+    /// - `Lost` is at the time of the last event before the gap.
+    ///
+    /// In some virtual machines the kernel does not tell what some tasks do, the idle tasks among
+    /// them: their switches away from a CPU and the wakeups that they cause. What must have
+    /// happened is handed out all the same, each time after a `Lost` of one event:
+    ///
+    /// - a switch, where the next event of a CPU is of another task than the one that ran there; at
+    ///   the time of the event before, or of the task's wakeup if that is later. The task that left
+    ///   counts as runnable, as nobody knows.
+    /// - a wakeup, where a task runs that slept; at the time of the switch.
     pub fn records(&self, tasks: &mut Tasks, start_ns: u64, out: &mut dyn FnMut(Instant, Record)) {
         let processes: HashMap<u32, u32> = self.raw.processes.iter().copied().collect();
         let known = Known {

@@ -91,11 +91,17 @@ impl Tasks {
         slot
     }
 
+    /// The task that `tid` is now, if it is known.
+    #[inline]
+    pub(crate) fn alive(&self, tid: u32) -> Option<Slot> {
+        let slot = self.by_tid.get(&tid).copied();
+        slot.filter(|slot| !self.all[*slot].gone)
+    }
+
     /// The task that `tid` is now; a stranger gets the next free id.
     #[inline]
     pub(crate) fn meet(&mut self, tid: u32, comm: &[u8]) -> Slot {
-        let known = self.by_tid.get(&tid).copied();
-        let slot = match known.filter(|slot| !self.all[*slot].gone) {
+        let slot = match self.alive(tid) {
             Some(slot) => slot,
             None => self.put(tid, TaskId(self.next), false),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -53,27 +54,31 @@ fn this_thread() -> (u32, u64, u64) {
 /// What a thread of a ping-pong counted, and when.
 struct Counted {
     tid: u32,
-    from_ns: u64,
-    to_ns: u64,
+    /// Between the two readings.
+    inner_ns: Range<u64>,
+    /// Before the first and after the second.
+    outer_ns: Range<u64>,
     voluntary: u64,
     involuntary: u64,
 }
 
 /// Answers `rounds` messages.
 fn play(rounds: u32, hears: &Receiver<()>, tells: &Sender<()>) -> Counted {
+    let outer_ns = now_ns();
     let (tid, voluntary, involuntary) = this_thread();
-    let from_ns = now_ns();
+    let inner_ns = now_ns();
     for _ in 0..rounds {
         hears.recv().unwrap();
         // The other may have left after its last round.
         let _ = tells.send(());
     }
-    let to_ns = now_ns();
+    let inner_ns = inner_ns..now_ns();
     let (_, now_voluntary, now_involuntary) = this_thread();
+    let outer_ns = outer_ns..now_ns();
     Counted {
         tid,
-        from_ns,
-        to_ns,
+        inner_ns,
+        outer_ns,
         voluntary: now_voluntary - voluntary,
         involuntary: now_involuntary - involuntary,
     }
@@ -101,31 +106,40 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
     let recording = recorder.stop().unwrap();
     let mut tasks = Tasks::new();
     let all = records(&recording, &mut tasks, start_ns);
-    // The kernels of some virtual machines do not tell the switches from the idle task.
-    let lost = |it: &Record| matches!(it, Record::Lost { events, .. } if *events != 1);
-    assert!(
-        !all.iter().any(|(_, it)| lost(it)),
-        "the buffers were large enough"
-    );
+    // Where the kernel tells everything none is lost, and all counts must be equal.
+    let lost = all.iter().filter_map(|(_, record)| match record {
+        Record::Lost { events, .. } => Some(*events),
+        _ => None,
+    });
+    let lost: u64 = lost.sum();
+    assert!(lost < 2_000, "{lost} lost: the buffers were too small");
     let names: BTreeMap<TaskId, Comm> = tasks.iter().map(|(id, _, comm)| (id, comm)).collect();
     for (who, name) in counted.iter().zip(["ping", "pong"]) {
         let task = tasks.id(who.tid).unwrap();
         assert_eq!(names[&task].as_str(), name);
-        let during = |at: &Instant| (who.from_ns..who.to_ns).contains(&(start_ns + at.0 / 1_000));
-        let of = |runnable| {
+        let of = |span: &Range<u64>, runnable| {
+            let during = |at: &Instant| span.contains(&(start_ns + at.0 / 1_000));
             let left = |record: &Record| matches!(record, Record::Switch { prev, prev_runnable, .. } if *prev == Some(task) && *prev_runnable == runnable);
             let left = all.iter().filter(|(at, it)| during(at) && left(it));
             left.count() as u64
         };
         assert!(who.voluntary > 0, "they waited for each other");
-        assert_eq!(of(false), who.voluntary, "{name}");
-        // The clock is read before the count: one may be between the two.
-        let slack = of(true).abs_diff(who.involuntary);
-        assert!(slack <= 2, "{name}: {} and {}", of(true), who.involuntary);
+        let told = of(&who.inner_ns, false);
+        let close = (told..=told + lost).contains(&who.voluntary);
+        assert!(close, "{name}: {told}, {lost} lost, {}", who.voluntary);
+        let [least, most] = [&who.inner_ns, &who.outer_ns].map(|span| of(span, true));
+        // One that was inferred counts as runnable.
+        let close = (least.saturating_sub(lost)..=most + lost).contains(&who.involuntary);
+        assert!(
+            close,
+            "{name}: {least}..={most}, {lost} lost, {}",
+            who.involuntary
+        );
+        let during = |at: &Instant| who.inner_ns.contains(&(start_ns + at.0 / 1_000));
         let woken = all.iter().filter(|(at, it)| {
             during(at) && matches!(it, Record::Wakeup { task: it, .. } if *it == task)
         });
-        assert!(woken.count() as u64 + 1 >= who.voluntary, "{name}");
+        assert!(woken.count() as u64 + 1 + lost >= who.voluntary, "{name}");
     }
 }
 
