@@ -28,6 +28,7 @@ mod quantity;
 mod read;
 mod rt_app;
 mod scenario;
+mod schema;
 mod site;
 mod step;
 mod task;
@@ -41,6 +42,7 @@ pub use object::{Arrivals, Class, Dimension, Object, ObjectId, ObjectKind, Rate,
 pub use place::Place;
 pub use quantity::Quantity;
 pub use scenario::{Order, Scenario, Span};
+pub use schema::schema;
 pub use site::Site;
 pub use step::{
     Action, CounterId, End, Fragment, Pattern, Reference, Share, SpanId, SpanReference, Step,

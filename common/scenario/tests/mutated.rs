@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use warmq_config::{Chosen, Problems};
@@ -75,13 +76,18 @@ fn mutated(text: &str, changes: &[(usize, usize, usize)]) -> String {
     letters.into_iter().collect()
 }
 
-/// Mutates one of `files`, which `read` then reads or refuses with a place.
+static SCHEMA: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+    let schema = serde_json::from_str(&warmq_scenario::schema()).expect("JSON");
+    jsonschema::validator_for(&schema).expect("a schema")
+});
+
+/// Mutates one of `files`, which `read` then reads, and which is returned, or refuses with a place.
 fn is_read_or_refused(
     files: &[String],
     file: prop::sample::Index,
     changes: &[(usize, usize, usize)],
     read: fn(&str, &str) -> Result<Scenario, Problems>,
-) -> Result<(), TestCaseError> {
+) -> Result<Option<String>, TestCaseError> {
     let changes = changes.iter();
     let changes: Vec<_> = changes
         .map(|(at, length, piece)| (at % (1 << 20), *length, piece % (1 << 20)))
@@ -93,6 +99,7 @@ fn is_read_or_refused(
             let defaults = defaults.expect("none is chosen");
             prop_assert!(scenario.bind(&defaults, &Site::default()).is_ok());
             scenario.fidelity(World::Host);
+            Ok(Some(text))
         }
         Err(problems) => {
             prop_assert!(!problems.list.is_empty());
@@ -102,9 +109,9 @@ fn is_read_or_refused(
                     .iter()
                     .all(|it| text.get(it.span.clone()).is_some())
             );
+            Ok(None)
         }
     }
-    Ok(())
 }
 
 proptest! {
@@ -116,7 +123,12 @@ proptest! {
         changes in prop::collection::vec((any::<usize>(), 0..12_usize, any::<usize>()), 1..4),
     ) {
         let files = texts("../../scenarios", "toml");
-        is_read_or_refused(&files, file, &changes, Scenario::read)?;
+        if let Some(text) = is_read_or_refused(&files, file, &changes, Scenario::read)? {
+            // What the reader accepts, editors must accept.
+            let value = toml::from_str::<serde_json::Value>(&text);
+            let value = value.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert!(SCHEMA.is_valid(&value), "{}", text);
+        }
     }
 
     #[test]

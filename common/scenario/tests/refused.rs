@@ -165,6 +165,7 @@ fn objects_and_changes_are_checked() {
         "[queue.q]\nholds = 0",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nrate = \"0 per s\"",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nrate = \"5000\"",
+        "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nrate = \"5 per 0ms\"",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nevery = \"0ms\"",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"\nevery = \"1ms\"\non = \"1s\"",
         "[datagram.d]\n[source.s]\nto = \"d\"\nbytes = \"1B\"",

@@ -19,7 +19,6 @@ use crate::scenario::{Order, Scenario};
 use crate::site::Site;
 use names::Names;
 
-#[cfg(test)]
 pub(crate) use steps::verbs;
 
 impl Scenario {

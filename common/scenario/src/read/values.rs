@@ -188,7 +188,10 @@ pub(super) fn policy(item: &Item<'_>) -> Option<Policy> {
 pub(super) fn rate(item: &Item<'_>, scope: &Scope<'_>) -> Option<Rate> {
     let text = item.text()?;
     let parts = text.rsplit_once(" per ");
-    let unit = parts.and_then(|(_, unit)| format!("1{}", unit.trim()).parse::<Duration>().ok());
+    let unit = parts.map(|(_, unit)| unit.trim());
+    // Only letters: "per 0ms" must not become 10 ms.
+    let unit = unit.filter(|unit| unit.bytes().all(|byte| byte.is_ascii_lowercase()));
+    let unit = unit.and_then(|unit| format!("1{unit}").parse::<Duration>().ok());
     let (Some((count, _)), Some(per)) = (parts, unit) else {
         return item.wrong("a number and a unit of time, as in \"5000 per s\"");
     };

@@ -1,0 +1,109 @@
+//! The tables of keys say what the reader asks for.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::*;
+use crate::scenario::Scenario;
+
+/// A key that nothing is near, so that the reader names all that it knows.
+const UNKNOWN: &str = "qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq";
+const HOG: &str = "[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+
+/// The keys that the reader knows in the table where `text` has [`UNKNOWN`].
+fn known(text: &str) -> BTreeSet<String> {
+    let problems = Scenario::read("s.toml", text)
+        .expect_err("a key is unknown")
+        .list;
+    let asked = problems
+        .iter()
+        .find(|problem| problem.key.ends_with(UNKNOWN))
+        .unwrap_or_else(|| panic!("{text}"));
+    let keys = asked.help.strip_prefix("use one of ").expect("a list");
+    keys.split(", ").map(str::to_owned).collect()
+}
+
+fn names(keys: &[&[Key]]) -> BTreeSet<String> {
+    let all = keys.iter().copied().flatten();
+    all.map(|key| key.name.to_owned()).collect()
+}
+
+#[test]
+fn the_reader_asks_for_the_keys_of_objects_and_tasks() {
+    for class in Class::ALL {
+        let text = format!("[{}.it]\n{UNKNOWN} = 1\n{HOG}", class.name());
+        let keys = names(&[keys::MANY, keys::of_class(class)]);
+        // `count` is not asked for where `for` is there, and the other way round: both are.
+        assert_eq!(known(&text), keys, "{}", class.name());
+    }
+    let text = format!("{HOG}{UNKNOWN} = 1\n");
+    assert_eq!(known(&text), names(&[keys::MANY, keys::TASK]));
+    let text = format!("{HOG}[settings.n]\ndefault = 1\n{UNKNOWN} = 1\n");
+    assert_eq!(known(&text), names(&[keys::SETTING]));
+    let text = format!("{HOG}[[phase]]\n{UNKNOWN} = 1\n");
+    assert_eq!(known(&text), names(&[keys::PHASE]));
+}
+
+#[test]
+fn the_reader_asks_for_the_keys_of_a_scenario() {
+    let mut keys = names(&[keys::TOP]);
+    keys.extend(["settings", "task", "change", "phase"].map(str::to_owned));
+    keys.extend(Class::ALL.map(|class| class.name().to_owned()));
+    assert_eq!(known(&format!("{UNKNOWN} = 1\n{HOG}")), keys);
+}
+
+#[test]
+fn the_reader_asks_for_the_keys_of_steps() {
+    let objects: Vec<String> = Class::ALL
+        .iter()
+        .map(|class| format!("[{0}.{0}]\n", class.name()))
+        .collect();
+    for verb in verbs() {
+        let (kind, _, keys) = keys::of_verb(verb).unwrap_or_else(|| panic!("{verb}"));
+        let value = match kind {
+            Kind::True => "true",
+            _ => "\"none\"",
+        };
+        let step = format!("{{ {verb} = {value}, {UNKNOWN} = 1 }}");
+        let text = format!("{}[task.t]\nbody = [{step}]\n", objects.concat());
+        let mut wanted = names(&[keys, &[keys::WHEN]]);
+        wanted.insert(verb.to_owned());
+        assert_eq!(known(&text), wanted, "{verb}");
+    }
+}
+
+#[test]
+fn the_reader_asks_for_the_keys_of_changes() {
+    let named = "[group.g]\n[datagram.d]\n\
+                 [source.s]\nto = \"d\"\nbytes = \"1B\"\nrate = \"1 per s\"\n";
+    let all_targets = || keys::TARGETS.iter().map(|(target, _)| target.name);
+    for (target, sets) in keys::TARGETS {
+        let value = match target.name {
+            "task" => "hog",
+            "group" => "g",
+            "source" => "s",
+            _ => "cpu 1",
+        };
+        let change = format!("[[change]]\nat = \"1s\"\n{} = \"{value}\"\n", target.name);
+        let text = format!("{named}{HOG}{change}set = {{ {UNKNOWN} = 1 }}\n");
+        assert_eq!(known(&text), names(&[sets]), "{}", target.name);
+        let text = format!("{named}{HOG}{change}{UNKNOWN} = 1\nset = {{}}\n");
+        let mut wanted = names(&[keys::AT]);
+        wanted.extend(all_targets().map(str::to_owned));
+        wanted.extend(["scheduler", "set"].map(str::to_owned));
+        assert_eq!(known(&text), wanted);
+    }
+    let text = format!("{HOG}[[change]]\nat = \"1s\"\nscheduler = \"s\"\n{UNKNOWN} = 1\n");
+    let mut wanted = names(&[keys::AT, keys::SCHEDULER]);
+    wanted.extend(all_targets().map(str::to_owned));
+    wanted.insert("set".to_owned());
+    assert_eq!(known(&text), wanted);
+}
+
+#[test]
+fn the_file_in_the_repository_is_the_schema() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/scenario.schema.json");
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let command = "cargo run -p warmq-scenario --example schema > scenarios/scenario.schema.json";
+    assert!(text == schema(), "make it anew: {command}");
+}
