@@ -55,10 +55,7 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ),
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
-    (
-        "group",
-        [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)],
-    ),
+    ("group", [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)]),
     ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),

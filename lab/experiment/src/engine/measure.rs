@@ -154,6 +154,8 @@ impl RunMeters {
 }
 
 impl Observer for RunMeters {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         self.tasks.see(at, record);

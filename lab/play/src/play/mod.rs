@@ -7,6 +7,7 @@
 mod actions;
 mod changes;
 mod objects;
+mod parts;
 mod phases;
 mod player;
 mod program;
