@@ -117,6 +117,8 @@ fn longest(holder: char, from: Instant, to: Instant, turns: &[Turn]) -> char {
 }
 
 impl Observer for Chart {
+    const DETAIL: bool = false;
+
     fn see(&mut self, at: Instant, record: &Record) {
         // A record with an earlier time than the one before is drawn at the last time seen.
         self.last = self.last.max(at);

@@ -90,6 +90,8 @@ impl Counts {
 }
 
 impl Observer for Counts {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         if at < self.from {

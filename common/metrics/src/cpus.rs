@@ -95,6 +95,8 @@ impl CpuMeter {
 }
 
 impl Observer for CpuMeter {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         let from = self.from;

@@ -107,6 +107,8 @@ impl LockMeter {
 }
 
 impl Observer for LockMeter {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         match *record {

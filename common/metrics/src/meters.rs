@@ -46,6 +46,8 @@ impl Meters {
 }
 
 impl Observer for Meters {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         self.wakeups.see(at, record);

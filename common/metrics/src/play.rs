@@ -241,6 +241,8 @@ impl PlayMeter {
 }
 
 impl Observer for PlayMeter {
+    const DETAIL: bool = false;
+
     fn see(&mut self, at: Instant, record: &Record) {
         self.whole.tasks.see(at, record);
         self.whole.events.see(at, record);

@@ -153,6 +153,8 @@ impl TaskMeter {
 }
 
 impl Observer for TaskMeter {
+    const DETAIL: bool = false;
+
     fn see(&mut self, at: Instant, record: &Record) {
         let counts = u64::from(at >= self.from);
         match *record {

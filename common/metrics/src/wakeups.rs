@@ -44,6 +44,8 @@ impl WakeupMeter {
 }
 
 impl Observer for WakeupMeter {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         match *record {

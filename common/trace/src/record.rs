@@ -379,10 +379,40 @@ pub enum Record {
     },
 }
 
+impl Record {
+    /// True of records in detail: why tasks sleep, who wakes them, what they are like, packets,
+    /// idling. A simulator makes them only for observers that want them, and the digest of a run
+    /// does not depend on them.
+    #[inline]
+    pub fn is_detail(&self) -> bool {
+        matches!(
+            self,
+            Record::Block { .. }
+                | Record::Waking { .. }
+                | Record::Ids { .. }
+                | Record::Renamed { .. }
+                | Record::Nice { .. }
+                | Record::Policy { .. }
+                | Record::Slice { .. }
+                | Record::Group { .. }
+                | Record::Fragment { .. }
+                | Record::Packet { .. }
+                | Record::Drop { .. }
+                | Record::Poll { .. }
+                | Record::Idle { .. }
+                | Record::Steal { .. }
+                | Record::Lost { .. }
+        )
+    }
+}
+
 /// A consumer of records, fed one at a time in the order of time.
 pub trait Observer {
     /// False for an observer that ignores all records, so that none are built for it.
     const LISTENS: bool = true;
+    /// False for an observer that ignores records in detail ([`Record::is_detail`]), so that a
+    /// simulator need not build them.
+    const DETAIL: bool = true;
 
     /// Takes in `record`, which happened at `at`.
     fn see(&mut self, at: Instant, record: &Record);
@@ -391,6 +421,7 @@ pub trait Observer {
 /// Observes nothing, at no cost.
 impl Observer for () {
     const LISTENS: bool = false;
+    const DETAIL: bool = false;
     #[inline(always)]
     fn see(&mut self, _: Instant, _: &Record) {}
 }
@@ -398,6 +429,7 @@ impl Observer for () {
 /// A borrowed observer stays with its owner.
 impl<O: Observer> Observer for &mut O {
     const LISTENS: bool = O::LISTENS;
+    const DETAIL: bool = O::DETAIL;
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         O::see(self, at, record);
@@ -407,6 +439,7 @@ impl<O: Observer> Observer for &mut O {
 /// An observer, or none, as decided when the run starts.
 impl<O: Observer> Observer for Option<O> {
     const LISTENS: bool = O::LISTENS;
+    const DETAIL: bool = O::DETAIL;
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         if let Some(observer) = self {
@@ -418,6 +451,7 @@ impl<O: Observer> Observer for Option<O> {
 /// Two observers of the same run.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const LISTENS: bool = A::LISTENS || B::LISTENS;
+    const DETAIL: bool = A::DETAIL || B::DETAIL;
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         self.0.see(at, record);

@@ -229,6 +229,7 @@ impl<O: Observer> Kernel<O> {
         let times = Times::new(costs, machine.clock)?;
         let mut core = Core::new(hardware(machine, &settings), settings, times);
         core.listens = O::LISTENS;
+        core.detail = O::LISTENS && O::DETAIL;
         let scheduler = scheduler(&mut Attach {
             core: &mut core,
             costs,

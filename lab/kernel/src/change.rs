@@ -98,14 +98,17 @@ impl Engine {
         match change {
             Change::Nice(task, nice) => {
                 self.core.task_mut(task).nice = nice.clamp(-20, 19);
+                self.core.record_nice(task);
                 self.set_weight(cpu, task)
             }
             Change::Policy(task, policy) => {
                 self.core.task_mut(task).policy = policy;
+                self.core.record_policy(task);
                 self.set_weight(cpu, task)
             }
             Change::Slice(task, slice) => {
                 self.core.task_mut(task).slice = slice;
+                self.core.record_slice(task);
                 self.set_weight(cpu, task)
             }
             Change::Group(task, group) => {
@@ -185,6 +188,7 @@ impl Engine {
             return Flow::Next;
         }
         self.core.task_mut(current).fragment = fragment;
+        self.core.record_fragment(current);
         self.callback(cpu, |scheduler, context| {
             scheduler.set_fragment(context, current, fragment);
         })
@@ -198,6 +202,7 @@ impl Core {
             self.charge_bandwidth(cpu);
         }
         self.task_mut(task).group = group;
+        self.record_group(task);
         if let Some(cpu) = self.task(task).on_cpu {
             self.arm_refills(cpu, task);
         }

@@ -1,6 +1,6 @@
 //! The state of the simulated system: everything except the scheduler and the observer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use warmq_machine::{CpuPlace, OutOfMemory};
 use warmq_trace::Record;
@@ -9,6 +9,7 @@ use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId}
 use crate::change::Change;
 use crate::costs::Times;
 use crate::cpu::Cpu;
+use crate::detail::{Object, Part};
 use crate::ending::{Ending, Misuse, Rule, Violation};
 use crate::figures::Walks;
 use crate::group::Groups;
@@ -90,6 +91,8 @@ pub(crate) struct Core {
     /// Records since the run loop last handed them to the observer; empty if there is no observer.
     pub(crate) records: Vec<(Instant, Record)>,
     pub(crate) listens: bool,
+    /// Whether somebody wants records in detail.
+    pub(crate) detail: bool,
     pub(crate) ending: Option<Ending>,
 
     pub(crate) tasks: Vec<TaskStruct>,
@@ -130,6 +133,8 @@ pub(crate) struct Core {
     pub(crate) operators: Vec<OperatorState>,
     /// True while an operator acts, which may ask for more.
     pub(crate) operating: bool,
+    /// What mutexes, conditions and so on are part of; empty if nobody wants details.
+    pub(crate) objects: BTreeMap<Part, Object>,
     pub(crate) mutexes: Vec<MutexState>,
     pub(crate) conditions: Vec<ConditionState>,
     pub(crate) semaphores: Semaphores,
@@ -170,6 +175,7 @@ impl Core {
             passed: 0,
             records: Vec::new(),
             listens: false,
+            detail: false,
             ending: None,
             tasks: Vec::new(),
             alive: 0,
@@ -195,6 +201,7 @@ impl Core {
             remotes: Vec::new(),
             operators: Vec::new(),
             operating: false,
+            objects: BTreeMap::new(),
             mutexes: Vec::new(),
             conditions: Vec::new(),
             semaphores: Semaphores::default(),
@@ -286,6 +293,15 @@ impl Core {
         endpoint.arrived += bytes.0;
         let now = self.timeline.now();
         self.memory.dma_write(buffer, first, bytes.0, now);
+    }
+
+    /// Queues a datagram of `bytes` at `socket`, or drops it; false if it was dropped.
+    pub(crate) fn queue_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> bool {
+        let queued = self.endpoints[socket.index()].queue_datagram(bytes);
+        if !queued {
+            self.record_drop(cpu);
+        }
+        queued
     }
 
     #[inline]

@@ -65,6 +65,9 @@ pub(crate) struct Cpu {
     /// Up to when the current task's groups were charged; kept while any group has a quota.
     pub(crate) charged_until: Instant,
 
+    /// True while it is recorded as idle.
+    pub(crate) shown_idle: bool,
+
     /// Set by requests to reschedule, cleared by the pick.
     pub(crate) need_resched: NeedResched,
 
@@ -116,6 +119,7 @@ impl Cpu {
             expired: VecDeque::new(),
             poll_list: VecDeque::new(),
             has_work: false,
+            shown_idle: false,
             charged_until: Instant::START,
             need_resched: NeedResched::No,
             first_tick: Instant::START,

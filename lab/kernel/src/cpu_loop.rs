@@ -30,6 +30,9 @@ impl Engine {
     /// Runs the steps of `cpu` up to the next one that takes time.
     pub(crate) fn advance(&mut self, cpu: CpuId) {
         let mut now = self.core.now();
+        if self.core.cpu(cpu).shown_idle {
+            self.core.record_busy(cpu);
+        }
         while self.core.ending.is_none() {
             let here = self.core.cpu(cpu);
             if here.count_step(now) > STEPS_AT_ONCE {
@@ -64,6 +67,7 @@ impl Engine {
         let here = self.core.cpu(cpu);
         here.turn_to(now, Mode::Idle, None);
         self.core.occupy_core(cpu, false);
+        self.core.record_idle(cpu);
         let here = self.core.cpu(cpu);
         if nohz || !here.online {
             here.stop_tick();

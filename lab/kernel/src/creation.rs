@@ -86,6 +86,7 @@ impl Core {
         if self.task(task).allowed.is_some() {
             self.record_allowed(task);
         }
+        self.record_attributes(task);
     }
 
     fn record_allowed(&mut self, task: TaskId) {

@@ -73,6 +73,7 @@ impl Engine {
             return None;
         };
         self.core.hold_back(current, hold);
+        self.core.record_block(cpu, current, hold);
         Some(Step::Schedule)
     }
 

@@ -315,9 +315,14 @@ impl Card {
         }
     }
 
+    /// The CPU that would take the next interrupt.
+    pub(crate) fn next_cpu(&self, cpus: u16) -> CpuId {
+        CpuId(self.next_cpu % cpus)
+    }
+
     /// The CPU that takes the next interrupt.
     pub(crate) fn interrupt_cpu(&mut self, cpus: u16) -> CpuId {
-        let cpu = CpuId(self.next_cpu % cpus);
+        let cpu = self.next_cpu(cpus);
         self.next_cpu = (self.next_cpu + 1) % cpus;
         cpu
     }

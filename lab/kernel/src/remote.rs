@@ -141,6 +141,9 @@ impl Engine {
         let cpus = self.core.cpus.len() as u16;
         let card = &mut self.core.cards[nic.index()];
         if !card.arrived(packet) {
+            // No CPU sees it: it is told of the one that would have been interrupted next.
+            let cpu = card.next_cpu(cpus);
+            self.core.record_drop(cpu);
             return self.packet_dropped(nic, packet);
         }
         let raises = card.raises_interrupt().then(|| card.interrupt_cpu(cpus));
@@ -173,8 +176,10 @@ impl Engine {
         let Some(nic) = here.poll_list.front().copied() else {
             return Flow::Next;
         };
+        let polled = limits.weight - weight;
         if packets == 0 || now - since >= limits.packets_time {
             here.softirqs.raise(Softirq::NetRx);
+            self.core.record_poll(cpu, polled);
             return Flow::Next;
         }
         if weight == 0 {
@@ -185,6 +190,7 @@ impl Engine {
                 weight,
                 since,
             });
+            self.core.record_poll(cpu, polled);
             return Flow::Next;
         }
         let Some(packet) = self.core.cards[nic.index()].poll() else {
@@ -195,6 +201,7 @@ impl Engine {
                 weight,
                 since,
             });
+            self.core.record_poll(cpu, polled);
             return Flow::Next;
         };
         here.stack.push(Step::NetRx {
@@ -203,7 +210,7 @@ impl Engine {
             since,
         });
         let sync = self.core.settings.sync_socket_wakeups;
-        if let Some(task) = self.accept_packet(packet) {
+        if let Some(task) = self.accept_packet(cpu, packet) {
             self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
         }
         let took = self.core.times.network_packet * packet.frames();
@@ -211,7 +218,7 @@ impl Engine {
     }
 
     /// Delivers a packet to its socket. Returns the task that it wakes, if any.
-    fn accept_packet(&mut self, packet: Packet) -> Option<warmq_units::TaskId> {
+    fn accept_packet(&mut self, cpu: CpuId, packet: Packet) -> Option<warmq_units::TaskId> {
         match packet {
             Packet::Connect { listener, socket } => {
                 let backlog = &mut self.core.backlogs[listener.index()];
@@ -219,6 +226,7 @@ impl Engine {
                 backlog.acceptors.pop_front()
             }
             Packet::Data { socket, bytes } => {
+                self.core.record_packet(cpu, socket, bytes.0);
                 let endpoint = &mut self.core.endpoints[socket.index()];
                 endpoint.filled += bytes.0;
                 endpoint.readers.pop_front()
@@ -234,8 +242,9 @@ impl Engine {
             }
             Packet::Acknowledge => None,
             Packet::Datagram { socket, bytes } => {
+                self.core.record_packet(cpu, socket, bytes.0);
+                let queued = self.core.queue_datagram(cpu, socket, bytes);
                 let endpoint = &mut self.core.endpoints[socket.index()];
-                let queued = endpoint.queue_datagram(bytes);
                 queued.then(|| endpoint.readers.pop_front()).flatten()
             }
         }

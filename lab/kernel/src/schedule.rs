@@ -254,6 +254,7 @@ impl Engine {
     /// Puts `task` to sleep; the next step of the CPU is to pick another task.
     pub(crate) fn sleep(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
         self.core.task_mut(task).state = State::Sleeping(waiting);
+        self.core.record_block(cpu, task, waiting);
         self.core.cpu(cpu).stack.push(Step::Schedule);
     }
 

@@ -274,6 +274,7 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         endpoint.filled += bytes;
+        self.core.record_packet(cpu, socket, bytes);
         self.disable_softirqs(cpu);
         self.wake_ends(cpu, socket);
         Flow::Next
@@ -314,9 +315,9 @@ impl Engine {
     /// Delivers the copied datagram to its socket, which queues or drops it.
     pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         self.disable_softirqs(cpu);
-        let endpoint = &mut self.core.endpoints[socket.index()];
-        if endpoint.queue_datagram(Bytes(bytes))
-            && let Some(task) = endpoint.readers.pop_front()
+        self.core.record_packet(cpu, socket, bytes);
+        if self.core.queue_datagram(cpu, socket, Bytes(bytes))
+            && let Some(task) = self.core.endpoints[socket.index()].readers.pop_front()
         {
             let sync = self.core.settings.sync_socket_wakeups;
             self.core.cpu(cpu).stack.push(Step::Wake { task, sync });

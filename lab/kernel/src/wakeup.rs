@@ -25,6 +25,9 @@ impl Engine {
             self.core.hold_back(task, hold);
             return Flow::Next;
         }
+        if let Why::Wakeup(wakeup) = &why {
+            self.core.record_waking(cpu, task, wakeup);
+        }
         let mut target = cpu;
         let took = self.call(cpu, |scheduler, context| {
             target = scheduler.select_cpu(context, task, why);

@@ -143,6 +143,8 @@ impl Checker {
 }
 
 impl Observer for Checker {
+    const DETAIL: bool = false;
+
     fn see(&mut self, at: Instant, record: &Record) {
         if self.first.is_some() {
             return;

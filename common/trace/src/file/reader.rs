@@ -102,7 +102,10 @@ pub struct Reader<R: Read> {
     offset: u64,
     before: Instant,
     header: Header,
+    /// Of all records, which the end of the file has, too.
     digest: Digest,
+    /// That of the run.
+    of_run: Digest,
     ended: bool,
 }
 
@@ -121,6 +124,7 @@ impl<R: Read> Reader<R> {
             before: Instant::START,
             header: Header::default(),
             digest: Digest::new(),
+            of_run: Digest::new(),
             ended: false,
         };
         match reader.begin() {
@@ -134,9 +138,9 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// The digest of the records read so far.
+    /// The digest of the run as far as it was read: without records in detail.
     pub fn digest(&self) -> &Digest {
-        &self.digest
+        &self.of_run
     }
 
     fn error(&self, damage: Damage) -> ReadError {
@@ -221,6 +225,9 @@ impl<R: Read> Reader<R> {
         let record = words.to_record().ok_or(Damage::Field { kind })?;
         self.before = at;
         self.digest.fold(at, &words);
+        if !record.is_detail() {
+            self.of_run.fold(at, &words);
+        }
         Ok(Some((at, record)))
     }
 

@@ -182,11 +182,13 @@ fn the_digest_of_a_file_is_that_of_its_run() {
         from: CpuId(0),
         to: CpuId(1),
     };
-    let bytes = written(&[(Instant(5), record)]);
+    let cpu = CpuId(0);
+    let detail = Record::Drop { cpu, reason: 3 };
+    let bytes = written(&[(Instant(5), record), (Instant(6), detail)]);
     let mut digest = Digest::new();
     digest.see(Instant(5), &record);
     let mut reader = Reader::new(&bytes[..]).expect("a trace");
-    assert_eq!(reader.by_ref().count(), 1);
+    assert_eq!(reader.by_ref().count(), 2);
     assert_eq!(reader.digest(), &digest);
 }
 

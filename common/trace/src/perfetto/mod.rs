@@ -1,34 +1,47 @@
 //! A trace that the Perfetto UI opens.
 //!
-//! Switches and wakeups are written as the Linux kernel's own events, so that the UI shows each
-//! CPU's schedule and each thread's states (running, runnable and by whom it was woken, sleeping)
-//! as it does for a real machine. Everything else becomes slices and instants on tracks of ours:
+//! Switches, wakeups and idle states are written as the Linux kernel's own events, so that the UI
+//! shows each CPU's schedule and each thread's states (running, runnable and by whom it was woken,
+//! sleeping, stopped) as it does for a real machine. Everything else becomes slices, instants and
+//! counters on tracks of ours:
 //!
 //! ```text
-//!     Interrupts      cpu0, cpu1...             one slice an interrupt
-//!     Spin locks      cpu0 lock3...             a slice for the wait, then one for the tenure
-//!     Scheduler       cpu0, cpu1...             instants: migrations, reschedules, recalculations,
-//!                                               affinities, CPUs online and offline
+//!     Phases                                    a slice for each
+//!     a thread's own    NAME...                 its spans by name, a slice for each; instants: what
+//!                                               it waits for, its role, nice value, policy, slice,
+//!                                               group, data
+//!     Shared spans      NAME[number]...         the spans that several tasks share
+//!     Counters          NAME...                 what was counted since the start
+//!     Interrupts        cpu0, cpu1...           one slice an interrupt or softirq
+//!     Spin locks        cpu0 lock3...           a slice for the wait, then one for the tenure
+//!     Scheduler         cpu0, cpu1...           instants: migrations, reschedules, recalculations,
+//!                                               affinities, CPUs online and offline, steal time,
+//!                                               lost events
+//!     Network           cpu0, cpu1...           instants: packets, drops, polls
 //! ```
 //!
-//! Task n is the thread n + 1 (0 is Linux's idle task), and all tasks are threads of one process
-//! that stands for the machine. Perfetto's clock counts nanoseconds: picoseconds are cut off.
+//! A task of a recording is the thread that it was ([`Record::Ids`]). Any other task n is the thread
+//! n + 1 (0 is Linux's idle task) of one process that stands for the machine. Perfetto's clock
+//! counts nanoseconds: picoseconds are cut off.
 
 mod protos;
+mod scenario;
 mod sink;
+mod tasks;
 mod tracks;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use warmq_units::{CpuId, Instant, TaskId};
 
 use self::protos::{
-    FtraceEvent, FtraceEventBundle, Process, ProcessTree, SchedSwitch, SchedWaking, Thread,
-    TracePacket,
+    CpuIdle, FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket,
 };
 use self::sink::{Packets, Sink};
-use self::tracks::{Group, Tracks};
-use crate::{Comm, Interrupt, Observer, Record, Table};
+use self::tasks::{Tasks, Waking, machine, name_of};
+use self::tracks::{Group, Track, Tracks};
+use crate::{Context, Interrupt, Names, Observer, Record, Table};
 
 /// The process of all tasks: the lowest number that Linux never uses as a pid (`PID_MAX_LIMIT`).
 const MACHINE_PID: i32 = 1 << 22;
@@ -36,17 +49,12 @@ const MACHINE_PID: i32 = 1 << 22;
 /// How many events of one CPU are gathered into one packet.
 const EVENTS_A_BUNDLE: usize = 256;
 
-/// `prev_state` of a sched_switch (`TASK_RUNNING`, `TASK_INTERRUPTIBLE`, `EXIT_DEAD`).
-const RUNNABLE: i64 = 0;
-const ASLEEP: i64 = 1;
-const DEAD: i64 = 16;
-
 /// `common_flags` of a kernel event (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`).
 const IN_HARD_INTERRUPT: u32 = 8;
 const IN_SOFTIRQ: u32 = 16;
 
-/// `prio` of a task of nice 0; records do not contain priorities.
-const NORMAL_PRIORITY: i32 = 120;
+/// `state` of a cpu_idle event when the CPU leaves idle (`PWR_EVENT_EXIT`).
+const NOT_IDLE: u32 = u32::MAX;
 
 /// Writes every record that it sees. The writer that it is given should be buffered.
 ///
@@ -56,15 +64,12 @@ const NORMAL_PRIORITY: i32 = 120;
 pub struct Perfetto<W: Write> {
     sink: Sink<W>,
     tracks: Tracks,
-    tasks: Table<TaskId, Known>,
+    tasks: Tasks,
     cpus: Table<CpuId, Cpu>,
-}
-
-/// What is known about a task.
-#[derive(Debug, Default)]
-struct Known {
-    comm: Comm,
-    gone: bool,
+    // The spans that are open, each with its track.
+    open: BTreeMap<(u32, u64), Track>,
+    in_phase: bool,
+    last: Instant,
 }
 
 /// What a CPU is doing, and its events that are not yet written.
@@ -77,29 +82,29 @@ struct Cpu {
 }
 
 impl<W: Write> Perfetto<W> {
-    /// Begins a trace of the machine called `machine`.
-    pub fn new(to: W, machine: &str) -> Perfetto<W> {
+    /// Begins a trace of the machine called `machine_name`.
+    pub fn new(to: W, machine_name: &str) -> Perfetto<W> {
         let mut sink = Sink::new(to);
-        let process = Process {
-            pid: Some(MACHINE_PID),
-            ppid: Some(0),
-            cmdline: vec![machine.to_owned()],
-        };
-        let tree = ProcessTree {
-            processes: vec![process],
-            threads: Vec::new(),
-        };
         sink.write(TracePacket {
-            process_tree: Some(tree),
+            process_tree: Some(machine(machine_name)),
             ..at(Instant::START)
         });
-        let (tasks, cpus) = (Table::default(), Table::default());
         Perfetto {
             sink,
             tracks: Tracks::default(),
-            tasks,
-            cpus,
+            tasks: Tasks::default(),
+            cpus: Table::default(),
+            open: BTreeMap::new(),
+            in_phase: false,
+            last: Instant::START,
         }
+    }
+
+    /// The same with the names of the scenario whose records it will see.
+    #[must_use]
+    pub fn named(mut self, names: Names) -> Perfetto<W> {
+        self.tracks.names = names;
+        self
     }
 
     /// Writes the remaining events, flushes, and returns the underlying writer.
@@ -109,54 +114,61 @@ impl<W: Write> Perfetto<W> {
     pub fn finish(mut self) -> io::Result<W> {
         let cpus: Vec<CpuId> = self.cpus.iter().map(|(cpu, _)| cpu).collect();
         cpus.into_iter().for_each(|cpu| self.write_bundle(cpu));
+        self.tasks.introduce_all(&mut self.sink, self.last);
         self.sink.finish()
     }
 
-    fn fork(&mut self, when: Instant, child: TaskId, comm: Comm) {
-        self.tasks.touch(child).comm = comm;
-        let name = Some(comm.as_str().to_owned());
-        let thread = Thread {
-            tid: Some(tid(Some(child))),
-            name,
-            tgid: Some(MACHINE_PID),
-        };
-        let tree = ProcessTree {
-            processes: Vec::new(),
-            threads: vec![thread],
-        };
-        self.sink.write(TracePacket {
-            process_tree: Some(tree),
-            ..at(when)
-        });
+    fn introduce(&mut self, when: Instant, task: Option<TaskId>) {
+        if let Some(task) = task {
+            self.tasks.introduce(&mut self.sink, when, task);
+        }
     }
 
-    fn wake(&mut self, when: Instant, waker: CpuId, task: TaskId, target: CpuId) {
+    /// Writes a wakeup, as of the time at which the waker set about it.
+    fn wake(&mut self, when: Instant, cpu: CpuId, task: TaskId, target: CpuId) {
+        self.introduce(when, Some(task));
+        let known = self.tasks.know(task).waking.take();
+        let Waking {
+            at,
+            cpu,
+            waker,
+            context,
+        } = known.unwrap_or_else(|| self.waking(when, cpu));
         let waking = SchedWaking {
-            comm: Some(self.comm(Some(task))),
-            pid: Some(tid(Some(task))),
-            prio: Some(NORMAL_PRIORITY),
+            comm: Some(self.tasks.comm(Some(task))),
+            pid: Some(self.tasks.tid(Some(task))),
+            prio: Some(self.tasks.priority(Some(task))),
             success: Some(1),
             target_cpu: Some(target.0.into()),
         };
-        let cpu = self.cpus.touch(waker);
-        let flags = cpu
-            .open
-            .last()
-            .map_or(0, |interrupt| match interrupt.is_softirq() {
-                true => IN_SOFTIRQ,
-                false => IN_HARD_INTERRUPT,
-            });
-        let pid = tid(cpu.running).cast_unsigned();
-        self.gather(
-            waker,
-            FtraceEvent {
-                timestamp: Some(ns(when)),
-                pid: Some(pid),
-                common_flags: (flags != 0).then_some(flags),
-                sched_waking: Some(waking),
-                sched_switch: None,
-            },
-        );
+        let flags = match context {
+            Context::Unknown | Context::Task => None,
+            Context::Softirq => Some(IN_SOFTIRQ),
+            Context::Interrupt => Some(IN_HARD_INTERRUPT),
+        };
+        let event = FtraceEvent {
+            pid: Some(self.tasks.tid(waker).cast_unsigned()),
+            common_flags: flags,
+            sched_waking: Some(waking),
+            ..event_at(at)
+        };
+        self.gather(cpu, event);
+    }
+
+    /// What `cpu` is doing, where no record says who wakes whom.
+    fn waking(&mut self, at: Instant, cpu: CpuId) -> Waking {
+        let here = self.cpus.touch(cpu);
+        let context = match here.open.last().map(|interrupt| interrupt.is_softirq()) {
+            None => Context::Task,
+            Some(true) => Context::Softirq,
+            Some(false) => Context::Interrupt,
+        };
+        Waking {
+            at,
+            cpu,
+            waker: here.running,
+            context,
+        }
     }
 
     fn switch(&mut self, when: Instant, cpu: CpuId, change: Change) {
@@ -165,29 +177,35 @@ impl<W: Write> Perfetto<W> {
             prev_runnable,
             next,
         } = change;
-        let gone = prev.is_some_and(|task| self.tasks.get(task).is_some_and(|task| task.gone));
-        let state = match (gone, prev_runnable || prev.is_none()) {
-            (true, _) => DEAD,
-            (false, true) => RUNNABLE,
-            (false, false) => ASLEEP,
-        };
+        self.introduce(when, prev);
+        self.introduce(when, next);
         let switch = SchedSwitch {
-            prev_comm: Some(self.comm(prev)),
-            prev_pid: Some(tid(prev)),
-            prev_prio: Some(NORMAL_PRIORITY),
-            prev_state: Some(state),
-            next_comm: Some(self.comm(next)),
-            next_pid: Some(tid(next)),
-            next_prio: Some(NORMAL_PRIORITY),
+            prev_comm: Some(self.tasks.comm(prev)),
+            prev_pid: Some(self.tasks.tid(prev)),
+            prev_prio: Some(self.tasks.priority(prev)),
+            prev_state: Some(self.tasks.leaves(prev, prev_runnable)),
+            next_comm: Some(self.tasks.comm(next)),
+            next_pid: Some(self.tasks.tid(next)),
+            next_prio: Some(self.tasks.priority(next)),
         };
         self.cpus.touch(cpu).running = next;
-        let pid = Some(tid(prev).cast_unsigned());
-        let timestamp = Some(ns(when));
         let event = FtraceEvent {
-            timestamp,
-            pid,
+            pid: Some(self.tasks.tid(prev).cast_unsigned()),
             sched_switch: Some(switch),
-            ..Default::default()
+            ..event_at(when)
+        };
+        self.gather(cpu, event);
+    }
+
+    fn idle(&mut self, when: Instant, cpu: CpuId, state: Option<u8>) {
+        let idle = CpuIdle {
+            state: Some(state.map_or(NOT_IDLE, u32::from)),
+            cpu_id: Some(cpu.0.into()),
+        };
+        let event = FtraceEvent {
+            pid: Some(0),
+            cpu_idle: Some(idle),
+            ..event_at(when)
         };
         self.gather(cpu, event);
     }
@@ -214,16 +232,114 @@ impl<W: Write> Perfetto<W> {
         }
     }
 
-    fn comm(&self, task: Option<TaskId>) -> String {
-        match task {
-            None => "swapper".to_owned(),
-            Some(task) => self
-                .tasks
-                .get(task)
-                .map_or("", |known| known.comm.as_str())
-                .to_owned(),
+    fn instant(&mut self, when: Instant, track: Track, name: String) {
+        self.tracks.instant(&mut self.sink, when, track, name);
+    }
+
+    /// What became of tasks and CPUs.
+    fn see_schedule(&mut self, when: Instant, record: &Record) {
+        match *record {
+            Record::Fork { child, comm, .. } => self.tasks.know(child).is_called(comm),
+            Record::Exit { task, .. } => self.tasks.know(task).exits(),
+            Record::Wakeup {
+                waker,
+                task,
+                target,
+            } => self.wake(when, waker, task, target),
+            Record::Waking {
+                cpu,
+                waker,
+                task,
+                context,
+                ..
+            } => {
+                let at = when;
+                self.tasks.know(task).waking = Some(Waking {
+                    at,
+                    cpu,
+                    waker,
+                    context,
+                });
+            }
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => {
+                let change = Change {
+                    prev,
+                    prev_runnable,
+                    next,
+                };
+                self.switch(when, cpu, change);
+            }
+            Record::Idle { cpu, state } => self.idle(when, cpu, state),
+            Record::Ids { task, tid, tgid } => self.tasks.know(task).has_ids(tid, tgid),
+            Record::Renamed { task, comm } => self.tasks.know(task).is_called(comm),
+            _ => unreachable!("another record"),
         }
     }
+
+    /// What CPUs did beside running tasks.
+    fn see_cpu(&mut self, when: Instant, record: &Record) {
+        let Perfetto { sink, tracks, .. } = self;
+        match *record {
+            Record::InterruptEnter { cpu, interrupt } => {
+                self.cpus.touch(cpu).open.push(interrupt);
+                let name = name_of(interrupt).into_owned();
+                tracks.begin(sink, when, Track::Cpu(Group::Interrupts, cpu), name);
+            }
+            Record::InterruptExit { cpu, .. } => {
+                self.cpus.touch(cpu).open.pop();
+                tracks.end(sink, when, Track::Cpu(Group::Interrupts, cpu));
+            }
+            Record::Lock {
+                cpu,
+                lock,
+                waited,
+                held,
+            } => tracks.tenure(sink, when, Track::Lock(cpu, lock), (waited, held)),
+            _ => {
+                if let Some((track, name)) = instant_of(record) {
+                    tracks.instant(sink, when, track, name);
+                }
+            }
+        }
+    }
+}
+
+/// What happened on a CPU at one time, in words.
+fn instant_of(record: &Record) -> Option<(Track, String)> {
+    let (group, cpu, name) = match *record {
+        Record::Migrate { task, from, to } => {
+            (Group::Scheduler, to, format!("{task} comes from {from}"))
+        }
+        Record::RescheduleSent { from, to } => (Group::Scheduler, from, format!("reschedule {to}")),
+        Record::LockBusy { cpu, lock } => (Group::Scheduler, cpu, format!("{lock} busy")),
+        Record::Affinity { task, from, cpus } => {
+            let name = format!("{task} may use {cpus:#x} from {from} on");
+            (Group::Scheduler, from, name)
+        }
+        Record::Hotplug { cpu, online } => {
+            let name = if online { "online" } else { "offline" };
+            (Group::Scheduler, cpu, name.to_owned())
+        }
+        Record::Recalculate { cpu } => (Group::Scheduler, cpu, "recalculate".to_owned()),
+        Record::Steal { cpu, span } => (Group::Scheduler, cpu, format!("{span} stolen")),
+        Record::Lost { cpu, events: 0 } => (Group::Scheduler, cpu, "events lost".to_owned()),
+        Record::Lost { cpu, events } => (Group::Scheduler, cpu, format!("{events} events lost")),
+        Record::Packet { cpu, bytes } => (Group::Network, cpu, format!("packet of {bytes} bytes")),
+        Record::Drop { cpu, reason: 0 } => (Group::Network, cpu, "drop".to_owned()),
+        Record::Drop { cpu, reason } => (Group::Network, cpu, format!("drop, reason {reason}")),
+        Record::Poll {
+            cpu,
+            packets,
+            budget,
+        } => (Group::Network, cpu, format!("poll: {packets} of {budget}")),
+        _ => return None,
+    };
+    Some((Track::Cpu(group, cpu), name))
 }
 
 /// A switch without its CPU.
@@ -235,81 +351,42 @@ struct Change {
 
 impl<W: Write> Observer for Perfetto<W> {
     fn see(&mut self, when: Instant, record: &Record) {
-        let Perfetto { sink, tracks, .. } = self;
-        match *record {
-            Record::Fork { child, comm, .. } => self.fork(when, child, comm),
-            Record::Exit { task, .. } => self.tasks.touch(task).gone = true,
-            Record::Wakeup {
-                waker,
-                task,
-                target,
-            } => self.wake(when, waker, task, target),
-            Record::Switch {
-                cpu,
-                prev,
-                prev_runnable,
-                next,
-            } => {
-                self.switch(
-                    when,
-                    cpu,
-                    Change {
-                        prev,
-                        prev_runnable,
-                        next,
-                    },
-                );
-            }
-            Record::Migrate { task, from, to } => {
-                let name = format!("{task} comes from {from}");
-                tracks.instant(sink, when, Group::Scheduler.of(to), name);
-            }
-            Record::InterruptEnter { cpu, interrupt } => {
-                self.cpus.touch(cpu).open.push(interrupt);
-                tracks.begin(
-                    sink,
-                    when,
-                    Group::Interrupts.of(cpu),
-                    format!("{interrupt:?}"),
-                );
-            }
-            Record::InterruptExit { cpu, .. } => {
-                self.cpus.touch(cpu).open.pop();
-                tracks.end(sink, when, Group::Interrupts.of(cpu));
-            }
-            Record::RescheduleSent { from, to } => {
-                let name = format!("reschedule {to}");
-                tracks.instant(sink, when, Group::Scheduler.of(from), name);
-            }
-            Record::Lock {
-                cpu,
-                lock,
-                waited,
-                held,
-            } => {
-                tracks.tenure(sink, when, Group::Locks.of_lock(cpu, lock), (waited, held));
-            }
-            Record::LockBusy { cpu, lock } => {
-                let name = format!("{lock} busy");
-                tracks.instant(sink, when, Group::Scheduler.of(cpu), name);
-            }
-            Record::Affinity { task, from, cpus } => {
-                let name = format!("{task} may use {cpus:#x} from {from} on");
-                tracks.instant(sink, when, Group::Scheduler.of(from), name);
-            }
-            Record::Hotplug { cpu, online } => {
-                let name = if online { "online" } else { "offline" };
-                tracks.instant(sink, when, Group::Scheduler.of(cpu), name.to_owned());
-            }
-            Record::Recalculate { cpu } => {
-                tracks.instant(
-                    sink,
-                    when,
-                    Group::Scheduler.of(cpu),
-                    "recalculate".to_owned(),
-                );
-            }
-            _ => {}
+        self.last = when;
+        match record {
+            Record::Fork { .. }
+            | Record::Exit { .. }
+            | Record::Wakeup { .. }
+            | Record::Waking { .. }
+            | Record::Switch { .. }
+            | Record::Idle { .. }
+            | Record::Ids { .. }
+            | Record::Renamed { .. } => self.see_schedule(when, record),
+            Record::Migrate { .. }
+            | Record::InterruptEnter { .. }
+            | Record::InterruptExit { .. }
+            | Record::RescheduleSent { .. }
+            | Record::Lock { .. }
+            | Record::LockBusy { .. }
+            | Record::Affinity { .. }
+            | Record::Hotplug { .. }
+            | Record::Recalculate { .. }
+            | Record::Packet { .. }
+            | Record::Drop { .. }
+            | Record::Poll { .. }
+            | Record::Steal { .. }
+            | Record::Lost { .. } => self.see_cpu(when, record),
+            Record::Block { .. }
+            | Record::Nice { .. }
+            | Record::Policy { .. }
+            | Record::Slice { .. }
+            | Record::Group { .. }
+            | Record::Fragment { .. }
+            | Record::Role { .. }
+            | Record::Ran { .. } => self.see_task(when, record),
+            Record::SpanBegin { .. }
+            | Record::SpanEnd { .. }
+            | Record::Count { .. }
+            | Record::Phase { .. } => self.see_scenario(when, record),
         }
     }
 }
@@ -322,15 +399,16 @@ fn at(when: Instant) -> TracePacket {
     }
 }
 
-fn ns(when: Instant) -> u64 {
-    when.since(Instant::START).as_ns()
+/// An empty event of `when`.
+fn event_at(when: Instant) -> FtraceEvent {
+    FtraceEvent {
+        timestamp: Some(ns(when)),
+        ..FtraceEvent::default()
+    }
 }
 
-/// The thread of a task; `None` is Linux's idle task.
-fn tid(task: Option<TaskId>) -> i32 {
-    task.map_or(0, |task| {
-        i32::try_from(task.0).unwrap_or(i32::MAX).saturating_add(1)
-    })
+fn ns(when: Instant) -> u64 {
+    when.since(Instant::START).as_ns()
 }
 
 #[cfg(test)]

@@ -73,6 +73,8 @@ pub(super) struct FtraceEvent {
     pub sched_switch: Option<SchedSwitch>,
     #[prost(uint32, optional, tag = "5")]
     pub common_flags: Option<u32>,
+    #[prost(message, optional, tag = "13")]
+    pub cpu_idle: Option<CpuIdle>,
     #[prost(message, optional, tag = "20")]
     pub sched_waking: Option<SchedWaking>,
 }
@@ -110,6 +112,28 @@ pub(super) struct SchedWaking {
     pub target_cpu: Option<i32>,
 }
 
+/// `ftrace/power.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CpuIdle {
+    #[prost(uint32, optional, tag = "1")]
+    pub state: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub cpu_id: Option<u32>,
+}
+
+/// `track_event/thread_descriptor.proto`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct ThreadDescriptor {
+    #[prost(int32, optional, tag = "1")]
+    pub pid: Option<i32>,
+    #[prost(int32, optional, tag = "2")]
+    pub tid: Option<i32>,
+}
+
+/// `track_event/counter_descriptor.proto`: an empty one makes a track a counter.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct CounterDescriptor {}
+
 /// `track_event/track_descriptor.proto`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TrackDescriptor {
@@ -117,8 +141,12 @@ pub(super) struct TrackDescriptor {
     pub uuid: Option<u64>,
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
+    #[prost(message, optional, tag = "4")]
+    pub thread: Option<ThreadDescriptor>,
     #[prost(uint64, optional, tag = "5")]
     pub parent_uuid: Option<u64>,
+    #[prost(message, optional, tag = "8")]
+    pub counter: Option<CounterDescriptor>,
     #[prost(int32, optional, tag = "11")]
     pub child_ordering: Option<i32>,
     #[prost(int32, optional, tag = "12")]
@@ -134,12 +162,15 @@ pub(super) struct TrackEvent {
     pub track_uuid: Option<u64>,
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
+    #[prost(int64, optional, tag = "30")]
+    pub counter_value: Option<i64>,
 }
 
 /// `TrackEvent.Type`.
 pub(super) const SLICE_BEGIN: i32 = 1;
 pub(super) const SLICE_END: i32 = 2;
 pub(super) const INSTANT: i32 = 3;
+pub(super) const COUNTER: i32 = 4;
 
 /// `TrackDescriptor.ChildTracksOrdering`: by `sibling_order_rank`.
 pub(super) const EXPLICIT: i32 = 3;

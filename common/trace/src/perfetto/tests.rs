@@ -6,9 +6,11 @@ use proptest::prelude::*;
 use prost::Message;
 use warmq_units::{Duration, LockId};
 
-use super::protos::{INSTANT, SLICE_BEGIN, SLICE_END, STATE_CLEARED};
+use super::protos::{COUNTER, INSTANT, SLICE_BEGIN, SLICE_END, STATE_CLEARED};
+use super::tasks::{DEAD, RUNNABLE, STOPPED, UNINTERRUPTIBLE};
 use super::*;
 use crate::arbitrary::records;
+use crate::{Cause, Comm, Policy, State};
 
 /// A file: what Perfetto calls a `Trace`.
 #[derive(Clone, PartialEq, Message)]
@@ -17,8 +19,19 @@ struct Trace {
     packet: Vec<TracePacket>,
 }
 
+fn names() -> Names {
+    let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Names {
+        tasks: list(&["hog", "beat"]),
+        spans: list(&["trip"]),
+        counters: list(&["trips", "rounds"]),
+        phases: list(&["calm", "storm"]),
+        work: "trips".to_owned(),
+    }
+}
+
 fn traced(records: &[(Instant, Record)]) -> Vec<TracePacket> {
-    let mut perfetto = Perfetto::new(Vec::new(), "made up");
+    let mut perfetto = Perfetto::new(Vec::new(), "made up").named(names());
     records
         .iter()
         .for_each(|(at, record)| perfetto.see(*at, record));
@@ -198,7 +211,7 @@ proptest! {
             kernel_events += packet.ftrace_events.as_ref().map_or(0, |bundle| bundle.event.len());
         }
         let expected = records.iter().filter(|(_, record)| {
-            matches!(record, Record::Switch { .. } | Record::Wakeup { .. })
+            matches!(record, Record::Switch { .. } | Record::Wakeup { .. } | Record::Idle { .. })
         });
         prop_assert_eq!(kernel_events, expected.count());
     }
@@ -220,4 +233,305 @@ fn a_long_run_is_written_as_it_goes() {
         .filter_map(|packet| Some(packet.ftrace_events.as_ref()?.event.len()))
         .collect();
     assert_eq!(bundles, [256, 256, 256, 232]);
+}
+
+/// Every event on a track of ours as `TIME TRACK: EVENT`, in us; tracks of threads are called by tid.
+fn shown(records: &[(u64, Record)]) -> Vec<String> {
+    let records: Vec<_> = records
+        .iter()
+        .map(|(at, record)| (Instant::START + us(*at), *record))
+        .collect();
+    let mut names = std::collections::BTreeMap::new();
+    let mut lines = Vec::new();
+    for packet in traced(&records) {
+        if let Some(track) = packet.track_descriptor {
+            let tid = track.thread.and_then(|thread| thread.tid);
+            let name = track.name.or(tid.map(|tid| format!("thread {tid}")));
+            let parent = track
+                .parent_uuid
+                .map(|parent| format!("{}/", names[&parent]));
+            let name = format!("{}{}", parent.unwrap_or_default(), name.expect("a name"));
+            names.insert(track.uuid.expect("a number"), name);
+        }
+        if let Some(event) = packet.track_event {
+            let what = match event.r#type {
+                Some(SLICE_BEGIN) => format!("begins {}", event.name.expect("a name")),
+                Some(SLICE_END) => "ends".to_owned(),
+                Some(INSTANT) => event.name.expect("a name"),
+                Some(COUNTER) => format!("is {}", event.counter_value.expect("a value")),
+                other => panic!("{other:?}"),
+            };
+            let track = &names[&event.track_uuid.expect("a track")];
+            let at = packet.timestamp.expect("a time") / 1_000;
+            lines.push(format!("{at} {track}: {what}"));
+        }
+    }
+    lines
+}
+
+const A: TaskId = TaskId(0);
+const B: TaskId = TaskId(1);
+const CPU: CpuId = CpuId(0);
+
+#[test]
+fn spans_phases_and_counters_have_tracks_with_their_names() {
+    let begin = |task, number| Record::SpanBegin {
+        task,
+        span: 0,
+        number,
+    };
+    let end = |task, number| Record::SpanEnd {
+        task,
+        span: 0,
+        number,
+    };
+    let count = |total| Record::Count { counter: 1, total };
+    let story = [
+        (0, count(0)),
+        (0, Record::Phase { phase: 0 }),
+        // Its own, and one that another task ends.
+        (1, begin(A, 0)),
+        (2, begin(A, 7)),
+        (3, end(B, 7)),
+        (4, begin(A, 0)),
+        (5, end(A, 0)),
+        // It was not begun.
+        (6, end(A, 9)),
+        (7, count(3)),
+        (7, Record::Phase { phase: 1 }),
+    ];
+    let wanted = [
+        "0 Counters/rounds: is 0",
+        "0 Phases: begins calm",
+        "1 thread 1/trip: begins trip",
+        "2 Shared spans/trip[7]: begins trip",
+        "3 Shared spans/trip[7]: ends",
+        "4 thread 1/trip: ends",
+        "4 thread 1/trip: begins trip",
+        "5 thread 1/trip: ends",
+        "7 Counters/rounds: is 3",
+        "7 Phases: ends",
+        "7 Phases: begins storm",
+    ];
+    assert_eq!(shown(&story), wanted);
+}
+
+#[test]
+fn what_tasks_and_cpus_do_beside_running_is_told_in_words() {
+    let task = A;
+    let cause = Cause::Queue;
+    let block = |object| Record::Block {
+        cpu: CPU,
+        task,
+        cause,
+        state: State::Interruptible,
+        object,
+    };
+    let enter = |interrupt| Record::InterruptEnter {
+        cpu: CPU,
+        interrupt,
+    };
+    let (priority, policy) = (50, Policy::Fifo);
+    let fragment = Some((1, 9));
+    let (packets, budget) = (3, 64);
+    let (table, number) = (1, 4);
+    let story = [
+        Record::Role {
+            task,
+            table,
+            number,
+        },
+        Record::Nice { task, nice: -3 },
+        Record::Policy {
+            task,
+            policy,
+            priority,
+        },
+        Record::Slice {
+            task,
+            slice: us(3_000),
+        },
+        Record::Group { task, group: 2 },
+        Record::Fragment { task, fragment },
+        block(Some(12)),
+        block(None),
+        enter(Interrupt::Line(24)),
+        enter(Interrupt::softirq(8)),
+        enter(Interrupt::softirq(3)),
+        Record::Packet {
+            cpu: CPU,
+            bytes: 64,
+        },
+        Record::Drop {
+            cpu: CPU,
+            reason: 6,
+        },
+        Record::Poll {
+            cpu: CPU,
+            packets,
+            budget,
+        },
+        Record::Steal {
+            cpu: CPU,
+            span: us(10),
+        },
+        Record::Lost {
+            cpu: CPU,
+            events: 0,
+        },
+        Record::Lost {
+            cpu: CPU,
+            events: 5,
+        },
+        Record::Ran {
+            task,
+            total: us(2_000),
+        },
+    ];
+    let wanted = [
+        "thread 1: beat[4]",
+        "thread 1: nice -3",
+        "thread 1: policy Fifo 50",
+        "thread 1: slice 3.000 ms",
+        "thread 1: group 2",
+        "thread 1: fragment 9 of application 1",
+        "thread 1: waits for a queue (object 12)",
+        "thread 1: waits for a queue",
+        "Interrupts/cpu0: begins irq 24",
+        "Interrupts/cpu0: begins softirq HRTIMER",
+        "Interrupts/cpu0: begins softirq NET_RX",
+        "Network/cpu0: packet of 64 bytes",
+        "Network/cpu0: drop, reason 6",
+        "Network/cpu0: poll: 3 of 64",
+        "Scheduler/cpu0: 10.000 us stolen",
+        "Scheduler/cpu0: events lost",
+        "Scheduler/cpu0: 5 events lost",
+        "thread 1: ran 2.000 ms in all",
+    ];
+    let shown = shown(&story.map(|record| (0, record)));
+    let shown: Vec<&str> = shown.iter().map(|line| &line[2..]).collect();
+    assert_eq!(shown, wanted);
+}
+
+/// The kernel's events of `records`, of all CPUs.
+fn events(records: &[Record]) -> (Vec<TracePacket>, Vec<FtraceEvent>) {
+    let records: Vec<_> = (0..)
+        .zip(records)
+        .map(|(at, record)| (Instant::START + us(at), *record))
+        .collect();
+    let packets = traced(&records);
+    let bundles = packets.iter().filter_map(|it| it.ftrace_events.clone());
+    let events = bundles.flat_map(|bundle| bundle.event).collect();
+    (packets, events)
+}
+
+fn leaves(task: TaskId, prev_runnable: bool) -> Record {
+    Record::Switch {
+        cpu: CPU,
+        prev: Some(task),
+        prev_runnable,
+        next: None,
+    }
+}
+
+#[test]
+fn the_state_in_which_a_task_leaves_is_that_in_which_it_blocked() {
+    let block = |state| Record::Block {
+        cpu: CPU,
+        task: A,
+        cause: Cause::Unknown,
+        state,
+        object: None,
+    };
+    let (_, events) = events(&[
+        block(State::Stopped),
+        leaves(A, false),
+        block(State::Uninterruptible),
+        leaves(A, false),
+        // Throttled, then preempted.
+        block(State::Runnable),
+        leaves(A, false),
+        leaves(A, true),
+        // Nobody knows why.
+        leaves(A, false),
+    ]);
+    let states = events
+        .iter()
+        .map(|it| it.sched_switch.as_ref().expect("a switch").prev_state);
+    let wanted = [STOPPED, UNINTERRUPTIBLE, RUNNABLE, RUNNABLE, 1];
+    assert_eq!(states.collect::<Vec<_>>(), wanted.map(Some));
+}
+
+#[test]
+fn a_recorded_task_is_the_thread_that_it_was() {
+    let comm = Comm::new("cc1");
+    let (packets, events) = events(&[
+        Record::Fork {
+            parent: None,
+            child: A,
+            comm: Comm::new("make"),
+        },
+        Record::Ids {
+            task: A,
+            tid: 4_711,
+            tgid: 4_700,
+        },
+        leaves(A, true),
+        Record::Renamed { task: A, comm },
+        leaves(A, true),
+    ]);
+    let threads = packets
+        .iter()
+        .filter_map(|it| it.process_tree.as_ref())
+        .flat_map(|tree| &tree.threads);
+    let threads: Vec<_> = threads
+        .map(|it| {
+            (
+                it.tid.unwrap(),
+                it.tgid.unwrap(),
+                it.name.as_deref().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(threads, [(4_711, 4_700, "make"), (4_711, 4_700, "cc1")]);
+    let switches = events.iter().map(|it| it.sched_switch.as_ref().unwrap());
+    let shown: Vec<_> = switches
+        .map(|it| (it.prev_pid.unwrap(), it.prev_comm.as_deref().unwrap()))
+        .collect();
+    assert_eq!(shown, [(4_711, "make"), (4_711, "cc1")]);
+}
+
+#[test]
+fn a_wakeup_is_of_the_time_and_the_context_in_which_it_was_begun() {
+    let (waker, target) = (CpuId(1), CpuId(2));
+    let (_, events) = events(&[
+        Record::Waking {
+            cpu: CPU,
+            waker: Some(A),
+            task: B,
+            context: Context::Softirq,
+            synchronous: false,
+        },
+        Record::Wakeup {
+            waker,
+            task: B,
+            target,
+        },
+        Record::Idle {
+            cpu: CPU,
+            state: Some(2),
+        },
+        Record::Idle {
+            cpu: CPU,
+            state: None,
+        },
+    ]);
+    let woken = &events[0];
+    assert_eq!((woken.timestamp, woken.pid), (Some(0), Some(1)));
+    assert_eq!(woken.common_flags, Some(IN_SOFTIRQ));
+    let target = woken.sched_waking.as_ref().and_then(|it| it.target_cpu);
+    assert_eq!(target, Some(2));
+    let idle = events[1..].iter().map(|it| it.cpu_idle.as_ref().unwrap());
+    let idle: Vec<_> = idle.map(|it| it.state.unwrap()).collect();
+    assert_eq!(idle, [2, NOT_IDLE]);
 }

@@ -1,80 +1,99 @@
-//! Slices and instants on tracks of ours, each described before its first event.
+//! Slices, instants and counters on tracks of ours, each described before its first event.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use warmq_units::{CpuId, Duration, Instant, LockId};
 
 use super::at;
 use super::protos::{
-    EXPLICIT, INSTANT, SLICE_BEGIN, SLICE_END, TracePacket, TrackDescriptor, TrackEvent,
+    COUNTER, CounterDescriptor, EXPLICIT, INSTANT, SLICE_BEGIN, SLICE_END, ThreadDescriptor,
+    TracePacket, TrackDescriptor, TrackEvent,
 };
 use super::sink::Packets;
+use crate::Names;
 
-/// The group that a track belongs to.
+/// What tracks are gathered under, in the order in which they are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Group {
+    Spans,
+    Counters,
     Interrupts,
     Locks,
     Scheduler,
+    Network,
 }
 
-/// One track: a CPU's in its group; a CPU has one for each lock, as tenures of two locks may
-/// overlap without one being inside the other.
+/// A thread as Perfetto knows it: its process, and itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Track {
-    group: Group,
-    cpu: CpuId,
-    lock: Option<LockId>,
+pub(super) struct ThreadId {
+    pub pid: i32,
+    pub tid: i32,
 }
 
-/// The groups and tracks that were described already.
+/// One track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Track {
+    /// The phases of a scenario.
+    Phases,
+    /// The head of a group.
+    Group(Group),
+    /// A CPU's in a group.
+    Cpu(Group, CpuId),
+    /// A CPU has one for each lock, as tenures of two locks may overlap without one being inside
+    /// the other.
+    Lock(CpuId, LockId),
+    /// What a thread says and is told.
+    Thread(ThreadId),
+    /// A span that is a thread's own, by name. Spans of one name do not overlap there.
+    SpanOf(ThreadId, u32),
+    /// A span that several tasks share, by name and number.
+    Span(u32, u64),
+    /// A counter of a scenario.
+    Counter(u32),
+}
+
+/// The tracks that were described already, and the names of what numbers stand for.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
-    groups: BTreeSet<Group>,
-    tracks: BTreeSet<Track>,
+    // Each with its unique number, from 1 on: 0 is reserved by Perfetto.
+    known: BTreeMap<Track, u64>,
+    pub names: Names,
 }
 
 impl Group {
-    pub fn of(self, cpu: CpuId) -> Track {
-        Track {
-            group: self,
-            cpu,
-            lock: None,
-        }
-    }
-
-    pub fn of_lock(self, cpu: CpuId, lock: LockId) -> Track {
-        Track {
-            group: self,
-            cpu,
-            lock: Some(lock),
-        }
-    }
-
     fn name(self) -> &'static str {
         match self {
+            Group::Spans => "Shared spans",
+            Group::Counters => "Counters",
             Group::Interrupts => "Interrupts",
             Group::Locks => "Spin locks",
             Group::Scheduler => "Scheduler",
+            Group::Network => "Network",
         }
-    }
-
-    /// Unique among groups and tracks; 0 is reserved by Perfetto.
-    fn uuid(self) -> u64 {
-        (self as u64 + 1) << 48
     }
 }
 
 impl Track {
-    fn uuid(self) -> u64 {
-        let lock = self.lock.map_or(0, |lock| u64::from(lock.0) + 1);
-        self.group.uuid() + (lock << 24) + u64::from(self.cpu.0) + 1
+    fn parent(self) -> Option<Track> {
+        match self {
+            Track::Phases | Track::Group(_) | Track::Thread(_) => None,
+            Track::Cpu(group, _) => Some(Track::Group(group)),
+            Track::Lock(..) => Some(Track::Group(Group::Locks)),
+            Track::SpanOf(thread, _) => Some(Track::Thread(thread)),
+            Track::Span(..) => Some(Track::Group(Group::Spans)),
+            Track::Counter(_) => Some(Track::Group(Group::Counters)),
+        }
     }
 
-    fn name(self) -> String {
-        match self.lock {
-            None => self.cpu.to_string(),
-            Some(lock) => format!("{} {lock}", self.cpu),
+    /// Where it stands among its siblings.
+    fn rank(self) -> Option<i32> {
+        match self {
+            Track::Phases => Some(-1),
+            Track::Group(group) => Some(group as i32),
+            Track::Cpu(_, cpu) => Some(i32::from(cpu.0)),
+            Track::Lock(cpu, lock) => Some(i32::from(cpu.0) << 8 | i32::from(lock.0).min(0xff)),
+            Track::Thread(_) | Track::Span(..) => None,
+            Track::SpanOf(_, number) | Track::Counter(number) => i32::try_from(number).ok(),
         }
     }
 }
@@ -90,6 +109,17 @@ impl Tracks {
 
     pub fn instant(&mut self, to: &mut impl Packets, when: Instant, track: Track, name: String) {
         self.event(to, when, track, (INSTANT, Some(name)));
+    }
+
+    /// A counter has this value from `when` on.
+    pub fn count(&mut self, to: &mut impl Packets, when: Instant, counter: u32, value: u64) {
+        let event = TrackEvent {
+            r#type: Some(COUNTER),
+            track_uuid: Some(self.described(to, Track::Counter(counter))),
+            name: None,
+            counter_value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+        };
+        write_event(to, when, event);
     }
 
     /// Writes a tenure of a lock that ended at `when`, and the wait before it, if there was one.
@@ -117,51 +147,76 @@ impl Tracks {
         track: Track,
         (kind, name): (i32, Option<String>),
     ) {
-        self.describe(to, track);
         let event = TrackEvent {
             r#type: Some(kind),
-            track_uuid: Some(track.uuid()),
+            track_uuid: Some(self.described(to, track)),
             name,
+            counter_value: None,
         };
-        to.write(TracePacket {
-            track_event: Some(event),
-            ..at(when)
-        });
+        write_event(to, when, event);
     }
 
-    fn describe(&mut self, to: &mut impl Packets, track: Track) {
-        let group = track.group;
-        if self.groups.insert(group) {
-            write(
-                to,
-                TrackDescriptor {
-                    uuid: Some(group.uuid()),
-                    name: Some(group.name().to_owned()),
-                    child_ordering: Some(EXPLICIT),
-                    sibling_order_rank: Some(group as i32),
-                    parent_uuid: None,
-                },
-            );
+    /// The number of `track`, which is described if it was not.
+    fn described(&mut self, to: &mut impl Packets, track: Track) -> u64 {
+        if let Some(uuid) = self.known.get(&track) {
+            return *uuid;
         }
-        if self.tracks.insert(track) {
-            let lock = track.lock.map_or(0, |lock| i32::from(lock.0));
-            write(
-                to,
-                TrackDescriptor {
-                    uuid: Some(track.uuid()),
-                    name: Some(track.name()),
-                    parent_uuid: Some(group.uuid()),
-                    sibling_order_rank: Some(i32::from(track.cpu.0) << 8 | lock.min(0xff)),
-                    child_ordering: None,
-                },
-            );
-        }
+        let parent_uuid = track.parent().map(|parent| self.described(to, parent));
+        let uuid = self.known.len() as u64 + 1;
+        self.known.insert(track, uuid);
+        let thread = match track {
+            Track::Thread(ThreadId { pid, tid }) => Some(ThreadDescriptor {
+                pid: Some(pid),
+                tid: Some(tid),
+            }),
+            _ => None,
+        };
+        let counter = matches!(track, Track::Counter(_)).then(CounterDescriptor::default);
+        let descriptor = TrackDescriptor {
+            uuid: Some(uuid),
+            name: self.name(track),
+            parent_uuid,
+            thread,
+            counter,
+            child_ordering: matches!(track, Track::Group(_)).then_some(EXPLICIT),
+            sibling_order_rank: track.rank(),
+        };
+        to.write(TracePacket {
+            track_descriptor: Some(descriptor),
+            ..TracePacket::default()
+        });
+        uuid
+    }
+
+    fn name(&self, track: Track) -> Option<String> {
+        Some(match track {
+            Track::Phases => "Phases".to_owned(),
+            Track::Group(group) => group.name().to_owned(),
+            Track::Cpu(_, cpu) => cpu.to_string(),
+            Track::Lock(cpu, lock) => format!("{cpu} {lock}"),
+            // It has the thread's.
+            Track::Thread(_) => return None,
+            Track::SpanOf(_, span) => self.span(span),
+            Track::Span(span, number) => format!("{}[{number}]", self.span(span)),
+            Track::Counter(counter) => called(&self.names.counters, "counter", counter),
+        })
+    }
+
+    /// The name of a span.
+    pub fn span(&self, span: u32) -> String {
+        called(&self.names.spans, "span", span)
     }
 }
 
-fn write(to: &mut impl Packets, descriptor: TrackDescriptor) {
+/// The name of `number` in a list of the trace's header, or what it is with its number.
+pub(super) fn called(names: &[String], what: &str, number: u32) -> String {
+    let name = names.get(number as usize).cloned();
+    name.unwrap_or_else(|| format!("{what} {number}"))
+}
+
+fn write_event(to: &mut impl Packets, when: Instant, event: TrackEvent) {
     to.write(TracePacket {
-        track_descriptor: Some(descriptor),
-        ..TracePacket::default()
+        track_event: Some(event),
+        ..at(when)
     });
 }

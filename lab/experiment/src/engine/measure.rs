@@ -212,6 +212,8 @@ impl RunMeters {
 }
 
 impl Observer for RunMeters {
+    const DETAIL: bool = false;
+
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         self.play.see(at, record);

@@ -8,6 +8,7 @@ mod actions;
 mod changes;
 mod clocks;
 mod objects;
+mod parts;
 mod phases;
 mod player;
 mod program;

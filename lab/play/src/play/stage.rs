@@ -10,6 +10,7 @@ use warmq_units::{Seed, Stream, TaskId};
 
 use super::Trouble;
 use super::objects::{Made, Queue, make};
+use super::parts;
 use super::program::Program;
 use super::specs::Machine;
 use crate::counter::{Counter, Counters};
@@ -49,6 +50,7 @@ impl Stage {
         boot: &mut Boot<'_>,
     ) -> Result<Stage, Trouble> {
         let made = make(&bound, boot)?;
+        parts::name(&bound, &made, boot);
         let scenario = bound.scenario();
         let programs = scenario.tasks().iter().map(|kind| Programs {
             setup: Program::of(&kind.setup, &bound),

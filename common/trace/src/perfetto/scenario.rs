@@ -1,0 +1,116 @@
+//! What tasks are like and say: instants on their threads' tracks, and a scenario's spans, counters
+//! and phases.
+
+use std::io::Write;
+
+use warmq_units::{Duration, Instant, TaskId};
+
+use super::Perfetto;
+use super::tasks::waits_for;
+use super::tracks::{Track, called};
+use crate::Record;
+
+impl<W: Write> Perfetto<W> {
+    /// What a task is like, or is about to wait for.
+    pub(super) fn see_task(&mut self, when: Instant, record: &Record) {
+        let (task, name) = match *record {
+            Record::Block {
+                task,
+                cause,
+                state,
+                object,
+                ..
+            } => {
+                self.tasks.know(task).blocks(state);
+                (task, waits_for(cause, object))
+            }
+            Record::Nice { task, nice } => {
+                self.tasks.know(task).is_nice(nice);
+                (task, format!("nice {nice}"))
+            }
+            Record::Policy {
+                task,
+                policy,
+                priority,
+            } => {
+                self.tasks.know(task).has_policy(policy, priority);
+                let name = match priority {
+                    0 => format!("policy {policy:?}"),
+                    _ => format!("policy {policy:?} {priority}"),
+                };
+                (task, name)
+            }
+            Record::Slice {
+                task,
+                slice: Duration::ZERO,
+            } => (task, "slice: the scheduler's own".to_owned()),
+            Record::Slice { task, slice } => (task, format!("slice {slice}")),
+            Record::Group { task, group } => (task, format!("group {group}")),
+            Record::Fragment {
+                task,
+                fragment: None,
+            } => (task, "no fragment".to_owned()),
+            Record::Fragment {
+                task,
+                fragment: Some((app, number)),
+            } => (task, format!("fragment {number} of application {app}")),
+            Record::Role {
+                task,
+                table,
+                number,
+            } => {
+                let table = called(&self.tracks.names.tasks, "table", table);
+                (task, format!("{table}[{number}]"))
+            }
+            Record::Ran { task, total } => (task, format!("ran {total} in all")),
+            _ => unreachable!("another record"),
+        };
+        let track = self.thread_track(when, task);
+        self.instant(when, track, name);
+    }
+
+    /// What a scenario's player says.
+    pub(super) fn see_scenario(&mut self, when: Instant, record: &Record) {
+        match *record {
+            Record::SpanBegin { task, span, number } => {
+                // One that is open begins anew.
+                self.end_span(when, span, number);
+                // A span without indexes has the task's number.
+                let track = match number == u64::from(task.0) {
+                    true => {
+                        self.introduce(when, Some(task));
+                        Track::SpanOf(self.tasks.thread(task), span)
+                    }
+                    false => Track::Span(span, number),
+                };
+                let name = self.tracks.span(span);
+                self.open.insert((span, number), track);
+                self.tracks.begin(&mut self.sink, when, track, name);
+            }
+            Record::SpanEnd { span, number, .. } => self.end_span(when, span, number),
+            Record::Count { counter, total } => {
+                self.tracks.count(&mut self.sink, when, counter, total);
+            }
+            Record::Phase { phase } => {
+                if std::mem::replace(&mut self.in_phase, true) {
+                    self.tracks.end(&mut self.sink, when, Track::Phases);
+                }
+                let name = called(&self.tracks.names.phases, "phase", phase);
+                self.tracks.begin(&mut self.sink, when, Track::Phases, name);
+            }
+            _ => unreachable!("another record"),
+        }
+    }
+
+    /// Ends a span; one that began before the trace has no slice that could end.
+    fn end_span(&mut self, when: Instant, span: u32, number: u64) {
+        if let Some(track) = self.open.remove(&(span, number)) {
+            self.tracks.end(&mut self.sink, when, track);
+        }
+    }
+
+    fn thread_track(&mut self, when: Instant, task: TaskId) -> Track {
+        self.introduce(when, Some(task));
+        Track::Thread(self.tasks.thread(task))
+    }
+}

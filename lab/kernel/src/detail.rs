@@ -1,0 +1,250 @@
+//! Records in detail: why tasks sleep, who wakes them, what they are like, packets, idling. They
+//! are made only for an observer that wants them (see `Observer::DETAIL`).
+
+use warmq_trace::{Cause, Context, Record, State};
+use warmq_units::{CpuId, Duration, TaskId};
+
+use crate::boot::Boot;
+use crate::core::Core;
+use crate::ending::Waiting;
+use crate::operation::{Condition, Fragment, Mutex, Semaphore, Socket};
+use crate::scheduler::{WakeContext, Wakeup};
+use crate::settings::IdleLoop;
+use crate::task::Policy;
+
+/// Something that tasks can wait for, by its number in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A mutex.
+    Mutex(Mutex),
+    /// A condition variable.
+    Condition(Condition),
+    /// A semaphore.
+    Semaphore(Semaphore),
+    /// A socket: its data, or room in its buffer.
+    Socket(Socket),
+}
+
+/// What a [`Part`] is part of: a barrier, for instance, has a mutex and a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// What it is for those who wait for it.
+    pub cause: Cause,
+    /// Its number among all objects of the scenario.
+    pub number: u32,
+}
+
+impl Boot<'_> {
+    /// Says what `part` is part of; [`Record::Block`] tells it of those who wait for it.
+    pub fn part_of(&mut self, part: Part, object: Object) {
+        if self.core().detail {
+            self.core().objects.insert(part, object);
+        }
+    }
+}
+
+impl Core {
+    /// Records that `record` happened now, if somebody wants details.
+    #[inline]
+    pub(crate) fn record_detail(&mut self, record: impl FnOnce(&Core) -> Record) {
+        if self.detail {
+            let record = record(self);
+            self.record(record);
+        }
+    }
+
+    /// `task` is about to leave `cpu` and to wait for `waiting`.
+    #[inline]
+    pub(crate) fn record_block(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
+        self.record_detail(|core| {
+            let object = part(waiting).and_then(|part| core.objects.get(&part));
+            Record::Block {
+                cpu,
+                task,
+                cause: object.map_or(cause(waiting), |object| object.cause),
+                state: state(waiting),
+                object: object.map(|object| object.number),
+            }
+        });
+    }
+
+    /// `cpu` is about to wake `task`.
+    #[inline]
+    pub(crate) fn record_waking(&mut self, cpu: CpuId, task: TaskId, wakeup: &Wakeup) {
+        self.record_detail(|_| Record::Waking {
+            cpu,
+            waker: wakeup.current,
+            task,
+            context: match wakeup.context {
+                WakeContext::Interrupt => Context::Interrupt,
+                WakeContext::Softirq => Context::Softirq,
+                WakeContext::Task => Context::Task,
+            },
+            synchronous: wakeup.sync,
+        });
+    }
+
+    pub(crate) fn record_nice(&mut self, task: TaskId) {
+        self.record_detail(|core| Record::Nice {
+            task,
+            nice: core.task(task).nice,
+        });
+    }
+
+    pub(crate) fn record_policy(&mut self, task: TaskId) {
+        self.record_detail(|core| {
+            let (policy, priority) = traced(core.task(task).policy);
+            Record::Policy {
+                task,
+                policy,
+                priority,
+            }
+        });
+    }
+
+    pub(crate) fn record_slice(&mut self, task: TaskId) {
+        self.record_detail(|core| Record::Slice {
+            task,
+            slice: core.task(task).slice.unwrap_or(Duration::ZERO),
+        });
+    }
+
+    pub(crate) fn record_group(&mut self, task: TaskId) {
+        self.record_detail(|core| Record::Group {
+            task,
+            group: core.task(task).group.0,
+        });
+    }
+
+    pub(crate) fn record_fragment(&mut self, task: TaskId) {
+        let named = |fragment: Fragment| (fragment.app, fragment.number);
+        self.record_detail(|core| Record::Fragment {
+            task,
+            fragment: core.task(task).fragment.map(named),
+        });
+    }
+
+    /// Records what a task is like that has just been forked, where that is not the default.
+    pub(crate) fn record_attributes(&mut self, task: TaskId) {
+        if !self.detail {
+            return;
+        }
+        if self.task(task).nice != 0 {
+            self.record_nice(task);
+        }
+        if self.task(task).policy != Policy::Other {
+            self.record_policy(task);
+        }
+        if self.task(task).slice.is_some() {
+            self.record_slice(task);
+        }
+        if self.task(task).group.0 != 0 {
+            self.record_group(task);
+        }
+    }
+
+    /// A packet of `bytes` for `socket` came up the protocol stack on `cpu`. What goes through a
+    /// pipe is no packet.
+    pub(crate) fn record_packet(&mut self, cpu: CpuId, socket: Socket, bytes: u64) {
+        if !self.detail {
+            return;
+        }
+        let object = self.objects.get(&Part::Socket(socket));
+        if object.is_none_or(|object| object.cause != Cause::Pipe) {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.record(Record::Packet { cpu, bytes });
+        }
+    }
+
+    /// `cpu` dropped a packet. The numbers of reasons differ from one release to the next, so that
+    /// none is given.
+    pub(crate) fn record_drop(&mut self, cpu: CpuId) {
+        self.record_detail(|_| Record::Drop { cpu, reason: 0 });
+    }
+
+    /// `cpu` has polled a card and took so many packets.
+    pub(crate) fn record_poll(&mut self, cpu: CpuId, packets: u32) {
+        self.record_detail(|core| Record::Poll {
+            cpu,
+            packets,
+            budget: core.settings.softirqs.weight,
+        });
+    }
+
+    /// `cpu` goes idle, in the state that its idle loop has: polling is 0, as in Linux.
+    pub(crate) fn record_idle(&mut self, cpu: CpuId) {
+        if self.detail && !std::mem::replace(&mut self.cpu(cpu).shown_idle, true) {
+            let state = Some(match self.settings.idle_loop {
+                IdleLoop::Poll => 0,
+                IdleLoop::Halt => 1,
+            });
+            self.record(Record::Idle { cpu, state });
+        }
+    }
+
+    /// `cpu`, which was recorded to be idle, has something to do.
+    pub(crate) fn record_busy(&mut self, cpu: CpuId) {
+        self.cpu(cpu).shown_idle = false;
+        let state = None;
+        self.record(Record::Idle { cpu, state });
+    }
+}
+
+/// What a task that waits for `waiting` waits for, where it is part of no object.
+fn cause(waiting: Waiting) -> Cause {
+    match waiting {
+        Waiting::Timer => Cause::Timer,
+        Waiting::Data(_) | Waiting::Room(_) | Waiting::Connection(_) => Cause::Socket,
+        Waiting::Mutex(_) => Cause::Mutex,
+        Waiting::Condition(_) => Cause::Condition,
+        Waiting::Semaphore(_) => Cause::Semaphore,
+        Waiting::Softirqs => Cause::Unknown,
+        Waiting::Continue => Cause::Continue,
+        Waiting::Thaw => Cause::Thaw,
+        Waiting::Quota => Cause::Quota,
+    }
+}
+
+/// The state in which Linux lets a task wait for `waiting`: a frozen one in `do_freezer_trap()`
+/// sleeps interruptibly, a throttled one stays runnable.
+fn state(waiting: Waiting) -> State {
+    match waiting {
+        Waiting::Continue => State::Stopped,
+        Waiting::Quota => State::Runnable,
+        Waiting::Timer
+        | Waiting::Data(_)
+        | Waiting::Room(_)
+        | Waiting::Connection(_)
+        | Waiting::Mutex(_)
+        | Waiting::Condition(_)
+        | Waiting::Semaphore(_)
+        | Waiting::Softirqs
+        | Waiting::Thaw => State::Interruptible,
+    }
+}
+
+fn part(waiting: Waiting) -> Option<Part> {
+    match waiting {
+        Waiting::Data(socket) | Waiting::Room(socket) => Some(Part::Socket(Socket(socket))),
+        Waiting::Mutex(mutex) => Some(Part::Mutex(Mutex(mutex))),
+        Waiting::Condition(condition) => Some(Part::Condition(Condition(condition))),
+        Waiting::Semaphore(semaphore) => Some(Part::Semaphore(Semaphore(semaphore))),
+        Waiting::Timer
+        | Waiting::Connection(_)
+        | Waiting::Softirqs
+        | Waiting::Continue
+        | Waiting::Thaw
+        | Waiting::Quota => None,
+    }
+}
+
+/// A policy with its real-time priority, as records have it.
+fn traced(policy: Policy) -> (warmq_trace::Policy, u8) {
+    match policy {
+        Policy::Other => (warmq_trace::Policy::Other, 0),
+        Policy::Batch => (warmq_trace::Policy::Batch, 0),
+        Policy::Idle => (warmq_trace::Policy::Idle, 0),
+        Policy::Fifo(priority) => (warmq_trace::Policy::Fifo, priority),
+        Policy::RoundRobin(priority) => (warmq_trace::Policy::RoundRobin, priority),
+    }
+}
