@@ -10,17 +10,16 @@ use std::sync::atomic::Ordering;
 
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::perform::{STACK, perform, thread_of_slot};
+use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
+use crate::source;
 use crate::stage::Stage;
 use crate::stage::objects::{Made, Sets, make};
 use crate::sys::process::{self, Buried, End, Side};
-use crate::sys::{memory, thread};
+use crate::sys::{ipc, memory, thread};
 
 /// How the controller and the crew reach each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
-    /// The controller's process.
-    pub controller: i32,
     /// Readable when the controller has ended.
     pub controller_fd: i32,
     /// Readable when the crew is to finish.
@@ -33,10 +32,8 @@ impl Lines {
     /// # Errors
     /// No descriptors, or a kernel before 5.3.
     pub fn open() -> std::io::Result<Lines> {
-        let controller = process::pid();
         Ok(Lines {
-            controller,
-            controller_fd: memory::pid_fd(controller)?,
+            controller_fd: memory::pid_fd(process::pid())?,
             finish_fd: memory::event_fd()?,
         })
     }
@@ -74,6 +71,8 @@ impl Crew {
     /// Makes everything and forks the tasks, which wait for the start then.
     fn start(&self) -> Result<(), PlayError> {
         let (stage, notes) = (self.stage, Notes::default());
+        // Where it may be, SysV objects of a namespace go with its last process, whatever happens.
+        ipc::own_namespace();
         let mut sets = Sets::default();
         let made = make(&stage.bound, &mut sets, &notes);
         // What was made before something failed must be removed, too.
@@ -82,13 +81,16 @@ impl Crew {
         let _ = stage.made.set(made);
         stage.groups.make()?;
         for slots in &stage.processes {
-            self.fork(slots)?;
+            self.fork(|| self.play(slots))?;
+        }
+        if !stage.sources.is_empty() {
+            self.fork(|| source::work(stage, &notes))?;
         }
         Ok(())
     }
 
-    /// A process with a thread for each slot; its first thread is the first task.
-    fn fork(&self, slots: &[u32]) -> Result<(), PlayError> {
+    /// A process of the run, which does `work`.
+    fn fork(&self, work: impl FnOnce()) -> Result<(), PlayError> {
         let board = self.stage.board;
         let group = board.group.load(Ordering::Acquire);
         let crew = process::pid();
@@ -104,12 +106,15 @@ impl Crew {
                 process::set_group(0, group);
                 process::unblock_signals();
                 process::die_with(crew);
-                self.play(slots)
+                work();
+                process::exit_now(0)
             }
         }
     }
 
+    /// A thread for each slot; the first thread is the first task.
     fn play(&self, slots: &[u32]) -> ! {
+        populate_regions(self.stage, slots);
         let (first, others) = slots.split_first().unwrap_or((&0, &[]));
         for slot in others {
             if let Err(error) = thread::start(STACK, thread_of_slot, *slot as usize) {

@@ -1,6 +1,7 @@
 //! The controller: it starts all tasks at one instant, samples what they did, and ends the run.
 
 mod agenda;
+mod changes;
 mod sample;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -19,10 +20,14 @@ use crate::sys::sched::Attributes;
 use crate::sys::{futex, process};
 use crate::trace::Moment;
 use agenda::{Agenda, Event};
+use changes::Changes;
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// How long making and starting all tasks may take.
 const PATIENCE_NS: u64 = 120 * NS_PER_S;
+
+/// A run that takes this much longer than it should is given up.
+const SPARE_S: u32 = 10;
 
 /// What the controller saw.
 #[derive(Debug, Default)]
@@ -87,7 +92,7 @@ impl Control {
     /// # Errors
     /// What the system refused the crew, or that it takes too long.
     pub fn wait_until_ready(&self) -> Result<(), PlayError> {
-        let (board, all) = (self.stage.board, self.stage.first.len() as u32);
+        let (board, all) = (self.stage.board, self.stage.arrivals());
         let deadline = now_ns() + PATIENCE_NS;
         loop {
             let seen = board.news();
@@ -96,7 +101,8 @@ impl Control {
                 return Ok(());
             }
             if now_ns() >= deadline {
-                let text = format!("not all of {all} tasks were there after 120 s");
+                let there = self.stage.standing();
+                let text = format!("not all of {all} tasks were there after 120 s; {there}");
                 return Err(PlayError::Ended(text));
             }
             board.wait(seen, deadline);
@@ -122,25 +128,53 @@ impl Control {
     ///
     /// # Errors
     /// Why the run ended early; what was seen until then is in `seen`.
-    pub fn conduct(&self, times: Times, seen: &mut Seen) -> Result<(), PlayError> {
+    pub fn conduct(&self, times: Times, notes: &Notes, seen: &mut Seen) -> Result<(), PlayError> {
         let mut agenda = Agenda::new(&self.stage.bound, times)?;
+        let seconds = (times.warmup + times.time).as_ns() / NS_PER_S;
+        process::on_signals(&[libc::SIGALRM], hangs);
+        process::alarm(
+            u32::try_from(seconds)
+                .unwrap_or(u32::MAX)
+                .saturating_add(SPARE_S),
+        );
         self.start();
-        let result = self.follow(&mut agenda, seen);
+        let mut changes = Changes::new(self.stage, notes);
+        let result = self.follow(&mut agenda, &mut changes, seen);
+        seen.records.append(&mut changes.records);
+        if result.is_ok() {
+            self.say_if_nothing_happened(notes, seen);
+        }
         if seen.end_ns == 0 {
             seen.end_ns = now_ns();
         }
         result
     }
 
+    /// A run in which nobody counts anything is hardly what was wanted.
+    fn say_if_nothing_happened(&self, notes: &Notes, seen: &Seen) {
+        let (first, last) = (seen.moments.first(), seen.moments.last());
+        let counts = |moment: Option<&Moment>| moment.map(|it| it.counts.clone());
+        let standing = self.stage.standing();
+        if seen.moments.len() > 1 && counts(first) == counts(last) && !standing.is_empty() {
+            notes.say("nothing was counted after the warm-up", &standing);
+        }
+    }
+
     fn start(&self) {
         let stage = self.stage;
         stage.board.start_ns.store(now_ns(), Ordering::Release);
+        stage.board.start_sources();
         for (_, slot) in stage.tasks() {
             open(slot);
         }
     }
 
-    fn follow(&self, agenda: &mut Agenda, seen: &mut Seen) -> Result<(), PlayError> {
+    fn follow(
+        &self,
+        agenda: &mut Agenda,
+        changes: &mut Changes<'_>,
+        seen: &mut Seen,
+    ) -> Result<(), PlayError> {
         let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
         while let Some(at_ns) = agenda.due() {
             if let Some(done_ns) = self.wait_until(start_ns + at_ns)? {
@@ -151,6 +185,9 @@ impl Control {
             };
             match event {
                 Event::WarmedUp => seen.moments.push(sample::now(self.stage)),
+                Event::Change(change) => {
+                    changes.make(&self.stage.scenario().changes()[change as usize])?;
+                }
                 Event::Phase(phase) => {
                     let moment = sample::now(self.stage);
                     seen.records.push((moment.at_ns, Record::Phase { phase }));
@@ -228,9 +265,9 @@ impl Control {
                 }
             }
         }
-        Err(PlayError::Ended(
-            "tasks cannot be ended: see which hang in the kernel".to_owned(),
-        ))
+        let standing = self.stage.standing();
+        let text = format!("tasks cannot be ended, they hang in the kernel: {standing}");
+        Err(PlayError::Ended(text))
     }
 
     /// The crew was killed: its orphans are children of this process.
@@ -243,10 +280,17 @@ impl Control {
 impl Drop for Control {
     fn drop(&mut self) {
         let _ = self.end();
+        process::alarm(0);
     }
 }
 
 extern "C" fn ignored(_: i32) {}
+
+/// The controller itself hangs: it gives up, and the crew cleans up.
+extern "C" fn hangs(_: i32) {
+    process::complain("error: the run did not end in time: the player hangs in the kernel\n");
+    process::exit_now(3);
+}
 
 /// Lets a task begin.
 fn open(slot: &Slot) {
