@@ -157,7 +157,9 @@ impl Crew {
 
     /// Kills all tasks and removes what would stay behind.
     fn finish(&self) {
-        end_tasks(self.stage);
+        if let Err(error) = end_tasks(self.stage) {
+            self.stage.board.fail(&error);
+        }
         if let Some(sets) = self.sets.get() {
             sets.remove();
         }
@@ -167,24 +169,35 @@ impl Crew {
 
 /// Kills all tasks of the run, and waits until they are gone. They must be children of this
 /// process, or become so when their parents die.
-pub fn end_tasks(stage: &Stage) {
+///
+/// # Errors
+/// Tasks that hang in the kernel.
+pub fn end_tasks(stage: &Stage) -> Result<(), PlayError> {
     let group = stage.board.group.load(Ordering::Acquire);
-    if group == 0 {
-        return;
-    }
-    stage.groups.thaw_all();
     for _ in 0..PATIENCE {
-        // No member is left when there is nobody to kill.
-        let _ = process::kill(-group, libc::SIGKILL);
+        stage.groups.thaw_all();
+        if group != 0 {
+            // No member is left when there is nobody to kill.
+            let _ = process::kill(-group, libc::SIGKILL);
+        }
         loop {
             match process::bury() {
                 Buried::One(..) => {}
                 Buried::NotYet => break,
-                Buried::NoChildren => return,
+                Buried::NoChildren => return Ok(()),
             }
         }
         process::readable([-1], 10);
     }
+    Err(hang(stage))
+}
+
+/// Tasks that cannot be killed.
+pub fn hang(stage: &Stage) -> PlayError {
+    let standing = stage.standing();
+    PlayError::Ended(format!(
+        "tasks cannot be ended, they hang in the kernel: {standing}"
+    ))
 }
 
 fn no_process(error: &std::io::Error) -> PlayError {

@@ -4,18 +4,20 @@ mod agenda;
 mod changes;
 mod sample;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use warmq_trace::Record;
 use warmq_units::Duration;
 
-use crate::crew::{Lines, end_tasks};
+use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
 use crate::sys::clock::now_ns;
+use crate::sys::process::{Buried, End};
 use crate::sys::sched::Attributes;
 use crate::sys::{futex, process};
 use crate::trace::Moment;
@@ -53,7 +55,8 @@ pub struct Times {
 pub struct Control {
     stage: &'static Stage,
     lines: Lines,
-    crew: i32,
+    /// The crew's process; none if it was killed.
+    crew: Cell<Option<i32>>,
     over: bool,
 }
 
@@ -82,7 +85,7 @@ impl Control {
         Control {
             stage,
             lines,
-            crew,
+            crew: Cell::new(Some(crew)),
             over: false,
         }
     }
@@ -117,8 +120,11 @@ impl Control {
         let ended = |text: &str| Err(PlayError::Ended(text.to_owned()));
         match self.stage.board.signal.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
-            libc::SIGCHLD if process::bury() == process::Buried::NotYet => Ok(()),
-            libc::SIGCHLD => ended("the player's crew was killed"),
+            libc::SIGCHLD if process::bury() == Buried::NotYet => Ok(()),
+            libc::SIGCHLD => {
+                self.crew.set(None);
+                ended("the player's crew was killed")
+            }
             libc::SIGINT => ended("interrupted (SIGINT)"),
             signal => ended(&format!("ended by signal {signal}")),
         }
@@ -145,7 +151,10 @@ impl Control {
             self.say_if_nothing_happened(notes, seen);
         }
         if seen.end_ns == 0 {
-            seen.end_ns = now_ns();
+            // It ended early: what was counted until now is the last that is known.
+            let moment = sample::now(self.stage);
+            seen.end_ns = moment.at_ns;
+            seen.moments.push(moment);
         }
         result
     }
@@ -248,32 +257,23 @@ impl Control {
         process::on_signals(&[libc::SIGCHLD], ignored);
         process::notify(self.lines.finish_fd);
         for _ in 0..1_500 {
+            let Some(crew) = self.crew.get() else {
+                // Its orphans are children of this process now.
+                let ended = end_tasks(self.stage);
+                self.stage.groups.remove();
+                return ended;
+            };
             match process::bury() {
-                process::Buried::One(pid, end) if pid == self.crew => {
-                    if end != process::End::Exit(0) {
-                        self.clean_up_for_the_crew();
-                    }
-                    return Ok(());
-                }
-                process::Buried::One(..) => {}
-                process::Buried::NoChildren => {
-                    self.clean_up_for_the_crew();
-                    return Ok(());
-                }
-                process::Buried::NotYet => {
+                Buried::One(pid, End::Exit(0)) if pid == crew => return Ok(()),
+                Buried::One(pid, _) if pid == crew => self.crew.set(None),
+                Buried::One(..) => {}
+                Buried::NoChildren => self.crew.set(None),
+                Buried::NotYet => {
                     process::readable([-1], 10);
                 }
             }
         }
-        let standing = self.stage.standing();
-        let text = format!("tasks cannot be ended, they hang in the kernel: {standing}");
-        Err(PlayError::Ended(text))
-    }
-
-    /// The crew was killed: its orphans are children of this process.
-    fn clean_up_for_the_crew(&self) {
-        end_tasks(self.stage);
-        self.stage.groups.remove();
+        Err(hang(self.stage))
     }
 }
 
