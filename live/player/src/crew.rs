@@ -10,17 +10,16 @@ use std::sync::atomic::Ordering;
 
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::perform::{STACK, perform, thread_of_slot};
+use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
+use crate::source;
 use crate::stage::Stage;
 use crate::stage::objects::{Made, Sets, make};
 use crate::sys::process::{self, Buried, End, Side};
-use crate::sys::{memory, thread};
+use crate::sys::{ipc, memory, thread};
 
 /// How the controller and the crew reach each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
-    /// The controller's process.
-    pub controller: i32,
     /// Readable when the controller has ended.
     pub controller_fd: i32,
     /// Readable when the crew is to finish.
@@ -33,10 +32,8 @@ impl Lines {
     /// # Errors
     /// No descriptors, or a kernel before 5.3.
     pub fn open() -> std::io::Result<Lines> {
-        let controller = process::pid();
         Ok(Lines {
-            controller,
-            controller_fd: memory::pid_fd(controller)?,
+            controller_fd: memory::pid_fd(process::pid())?,
             finish_fd: memory::event_fd()?,
         })
     }
@@ -74,6 +71,8 @@ impl Crew {
     /// Makes everything and forks the tasks, which wait for the start then.
     fn start(&self) -> Result<(), PlayError> {
         let (stage, notes) = (self.stage, Notes::default());
+        // Where it may be, SysV objects of a namespace go with its last process, whatever happens.
+        ipc::own_namespace();
         let mut sets = Sets::default();
         let made = make(&stage.bound, &mut sets, &notes);
         // What was made before something failed must be removed, too.
@@ -82,13 +81,16 @@ impl Crew {
         let _ = stage.made.set(made);
         stage.groups.make()?;
         for slots in &stage.processes {
-            self.fork(slots)?;
+            self.fork(|| self.play(slots))?;
+        }
+        if !stage.sources.is_empty() {
+            self.fork(|| source::work(stage, &notes))?;
         }
         Ok(())
     }
 
-    /// A process with a thread for each slot; its first thread is the first task.
-    fn fork(&self, slots: &[u32]) -> Result<(), PlayError> {
+    /// A process of the run, which does `work`.
+    fn fork(&self, work: impl FnOnce()) -> Result<(), PlayError> {
         let board = self.stage.board;
         let group = board.group.load(Ordering::Acquire);
         let crew = process::pid();
@@ -104,12 +106,15 @@ impl Crew {
                 process::set_group(0, group);
                 process::unblock_signals();
                 process::die_with(crew);
-                self.play(slots)
+                work();
+                process::exit_now(0)
             }
         }
     }
 
+    /// A thread for each slot; the first thread is the first task.
     fn play(&self, slots: &[u32]) -> ! {
+        populate_regions(self.stage, slots);
         let (first, others) = slots.split_first().unwrap_or((&0, &[]));
         for slot in others {
             if let Err(error) = thread::start(STACK, thread_of_slot, *slot as usize) {
@@ -152,7 +157,9 @@ impl Crew {
 
     /// Kills all tasks and removes what would stay behind.
     fn finish(&self) {
-        end_tasks(self.stage);
+        if let Err(error) = end_tasks(self.stage) {
+            self.stage.board.fail(&error);
+        }
         if let Some(sets) = self.sets.get() {
             sets.remove();
         }
@@ -162,24 +169,35 @@ impl Crew {
 
 /// Kills all tasks of the run, and waits until they are gone. They must be children of this
 /// process, or become so when their parents die.
-pub fn end_tasks(stage: &Stage) {
+///
+/// # Errors
+/// Tasks that hang in the kernel.
+pub fn end_tasks(stage: &Stage) -> Result<(), PlayError> {
     let group = stage.board.group.load(Ordering::Acquire);
-    if group == 0 {
-        return;
-    }
-    stage.groups.thaw_all();
     for _ in 0..PATIENCE {
-        // No member is left when there is nobody to kill.
-        let _ = process::kill(-group, libc::SIGKILL);
+        stage.groups.thaw_all();
+        if group != 0 {
+            // No member is left when there is nobody to kill.
+            let _ = process::kill(-group, libc::SIGKILL);
+        }
         loop {
             match process::bury() {
                 Buried::One(..) => {}
                 Buried::NotYet => break,
-                Buried::NoChildren => return,
+                Buried::NoChildren => return Ok(()),
             }
         }
         process::readable([-1], 10);
     }
+    Err(hang(stage))
+}
+
+/// Tasks that cannot be killed.
+pub fn hang(stage: &Stage) -> PlayError {
+    let standing = stage.standing();
+    PlayError::Ended(format!(
+        "tasks cannot be ended, they hang in the kernel: {standing}"
+    ))
 }
 
 fn no_process(error: &std::io::Error) -> PlayError {

@@ -23,6 +23,7 @@ mod places;
 mod program;
 mod recorder;
 mod run;
+mod source;
 mod specs;
 mod speed;
 mod stage;

@@ -7,6 +7,7 @@ use warmq_scenario::{
 };
 
 use crate::speed::Speed;
+use crate::stage::slots::SETUP;
 
 /// A number that is not negative.
 #[derive(Clone, Debug)]
@@ -205,6 +206,58 @@ pub struct Program {
     pub depth: usize,
 }
 
+impl Program {
+    /// All ops.
+    pub fn ops(&self) -> impl Iterator<Item = &Op> {
+        self.setup.list.iter().chain(&self.body.list)
+    }
+
+    /// Whether its tasks log more than their end. With `marks` they log what they wait for.
+    pub fn logs(&self, marks: bool) -> bool {
+        let sleeps = marks && (self.every.is_some() || self.start.is_some());
+        sleeps
+            || self
+                .ops()
+                .any(|op| matches!(op, Op::Do(action) if action.logs(marks)))
+    }
+
+    /// The key of the step at an op, as [`Slot::at`](crate::stage::slots::Slot::at) has it.
+    pub fn key(&self, at: u32) -> Option<&str> {
+        let ops = if at & SETUP == 0 {
+            &self.body
+        } else {
+            &self.setup
+        };
+        ops.keys.get((at & !SETUP) as usize).map(String::as_str)
+    }
+}
+
+impl Do {
+    fn logs(&self, marks: bool) -> bool {
+        match self {
+            Do::Span(..) | Do::Nice(_) | Do::Fragment(_) | Do::Start(..) => true,
+            Do::Sleep(_)
+            | Do::Lock(_)
+            | Do::Wait(_)
+            | Do::Lower(_)
+            | Do::Barrier(_)
+            | Do::Put(_)
+            | Do::Take(_)
+            | Do::Send(..)
+            | Do::Receive(..) => marks,
+            Do::Loops(_)
+            | Do::Run(..)
+            | Do::Touch(_)
+            | Do::Unlock(_)
+            | Do::Signal(..)
+            | Do::Raise(_)
+            | Do::Exit
+            | Do::Yield
+            | Do::Count(..) => false,
+        }
+    }
+}
+
 /// Compiles the tables of a scenario.
 pub struct Compiler<'b> {
     bound: &'b Bound,
@@ -230,8 +283,8 @@ impl<'b> Compiler<'b> {
     /// The program of a table of tasks.
     pub fn program(&mut self, kind: &TaskKind) -> Program {
         let mut program = Program::default();
-        program.start = kind.start.as_ref().map(|it| self.quota(it, &mut program));
-        program.every = kind.every.as_ref().map(|it| self.quota(it, &mut program));
+        program.start = kind.start.as_ref().map(|it| self.draws(it, &mut program));
+        program.every = kind.every.as_ref().map(|it| self.draws(it, &mut program));
         let mut setup = Ops::default();
         self.append(&kind.setup, &mut setup, &mut program, 1);
         let mut body = Ops::default();
@@ -276,7 +329,7 @@ impl<'b> Compiler<'b> {
         match action {
             Action::Run(amount) => self.run(amount, program),
             Action::Touch(touch) => Do::Touch(Box::new(self.touch(touch, program))),
-            Action::Sleep(span) => Do::Sleep(self.quota(span, program)),
+            Action::Sleep(span) => Do::Sleep(self.draws(span, program)),
             Action::Lock(mutex) => Do::Lock(self.which(mutex)),
             Action::Unlock(mutex) => Do::Unlock(self.which(mutex)),
             Action::Wait { condition, mutex } => {
@@ -313,7 +366,7 @@ impl<'b> Compiler<'b> {
 
     fn run(&mut self, amount: &Amount, program: &mut Program) -> Do {
         let quantity = quantity(amount);
-        match self.quota(amount, program) {
+        match self.draws(amount, program) {
             Draws::Fixed(work) => Do::Loops(self.speed.loops(work, quantity)),
             drawn => Do::Run(drawn, quantity),
         }
@@ -348,7 +401,8 @@ impl<'b> Compiler<'b> {
         Number::of(expr, self.bound)
     }
 
-    fn quota(&mut self, amount: &Amount, program: &mut Program) -> Draws {
+    /// An amount; streams of its own are added to `program`.
+    pub fn draws(&mut self, amount: &Amount, program: &mut Program) -> Draws {
         if let Draw::Constant(expr) = &amount.draw
             && let Number::Fixed(value) = self.number(expr)
         {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Bound, ObjectKind, Site, TaskKindId};
+use warmq_scenario::{Bound, Set, Site, Target, TaskKindId};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -74,6 +74,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
+    check_changes(&bound, options.world == "guest")?;
     let speed = Speed::measure(options.rounds_per_s);
     if speed.hertz_from.starts_with("nowhere") {
         notes.say(
@@ -82,13 +83,13 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
         );
     }
     Stage::plan(Wanted {
+        groups: Groups::plan(&bound, options.world == "guest")?,
         bound,
         seed: options.seed,
         cpus,
         speed,
         log_bytes: options.log_bytes,
         marks,
-        groups: Groups,
     })
 }
 
@@ -118,18 +119,34 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
     if let Some(key) = program::unplayed(steps) {
         return Err(PlayError::Input(format!("`{key}` is not played yet")));
     }
-    let source = bound
-        .scenario()
-        .objects()
-        .iter()
-        .find(|it| matches!(it.kind, ObjectKind::Source(_)));
-    if let Some(source) = source {
-        return Err(PlayError::Input(format!(
-            "source `{}` is not played yet",
-            source.name
-        )));
+    let of_source = |change: &&warmq_scenario::Change| {
+        matches!(
+            change.target,
+            Target::Source(_) | Target::Sources(_) | Target::Scheduler
+        )
+    };
+    if bound.scenario().changes().iter().any(|it| of_source(&it)) {
+        let what = "a change of a source or of the scheduler is not played yet";
+        return Err(PlayError::Input(what.to_owned()));
     }
     Ok(())
+}
+
+/// Refuses to take CPUs from other programs.
+fn check_changes(bound: &Bound, guest: bool) -> Result<(), PlayError> {
+    let mut sets = bound
+        .scenario()
+        .changes()
+        .iter()
+        .flat_map(|change| &change.set);
+    match sets.any(|set| matches!(set, Set::Online(_))) && !guest {
+        false => Ok(()),
+        true => Err(PlayError::Refused {
+            what: "the scenario takes CPUs offline".to_owned(),
+            why: "a CPU of this machine is not taken from other programs".to_owned(),
+            fix: "play it in a guest".to_owned(),
+        }),
+    }
 }
 
 type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);
@@ -167,8 +184,9 @@ fn conduct(
             None
         }
     });
-    let result = control.conduct(times, seen);
+    let result = control.conduct(times, notes, seen);
     let ended = control.end();
+    late_datagrams(stage, notes);
     let recording = recorder.and_then(|recorder| match recorder.stop() {
         Ok(recording) => Some(recording),
         Err(why) => {
@@ -177,6 +195,16 @@ fn conduct(
         }
     });
     Ok((result.and(ended), recording))
+}
+
+/// Says how many datagrams were late, if any.
+fn late_datagrams(stage: &Stage, notes: &Notes) {
+    let of = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+    let (sent, late) = (of(&stage.board.sent), of(&stage.board.late));
+    if late > 0 {
+        let why = format!("{late} of {sent} datagrams were sent only when the next one was due");
+        notes.say("sources", &why);
+    }
 }
 
 /// Writes everything that is known of a run.

@@ -1,26 +1,36 @@
 //! What the controller does when.
 
-use warmq_scenario::{Bound, EvalError};
+use warmq_scenario::{Bound, EvalError, Occurs};
 
 use super::Times;
 
 const PS_PER_NS: u64 = 1_000;
 
-/// What is to be done.
+/// What is to be done. Of events at the same time, those that stand first here come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// The warm-up is over: the first sample.
     WarmedUp,
+    /// A change takes place, by its place in the scenario.
+    Change(u32),
     /// A phase begins.
     Phase(u32),
     /// The run is over: the last sample.
     End,
 }
 
+/// A change that takes place again and again.
+struct Again {
+    change: u32,
+    period_ns: u64,
+    end_ns: u64,
+}
+
 /// Events in the order of their times, in nanoseconds from the start.
 pub struct Agenda {
     /// The next one last.
     events: Vec<(u64, Event)>,
+    again: Vec<Again>,
 }
 
 impl Agenda {
@@ -30,17 +40,34 @@ impl Agenda {
     /// A time that cannot be computed.
     pub fn new(bound: &Bound, times: Times) -> Result<Agenda, EvalError> {
         let warm = times.warmup.as_ns();
-        let end = (times.warmup + times.time).as_ns();
-        let mut events = vec![(warm, Event::WarmedUp), (end, Event::End)];
-        for (number, phase) in (0..).zip(bound.scenario().phases()) {
-            let at = bound.eval(&phase.at, &[])? / PS_PER_NS;
-            if at < end {
-                events.push((at, Event::Phase(number)));
-            }
+        let end_ns = (times.warmup + times.time).as_ns();
+        let ns = |expr| Ok::<u64, EvalError>(bound.eval(expr, &[])? / PS_PER_NS);
+        let mut events = vec![(warm, Event::WarmedUp)];
+        let mut again = Vec::new();
+        for (change, it) in (0..).zip(bound.scenario().changes()) {
+            let first = match &it.occurs {
+                Occurs::At(at) => ns(at)?,
+                Occurs::Every { period, start, end } => {
+                    let period_ns = ns(period)?.max(1);
+                    let until = end.as_ref().map_or(Ok(end_ns), ns)?;
+                    again.push(Again {
+                        change,
+                        period_ns,
+                        end_ns: until.min(end_ns),
+                    });
+                    start.as_ref().map_or(Ok(period_ns), ns)?
+                }
+            };
+            events.push((first, Event::Change(change)));
         }
+        for (number, phase) in (0..).zip(bound.scenario().phases()) {
+            events.push((ns(&phase.at)?, Event::Phase(number)));
+        }
+        events.retain(|(at, event)| *at < end_ns || *event == Event::WarmedUp);
+        events.push((end_ns, Event::End));
         events.sort();
         events.reverse();
-        Ok(Agenda { events })
+        Ok(Agenda { events, again })
     }
 
     /// When the next event is due.
@@ -48,9 +75,21 @@ impl Agenda {
         self.events.last().map(|(at, _)| *at)
     }
 
-    /// Takes the next event.
+    /// Takes the next event. A change that takes place again is put back with its next time.
     pub fn take(&mut self) -> Option<Event> {
-        self.events.pop().map(|(_, event)| event)
+        let (at, event) = self.events.pop()?;
+        let again = self
+            .again
+            .iter()
+            .find(|it| Event::Change(it.change) == event);
+        if let Some(again) = again {
+            let next = at.saturating_add(again.period_ns);
+            if next < again.end_ns {
+                let place = self.events.partition_point(|other| *other > (next, event));
+                self.events.insert(place, (next, event));
+            }
+        }
+        Some(event)
     }
 
     /// Whether the end of the warm-up was taken.
@@ -59,5 +98,80 @@ impl Agenda {
             .events
             .iter()
             .any(|(_, event)| *event == Event::WarmedUp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warmq_config::Chosen;
+    use warmq_scenario::Scenario;
+    use warmq_units::Duration;
+
+    fn agenda(changes: &str, warmup: u64, time: u64) -> Vec<(u64, Event)> {
+        let text = format!("[task.hog]\nbody = [{{ run = \"1ms\" }}]\n{changes}");
+        let scenario = Scenario::read("test", &text).unwrap_or_else(|it| panic!("{it}"));
+        let defaults = Chosen::new(scenario.settings(), Default::default()).expect("defaults");
+        let bound = scenario
+            .bind(&defaults, &warmq_scenario::Site::default())
+            .expect("bound");
+        let times = Times {
+            warmup: Duration::from_ms(warmup),
+            time: Duration::from_ms(time),
+        };
+        let mut agenda = Agenda::new(&bound, times).expect("times");
+        let mut all = Vec::new();
+        while let Some(at) = agenda.due() {
+            all.push((at / 1_000_000, agenda.take().expect("due")));
+        }
+        all
+    }
+
+    #[test]
+    fn changes_come_before_the_phase_of_their_time_and_nothing_after_the_end() {
+        let text = "
+            [[phase]]
+            name = \"nicer\"
+            at = \"20ms\"
+            [[change]]
+            at = \"20ms\"
+            task = \"hog\"
+            set = { nice = 5 }
+            [[change]]
+            at = \"90ms\"
+            task = \"hog\"
+            set = { nice = 6 }";
+        let wanted = [
+            (10, Event::WarmedUp),
+            (20, Event::Change(0)),
+            (20, Event::Phase(0)),
+            (50, Event::End),
+        ];
+        assert_eq!(agenda(text, 10, 40), wanted);
+    }
+
+    #[test]
+    fn a_change_takes_place_again_until_its_end() {
+        let text = "
+            [[change]]
+            every = \"10ms\"
+            start = \"5ms\"
+            end = \"30ms\"
+            task = \"hog\"
+            set = { nice = 5 }
+            [[change]]
+            every = \"20ms\"
+            task = \"hog\"
+            set = { nice = 6 }";
+        let wanted = [
+            (0, Event::WarmedUp),
+            (5, Event::Change(0)),
+            (15, Event::Change(0)),
+            (20, Event::Change(1)),
+            (25, Event::Change(0)),
+            (40, Event::Change(1)),
+            (60, Event::End),
+        ];
+        assert_eq!(agenda(text, 0, 60), wanted);
     }
 }

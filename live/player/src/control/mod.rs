@@ -1,28 +1,35 @@
 //! The controller: it starts all tasks at one instant, samples what they did, and ends the run.
 
 mod agenda;
+mod changes;
 mod sample;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use warmq_trace::Record;
 use warmq_units::Duration;
 
-use crate::crew::{Lines, end_tasks};
+use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
 use crate::sys::clock::now_ns;
+use crate::sys::process::{Buried, End};
 use crate::sys::sched::Attributes;
 use crate::sys::{futex, process};
 use crate::trace::Moment;
 use agenda::{Agenda, Event};
+use changes::Changes;
 
 const NS_PER_S: u64 = 1_000_000_000;
 /// How long making and starting all tasks may take.
 const PATIENCE_NS: u64 = 120 * NS_PER_S;
+
+/// A run that takes this much longer than it should is given up.
+const SPARE_S: u32 = 10;
 
 /// What the controller saw.
 #[derive(Debug, Default)]
@@ -48,7 +55,8 @@ pub struct Times {
 pub struct Control {
     stage: &'static Stage,
     lines: Lines,
-    crew: i32,
+    /// The crew's process; none if it was killed.
+    crew: Cell<Option<i32>>,
     over: bool,
 }
 
@@ -77,7 +85,7 @@ impl Control {
         Control {
             stage,
             lines,
-            crew,
+            crew: Cell::new(Some(crew)),
             over: false,
         }
     }
@@ -87,7 +95,7 @@ impl Control {
     /// # Errors
     /// What the system refused the crew, or that it takes too long.
     pub fn wait_until_ready(&self) -> Result<(), PlayError> {
-        let (board, all) = (self.stage.board, self.stage.first.len() as u32);
+        let (board, all) = (self.stage.board, self.stage.arrivals());
         let deadline = now_ns() + PATIENCE_NS;
         loop {
             let seen = board.news();
@@ -96,7 +104,8 @@ impl Control {
                 return Ok(());
             }
             if now_ns() >= deadline {
-                let text = format!("not all of {all} tasks were there after 120 s");
+                let there = self.stage.standing();
+                let text = format!("not all of {all} tasks were there after 120 s; {there}");
                 return Err(PlayError::Ended(text));
             }
             board.wait(seen, deadline);
@@ -111,8 +120,11 @@ impl Control {
         let ended = |text: &str| Err(PlayError::Ended(text.to_owned()));
         match self.stage.board.signal.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
-            libc::SIGCHLD if process::bury() == process::Buried::NotYet => Ok(()),
-            libc::SIGCHLD => ended("the player's crew was killed"),
+            libc::SIGCHLD if process::bury() == Buried::NotYet => Ok(()),
+            libc::SIGCHLD => {
+                self.crew.set(None);
+                ended("the player's crew was killed")
+            }
             libc::SIGINT => ended("interrupted (SIGINT)"),
             signal => ended(&format!("ended by signal {signal}")),
         }
@@ -122,25 +134,56 @@ impl Control {
     ///
     /// # Errors
     /// Why the run ended early; what was seen until then is in `seen`.
-    pub fn conduct(&self, times: Times, seen: &mut Seen) -> Result<(), PlayError> {
+    pub fn conduct(&self, times: Times, notes: &Notes, seen: &mut Seen) -> Result<(), PlayError> {
         let mut agenda = Agenda::new(&self.stage.bound, times)?;
+        let seconds = (times.warmup + times.time).as_ns() / NS_PER_S;
+        process::on_signals(&[libc::SIGALRM], hangs);
+        process::alarm(
+            u32::try_from(seconds)
+                .unwrap_or(u32::MAX)
+                .saturating_add(SPARE_S),
+        );
         self.start();
-        let result = self.follow(&mut agenda, seen);
+        let mut changes = Changes::new(self.stage, notes);
+        let result = self.follow(&mut agenda, &mut changes, seen);
+        seen.records.append(&mut changes.records);
+        if result.is_ok() {
+            self.say_if_nothing_happened(notes, seen);
+        }
         if seen.end_ns == 0 {
-            seen.end_ns = now_ns();
+            // It ended early: what was counted until now is the last that is known.
+            let moment = sample::now(self.stage);
+            seen.end_ns = moment.at_ns;
+            seen.moments.push(moment);
         }
         result
+    }
+
+    /// A run in which nobody counts anything is hardly what was wanted.
+    fn say_if_nothing_happened(&self, notes: &Notes, seen: &Seen) {
+        let (first, last) = (seen.moments.first(), seen.moments.last());
+        let counts = |moment: Option<&Moment>| moment.map(|it| it.counts.clone());
+        let standing = self.stage.standing();
+        if seen.moments.len() > 1 && counts(first) == counts(last) && !standing.is_empty() {
+            notes.say("nothing was counted after the warm-up", &standing);
+        }
     }
 
     fn start(&self) {
         let stage = self.stage;
         stage.board.start_ns.store(now_ns(), Ordering::Release);
+        stage.board.start_sources();
         for (_, slot) in stage.tasks() {
             open(slot);
         }
     }
 
-    fn follow(&self, agenda: &mut Agenda, seen: &mut Seen) -> Result<(), PlayError> {
+    fn follow(
+        &self,
+        agenda: &mut Agenda,
+        changes: &mut Changes<'_>,
+        seen: &mut Seen,
+    ) -> Result<(), PlayError> {
         let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
         while let Some(at_ns) = agenda.due() {
             if let Some(done_ns) = self.wait_until(start_ns + at_ns)? {
@@ -151,6 +194,9 @@ impl Control {
             };
             match event {
                 Event::WarmedUp => seen.moments.push(sample::now(self.stage)),
+                Event::Change(change) => {
+                    changes.make(&self.stage.scenario().changes()[change as usize])?;
+                }
                 Event::Phase(phase) => {
                     let moment = sample::now(self.stage);
                     seen.records.push((moment.at_ns, Record::Phase { phase }));
@@ -211,42 +257,40 @@ impl Control {
         process::on_signals(&[libc::SIGCHLD], ignored);
         process::notify(self.lines.finish_fd);
         for _ in 0..1_500 {
+            let Some(crew) = self.crew.get() else {
+                // Its orphans are children of this process now.
+                let ended = end_tasks(self.stage);
+                self.stage.groups.remove();
+                return ended;
+            };
             match process::bury() {
-                process::Buried::One(pid, end) if pid == self.crew => {
-                    if end != process::End::Exit(0) {
-                        self.clean_up_for_the_crew();
-                    }
-                    return Ok(());
-                }
-                process::Buried::One(..) => {}
-                process::Buried::NoChildren => {
-                    self.clean_up_for_the_crew();
-                    return Ok(());
-                }
-                process::Buried::NotYet => {
+                Buried::One(pid, End::Exit(0)) if pid == crew => return Ok(()),
+                Buried::One(pid, _) if pid == crew => self.crew.set(None),
+                Buried::One(..) => {}
+                Buried::NoChildren => self.crew.set(None),
+                Buried::NotYet => {
                     process::readable([-1], 10);
                 }
             }
         }
-        Err(PlayError::Ended(
-            "tasks cannot be ended: see which hang in the kernel".to_owned(),
-        ))
-    }
-
-    /// The crew was killed: its orphans are children of this process.
-    fn clean_up_for_the_crew(&self) {
-        end_tasks(self.stage);
-        self.stage.groups.remove();
+        Err(hang(self.stage))
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
         let _ = self.end();
+        process::alarm(0);
     }
 }
 
 extern "C" fn ignored(_: i32) {}
+
+/// The controller itself hangs: it gives up, and the crew cleans up.
+extern "C" fn hangs(_: i32) {
+    process::complain("error: the run did not end in time: the player hangs in the kernel\n");
+    process::exit_now(3);
+}
 
 /// Lets a task begin.
 fn open(slot: &Slot) {

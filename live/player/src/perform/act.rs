@@ -216,10 +216,8 @@ impl Performer {
             None => *self.sender.insert(sockets::sender()?),
         };
         let length = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let piece = self
-            .buffer
-            .get(..length)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+        let too_long = || io::Error::other(format!("{bytes} bytes are too many for a datagram"));
+        let piece = self.buffer.get(..length).ok_or_else(too_long)?;
         sockets::send_datagram(fd, port, piece)
     }
 

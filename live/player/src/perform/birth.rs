@@ -33,7 +33,8 @@ pub fn perform(stage: &'static Stage, index: u32) {
             )));
         }
     }
-    slot.ran_ns.store(thread_cpu_ns(), Ordering::Relaxed);
+    let ran_ns = thread_cpu_ns().saturating_sub(slot.base_ns.load(Ordering::Relaxed));
+    slot.ran_ns.store(ran_ns, Ordering::Relaxed);
     slot.set_life(Life::Ended);
     stage.board.leave(now_ns());
 }
@@ -116,7 +117,9 @@ impl Performer {
 
     fn wait_for_the_start(&self) {
         let stage = self.stage;
-        stage.board.arrive(stage.first.len() as u32);
+        let cpu_ns = thread_cpu_ns();
+        self.slot.base_ns.store(cpu_ns, Ordering::Relaxed);
+        stage.board.arrive(stage.arrivals());
         while self.slot.gate.load(Ordering::Acquire) == 0 {
             futex::wait(&self.slot.gate, 0, None);
         }

@@ -7,6 +7,7 @@ mod touch;
 
 pub use birth::perform;
 pub use start::{STACK, thread_of_slot};
+pub use touch::populate_regions;
 
 use warmq_scenario::{EvalError, Expr, TaskKindId};
 use warmq_trace::Cause;

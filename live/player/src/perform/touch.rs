@@ -4,8 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::act::table;
 use super::{Left, Performer};
-use crate::program::{Lines, Order, Touch};
+use warmq_scenario::TaskKindId;
+
+use crate::program::{Do, Lines, Op, Order, Touch};
+use crate::stage::Stage;
 use crate::stage::objects::{Made, Word};
+use crate::sys::memory;
 
 /// Which of the accesses write, spread evenly: `percent` of each hundred.
 struct Writes {
@@ -79,6 +83,34 @@ impl Scattered {
             .wrapping_mul(0x5851_f42d_4c95_7f2d)
             .wrapping_add(1);
         ((u128::from(self.state) * u128::from(self.lines)) >> 64) as u64
+    }
+}
+
+/// Regions of a table that a task may touch are mapped beforehand if they are no larger than this
+/// together; else each page is mapped when it is touched first.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Maps what the tasks in `slots` touch into this process, so that no access waits for a page.
+pub fn populate_regions(stage: &Stage, slots: &[u32]) {
+    let kinds = slots.iter().map(|slot| stage.role(stage.slots.of(*slot)).0);
+    let mut kinds: Vec<TaskKindId> = kinds.collect();
+    kinds.dedup();
+    for program in kinds.iter().map(|kind| &stage.programs[kind.0 as usize]) {
+        for op in program.ops() {
+            let Op::Do(Do::Touch(touch)) = op else {
+                continue;
+            };
+            let Made::Regions(regions) = &stage.made()[touch.region.table().0 as usize] else {
+                continue;
+            };
+            match touch.region.fixed {
+                Some(number) => memory::populate(regions[number]),
+                None if regions.iter().map(|it| size_of_val(*it)).sum::<usize>() <= MOST_BYTES => {
+                    regions.iter().for_each(|region| memory::populate(region));
+                }
+                None => {}
+            }
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Board {
     pub group: AtomicI32,
     /// A signal that asks the run to end; 0 for none.
     pub signal: AtomicI32,
+    /// Opened at the start, for the sender of sources: a futex.
+    sources: AtomicU32,
     /// Datagrams that sources sent, and those sent late.
     pub sent: AtomicU64,
     /// See [`Board::sent`].
@@ -73,6 +75,18 @@ impl Board {
     /// Whether `all` tasks wait for the start.
     pub fn are_ready(&self, all: u32) -> bool {
         self.ready.load(Ordering::Acquire) >= all
+    }
+
+    /// Waits for the start.
+    pub fn wait_for_sources(&self) {
+        while self.sources.load(Ordering::Acquire) == 0 {
+            futex::wait(&self.sources, 0, None);
+        }
+    }
+
+    /// Lets sources send.
+    pub fn start_sources(&self) {
+        futex::set(&self.sources, 1);
     }
 
     /// There is news. May be called in a signal handler.

@@ -22,10 +22,11 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
 use crate::program::Program;
+use crate::source::SourceProgram;
 use crate::speed::Speed;
 use board::Board;
 use objects::Made;
-use slots::{Slot, Slots};
+use slots::{Life, Slot, Slots};
 use streams::Streams;
 
 /// A run. It is made before any process is forked, and never dropped.
@@ -46,6 +47,8 @@ pub struct Stage {
     pub first: Vec<(TaskKindId, u64)>,
     /// Their processes: slots of one address space.
     pub processes: Vec<Vec<u32>>,
+    /// The sources.
+    pub sources: Vec<SourceProgram>,
     /// The cgroups.
     pub groups: Groups,
     /// How it goes.
@@ -83,6 +86,11 @@ impl Stage {
     /// The objects.
     pub fn made(&self) -> &[Made] {
         self.made.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// How many wait for the start: the first tasks, and the sender of sources.
+    pub fn arrivals(&self) -> u32 {
+        self.first.len() as u32 + u32::from(!self.sources.is_empty())
     }
 
     /// A slot for a task that a step starts.
@@ -131,5 +139,23 @@ impl Stage {
             1 => format!("`{key}`"),
             _ => format!("`{key}` {number}"),
         }
+    }
+
+    /// Where tasks are that have not ended, for messages: at most ten of them.
+    pub fn standing(&self) -> String {
+        let alive = self.tasks().filter(|(_, slot)| slot.life() == Life::Alive);
+        let mut said: Vec<String> = alive
+            .map(|(_, slot)| {
+                let (kind, _) = self.role(slot);
+                let key = self.programs[kind.0 as usize].key(slot.at());
+                format!("{} at `{}`", self.name_of(slot), key.unwrap_or("its start"))
+            })
+            .collect();
+        let more = said.len().saturating_sub(10);
+        said.truncate(10);
+        if more > 0 {
+            said.push(format!("{more} more"));
+        }
+        said.join(", ")
     }
 }

@@ -16,6 +16,7 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
 use crate::program::{Compiler, Program};
+use crate::source::{self, SourceProgram};
 use crate::speed::Speed;
 use crate::sys::memory::shared;
 
@@ -41,8 +42,10 @@ pub struct Wanted {
 const MORE: u32 = 1 << 16;
 /// Entries of the log of a task that a step starts.
 const ENTRIES_OF_MORE: u32 = 1 << 10;
-/// The fewest and the most entries of the log of a task.
-const ENTRIES: (u64, u64) = (1 << 7, 1 << 22);
+/// Entries of the log of a task whose steps log nothing: its end, and changes of its fragment.
+const FEW: u32 = 1 << 7;
+/// The most entries of the log of a task.
+const MOST: u64 = 1 << 22;
 
 impl Stage {
     /// Decides everything about a run.
@@ -50,20 +53,15 @@ impl Stage {
     /// # Errors
     /// A number that cannot be computed, or no memory.
     pub fn plan(wanted: Wanted) -> Result<Stage, PlayError> {
-        let Wanted {
-            bound, seed, speed, ..
-        } = wanted;
-        let first = first_tasks(&bound, seed);
-        let processes = processes(&bound, &first)?;
-        let (programs, names) = programs(&bound, speed);
+        let (bound, seed, speed) = (&wanted.bound, wanted.seed, wanted.speed);
+        let first = first_tasks(bound, seed);
+        let processes = processes(bound, &first)?;
+        let (programs, sources, names) = programs(bound, speed);
         let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
-        let entry_bytes = size_of::<Entry>() as u64;
-        let entries = wanted.log_bytes / entry_bytes / first.len().max(1) as u64;
         let room = Room {
-            first: first.len() as u32,
+            first: log_entries(&first, &programs, &wanted),
             more: if spawns { MORE } else { 0 },
             counters: bound.scenario().counters().len() + 1,
-            entries: entries.clamp(ENTRIES.0, ENTRIES.1) as u32,
             entries_of_more: ENTRIES_OF_MORE,
         };
         let no_memory = |error| {
@@ -75,8 +73,9 @@ impl Stage {
             streams: Streams::new(&names, seed).map_err(no_memory)?,
             slots: Slots::new(room).map_err(no_memory)?,
             board: &board[0],
-            bound,
+            bound: wanted.bound,
             programs,
+            sources,
             cpus: wanted.cpus,
             speed,
             seed,
@@ -101,6 +100,16 @@ impl Stage {
         self.board.used.store(all, Memory::Release);
         self.board.live.store(all, Memory::Release);
     }
+}
+
+/// How many entries the log of each of the first tasks has: those that log share the memory.
+fn log_entries(first: &[(TaskKindId, u64)], programs: &[Program], wanted: &Wanted) -> Vec<u32> {
+    let logs = |kind: TaskKindId| programs[kind.0 as usize].logs(wanted.marks);
+    let sharing = first.iter().filter(|(kind, _)| logs(*kind)).count().max(1);
+    let share = wanted.log_bytes / size_of::<Entry>() as u64 / sharing as u64;
+    let share = share.clamp(FEW.into(), MOST) as u32;
+    let of = |(kind, _): &(TaskKindId, u64)| if logs(*kind) { share } else { FEW };
+    first.iter().map(of).collect()
 }
 
 /// The tasks that start by themselves, in the order that the scenario asks for.
@@ -135,9 +144,11 @@ fn processes(bound: &Bound, first: &[(TaskKindId, u64)]) -> Result<Vec<Vec<u32>>
     Ok(processes)
 }
 
-fn programs(bound: &Bound, speed: Speed) -> (Vec<Program>, Vec<String>) {
+/// What tasks and sources do, and the names of the streams that they share.
+fn programs(bound: &Bound, speed: Speed) -> (Vec<Program>, Vec<SourceProgram>, Vec<String>) {
     let mut compiler = Compiler::new(bound, speed);
     let tasks = bound.scenario().tasks().iter();
     let programs = tasks.map(|kind| compiler.program(kind)).collect();
-    (programs, compiler.shared)
+    let sources = source::compile(bound, &mut compiler);
+    (programs, sources, compiler.shared)
 }

@@ -32,7 +32,9 @@ pub struct Slot {
     pub table: AtomicU32,
     /// Which of the table; written by who starts it.
     pub number: AtomicU64,
-    /// CPU time when it ended, in nanoseconds.
+    /// CPU time before the run began, in nanoseconds.
+    pub base_ns: AtomicU64,
+    /// CPU time from then until it ended, in nanoseconds.
     pub ran_ns: AtomicU64,
     /// The op that it is at: see [`Slot::enter`].
     at: AtomicU32,
@@ -144,16 +146,14 @@ struct Line([AtomicU64; 8]);
 unsafe impl Shared for Line {}
 
 /// How much room there is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Tasks that start by themselves.
-    pub first: u32,
+    /// Tasks that start by themselves: the entries of the log of each.
+    pub first: Vec<u32>,
     /// Tasks that steps can start.
     pub more: u32,
     /// Counters of a task.
     pub counters: usize,
-    /// Entries of the log of a task that starts by itself.
-    pub entries: u32,
     /// Entries of the log of a task that a step starts.
     pub entries_of_more: u32,
 }
@@ -164,7 +164,9 @@ pub struct Slots {
     lines: &'static [Line],
     lines_of_task: usize,
     entries: &'static [Entry],
-    room: Room,
+    /// Where the log of each of the first tasks begins, and where that of the last ends.
+    starts: Vec<usize>,
+    entries_of_more: usize,
 }
 
 impl Slots {
@@ -173,18 +175,22 @@ impl Slots {
     /// # Errors
     /// There is not as much address space.
     pub fn new(room: Room) -> io::Result<Slots> {
-        let all = room.first as usize + room.more as usize;
+        let all = room.first.len() + room.more as usize;
         let lines_of_task = room.counters.div_ceil(8).max(1);
-        let entries = u64::from(room.first) * u64::from(room.entries)
-            + u64::from(room.more) * u64::from(room.entries_of_more);
-        let slots = Slots {
+        let mut starts = vec![0];
+        for entries in &room.first {
+            starts.push(starts[starts.len() - 1] + *entries as usize);
+        }
+        let entries_of_more = room.entries_of_more as usize;
+        let entries = starts[starts.len() - 1] + room.more as usize * entries_of_more;
+        Ok(Slots {
             slots: shared(all)?,
             lines: shared(all * lines_of_task)?,
             lines_of_task,
-            entries: shared(entries as usize)?,
-            room,
-        };
-        Ok(slots)
+            entries: shared(entries)?,
+            starts,
+            entries_of_more,
+        })
     }
 
     /// How many tasks there is room for.
@@ -198,16 +204,14 @@ impl Slots {
     }
 
     fn log_range(&self, index: u32) -> std::ops::Range<usize> {
-        let (first, room) = (u64::from(self.room.first), self.room);
-        let index = u64::from(index);
-        let (start, length) = if index < first {
-            (index * u64::from(room.entries), room.entries)
-        } else {
-            let before = first * u64::from(room.entries);
-            let of_more = u64::from(room.entries_of_more);
-            (before + (index - first) * of_more, room.entries_of_more)
-        };
-        start as usize..start as usize + length as usize
+        let (index, first) = (index as usize, self.starts.len() - 1);
+        match index.checked_sub(first) {
+            None => self.starts[index]..self.starts[index + 1],
+            Some(more) => {
+                let start = self.starts[first] + more * self.entries_of_more;
+                start..start + self.entries_of_more
+            }
+        }
     }
 
     /// The log of task `index`, to write.
@@ -289,10 +293,9 @@ mod tests {
 
     fn room() -> Room {
         Room {
-            first: 2,
-            more: 1,
+            first: vec![3, 2],
+            more: 2,
             counters: 9,
-            entries: 3,
             entries_of_more: 1,
         }
     }
@@ -309,11 +312,11 @@ mod tests {
     #[test]
     fn a_full_log_keeps_what_it_has_and_counts_the_rest() {
         let slots = Slots::new(room()).expect("memory");
-        for task in 0..3 {
+        for task in 0..4 {
             let log = slots.log(task);
             (0..5).for_each(|number| log.put(entry(number + 10 * u64::from(task))));
         }
-        for (task, kept) in [(0, 3), (1, 3), (2, 1)] {
+        for (task, kept) in [(0, 3), (1, 2), (2, 1), (3, 1)] {
             let (all, lost) = slots.logged(task);
             let wanted: Vec<_> = (0..kept)
                 .map(|it| entry(it + 10 * u64::from(task)))

@@ -61,12 +61,6 @@ pub fn parent() -> i32 {
     unsafe { libc::getppid() }
 }
 
-/// True for root.
-pub fn is_root() -> bool {
-    // SAFETY: no pointers.
-    unsafe { libc::geteuid() == 0 }
-}
-
 /// Names this thread; the kernel keeps 15 bytes.
 pub fn set_name(name: &str) {
     let mut bytes = [0_u8; 16];
@@ -241,7 +235,15 @@ pub fn notify(fd: i32) {
     }
 }
 
-/// Sends SIGALRM to this process after `seconds`.
+/// Writes `text` to standard error. May be called in a signal handler.
+pub fn complain(text: &str) {
+    // SAFETY: `text` is readable for its length.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+    }
+}
+
+/// Sends SIGALRM to this process after `seconds`; 0: not any more.
 pub fn alarm(seconds: u32) {
     // SAFETY: no pointers.
     unsafe {

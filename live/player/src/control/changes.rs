@@ -1,0 +1,271 @@
+//! `[[change]]`: what the controller does to tasks, groups and CPUs while they are under way.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use warmq_scenario::{Change, EvalError, Fragment, Reference, Set, Target};
+use warmq_trace::Record;
+use warmq_units::{CpuId, CpuSet, Duration, TaskId};
+
+use crate::error::PlayError;
+use crate::notes::Notes;
+use crate::specs::{Spec, attributes_of, first_group, group_number, nice_of};
+use crate::stage::Stage;
+use crate::stage::slots::{Life, Slot};
+use crate::sys::clock::now_ns;
+use crate::sys::process;
+use crate::sys::sched::{self, Attributes};
+use crate::trace::affinity;
+
+const PS_PER_NS: u64 = 1_000;
+
+/// What was changed so far.
+pub struct Changes<'n> {
+    stage: &'static Stage,
+    notes: &'n Notes,
+    /// The slices that tasks were given, by slot: the kernel does not tell them from its own.
+    slices: BTreeMap<u32, u64>,
+    /// CPUs that were taken offline.
+    offline: CpuSet,
+    /// What was done, with its time on the monotonic clock.
+    pub records: Vec<(u64, Record)>,
+}
+
+impl<'n> Changes<'n> {
+    /// None yet.
+    pub fn new(stage: &'static Stage, notes: &'n Notes) -> Changes<'n> {
+        Changes {
+            stage,
+            notes,
+            slices: BTreeMap::new(),
+            offline: CpuSet::default(),
+            records: Vec::new(),
+        }
+    }
+
+    /// Makes one change.
+    ///
+    /// # Errors
+    /// A number that cannot be computed; what the system refuses.
+    pub fn make(&mut self, change: &Change) -> Result<(), PlayError> {
+        match &change.target {
+            Target::Task(task) => {
+                let number = self.stage.bound.task_number(task, &[])?;
+                self.tasks(&change.set, |kind, it| kind == task.task && it == number)
+            }
+            Target::Tasks(table) => self.tasks(&change.set, |kind, _| kind == *table),
+            Target::Group(group) => {
+                let number = group_number(&self.stage.bound, group, &[])?;
+                self.group(&change.set, number)
+            }
+            Target::Groups(table) => {
+                let bound = &self.stage.bound;
+                let first = first_group(bound, *table);
+                let mut all = first..first + bound.objects(*table) as u32;
+                all.try_for_each(|number| self.group(&change.set, number))
+            }
+            Target::Cpus(place) => {
+                let cpus = self.stage.cpus.at(&self.stage.bound, place, &[])?;
+                let mut sets = change.set.iter();
+                sets.try_for_each(|set| match set {
+                    Set::Online(online) => self.online(&cpus, *online),
+                    _ => Ok(()),
+                })
+            }
+            Target::Source(_) | Target::Sources(_) | Target::Scheduler => {
+                unreachable!("`unplayed` refused it")
+            }
+        }
+    }
+
+    /// Changes those of the tasks that are alive for which `is_meant` says so.
+    fn tasks(
+        &mut self,
+        sets: &[Set],
+        is_meant: impl Fn(warmq_scenario::TaskKindId, u64) -> bool,
+    ) -> Result<(), PlayError> {
+        for (index, slot) in self.stage.tasks() {
+            let (kind, number) = self.stage.role(slot);
+            if slot.life() != Life::Alive || !is_meant(kind, number) {
+                continue;
+            }
+            for set in sets {
+                self.task(index, slot, set)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn task(&mut self, index: u32, slot: &'static Slot, set: &Set) -> Result<(), PlayError> {
+        let (bound, task) = (&self.stage.bound, TaskId(index));
+        let tid = slot.tid.load(Ordering::Relaxed);
+        let done = match set {
+            Set::Cpus(place) => {
+                let cpus = self.stage.cpus.at(bound, place, &[])?;
+                let all = self.stage.cpus.all();
+                sched::set_affinity(tid, &cpus).map(|()| affinity(task, &cpus, &all))
+            }
+            Set::Nice(nice) => {
+                let nice = nice_of(bound.eval_signed(nice, &[])?);
+                sched::set_nice(tid, nice).map(|()| vec![Record::Nice { task, nice }])
+            }
+            Set::Policy(policy) => {
+                let wanted = attributes_of(policy);
+                let set = |now: &mut Attributes| {
+                    (now.policy, now.priority) = (wanted.policy, wanted.priority);
+                };
+                let record = Record::Policy {
+                    task,
+                    policy: wanted.policy,
+                    priority: wanted.priority,
+                };
+                self.attributes(index, tid, set).map(|()| vec![record])
+            }
+            Set::Slice(slice) => {
+                let slice_ns = bound.eval(slice, &[])? / PS_PER_NS;
+                self.slices.insert(index, slice_ns);
+                let slice = Duration::from_ns(slice_ns);
+                self.attributes(index, tid, |_| ())
+                    .map(|()| vec![Record::Slice { task, slice }])
+            }
+            Set::Group(group) => self.move_task(task, tid, group)?,
+            Set::Fragment(fragment) => {
+                self.fragment(slot, fragment)?;
+                Ok(Vec::new())
+            }
+            Set::Stop => self.signal(slot, libc::SIGSTOP),
+            Set::Continue => self.signal(slot, libc::SIGCONT),
+            Set::Weight(_) | Set::Quota(_) | Set::Freeze | Set::Thaw | Set::Online(_) => {
+                Ok(Vec::new())
+            }
+            Set::Arrival(_) | Set::Rate(_) | Set::Scheduler(_) => Ok(Vec::new()),
+        };
+        self.told(done, || self.stage.name_of(slot))
+    }
+
+    /// Keeps the records of what was done. A task that has just ended is no error.
+    fn told(
+        &mut self,
+        done: io::Result<Vec<Record>>,
+        who: impl Fn() -> String,
+    ) -> Result<(), PlayError> {
+        match done {
+            Ok(records) => {
+                let now = now_ns();
+                self.records
+                    .extend(records.into_iter().map(|record| (now, record)));
+                Ok(())
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            Err(error) => {
+                let what = format!("a change of {} is refused", who());
+                Err(PlayError::refused(what, &error, "play it as root"))
+            }
+        }
+    }
+
+    /// Changes how a task is scheduled, keeping the rest.
+    fn attributes(
+        &self,
+        index: u32,
+        tid: i32,
+        change: impl FnOnce(&mut Attributes),
+    ) -> io::Result<()> {
+        let stage = self.stage;
+        let mut now = Attributes::of(tid)?;
+        let (kind, number) = stage.role(stage.slots.of(index));
+        let spec = Spec::of(&stage.bound, &stage.cpus, kind, number);
+        let born_with = spec.map_or(0, |spec| spec.attributes.slice_ns);
+        now.slice_ns = self.slices.get(&index).copied().unwrap_or(born_with);
+        change(&mut now);
+        now.apply(tid)
+    }
+
+    fn move_task(
+        &self,
+        task: TaskId,
+        tid: i32,
+        group: &Reference,
+    ) -> Result<io::Result<Vec<Record>>, EvalError> {
+        let group = group_number(&self.stage.bound, group, &[])?;
+        let moved = self.stage.groups.move_thread(tid, group);
+        Ok(moved.map(|()| vec![Record::Group { task, group }]))
+    }
+
+    /// Asks a task to name a fragment; it does so at its next step, and logs it.
+    fn fragment(&self, slot: &Slot, fragment: &Fragment) -> Result<(), EvalError> {
+        let wanted = match fragment {
+            Fragment::None => 0,
+            Fragment::Number(number) => 1 + self.stage.bound.eval(number, &[])?,
+        };
+        slot.fragment.store(wanted, Ordering::Relaxed);
+        slot.fragment_turn.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Stops or continues a task, and with it all tasks of its process.
+    fn signal(&self, slot: &Slot, signal: i32) -> io::Result<Vec<Record>> {
+        let pid = slot.pid.load(Ordering::Relaxed);
+        let mut others = self.stage.tasks();
+        let shared =
+            others.any(|(_, it)| !std::ptr::eq(it, slot) && it.pid.load(Ordering::Relaxed) == pid);
+        if shared {
+            let what = format!("stop of {}", self.stage.name_of(slot));
+            self.notes
+                .say(&what, "a signal stops all tasks of its process");
+        }
+        process::kill(pid, signal).map(|()| Vec::new())
+    }
+
+    fn group(&mut self, sets: &[Set], number: u32) -> Result<(), PlayError> {
+        let (bound, groups) = (&self.stage.bound, &self.stage.groups);
+        for set in sets {
+            let done = match set {
+                Set::Weight(weight) => groups.set_weight(number, bound.eval(weight, &[])?),
+                Set::Quota(quota) => groups.set_quota(number, bound.eval(quota, &[])?),
+                Set::Freeze => groups.freeze(number, true),
+                Set::Thaw => groups.freeze(number, false),
+                _ => Ok(()),
+            };
+            done.map_err(|error| {
+                let what = format!("a change of group {number} is refused");
+                PlayError::refused(what, &error, "play it as root")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn online(&mut self, cpus: &CpuSet, online: bool) -> Result<(), PlayError> {
+        for cpu in cpus.iter() {
+            // What comes online runs tasks before the file says so; what goes offline, until then.
+            let before = now_ns();
+            set_online(cpu, online).map_err(|error| {
+                let way = if online { "online" } else { "offline" };
+                let what = format!("{cpu} cannot be taken {way}");
+                PlayError::refused(what, &error, "play it as root, on a CPU that can")
+            })?;
+            match online {
+                true => self.offline.remove(cpu),
+                false => self.offline.insert(cpu),
+            }
+            let at = if online { before } else { now_ns() };
+            self.records.push((at, Record::Hotplug { cpu, online }));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Changes<'_> {
+    fn drop(&mut self) {
+        self.offline.iter().for_each(|cpu| {
+            let _ = set_online(cpu, true);
+        });
+    }
+}
+
+fn set_online(cpu: CpuId, online: bool) -> io::Result<()> {
+    let file = format!("/sys/devices/system/cpu/cpu{}/online", cpu.0);
+    fs::write(file, if online { "1" } else { "0" })
+}

@@ -1,0 +1,253 @@
+//! The cgroups of a run.
+//!
+//! On a machine of other programs, all tasks of a scenario that has groups live in a group
+//! `warmq-PID` below that of the player, and the scenario's groups below that: tasks without a group
+//! compete with the groups, as they do at the root. In a guest there is nobody else, and the
+//! scenario's groups are made at the root itself.
+
+mod mounts;
+mod tree;
+
+use std::io;
+
+use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind, Set};
+
+use crate::error::PlayError;
+use crate::specs::{first_group, group_number};
+use mounts::Mounts;
+use tree::Tree;
+
+/// A group of the scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Group {
+    /// The folder's name.
+    name: String,
+    /// The number of its parent; 0 for none.
+    parent: u32,
+    /// 100 is the usual.
+    weight: u64,
+    /// CPU time in each period, and the period, in microseconds.
+    quota_us: Option<(u64, u64)>,
+}
+
+/// The cgroups of a run; group 0 is where tasks without a group are.
+#[derive(Debug, Default)]
+pub struct Groups {
+    /// By number, from 1.
+    list: Vec<Group>,
+    /// Weights and quotas.
+    cpu: Option<Tree>,
+    /// Freezing, where that is a hierarchy of its own.
+    freezer: Option<Tree>,
+}
+
+const PS_PER_US: u64 = 1_000_000;
+
+impl Groups {
+    /// Those of a scenario; `guest` is true where the machine is the scenario's own.
+    ///
+    /// # Errors
+    /// A number that cannot be computed; no hierarchy in which there could be groups.
+    pub fn plan(bound: &Bound, guest: bool) -> Result<Groups, PlayError> {
+        let list = list(bound)?;
+        if list.is_empty() {
+            return Ok(Groups::default());
+        }
+        let mounts = Mounts::read();
+        let cpu = mounts.cpu().ok_or_else(|| PlayError::Refused {
+            what: "the scenario has groups, and the controller `cpu` is in no cgroup hierarchy"
+                .to_owned(),
+            why: "none is mounted".to_owned(),
+            fix: "mount cgroup2 at /sys/fs/cgroup".to_owned(),
+        })?;
+        let freezer = match freezes(bound) && !cpu.is_unified() {
+            true => Some(mounts.freezer().ok_or_else(|| PlayError::Refused {
+                what: "the scenario freezes groups".to_owned(),
+                why: "no cgroup hierarchy that can is mounted".to_owned(),
+                fix: "mount the freezer, or cgroup2".to_owned(),
+            })?),
+            false => None,
+        };
+        Ok(Groups {
+            list,
+            cpu: Some(Tree::new(cpu, guest)),
+            freezer: freezer.map(|mount| Tree::new(mount, guest)),
+        })
+    }
+
+    fn trees(&self) -> impl DoubleEndedIterator<Item = &Tree> {
+        self.cpu.iter().chain(&self.freezer)
+    }
+
+    /// The folders from the top to group `number`.
+    fn path(&self, number: u32) -> Vec<&str> {
+        let mut path = Vec::new();
+        let mut at = number;
+        while let Some(group) = at.checked_sub(1).and_then(|it| self.list.get(it as usize)) {
+            path.push(group.name.as_str());
+            at = group.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    fn numbers(&self) -> impl DoubleEndedIterator<Item = u32> {
+        1..=self.list.len() as u32
+    }
+
+    /// Makes them, and moves this process to where tasks without a group are.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn make(&self) -> Result<(), PlayError> {
+        for tree in self.trees() {
+            tree.sweep();
+            tree.make_top().map_err(refused)?;
+        }
+        // Parents come before their children: a group names one that stands before it, or not.
+        let mut left: Vec<u32> = self.numbers().collect();
+        left.sort_by_key(|number| self.path(*number).len());
+        for number in left {
+            let path = self.path(number);
+            for tree in self.trees() {
+                tree.make(&path).map_err(refused)?;
+            }
+            let group = &self.list[number as usize - 1];
+            let at_group = |error| refused((group.name.clone(), error));
+            self.set_weight(number, group.weight).map_err(at_group)?;
+            if let Some((quota, period)) = group.quota_us {
+                self.write_quota(number, quota, period).map_err(at_group)?;
+            }
+        }
+        self.join(0)
+            .map_err(|error| refused(("the top".to_owned(), error)))
+    }
+
+    /// Moves this thread into group `number`.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn join(&self, number: u32) -> io::Result<()> {
+        self.move_thread(0, number)
+    }
+
+    /// Moves thread `tid` (0: this one) into group `number`.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn move_thread(&self, tid: i32, number: u32) -> io::Result<()> {
+        let path = self.path(number);
+        self.trees().try_for_each(|tree| tree.join(&path, tid))
+    }
+
+    /// Sets a weight; 100 is the usual.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn set_weight(&self, number: u32, weight: u64) -> io::Result<()> {
+        let path = self.path(number);
+        self.cpu
+            .iter()
+            .try_for_each(|tree| tree.set_weight(&path, weight))
+    }
+
+    /// Sets the CPU time of each period, in picoseconds; the period stays.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn set_quota(&self, number: u32, quota: u64) -> io::Result<()> {
+        let period = self.list[number as usize - 1]
+            .quota_us
+            .map_or(100_000, |(_, period)| period);
+        self.write_quota(number, quota / PS_PER_US, period)
+    }
+
+    fn write_quota(&self, number: u32, quota_us: u64, period_us: u64) -> io::Result<()> {
+        let path = self.path(number);
+        self.cpu
+            .iter()
+            .try_for_each(|tree| tree.set_quota(&path, quota_us, period_us))
+    }
+
+    /// Freezes or thaws a group.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn freeze(&self, number: u32, frozen: bool) -> io::Result<()> {
+        let path = self.path(number);
+        let mut tree = self.freezer.iter().chain(&self.cpu);
+        tree.next()
+            .map_or(Ok(()), |tree| tree.freeze(&path, frozen))
+    }
+
+    /// Thaws all groups, so that their tasks can die.
+    pub fn thaw_all(&self) {
+        if self.freezer.is_some() {
+            self.numbers().for_each(|number| {
+                let _ = self.freeze(number, false);
+            });
+        }
+    }
+
+    /// Removes them, when nobody but the caller is in them any more.
+    pub fn remove(&self) {
+        self.trees().for_each(Tree::leave);
+        let mut paths: Vec<Vec<&str>> = self.numbers().map(|number| self.path(number)).collect();
+        paths.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        for tree in self.trees() {
+            tree.remove(&paths);
+        }
+    }
+}
+
+fn refused((path, error): (String, io::Error)) -> PlayError {
+    let fix = "play it as root, or in a cgroup that is delegated to you";
+    PlayError::refused(format!("a cgroup cannot be made: {path}"), &error, fix)
+}
+
+/// The groups of a scenario, in the order of their numbers.
+fn list(bound: &Bound) -> Result<Vec<Group>, PlayError> {
+    let mut list = Vec::new();
+    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
+        let ObjectKind::Group {
+            weight,
+            parent,
+            quota,
+        } = &object.kind
+        else {
+            continue;
+        };
+        for number in 0..bound.objects(id) {
+            let at = bound.indexes_of_object(id, number);
+            let eval = |expr| bound.eval(expr, &at);
+            let parent = parent.as_ref().map(|it| group_number(bound, it, &at));
+            let us = |expr| Ok::<u64, EvalError>(eval(expr)? / PS_PER_US);
+            let quota = quota
+                .as_ref()
+                .map(|(quota, period)| Ok((us(quota)?, us(period)?)));
+            list.push(Group {
+                name: format!("{}-{number}", object.name),
+                parent: parent.transpose()?.unwrap_or(0),
+                weight: eval(weight)?,
+                quota_us: quota
+                    .transpose()
+                    .map_err(|error: EvalError| PlayError::from(error))?,
+            });
+        }
+        debug_assert_eq!(
+            list.len() as u64,
+            u64::from(first_group(bound, id)) + bound.objects(id) - 1
+        );
+    }
+    Ok(list)
+}
+
+/// Whether a change freezes or thaws a group.
+fn freezes(bound: &Bound) -> bool {
+    let mut sets = bound
+        .scenario()
+        .changes()
+        .iter()
+        .flat_map(|change| &change.set);
+    sets.any(|set| matches!(set, Set::Freeze | Set::Thaw))
+}

@@ -1,0 +1,12 @@
+//! The program plays scenarios of a few lines on this machine, and its traces say what happened.
+//!
+//! Nothing here depends on how fast or how busy the machine is: what is checked are orders, counts
+//! and lower bounds of times.
+
+mod connections;
+mod robust;
+mod shipped;
+mod steps;
+mod support;
+mod system;
+mod together;

@@ -1,0 +1,282 @@
+//! Whatever happens to the program, nothing of it stays behind.
+
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::support::{cgroups_of, command, lives, play, read};
+
+/// Something of everything that the system keeps.
+const ALL: &str = "
+    [process.p]
+    [pipe.pipe]
+    [stream.stream]
+    [datagram.d]
+    [semaphore.s]
+    for = { n = 3 }
+    [region.r]
+    bytes = \"1MB\"
+    [source.source]
+    to = \"d\"
+    bytes = \"64B\"
+    rate = \"2000 per s\"
+    [task.hog]
+    count = 2
+    body = [{ run = \"1ms\" }, { touch = \"r\" }]
+    [task.receiver]
+    process = \"p\"
+    body = [{ receive = \"d\" }, { raise = \"s[1]\" }]
+    [task.lower]
+    process = \"p\"
+    body = [{ lower = \"s[1]\" }, { send = \"pipe\", bytes = \"1B\" }, { receive = \"pipe\", bytes = \"1B\" }]
+    [task.forker]
+    every = \"2ms\"
+    body = [{ fork = \"orphan\" }]
+    [task.orphan]
+    spawned = true
+    times = 2
+    body = [{ fork = \"last\" }, { sleep = \"3ms\" }]
+    [task.last]
+    spawned = true
+    body = [{ sleep = \"1s\" }]";
+
+const GROUPED: &str = "
+    [group.g]
+    [task.grouped]
+    group = \"g\"
+    body = [{ run = \"1ms\" }]
+    [[change]]
+    at = \"5ms\"
+    group = \"g\"
+    set = { freeze = true }";
+
+/// All living processes below `pid`.
+fn descendants(pid: u32) -> Vec<u32> {
+    let (mut all, mut left) = (Vec::new(), vec![pid]);
+    while let Some(parent) = left.pop() {
+        let file = format!("/proc/{parent}/task/{parent}/children");
+        let children = std::fs::read_to_string(file).unwrap_or_default();
+        let children: Vec<u32> = children
+            .split_whitespace()
+            .filter_map(|it| it.parse().ok())
+            .collect();
+        all.extend(&children);
+        left.extend(children);
+    }
+    all
+}
+
+fn sets() -> usize {
+    let sets = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+    sets.lines().count()
+}
+
+fn signal(pid: u32, signal: i32) {
+    let pid = i32::try_from(pid).expect("a pid");
+    let signal = nix::sys::signal::Signal::try_from(signal).expect("a signal");
+    // It may have ended by itself.
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal);
+}
+
+/// Waits until the run has made at least `count` processes, if it ever does.
+fn begun(run: &Child, count: usize) -> Vec<u32> {
+    for _ in 0..500 {
+        let there = descendants(run.id());
+        if there.len() >= count {
+            return there;
+        }
+        sleep(Duration::from_millis(2));
+    }
+    descendants(run.id())
+}
+
+fn start(text: &str) -> (Child, tempfile::TempPath) {
+    let (mut command, file) = command(text, "--warmup 0s --time 60s");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    (command.spawn().expect("the program"), file)
+}
+
+/// Fails unless all of `processes` are gone soon, and the cgroups of `run`.
+fn all_gone(run: u32, processes: &[u32], what: &str) {
+    for _ in 0..1_000 {
+        let left = processes.iter().any(|pid| lives(*pid));
+        if !left && cgroups_of(run).is_empty() {
+            return;
+        }
+        sleep(Duration::from_millis(10));
+    }
+    let left: Vec<_> = processes.iter().filter(|pid| lives(**pid)).collect();
+    panic!("{what}: {left:?} and {:?} stay behind", cgroups_of(run));
+}
+
+#[test]
+fn nothing_stays_behind_when_a_process_of_it_is_killed() {
+    let before = sets();
+    for text in [ALL, GROUPED] {
+        // At each moment of the run: while it makes the tasks, and when they are under way.
+        for moment in 0..6 {
+            // The controller, the crew, a task.
+            for victim in 0..3 {
+                let (mut run, _file) = start(text);
+                let wanted = [0, 1, 2, 4, 7, 9][moment];
+                let there = begun(&run, wanted);
+                sleep(Duration::from_millis(moment as u64 * 7));
+                let mut all: Vec<u32> = there;
+                all.extend(descendants(run.id()));
+                all.sort_unstable();
+                all.dedup();
+                let id = match victim {
+                    0 => run.id(),
+                    of_all => all.get(of_all - 1).copied().unwrap_or(run.id()),
+                };
+                signal(id, 9);
+                let what = format!("victim {victim}, moment {moment}");
+                let pid = run.id();
+                run.stdout.take();
+                run.wait().expect("an end");
+                all_gone(pid, &all, &what);
+            }
+        }
+    }
+    // Namespaces of the kernel end a moment after their last process.
+    assert!((0..500).any(|_| sets() <= before || {
+        sleep(Duration::from_millis(10));
+        false
+    }));
+}
+
+#[test]
+fn an_interrupted_run_gives_its_trace() {
+    let (run, _file) =
+        start("[task.one]\nbody = [{ begin = \"x\" }, { run = \"1ms\" }, { end = \"x\" }]");
+    let there = begun(&run, 2);
+    sleep(Duration::from_millis(30));
+    signal(run.id(), 2);
+    let pid = run.id();
+    let played = read(run.wait_with_output().expect("an end"));
+    assert_eq!(played.code, Some(3));
+    assert!(played.said.contains("SIGINT"), "{}", played.said);
+    all_gone(pid, &there, "SIGINT");
+}
+
+#[test]
+fn a_killed_task_ends_the_run_and_is_named() {
+    let (run, _file) = start("[task.victim]\nbody = [{ run = \"1ms\" }]");
+    let there = begun(&run, 2);
+    // The crew, then its child.
+    signal(there[1], 9);
+    let played = read(run.wait_with_output().expect("an end"));
+    assert_eq!(played.code, Some(3));
+    assert!(
+        played.said.contains("`victim` was killed by signal 9"),
+        "{}",
+        played.said
+    );
+}
+
+#[test]
+fn bad_input_is_refused_with_its_place() {
+    let played = play("[task.one]\nbody = [{ runs = \"1ms\" }]", "");
+    assert_eq!(played.code, Some(2));
+    assert!(played.said.contains("task.one.body[0]"), "{}", played.said);
+    let text = "[settings.n]\ndefault = 3\n[task.one]\nbody = [{ run = \"1ms\" }]";
+    for (option, part) in [
+        ("--set m=4", "no such setting"),
+        ("--set n=many", "a whole number"),
+        ("--time 5", "--time 5"),
+        ("--scenario /nowhere/x.toml", "cannot be read"),
+    ] {
+        let played = play(text, option);
+        assert_eq!(played.code, Some(2), "{option}: {}", played.said);
+        assert!(played.said.contains(part), "{option}: {}", played.said);
+    }
+}
+
+#[test]
+fn a_warm_up_that_outlasts_the_work_is_said() {
+    let played = play(
+        "[task.one]\ntimes = 1\nbody = [{ run = \"1us\" }]",
+        "--warmup 9s --time 9s",
+    );
+    assert_eq!(played.code, Some(3));
+    assert!(played.said.contains("shorter --warmup"), "{}", played.said);
+}
+
+#[test]
+fn a_run_in_which_nobody_gets_on_says_where_they_wait() {
+    let text = "
+        [mutex.m]
+        [task.holder]
+        body = [{ lock = \"m\" }, { sleep = \"60s\" }, { unlock = \"m\" }]
+        [task.waiter]
+        start = \"10ms\"
+        body = [{ lock = \"m\" }, { run = \"1us\" }, { unlock = \"m\" }]";
+    let played = play(text, "--warmup 20ms --time 30ms");
+    assert_eq!(played.code, Some(0), "{}", played.said);
+    assert!(
+        played
+            .said
+            .contains("nothing was counted after the warm-up"),
+        "{}",
+        played.said
+    );
+    assert!(
+        played
+            .said
+            .contains("`waiter` at `task.waiter.body[0].lock`"),
+        "{}",
+        played.said
+    );
+}
+
+#[test]
+fn without_rights_it_plays_what_it_can_and_says_what_it_cannot() {
+    use std::os::unix::fs::MetadataExt;
+    if std::fs::metadata("/proc/self").expect("/proc").uid() != 0 {
+        println!("skipped: only root can give up its rights");
+        return;
+    }
+    // The folder of the build may be closed to others.
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("player");
+    std::fs::copy(env!("CARGO_BIN_EXE_warmq-player"), &program).expect("copied");
+    let open = |path: &std::path::Path, mode| {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path, permissions).expect("permissions");
+    };
+    open(folder.path(), 0o755);
+    open(&program, 0o755);
+    let as_nobody = |text: &str| {
+        use std::os::unix::process::CommandExt;
+        let scenario = folder.path().join("scenario.toml");
+        std::fs::write(&scenario, text).expect("written");
+        open(&scenario, 0o644);
+        let mut command = std::process::Command::new(&program);
+        command
+            .arg("--scenario")
+            .arg(&scenario)
+            .args(["--warmup", "0s", "--time", "50ms"]);
+        command.uid(65_534).gid(65_534);
+        read(command.output().expect("the program"))
+    };
+    let before = sets();
+    let played = as_nobody(ALL);
+    assert_eq!(played.code, Some(0), "{}", played.said);
+    assert!(
+        played.said.contains("note: the controller"),
+        "{}",
+        played.said
+    );
+    assert_eq!(sets(), before);
+    let played = as_nobody(GROUPED);
+    assert_eq!(played.code, Some(4), "{}", played.said);
+    assert!(
+        played.said.contains("a cgroup cannot be made"),
+        "{}",
+        played.said
+    );
+    let played = as_nobody("[task.one]\npolicy = \"fifo 5\"\nbody = [{ run = \"1ms\" }]");
+    assert_eq!(played.code, Some(4), "{}", played.said);
+    assert!(played.said.contains("CAP_SYS_NICE"), "{}", played.said);
+}
