@@ -12,6 +12,8 @@
 //!
 //! Not here: what the kernel says (`live/record`), what records come to (`common/metrics`).
 
+#[cfg(test)]
+mod allocations;
 mod control;
 mod crew;
 mod error;
@@ -28,6 +30,8 @@ mod specs;
 mod speed;
 mod stage;
 mod sys;
+#[cfg(test)]
+mod testing;
 mod trace;
 
 pub use control::Times;

@@ -1,5 +1,7 @@
 //! What is not played exactly as the scenario says: a line on standard error each.
 
+use crate::sys::process;
+
 /// Says them, each once.
 #[derive(Debug, Default)]
 pub struct Notes {
@@ -13,7 +15,7 @@ impl Notes {
         let mut said = self.said.borrow_mut();
         if !said.contains(&line) {
             // One write, so that lines of several processes do not mix.
-            eprint!("{line}\n");
+            process::complain(&format!("{line}\n"));
             said.push(line);
         }
     }

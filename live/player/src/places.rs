@@ -197,3 +197,110 @@ fn ranges(list: &str) -> impl Iterator<Item = (u16, u16)> {
         Some((from.parse().ok()?, to.parse().ok()?))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::bound;
+
+    /// Eight CPUs: two sockets that are nodes, four caches, four cores of two threads, CPU n and
+    /// n + 4.
+    fn tree() -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |path: String, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, text).expect("written");
+        };
+        for cpu in 0..8_u16 {
+            let (core, socket) = (cpu % 4, cpu % 4 / 2);
+            let threads = format!("{core},{}\n", core + 4);
+            let folder = format!("{CPUS}/cpu{cpu}");
+            write(
+                format!("{folder}/topology/physical_package_id"),
+                &format!("{socket}\n"),
+            );
+            write(format!("{folder}/topology/thread_siblings_list"), &threads);
+            for (index, level, shared) in [(0, 1, &threads), (1, 3, &threads)] {
+                write(
+                    format!("{folder}/cache/index{index}/level"),
+                    &level.to_string(),
+                );
+                write(
+                    format!("{folder}/cache/index{index}/shared_cpu_list"),
+                    shared,
+                );
+            }
+        }
+        write(
+            format!("{CPUS}/cpu0/cache/index0/coherency_line_size"),
+            "128\n",
+        );
+        for node in 0..2 {
+            let first = 2 * node;
+            let cpus = format!("{first}-{},{}-{}\n", first + 1, first + 4, first + 5);
+            write(format!("{NODES}/node{node}/cpulist"), &cpus);
+        }
+        root
+    }
+
+    fn at(cpus: &Cpus, place: &str) -> String {
+        let bound = bound(&format!(
+            "[task.t]\ncpus = \"{place}\"\nbody = [{{ run = \"1us\" }}]"
+        ));
+        let place = bound.scenario().tasks()[0].cpus.clone().expect("a place");
+        cpus.at(&bound, &place, &[]).expect("a number").to_string()
+    }
+
+    #[test]
+    fn places_are_those_of_the_system() {
+        let root = tree();
+        let cpus = Cpus::read(root.path(), &CpuSet::first_cpus(8));
+        assert_eq!(cpus.line, 128);
+        for (place, wanted) in [
+            ("all", "0-7"),
+            ("cpu 3", "3"),
+            ("cpu 8", ""),
+            ("cpus 0-2,6", "0-2,6"),
+            ("llc 1", "1,5"),
+            ("core 3", "3,7"),
+            ("core 4", ""),
+            ("node 1", "2-3,6-7"),
+            ("socket 0", "0-1,4-5"),
+            ("part 0 of 2", "0-3"),
+            ("part 2 of 3", "6-7"),
+        ] {
+            assert_eq!(at(&cpus, place), wanted, "{place}");
+        }
+    }
+
+    #[test]
+    fn cpus_that_may_not_be_used_are_not_there() {
+        let root = tree();
+        let allowed = [2, 6, 7].map(CpuId).into_iter().collect();
+        let cpus = Cpus::read(root.path(), &allowed);
+        for (place, wanted) in [
+            ("all", "2,6-7"),
+            ("cpu 0", ""),
+            ("llc 0", "2,6"),
+            ("part 1 of 3", "6"),
+        ] {
+            assert_eq!(at(&cpus, place), wanted, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_system_that_says_nothing_has_one_cache_and_a_core_a_cpu() {
+        let root = tempfile::tempdir().expect("a folder");
+        let cpus = Cpus::read(root.path(), &CpuSet::first_cpus(3));
+        for (place, wanted) in [
+            ("llc 0", "0-2"),
+            ("core 1", "1"),
+            ("node 0", "0-2"),
+            ("socket 1", ""),
+        ] {
+            assert_eq!(at(&cpus, place), wanted, "{place}");
+        }
+        assert_eq!(cpus.line, LINE);
+    }
+}

@@ -496,3 +496,103 @@ fn quantity(amount: &Amount) -> Quantity {
         Draw::Among(values) => values[0].quantity,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::bound;
+
+    const SPEED: Speed = Speed {
+        rounds_per_s: 1_000_000_000,
+        hertz: 1_000_000_000,
+        hertz_from: "a test",
+    };
+
+    #[test]
+    fn what_depends_on_settings_alone_is_a_number() {
+        let bound = bound(
+            "
+            [settings.n]
+            default = 3
+            [mutex.m]
+            for = { i = \"n\" }
+            [task.t]
+            for = { i = 2 }
+            body = [
+              { run = \"n * 2us\" }, { run = \"i * 1us\" },
+              { lock = \"m[n - 1]\" }, { unlock = \"m[n - 1]\" }, { lock = \"m[i]\" }, { unlock = \"m[i]\" },
+              { repeat = \"n\", body = [{ count = \"c\", by = \"n\" }] },
+            ]",
+        );
+        let mut compiler = Compiler::new(&bound, SPEED);
+        let program = compiler.program(&bound.scenario().tasks()[0]);
+        let list = &program.body.list;
+        assert!(matches!(list[0], Op::Do(Do::Loops(6_000))), "{:?}", list[0]);
+        assert!(matches!(
+            list[1],
+            Op::Do(Do::Run(Draws::Drawn(..), Quantity::Time))
+        ));
+        let Op::Do(Do::Lock(fixed)) = &list[2] else {
+            panic!("{:?}", list[2]);
+        };
+        let Op::Do(Do::Lock(free)) = &list[4] else {
+            panic!("{:?}", list[4]);
+        };
+        assert_eq!((fixed.fixed, free.fixed), (Some(2), None));
+        let repeat = &list[6];
+        let Op::Repeat { times, after, .. } = repeat else {
+            panic!("{repeat:?}");
+        };
+        assert!(matches!(times, Number::Fixed(3)) && *after == list.len());
+        assert_eq!(program.depth, 1);
+    }
+
+    #[test]
+    fn equal_streams_of_a_task_are_one_and_shared_ones_are_known_to_all() {
+        let bound = bound(
+            "
+            [region.r]
+            bytes = \"4KB\"
+            [task.a]
+            body = [
+              { run = { exponential = \"1us\" } },
+              { run = { exponential = \"1us\", stream = \"both\" } },
+              { touch = \"r\", pattern = \"random\" }, { touch = \"r\", pattern = \"random\" },
+            ]
+            [task.b]
+            body = [{ run = { exponential = \"1us\", stream = \"both\" } }]",
+        );
+        let mut compiler = Compiler::new(&bound, SPEED);
+        let tasks = bound.scenario().tasks();
+        let (a, b) = (compiler.program(&tasks[0]), compiler.program(&tasks[1]));
+        assert_eq!((a.streams.len(), b.streams.len()), (2, 0));
+        assert_eq!(compiler.shared, ["both"]);
+    }
+
+    #[test]
+    fn only_tasks_that_log_need_room_for_it() {
+        let bound = bound(
+            "
+            [mutex.m]
+            [task.quiet]
+            body = [{ run = \"1us\" }, { count = \"c\" }, { yield = true }]
+            [task.locks]
+            body = [{ lock = \"m\" }, { run = \"1us\" }, { unlock = \"m\" }]
+            [task.spans]
+            body = [{ begin = \"s\" }, { run = \"1us\" }, { end = \"s\" }]
+            [task.sleeps]
+            every = \"1ms\"
+            body = [{ run = \"1us\" }]",
+        );
+        let mut compiler = Compiler::new(&bound, SPEED);
+        let programs: Vec<_> = bound
+            .scenario()
+            .tasks()
+            .iter()
+            .map(|it| compiler.program(it))
+            .collect();
+        let logs = |marks| programs.iter().map(|it| it.logs(marks)).collect::<Vec<_>>();
+        assert_eq!(logs(false), [false, false, true, false]);
+        assert_eq!(logs(true), [false, true, true, true]);
+    }
+}

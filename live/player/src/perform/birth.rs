@@ -51,7 +51,7 @@ fn play(stage: &'static Stage, index: u32) -> Result<(), Left> {
 }
 
 impl Performer {
-    fn new(stage: &'static Stage, index: u32) -> Performer {
+    pub(super) fn new(stage: &'static Stage, index: u32) -> Performer {
         let slot = stage.slots.of(index);
         let (kind, number) = stage.role(slot);
         let program = &stage.programs[kind.0 as usize];

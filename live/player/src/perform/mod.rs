@@ -245,3 +245,65 @@ impl Performer {
         self.waiting(Cause::Timer, None, || sleep_until_ns(ns));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{allocations, testing};
+
+    /// Every step that waits for nobody else, with numbers that depend on indexes and streams.
+    const STEPS: &str = "
+        [region.data]
+        for = { n = 4 }
+        bytes = \"8KB\"
+        [mutex.m]
+        for = { n = 4 }
+        [condition.c]
+        [queue.q]
+        holds = 3
+        [barrier.b]
+        tasks = 1
+        [pipe.p]
+        [stream.s]
+        for = { n = 2 }
+        [datagram.d]
+        [task.one]
+        nice = 0
+        every = { uniform = [\"1ns\", \"2ns\"] }
+        body = [
+          { run = \"10ns\" },
+          { run = { uniform = [\"10ns\", \"20ns\"] } },
+          { run = { pareto = \"10ns\", shape = \"1.5\", stream = \"shared\" } },
+          { sleep = \"1ns\" },
+          { yield = true },
+          { fragment = 3 },
+          { begin = \"all\" },
+          { repeat = 3, as = \"i\", body = [
+            { each = \"j\", of = \"i + 1\", except = \"i\", body = [
+              { touch = \"data[i]\", lines = \"3 * j\", pattern = \"random\", write = \"20%\" },
+              { touch = \"data[j]\", pattern = \"stride 3\" },
+            ] },
+            { begin = \"part[i]\" },
+            { lock = \"m[(i + 1) % 4]\" }, { signal = \"c\" }, { unlock = \"m[(i + 1) % 4]\" },
+            { put = \"q\" }, { take = \"q\" }, { barrier = \"b\" },
+            { send = \"p\", bytes = \"i * 10B + 1B\" }, { receive = \"p\", bytes = \"i * 10B + 1B\" },
+            { send = \"s[i % 2].near\", bytes = \"9B\" }, { receive = \"s[i % 2].far\", bytes = \"9B\" },
+            { send = \"d\", bytes = \"9B\" }, { receive = \"d\" },
+            { count = \"n\", by = \"i * i\" },
+            { end = \"part[i]\" },
+          ] },
+          { end = \"all\" },
+        ]";
+
+    #[test]
+    fn steps_allocate_nothing() {
+        let stage = testing::stage(STEPS);
+        let mut performer = Performer::new(stage, 0);
+        let body = &stage.programs[0].body;
+        let mut round = || assert!(performer.run(body, 0).is_ok());
+        // The first round opens the socket that datagrams are sent from.
+        round();
+        assert_eq!(allocations::of(|| (0..10).for_each(|_| round())), 0);
+        assert_eq!(stage.slots.total(1, 0), 11 * (1 + 4));
+    }
+}

@@ -91,7 +91,7 @@ fn begun(run: &Child, count: usize) -> Vec<u32> {
 }
 
 fn start(text: &str) -> (Child, tempfile::TempPath) {
-    let (mut command, file) = command(text, "--warmup 0s --time 60s");
+    let (mut command, file) = command(text, "--warmup 0s --time 2s");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     (command.spawn().expect("the program"), file)
 }
