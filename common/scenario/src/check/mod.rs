@@ -2,6 +2,7 @@
 //! reading; what is here looks at a whole scenario ([`structure`]) and at one with values for its
 //! settings ([`limits`], [`values`]).
 
+mod groups;
 mod idle;
 mod limits;
 mod locks;
@@ -57,6 +58,7 @@ impl<'s> Findings<'s> {
 /// What is wrong whatever the settings are.
 pub(crate) fn structure(scenario: &Scenario) -> Result<(), Problems> {
     let mut findings = Findings::new(scenario);
+    groups::check(scenario, &mut findings);
     waits::check(scenario, &mut findings);
     locks::check(scenario, &mut findings);
     replies::check(scenario, &mut findings);
@@ -69,6 +71,6 @@ pub(crate) fn structure(scenario: &Scenario) -> Result<(), Problems> {
 pub(crate) fn values(bound: &Bound, findings: &mut Findings<'_>) {
     values::check(bound, findings);
     idle::check(bound, findings);
-    waits::barriers(bound, findings);
+    waits::bound(bound, findings);
     spawns::count(bound, findings);
 }

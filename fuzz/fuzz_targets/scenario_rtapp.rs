@@ -1,0 +1,10 @@
+//! Whatever the text, the reader of rt-app's scripts answers, and what it accepts can be bound.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use warmq_scenario::Scenario;
+
+mod scenario;
+
+fuzz_target!(|text: &str| scenario::check(text, Scenario::read_rt_app("fuzz.json", text)));
