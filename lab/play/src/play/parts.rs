@@ -48,7 +48,11 @@ fn parts(table: &Made, pipe: bool) -> Vec<(Cause, Vec<Part>)> {
             (socket, vec![Part::Socket(*near), Part::Socket(*far)])
         }),
         Made::Datagrams(all) => each(all, |it| (Cause::Socket, vec![Part::Socket(*it)])),
-        Made::Regions(_) | Made::Groups(_) | Made::Processes(_) | Made::Sources => Vec::new(),
+        Made::Regions(_)
+        | Made::Groups(_)
+        | Made::Processes(_)
+        | Made::Sources
+        | Made::Timers(_) => Vec::new(),
     }
 }
 
