@@ -11,7 +11,7 @@
 .PHONY: run test vm-test bench setup setup-test setup-real
 
 run: setup
-	cargo build --release -p warmq
+	cargo build --release -p warmq -p warmq-player
 	cargo run --release --quiet -p warmq -- reproduce --quick --with-walk --out report
 	@bash scripts/real.sh "$${CARGO_TARGET_DIR:-target}/release/warmq"
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The short real part of `make run`: the real programs on this machine, and a guest if there is QEMU.
+# The short real part of `make run`: scenarios on this machine, and in a guest if there is QEMU.
 #
 #   scripts/real.sh WARMQ
 set -euo pipefail
 warmq=$1
 
-"$warmq" bench fragments --threads 8 --repetitions 6 --iterations 2000000
-"$warmq" bench simplex --kpps 40 --repetitions 2 --work 0.5
+"$warmq" run ping-pong --world lab,host --seeds 2 --time 500ms
+"$warmq" run simplex --world host --seeds 2 --time 500ms --set kpps=40
 
 if ! command -v qemu-system-x86_64 > /dev/null || ! command -v busybox > /dev/null; then
     echo "no guest: QEMU and busybox are not here (make vm-test installs them)" >&2
@@ -22,4 +22,4 @@ if [ -z "$scheduler" ]; then
     echo "scx_warmq is not built: cargo build --release -p scx_warmq (needs clang-19, libelf-dev), or make vm-test" >&2
     exit 0
 fi
-"$warmq" vm run --file "$scheduler:/bin/scx_warmq" --timeout 120 -- scx_warmq --exit-after 3
+"$warmq" run ping-pong --world guest --scheduler kernel,scx_warmq --seeds 1 --time 500ms --set cpus=1
