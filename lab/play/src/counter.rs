@@ -24,8 +24,8 @@ impl Counter {
         self.all.get() - self.before.get()
     }
 
-    /// The count since the start, whatever was reset meanwhile: what a
-    /// [`Record::Count`](warmq_kernel::Operator::count) says.
+    /// The count since the start, whatever was reset meanwhile: what a record of it says
+    /// ([`Operator::count`](warmq_kernel::Operator::count)).
     pub fn since_the_start(&self) -> u64 {
         self.all.get()
     }
