@@ -1,6 +1,8 @@
 //! The state of a machine as its records show it: which task is on which CPU, and in what state
 //! each is.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::{Interrupt, Record, Table};
@@ -21,6 +23,10 @@ pub(super) struct Board {
     released: Table<LockId, Option<Instant>>,
     // True if the records begin when the machine starts.
     whole: bool,
+    // The spans that ever began, by name and number.
+    spans: BTreeSet<(u32, u64)>,
+    // What each counter of the scenario has counted.
+    counts: BTreeMap<u32, u64>,
 }
 
 /// A CPU.
@@ -34,6 +40,8 @@ pub(super) struct Cpu {
     /// The time of its last switch.
     switched: Instant,
     offline: bool,
+    /// True while it is in an idle state.
+    idles: bool,
     /// Since when a reschedule interrupt is pending.
     reschedule: Option<Instant>,
     /// True once no reschedule interrupt sent before the recording can still be pending.
@@ -48,6 +56,8 @@ pub(super) struct Cpu {
 #[derive(Clone, Debug, Default)]
 struct Task {
     state: State,
+    // True if it is about to leave its CPU asleep.
+    blocks: bool,
     /// Bit n of word m is set if the task may run on CPU 64 m + n. It may run on all CPUs beyond
     /// the last word.
     allowed: Vec<u64>,
@@ -170,6 +180,26 @@ impl Board {
         !self.whole && !known
     }
 
+    /// True if `task` is about to leave its CPU asleep.
+    pub fn blocks(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|task| task.blocks)
+    }
+
+    /// True if `cpu` is known to be in an idle state.
+    pub fn in_idle_state(&self, cpu: CpuId) -> bool {
+        self.cpus.get(cpu).is_some_and(|cpu| cpu.idles)
+    }
+
+    /// True if this span ever began.
+    pub fn has_begun(&self, span: u32, number: u64) -> bool {
+        self.spans.contains(&(span, number))
+    }
+
+    /// What `counter` has counted.
+    pub fn counted(&self, counter: u32) -> u64 {
+        self.counts.get(&counter).copied().unwrap_or(0)
+    }
+
     /// Every task that a record named, and its state.
     pub fn tasks(&self) -> impl Iterator<Item = (TaskId, State)> {
         self.tasks.iter().map(|(id, task)| (id, task.state))
@@ -230,8 +260,38 @@ impl Board {
                 let cpu = self.cpus.touch(cpu);
                 (cpu.offline, cpu.since) = (!online, at);
             }
+            // One that is runnable all the same, as a throttled task is, may leave as it likes.
+            Record::Block { task, state, .. } => {
+                self.tasks.touch(task).blocks = state != crate::State::Runnable;
+            }
+            Record::Idle { cpu, state } => self.cpus.touch(cpu).idles = state.is_some(),
+            // What was lost may have been the end of anything.
+            Record::Lost { cpu, .. } => self.cpus.touch(cpu).idles = false,
+            Record::SpanBegin { span, number, .. } => {
+                self.spans.insert((span, number));
+            }
+            Record::Count { counter, total } => {
+                self.counts.insert(counter, total);
+            }
             // The others do not change who runs where.
-            _ => {}
+            Record::LockBusy { .. }
+            | Record::Recalculate { .. }
+            | Record::Waking { .. }
+            | Record::Ids { .. }
+            | Record::Renamed { .. }
+            | Record::Nice { .. }
+            | Record::Policy { .. }
+            | Record::Slice { .. }
+            | Record::Group { .. }
+            | Record::Fragment { .. }
+            | Record::Packet { .. }
+            | Record::Drop { .. }
+            | Record::Poll { .. }
+            | Record::Steal { .. }
+            | Record::Role { .. }
+            | Record::SpanEnd { .. }
+            | Record::Phase { .. }
+            | Record::Ran { .. } => {}
         }
     }
 
@@ -249,14 +309,18 @@ impl Board {
 
     /// Wakes `task`. A task that is running or runnable already stays as it is.
     fn wake(&mut self, at: Instant, task: TaskId, target: CpuId) {
-        let state = &mut self.tasks.touch(task).state;
+        let task = self.tasks.touch(task);
+        task.blocks = false;
+        let state = &mut task.state;
         if let State::Unknown | State::Asleep = state {
             *state = State::waits(target, at);
         }
     }
 
     fn leave(&mut self, at: Instant, cpu: CpuId, task: TaskId, runnable: bool) {
-        let state = &mut self.tasks.touch(task).state;
+        let task = self.tasks.touch(task);
+        task.blocks = false;
+        let state = &mut task.state;
         *state = match (*state, runnable) {
             (State::Gone, _) => State::Gone,
             (_, true) => State::waits(cpu, at),

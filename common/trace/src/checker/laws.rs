@@ -39,6 +39,7 @@ pub(super) fn judge(
             next,
         } => {
             case.not_in_interrupt(cpu)?;
+            case.not_in_idle_state(cpu)?;
             case.leaves(cpu, prev, prev_runnable)?;
             case.idle_ends(cpu)?;
             match next {
@@ -65,8 +66,28 @@ pub(super) fn judge(
         | Record::Recalculate { .. } => Ok(()),
         Record::Block { cpu, task, .. } => case.runs_here(cpu, task),
         Record::Waking { task, .. } => case.alive(task, None),
-        // What tasks and CPUs are like, and what a scenario's player says, changes no schedule.
-        _ => Ok(()),
+        Record::SpanEnd {
+            task, span, number, ..
+        } => case.span_ends(task, span, number),
+        Record::Count { counter, total } => case.counts(counter, total),
+        // What tasks and CPUs are like changes no schedule, and whatever is said may be so.
+        Record::Ids { .. }
+        | Record::Renamed { .. }
+        | Record::Nice { .. }
+        | Record::Policy { .. }
+        | Record::Slice { .. }
+        | Record::Group { .. }
+        | Record::Fragment { .. }
+        | Record::Packet { .. }
+        | Record::Drop { .. }
+        | Record::Poll { .. }
+        | Record::Idle { .. }
+        | Record::Steal { .. }
+        | Record::Lost { .. }
+        | Record::Role { .. }
+        | Record::SpanBegin { .. }
+        | Record::Phase { .. }
+        | Record::Ran { .. } => Ok(()),
     }
 }
 
@@ -151,6 +172,9 @@ impl Case<'_> {
         let gone = prev.is_some_and(|task| self.board.state(task) == State::Gone);
         if gone && runnable {
             return self.broken(prev, Some(cpu), Breach::RunnableAfterExit);
+        }
+        if runnable && prev.is_some_and(|task| self.board.blocks(task)) {
+            return self.broken(prev, Some(cpu), Breach::RunnableAfterBlock);
         }
         Ok(())
     }
@@ -274,6 +298,29 @@ impl Case<'_> {
         match self.board.open(cpu) {
             None => Ok(()),
             Some(open) => self.broken(None, Some(cpu), Breach::SwitchInInterrupt { open }),
+        }
+    }
+
+    fn not_in_idle_state(&self, cpu: CpuId) -> Result<(), Violation> {
+        match self.board.in_idle_state(cpu) {
+            true => self.broken(None, Some(cpu), Breach::SwitchInIdle),
+            false => Ok(()),
+        }
+    }
+
+    /// A recording may begin in the middle of a span.
+    fn span_ends(&self, task: TaskId, span: u32, number: u64) -> Result<(), Violation> {
+        if !self.board.is_whole() || self.board.has_begun(span, number) {
+            return Ok(());
+        }
+        self.broken(Some(task), None, Breach::NeverBegan { span, number })
+    }
+
+    fn counts(&self, counter: u32, total: u64) -> Result<(), Violation> {
+        let before = self.board.counted(counter);
+        match total < before {
+            true => self.broken(None, None, Breach::CountedMore { counter, before }),
+            false => Ok(()),
         }
     }
 

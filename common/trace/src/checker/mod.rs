@@ -11,6 +11,10 @@
 //! | [`Law::WorkConserving`] | no CPU idles beside a waiting task that it could run for longer than the scheduler promises (see [`Promise`]) |
 //! | [`Law::TenuresDisjoint`] | a lock is granted only after its previous holder has released it |
 //! | [`Law::NoSwitchUnderLock`] | no CPU switches tasks while it holds a lock or spins for one |
+//! | [`Law::SleepersLeave`] | a task that blocks leaves its CPU asleep, unless it was woken meanwhile |
+//! | [`Law::NoSwitchInIdle`] | a CPU leaves its idle state before it switches |
+//! | [`Law::SpansBegin`] | a span that ends was begun at some time |
+//! | [`Law::CountsGrow`] | no counter of a scenario goes back |
 //! | [`Law::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it |
 //!
 //! The first violation is kept as a value. Later records are not checked, since one wrong record

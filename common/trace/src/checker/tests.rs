@@ -5,7 +5,7 @@ use warmq_units::{CpuId, Duration, Instant, LockId, Seed, Stream, TaskId};
 
 use super::{Breach, Checker, Law, Promise, Queues, Violation};
 use crate::arbitrary::records;
-use crate::{Comm, Interrupt, Observer, Record};
+use crate::{Cause, Comm, Interrupt, Observer, Record, State};
 
 type Run = Vec<(Instant, Record)>;
 
@@ -561,4 +561,93 @@ fn a_panicking_checker_panics_where_the_law_breaks() {
     Checker::of_a_run()
         .panicking()
         .see(ms(5), &switch(CPU, None, Some(TaskId(7))));
+}
+
+fn block(state: State) -> Record {
+    Record::Block {
+        cpu: CPU,
+        task: A,
+        cause: Cause::Unknown,
+        state,
+        object: None,
+    }
+}
+
+fn leaves(prev_runnable: bool) -> Record {
+    Record::Switch {
+        cpu: CPU,
+        prev: Some(A),
+        prev_runnable,
+        next: None,
+    }
+}
+
+#[test]
+fn a_task_that_blocks_leaves_asleep_unless_it_was_woken_meanwhile() {
+    let runs = [(10, woken(CPU)), (10, switch(CPU, None, Some(A)))];
+    let judged = |rest: &[(u64, Record)]| one_task(&[&runs[..], rest].concat());
+    let sleeps = (20, block(State::Interruptible));
+    assert_eq!(judged(&[sleeps, (20, leaves(false))]), Ok(()));
+    let broken = judged(&[sleeps, (20, leaves(true))]).unwrap_err();
+    assert_eq!(broken.breach, Breach::RunnableAfterBlock);
+    let again = (91, switch(CPU, None, Some(A)));
+    let woken = (90, woken(CPU));
+    assert_eq!(judged(&[sleeps, woken, (91, leaves(true)), again]), Ok(()));
+    // A throttled task stays runnable.
+    let throttled = (90, block(State::Runnable));
+    assert_eq!(judged(&[throttled, (90, leaves(true)), again]), Ok(()));
+}
+
+#[test]
+fn a_stopped_task_does_not_run_before_it_is_woken() {
+    let story = [
+        (10, woken(CPU)),
+        (10, switch(CPU, None, Some(A))),
+        (20, block(State::Stopped)),
+        (20, leaves(false)),
+        (30, switch(CPU, None, Some(A))),
+    ];
+    assert_eq!(one_task(&story).unwrap_err().breach, Breach::Asleep);
+}
+
+#[test]
+fn a_cpu_leaves_its_idle_state_before_it_switches() {
+    let idle = |state| Record::Idle { cpu: CPU, state };
+    let story = |left: Option<(u64, Record)>| {
+        let records = [(1, idle(Some(2))), (10, woken(CPU))].into_iter();
+        let records = records.chain(left);
+        let run = records.chain([(11, switch(CPU, None, Some(A)))]);
+        one_task(&run.collect::<Vec<_>>())
+    };
+    assert_eq!(story(None).unwrap_err().breach, Breach::SwitchInIdle);
+    assert_eq!(story(Some((11, idle(None)))), Ok(()));
+    let (cpu, events) = (CPU, 3);
+    assert_eq!(story(Some((11, Record::Lost { cpu, events }))), Ok(()));
+}
+
+#[test]
+fn spans_that_end_began_and_counters_do_not_go_back() {
+    let (task, span) = (A, 4);
+    let begins = |number| Record::SpanBegin { task, span, number };
+    let ends = |number| Record::SpanEnd { task, span, number };
+    // One that ended may end again: only its name and number are known.
+    let fine = [(1, begins(7)), (2, ends(7)), (3, ends(7))];
+    assert_eq!(one_task(&fine), Ok(()));
+    let violation = one_task(&[(1, begins(7)), (2, ends(8))]).unwrap_err();
+    let (number, law) = (8, violation.breach.law());
+    assert_eq!(violation.breach, Breach::NeverBegan { span, number });
+    assert_eq!(law, Law::SpansBegin);
+
+    let count = |counter, total| Record::Count { counter, total };
+    assert_eq!(
+        one_task(&[(1, count(0, 5)), (2, count(1, 3)), (3, count(0, 5))]),
+        Ok(())
+    );
+    let violation = one_task(&[(1, count(0, 5)), (2, count(0, 4))]).unwrap_err();
+    let (counter, before) = (0, 5);
+    assert_eq!(violation.breach, Breach::CountedMore { counter, before });
+
+    let mut recording = Checker::of_a_recording();
+    recording.see(ms(1), &ends(8));
+    assert_eq!(recording.finish(ms(2)), Ok(()));
 }

@@ -29,6 +29,14 @@ pub enum Law {
     NoSwitchUnderLock,
     /// Every reschedule interrupt sent is taken once, and in time.
     ReschedulesTaken,
+    /// A task that blocks leaves its CPU asleep, unless it was woken meanwhile.
+    SleepersLeave,
+    /// A CPU leaves its idle state before it switches.
+    NoSwitchInIdle,
+    /// A span that ends was begun at some time.
+    SpansBegin,
+    /// No counter of a scenario goes back.
+    CountsGrow,
 }
 
 /// How a law was broken.
@@ -93,6 +101,24 @@ pub enum Breach {
         /// When it was sent.
         sent: Instant,
     },
+    /// The task blocked and yet left its CPU runnable.
+    RunnableAfterBlock,
+    /// The CPU switched tasks in an idle state.
+    SwitchInIdle,
+    /// The span that ends never began.
+    NeverBegan {
+        /// Its name, by number.
+        span: u32,
+        /// Which of that name.
+        number: u64,
+    },
+    /// The counter had counted more.
+    CountedMore {
+        /// Which one.
+        counter: u32,
+        /// What it had counted.
+        before: u64,
+    },
 }
 
 impl Breach {
@@ -111,6 +137,10 @@ impl Breach {
             Breach::HeldByTwo { .. } => Law::TenuresDisjoint,
             Breach::SwitchUnderLock { .. } => Law::NoSwitchUnderLock,
             Breach::NobodySent | Breach::NotTaken { .. } => Law::ReschedulesTaken,
+            Breach::RunnableAfterBlock => Law::SleepersLeave,
+            Breach::SwitchInIdle => Law::NoSwitchInIdle,
+            Breach::NeverBegan { .. } => Law::SpansBegin,
+            Breach::CountedMore { .. } => Law::CountsGrow,
         }
     }
 }
@@ -197,6 +227,19 @@ impl fmt::Display for Breach {
                 formatter,
                 "the reschedule interrupt sent at {sent} was not taken in time"
             ),
+            Breach::RunnableAfterBlock => {
+                write!(formatter, "the task blocked and yet is runnable")
+            }
+            Breach::SwitchInIdle => write!(formatter, "a switch on a CPU in an idle state"),
+            Breach::NeverBegan { span, number } => {
+                write!(
+                    formatter,
+                    "span {span}, number {number}, ends and never began"
+                )
+            }
+            Breach::CountedMore { counter, before } => {
+                write!(formatter, "counter {counter} goes back from {before}")
+            }
         }
     }
 }

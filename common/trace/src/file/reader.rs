@@ -103,9 +103,9 @@ pub struct Reader<R: Read> {
     before: Instant,
     header: Header,
     /// Of all records, which the end of the file has, too.
-    digest: Digest,
+    sum: Digest,
     /// That of the run.
-    of_run: Digest,
+    digest: Digest,
     ended: bool,
 }
 
@@ -123,8 +123,8 @@ impl<R: Read> Reader<R> {
             offset: 0,
             before: Instant::START,
             header: Header::default(),
+            sum: Digest::new(),
             digest: Digest::new(),
-            of_run: Digest::new(),
             ended: false,
         };
         match reader.begin() {
@@ -140,13 +140,13 @@ impl<R: Read> Reader<R> {
 
     /// The digest of the run as far as it was read: without records in detail.
     pub fn digest(&self) -> &Digest {
-        &self.of_run
+        &self.digest
     }
 
     fn error(&self, damage: Damage) -> ReadError {
         ReadError {
             offset: self.offset,
-            records: self.digest.seen(),
+            records: self.sum.seen(),
             damage,
         }
     }
@@ -224,19 +224,19 @@ impl<R: Read> Reader<R> {
         }
         let record = words.to_record().ok_or(Damage::Field { kind })?;
         self.before = at;
-        self.digest.fold(at, &words);
+        self.sum.fold(at, &words);
         if !record.is_detail() {
-            self.of_run.fold(at, &words);
+            self.digest.fold(at, &words);
         }
         Ok(Some((at, record)))
     }
 
     fn end(&mut self) -> Result<(), Damage> {
         let expected = self.varint()?;
-        if expected != self.digest.seen() {
+        if expected != self.sum.seen() {
             return Err(Damage::Count { expected });
         }
-        let (expected, found) = (self.eight_bytes()?, self.digest.value());
+        let (expected, found) = (self.eight_bytes()?, self.sum.value());
         if expected != found {
             return Err(Damage::Digest { expected, found });
         }

@@ -7,6 +7,7 @@
 mod changes;
 mod colors;
 mod configurations;
+mod details;
 mod elsc;
 mod family;
 mod laws;

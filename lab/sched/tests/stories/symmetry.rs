@@ -161,9 +161,64 @@ fn renamed((at, record): &(Instant, Record), by: u16, cpus: u16) -> (Instant, Re
             held,
         },
         Record::Recalculate { cpu } => Record::Recalculate { cpu: name(cpu) },
+        other if other.is_detail() => renamed_detail(other, name),
         other => other,
     };
     (*at, record)
+}
+
+/// The same for what is told in detail.
+fn renamed_detail(detail: Record, name: impl Fn(CpuId) -> CpuId) -> Record {
+    match detail {
+        Record::Block {
+            cpu,
+            task,
+            cause,
+            state,
+            object,
+        } => Record::Block {
+            cpu: name(cpu),
+            task,
+            cause,
+            state,
+            object,
+        },
+        Record::Waking {
+            cpu,
+            waker,
+            task,
+            context,
+            synchronous,
+        } => Record::Waking {
+            cpu: name(cpu),
+            waker,
+            task,
+            context,
+            synchronous,
+        },
+        Record::Packet { cpu, bytes } => Record::Packet {
+            cpu: name(cpu),
+            bytes,
+        },
+        Record::Drop { cpu, reason } => Record::Drop {
+            cpu: name(cpu),
+            reason,
+        },
+        Record::Poll {
+            cpu,
+            packets,
+            budget,
+        } => Record::Poll {
+            cpu: name(cpu),
+            packets,
+            budget,
+        },
+        Record::Idle { cpu, state } => Record::Idle {
+            cpu: name(cpu),
+            state,
+        },
+        other => other,
+    }
 }
 
 proptest! {

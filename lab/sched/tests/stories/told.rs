@@ -38,7 +38,7 @@ pub fn before<O: Observer>(watch: O, name: &str, text: &str, cpus: u16, ticks: u
 }
 
 /// The records of `text` that `line` makes a line of, each after its time in ms.
-fn told(text: &str, ticks: u64, line: impl Fn(&Record) -> Option<String>) -> Vec<String> {
+pub fn told(text: &str, ticks: u64, line: impl Fn(&Record) -> Option<String>) -> Vec<String> {
     let kept = before(Kept::default(), "linux24", text, 1, ticks).0;
     let lines = kept.iter().filter_map(|(at, record)| {
         let ms = at.since(Instant::START).as_us() / 1_000;
