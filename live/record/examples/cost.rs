@@ -1,10 +1,11 @@
 //! What recording costs a switch: two threads on one CPU that wake each other, with and without a
-//! recording in turn: `cost [ROUNDS] [REPETITIONS]`. Medians are told, and their ratio.
+//! recording in turn: `cost [ROUNDS] [REPETITIONS]`. Medians are told, and their ratio. What is
+//! measured is the CPU time of both, which contains the switches and not the time of others.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Instant;
 
+use rustix::time::{ClockId, clock_gettime};
 use warmq_record::{Recorder, Tasks, Wanted};
 use warmq_trace::Record;
 
@@ -18,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (rounds, repetitions) = (number(20_000)?, number(11)?);
     let scheduling = Wanted {
         // No page is read while the threads play.
-        buffer_kb_per_cpu: (rounds / 2).max(4096),
+        buffer_kb_per_cpu: rounds.max(4096),
         interrupts: false,
         network: false,
         idle: false,
@@ -61,7 +62,7 @@ fn recorded(wanted: &Wanted, rounds: u32) -> Result<u64, Box<dyn std::error::Err
     Ok(took)
 }
 
-/// ns a switch.
+/// ns of CPU time a switch.
 fn ping_pong(rounds: u32) -> u64 {
     // Both inherit it.
     let here = rustix::thread::sched_getaffinity(None).expect("this thread has CPUs");
@@ -70,20 +71,27 @@ fn ping_pong(rounds: u32) -> u64 {
     rustix::thread::sched_setaffinity(None, &first).expect("it may run there");
     let (to_one, one_hears) = channel();
     let (to_other, other_hears) = channel();
+    // One message is on its way at any time, so every one costs a switch.
+    to_one.send(()).expect("its receiver is here");
     let one = thread::spawn(move || play(rounds, &one_hears, &to_other));
-    let other = thread::spawn(move || play(rounds, &other_hears, &to_one.clone()));
-    let (_, took) = (other.join(), one.join());
+    let other = thread::spawn(move || play(rounds, &other_hears, &to_one));
+    let took: u64 = [one, other]
+        .map(|thread| thread.join().unwrap_or(0))
+        .iter()
+        .sum();
     rustix::thread::sched_setaffinity(None, &here).expect("it did before");
-    took.unwrap_or(0) / u64::from(2 * rounds)
+    took / u64::from(2 * rounds)
 }
 
+/// Answers messages; the CPU time in ns.
 fn play(rounds: u32, hears: &Receiver<()>, tells: &Sender<()>) -> u64 {
-    let start = Instant::now();
     for _ in 0..rounds {
-        let _ = tells.send(());
         let _ = hears.recv();
+        let _ = tells.send(());
     }
-    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    // A thread's clock starts with it.
+    let ran = clock_gettime(ClockId::ThreadCPUTime);
+    u64::try_from(ran.tv_sec * 1_000_000_000 + ran.tv_nsec).unwrap_or(u64::MAX)
 }
 
 fn median(mut all: Vec<u64>) -> u64 {
