@@ -248,3 +248,6 @@ impl fmt::Debug for Recording {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests;
