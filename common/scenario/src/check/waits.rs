@@ -178,7 +178,7 @@ fn waits_for_itself(view: View<'_>, bound: &Bound, findings: &mut Findings<'_>) 
     // Of tasks that steps start there may be several at a time.
     let alone = |(id, task): &(TaskKindId, &TaskKind)| bound.tasks(*id) == 1 && !task.spawned;
     for (id, task) in view.tasks().filter(alone) {
-        let mut fed = outside.clone();
+        let mut fed = BTreeSet::new();
         view.walk(task, &mut |step| {
             let is_condition = matches!(step.action, Action::Signal { .. });
             fed.extend(fed_by(step).filter(|_| !is_condition));
@@ -187,7 +187,7 @@ fn waits_for_itself(view: View<'_>, bound: &Bound, findings: &mut Findings<'_>) 
             };
             let awaited = (awaited.object, awaited.end);
             let alone = feeders.get(&awaited).is_some_and(|by| by.iter().eq([&id]));
-            if alone && !fed.contains(&awaited) {
+            if alone && !fed.contains(&awaited) && !outside.contains(&awaited) {
                 let name = &view.scenario.object(awaited.0).name;
                 let what =
                     format!("this waits for ever: only the task itself could end it (`{name}`)");
