@@ -5,6 +5,7 @@
 //! [`failure::Failure`], which knows its exit code.
 
 mod arguments;
+mod chart;
 mod clocked;
 mod commands;
 mod described;

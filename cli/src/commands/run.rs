@@ -6,6 +6,7 @@ use clap::Args;
 use warmq_config::Document;
 use warmq_experiment::{Engine, Experiment};
 use warmq_report::Report;
+use warmq_units::Duration;
 
 use crate::arguments::{Extent, Out};
 use crate::failure::Failure;
@@ -13,12 +14,13 @@ use crate::pair::Pair;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
 use crate::told::Worlds;
-use crate::{machines, output, present, trace};
+use crate::{chart, machines, output, present, trace};
 
 const EXAMPLES: &str = "\
 Examples:
   warmq run ping-pong --world lab,guest,host
   warmq run mine.toml --world guest --kernel 6.18,7.1 --scheduler kernel,scx_warmq
+  warmq run ping-pong --world lab,host --chart 10us --time 2ms --warmup 0ms
   warmq run table2-miss-ratio --quick
   warmq run mine.toml --seeds 5 --out results
   warmq run mine.toml --machine host --set processes=1024
@@ -49,6 +51,10 @@ pub struct Arguments {
     /// Run only one point, and write what happened in it for <https://ui.perfetto.dev>.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "check_determinism"])]
     trace: Option<PathBuf>,
+    /// Draw who runs on which CPU, a letter for each TIME, for each point with its first seed, and
+    /// measure nothing.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["trace", "out", "json", "check_determinism"])]
+    chart: Option<String>,
     /// Which point to trace [default: the first].
     #[arg(
         long,
@@ -64,11 +70,38 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let documents = documents(arguments)?;
     let engine = arguments.extent.engine(machines::engine(&documents)?);
     let experiments = study::read(&documents, &engine)?;
+    if let Some(step) = &arguments.chart {
+        return charted(arguments, &experiments, &engine, step);
+    }
     match &arguments.trace {
         // One run is watched at no cost worth a thought; and it may be one that broke a law before.
         Some(file) => traced(arguments, &experiments, &engine.checked(), file),
         None => studied(arguments, experiments, &engine),
     }
+}
+
+fn charted(
+    arguments: &Arguments,
+    experiments: &[Experiment],
+    engine: &Engine,
+    step: &str,
+) -> Result<(), Failure> {
+    let step = step.parse().ok().filter(|it| *it > Duration::ZERO);
+    let step = step.ok_or_else(|| {
+        Failure::usage(
+            "--chart: this is no time",
+            "write how long a letter stands for, as in 1ms",
+        )
+    })?;
+    for experiment in experiments {
+        output::print(&chart::text(
+            experiment,
+            &arguments.extent.options(),
+            engine,
+            step,
+        )?)?;
+    }
+    Ok(())
 }
 
 fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {

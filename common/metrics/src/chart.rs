@@ -70,7 +70,12 @@ impl Chart {
     /// One line per CPU, from the start up to `end`; the letter of a step that `end` cuts stands
     /// for the part before `end`. A line ends after 2^20 steps.
     pub fn lines_until(&self, end: Instant) -> Vec<String> {
-        let cpus = u16::try_from(self.cpus).unwrap_or(u16::MAX);
+        self.lines_of(self.cpus, end)
+    }
+
+    /// As [`Chart::lines_until`], of the first `cpus` CPUs alone.
+    pub fn lines_of(&self, cpus: usize, end: Instant) -> Vec<String> {
+        let cpus = u16::try_from(cpus.min(self.cpus)).unwrap_or(u16::MAX);
         (0..cpus).map(|cpu| self.line(CpuId(cpu), end)).collect()
     }
 

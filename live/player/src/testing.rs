@@ -21,7 +21,7 @@ pub fn bound(text: &str) -> Bound {
         Scenario::read("test.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
     let defaults = Chosen::new(scenario.settings(), Default::default()).expect("defaults");
     scenario
-        .bind(&defaults)
+        .bind(&defaults, &warmq_scenario::Site::default())
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
 
