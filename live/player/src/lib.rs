@@ -24,6 +24,7 @@ mod places;
 mod program;
 mod recorder;
 mod run;
+mod settle;
 mod source;
 mod specs;
 mod speed;

@@ -15,6 +15,7 @@ use crate::groups::Groups;
 use crate::notes::Notes;
 use crate::places::Cpus;
 use crate::recorder::{Recording, Start};
+use crate::settle::settle;
 use crate::specs::Spec;
 use crate::speed::Speed;
 use crate::stage::Stage;
@@ -22,6 +23,9 @@ use crate::stage::plan::Wanted;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
 use crate::trace::{Merge, Own, header, instant, own_records};
+
+/// The world in which the machine is the scenario's own.
+const GUEST: &str = "guest";
 
 /// How a scenario is played.
 pub struct Options {
@@ -50,6 +54,9 @@ pub struct Options {
 pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayError> {
     let notes = Notes::default();
     process::ignore_broken_pipes();
+    if options.world == GUEST {
+        settle(&notes);
+    }
     let marks = options.recorder.is_some();
     let stage = plan(bound, &options, marks, &notes)?.enter();
     let mut seen = Seen::default();
@@ -68,7 +75,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
-    check_changes(&bound, options.world == "guest")?;
+    check_changes(&bound, options.world == GUEST)?;
     let speed = Speed::measure(options.rounds_per_s);
     if speed.hertz_from.starts_with("nowhere") {
         notes.say(
@@ -77,7 +84,7 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
         );
     }
     Stage::plan(Wanted {
-        groups: Groups::plan(&bound, options.world == "guest")?,
+        groups: Groups::plan(&bound, options.world == GUEST)?,
         bound,
         seed: options.seed,
         cpus,
