@@ -16,6 +16,7 @@ use crate::notes::Notes;
 use crate::places::Cpus;
 use crate::program;
 use crate::recorder::{Recording, Start};
+use crate::settle::settle;
 use crate::specs::Spec;
 use crate::speed::Speed;
 use crate::stage::Stage;
@@ -23,6 +24,9 @@ use crate::stage::plan::Wanted;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
 use crate::trace::{Merge, Own, header, instant, own_records};
+
+/// The world in which the machine is the scenario's own.
+const GUEST: &str = "guest";
 
 /// How a scenario is played.
 pub struct Options {
@@ -56,6 +60,9 @@ pub fn site() -> Site {
 pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayError> {
     let notes = Notes::default();
     process::ignore_broken_pipes();
+    if options.world == GUEST {
+        settle(&notes);
+    }
     let marks = options.recorder.is_some();
     let stage = plan(bound, &options, marks, &notes)?.enter();
     let mut seen = Seen::default();
@@ -74,7 +81,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
-    check_changes(&bound, options.world == "guest")?;
+    check_changes(&bound, options.world == GUEST)?;
     let speed = Speed::measure(options.rounds_per_s);
     if speed.hertz_from.starts_with("nowhere") {
         notes.say(
@@ -83,7 +90,7 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
         );
     }
     Stage::plan(Wanted {
-        groups: Groups::plan(&bound, options.world == "guest")?,
+        groups: Groups::plan(&bound, options.world == GUEST)?,
         bound,
         seed: options.seed,
         cpus,

@@ -47,12 +47,40 @@ fn ran_ns(slot: &Slot, alone: bool) -> u64 {
         slot.tid.load(Ordering::Relaxed),
     );
     let exact = if alone { process_cpu_ns(pid) } else { None };
-    exact
-        .or_else(|| schedstat(pid, tid))
-        .unwrap_or_else(|| slot.ran_ns.load(Ordering::Relaxed))
+    match exact.or_else(|| schedstat(pid, tid)) {
+        Some(all) => all.saturating_sub(slot.base_ns.load(Ordering::Relaxed)),
+        // It has ended in between.
+        None => slot.ran_ns.load(Ordering::Relaxed),
+    }
 }
 
 fn schedstat(pid: i32, tid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::clock::thread_cpu_ns;
+    use crate::{sys::process, testing};
+
+    #[test]
+    fn what_a_task_ran_before_the_start_is_left_out() {
+        let stage = testing::stage("[task.t]\ncount = 2\nbody = [{ run = \"1us\" }]");
+        let slot = stage.slots.of(0);
+        slot.pid.store(process::pid(), Ordering::Relaxed);
+        slot.tid.store(process::tid(), Ordering::Relaxed);
+        assert_eq!(now(stage).ran_ns, [0, 0], "nobody is born");
+        slot.set_life(Life::Alive);
+        let before = thread_cpu_ns();
+        assert!(ran_ns(slot, true) >= before);
+        // What the kernel adds up may be a tick old, and ticks are at most 10 ms long.
+        assert!(ran_ns(slot, false) + 20_000_000 >= before);
+        slot.base_ns.store(u64::MAX, Ordering::Relaxed);
+        assert_eq!((ran_ns(slot, true), ran_ns(slot, false)), (0, 0));
+        slot.ran_ns.store(7, Ordering::Relaxed);
+        slot.set_life(Life::Ended);
+        assert_eq!(now(stage).ran_ns, [7, 0]);
+    }
 }

@@ -34,6 +34,16 @@ fn read(clock: libc::clockid_t) -> Option<u64> {
     Some(time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64)
 }
 
+/// The resolution of timers: a tick where the kernel has no high-resolution timers.
+pub fn resolution_ns() -> u64 {
+    let mut time = timespec(0);
+    // SAFETY: the kernel fills in `time`.
+    unsafe {
+        libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut time);
+    }
+    time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
+}
+
 /// `ns` as the kernel wants it.
 pub(super) fn timespec(ns: u64) -> libc::timespec {
     libc::timespec {

@@ -51,6 +51,11 @@ impl<O: Observer> Merge<O> {
 
     /// Takes in the next record of the kernel.
     pub fn recorded(&mut self, at: Instant, record: Record) {
+        // What a recorder says of the whole recording comes after the run.
+        let at = match record {
+            Record::Steal { .. } | Record::Lost { .. } => at.min(self.end),
+            _ => at,
+        };
         self.own_until(at);
         if at > self.end || self.is_told(&record) {
             return;
