@@ -18,7 +18,7 @@ for tool in qemu-system-x86_64 clang-19 busybox; do
     command -v "$tool" > /dev/null || skip "$tool cannot be had here (scripts/setup.sh says why)"
 done
 
-cargo build -p warmq -p scx_warmq -p warmq-drill
+cargo build -p warmq -p warmq-player -p scx_warmq -p warmq-drill
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/warmq" vm fetch || skip "no kernel with sched_ext: it could not be downloaded, and none is in the cache"
 
@@ -59,6 +59,23 @@ bpfland() {
 
 drill="$bin/warmq-drill"
 failed=0
+
+# One scenario in two worlds: its chart in the lab and under a real kernel whose clock counts instructions, against the one
+# that was made by hand.
+same_chart() { # SCENARIO CHART OPTIONS...
+    local scenario=$1 chart=$2 drawn
+    shift 2
+    drawn=$("$bin/warmq" run "$scenario" --world lab,guest --set cpus=1 --seeds 1 --warmup 0ms --chart 10ms "$@") || return 1
+    if [ "$(grep -c "^  cpu0  $chart" <<< "$drawn")" -ne 2 ]; then
+        say "the charts should both be $chart"
+        sed 's/^/    /' <<< "$drawn" >&2
+        echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; one scenario, two worlds"
+        return 1
+    fi
+    echo "test result: ok. 1 passed; 0 failed; 0 ignored; one scenario, two worlds"
+}
+say "a scenario in the lab and in a guest"
+same_chart live/player/tests/relay.toml 'abb..abb..abb..abb..abb' --time 300ms || failed=1
 
 say "two CPUs, one cache: where tasks run, what they get, who preempts whom, whom hints help"
 guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ &

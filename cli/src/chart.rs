@@ -1,6 +1,6 @@
 //! Who ran on which CPU, as text: one run of each point of an experiment.
 
-use warmq_experiment::{Engine, Experiment, Options, Point};
+use warmq_experiment::{Engine, Experiment, Options, Point, TIME_UP};
 use warmq_metrics::Chart;
 use warmq_trace::{Observer, Record};
 use warmq_units::{CpuId, Duration, Instant};
@@ -12,15 +12,17 @@ use crate::study::exit_of;
 /// More letters than this do not fit on a line that a person looks at.
 const MOST_LETTERS: usize = 200;
 
-/// A chart, and the last CPU that it has seen.
+/// A chart, the last CPU that it has seen, and when.
 struct Drawn {
     chart: Chart,
     last: CpuId,
+    end: Instant,
 }
 
 impl Observer for Drawn {
     fn see(&mut self, at: Instant, record: &Record) {
         self.chart.see(at, record);
+        self.end = self.end.max(at);
         if let Record::Switch { cpu, .. } = *record {
             self.last = self.last.max(cpu);
         }
@@ -68,11 +70,16 @@ fn lines(
     let mut drawn = Drawn {
         chart: Chart::new(usize::from(u16::MAX), step),
         last: CpuId(0),
+        end: Instant::START,
     };
-    engine.observe(&plan, &mut drawn).map_err(|error| {
+    let measured = engine.observe(&plan, &mut drawn).map_err(|error| {
         let name = experiment.name_of(point);
         Failure::Runs(exit_of(&error), vec![format!("{name}: {error}")])
     })?;
-    let end = Instant::START + plan.warmup + plan.time;
+    // Where all tasks have ended, so has the chart.
+    let end = match measured.ending == TIME_UP {
+        true => Instant::START + plan.warmup + plan.time,
+        false => drawn.end,
+    };
     Ok(drawn.chart.lines_of(usize::from(drawn.last.0) + 1, end))
 }

@@ -34,7 +34,7 @@ pub use run::{Difference, Job, Options, Progress, Runs, seeds};
 
 pub use simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, Parameter, PartError, RunError,
-    Simulator,
+    Simulator, TIME_UP,
 };
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
 pub use world::{Played, Request, World};

@@ -98,6 +98,9 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
+/// The ending of a run that lasted as long as it should.
+pub const TIME_UP: &str = "time up";
+
 /// A parameter of the model, as it was in one run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parameter {

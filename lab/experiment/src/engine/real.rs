@@ -9,7 +9,7 @@ use warmq_units::Instant;
 
 use super::{Engine, chosen, machines, setting};
 use crate::plan::{LAB, Part, Plan};
-use crate::simulator::{Cause, Measured, PartError, RunError};
+use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
 use warmq_config::Setting;
 
@@ -105,11 +105,20 @@ impl Engine {
         Ok(Measured {
             figures,
             digest: digest.to_string(),
-            ending: "time up".to_owned(),
+            ending: ending(&played, plan).to_owned(),
             notes: [notes(scenario, world.kind()), played.notes].concat(),
             parameters: played.parameters,
             ..Measured::default()
         })
+    }
+}
+
+/// How it ended: a run is over early when all its tasks have ended.
+fn ending(played: &Played, plan: &Plan) -> &'static str {
+    let last = played.records.last().map_or(Instant::START, |(at, _)| *at);
+    match last < Instant::START + plan.warmup + plan.time {
+        true => "work done",
+        false => TIME_UP,
     }
 }
 
