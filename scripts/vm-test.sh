@@ -66,7 +66,7 @@ same_chart() { # SCENARIO CHART OPTIONS...
     local scenario=$1 chart=$2 drawn
     shift 2
     drawn=$("$bin/warmq" run "$scenario" --world lab,guest --set cpus=1 --seeds 1 --warmup 0ms --chart 10ms "$@") || return 1
-    if [ "$(grep -c "^  cpu0  $chart" <<< "$drawn")" -ne 2 ]; then
+    if [ "$(grep -cF "  cpu0  $chart" <<< "$drawn")" -ne 2 ]; then
         say "the charts should both be $chart"
         sed 's/^/    /' <<< "$drawn" >&2
         echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; one scenario, two worlds"
