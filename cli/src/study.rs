@@ -149,10 +149,7 @@ impl Study {
             fact("Extent", extent.to_owned()),
             fact("Runs", self.runs.0.len().to_string()),
             fact("Seeds", seeds.join(", ")),
-            fact(
-                "Simulated in",
-                format!("{:.0} s", self.elapsed.as_secs_f64()),
-            ),
+            fact("Done in", format!("{:.0} s", self.elapsed.as_secs_f64())),
         ]
     }
 

@@ -150,7 +150,11 @@ fn report(arguments: &Arguments, study: &Study) -> Report {
     };
     Report {
         title,
-        subtitle: "Simulated by WarmQ.".to_owned(),
+        subtitle: match sections.iter().all(|section| section.together) {
+            true => "One scenario, in each world that it was played in.",
+            false => "Simulated by WarmQ.",
+        }
+        .to_owned(),
         command: command(arguments, &arguments.files.iter().collect::<Vec<_>>()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),

@@ -9,6 +9,7 @@ use warmq_report::{
 use crate::experiment::{Experiment, PlotSpec};
 use crate::judge::Finding;
 use crate::outcome::{Outcome, RunFailure, shown_value};
+use crate::plan::{LAB, Part};
 use crate::point::Point;
 use crate::run::{Options, Runs};
 use warmq_config::Value;
@@ -61,6 +62,7 @@ impl Experiment {
             return Vec::new();
         };
         let mut simulated: Vec<(String, Vec<PlotPoint>)> = Vec::new();
+        let mut measured: Vec<(String, Vec<PlotPoint>)> = Vec::new();
         let mut published: Vec<(String, Vec<PlotPoint>)> = Vec::new();
         for point in measure.domain.iter().filter(|point| spec.at.matches(point)) {
             let Some(x) = point.0.get(&spec.x).map(|value| self.place(spec, value)) else {
@@ -74,7 +76,16 @@ impl Experiment {
                     low: it.low,
                     high: it.high,
                 };
-                add(&mut simulated, &name, drawn);
+                let is_real = self.parts.name_at(Part::World, point) != LAB;
+                let series = if is_real {
+                    &mut measured
+                } else {
+                    &mut simulated
+                };
+                // Nothing is no bar.
+                if drawn.y.is_finite() || !self.everything {
+                    add(series, &name, drawn);
+                }
             }
             let here = self
                 .published
@@ -93,6 +104,7 @@ impl Experiment {
         };
         let simulated = simulated.into_iter().map(of(Origin::Simulated));
         simulated
+            .chain(measured.into_iter().map(of(Origin::Measured)))
             .chain(published.into_iter().map(of(Origin::Published)))
             .collect()
     }

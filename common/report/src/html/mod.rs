@@ -51,8 +51,11 @@ fn page(report: &Report) -> Result<Markup, WriteError> {
             body {
                 main {
                     (head(report))
-                    (summary::summary(report, &anchors))
-                    (contents(report, &anchors))
+                    // What claims nothing and is compared with nothing published needs no summary.
+                    @if !report.sections.iter().all(|section| section.together) {
+                        (summary::summary(report, &anchors))
+                        (contents(report, &anchors))
+                    }
                     @for section in &sections { (section) }
                     footer { p { "Made by WarmQ " (report.version) ". Equal digests, equal runs." } }
                 }
