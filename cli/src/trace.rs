@@ -6,6 +6,7 @@ use warmq_experiment::{
     Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator,
 };
 use warmq_report::{PointValue, Row, Section};
+use warmq_scenario::Scenario;
 use warmq_trace::Perfetto;
 
 use crate::failure::Failure;
@@ -88,7 +89,9 @@ fn chosen<'e>(
 
 fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
     let (unfinished, out) = Unfinished::begin(file)?;
-    let mut perfetto = Perfetto::new(out, &plan.machine.name);
+    let workload = engine.workload(&plan.workload.name).ok();
+    let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
+    let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names.unwrap_or_default());
     let measured = engine.observe(plan, &mut perfetto);
     let began = !matches!(&measured, Err(error) if error.cause == Cause::Setting);
     if began {
