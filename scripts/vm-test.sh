@@ -75,13 +75,16 @@ same_chart() { # SCENARIO CHART OPTIONS...
     echo "test result: ok. 1 passed; 0 failed; 0 ignored; one scenario, two worlds"
 }
 say "a scenario in the lab and in a guest"
-same_chart live/player/tests/relay.toml 'abb..abb..abb..abb..abb' --time 300ms || failed=1
+same_chart live/player/tests/relay.toml 'abb..abb..abb' --time 200ms || failed=1
 
-say "two CPUs, one cache: where tasks run, what they get, who preempts whom, whom hints help"
+# Counted guests of several CPUs let them take turns of up to 100 ms. So what is judged in them is who runs where and who gets how
+# much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
+# when, is judged with one CPU, whose time is exact.
+say "two CPUs, one cache: where tasks run, what they get, whom hints help; one CPU: who preempts whom"
 guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ &
 policy=$!
-guest faults --instructions=4 --cpus 2 -- "$drill" sleepers/ robust/ &
-wait $! || failed=1
+guest alone --instructions=4 --cpus 1 -- "$drill" sleepers/ || failed=1
+guest faults --instructions=4 --cpus 2 -- "$drill" robust/ || failed=1
 wait "$policy" || failed=1
 
 say "ten thousand tasks, and stress-ng for 60 s; eight CPUs in four caches; what a switch costs, in instructions"

@@ -7,7 +7,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, gettid};
 use warmq_hint::abi;
@@ -26,6 +26,14 @@ pub fn run_on(cpus: &[usize]) {
     }
     // A drill that takes CPUs offline may ask for one that is gone: then nothing changes.
     let _ = sched_setaffinity(Pid::from_raw(0), &set);
+}
+
+/// The last CPU that this process may use: the only one of a guest of one CPU.
+pub fn last_cpu() -> usize {
+    let allowed = sched_getaffinity(Pid::this()).expect("every kernel tells it");
+    let cpus = (0..CpuSet::count()).rev();
+    let mut cpus = cpus.filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
+    cpus.next().unwrap_or(0)
 }
 
 /// Gives the calling thread a nice value.

@@ -185,12 +185,12 @@ fn hog_beside_sleepers() -> Result<Outcome, Failure> {
     let _scheduler = Scheduler::start(&[])?;
     let mut crew = Crew::new();
     crew.add("hog", |shift| {
-        sys::run_on(&[1]);
+        sys::run_on(&[sys::last_cpu()]);
         hog(shift);
     });
     for _ in 0..4 {
         crew.add("sleeper", |shift| {
-            sys::run_on(&[1]);
+            sys::run_on(&[sys::last_cpu()]);
             sleeper(shift, Duration::from_millis(2), Duration::from_millis(1));
         });
     }
