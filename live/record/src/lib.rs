@@ -1,1 +1,44 @@
 //! What a running kernel says (tracefs), as the same records as the lab gives.
+//!
+//! Purpose: to record a real run so that the same meters compute its figures as those of a
+//! simulated one.
+//!
+//! Key decision: the kernel's pages are kept as they are, with the formats that the kernel printed
+//! beside them, and are read only after the run. So recording costs one copy of a page now and
+//! then, a recording can be saved and read on another machine, and the reader can be tested and
+//! fuzzed without a kernel.
+//!
+//! Not here: why a task sleeps, which no tracepoint says ([`warmq_trace::Cause::Unknown`]), and
+//! what a scenario's player does.
+//!
+//! - [`Recorder`] records; it has a tracing instance of its own and disturbs no other user of
+//!   tracefs. [`Wanted`] says what.
+//! - [`Recording`] is the result; [`Recording::records`] reads it.
+//! - [`Tasks`] says which thread is which task.
+//!
+//! Only little-endian machines are supported.
+
+mod bytes;
+mod convert;
+mod decode;
+mod error;
+mod events;
+mod format;
+mod instance;
+mod lines;
+mod merge;
+mod page;
+mod proc;
+mod reader;
+mod recorder;
+mod recording;
+mod tasks;
+mod tracefs;
+mod wall;
+
+pub use convert::VECTORS;
+pub use error::RecordError;
+pub use events::Wanted;
+pub use recorder::Recorder;
+pub use recording::Recording;
+pub use tasks::Tasks;

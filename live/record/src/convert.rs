@@ -1,0 +1,477 @@
+//! Events of the kernel into records.
+
+use std::collections::HashMap;
+
+use warmq_trace::{Cause, Interrupt, Record, State, Table};
+use warmq_units::{CpuId, Instant, TaskId};
+
+use crate::decode::{Event, Thread, What};
+use crate::tasks::{Slot, Tasks, to_comm};
+
+/// [`Interrupt::Line`]s from here on are no lines but vectors of the processor: the one for
+/// calls of functions on other CPUs, say, is this + 0xfb on x86.
+pub const VECTORS: u16 = 0x8000;
+
+/// What is known of a task that is alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Life {
+    #[default]
+    Unknown,
+    Running,
+    /// It waits for a CPU, and was last in the queue of this one.
+    Runnable(CpuId),
+    Asleep,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    life: Life,
+    /// The CPU that is about to wake it.
+    waker: Option<CpuId>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Cpu {
+    /// The task that runs (`Some(None)` is the idle task), if known.
+    current: Option<Option<Slot>>,
+    /// The interrupts that it is serving, outermost first.
+    open: Vec<Interrupt>,
+    /// The thread that runs by the next event here, though no switch says so.
+    expects: Option<u32>,
+}
+
+/// What a recording knows beside its events.
+pub(crate) struct Known<'a> {
+    /// The process of each thread.
+    pub processes: &'a HashMap<u32, u32>,
+    /// The interrupt lines of network cards.
+    pub network_lines: &'a [u16],
+}
+
+/// The machine as its events show it, which turns them into records.
+///
+/// Events before the start only change its state. Records of that state come first.
+pub(crate) struct Replay<'a> {
+    known: Known<'a>,
+    tasks: &'a mut Tasks,
+    // Entry i is that of slot i; shorter where tasks were only just met.
+    states: Vec<Task>,
+    cpus: Table<CpuId, Cpu>,
+    // The CPU that expects each thread.
+    expected: HashMap<u32, CpuId>,
+    start_ns: u64,
+    started: bool,
+    out: &'a mut dyn FnMut(Instant, Record),
+}
+
+impl<'a> Replay<'a> {
+    /// A machine of which nothing is known yet.
+    pub fn new(
+        known: Known<'a>,
+        tasks: &'a mut Tasks,
+        start_ns: u64,
+        out: &'a mut dyn FnMut(Instant, Record),
+    ) -> Replay<'a> {
+        Replay {
+            known,
+            tasks,
+            states: Vec::new(),
+            cpus: Table::default(),
+            expected: HashMap::new(),
+            start_ns,
+            started: false,
+            out,
+        }
+    }
+
+    /// Takes in `event`, which happened on `cpu` at `ns` of the monotonic clock.
+    pub fn see(&mut self, ns: u64, cpu: CpuId, event: &Event<'_>) {
+        let at = self.at(ns);
+        if let Some(tid) = self.cpus.touch(cpu).expects {
+            self.arrives(at, cpu, tid);
+        }
+        match event.what {
+            What::Switch { prev, state, next } => self.switch(at, cpu, prev, state, next),
+            What::Waking(thread) => self.waking(at, cpu, event, thread),
+            What::Wakeup { thread, target } => self.wakeup(at, cpu, thread, CpuId(target)),
+            What::Migrate { thread, from, to } => self.migrate(at, thread, CpuId(from), CpuId(to)),
+            What::Fork { parent, child } => self.fork(at, parent, child),
+            What::Exec { tid, old } => self.exec(at, cpu, tid, old),
+            What::Renamed(thread) => self.renamed(at, thread),
+            What::Enter(interrupt) => {
+                let interrupt = self.named(interrupt);
+                self.cpus.touch(cpu).open.push(interrupt);
+                self.tell(at, Record::InterruptEnter { cpu, interrupt });
+            }
+            What::Leave(interrupt) => {
+                let interrupt = self.named(interrupt);
+                self.cpus.touch(cpu).open.pop();
+                self.tell(at, Record::InterruptExit { cpu, interrupt });
+            }
+            What::RescheduleSent { to } => {
+                let to = CpuId(to);
+                self.tell(at, Record::RescheduleSent { from: cpu, to });
+            }
+            What::Idle(state) => self.tell(at, Record::Idle { cpu, state }),
+            What::Poll { packets, budget } => self.tell(
+                at,
+                Record::Poll {
+                    cpu,
+                    packets,
+                    budget,
+                },
+            ),
+            What::Packet { bytes } => self.tell(at, Record::Packet { cpu, bytes }),
+            What::Drop { reason } => self.tell(at, Record::Drop { cpu, reason }),
+        }
+    }
+
+    /// From about `ns` on `cpu` runs `tid`, though no switch said so: from its wakeup on, if it
+    /// sleeps or is not known yet, and by the next event of the CPU at the latest.
+    pub fn runs(&mut self, ns: u64, cpu: CpuId, tid: u32) {
+        let at = self.at(ns);
+        let awake = match self.tasks.alive(tid) {
+            Some(slot) => self.state(slot).life != Life::Asleep,
+            None => tid == 0,
+        };
+        match awake {
+            true => self.arrives(at, cpu, tid),
+            false => {
+                self.cpus.touch(cpu).expects = Some(tid);
+                self.expected.insert(tid, cpu);
+            }
+        }
+    }
+
+    /// Events of `cpu` are missing from `ns` on: whoever ran or slept may do something else now.
+    pub fn lost(&mut self, ns: u64, cpu: CpuId, events: u64) {
+        let at = self.at(ns);
+        *self.cpus.touch(cpu) = Cpu::default();
+        self.expected.retain(|_, on| *on != cpu);
+        self.states.clear();
+        self.tell(at, Record::Lost { cpu, events });
+    }
+
+    /// Hands out a record of the recorder itself.
+    pub fn add(&mut self, ns: u64, record: Record) {
+        let at = self.at(ns);
+        self.tell(at, record);
+    }
+
+    /// Nothing follows that was before `ns`: from the start on, records are handed out.
+    pub fn reach(&mut self, ns: u64) {
+        if !self.started && ns >= self.start_ns {
+            self.started = true;
+            self.tell_state();
+        }
+    }
+
+    fn at(&mut self, ns: u64) -> Instant {
+        self.reach(ns);
+        let since = ns.saturating_sub(self.start_ns);
+        Instant(since.saturating_mul(1_000))
+    }
+
+    fn tell(&mut self, at: Instant, record: Record) {
+        if self.started {
+            (self.out)(at, record);
+        }
+    }
+
+    /// The state at the start: who runs, who waits, and the interrupts that are being served.
+    fn tell_state(&mut self) {
+        let at = Instant::START;
+        let cpus: Vec<(CpuId, Cpu)> = self
+            .cpus
+            .iter()
+            .map(|(cpu, state)| (cpu, state.clone()))
+            .collect();
+        for (cpu, state) in &cpus {
+            if let Some(current) = state.current {
+                let next = current.map(|slot| self.introduce(at, slot));
+                let (cpu, prev, prev_runnable) = (*cpu, None, false);
+                let switch = Record::Switch {
+                    cpu,
+                    prev,
+                    prev_runnable,
+                    next,
+                };
+                self.tell(at, switch);
+            }
+        }
+        for slot in 0..self.states.len() {
+            if let Life::Runnable(target) = self.states[slot].life {
+                let (task, waker) = (self.introduce(at, slot), target);
+                self.tell(
+                    at,
+                    Record::Wakeup {
+                        waker,
+                        task,
+                        target,
+                    },
+                );
+            }
+        }
+        for (cpu, state) in cpus {
+            for interrupt in state.open {
+                self.tell(at, Record::InterruptEnter { cpu, interrupt });
+            }
+        }
+    }
+
+    /// The task of a thread; `None` for the idle task.
+    fn meet(&mut self, at: Instant, thread: Thread<'_>) -> Option<(Slot, TaskId)> {
+        if thread.tid == 0 {
+            return None;
+        }
+        let slot = self.tasks.meet(thread.tid, thread.comm);
+        Some((slot, self.introduce(at, slot)))
+    }
+
+    /// Says who the task is, unless that was said before.
+    fn introduce(&mut self, at: Instant, slot: Slot) -> TaskId {
+        let entry = self.tasks.entry(slot);
+        let (task, tid, comm) = (entry.id, entry.tid, entry.comm);
+        if self.started && !entry.introduced {
+            entry.introduced = true;
+            self.tell_ids(at, task, tid);
+            self.tell(at, Record::Renamed { task, comm });
+        }
+        task
+    }
+
+    fn tell_ids(&mut self, at: Instant, task: TaskId, tid: u32) {
+        let tgid = self.known.processes.get(&tid).copied().unwrap_or(0);
+        self.tell(at, Record::Ids { task, tid, tgid });
+    }
+
+    fn state(&mut self, slot: Slot) -> &mut Task {
+        if slot >= self.states.len() {
+            self.states.resize(slot + 1, Task::default());
+        }
+        &mut self.states[slot]
+    }
+
+    fn switch(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        prev: Thread<'_>,
+        state: State,
+        next: Thread<'_>,
+    ) {
+        let prev = self.meet(at, prev);
+        let next = self.meet(at, next);
+        if let Some((slot, task)) = prev {
+            self.leaves(at, cpu, slot, task, state);
+        }
+        if let Some((slot, task)) = next {
+            self.was_woken(at, cpu, slot, task);
+            self.state(slot).life = Life::Running;
+        }
+        self.cpus.touch(cpu).current = Some(next.map(|(slot, _)| slot));
+        let id = |(_, task)| task;
+        let record = Record::Switch {
+            cpu,
+            prev: prev.map(id),
+            prev_runnable: prev.is_some() && state == State::Runnable,
+            next: next.map(id),
+        };
+        self.tell(at, record);
+    }
+
+    /// `cpu` runs this thread from `at` on; the event that said so is missing.
+    fn arrives(&mut self, at: Instant, cpu: CpuId, tid: u32) {
+        self.expected.remove(&tid);
+        let next = self.meet(at, Thread { tid, comm: &[] });
+        let state = self.cpus.touch(cpu);
+        state.expects = None;
+        let prev = state.current.replace(next.map(|(slot, _)| slot)).flatten();
+        if let Some(slot) = prev {
+            // Nobody knows whether it sleeps.
+            self.state(slot).life = Life::Unknown;
+        }
+        if let Some((slot, task)) = next {
+            self.was_woken(at, cpu, slot, task);
+            self.state(slot).life = Life::Running;
+        }
+        let record = Record::Switch {
+            cpu,
+            prev: prev.map(|slot| self.introduce(at, slot)),
+            prev_runnable: prev.is_some(),
+            next: next.map(|(_, task)| task),
+        };
+        self.tell(at, Record::Lost { cpu, events: 1 });
+        self.tell(at, record);
+    }
+
+    /// A task that is about to run on `cpu` was woken before: if not, its wakeup is missing.
+    fn was_woken(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId) {
+        let state = self.state(slot);
+        if state.life != Life::Asleep {
+            return;
+        }
+        let waker = state.waker.take().unwrap_or(cpu);
+        self.tell(at, Record::Lost { cpu, events: 1 });
+        self.tell(
+            at,
+            Record::Wakeup {
+                waker,
+                task,
+                target: cpu,
+            },
+        );
+    }
+
+    /// `task` is about to leave its CPU in `state`.
+    fn leaves(&mut self, at: Instant, cpu: CpuId, slot: Slot, task: TaskId, state: State) {
+        self.state(slot).life = match state {
+            State::Runnable => Life::Runnable(cpu),
+            State::Dead => Life::Unknown,
+            _ => Life::Asleep,
+        };
+        match state {
+            State::Runnable => {}
+            State::Dead => {
+                self.tasks.entry(slot).gone = true;
+                self.tell(at, Record::Exit { cpu, task });
+            }
+            _ => self.tell(
+                at,
+                Record::Block {
+                    cpu,
+                    task,
+                    cause: Cause::Unknown,
+                    state,
+                    object: None,
+                },
+            ),
+        }
+    }
+
+    fn waking(&mut self, at: Instant, cpu: CpuId, event: &Event<'_>, thread: Thread<'_>) {
+        let Some((slot, task)) = self.meet(at, thread) else {
+            return;
+        };
+        self.state(slot).waker = Some(cpu);
+        let waker = Thread {
+            tid: event.tid,
+            comm: &[],
+        };
+        let record = Record::Waking {
+            cpu,
+            waker: self.meet(at, waker).map(|(_, task)| task),
+            task,
+            context: event.context,
+            // No tracepoint says so.
+            synchronous: false,
+        };
+        self.tell(at, record);
+    }
+
+    /// A task that never stopped being runnable does not become so: it was about to sleep, and was
+    /// woken before it left its CPU.
+    fn wakeup(&mut self, at: Instant, cpu: CpuId, thread: Thread<'_>, target: CpuId) {
+        let Some((slot, task)) = self.meet(at, thread) else {
+            return;
+        };
+        let state = self.state(slot);
+        // The event may be of the CPU that it will run on, which another told to wake it.
+        let waker = state.waker.take().unwrap_or(cpu);
+        if let Life::Running | Life::Runnable(_) = state.life {
+            return;
+        }
+        state.life = Life::Runnable(target);
+        self.tell(
+            at,
+            Record::Wakeup {
+                waker,
+                task,
+                target,
+            },
+        );
+        if let Some(cpu) = self.expected.get(&thread.tid).copied() {
+            self.arrives(at, cpu, thread.tid);
+        }
+    }
+
+    fn migrate(&mut self, at: Instant, thread: Thread<'_>, from: CpuId, to: CpuId) {
+        let Some((slot, task)) = self.meet(at, thread) else {
+            return;
+        };
+        if let Life::Runnable(on) = &mut self.state(slot).life {
+            *on = to;
+        }
+        self.tell(at, Record::Migrate { task, from, to });
+    }
+
+    fn fork(&mut self, at: Instant, parent: Thread<'_>, child: Thread<'_>) {
+        if child.tid == 0 {
+            return;
+        }
+        let parent = self.meet(at, parent).map(|(_, task)| task);
+        let slot = self.tasks.born(child.tid, child.comm);
+        *self.state(slot) = Task {
+            life: Life::Asleep,
+            waker: None,
+        };
+        let entry = self.tasks.entry(slot);
+        let (child, tid, comm) = (entry.id, entry.tid, entry.comm);
+        if self.started && !entry.introduced {
+            entry.introduced = true;
+            self.tell(
+                at,
+                Record::Fork {
+                    parent,
+                    child,
+                    comm,
+                },
+            );
+            self.tell_ids(at, child, tid);
+        }
+    }
+
+    /// A thread that executes a program becomes the leader of its process, and takes its id.
+    fn exec(&mut self, at: Instant, cpu: CpuId, tid: u32, old: u32) {
+        if tid == old || tid == 0 || old == 0 {
+            return;
+        }
+        let slot = self.tasks.meet(old, &[]);
+        self.tasks.takes(slot, tid);
+        self.cpus.touch(cpu).current = Some(Some(slot));
+        let entry = self.tasks.entry(slot);
+        let (task, said) = (entry.id, entry.introduced);
+        if said {
+            self.tell(
+                at,
+                Record::Ids {
+                    task,
+                    tid,
+                    tgid: tid,
+                },
+            );
+        }
+    }
+
+    fn renamed(&mut self, at: Instant, thread: Thread<'_>) {
+        if thread.tid == 0 {
+            return;
+        }
+        let slot = self.tasks.meet(thread.tid, &[]);
+        let comm = to_comm(thread.comm);
+        let entry = self.tasks.entry(slot);
+        entry.comm = comm;
+        let (task, said) = (entry.id, entry.introduced);
+        match said {
+            true => self.tell(at, Record::Renamed { task, comm }),
+            false => drop(self.introduce(at, slot)),
+        }
+    }
+
+    fn named(&self, interrupt: Interrupt) -> Interrupt {
+        match interrupt {
+            Interrupt::Line(line) if self.known.network_lines.contains(&line) => Interrupt::Network,
+            other => other,
+        }
+    }
+}

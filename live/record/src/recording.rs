@@ -1,0 +1,253 @@
+//! What was recorded: pages of the kernel, and how to read them.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use warmq_trace::Record;
+use warmq_units::{CpuId, Duration, Instant};
+
+use crate::bytes::{Reader, Writer};
+use crate::convert::{Known, Replay};
+use crate::decode::Decoders;
+use crate::merge::{Item, merge};
+use crate::page::Layout;
+use crate::{RecordError, Tasks};
+
+/// The first bytes of a recording in a file.
+const MAGIC: &[u8; 16] = b"warmq-recording\x01";
+
+/// What a kernel said while it was recorded: its pages as they are, and the formats that they are
+/// written in.
+pub struct Recording {
+    raw: Raw,
+    layout: Layout,
+    decoders: Decoders,
+    missing: Vec<String>,
+}
+
+/// What a recording is kept as.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Raw {
+    /// `events/header_page`.
+    pub header_page: String,
+    /// The name (`SYSTEM/NAME`) and format of each event.
+    pub formats: Vec<(String, String)>,
+    /// What was wanted and could not be had.
+    pub missing: Vec<String>,
+    /// The trace clock.
+    pub clock: String,
+    /// How far the trace clock is ahead of the monotonic one, in ns.
+    pub ahead_ns: i64,
+    /// When it ended, by the monotonic clock, in ns.
+    pub end_ns: u64,
+    /// Threads and their processes.
+    pub processes: Vec<(u32, u32)>,
+    /// The interrupt lines of network cards.
+    pub network_lines: Vec<u16>,
+    /// For how long each CPU was stolen, in ns.
+    pub steal: Vec<(u16, u64)>,
+    pub cpus: Vec<CpuPages>,
+}
+
+/// The pages of a CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuPages {
+    pub cpu: u16,
+    /// Events that the kernel had to drop at the end or whose place it does not tell.
+    pub dropped: u64,
+    /// Pages one after the other, in pieces of whole pages.
+    pub pieces: Vec<Vec<u8>>,
+}
+
+impl Recording {
+    /// # Errors
+    /// When the pages or events cannot be read, `at` being where they are described.
+    pub(crate) fn new(raw: Raw, at: usize) -> Result<Recording, RecordError> {
+        let damaged = |why: &str| RecordError::Damaged {
+            at,
+            why: why.to_owned(),
+        };
+        let layout = Layout::parse(&raw.header_page)
+            .ok_or_else(|| damaged("the layout of pages is not understood"))?;
+        let formats = raw.formats.iter();
+        let (decoders, unreadable) =
+            Decoders::of(formats.map(|(name, text)| (name.as_str(), text.as_str())));
+        let mut missing = raw.missing.clone();
+        let unread = |name: &str| format!("{name}: its format is not understood");
+        missing.extend(unreadable.into_iter().map(unread));
+        Ok(Recording {
+            decoders: decoders.ok_or_else(|| damaged("no event has a format"))?,
+            missing,
+            layout,
+            raw,
+        })
+    }
+
+    /// The kernel's clock by which its events are timed; all are turned into the monotonic one.
+    /// `mono` is exact, `boot` is exact unless the machine is suspended, and `global` is off by up
+    /// to some microseconds and drifts.
+    pub fn clock(&self) -> &str {
+        &self.raw.clock
+    }
+
+    /// What was wanted and is not in the recording, with the reason.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// How many bytes of events it holds.
+    pub fn size(&self) -> usize {
+        let pieces = self.raw.cpus.iter().flat_map(|cpu| &cpu.pieces);
+        pieces.map(Vec::len).sum()
+    }
+
+    /// Hands the records to `out`, in the order of time; time 0 is `start_ns` of CLOCK_MONOTONIC.
+    ///
+    /// What happened before is not handed out, but the state that it led to: first come a switch
+    /// to the running task of each CPU, a wakeup of each task that waits for a CPU, and the
+    /// interrupts that are being served, as far as known, all at time 0.
+    ///
+    /// A task that is not known to `tasks` gets the next free id, and is introduced by `Ids` and
+    /// `Renamed` when it is first named, or by `Fork` and `Ids` if it is forked here.
+    ///
+    /// - `Block` has no cause and no object.
+    /// - `Wakeup` is only of tasks that slept; a task that was about to sleep when it was woken
+    ///   has a `Waking` only. Its waker is the CPU that began to wake it.
+    /// - `Waking` is never marked as synchronous: no tracepoint says it.
+    /// - `Exit` is when the task leaves its CPU for the last time.
+    /// - `Packet` counts the bytes from the IP header on: 28 more than the payload of a datagram.
+    /// - `Steal` is once for each CPU, at the end, for the whole recording (also before the
+    ///   start), in steps of 10 ms.
+    /// - `Lost` is at the time of the last event before the gap.
+    ///
+    /// In some virtual machines the kernel does not tell what some tasks do, the idle tasks among
+    /// them: their switches away from a CPU and the wakeups that they cause. What must have
+    /// happened is handed out all the same, each time after a `Lost` of one event:
+    ///
+    /// - a switch, where the next event of a CPU is of another task than the one that ran there; at
+    ///   the time of the event before, or of the task's wakeup if that is later. The task that left
+    ///   counts as runnable, as nobody knows.
+    /// - a wakeup, where a task runs that slept; at the time of the switch.
+    pub fn records(&self, tasks: &mut Tasks, start_ns: u64, out: &mut dyn FnMut(Instant, Record)) {
+        let processes: HashMap<u32, u32> = self.raw.processes.iter().copied().collect();
+        let known = Known {
+            processes: &processes,
+            network_lines: &self.raw.network_lines,
+        };
+        let mut replay = Replay::new(known, tasks, start_ns, out);
+        let mut last = self.raw.end_ns;
+        let pages = self.raw.cpus.iter().map(|it| {
+            let pages = it.pieces.iter();
+            let pages = pages.flat_map(|piece| piece.chunks_exact(self.layout.size));
+            (CpuId(it.cpu), pages)
+        });
+        merge(
+            &self.layout,
+            &self.decoders,
+            pages,
+            &mut |time, cpu, item| {
+                let ns = time.saturating_add_signed(self.raw.ahead_ns.saturating_neg());
+                last = last.max(ns);
+                match item {
+                    Item::Event(event) => replay.see(ns, cpu, &event),
+                    Item::Lost(events) => replay.lost(ns, cpu, events),
+                    Item::Runs(tid) => replay.runs(ns, cpu, tid),
+                }
+            },
+        );
+        self.ending(last, &mut replay);
+    }
+
+    fn ending(&self, ns: u64, replay: &mut Replay<'_>) {
+        for it in self.raw.cpus.iter().filter(|it| it.dropped > 0) {
+            replay.lost(ns, CpuId(it.cpu), it.dropped);
+        }
+        for (cpu, steal) in &self.raw.steal {
+            let (cpu, span) = (CpuId(*cpu), Duration(steal.saturating_mul(1_000)));
+            replay.add(ns, Record::Steal { cpu, span });
+        }
+    }
+
+    /// The recording as bytes, from which [`Recording::from_bytes`] makes it again.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let raw = &self.raw;
+        let mut to = Writer(MAGIC.to_vec());
+        to.text(&raw.header_page);
+        to.list(raw.formats.iter(), |to, (name, text)| {
+            to.text(name);
+            to.text(text);
+        });
+        to.list(raw.missing.iter(), |to, text| to.text(text));
+        to.text(&raw.clock);
+        to.number(raw.ahead_ns.cast_unsigned());
+        to.number(raw.end_ns);
+        to.list(raw.processes.iter(), |to, (tid, tgid)| {
+            to.number((*tid).into());
+            to.number((*tgid).into());
+        });
+        to.list(raw.network_lines.iter(), |to, line| {
+            to.number((*line).into());
+        });
+        to.list(raw.steal.iter(), |to, (cpu, ns)| {
+            to.number((*cpu).into());
+            to.number(*ns);
+        });
+        to.list(raw.cpus.iter(), |to, cpu| {
+            to.number(cpu.cpu.into());
+            to.number(cpu.dropped);
+            to.number(cpu.pieces.iter().map(Vec::len).sum::<usize>() as u64);
+            for piece in &cpu.pieces {
+                to.0.extend_from_slice(piece);
+            }
+        });
+        to.0
+    }
+
+    /// The recording that [`Recording::to_bytes`] made bytes of.
+    ///
+    /// # Errors
+    /// [`RecordError::Damaged`] when they are no recording.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Recording, RecordError> {
+        let mut from = Reader::new(bytes);
+        if from.bytes(MAGIC.len())? != MAGIC {
+            let from = Reader::new(bytes);
+            return Err(from.damaged("this is no recording of this version"));
+        }
+        let described = MAGIC.len();
+        let raw = Raw {
+            header_page: from.text()?,
+            formats: from.list(|from| Ok((from.text()?, from.text()?)))?,
+            missing: from.list(Reader::text)?,
+            clock: from.text()?,
+            ahead_ns: from.number()?.cast_signed(),
+            end_ns: from.number()?,
+            processes: from.list(|from| Ok((from.small()?, from.small()?)))?,
+            network_lines: from.list(Reader::small)?,
+            steal: from.list(|from| Ok((from.small()?, from.number()?)))?,
+            cpus: from.list(|from| {
+                Ok(CpuPages {
+                    cpu: from.small()?,
+                    dropped: from.number()?,
+                    pieces: vec![from.counted()?.to_vec()],
+                })
+            })?,
+        };
+        from.end()?;
+        Recording::new(raw, described)
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Recording")
+            .field("clock", &self.raw.clock)
+            .field("missing", &self.missing)
+            .field("cpus", &self.raw.cpus.len())
+            .field("bytes", &self.size())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Which thread is which task.
+
+use std::collections::HashMap;
+
+use warmq_trace::Comm;
+use warmq_units::TaskId;
+
+/// The tasks of a trace, by their thread ids.
+///
+/// Whoever plays a scenario makes its own threads known; all others get the next free ids as the
+/// recording meets them. Thread id 0 is the idle task, which is no task here.
+///
+/// ```
+/// use warmq_record::Tasks;
+/// use warmq_units::TaskId;
+/// let mut tasks = Tasks::new();
+/// tasks.know(4711, TaskId(0));
+/// assert_eq!(tasks.id(4711), Some(TaskId(0)));
+/// assert_eq!(tasks.id(1), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Tasks {
+    /// The last task that had a thread id.
+    by_tid: HashMap<u32, Slot>,
+    all: Vec<Entry>,
+    next: u32,
+}
+
+/// An index into the tasks.
+pub(crate) type Slot = usize;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub id: TaskId,
+    pub tid: u32,
+    pub comm: Comm,
+    /// Its records of who it is were written.
+    pub introduced: bool,
+    /// It was met in a recording.
+    pub met: bool,
+    /// It exited: its thread id may be given to another.
+    pub gone: bool,
+}
+
+impl Tasks {
+    /// None.
+    pub fn new() -> Tasks {
+        Tasks::default()
+    }
+
+    /// Thread `tid` is `task`, and the caller writes the records that introduce it
+    /// ([`Fork`](warmq_trace::Record::Fork), [`Ids`](warmq_trace::Record::Ids)).
+    pub fn know(&mut self, tid: u32, task: TaskId) {
+        self.put(tid, task, true);
+    }
+
+    /// Thread `tid` is `task`, and the recording introduces it, as soon as it is forked or met:
+    /// for threads that the caller's threads make later.
+    pub fn expect(&mut self, tid: u32, task: TaskId) {
+        self.put(tid, task, false);
+    }
+
+    /// The task that `tid` is, or was last.
+    pub fn id(&self, tid: u32) -> Option<TaskId> {
+        let slot = self.by_tid.get(&tid)?;
+        Some(self.all[*slot].id)
+    }
+
+    /// Every task, its thread id, and its last known name, in the order in which they became known.
+    pub fn iter(&self) -> impl Iterator<Item = (TaskId, u32, Comm)> {
+        self.all.iter().map(|it| (it.id, it.tid, it.comm))
+    }
+
+    fn put(&mut self, tid: u32, id: TaskId, introduced: bool) -> Slot {
+        self.next = self.next.max(id.0.saturating_add(1));
+        let slot = self.all.len();
+        self.all.push(Entry {
+            id,
+            tid,
+            comm: Comm::default(),
+            introduced,
+            met: false,
+            gone: false,
+        });
+        self.by_tid.insert(tid, slot);
+        slot
+    }
+
+    /// The task that `tid` is now, if it is known.
+    #[inline]
+    pub(crate) fn alive(&self, tid: u32) -> Option<Slot> {
+        let slot = self.by_tid.get(&tid).copied();
+        slot.filter(|slot| !self.all[*slot].gone)
+    }
+
+    /// The task that `tid` is now; a stranger gets the next free id.
+    #[inline]
+    pub(crate) fn meet(&mut self, tid: u32, comm: &[u8]) -> Slot {
+        let slot = match self.alive(tid) {
+            Some(slot) => slot,
+            None => self.put(tid, TaskId(self.next), false),
+        };
+        let entry = &mut self.all[slot];
+        entry.met = true;
+        if entry.comm == Comm::default() {
+            entry.comm = to_comm(comm);
+        }
+        slot
+    }
+
+    /// The task that `tid` is from its fork on.
+    pub(crate) fn born(&mut self, tid: u32, comm: &[u8]) -> Slot {
+        // Who was met before had this id before, and its exit was lost.
+        let before = self.by_tid.get(&tid).copied();
+        if let Some(slot) = before.filter(|slot| self.all[*slot].met) {
+            self.all[slot].gone = true;
+        }
+        self.meet(tid, comm)
+    }
+
+    /// `slot` has the thread id `tid` from now on.
+    pub(crate) fn takes(&mut self, slot: Slot, tid: u32) {
+        self.all[slot].tid = tid;
+        self.by_tid.insert(tid, slot);
+    }
+
+    pub(crate) fn entry(&mut self, slot: Slot) -> &mut Entry {
+        &mut self.all[slot]
+    }
+}
+
+/// A name as the kernel has it: bytes that need not be text.
+pub(crate) fn to_comm(bytes: &[u8]) -> Comm {
+    Comm::new(&String::from_utf8_lossy(bytes))
+}
