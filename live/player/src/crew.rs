@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use crate::error::PlayError;
+use crate::kernel;
 use crate::notes::Notes;
 use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
 use crate::source;
@@ -20,6 +21,8 @@ use crate::sys::{ipc, memory, thread};
 /// How the controller and the crew reach each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
+    /// The controller's process.
+    controller: i32,
     /// Readable when the controller has ended.
     pub controller_fd: i32,
     /// Readable when the crew is to finish.
@@ -32,8 +35,10 @@ impl Lines {
     /// # Errors
     /// No descriptors, or a kernel before 5.3.
     pub fn open() -> std::io::Result<Lines> {
+        let controller = process::pid();
         Ok(Lines {
-            controller_fd: memory::pid_fd(process::pid())?,
+            controller,
+            controller_fd: memory::pid_fd(controller)?,
             finish_fd: memory::event_fd()?,
         })
     }
@@ -136,6 +141,9 @@ impl Crew {
             }
             while let Buried::One(pid, end) = process::bury() {
                 self.buried(pid, end);
+            }
+            if ended {
+                kernel::forget(self.lines.controller);
             }
             if ended || finish {
                 return;

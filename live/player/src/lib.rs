@@ -18,6 +18,7 @@ mod control;
 mod crew;
 mod error;
 mod groups;
+mod kernel;
 mod notes;
 mod perform;
 mod places;
@@ -36,5 +37,7 @@ mod trace;
 
 pub use control::Times;
 pub use error::PlayError;
+pub use kernel::record;
 pub use recorder::{Recorder, Recording, Start};
 pub use run::{Options, play};
+pub use warmq_record::Wanted;

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use warmq_config::{Chosen, Document, Source};
-use warmq_player::{Options, PlayError, Times, play};
+use warmq_player::{Options, PlayError, Times, Wanted, play, record};
 use warmq_scenario::{Bound, Scenario};
 
 use arguments::{Arguments, HELP, Parsed};
@@ -43,7 +43,7 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
         seed: arguments.seed,
         world: arguments.world.clone(),
         scheduler: arguments.scheduler.clone(),
-        recorder: None,
+        recorder: arguments.record.then(|| record(Wanted::default())),
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,
     };

@@ -20,6 +20,7 @@ use crate::specs::Spec;
 use crate::speed::Speed;
 use crate::stage::Stage;
 use crate::stage::plan::Wanted;
+use crate::stage::slots::Life;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
 use crate::trace::{Merge, Own, header, instant, own_records};
@@ -159,7 +160,6 @@ fn conduct(
     };
     let mut control = Control::new(stage, lines, crew);
     control.wait_until_ready()?;
-    rise(stage, notes);
     let recorder = recorder.and_then(|start| match start() {
         Ok(recorder) => Some(recorder),
         Err(why) => {
@@ -167,11 +167,17 @@ fn conduct(
             None
         }
     });
+    // After the recorder's threads are there, which must not have this priority.
+    rise(stage, notes);
     let result = control.conduct(times, notes, seen);
     let ended = control.end();
     late_datagrams(stage, notes);
     let recording = recorder.and_then(|recorder| match recorder.stop() {
-        Ok(recording) => Some(recording),
+        Ok(recording) => {
+            let missing = recording.missing();
+            missing.iter().for_each(|what| notes.say("recording", what));
+            Some(recording)
+        }
         Err(why) => {
             notes.say("no recording", &why);
             None
@@ -211,9 +217,10 @@ fn write<W: Write>(
     if let Some(mut recording) = recording {
         let threads: Vec<(u32, TaskId)> = stage
             .tasks()
+            .filter(|(_, slot)| slot.life() != Life::Unborn)
             .map(|(index, slot)| (slot.tid.load(Ordering::Relaxed) as u32, TaskId(index)))
             .collect();
-        recording.records(&threads, tasks, start_ns, &mut |at, record| {
+        recording.records(&threads, start_ns, &mut |at, record| {
             merge.recorded(at, record)
         });
     }
