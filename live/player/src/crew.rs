@@ -56,6 +56,8 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
     let crew = Crew {
         stage,
         lines,
+        // Before there are any: who dies early must not be missed.
+        children: process::children_fd().unwrap_or(-1),
         sets: OnceLock::new(),
     };
     if let Err(error) = crew.start() {
@@ -69,6 +71,8 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
 struct Crew {
     stage: &'static Stage,
     lines: Lines,
+    /// Readable when a child has ended.
+    children: i32,
     sets: OnceLock<Sets>,
 }
 
@@ -86,21 +90,24 @@ impl Crew {
         let _ = stage.made.set(made);
         stage.groups.make()?;
         for slots in &stage.processes {
-            self.fork(|| self.play(slots))?;
+            self.fork(slots, || self.play(slots))?;
         }
         if !stage.sources.is_empty() {
-            self.fork(|| source::work(stage, &notes))?;
+            self.fork(&[], || source::work(stage, &notes))?;
         }
         Ok(())
     }
 
-    /// A process of the run, which does `work`.
-    fn fork(&self, work: impl FnOnce()) -> Result<(), PlayError> {
+    /// A process for the tasks in `slots`, which does `work`.
+    fn fork(&self, slots: &[u32], work: impl FnOnce()) -> Result<(), PlayError> {
         let board = self.stage.board;
         let group = board.group.load(Ordering::Acquire);
         let crew = process::pid();
         match process::fork().map_err(|error| no_process(&error))? {
             Side::Parent(pid) => {
+                // It is known by name even if it dies at once.
+                let tasks = slots.iter().map(|slot| self.stage.slots.of(*slot));
+                tasks.for_each(|slot| slot.pid.store(pid, Ordering::Relaxed));
                 process::set_group(pid, if group == 0 { pid } else { group });
                 if group == 0 {
                     board.group.store(pid, Ordering::Release);
@@ -132,7 +139,7 @@ impl Crew {
 
     /// Buries who dies, until the run is over or the controller has ended.
     fn watch(&self) {
-        let children = process::children_fd().unwrap_or(-1);
+        let children = self.children;
         loop {
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);

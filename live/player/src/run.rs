@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Bound, Set, TaskKindId};
+use warmq_scenario::{Action, Bound, Scenario, Set, TaskKind, TaskKindId};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -20,7 +20,6 @@ use crate::specs::Spec;
 use crate::speed::Speed;
 use crate::stage::Stage;
 use crate::stage::plan::Wanted;
-use crate::stage::slots::Life;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
 use crate::trace::{Merge, Own, header, instant, own_records};
@@ -76,6 +75,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
+    say_other_processes(bound.scenario(), notes);
     check_changes(&bound, options.world == GUEST)?;
     let speed = Speed::measure(options.rounds_per_s);
     if speed.hertz_from.starts_with("nowhere") {
@@ -114,6 +114,29 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
         }
     }
     Ok(())
+}
+
+/// Says which tasks name a process in which they cannot be.
+fn say_other_processes(scenario: &Scenario, notes: &Notes) {
+    let object = |kind: &TaskKind| kind.process.as_ref().map(|it| it.object);
+    for spawner in scenario.tasks() {
+        for step in spawner.steps() {
+            step.walk(&mut |step| {
+                let Action::Spawn(task) = &step.action else {
+                    return;
+                };
+                let kind = scenario.task(task.task);
+                if kind.process.is_some() && object(kind) != object(spawner) {
+                    let what = format!("process of `{}`", kind.key);
+                    let why = format!(
+                        "a thread is in the process of `{}`, which spawns it",
+                        spawner.key
+                    );
+                    notes.say(&what, &why);
+                }
+            });
+        }
+    }
 }
 
 /// Refuses to take CPUs from other programs.
@@ -160,6 +183,7 @@ fn conduct(
     };
     let mut control = Control::new(stage, lines, crew);
     control.wait_until_ready()?;
+    control.say_other_slices(notes);
     let recorder = recorder.and_then(|start| match start() {
         Ok(recorder) => Some(recorder),
         Err(why) => {
@@ -217,7 +241,7 @@ fn write<W: Write>(
     if let Some(mut recording) = recording {
         let threads: Vec<(u32, TaskId)> = stage
             .tasks()
-            .filter(|(_, slot)| slot.life() != Life::Unborn)
+            .filter(|(_, slot)| slot.tid.load(Ordering::Relaxed) != 0)
             .map(|(index, slot)| (slot.tid.load(Ordering::Relaxed) as u32, TaskId(index)))
             .collect();
         recording.records(&threads, start_ns, &mut |at, record| {

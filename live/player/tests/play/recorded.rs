@@ -73,7 +73,7 @@ fn each_task_sleeps_for_the_reason_that_its_step_says() {
         body = [{ barrier = \"b\" }]
         [task.timer]
         body = [{ sleep = \"1ms\" }]";
-    let Some(played) = recorded(text, 100) else {
+    let Some(played) = recorded(text, 1_000) else {
         return;
     };
     for (task, cause, object) in [
@@ -103,7 +103,7 @@ fn a_task_that_waits_for_a_mutex_says_which() {
         [task.t]
         for = { n = 2, i = 3 }
         body = [{ lock = \"m[n]\" }, { sleep = \"200us\" }, { unlock = \"m[n]\" }]";
-    let Some(played) = recorded(text, 100) else {
+    let Some(played) = recorded(text, 1_000) else {
         return;
     };
     for (number, task) in (0..).zip(played.tasks("t")) {
@@ -132,7 +132,7 @@ fn a_stopped_task_waits_to_be_continued() {
         at = \"20ms\"
         task = \"t\"
         set = { continue = true }";
-    let Some(played) = recorded(text, 40) else {
+    let Some(played) = recorded(text, 200) else {
         return;
     };
     let stopped = played.all().any(|it| {
@@ -163,7 +163,7 @@ fn every_task_is_born_once_and_before_it_runs() {
         spawned = true
         times = 1
         body = [{ run = \"50us\" }]";
-    let Some(played) = recorded(text, 60) else {
+    let Some(played) = recorded(text, 500) else {
         return;
     };
     let mut born = BTreeMap::new();
