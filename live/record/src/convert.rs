@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use warmq_trace::{Cause, Interrupt, Record, State, Table};
+use warmq_trace::{Cause, Comm, Interrupt, Record, State, Table};
 use warmq_units::{CpuId, Instant, TaskId};
 
 use crate::decode::{Event, Thread, What};
@@ -228,13 +228,21 @@ impl<'a> Replay<'a> {
         Some((slot, self.introduce(at, slot)))
     }
 
-    /// Says who the task is, unless that was said before.
+    /// Says who the task is, unless that was said before. The name of a task that was only met as a
+    /// waker is not known yet.
     fn introduce(&mut self, at: Instant, slot: Slot) -> TaskId {
         let entry = self.tasks.entry(slot);
         let (task, tid, comm) = (entry.id, entry.tid, entry.comm);
-        if self.started && !entry.introduced {
-            entry.introduced = true;
+        if !self.started || (entry.introduced && entry.named) {
+            return task;
+        }
+        let introduces = !std::mem::replace(&mut entry.introduced, true);
+        let names = !entry.named && comm != Comm::default();
+        entry.named |= names;
+        if introduces {
             self.tell_ids(at, task, tid);
+        }
+        if names {
             self.tell(at, Record::Renamed { task, comm });
         }
         task
@@ -418,7 +426,7 @@ impl<'a> Replay<'a> {
         let entry = self.tasks.entry(slot);
         let (child, tid, comm) = (entry.id, entry.tid, entry.comm);
         if self.started && !entry.introduced {
-            entry.introduced = true;
+            (entry.introduced, entry.named) = (true, true);
             self.tell(
                 at,
                 Record::Fork {
@@ -461,8 +469,8 @@ impl<'a> Replay<'a> {
         let comm = to_comm(thread.comm);
         let entry = self.tasks.entry(slot);
         entry.comm = comm;
-        let (task, said) = (entry.id, entry.introduced);
-        match said {
+        let (task, named) = (entry.id, entry.named);
+        match named {
             true => self.tell(at, Record::Renamed { task, comm }),
             false => drop(self.introduce(at, slot)),
         }

@@ -107,8 +107,9 @@ impl Recording {
     /// to the running task of each CPU, a wakeup of each task that waits for a CPU, and the
     /// interrupts that are being served, as far as known, all at time 0.
     ///
-    /// A task that is not known to `tasks` gets the next free id, and is introduced by `Ids` and
-    /// `Renamed` when it is first named, or by `Fork` and `Ids` if it is forked here.
+    /// A task that is not known to `tasks` gets the next free id, and is introduced by `Ids` when
+    /// it is first met and `Renamed` as soon as its name is known, or by `Fork` and `Ids` if it is
+    /// forked here.
     ///
     /// - `Block` has no cause and no object.
     /// - `Wakeup` is only of tasks that slept; a task that was about to sleep when it was woken

@@ -34,8 +34,10 @@ pub(crate) struct Entry {
     pub id: TaskId,
     pub tid: u32,
     pub comm: Comm,
-    /// Its records of who it is were written.
+    /// The record of its ids was written.
     pub introduced: bool,
+    /// The record of its first name was written.
+    pub named: bool,
     /// It was met in a recording.
     pub met: bool,
     /// It exited: its thread id may be given to another.
@@ -79,6 +81,7 @@ impl Tasks {
             tid,
             comm: Comm::default(),
             introduced,
+            named: introduced,
             met: false,
             gone: false,
         });

@@ -183,3 +183,33 @@ fn a_recording_of_a_real_machine_breaks_no_law() {
         );
     }
 }
+
+#[test]
+fn a_recording_is_longer_than_the_buffers() {
+    const KIB: u32 = 128;
+    let wanted = Wanted {
+        buffer_kb_per_cpu: KIB,
+        ..Wanted::default()
+    };
+    let Some(recorder) = start(&wanted) else {
+        return;
+    };
+    let start_ns = now_ns();
+    ping_pong(10_000);
+    let recording = recorder.stop().unwrap();
+    // How much of it depends on how soon the reader got a CPU.
+    let buffer = KIB as usize * 1024;
+    assert!(recording.size() > 8 * buffer, "{}", recording.size());
+    let (mut lost, mut gaps) = (0, 0);
+    for (_, record) in records(&recording, &mut Tasks::new(), start_ns) {
+        if let Record::Lost { events, .. } = record
+            && events != 1
+        {
+            (lost, gaps) = (lost + events, gaps + 1);
+        }
+    }
+    println!(
+        "{} bytes, {lost} events lost in {gaps} gaps",
+        recording.size()
+    );
+}

@@ -92,7 +92,9 @@ fn is_release(name: &str) -> bool {
     name.starts_with(|letter: char| letter.is_ascii_digit()) && name.ends_with(FLAVOUR)
 }
 
-/// From 6.19 on the image is in `linux-binary`, and the configuration in `linux-base`.
+/// From 6.19 on the image is in `linux-binary`, and the configuration in `linux-base`, on which
+/// `linux-binary` depends. Of 6.19, 7.0 and 7.1 the mirror has no `linux-base` (their other packages
+/// are without a configuration, too), so they come without it.
 fn packages(names: &BTreeSet<&str>, release: &str) -> Vec<String> {
     let named = |kind: &str| format!("linux-{kind}-{release}");
     let there = |name: &String| names.contains(name.as_str());
