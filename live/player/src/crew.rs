@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use crate::error::PlayError;
+use crate::kernel;
 use crate::notes::Notes;
 use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
 use crate::source;
@@ -20,6 +21,8 @@ use crate::sys::{ipc, memory, thread};
 /// How the controller and the crew reach each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Lines {
+    /// The controller's process.
+    controller: i32,
     /// Readable when the controller has ended.
     pub controller_fd: i32,
     /// Readable when the crew is to finish.
@@ -32,8 +35,10 @@ impl Lines {
     /// # Errors
     /// No descriptors, or a kernel before 5.3.
     pub fn open() -> std::io::Result<Lines> {
+        let controller = process::pid();
         Ok(Lines {
-            controller_fd: memory::pid_fd(process::pid())?,
+            controller,
+            controller_fd: memory::pid_fd(controller)?,
             finish_fd: memory::event_fd()?,
         })
     }
@@ -51,6 +56,8 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
     let crew = Crew {
         stage,
         lines,
+        // Before there are any: who dies early must not be missed.
+        children: process::children_fd().unwrap_or(-1),
         sets: OnceLock::new(),
     };
     if let Err(error) = crew.start() {
@@ -64,6 +71,8 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
 struct Crew {
     stage: &'static Stage,
     lines: Lines,
+    /// Readable when a child has ended.
+    children: i32,
     sets: OnceLock<Sets>,
 }
 
@@ -81,21 +90,24 @@ impl Crew {
         let _ = stage.made.set(made);
         stage.groups.make()?;
         for slots in &stage.processes {
-            self.fork(|| self.play(slots))?;
+            self.fork(slots, || self.play(slots))?;
         }
         if !stage.sources.is_empty() {
-            self.fork(|| source::work(stage, &notes))?;
+            self.fork(&[], || source::work(stage, &notes))?;
         }
         Ok(())
     }
 
-    /// A process of the run, which does `work`.
-    fn fork(&self, work: impl FnOnce()) -> Result<(), PlayError> {
+    /// A process for the tasks in `slots`, which does `work`.
+    fn fork(&self, slots: &[u32], work: impl FnOnce()) -> Result<(), PlayError> {
         let board = self.stage.board;
         let group = board.group.load(Ordering::Acquire);
         let crew = process::pid();
         match process::fork().map_err(|error| no_process(&error))? {
             Side::Parent(pid) => {
+                // It is known by name even if it dies at once.
+                let tasks = slots.iter().map(|slot| self.stage.slots.of(*slot));
+                tasks.for_each(|slot| slot.pid.store(pid, Ordering::Relaxed));
                 process::set_group(pid, if group == 0 { pid } else { group });
                 if group == 0 {
                     board.group.store(pid, Ordering::Release);
@@ -127,7 +139,7 @@ impl Crew {
 
     /// Buries who dies, until the run is over or the controller has ended.
     fn watch(&self) {
-        let children = process::children_fd().unwrap_or(-1);
+        let children = self.children;
         loop {
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);
@@ -136,6 +148,9 @@ impl Crew {
             }
             while let Buried::One(pid, end) = process::bury() {
                 self.buried(pid, end);
+            }
+            if ended {
+                kernel::forget(self.lines.controller);
             }
             if ended || finish {
                 return;

@@ -1,52 +1,54 @@
-//! The recorder of tracefs behind [`Recorder`].
+//! The recorder of tracefs, as the player needs it.
 
-use warmq_record::{Tasks, Wanted};
+use warmq_record::{Recorder as Tracefs, Recording as Pages, Tasks, Wanted};
 use warmq_trace::Record;
 use warmq_units::{Instant, TaskId};
 
-use crate::recorder::{Recorder, Recording};
+use crate::recorder::{Recorder, Recording, Start};
 
-/// Room for a run of some seconds with 100,000 events a second, on each CPU.
-const BUFFER_KB: u32 = 16 * 1024;
-
-/// Starts to record what the kernel does.
-///
-/// # Errors
-/// Why it cannot be recorded here.
-pub fn start() -> Result<Box<dyn Recorder>, String> {
-    let wanted = Wanted {
-        buffer_kb_per_cpu: BUFFER_KB,
-        ..Wanted::default()
-    };
-    let recorder = warmq_record::Recorder::start(&wanted).map_err(|error| error.to_string())?;
-    Ok(Box::new(Tracefs(recorder)))
+/// Starts a recorder of what the kernel does.
+pub fn record(wanted: Wanted) -> Box<Start> {
+    Box::new(move || match Tracefs::start(&wanted) {
+        Ok(recorder) => Ok(Box::new(Running(recorder)) as Box<dyn Recorder>),
+        Err(error) => Err(error.to_string()),
+    })
 }
 
-struct Tracefs(warmq_record::Recorder);
+struct Running(Tracefs);
 
-impl Recorder for Tracefs {
+impl Recorder for Running {
     fn stop(self: Box<Self>) -> Result<Box<dyn Recording>, String> {
         let recording = self.0.stop().map_err(|error| error.to_string())?;
-        Ok(Box::new(Kept(recording)))
+        Ok(Box::new(Stopped(recording)))
     }
 }
 
-struct Kept(warmq_record::Recording);
+struct Stopped(Pages);
 
-impl Recording for Kept {
+impl Recording for Stopped {
+    fn missing(&self) -> Vec<String> {
+        self.0.missing().to_vec()
+    }
+
     fn records(
         &mut self,
-        threads: &[(u32, TaskId)],
-        next: TaskId,
+        known: &[(u32, TaskId)],
         start_ns: u64,
         out: &mut dyn FnMut(Instant, Record),
     ) {
         let mut tasks = Tasks::new();
-        // Threads that were never started have no id.
-        for (tid, task) in threads.iter().filter(|(tid, _)| *tid != 0) {
+        for (tid, task) in known {
             tasks.know(*tid, *task);
         }
-        tasks.reserve(next);
         self.0.records(&mut tasks, start_ns, out);
+    }
+}
+
+/// Removes the tracing instance of process `controller`, which was killed: the next recorder would
+/// do so, but there may be none for long.
+pub fn forget(controller: i32) {
+    for tracefs in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
+        // It is not there if nothing was recorded.
+        let _ = std::fs::remove_dir(format!("{tracefs}/instances/warmq-{controller}"));
     }
 }

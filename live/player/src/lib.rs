@@ -37,6 +37,7 @@ mod trace;
 
 pub use control::Times;
 pub use error::PlayError;
-pub use kernel::start as record_kernel;
+pub use kernel::record;
 pub use recorder::{Recorder, Recording, Start};
 pub use run::{Options, play, site};
+pub use warmq_record::Wanted;

@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use warmq_config::{Chosen, Document, Source};
-use warmq_player::{Options, PlayError, Start, Times, play, record_kernel, site};
+use warmq_player::{Options, PlayError, Times, Wanted, play, record, site};
 use warmq_scenario::{Bound, Scenario};
 
 use arguments::{Arguments, HELP, Parsed};
@@ -43,9 +43,7 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
         seed: arguments.seed,
         world: arguments.world.clone(),
         scheduler: arguments.scheduler.clone(),
-        recorder: arguments
-            .record
-            .then(|| Box::new(record_kernel) as Box<Start>),
+        recorder: arguments.record.then(|| record(Wanted::default())),
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,
     };

@@ -14,13 +14,15 @@ pub trait Recorder {
 
 /// What was recorded.
 pub trait Recording {
+    /// What is missing in it, each a sentence.
+    fn missing(&self) -> Vec<String>;
+
     /// Hands out all records in the order of their times, which count from `start_ns` of the
-    /// monotonic clock. `tasks` are the threads of the scenario; others get the ids after `next`,
-    /// in the order in which they appear.
+    /// monotonic clock. `tasks` are the threads of the scenario; others get the ids after theirs, in
+    /// the order in which they appear.
     fn records(
         &mut self,
         tasks: &[(u32, TaskId)],
-        next: TaskId,
         start_ns: u64,
         out: &mut dyn FnMut(Instant, Record),
     );

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Bound, Set, Site, Target, TaskKindId};
+use warmq_scenario::{Action, Bound, Scenario, Set, Site, Target, TaskKind, TaskKindId};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -81,6 +81,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
+    say_other_processes(bound.scenario(), notes);
     check_changes(&bound, options.world == GUEST)?;
     let speed = Speed::measure(options.rounds_per_s);
     if speed.hertz_from.starts_with("nowhere") {
@@ -139,6 +140,29 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
     Ok(())
 }
 
+/// Says which tasks name a process in which they cannot be.
+fn say_other_processes(scenario: &Scenario, notes: &Notes) {
+    let object = |kind: &TaskKind| kind.process.as_ref().map(|it| it.object);
+    for spawner in scenario.tasks() {
+        for step in spawner.steps() {
+            step.walk(&mut |step| {
+                let Action::Spawn(task) = &step.action else {
+                    return;
+                };
+                let kind = scenario.task(task.task);
+                if kind.process.is_some() && object(kind) != object(spawner) {
+                    let what = format!("process of `{}`", kind.key);
+                    let why = format!(
+                        "a thread is in the process of `{}`, which spawns it",
+                        spawner.key
+                    );
+                    notes.say(&what, &why);
+                }
+            });
+        }
+    }
+}
+
 /// Refuses to take CPUs from other programs.
 fn check_changes(bound: &Bound, guest: bool) -> Result<(), PlayError> {
     let mut sets = bound
@@ -183,7 +207,7 @@ fn conduct(
     };
     let mut control = Control::new(stage, lines, crew);
     control.wait_until_ready()?;
-    rise(stage, notes);
+    control.say_other_slices(notes);
     let recorder = recorder.and_then(|start| match start() {
         Ok(recorder) => Some(recorder),
         Err(why) => {
@@ -191,11 +215,17 @@ fn conduct(
             None
         }
     });
+    // After the recorder's threads are there, which must not have this priority.
+    rise(stage, notes);
     let result = control.conduct(times, notes, seen);
     let ended = control.end();
     late_datagrams(stage, notes);
     let recording = recorder.and_then(|recorder| match recorder.stop() {
-        Ok(recording) => Some(recording),
+        Ok(recording) => {
+            let missing = recording.missing();
+            missing.iter().for_each(|what| notes.say("recording", what));
+            Some(recording)
+        }
         Err(why) => {
             notes.say("no recording", &why);
             None
@@ -235,9 +265,10 @@ fn write<W: Write>(
     if let Some(mut recording) = recording {
         let threads: Vec<(u32, TaskId)> = stage
             .tasks()
+            .filter(|(_, slot)| slot.tid.load(Ordering::Relaxed) != 0)
             .map(|(index, slot)| (slot.tid.load(Ordering::Relaxed) as u32, TaskId(index)))
             .collect();
-        recording.records(&threads, tasks, start_ns, &mut |at, record| {
+        recording.records(&threads, start_ns, &mut |at, record| {
             merge.recorded(at, record)
         });
     }

@@ -56,11 +56,6 @@ impl Tasks {
         self.put(tid, task, true);
     }
 
-    /// Ids below `next` belong to tasks of the caller, whether it made them known or not.
-    pub fn reserve(&mut self, next: TaskId) {
-        self.next = self.next.max(next.0);
-    }
-
     /// Thread `tid` is `task`, and the recording introduces it, as soon as it is forked or met:
     /// for threads that the caller's threads make later.
     pub fn expect(&mut self, tid: u32, task: TaskId) {

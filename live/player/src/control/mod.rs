@@ -13,6 +13,7 @@ use warmq_units::Duration;
 use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
+use crate::specs::{Spec, attributes_of};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
@@ -80,6 +81,8 @@ impl Control {
         BOARD.store(board.cast_mut(), Ordering::Release);
         let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
         process::on_signals(&signals, heard);
+        // It may have died before its signal was listened to.
+        stage.board.signal.store(libc::SIGCHLD, Ordering::Release);
         // If the crew is killed, its children become ours.
         process::adopt_orphans();
         Control {
@@ -109,6 +112,27 @@ impl Control {
                 return Err(PlayError::Ended(text));
             }
             board.wait(seen, deadline);
+        }
+    }
+
+    /// Says which slices the kernel did not give as they were asked for.
+    pub fn say_other_slices(&self, notes: &Notes) {
+        let stage = self.stage;
+        for (index, (kind, number)) in (0..).zip(&stage.first) {
+            let Ok(spec) = Spec::of(&stage.bound, &stage.cpus, *kind, *number) else {
+                continue;
+            };
+            let wanted = spec.attributes.slice_ns;
+            let tid = stage.slots.of(index).tid.load(Ordering::Relaxed);
+            let given = Attributes::of(tid).map_or(wanted, |it| it.slice_ns);
+            if spec.attributes.is_fair() && wanted > 0 && given != wanted {
+                let what = format!("slice of `{}`", stage.scenario().task(*kind).key);
+                let why = match given {
+                    0 => "this kernel takes none from tasks (Linux 6.12 does)".to_owned(),
+                    given => format!("the kernel gives {given} ns, not {wanted} ns"),
+                };
+                notes.say(&what, &why);
+            }
         }
     }
 
@@ -301,9 +325,7 @@ fn open(slot: &Slot) {
 /// may not, it says so.
 pub fn rise(stage: &Stage, notes: &Notes) {
     let tasks = stage.scenario().tasks().iter();
-    let highest = tasks
-        .map(|kind| crate::specs::attributes_of(&kind.policy).priority)
-        .max();
+    let highest = tasks.map(|kind| attributes_of(&kind.policy).priority).max();
     let priority = highest.unwrap_or(0).saturating_add(1).min(99);
     let above = Attributes {
         policy: warmq_trace::Policy::Fifo,

@@ -128,4 +128,5 @@ impl Performer {
 
 const GROUP: &str = "play it as root, or in a cgroup that is delegated to you";
 const CPUS: &str = "name CPUs that this machine has and that you may use";
-const POLICY: &str = "nice values below 0, fifo and rr need CAP_SYS_NICE: play it as root";
+const POLICY: &str = "nice values below 0, fifo and rr need CAP_SYS_NICE, and fifo and rr in a \
+                      group of cgroup v1 a cpu.rt_runtime_us: play it as root, without the group";

@@ -32,10 +32,16 @@ impl Performer {
         self.tell(Mark::Starts, child, 0);
         let started = match as_thread {
             true => thread::start(STACK, thread_of_slot, child as usize),
-            false => process::fork().map(|side| {
-                if side == Side::Child {
+            false => process::fork().map(|side| match side {
+                Side::Child => {
                     perform(stage, child);
                     process::exit_thread();
+                }
+                Side::Parent(pid) => {
+                    // It is known even if the run ends before it runs.
+                    let slot = stage.slots.of(child);
+                    slot.pid.store(pid, Ordering::Relaxed);
+                    slot.tid.store(pid, Ordering::Relaxed);
                 }
             }),
         };

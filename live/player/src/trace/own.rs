@@ -10,7 +10,7 @@ use super::merge::{Own, Waits};
 use crate::error::PlayError;
 use crate::specs::{APP, Spec};
 use crate::stage::Stage;
-use crate::stage::slots::{Life, Logged, Mark, Slot};
+use crate::stage::slots::{Logged, Mark, Slot};
 
 /// What was counted and how long each task had run, all at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Collected<'_> {
                 comm,
             },
         );
-        if slot.life() != Life::Unborn {
+        if slot.tid.load(Ordering::Relaxed) != 0 {
             self.put(at, ids(task, slot));
         }
         self.put(

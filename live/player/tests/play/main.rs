@@ -4,6 +4,7 @@
 //! and lower bounds of times.
 
 mod connections;
+mod recorded;
 mod robust;
 mod shipped;
 mod steps;

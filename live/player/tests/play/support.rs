@@ -17,6 +17,9 @@ pub struct Played {
     pub records: Vec<(Instant, Record)>,
 }
 
+/// Among the options of [`command`]: with a recorder, which tests have only where they say so.
+const RECORD: &str = "--record";
+
 /// The program with a scenario of this text, and options.
 pub fn command(scenario: &str, options: &str) -> (Command, tempfile::TempPath) {
     let file = tempfile::Builder::new()
@@ -26,8 +29,13 @@ pub fn command(scenario: &str, options: &str) -> (Command, tempfile::TempPath) {
     std::fs::write(file.path(), scenario).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_warmq-player"));
     command.arg("--scenario").arg(file.path());
-    command.args(["--no-record", "--log", "4MB"]);
-    command.args(options.split_whitespace());
+    command.args(["--log", "4MB"]);
+    let options: Vec<&str> = options.split_whitespace().collect();
+    let records = options.contains(&RECORD);
+    command.args(options.iter().filter(|option| **option != RECORD));
+    if !records {
+        command.arg("--no-record");
+    }
     command.stdin(Stdio::null());
     (command, file.into_temp_path())
 }
@@ -125,11 +133,16 @@ impl Played {
 
     /// Thread and process of a task.
     pub fn ids(&self, wanted: TaskId) -> (u32, u32) {
+        self.ids_of(wanted).expect("ids")
+    }
+
+    /// Thread and process of a task, if they are known.
+    pub fn ids_of(&self, wanted: TaskId) -> Option<(u32, u32)> {
         let ids = |record: &Record| match *record {
             Record::Ids { task, tid, tgid } if task == wanted => Some((tid, tgid)),
             _ => None,
         };
-        self.all().find_map(ids).expect("ids")
+        self.all().find_map(ids)
     }
 }
 

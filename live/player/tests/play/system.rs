@@ -83,6 +83,31 @@ fn cpus_that_the_machine_lacks_are_refused() {
 }
 
 #[test]
+fn what_is_otherwise_than_asked_is_said() {
+    let text = "
+        [process.here]
+        [process.there]
+        [task.one]
+        process = \"here\"
+        slice = \"10s\"
+        times = 1
+        body = [{ spawn = \"other\" }, { run = \"1us\" }]
+        [task.other]
+        process = \"there\"
+        spawned = true
+        times = 1
+        body = [{ run = \"1us\" }]";
+    let played = play_ms(text, 5_000);
+    assert!(
+        played.said.contains("note: slice of `one`: "),
+        "{}",
+        played.said
+    );
+    let process = "note: process of `other`: a thread is in the process of `one`";
+    assert!(played.said.contains(process), "{}", played.said);
+}
+
+#[test]
 fn real_time_tasks_are_what_they_say() {
     let text = "[task.one]\npolicy = \"rr 7\"\ntimes = 1\nbody = [{ run = \"1us\" }]";
     let played = play(text, "--warmup 0s --time 5s");
@@ -102,6 +127,7 @@ fn changes_take_place_at_their_times_and_phases_are_sampled() {
     let text = "
         [task.hog]
         count = 2
+        times = 1000
         body = [{ run = \"100us\" }]
         [[change]]
         at = \"10ms\"
@@ -117,13 +143,15 @@ fn changes_take_place_at_their_times_and_phases_are_sampled() {
         name = \"later\"
         at = \"30ms\"";
     let text = text.replace("count = 2", "for = { n = 2 }");
-    let played = play_ms(&text, 60);
+    // It ends when the work is done, of which there is more than until the last change.
+    let played = play_ms(&text, 60_000);
     let task = TaskId(1);
     let changed = |record: Record, at: u64| {
         let found = time_of(&played, |it| *it == record);
         assert!(
             found.is_some_and(|found| found >= ms(at)),
-            "{record:?} at {found:?}"
+            "{record:?} at {found:?} of {:?}",
+            played.records
         );
     };
     changed(
@@ -165,6 +193,7 @@ fn a_stopped_task_does_nothing_until_it_continues() {
     let text = "
         [task.one]
         every = \"1ms\"
+        times = 120
         body = [{ begin = \"round\" }, { end = \"round\" }]
         [[change]]
         at = \"20ms\"
@@ -180,7 +209,7 @@ fn a_stopped_task_does_nothing_until_it_continues() {
         [[phase]]
         name = \"continued\"
         at = \"101ms\"";
-    let played = play_ms(text, 150);
+    let played = play_ms(text, 60_000);
     let phase =
         |wanted| time_of(&played, |it| *it == Record::Phase { phase: wanted }).expect("a phase");
     let within = |(begin, _): &&(warmq_units::Instant, warmq_units::Instant)| {
@@ -188,8 +217,8 @@ fn a_stopped_task_does_nothing_until_it_continues() {
     };
     let spans = played.spans("round");
     assert_eq!(spans.iter().filter(within).count(), 0);
-    assert!(spans.iter().any(|(begin, _)| *begin < phase(0)));
-    assert!(spans.iter().any(|(begin, _)| *begin >= ms(100)));
+    assert_eq!(spans.len(), 120, "it has continued");
+    assert!(spans[119].0 >= ms(100));
 }
 
 const GROUPS: &str = "
