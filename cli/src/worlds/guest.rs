@@ -254,6 +254,10 @@ fn noted(mut played: Played, request: &Request<'_>) -> Played {
     let counted = counts(&request.plan.world, cpus);
     if counted {
         "instructions".clone_into(&mut played.header.clock);
+        let mut parameters = played.parameters.iter_mut();
+        if let Some(clock) = parameters.find(|it| it.name == "guest.clock") {
+            "instructions".clone_into(&mut clock.value);
+        }
     }
     match (counted, cpus) {
         (true, 2..) => played.notes.push(format!(

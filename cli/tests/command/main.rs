@@ -4,6 +4,7 @@ mod help;
 mod lists;
 mod refusals;
 mod results;
+mod scenarios;
 mod shell;
 mod support;
 mod vm;

@@ -1,0 +1,147 @@
+//! Scenarios on the command line: checked, played in the lab and on this machine, drawn, refused.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::support::Folder;
+
+const KEYS: &str = r#"
+title = "Keys beside a build"
+
+[task.editor]
+every = "10ms"
+body = [{ begin = "key" }, { run = "1ms" }, { end = "key" }]
+
+[task.build]
+count = "2 per cpu"
+body = [{ run = "10ms" }]
+"#;
+
+const SHORT: &str = "--seeds 1 --time 50ms --warmup 10ms";
+
+fn folder(name: &str) -> Folder {
+    Folder::new(&format!("scenario-{name}")).with("keys.toml", KEYS)
+}
+
+/// The figures that `lines` of JSON have for `world`.
+fn figures(lines: &str, world: &str) -> Vec<(String, f64)> {
+    let rows = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let of_world = rows.filter(|row: &Value| row["point"]["world"] == world);
+    of_world
+        .map(|row| {
+            let metric = row["metric"].as_str().unwrap().to_owned();
+            (metric, row["value"].as_f64().unwrap())
+        })
+        .collect()
+}
+
+fn figure(figures: &[(String, f64)], name: &str) -> f64 {
+    let found = figures.iter().find(|(metric, _)| metric == name);
+    found.map_or(f64::NAN, |(_, value)| *value)
+}
+
+#[test]
+fn a_scenario_is_played_in_the_lab_without_more_ado() {
+    let folder = folder("lab");
+    let ran = folder.run(&format!("run keys.toml {SHORT} --machine core2duo --json"));
+    let found = figures(&ran.fine(), "lab");
+    assert_eq!(figure(&found, "key_spans_per_second"), 100.0);
+    assert!(figure(&found, "key_p99") >= 1_000.0);
+    assert!(
+        (195.0..=200.0).contains(&(figure(&found, "build_share") + figure(&found, "editor_share")))
+    );
+    assert!(found.iter().all(|(_, value)| value.is_finite()));
+}
+
+#[test]
+fn this_machine_gives_the_same_figures_by_name() {
+    let player = Path::new(env!("CARGO_BIN_EXE_warmq")).with_file_name("warmq-player");
+    if !player.exists() {
+        println!("skipped: warmq-player is not built (cargo build -p warmq-player)");
+        return;
+    }
+    let folder = folder("host");
+    // Long enough for every task to get a CPU of a machine that runs other tests meanwhile.
+    let ran = folder.run("run keys.toml --seeds 1 --time 800ms --world lab,host --json");
+    let said = ran.err.clone();
+    let lines = ran.fine();
+    let (lab, host) = (figures(&lines, "lab"), figures(&lines, "host"));
+    for name in [
+        "work_per_second",
+        "key_p99",
+        "key_mean",
+        "editor_share",
+        "build_share",
+    ] {
+        assert!(figure(&lab, name) > 0.0, "lab: {name}");
+        assert!(figure(&host, name) > 0.0, "host: {name}");
+    }
+    assert!(
+        ran.err.contains("note: In the host, `run` is approximate"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn a_chart_shows_who_ran() {
+    let ran = folder("chart").run(
+        "run keys.toml --machine core2duo --time 40ms --warmup 0ms --chart 1ms --seeds 1 --set cpus=1",
+    );
+    let text = ran.fine();
+    let line = text.lines().find(|line| line.contains("cpu0")).unwrap();
+    let letters: String = line
+        .trim_start()
+        .trim_start_matches("cpu0")
+        .trim()
+        .to_owned();
+    assert_eq!(letters.len(), 40, "{text}");
+    assert_eq!(letters.matches('e').count(), 4, "{text}");
+    assert_eq!(letters.matches('b').count(), 36, "{text}");
+}
+
+#[test]
+fn check_says_what_a_scenario_is_and_where_it_is_wrong() {
+    let folder = folder("check").with(
+        "wrong.toml",
+        "[task.a]\nbody = [{ lock = \"m\" }, { run = \"1ms\" }]\n",
+    );
+    let fine = folder.run("check keys.toml ping-pong").fine();
+    assert!(
+        fine.contains("keys.toml: fine; a scenario of 9 tasks in 2 tables"),
+        "{fine}"
+    );
+    assert!(fine.contains("ping-pong: fine"), "{fine}");
+    let ran = folder.run("check wrong.toml");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("wrong.toml:2"), "{}", ran.err);
+}
+
+#[test]
+fn what_cannot_be_played_is_refused() {
+    let folder = folder("refused");
+    for (options, part) in [
+        ("--world moon", "moon"),
+        ("--world lab --scheduler kernel", "the lab has no scheduler"),
+        ("--world host --scheduler linux24", "keeps the scheduler"),
+        ("--world host --machine core2duo", "this machine"),
+        ("--set knights=3", "knights"),
+        ("--chart never", "--chart"),
+        ("--time soon", "soon"),
+    ] {
+        let ran = folder.run(&format!("run keys.toml {options}"));
+        assert_eq!(ran.code, 2, "{options}: {}", ran.err);
+        assert!(ran.err.contains(part), "{options}: {}", ran.err);
+    }
+    let ran = folder.run("run web --world host");
+    assert_eq!(ran.code, 2);
+    let ran = folder.run("run table6-lock --world host");
+    assert_eq!(
+        ran.code, 2,
+        "an experiment says itself where it is run: {}",
+        ran.err
+    );
+}

@@ -1,0 +1,226 @@
+//! Worlds beside the lab: what is handed over to them, and what is made of what they say.
+
+use std::sync::Arc;
+
+use warmq_experiment::{
+    Cause, Engine, Experiment, LAB, Options, Played, Request, RunError, Runs, Setting, Value, World,
+};
+use warmq_scenario::World as Kind;
+use warmq_trace::{Header, Record};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// Plays every scenario as one hog that has half of its CPU, and counts its rounds. It has a
+/// setting, like a guest's kernel, and no scheduler but "kernel".
+struct Pretended(Kind);
+
+impl World for Pretended {
+    fn kind(&self) -> Kind {
+        self.0
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        match self.0 {
+            Kind::Guest => vec![Setting::text("kernel", "6.18")],
+            _ => Vec::new(),
+        }
+    }
+
+    fn schedulers(&self) -> Vec<String> {
+        vec!["kernel".to_owned()]
+    }
+
+    fn takes_scheduler(&self, name: &str) -> Result<(), String> {
+        match name {
+            "kernel" => Ok(()),
+            _ => Err(format!("no scheduler {name} here")),
+        }
+    }
+
+    fn takes_machine(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn needs_quiet(&self, _: &warmq_experiment::Plan) -> bool {
+        true
+    }
+
+    fn play(&self, request: &Request<'_>) -> Result<Played, RunError> {
+        assert!(
+            request.text.contains("[task."),
+            "it gets the scenario's text"
+        );
+        if request.plan.seed.0 == 13 {
+            return Err(RunError {
+                what: "no luck".to_owned(),
+                cause: Cause::WorldRefused,
+            });
+        }
+        let scenario = warmq_scenario::Scenario::read(request.file, request.text);
+        let names = scenario.expect("it was checked before").names();
+        let rounds = names.counters.len() as u32 - 1;
+        let (cpu, hog) = (CpuId(0), TaskId(0));
+        let at = |ms| Instant::START + Duration::from_ms(ms);
+        let count = |total| Record::Count {
+            counter: rounds,
+            total,
+        };
+        let mut records = vec![(
+            at(0),
+            Record::Role {
+                task: hog,
+                table: 0,
+                number: 0,
+            },
+        )];
+        for ms in (0..300).step_by(10) {
+            let running = (ms / 10) % 2 == 0;
+            let (prev, next) = if running {
+                (None, Some(hog))
+            } else {
+                (Some(hog), None)
+            };
+            if ms == 100 {
+                records.push((at(ms), count(10)));
+            }
+            records.push((
+                at(ms),
+                Record::Switch {
+                    cpu,
+                    prev,
+                    prev_runnable: true,
+                    next,
+                },
+            ));
+        }
+        records.push((at(300), count(50)));
+        Ok(Played {
+            header: Header {
+                names,
+                ..Header::default()
+            },
+            records,
+            notes: vec!["pretended".to_owned()],
+            parameters: Vec::new(),
+        })
+    }
+}
+
+fn engine() -> Engine {
+    Engine::default()
+        .with(Arc::new(Pretended(Kind::Guest)))
+        .with(Arc::new(Pretended(Kind::Host)))
+}
+
+fn experiment(rest: &str) -> Experiment {
+    let text = format!("title = \"t\"\nmachine = \"core2duo\"\nworkload = \"hog\"\n{rest}");
+    Experiment::read("worlds.toml", &text, &engine())
+        .unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn runs(experiment: &Experiment, options: &Options) -> Runs {
+    Runs::of(experiment.jobs(options), &engine(), 2, &|_| ())
+}
+
+#[test]
+fn figures_are_of_the_time_between_the_first_counts_and_the_last() {
+    let experiment = experiment(
+        "world = \"host\"\nscheduler = \"kernel\"\nseeds = [1]\n[[measure]]\nmetric = \"*\"\n",
+    );
+    let options = Options::default();
+    let outcome = experiment.outcome(&options, &runs(&experiment, &options));
+    let value = |metric: &str| {
+        let row = outcome.rows.iter().find(|row| row.metric == metric);
+        row.map_or(f64::NAN, |row| row.value)
+    };
+    assert_eq!(value("work_per_second"), 200.0);
+    assert_eq!(value("hog_share"), 50.0);
+    assert_eq!(value("simulated_seconds"), 0.2);
+    assert_eq!(value("cpu_idle_share"), 50.0);
+    assert!(outcome.notes.contains(&"pretended".to_owned()));
+    assert!(
+        outcome.rows.iter().all(|row| row.value.is_finite()),
+        "what was asked for by a star has no row where there is no figure"
+    );
+}
+
+#[test]
+fn a_sweep_crosses_worlds() {
+    let experiment = experiment(
+        "seeds = [1]\n[run]\ntime = \"20ms\"\nwarmup = \"0ms\"\n[sweep]\nworld = [\"lab\", \"guest\"]\n\
+         scheduler = [\"linux24\", \"kernel\"]\nkernel = [\"6.12\", \"7.1\"]\n\
+         [[measure]]\nmetric = \"work_per_second\"\n",
+    );
+    let names: Vec<String> = experiment
+        .points
+        .iter()
+        .map(|it| experiment.name_of(it))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "world = lab, scheduler = linux24, kernel = -",
+            "world = guest, scheduler = kernel, kernel = 6.12",
+            "world = guest, scheduler = kernel, kernel = 7.1",
+        ],
+    );
+    // Two of the guest's points with the lab's scheduler, one of the lab's with the kernel's.
+    assert_eq!(experiment.notes.len(), 2, "{:?}", experiment.notes);
+    let options = Options::default();
+    let plans: Vec<_> = experiment
+        .jobs(&options)
+        .into_iter()
+        .map(|it| it.plan)
+        .collect();
+    assert_eq!(plans[0].world.name, LAB);
+    let kernel = |plan: &warmq_experiment::Plan| plan.world.settings.get("kernel").cloned();
+    assert_eq!(kernel(&plans[0]), None);
+    assert_eq!(kernel(&plans[2]), Some(Value::Text("7.1".to_owned())));
+    let outcome = experiment.outcome(&options, &runs(&experiment, &options));
+    assert_eq!(outcome.failures, []);
+    assert_eq!(outcome.rows.len(), 3);
+}
+
+#[test]
+fn what_a_world_refuses_is_a_failed_run() {
+    let experiment = experiment(
+        "world = \"guest\"\nscheduler = \"kernel\"\nseeds = [13]\n[[measure]]\nmetric = \"hog_share\"\n",
+    );
+    let options = Options::default();
+    let outcome = experiment.outcome(&options, &runs(&experiment, &options));
+    assert_eq!(outcome.failures[0].error.to_string(), "no luck");
+}
+
+#[test]
+fn parts_that_do_not_go_together_are_told_when_the_file_is_read() {
+    let refused = |rest: &str| {
+        let text =
+            format!("title = \"t\"\nmachine = \"core2duo\"\n{rest}\n[[measure]]\nmetric = \"*\"\n");
+        let read = Experiment::read("worlds.toml", &text, &engine());
+        read.expect_err(rest).to_string()
+    };
+    for (rest, part) in [
+        (
+            "world = \"moon\"\nscheduler = \"kernel\"\nworkload = \"hog\"",
+            "moon",
+        ),
+        (
+            "world = \"lab\"\nscheduler = \"kernel\"\nworkload = \"hog\"",
+            "the lab has no scheduler \"kernel\"",
+        ),
+        (
+            "world = \"guest\"\nscheduler = \"linux24\"\nworkload = \"hog\"",
+            "no scheduler linux24 here",
+        ),
+        (
+            "world = \"guest\"\nscheduler = \"kernel\"\nworkload = \"web\"",
+            "web is a program of the lab",
+        ),
+        (
+            "scheduler = \"linux24\"\nworkload = \"none.toml\"",
+            "cannot read it",
+        ),
+    ] {
+        let said = refused(rest);
+        assert!(said.contains(part), "{rest}: {said}");
+    }
+}
