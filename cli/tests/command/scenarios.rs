@@ -80,9 +80,9 @@ fn this_machine_gives_the_same_figures_by_name() {
         assert!(figure(&host, name) > 0.0, "host: {name}");
     }
     assert!(
-        ran.err.contains("note: In the host, `run` is approximate"),
+        said.contains("note: In the host, `run` is approximate"),
         "{}",
-        ran.err
+        said
     );
 }
 
