@@ -46,7 +46,7 @@ fn figure(figures: &[(String, f64)], name: &str) -> f64 {
 #[test]
 fn a_scenario_is_played_in_the_lab_without_more_ado() {
     let folder = folder("lab");
-    let ran = folder.run(&format!("run keys.toml {SHORT} --machine core2duo --json"));
+    let ran = folder.run(&format!("run keys.toml {SHORT} --machine tiny-2cpu --json"));
     let found = figures(&ran.fine(), "lab");
     assert_eq!(figure(&found, "key_spans_per_second"), 100.0);
     assert!(figure(&found, "key_p99") >= 1_000.0);
@@ -89,7 +89,7 @@ fn this_machine_gives_the_same_figures_by_name() {
 #[test]
 fn a_chart_shows_who_ran() {
     let ran = folder("chart").run(
-        "run keys.toml --machine core2duo --time 40ms --warmup 0ms --chart 1ms --seeds 1 --set cpus=1",
+        "run keys.toml --machine tiny-2cpu --time 40ms --warmup 0ms --chart 1ms --seeds 1 --set cpus=1",
     );
     let text = ran.fine();
     let line = text.lines().find(|line| line.contains("cpu0")).unwrap();
@@ -127,7 +127,7 @@ fn what_cannot_be_played_is_refused() {
         ("--world moon", "moon"),
         ("--world lab --scheduler kernel", "the lab has no scheduler"),
         ("--world host --scheduler linux24", "keeps the scheduler"),
-        ("--world host --machine core2duo", "this machine"),
+        ("--world host --machine tiny-2cpu", "this machine"),
         ("--set knights=3", "knights"),
         ("--chart never", "--chart"),
         ("--time soon", "soon"),

@@ -112,7 +112,7 @@ fn engine() -> Engine {
 }
 
 fn experiment(rest: &str) -> Experiment {
-    let text = format!("title = \"t\"\nmachine = \"core2duo\"\nworkload = \"hog\"\n{rest}");
+    let text = format!("title = \"t\"\nmachine = \"tiny-2cpu\"\nworkload = \"hog\"\n{rest}");
     Experiment::read("worlds.toml", &text, &engine())
         .unwrap_or_else(|problems| panic!("{problems}"))
 }
@@ -193,8 +193,9 @@ fn what_a_world_refuses_is_a_failed_run() {
 #[test]
 fn parts_that_do_not_go_together_are_told_when_the_file_is_read() {
     let refused = |rest: &str| {
-        let text =
-            format!("title = \"t\"\nmachine = \"core2duo\"\n{rest}\n[[measure]]\nmetric = \"*\"\n");
+        let text = format!(
+            "title = \"t\"\nmachine = \"tiny-2cpu\"\n{rest}\n[[measure]]\nmetric = \"*\"\n"
+        );
         let read = Experiment::read("worlds.toml", &text, &engine());
         read.expect_err(rest).to_string()
     };
