@@ -53,7 +53,7 @@ fn a_task_that_waits_beside_an_idle_cpu_ends_the_run_as_an_error() {
     assert_eq!(error.cause, Cause::LawBroken);
     insta::assert_snapshot!(
         error,
-        @"a law was broken at 400.000 ms (record 84): task0 on cpu0: the task has waited since 0 ps while the CPU, which could run it, was idle"
+        @"a law was broken at 400.000 ms (record 86): task0 on cpu0: the task has waited since 0 ps while the CPU, which could run it, was idle"
     );
 }
 
