@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Bound, Set, Site, Target, TaskKindId};
+use warmq_scenario::{Bound, Set, Site, TaskKindId};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -14,7 +14,6 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::notes::Notes;
 use crate::places::Cpus;
-use crate::program;
 use crate::recorder::{Recording, Start};
 use crate::settle::settle;
 use crate::specs::Spec;
@@ -118,24 +117,6 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
             }
         }
     }
-    let steps = bound
-        .scenario()
-        .tasks()
-        .iter()
-        .flat_map(|kind| kind.steps());
-    if let Some(key) = program::unplayed(steps) {
-        return Err(PlayError::Input(format!("`{key}` is not played yet")));
-    }
-    let of_source = |change: &&warmq_scenario::Change| {
-        matches!(
-            change.target,
-            Target::Source(_) | Target::Sources(_) | Target::Scheduler
-        )
-    };
-    if bound.scenario().changes().iter().any(|it| of_source(&it)) {
-        let what = "a change of a source or of the scheduler is not played yet";
-        return Err(PlayError::Input(what.to_owned()));
-    }
     Ok(())
 }
 
@@ -214,6 +195,22 @@ fn late_datagrams(stage: &Stage, notes: &Notes) {
     }
 }
 
+/// The threads of tasks and of sources, with their ids in the trace.
+fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
+    let tasks = stage.tasks();
+    // Those that hear no answers are told of by the recorder alone.
+    let senders = (0..).zip(&stage.senders).filter(|(_, it)| it.echoes);
+    let senders = senders.map(|(index, _)| {
+        let slot = stage.sender_slots.of(index);
+        (stage.sender_id(index), slot)
+    });
+    let tid = |slot: &crate::stage::slots::Slot| slot.tid.load(Ordering::Relaxed) as u32;
+    tasks
+        .chain(senders)
+        .map(|(index, slot)| (tid(slot), TaskId(index)))
+        .collect()
+}
+
 /// Writes everything that is known of a run.
 fn write<W: Write>(
     stage: &Stage,
@@ -222,7 +219,7 @@ fn write<W: Write>(
     writer: Writer<W>,
 ) -> Result<(), PlayError> {
     let start_ns = stage.board.start_ns.load(Ordering::Acquire);
-    let tasks = TaskId(stage.used());
+    let tasks = TaskId(stage.sender_id(stage.senders.len() as u32));
     let mut own = own_records(stage, recording.is_some())?;
     for (at_ns, record) in seen.records {
         own.push((instant(at_ns, start_ns), Own::Record(record)));
@@ -233,10 +230,7 @@ fn write<W: Write>(
     }
     let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
     if let Some(mut recording) = recording {
-        let threads: Vec<(u32, TaskId)> = stage
-            .tasks()
-            .map(|(index, slot)| (slot.tid.load(Ordering::Relaxed) as u32, TaskId(index)))
-            .collect();
+        let threads = threads(stage);
         recording.records(&threads, tasks, start_ns, &mut |at, record| {
             merge.recorded(at, record)
         });

@@ -261,6 +261,7 @@ impl Control {
                 // Its orphans are children of this process now.
                 let ended = end_tasks(self.stage);
                 self.stage.groups.remove();
+                self.stage.remove_files();
                 return ended;
             };
             match process::bury() {

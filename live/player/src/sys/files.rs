@@ -1,8 +1,27 @@
 //! Raw reads and writes on descriptors.
 
+use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 
-/// Writes all of `bytes` to `fd`, a pipe.
+/// Opens the file or device at `path` for appending; a file that is not there is made, and only its
+/// owner may read it.
+///
+/// # Errors
+/// What the kernel answers; a pipe that nobody reads.
+pub fn open_to_write(path: &str) -> io::Result<i32> {
+    // To open a pipe without a reader, or some devices, would wait.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let fd = options.custom_flags(flags).open(path)?.into_raw_fd();
+    // SAFETY: no pointers; the descriptor is this function's own.
+    super::checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) })?;
+    Ok(fd)
+}
+
+/// Writes all of `bytes` to `fd`, a pipe or a file.
 ///
 /// # Errors
 /// What the kernel answers.

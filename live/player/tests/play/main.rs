@@ -3,9 +3,11 @@
 //! Nothing here depends on how fast or how busy the machine is: what is checked are orders, counts
 //! and lower bounds of times.
 
+mod clocks;
 mod connections;
 mod robust;
 mod shipped;
+mod sources;
 mod steps;
 mod support;
 mod system;
