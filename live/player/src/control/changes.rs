@@ -79,6 +79,7 @@ impl<'n> Changes<'n> {
                 let mut all = 0..self.stage.bound.objects(*table);
                 all.try_for_each(|number| self.source(&change.set, *table, number))
             }
+            // The controller does it itself.
             Target::Scheduler => Ok(()),
         }
     }

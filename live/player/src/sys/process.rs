@@ -143,6 +143,25 @@ pub fn bury() -> Buried {
     }
 }
 
+/// Buries child `pid` if it has ended, without waiting. There is no such child: it has ended, and
+/// nobody knows how.
+pub fn bury_one(pid: i32) -> Option<End> {
+    let mut status = 0;
+    // SAFETY: the kernel writes the status.
+    match unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } {
+        0 => None,
+        -1 => Some(End::Exit(-1)),
+        _ if libc::WIFSIGNALED(status) => Some(End::Signal(libc::WTERMSIG(status))),
+        _ => Some(End::Exit(libc::WEXITSTATUS(status))),
+    }
+}
+
+/// Whether this process has the rights of root.
+pub fn is_root() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// A descriptor that becomes readable when a child ends. The signal is blocked in this thread from
 /// here on.
 ///

@@ -125,11 +125,16 @@ impl Played {
 
     /// Thread and process of a task.
     pub fn ids(&self, wanted: TaskId) -> (u32, u32) {
+        self.ids_if_born(wanted).expect("ids")
+    }
+
+    /// Thread and process of a task, if it had begun before the run ended.
+    pub fn ids_if_born(&self, wanted: TaskId) -> Option<(u32, u32)> {
         let ids = |record: &Record| match *record {
             Record::Ids { task, tid, tgid } if task == wanted => Some((tid, tgid)),
             _ => None,
         };
-        self.all().find_map(ids).expect("ids")
+        self.all().find_map(ids)
     }
 }
 
