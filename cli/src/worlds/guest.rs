@@ -160,7 +160,7 @@ impl Guests {
         }
         for name in changed_to(request) {
             let program = programs::scheduler(&name).map_err(Refusal::Program)?;
-            if let Some(program) = program {
+            if let Some(program) = program.filter(|it| !command.contains(&in_guest(it))) {
                 guest = guest.file_at(program, format!("/bin/{name}"));
             }
         }

@@ -142,13 +142,14 @@ impl Crew {
     fn watch(&self) {
         let children = process::children_fd().unwrap_or(-1);
         loop {
+            // Before the first wait, too: who died before the descriptor was there is not told by it.
+            while let Buried::One(pid, end) = process::bury() {
+                self.buried(pid, end);
+            }
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);
             if child {
                 process::drain(children);
-            }
-            while let Buried::One(pid, end) = process::bury() {
-                self.buried(pid, end);
             }
             if ended || finish {
                 return;

@@ -89,6 +89,8 @@ impl Control {
         BOARD.store(board.cast_mut(), Ordering::Release);
         let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
         process::on_signals(&signals, heard);
+        // The crew may have been killed before this process could hear of it.
+        heard(libc::SIGCHLD);
         // If the crew is killed, its children become ours.
         process::adopt_orphans();
         Control {
