@@ -66,7 +66,11 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
         settle(&notes);
     }
     let marks = options.recorder.is_some();
-    let mut schedulers = Schedulers::new(Path::new("/"));
+    let patience_s = match options.world == GUEST {
+        true => scheduler::PATIENCE_IN_GUEST_S,
+        false => scheduler::PATIENCE_S,
+    };
+    let mut schedulers = Schedulers::new(Path::new("/"), patience_s);
     check_schedulers(&bound, &options, &schedulers)?;
     let stage = plan(bound, &options, marks, &notes)?.enter();
     if let Some((name, program_options)) = &options.load {

@@ -7,7 +7,6 @@ use warmq_scenario::SchedulerChoice;
 use super::Control;
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::scheduler::LONGEST_S;
 use crate::sys::clock::now_ns;
 use crate::sys::process;
 
@@ -23,8 +22,8 @@ impl Control {
         notes: &Notes,
     ) -> Result<(), PlayError> {
         let begin_ns = now_ns();
-        self.give_up_late(LONGEST_S);
         let mut schedulers = self.schedulers.borrow_mut();
+        self.give_up_late(schedulers.longest_s());
         // Whoever was thrown out before must not be taken for one that was unloaded.
         if let Some(error) = schedulers.thrown_out() {
             return Err(error);
@@ -54,8 +53,9 @@ impl Control {
     /// # Errors
     /// The other cannot be ended.
     pub fn unload(&self) -> Result<(), PlayError> {
-        self.give_up_late(LONGEST_S);
-        let unloaded = self.schedulers.borrow_mut().unload(&mut || {
+        let mut schedulers = self.schedulers.borrow_mut();
+        self.give_up_late(schedulers.longest_s());
+        let unloaded = schedulers.unload(&mut || {
             process::readable([-1], 5);
             Ok(())
         });

@@ -34,7 +34,7 @@ impl Fake {
     }
 
     fn schedulers(&self) -> Schedulers {
-        Schedulers::new(self.root.path())
+        Schedulers::new(self.root.path(), 60)
     }
 }
 
@@ -164,7 +164,7 @@ fn a_scheduler_of_another_program_stays() {
 #[test]
 fn a_kernel_without_sched_ext_is_said() {
     let root = tempfile::tempdir().expect("a folder");
-    let schedulers = Schedulers::new(root.path());
+    let schedulers = Schedulers::new(root.path(), 60);
     let error = schedulers.check().expect_err("there is none");
     assert_eq!(error.exit_code(), 4);
     assert!(error.to_string().contains("no sched_ext"), "{error}");
