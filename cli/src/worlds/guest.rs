@@ -9,7 +9,7 @@ use std::time::Duration;
 use warmq_config::{Setting, Value};
 use warmq_experiment::{Chosen, Plan, Played, Request, RunError, World};
 use warmq_machine::MachineDescription;
-use warmq_scenario::World as Kind;
+use warmq_scenario::{Scenario, SchedulerChoice, Set, World as Kind};
 use warmq_vm::{Cache, Guest, Hardware, Kernel, VmError};
 
 use super::player::{arguments, played, refused};
@@ -28,34 +28,6 @@ const FOLDER: &str = "/scenario";
 /// QEMU emulates each instruction, so that a second of the guest may take many.
 const SLOWEST: u32 = 60;
 const LONGEST_BOOT: Duration = Duration::from_secs(120);
-
-/// A scheduler is loaded, then the player plays: `SCHEDULER OPTIONS -- PLAYER...`
-const SCRIPT: &str = r#"
-scheduler=$1 options=$2
-shift 2
-if [ "$scheduler" != kernel ]; then
-    if [ ! -e /sys/kernel/sched_ext ]; then
-        echo "this kernel has no sched_ext" >&2
-        exit 4
-    fi
-    "$scheduler" $options > /tmp/scheduler 2>&1 &
-    pid=$!
-    until [ "$(cat /sys/kernel/sched_ext/state)" = enabled ]; do
-        if ! kill -0 $pid 2> /dev/null; then
-            echo "the scheduler $scheduler does not stay: $(tail -n 3 /tmp/scheduler)" >&2
-            exit 4
-        fi
-        sleep 0.05
-    done
-fi
-"$@"
-status=$?
-if [ "$scheduler" != kernel ] && [ "$(cat /sys/kernel/sched_ext/state)" != enabled ]; then
-    echo "the scheduler $scheduler was thrown out: $(tail -n 3 /tmp/scheduler)" >&2
-    exit 4
-fi
-exit $status
-"#;
 
 /// Guests, with the kernels that were found so far.
 #[derive(Default)]
@@ -177,23 +149,22 @@ impl Guests {
         if preempt != DEFAULT {
             guest = guest.append(format!("preempt={preempt}"));
         }
-        let mut name = OWN.to_owned();
+        let mut command = vec!["/bin/warmq-player".to_owned()];
+        command.extend(arguments(plan, &scenario));
         if let Some(program) = scheduler {
-            name = format!("/bin/{}", file_name(&program));
+            let name = in_guest(&program);
             guest = guest.file_at(program, name.as_str());
+            command.extend(["--load".to_owned(), name]);
+            let options = text(&plan.world, "options");
+            command.push(format!("--options={options}"));
         }
-        let options = text(&plan.world, "options");
-        let shell = [
-            "sh",
-            "-c",
-            SCRIPT,
-            "sh",
-            &name,
-            options,
-            "/bin/warmq-player",
-        ];
-        let shell = shell.map(str::to_owned).into_iter();
-        Ok(guest.run(shell.chain(arguments(plan, &scenario)))?)
+        for name in changed_to(request) {
+            let program = programs::scheduler(&name).map_err(Refusal::Program)?;
+            if let Some(program) = program.filter(|it| !command.contains(&in_guest(it))) {
+                guest = guest.file_at(program, format!("/bin/{name}"));
+            }
+        }
+        Ok(guest.run(command)?)
     }
 
     fn kernel(&self, named: &str) -> Result<Kernel, VmError> {
@@ -208,6 +179,24 @@ impl Guests {
         known.insert(named.to_owned(), kernel.clone());
         Ok(kernel)
     }
+}
+
+/// Where a guest finds the program of a scheduler.
+fn in_guest(program: &Path) -> String {
+    format!("/bin/{}", file_name(program))
+}
+
+/// The schedulers that the scenario's changes load, each once.
+fn changed_to(request: &Request<'_>) -> BTreeSet<String> {
+    // Whoever asks has read the scenario before.
+    let scenario = Scenario::read_any(request.file, request.text);
+    let changes = scenario.iter().flat_map(|it| it.changes());
+    let sets = changes.flat_map(|change| &change.set);
+    sets.filter_map(|set| match set {
+        Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name.clone()),
+        _ => None,
+    })
+    .collect()
 }
 
 /// The machine's CPUs and last-level caches.

@@ -19,6 +19,8 @@ Usage: warmq-player --scenario FILE [OPTIONS]
   --no-record       do not record what the kernel does
   --world WORD      host or guest: guest allows what only a machine of its own can [host]
   --scheduler NAME  what the trace calls the scheduler [what the system says]
+  --load PROGRAM    load this scheduler of sched_ext before the run, and unload it afterwards
+  --options TEXT    options of that program, separated by spaces
   --log SIZE        memory for what tasks log [64MB]
   --rounds N        rounds of the calibrated loop in a second [measured]
 
@@ -38,6 +40,8 @@ pub struct Arguments {
     pub record: bool,
     pub world: String,
     pub scheduler: Option<String>,
+    pub load: Option<String>,
+    pub options: String,
     pub log: Bytes,
     pub rounds_per_s: Option<u64>,
 }
@@ -45,7 +49,7 @@ pub struct Arguments {
 /// A command line that makes sense.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    Play(Arguments),
+    Play(Box<Arguments>),
     Help,
 }
 
@@ -65,6 +69,8 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
         record: true,
         world: "host".to_owned(),
         scheduler: None,
+        load: None,
+        options: String::new(),
         log: Bytes::from_mb(64),
         rounds_per_s: None,
     };
@@ -90,6 +96,8 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
             "--no-record" => arguments.record = false,
             "--world" => arguments.world = world(value()?)?,
             "--scheduler" => arguments.scheduler = Some(value()?),
+            "--load" => arguments.load = Some(value()?),
+            "--options" => arguments.options = value()?,
             "--log" => arguments.log = read(&option, &value()?)?,
             "--rounds" => arguments.rounds_per_s = Some(read(&option, &value()?)?),
             other => return Err(format!("`{other}` is not an option; see --help")),
@@ -97,7 +105,10 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
     }
     arguments.scenario =
         scenario.ok_or("name the file of a scenario with --scenario; see --help")?;
-    Ok(Parsed::Play(arguments))
+    if arguments.load.is_none() && !arguments.options.is_empty() {
+        return Err("--options are those of a scheduler: name it with --load".to_owned());
+    }
+    Ok(Parsed::Play(Box::new(arguments)))
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -142,6 +153,24 @@ mod tests {
             (Duration::from_s(2), Duration::ZERO)
         );
         assert_eq!((arguments.record, arguments.seed), (false, Seed(7)));
+        assert_eq!((arguments.load, arguments.options), (None, String::new()));
+    }
+
+    #[test]
+    fn the_options_of_a_scheduler_are_one_word() {
+        let words = [
+            "--scenario",
+            "a",
+            "--load",
+            "scx_some",
+            "--options",
+            "--slice-us 700",
+        ];
+        let Ok(Parsed::Play(arguments)) = parse(words.into_iter().map(str::to_owned)) else {
+            panic!("refused");
+        };
+        assert_eq!(arguments.load.as_deref(), Some("scx_some"));
+        assert_eq!(arguments.options, "--slice-us 700");
     }
 
     #[test]
@@ -153,6 +182,7 @@ mod tests {
             ("--scenario a --seed x", "--seed x"),
             ("--scenario a --world lab", "host or guest"),
             ("--scenario a --set b", "NAME=VALUE"),
+            ("--scenario a --options=-v", "--load"),
             ("--frob", "not an option"),
         ] {
             let problem = parsed(line).expect_err(line);

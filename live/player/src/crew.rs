@@ -16,7 +16,7 @@ use crate::source;
 use crate::stage::Stage;
 use crate::stage::objects::{Made, Sets, make};
 use crate::sys::process::{self, Buried, End, Side};
-use crate::sys::{ipc, memory, thread};
+use crate::sys::{ipc, memory, sockets, thread};
 
 /// How the controller and the crew reach each other.
 #[derive(Clone, Copy, Debug)]
@@ -88,13 +88,26 @@ impl Crew {
         let _ = self.sets.set(sets);
         let made: Vec<Made> = made?;
         let _ = stage.made.set(made);
+        self.open_sender_sockets()?;
         stage.groups.make()?;
         for slots in &stage.processes {
             self.fork(slots, || self.play(slots))?;
         }
-        if !stage.sources.is_empty() {
-            self.fork(&[], || source::work(stage, &notes))?;
+        for index in 0..stage.senders.len() as u32 {
+            self.fork(&[], || source::work(stage, index, &notes))?;
         }
+        Ok(())
+    }
+
+    /// Tasks must know the ports before they begin: they answer to them alone.
+    fn open_sender_sockets(&self) -> Result<(), PlayError> {
+        let open = self.stage.senders.iter().map(|_| sockets::source_socket());
+        let open: std::io::Result<Vec<(i32, u16)>> = open.collect();
+        let open = open.map_err(|error| {
+            let fix = "allow more descriptors (ulimit -n)";
+            PlayError::refused("a socket to send from", &error, fix)
+        })?;
+        let _ = self.stage.sender_sockets.set(open);
         Ok(())
     }
 
@@ -141,13 +154,14 @@ impl Crew {
     fn watch(&self) {
         let children = self.children;
         loop {
+            // Before the first wait, too: who died before the descriptor was there is not told by it.
+            while let Buried::One(pid, end) = process::bury() {
+                self.buried(pid, end);
+            }
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);
             if child {
                 process::drain(children);
-            }
-            while let Buried::One(pid, end) = process::bury() {
-                self.buried(pid, end);
             }
             if ended {
                 kernel::forget(self.lines.controller);
@@ -179,6 +193,7 @@ impl Crew {
             sets.remove();
         }
         self.stage.groups.remove();
+        self.stage.remove_files();
     }
 }
 

@@ -25,6 +25,7 @@ mod places;
 mod program;
 mod recorder;
 mod run;
+mod scheduler;
 mod settle;
 mod source;
 mod specs;

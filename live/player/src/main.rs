@@ -43,6 +43,10 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
         seed: arguments.seed,
         world: arguments.world.clone(),
         scheduler: arguments.scheduler.clone(),
+        load: arguments
+            .load
+            .clone()
+            .map(|name| (name, arguments.options.clone())),
         recorder: arguments.record.then(|| record(Wanted::default())),
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,

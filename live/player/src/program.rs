@@ -2,8 +2,8 @@
 //! number, and each amount that is drawn knows its stream. Running it allocates nothing.
 
 use warmq_scenario::{
-    Action, Amount, Bound, Draw, End, EvalError, Expr, Fragment, ObjectId, Pattern, Quantity,
-    Reference, Share, SpanReference, Step, StreamName, TaskKind, TaskReference,
+    Action, Amount, Bound, Draw, End, EvalError, Expr, Fragment, ObjectId, ObjectKind, Pattern,
+    Quantity, Reference, Set, Share, SpanReference, Step, StreamName, TaskKind, TaskReference,
 };
 
 use crate::speed::Speed;
@@ -99,8 +99,12 @@ pub enum Do {
     Loops(u64),
     /// Computes for an amount of what the quantity says.
     Run(Draws, Quantity),
+    /// Computes until so many picoseconds have passed.
+    Spin(Draws),
     /// Accesses memory.
     Touch(Box<Touch>),
+    /// Sleeps until a timer expires.
+    Timer(Box<Timer>),
     /// Sleeps for picoseconds.
     Sleep(Draws),
     /// Locks a mutex.
@@ -125,6 +129,10 @@ pub enum Do {
     Send(Which, Number),
     /// Receives so many bytes, or a datagram.
     Receive(Which, Option<Number>),
+    /// Answers the last datagram that was received on a socket.
+    Reply(Which, Number),
+    /// Writes bytes to a file.
+    Write(Which, Number),
     /// Starts a thread (true) or a process.
     Start(TaskReference, bool),
     /// Ends the task.
@@ -135,6 +143,8 @@ pub enum Do {
     Fragment(Option<Number>),
     /// Sets the nice value.
     Nice(Expr),
+    /// Sets CPUs, policy, slice or group of the task itself.
+    Set(Box<Set>),
     /// Begins (true) or ends a span.
     Span(SpanReference, bool),
     /// Adds to a counter.
@@ -154,6 +164,19 @@ pub struct Touch {
     pub order: Order,
     /// How many of a hundred accesses write.
     pub write_percent: Number,
+}
+
+/// A sleep until a timer expires.
+#[derive(Clone, Debug)]
+pub struct Timer {
+    /// The timer.
+    pub timer: Which,
+    /// How long after its last expiry it expires, in picoseconds.
+    pub period: Draws,
+    /// If each task has a timer of its own: the place of the table in [`Program::timers`].
+    pub own: Option<usize>,
+    /// Whether a task that comes too late leaves the timer as it is.
+    pub absolute: bool,
 }
 
 /// One thing that a task does next.
@@ -200,7 +223,11 @@ pub struct Program {
     pub every: Option<Draws>,
     /// The streams of each task.
     pub streams: Vec<StreamName>,
-    /// True if it sends or receives.
+    /// The tables of which each task has timers of its own.
+    pub timers: Vec<ObjectId>,
+    /// The tables of sockets whose datagrams it answers.
+    pub answered: Vec<ObjectId>,
+    /// True if it sends, receives or writes.
     pub uses_buffer: bool,
     /// How deep its loops are.
     pub depth: usize,
@@ -235,8 +262,9 @@ impl Program {
 impl Do {
     fn logs(&self, marks: bool) -> bool {
         match self {
-            Do::Span(..) | Do::Nice(_) | Do::Fragment(_) | Do::Start(..) => true,
+            Do::Span(..) | Do::Nice(_) | Do::Set(_) | Do::Fragment(_) | Do::Start(..) => true,
             Do::Sleep(_)
+            | Do::Timer(_)
             | Do::Lock(_)
             | Do::Wait(_)
             | Do::Lower(_)
@@ -244,9 +272,12 @@ impl Do {
             | Do::Put(_)
             | Do::Take(_)
             | Do::Send(..)
-            | Do::Receive(..) => marks,
+            | Do::Receive(..)
+            | Do::Write(..) => marks,
             Do::Loops(_)
             | Do::Run(..)
+            | Do::Spin(_)
+            | Do::Reply(..)
             | Do::Touch(_)
             | Do::Unlock(_)
             | Do::Signal(..)
@@ -328,6 +359,10 @@ impl<'b> Compiler<'b> {
     fn action(&mut self, action: &Action, program: &mut Program) -> Do {
         match action {
             Action::Run(amount) => self.run(amount, program),
+            Action::Spin(span) => Do::Spin(self.draws(span, program)),
+            Action::Timer { timer, period } => {
+                Do::Timer(Box::new(self.timer(timer, period, program)))
+            }
             Action::Touch(touch) => Do::Touch(Box::new(self.touch(touch, program))),
             Action::Sleep(span) => Do::Sleep(self.draws(span, program)),
             Action::Lock(mutex) => Do::Lock(self.which(mutex)),
@@ -349,6 +384,15 @@ impl<'b> Compiler<'b> {
                 program.uses_buffer = true;
                 Do::Receive(self.which(from), bytes.as_ref().map(|it| self.number(it)))
             }
+            Action::Reply { socket, bytes } => {
+                program.uses_buffer = true;
+                place(&mut program.answered, &socket.object);
+                Do::Reply(self.which(socket), self.number(bytes))
+            }
+            Action::Write { file, bytes } => {
+                program.uses_buffer = true;
+                Do::Write(self.which(file), self.number(bytes))
+            }
             Action::Spawn(task) => Do::Start(task.clone(), true),
             Action::Fork(task) => Do::Start(task.clone(), false),
             Action::Exit => Do::Exit,
@@ -356,11 +400,11 @@ impl<'b> Compiler<'b> {
             Action::Fragment(Fragment::None) => Do::Fragment(None),
             Action::Fragment(Fragment::Number(it)) => Do::Fragment(Some(self.number(it))),
             Action::Nice(nice) => Do::Nice(nice.clone()),
+            Action::Set(set) => Do::Set(set.clone()),
             Action::Begin(span) => Do::Span(span.clone(), true),
             Action::End(span) => Do::Span(span.clone(), false),
             Action::Count { counter, by } => Do::Count(counter.0 as usize, self.number(by)),
             Action::Repeat { .. } => unreachable!("loops are ops of their own"),
-            _ => unreachable!("`unplayed` refused it"),
         }
     }
 
@@ -369,6 +413,19 @@ impl<'b> Compiler<'b> {
         match self.draws(amount, program) {
             Draws::Fixed(work) => Do::Loops(self.speed.loops(work, quantity)),
             drawn => Do::Run(drawn, quantity),
+        }
+    }
+
+    fn timer(&mut self, timer: &Reference, period: &Amount, program: &mut Program) -> Timer {
+        let (shared, absolute) = match self.bound.scenario().object(timer.object).kind {
+            ObjectKind::Timer { shared, absolute } => (shared, absolute),
+            _ => unreachable!("the reader resolves timers to timers"),
+        };
+        Timer {
+            timer: self.which(timer),
+            period: self.draws(period, program),
+            own: (!shared).then(|| place(&mut program.timers, &timer.object)),
+            absolute,
         }
     }
 
@@ -456,27 +513,6 @@ impl Which {
                 .map(|it| it as usize),
         }
     }
-}
-
-/// The key of the first step that is not played.
-pub fn unplayed<'s>(steps: impl Iterator<Item = &'s Step>) -> Option<String> {
-    let mut found = None;
-    for step in steps {
-        step.walk(&mut |step| {
-            let played = !matches!(
-                step.action,
-                Action::Spin(_)
-                    | Action::Timer { .. }
-                    | Action::Reply { .. }
-                    | Action::Write { .. }
-                    | Action::Set(_)
-            );
-            if !played {
-                found.get_or_insert_with(|| step.spot.key.clone());
-            }
-        });
-    }
-    found
 }
 
 /// The place of `wanted` in `list`, appended if it is not there.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Action, Bound, Scenario, Set, Site, Target, TaskKind, TaskKindId};
+use warmq_scenario::{Action, Bound, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -14,8 +14,8 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::notes::Notes;
 use crate::places::Cpus;
-use crate::program;
 use crate::recorder::{Recording, Start};
+use crate::scheduler::{self, Schedulers};
 use crate::settle::settle;
 use crate::specs::Spec;
 use crate::speed::Speed;
@@ -23,7 +23,7 @@ use crate::stage::Stage;
 use crate::stage::plan::Wanted;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
-use crate::trace::{Merge, Own, header, instant, own_records};
+use crate::trace::{Merge, Own, header, instant, own_records, running_scheduler};
 
 /// The world in which the machine is the scenario's own.
 const GUEST: &str = "guest";
@@ -38,6 +38,8 @@ pub struct Options {
     pub world: String,
     /// What the trace calls the scheduler; none: what the system says.
     pub scheduler: Option<String>,
+    /// The scheduler that is loaded before the run, and the options of its program.
+    pub load: Option<(String, String)>,
     /// Starts a recorder of what the kernel does; none: none is wanted.
     pub recorder: Option<Box<Start>>,
     /// Memory for what tasks log, in bytes.
@@ -64,16 +66,37 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
         settle(&notes);
     }
     let marks = options.recorder.is_some();
+    let patience_s = match options.world == GUEST {
+        true => scheduler::PATIENCE_IN_GUEST_S,
+        false => scheduler::PATIENCE_S,
+    };
+    let mut schedulers = Schedulers::new(Path::new("/"), patience_s);
+    check_schedulers(&bound, &options, &schedulers)?;
     let stage = plan(bound, &options, marks, &notes)?.enter();
+    if let Some((name, program_options)) = &options.load {
+        // Signals have no handlers yet: they end this process, and the scheduler with it.
+        let mut pause = || {
+            process::readable([-1], 5);
+            Ok(())
+        };
+        schedulers.load(name, program_options, &mut pause)?;
+    }
+    // When the run is over the scheduler is gone.
+    let scheduler = options.scheduler.unwrap_or_else(running_scheduler);
     let mut seen = Seen::default();
-    let played = conduct(stage, options.recorder, options.times, &notes, &mut seen);
+    let run = Run {
+        stage,
+        times: options.times,
+        notes: &notes,
+    };
+    let played = run.conduct(schedulers, options.recorder, &mut seen);
     let (result, recording) = match played {
         Ok((result, recording)) => (result, recording),
         // It did not begin: there is nothing to write.
         Err(error) => return Err(error),
     };
     let names = stage.scenario().names();
-    let header = header(&options.world, options.scheduler.as_deref(), names);
+    let header = header(&options.world, &scheduler, names);
     let written = write(stage, seen, recording, Writer::new(out, &header));
     result.and(written)
 }
@@ -119,24 +142,6 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
             }
         }
     }
-    let steps = bound
-        .scenario()
-        .tasks()
-        .iter()
-        .flat_map(|kind| kind.steps());
-    if let Some(key) = program::unplayed(steps) {
-        return Err(PlayError::Input(format!("`{key}` is not played yet")));
-    }
-    let of_source = |change: &&warmq_scenario::Change| {
-        matches!(
-            change.target,
-            Target::Source(_) | Target::Sources(_) | Target::Scheduler
-        )
-    };
-    if bound.scenario().changes().iter().any(|it| of_source(&it)) {
-        let what = "a change of a source or of the scheduler is not played yet";
-        return Err(PlayError::Input(what.to_owned()));
-    }
     Ok(())
 }
 
@@ -180,58 +185,94 @@ fn check_changes(bound: &Bound, guest: bool) -> Result<(), PlayError> {
     }
 }
 
+/// Refuses to load schedulers where that cannot be done, or whose programs are not there.
+fn check_schedulers(
+    bound: &Bound,
+    options: &Options,
+    schedulers: &Schedulers,
+) -> Result<(), PlayError> {
+    let changes = bound.scenario().changes().iter();
+    let changed: Vec<&SchedulerChoice> = changes
+        .flat_map(|change| &change.set)
+        .filter_map(|set| match set {
+            Set::Scheduler(choice) => Some(choice),
+            _ => None,
+        })
+        .collect();
+    if changed.is_empty() && options.load.is_none() {
+        return Ok(());
+    }
+    schedulers.check()?;
+    let changed = changed.into_iter().filter_map(|choice| match choice {
+        SchedulerChoice::Kernel => None,
+        SchedulerChoice::Loaded { name, .. } => Some(name),
+    });
+    let mut names = changed.chain(options.load.iter().map(|(name, _)| name));
+    names.try_for_each(|name| scheduler::find(name).map(drop))
+}
+
 type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);
 
-/// Plays a run to its end and takes everything away.
-fn conduct(
+/// A run that was planned.
+struct Run<'n> {
     stage: &'static Stage,
-    recorder: Option<Box<Start>>,
     times: Times,
-    notes: &Notes,
-    seen: &mut Seen,
-) -> Result<Played, PlayError> {
-    let lines = Lines::open().map_err(|error| {
-        PlayError::refused(
-            "a process cannot be watched (pidfd)",
-            &error,
-            "use Linux 5.3 or later",
-        )
-    })?;
-    let crew = match process::fork() {
-        Ok(Side::Child) => crew::work(stage, lines),
-        Ok(Side::Parent(crew)) => crew,
-        Err(error) => {
-            let fix = "allow more processes (ulimit -u)";
-            return Err(PlayError::refused("the crew cannot be forked", &error, fix));
-        }
-    };
-    let mut control = Control::new(stage, lines, crew);
-    control.wait_until_ready()?;
-    control.say_other_slices(notes);
-    let recorder = recorder.and_then(|start| match start() {
-        Ok(recorder) => Some(recorder),
-        Err(why) => {
-            notes.say("no recorder", &why);
-            None
-        }
-    });
-    // After the recorder's threads are there, which must not have this priority.
-    rise(stage, notes);
-    let result = control.conduct(times, notes, seen);
-    let ended = control.end();
-    late_datagrams(stage, notes);
-    let recording = recorder.and_then(|recorder| match recorder.stop() {
-        Ok(recording) => {
-            let missing = recording.missing();
-            missing.iter().for_each(|what| notes.say("recording", what));
-            Some(recording)
-        }
-        Err(why) => {
-            notes.say("no recording", &why);
-            None
-        }
-    });
-    Ok((result.and(ended), recording))
+    notes: &'n Notes,
+}
+
+impl Run<'_> {
+    /// Plays it to its end and takes everything away.
+    fn conduct(
+        &self,
+        schedulers: Schedulers,
+        recorder: Option<Box<Start>>,
+        seen: &mut Seen,
+    ) -> Result<Played, PlayError> {
+        let (stage, notes) = (self.stage, self.notes);
+        let lines = Lines::open().map_err(|error| {
+            PlayError::refused(
+                "a process cannot be watched (pidfd)",
+                &error,
+                "use Linux 5.3 or later",
+            )
+        })?;
+        let crew = match process::fork() {
+            Ok(Side::Child) => crew::work(stage, lines),
+            Ok(Side::Parent(crew)) => crew,
+            Err(error) => {
+                let fix = "allow more processes (ulimit -u)";
+                return Err(PlayError::refused("the crew cannot be forked", &error, fix));
+            }
+        };
+        let mut control = Control::new(stage, lines, crew, schedulers);
+        control.wait_until_ready()?;
+        control.say_other_slices(notes);
+        let recorder = recorder.and_then(|start| match start() {
+            Ok(recorder) => Some(recorder),
+            Err(why) => {
+                notes.say("no recorder", &why);
+                None
+            }
+        });
+        // After the recorder's threads are there, which must not have this priority.
+        rise(stage, notes);
+        let result = control.conduct(self.times, notes, seen);
+        let ended = control.end();
+        late_datagrams(stage, notes);
+        let recording = recorder.and_then(|recorder| match recorder.stop() {
+            Ok(recording) => {
+                let missing = recording.missing();
+                missing.iter().for_each(|what| notes.say("recording", what));
+                Some(recording)
+            }
+            Err(why) => {
+                notes.say("no recording", &why);
+                None
+            }
+        });
+        let unloaded = control.unload();
+        Ok((result.and(ended).and(unloaded), recording))
+    }
 }
 
 /// Says how many datagrams were late, if any.
@@ -244,6 +285,24 @@ fn late_datagrams(stage: &Stage, notes: &Notes) {
     }
 }
 
+/// The threads of tasks and of sources, with their ids in the trace.
+fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
+    let tasks = stage.tasks();
+    // Those that hear no answers are told of by the recorder alone.
+    let senders = (0..).zip(&stage.senders).filter(|(_, it)| it.echoes);
+    let senders = senders.map(|(index, _)| {
+        let slot = stage.sender_slots.of(index);
+        (stage.sender_id(index), slot)
+    });
+    let tid = |slot: &crate::stage::slots::Slot| slot.tid.load(Ordering::Relaxed) as u32;
+    tasks
+        .chain(senders)
+        .map(|(index, slot)| (tid(slot), TaskId(index)))
+        // Those that were never started have none.
+        .filter(|(tid, _)| *tid != 0)
+        .collect()
+}
+
 /// Writes everything that is known of a run.
 fn write<W: Write>(
     stage: &Stage,
@@ -252,7 +311,7 @@ fn write<W: Write>(
     writer: Writer<W>,
 ) -> Result<(), PlayError> {
     let start_ns = stage.board.start_ns.load(Ordering::Acquire);
-    let tasks = TaskId(stage.used());
+    let tasks = TaskId(stage.sender_id(stage.senders.len() as u32));
     let mut own = own_records(stage, recording.is_some())?;
     for (at_ns, record) in seen.records {
         own.push((instant(at_ns, start_ns), Own::Record(record)));
@@ -263,11 +322,7 @@ fn write<W: Write>(
     }
     let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
     if let Some(mut recording) = recording {
-        let threads: Vec<(u32, TaskId)> = stage
-            .tasks()
-            .filter(|(_, slot)| slot.tid.load(Ordering::Relaxed) != 0)
-            .map(|(index, slot)| (slot.tid.load(Ordering::Relaxed) as u32, TaskId(index)))
-            .collect();
+        let threads = threads(stage);
         recording.records(&threads, start_ns, &mut |at, record| {
             merge.recorded(at, record)
         });

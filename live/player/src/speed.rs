@@ -1,8 +1,9 @@
 //! How fast a CPU of this machine computes: the loop of `run` steps, calibrated.
 //!
 //! A round of the loop is a multiplication that needs the result of the one before, so that it
-//! takes the same number of cycles whatever else the core could do at the same time. The loop reads
-//! no clock: time in which the task has no CPU does not count as work.
+//! takes the same number of cycles whatever else the core could do at the same time. The shift keeps
+//! compilers from making one round of several. The loop reads no clock: time in which the task has
+//! no CPU does not count as work.
 
 use std::fs;
 use std::hint::black_box;
@@ -11,20 +12,26 @@ use warmq_scenario::Quantity;
 
 use crate::sys::clock::now_ns;
 
-/// Rounds of a single measurement: about half a millisecond.
-const SAMPLE: u64 = 400_000;
-/// Measurements. The fastest counts: interrupts and other tasks only slow the loop down.
-const SAMPLES: u32 = 40;
+/// Rounds of the first tries. There are more where that takes less than [`SHORTEST_NS`].
+const FEWEST: u64 = 1_000;
+/// A try takes at least this long, so that reading the clock does not count, and at most about twice
+/// as long: it fits between two interrupts, and into what is left of a time slice.
+const SHORTEST_NS: u64 = 50_000;
+/// Tries, at least, and for how long, so that not all of them fall into one time slice of others.
+const TRIES: usize = 50;
+const SPREAD_NS: u64 = 20_000_000;
+/// The fastest try counts when so many have taken at most 0.5 % longer,
+const CONFIRMED: usize = 10;
+/// or when this much time has passed.
+const PATIENCE_NS: u64 = 300_000_000;
 const PS_PER_S: u128 = 1_000_000_000_000;
 
 /// Computes for `rounds` of the loop.
 #[inline(never)]
 pub fn spin(rounds: u64) {
-    let mut value = black_box(rounds);
+    let mut value = black_box(rounds | 1);
     for _ in 0..rounds {
-        value = value
-            .wrapping_mul(0x5851_f42d_4c95_7f2d)
-            .wrapping_add(0x1405_7b7e_f767_814f);
+        value = (value ^ (value >> 29)).wrapping_mul(0x5851_f42d_4c95_7f2d);
     }
     black_box(value);
 }
@@ -41,7 +48,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Measures the speed of this CPU; takes some 20 ms. `rounds_per_s` is not measured if it is
+    /// Measures the speed of this CPU; takes 20 ms, or up to 300 ms where others compete for it. `rounds_per_s` is not measured if it is
     /// given: runs that are compared should do the same work.
     pub fn measure(rounds_per_s: Option<u64>) -> Speed {
         let rounds_per_s = rounds_per_s.unwrap_or_else(calibrate).max(1);
@@ -66,13 +73,58 @@ impl Speed {
 }
 
 fn calibrate() -> u64 {
-    let sample = |_| {
+    let mut tries = Tries::new(now_ns());
+    loop {
         let begin = now_ns();
-        spin(SAMPLE);
-        now_ns() - begin
-    };
-    let fastest = (0..SAMPLES).map(sample).min().unwrap_or(1).max(1);
-    SAMPLE * 1_000_000_000 / fastest
+        spin(tries.rounds);
+        let end = now_ns();
+        if let Some(rounds_per_s) = tries.add(end - begin, end) {
+            return rounds_per_s;
+        }
+    }
+}
+
+/// Tries of the loop, of which the fastest counts: whatever competes for the CPU only slows it down.
+/// The clock is that of the wall. A thread's CPU time would leave out the time of other tasks, but
+/// not what a hypervisor takes; a try that nobody disturbed has neither.
+struct Tries {
+    begin_ns: u64,
+    rounds: u64,
+    took_ns: Vec<u64>,
+}
+
+impl Tries {
+    fn new(begin_ns: u64) -> Tries {
+        Tries {
+            begin_ns,
+            rounds: FEWEST,
+            took_ns: Vec::new(),
+        }
+    }
+
+    /// One more try, which took so long and was over at `now_ns`; the speed in rounds per second, if
+    /// it is known well enough.
+    fn add(&mut self, took_ns: u64, now_ns: u64) -> Option<u64> {
+        self.took_ns.push(took_ns.max(1));
+        let fastest = *self.took_ns.iter().min()?;
+        let passed_ns = now_ns.saturating_sub(self.begin_ns);
+        if fastest < SHORTEST_NS {
+            // Another try may have seemed long enough, and was disturbed.
+            self.rounds *= 2;
+            self.took_ns.clear();
+            return None;
+        }
+        if self.took_ns.len() < TRIES || passed_ns < SPREAD_NS {
+            return None;
+        }
+        let near = self
+            .took_ns
+            .iter()
+            .filter(|it| **it - fastest <= fastest / 200);
+        let known = near.count() >= CONFIRMED || passed_ns >= PATIENCE_NS;
+        let per_s = u128::from(self.rounds) * 1_000_000_000 / u128::from(fastest);
+        known.then(|| u64::try_from(per_s).unwrap_or(u64::MAX))
+    }
 }
 
 /// The nominal clock: what cpufreq calls the base or else the highest frequency, or else what
@@ -122,6 +174,46 @@ mod tests {
         assert_eq!(SPEED.loops(8_000, Quantity::Cycles), 2_000);
         assert_eq!(SPEED.loops(0, Quantity::Time), 0);
         assert_eq!(SPEED.loops(u64::MAX, Quantity::Time), u64::MAX / 2_000);
+    }
+
+    /// What is measured of a CPU of `per_us` rounds a microsecond, where try number `n` is slowed
+    /// down `slower(n)` times; and how long that took, in nanoseconds.
+    fn measured(per_us: u64, slower: impl Fn(u64) -> u64) -> (u64, u64) {
+        let (mut tries, mut now_ns) = (Tries::new(0), 0);
+        for number in 0.. {
+            let took_ns = tries.rounds * 1_000 / per_us * slower(number);
+            now_ns += took_ns;
+            if let Some(speed) = tries.add(took_ns, now_ns) {
+                return (speed, now_ns);
+            }
+        }
+        unreachable!("it ends when its patience does")
+    }
+
+    #[test]
+    fn a_quiet_cpu_is_measured_in_a_moment() {
+        for per_us in [1, 50, 500, 6_400] {
+            let (speed, took_ns) = measured(per_us, |_| 1);
+            assert_eq!(speed, per_us * 1_000_000);
+            let least = SPREAD_NS.max(TRIES as u64 * SHORTEST_NS);
+            assert!(took_ns >= SPREAD_NS && took_ns < 2 * least + 100 * FEWEST * 1_000 / per_us);
+        }
+    }
+
+    #[test]
+    fn a_busy_cpu_is_measured_at_its_fastest() {
+        // Nine of ten tries are disturbed, among them all of the first ones.
+        let (speed, _) = measured(500, |number| {
+            if number < 90 || number % 10 > 0 {
+                40
+            } else {
+                1
+            }
+        });
+        assert_eq!(speed, 500_000_000);
+        // No two tries are alike: it does not go on for ever.
+        let (_, took_ns) = measured(500, |number| 1_000 - number % 999);
+        assert!(took_ns < 3 * PATIENCE_NS, "{took_ns}");
     }
 
     #[test]

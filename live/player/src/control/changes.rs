@@ -1,17 +1,17 @@
 //! `[[change]]`: what the controller does to tasks, groups and CPUs while they are under way.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Change, EvalError, Fragment, Reference, Set, Target};
+use warmq_scenario::{Change, EvalError, Fragment, ObjectId, Place, Reference, Set, Target};
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::specs::{Spec, attributes_of, first_group, group_number, nice_of};
+use crate::source::{SenderThread, gap_of};
+use crate::specs::{attributes_of, first_group, group_number, nice_of};
 use crate::stage::Stage;
 use crate::stage::slots::{Life, Slot};
 use crate::sys::clock::now_ns;
@@ -25,8 +25,6 @@ const PS_PER_NS: u64 = 1_000;
 pub struct Changes<'n> {
     stage: &'static Stage,
     notes: &'n Notes,
-    /// The slices that tasks were given, by slot: the kernel does not tell them from its own.
-    slices: BTreeMap<u32, u64>,
     /// CPUs that were taken offline.
     offline: CpuSet,
     /// What was done, with its time on the monotonic clock.
@@ -39,7 +37,6 @@ impl<'n> Changes<'n> {
         Changes {
             stage,
             notes,
-            slices: BTreeMap::new(),
             offline: CpuSet::default(),
             records: Vec::new(),
         }
@@ -74,10 +71,59 @@ impl<'n> Changes<'n> {
                     _ => Ok(()),
                 })
             }
-            Target::Source(_) | Target::Sources(_) | Target::Scheduler => {
-                unreachable!("`unplayed` refused it")
+            Target::Source(one) => {
+                let number = self.stage.bound.object_number(one, &[])?;
+                self.source(&change.set, one.object, number)
+            }
+            Target::Sources(table) => {
+                let mut all = 0..self.stage.bound.objects(*table);
+                all.try_for_each(|number| self.source(&change.set, *table, number))
+            }
+            // The controller does it itself.
+            Target::Scheduler => Ok(()),
+        }
+    }
+
+    /// Tells a source what it is to do.
+    fn source(&self, sets: &[Set], table: ObjectId, number: u64) -> Result<(), PlayError> {
+        let (stage, bound) = (self.stage, &self.stage.bound);
+        let Some(place) = stage.sources.iter().position(|it| it.id == table) else {
+            return Ok(());
+        };
+        let of = &stage.sources[place];
+        let orders = &stage.orders[of.first + number as usize];
+        let sends = |it: &SenderThread| it.sources.contains(&(place, number));
+        let Some(thread) = stage.senders.iter().position(sends) else {
+            return Ok(());
+        };
+        for set in sets {
+            match set {
+                Set::Stop => orders.stopped.store(1, Ordering::Release),
+                Set::Continue => orders.stopped.store(0, Ordering::Release),
+                Set::Rate(rate) => {
+                    let at = bound.indexes_of_object(table, number);
+                    let burst = bound.eval(&of.source.burst, &at)?.max(1);
+                    let gap = gap_of(bound.eval(&rate.count, &[])?, rate.per.0, burst);
+                    orders.gap.store(gap, Ordering::Relaxed);
+                    orders.since_ns.store(now_ns(), Ordering::Relaxed);
+                    orders.turn.fetch_add(1, Ordering::Release);
+                    process::notify(stage.senders[thread].news_fd);
+                }
+                Set::Arrival(place) => self.move_source(thread, place)?,
+                _ => {}
             }
         }
+        Ok(())
+    }
+
+    /// Moves a thread of sources.
+    fn move_source(&self, thread: usize, place: &Place) -> Result<(), PlayError> {
+        let cpus = self.stage.cpus.at(&self.stage.bound, place, &[])?;
+        let slot = self.stage.sender_slots.of(thread as u32);
+        sched::set_affinity(slot.tid.load(Ordering::Relaxed), &cpus).map_err(|error| {
+            let what = format!("the sender of a source cannot be moved to CPUs {cpus}");
+            PlayError::refused(what, &error, "name CPUs that this machine has")
+        })
     }
 
     /// Changes those of the tasks that are alive for which `is_meant` says so.
@@ -121,14 +167,13 @@ impl<'n> Changes<'n> {
                     policy: wanted.policy,
                     priority: wanted.priority,
                 };
-                self.attributes(index, tid, set).map(|()| vec![record])
+                change_attributes(slot, set).map(|()| vec![record])
             }
             Set::Slice(slice) => {
                 let slice_ns = bound.eval(slice, &[])? / PS_PER_NS;
-                self.slices.insert(index, slice_ns);
+                slot.slice_ns.store(slice_ns, Ordering::Relaxed);
                 let slice = Duration::from_ns(slice_ns);
-                self.attributes(index, tid, |_| ())
-                    .map(|()| vec![Record::Slice { task, slice }])
+                change_attributes(slot, |_| ()).map(|()| vec![Record::Slice { task, slice }])
             }
             Set::Group(group) => self.move_task(task, tid, group)?,
             Set::Fragment(fragment) => {
@@ -164,23 +209,6 @@ impl<'n> Changes<'n> {
                 Err(PlayError::refused(what, &error, "play it as root"))
             }
         }
-    }
-
-    /// Changes how a task is scheduled, keeping the rest.
-    fn attributes(
-        &self,
-        index: u32,
-        tid: i32,
-        change: impl FnOnce(&mut Attributes),
-    ) -> io::Result<()> {
-        let stage = self.stage;
-        let mut now = Attributes::of(tid)?;
-        let (kind, number) = stage.role(stage.slots.of(index));
-        let spec = Spec::of(&stage.bound, &stage.cpus, kind, number);
-        let born_with = spec.map_or(0, |spec| spec.attributes.slice_ns);
-        now.slice_ns = self.slices.get(&index).copied().unwrap_or(born_with);
-        change(&mut now);
-        now.apply(tid)
     }
 
     fn move_task(
@@ -255,6 +283,15 @@ impl<'n> Changes<'n> {
         }
         Ok(())
     }
+}
+
+/// Changes how a task is scheduled, keeping the rest.
+fn change_attributes(slot: &Slot, change: impl FnOnce(&mut Attributes)) -> io::Result<()> {
+    let tid = slot.tid.load(Ordering::Relaxed);
+    let mut now = Attributes::of(tid)?;
+    now.slice_ns = slot.slice_ns.load(Ordering::Relaxed);
+    change(&mut now);
+    now.apply(tid)
 }
 
 impl Drop for Changes<'_> {

@@ -2,23 +2,26 @@
 
 mod agenda;
 mod changes;
+mod exchange;
 mod sample;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use warmq_scenario::Set;
 use warmq_trace::Record;
 use warmq_units::Duration;
 
 use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
+use crate::scheduler::Schedulers;
 use crate::specs::{Spec, attributes_of};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
 use crate::sys::clock::now_ns;
-use crate::sys::process::{Buried, End};
+use crate::sys::process::End;
 use crate::sys::sched::Attributes;
 use crate::sys::{futex, process};
 use crate::trace::Moment;
@@ -58,6 +61,9 @@ pub struct Control {
     lines: Lines,
     /// The crew's process; none if it was killed.
     crew: Cell<Option<i32>>,
+    schedulers: RefCell<Schedulers>,
+    /// When the run should end, on the monotonic clock.
+    last_ns: Cell<u64>,
     over: bool,
 }
 
@@ -69,26 +75,31 @@ extern "C" fn heard(signal: i32) {
     // SAFETY: null, or the board of a run, which is never unmapped.
     #[allow(unsafe_code, reason = "a signal handler has no other way to the board")]
     if let Some(board) = unsafe { board.as_ref() } {
-        board.signal.store(signal, Ordering::Release);
+        let set = |now: i32| (signal != libc::SIGCHLD || now == 0).then_some(signal);
+        // That a child has ended must not hide that the run is to end.
+        let order = Ordering::AcqRel;
+        let _ = board.signal.fetch_update(order, Ordering::Acquire, set);
         board.tell();
     }
 }
 
 impl Control {
     /// Takes over a run from its beginning; `crew` is the process that makes it.
-    pub fn new(stage: &'static Stage, lines: Lines, crew: i32) -> Control {
+    pub fn new(stage: &'static Stage, lines: Lines, crew: i32, schedulers: Schedulers) -> Control {
         let board: *const Board = stage.board;
         BOARD.store(board.cast_mut(), Ordering::Release);
         let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD];
         process::on_signals(&signals, heard);
-        // It may have died before its signal was listened to.
-        stage.board.signal.store(libc::SIGCHLD, Ordering::Release);
+        // The crew may have been killed before this process could hear of it.
+        heard(libc::SIGCHLD);
         // If the crew is killed, its children become ours.
         process::adopt_orphans();
         Control {
             stage,
             lines,
             crew: Cell::new(Some(crew)),
+            schedulers: RefCell::new(schedulers),
+            last_ns: Cell::new(0),
             over: false,
         }
     }
@@ -138,17 +149,29 @@ impl Control {
 
     /// Why the run must end before its time, other than that all tasks are done.
     fn early_end(&self) -> Result<(), PlayError> {
+        self.interrupted()?;
+        match self.schedulers.borrow_mut().thrown_out() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`early_end`](Control::early_end), whatever the scheduler does.
+    fn interrupted(&self) -> Result<(), PlayError> {
         if let Some(Verdict::Failed(error)) = self.stage.board.verdict() {
             return Err(error);
         }
         let ended = |text: &str| Err(PlayError::Ended(text.to_owned()));
         match self.stage.board.signal.swap(0, Ordering::AcqRel) {
             0 => Ok(()),
-            libc::SIGCHLD if process::bury() == Buried::NotYet => Ok(()),
-            libc::SIGCHLD => {
-                self.crew.set(None);
-                ended("the player's crew was killed")
-            }
+            // The crew, or the program of a scheduler.
+            libc::SIGCHLD => match self.crew.get().map(process::bury_one) {
+                Some(None) => Ok(()),
+                _ => {
+                    self.crew.set(None);
+                    ended("the player's crew was killed")
+                }
+            },
             libc::SIGINT => ended("interrupted (SIGINT)"),
             signal => ended(&format!("ended by signal {signal}")),
         }
@@ -160,16 +183,14 @@ impl Control {
     /// Why the run ended early; what was seen until then is in `seen`.
     pub fn conduct(&self, times: Times, notes: &Notes, seen: &mut Seen) -> Result<(), PlayError> {
         let mut agenda = Agenda::new(&self.stage.bound, times)?;
-        let seconds = (times.warmup + times.time).as_ns() / NS_PER_S;
         process::on_signals(&[libc::SIGALRM], hangs);
-        process::alarm(
-            u32::try_from(seconds)
-                .unwrap_or(u32::MAX)
-                .saturating_add(SPARE_S),
-        );
+        let length_ns = (times.warmup + times.time).as_ns();
+        self.last_ns.set(now_ns().saturating_add(length_ns));
+        self.give_up_late(0);
         self.start();
         let mut changes = Changes::new(self.stage, notes);
-        let result = self.follow(&mut agenda, &mut changes, seen);
+        let result = self.follow(&mut agenda, &mut changes, notes, seen);
+        let result = result.and_then(|()| self.scheduler_stayed());
         seen.records.append(&mut changes.records);
         if result.is_ok() {
             self.say_if_nothing_happened(notes, seen);
@@ -181,6 +202,13 @@ impl Control {
             seen.moments.push(moment);
         }
         result
+    }
+
+    /// Gives the run up if it does not end in time, or `more_s` seconds later.
+    fn give_up_late(&self, more_s: u32) {
+        let seconds = self.last_ns.get().saturating_sub(now_ns()) / NS_PER_S;
+        let seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
+        process::alarm(seconds.saturating_add(SPARE_S).saturating_add(more_s));
     }
 
     /// A run in which nobody counts anything is hardly what was wanted.
@@ -206,6 +234,7 @@ impl Control {
         &self,
         agenda: &mut Agenda,
         changes: &mut Changes<'_>,
+        notes: &Notes,
         seen: &mut Seen,
     ) -> Result<(), PlayError> {
         let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
@@ -219,7 +248,11 @@ impl Control {
             match event {
                 Event::WarmedUp => seen.moments.push(sample::now(self.stage)),
                 Event::Change(change) => {
-                    changes.make(&self.stage.scenario().changes()[change as usize])?;
+                    let change = &self.stage.scenario().changes()[change as usize];
+                    match &change.set[..] {
+                        [Set::Scheduler(choice)] => self.exchange(choice, notes)?,
+                        _ => changes.make(change)?,
+                    }
                 }
                 Event::Phase(phase) => {
                     let moment = sample::now(self.stage);
@@ -234,6 +267,14 @@ impl Control {
             }
         }
         Ok(())
+    }
+
+    /// The scheduler that was loaded is there to the end.
+    fn scheduler_stayed(&self) -> Result<(), PlayError> {
+        match self.schedulers.borrow_mut().missing() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
     }
 
     /// Waits until that time; if all tasks end before, says when.
@@ -282,17 +323,18 @@ impl Control {
         process::notify(self.lines.finish_fd);
         for _ in 0..1_500 {
             let Some(crew) = self.crew.get() else {
+                // Its program is a child, too, and tasks are ended until there are no children.
+                let _ = self.unload();
                 // Its orphans are children of this process now.
                 let ended = end_tasks(self.stage);
                 self.stage.groups.remove();
+                self.stage.remove_files();
                 return ended;
             };
-            match process::bury() {
-                Buried::One(pid, End::Exit(0)) if pid == crew => return Ok(()),
-                Buried::One(pid, _) if pid == crew => self.crew.set(None),
-                Buried::One(..) => {}
-                Buried::NoChildren => self.crew.set(None),
-                Buried::NotYet => {
+            match process::bury_one(crew) {
+                Some(End::Exit(0)) => return Ok(()),
+                Some(_) => self.crew.set(None),
+                None => {
                     process::readable([-1], 10);
                 }
             }

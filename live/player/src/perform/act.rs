@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use warmq_scenario::{End, Expr, SpanReference};
 use warmq_trace::Cause;
 
-use super::{Left, PS_PER_NS, Performer};
+use super::{Datagram, Left, PS_PER_NS, Performer};
 use crate::error::PlayError;
 use crate::program::{Do, Draws, Number, Which};
+use crate::source::Stamp;
 use crate::specs::{APP, nice_of};
 use crate::speed::spin;
 use crate::stage::objects::{Made, Queue};
@@ -38,7 +39,9 @@ impl Performer {
                 let work = self.draw(amount)?;
                 spin(self.stage.speed.loops(work, *quantity));
             }
+            Do::Spin(span) => self.spin(span)?,
             Do::Touch(touch) => self.touch(touch)?,
+            Do::Timer(timer) => self.wait_for(timer)?,
             Do::Sleep(span) => self.sleep(span)?,
             Do::Lock(mutex) => self.lock(mutex)?,
             Do::Unlock(mutex) => self.mutex(mutex)?.1.unlock(),
@@ -51,11 +54,14 @@ impl Performer {
             Do::Take(queue) => self.take(queue)?,
             Do::Send(to, bytes) => self.send(to, bytes)?,
             Do::Receive(from, bytes) => self.receive(from, bytes.as_ref())?,
+            Do::Reply(socket, bytes) => self.reply(socket, bytes)?,
+            Do::Write(file, bytes) => self.write(file, bytes)?,
             Do::Start(task, as_thread) => self.start(task, *as_thread)?,
             Do::Exit => return Err(Left::Exits),
             Do::Yield => sched::yield_now(),
             Do::Fragment(number) => self.name_fragment(number.as_ref())?,
             Do::Nice(nice) => self.set_nice(nice)?,
+            Do::Set(set) => self.set_own(set)?,
             Do::Span(span, begins) => self.span(span, *begins)?,
             Do::Count(counter, by) => {
                 let by = self.get(by)?;
@@ -215,10 +221,42 @@ impl Performer {
             Some(fd) => fd,
             None => *self.sender.insert(sockets::sender()?),
         };
-        let length = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let too_long = || io::Error::other(format!("{bytes} bytes are too many for a datagram"));
-        let piece = self.buffer.get(..length).ok_or_else(too_long)?;
-        sockets::send_datagram(fd, port, piece)
+        sockets::send_datagram(fd, port, piece_of(&self.buffer, bytes)?)
+    }
+
+    /// Answers what came last. A task, or another program, that sent it does not wait for an answer.
+    fn reply(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
+        let (number, bytes) = (self.number(to)?, self.get(bytes)?);
+        let Some(of) = self.answered(to) else {
+            return Ok(());
+        };
+        let Datagram { port, stamp } = self.received[of][number];
+        if !self.stage.is_source(port) {
+            return Ok(());
+        }
+        let (fd, _) = table!(self, to, Datagrams)[number];
+        let length = stamp.len().min(self.buffer.len());
+        self.buffer[..length].copy_from_slice(&stamp[..length]);
+        let sent =
+            piece_of(&self.buffer, bytes).and_then(|piece| sockets::send_datagram(fd, port, piece));
+        sent.map_err(|error| self.broken(to, &error))
+    }
+
+    /// The place of a socket's table among those that this task answers.
+    fn answered(&self, socket: &Which) -> Option<usize> {
+        let program = &self.stage.programs[self.kind.0 as usize];
+        let mut tables = program.answered.iter();
+        tables.position(|table| *table == socket.table())
+    }
+
+    /// Writes to a file, in pieces no larger than the buffer.
+    fn write(&mut self, to: &Which, bytes: &Number) -> Result<(), Left> {
+        let (number, bytes) = (self.number(to)?, self.get(bytes)?);
+        let fd = table!(self, to, Files)[number];
+        let written = self.waiting(Cause::Device, Some((to, number)), || {
+            in_pieces(&self.buffer, bytes, |piece| files::write_all(fd, piece))
+        });
+        written.map_err(|error| self.broken(to, &error))
     }
 
     fn receive(&mut self, from: &Which, bytes: Option<&Number>) -> Result<(), Left> {
@@ -238,15 +276,35 @@ impl Performer {
             }
             Made::Datagrams(made) => {
                 let fd = made[number].0;
-                self.waiting(Cause::Socket, of, || {
+                let got = self.waiting(Cause::Socket, of, || {
                     sockets::receive_datagram(fd, &mut buffer)
-                })
+                });
+                got.map(|port| self.keep(from, number, port, &buffer))
             }
             _ => unreachable!("the reader resolves what is received from"),
         };
         self.buffer = buffer;
         received.map_err(|error| self.broken(from, &error))
     }
+}
+
+/// What can be answered.
+impl Performer {
+    /// Keeps what an answer to the datagram in `buffer` needs.
+    fn keep(&mut self, from: &Which, number: usize, port: u16, buffer: &[u8]) {
+        if let Some(of) = self.answered(from) {
+            let kept = &mut self.received[of][number];
+            kept.port = port;
+            kept.stamp.copy_from_slice(&buffer[..size_of::<Stamp>()]);
+        }
+    }
+}
+
+/// The first `bytes` of `buffer`, if a datagram can have so many.
+fn piece_of(buffer: &[u8], bytes: u64) -> io::Result<&[u8]> {
+    let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let too_long = || io::Error::other(format!("{bytes} bytes are too many for a datagram"));
+    buffer.get(..length).ok_or_else(too_long)
 }
 
 /// The descriptor of one end of a stream.
@@ -319,16 +377,7 @@ impl Performer {
 
     fn set_nice(&self, nice: &Expr) -> Result<(), Left> {
         let nice = nice_of(self.stage.bound.eval_signed(nice, &self.indexes)?);
-        sched::set_nice(0, nice).map_err(|error| {
-            let who = self.stage.name_of(self.slot);
-            let what = format!("{who} does not get the nice value {nice}");
-            PlayError::refused(
-                what,
-                &error,
-                "lower values need CAP_SYS_NICE: play it as root",
-            )
-        })?;
-        self.tell(Mark::Nice, 0, i64::from(nice) as u64);
+        self.set_nice_value(nice)?;
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use warmq_units::Stream;
 
-use super::{Left, Performer};
+use super::{Datagram, Left, Performer};
 use crate::error::PlayError;
 use crate::specs::{APP, Spec};
 use crate::stage::Stage;
@@ -59,6 +59,7 @@ impl Performer {
         let mut indexes = Vec::with_capacity(own.len() + program.depth);
         indexes.extend(own);
         let stream = |name: &warmq_scenario::StreamName| name.stream(stage.seed, kind, number);
+        let objects = |table: &warmq_scenario::ObjectId| stage.bound.objects(*table) as usize;
         let streams: Vec<Stream> = program.streams.iter().map(stream).collect();
         Performer {
             stage,
@@ -71,6 +72,17 @@ impl Performer {
             streams,
             buffer: vec![0; if program.uses_buffer { BUFFER } else { 0 }],
             sender: None,
+            began: 0,
+            timers: program
+                .timers
+                .iter()
+                .map(|it| vec![0; objects(it)])
+                .collect(),
+            received: program
+                .answered
+                .iter()
+                .map(|it| vec![Datagram::default(); objects(it)])
+                .collect(),
             fragment_turn: 0,
         }
     }
@@ -92,6 +104,8 @@ impl Performer {
             let set = sched::set_affinity(0, cpus);
             set.map_err(|error| self.refused(&format!("`cpus` ({cpus})"), &error, CPUS))?;
         }
+        let slice_ns = spec.attributes.slice_ns;
+        self.slot.slice_ns.store(slice_ns, Ordering::Relaxed);
         let set = spec.attributes.apply(0);
         set.map_err(|error| self.refused("policy, nice value and slice", &error, POLICY))?;
         if let Some(fragment) = spec.fragment {
@@ -103,7 +117,7 @@ impl Performer {
         Ok(())
     }
 
-    fn refused(&self, what: &str, error: &std::io::Error, fix: &str) -> PlayError {
+    pub(super) fn refused(&self, what: &str, error: &std::io::Error, fix: &str) -> PlayError {
         let who = self.stage.name_of(self.slot);
         PlayError::refused(format!("{who} does not get {what}"), error, fix)
     }
@@ -126,7 +140,7 @@ impl Performer {
     }
 }
 
-const GROUP: &str = "play it as root, or in a cgroup that is delegated to you";
-const CPUS: &str = "name CPUs that this machine has and that you may use";
-const POLICY: &str = "nice values below 0, fifo and rr need CAP_SYS_NICE, and fifo and rr in a \
+pub(super) const GROUP: &str = "play it as root, or in a cgroup that is delegated to you";
+pub(super) const CPUS: &str = "name CPUs that this machine has and that you may use";
+pub(super) const POLICY: &str = "nice values below 0, fifo and rr need CAP_SYS_NICE, and fifo and rr in a \
                       group of cgroup v1 a cpu.rt_runtime_us: play it as root, without the group";

@@ -2,6 +2,7 @@
 
 mod act;
 mod birth;
+mod clocks;
 mod start;
 mod touch;
 
@@ -15,6 +16,7 @@ use warmq_units::Stream;
 
 use crate::error::PlayError;
 use crate::program::{Draws, Number, Op, Ops, StreamOf, Which};
+use crate::source::Stamp;
 use crate::stage::Stage;
 use crate::stage::slots::{Log, Logged, Mark, SETUP, Slot};
 use crate::sys::clock::{now_ns, sleep_until_ns};
@@ -47,6 +49,15 @@ struct Loop {
     except: Option<u64>,
 }
 
+/// A datagram that was received.
+#[derive(Clone, Copy, Debug, Default)]
+struct Datagram {
+    /// The port that it came from; 0 for none.
+    port: u16,
+    /// Its first bytes: a source's number and time.
+    stamp: Stamp,
+}
+
 /// A task that is under way. Everything is allocated before it begins.
 struct Performer {
     stage: &'static Stage,
@@ -64,6 +75,15 @@ struct Performer {
     buffer: Vec<u8>,
     /// A socket to send datagrams from; opened by who needs it.
     sender: Option<i32>,
+    /// When its first round began; before that, when it began.
+    began: u64,
+    /// When its own timers expired last: those of each table of [`Program::timers`], 0 for never.
+    ///
+    /// [`Program::timers`]: crate::program::Program::timers
+    timers: Vec<Vec<u64>>,
+    /// What came last on each socket that it answers, by table of
+    /// [`Program::answered`](crate::program::Program::answered).
+    received: Vec<Vec<Datagram>>,
     /// The last request for a fragment that it has followed.
     fragment_turn: u32,
 }
@@ -75,6 +95,7 @@ impl Performer {
             let start = self.draw(start)? / PS_PER_NS;
             self.sleep_until(self.start_ns() + start);
         }
+        self.began = now_ns();
         self.run(&program.setup, SETUP)?;
         self.rounds()
     }
@@ -97,10 +118,8 @@ impl Performer {
         let end = kind.end.as_ref().map(|end| self.eval(end)).transpose()?;
         let end = end.map(|end| self.start_ns() + end / PS_PER_NS);
         let rounds = stage.scenario().counters().len();
-        let mut begins = match &program.every {
-            Some(_) => now_ns(),
-            None => 0,
-        };
+        self.began = now_ns();
+        let mut begins = self.began;
         for _ in 0..times.unwrap_or(u64::MAX) {
             self.run(&program.body, 0)?;
             stage.slots.count(self.index, rounds, 1);

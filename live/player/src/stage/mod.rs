@@ -22,7 +22,7 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
 use crate::program::Program;
-use crate::source::SourceProgram;
+use crate::source::{Orders, SenderThread, SourceProgram};
 use crate::speed::Speed;
 use board::Board;
 use objects::Made;
@@ -47,10 +47,21 @@ pub struct Stage {
     pub first: Vec<(TaskKindId, u64)>,
     /// Their processes: slots of one address space.
     pub processes: Vec<Vec<u32>>,
-    /// The sources.
+    /// The sources, by table.
     pub sources: Vec<SourceProgram>,
+    /// What changes say of each source.
+    pub orders: &'static [Orders],
+    /// The threads that send for sources.
+    pub senders: Vec<SenderThread>,
+    /// Where those threads are, and what they log; by thread.
+    pub sender_slots: Slots,
+    /// The socket of each of those threads, and its port: made by the crew, before it forks the
+    /// tasks.
+    pub sender_sockets: OnceLock<Vec<(i32, u16)>>,
     /// The cgroups.
     pub groups: Groups,
+    /// Files that were not there before the run: they go with it.
+    pub new_files: Vec<String>,
     /// How it goes.
     pub board: &'static Board,
     /// The tasks.
@@ -88,9 +99,24 @@ impl Stage {
         self.made.get().map_or(&[], Vec::as_slice)
     }
 
-    /// How many wait for the start: the first tasks, and the sender of sources.
+    /// The sockets from which sources send.
+    pub fn sender_sockets(&self) -> &[(i32, u16)] {
+        self.sender_sockets.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether sources send from `port` of this machine.
+    pub fn is_source(&self, port: u16) -> bool {
+        self.sender_sockets().iter().any(|(_, own)| *own == port)
+    }
+
+    /// The id of a thread that sends for sources: those of tasks come first.
+    pub fn sender_id(&self, index: u32) -> u32 {
+        self.used() + index
+    }
+
+    /// How many wait for the start: the first tasks, and the threads of sources.
     pub fn arrivals(&self) -> u32 {
-        self.first.len() as u32 + u32::from(!self.sources.is_empty())
+        (self.first.len() + self.senders.len()) as u32
     }
 
     /// A slot for a task that a step starts.
@@ -123,6 +149,13 @@ impl Stage {
     /// Every slot that is taken, with its number.
     pub fn tasks(&self) -> impl Iterator<Item = (u32, &'static Slot)> {
         (0..self.used()).map(|index| (index, self.slots.of(index)))
+    }
+
+    /// Removes the files that only the run needed.
+    pub fn remove_files(&self) {
+        for path in &self.new_files {
+            let _ = std::fs::remove_file(path);
+        }
     }
 
     /// Which task of the scenario is in a slot.

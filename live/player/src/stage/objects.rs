@@ -8,7 +8,7 @@ use warmq_scenario::{Bound, EvalError, Expr, ObjectId, ObjectKind};
 
 use crate::error::PlayError;
 use crate::notes::Notes;
-use crate::sys::files::{allow_descriptors, pipe};
+use crate::sys::files::{allow_descriptors, open_to_write, pipe};
 use crate::sys::ipc::{Barrier, Condition, Mutex, Semaphore, new_set};
 use crate::sys::memory::{Shared, shared};
 use crate::sys::sockets;
@@ -30,6 +30,9 @@ pub struct Queue {
 
 // SAFETY: locks of several processes and atomics.
 unsafe impl Shared for Queue {}
+
+// SAFETY: an atomic.
+unsafe impl Shared for AtomicU64 {}
 
 /// A word of a region.
 pub type Word = AtomicU32;
@@ -56,6 +59,11 @@ pub enum Made {
     Streams(Vec<(i32, i32)>),
     /// The socket, and its port.
     Datagrams(Vec<(i32, u16)>),
+    /// Timers that all tasks share: when each expired last, in nanoseconds of the monotonic clock;
+    /// 0 for never. There are none if each task has its own.
+    Timers(&'static [AtomicU64]),
+    /// Files, open for writing.
+    Files(Vec<i32>),
     /// Sources, groups and processes: nothing that a step names by its number.
     Elsewhere,
 }
@@ -97,12 +105,12 @@ fn descriptors(bound: &Bound) -> Result<(), PlayError> {
     let objects = (0..).map(ObjectId).zip(bound.scenario().objects());
     let needed = objects.map(|(id, object)| match object.kind {
         ObjectKind::Pipe { .. } | ObjectKind::Stream { .. } => 2 * bound.objects(id),
-        ObjectKind::Datagram { .. } => bound.objects(id),
+        ObjectKind::Datagram { .. } | ObjectKind::File { .. } => bound.objects(id),
         _ => 0,
     });
     let needed = needed.sum::<u64>() + SPARE;
     allow_descriptors(needed).map_err(|most| PlayError::Refused {
-        what: format!("pipes, streams and datagram sockets take {needed} file descriptors"),
+        what: format!("pipes, streams, sockets and files take {needed} file descriptors"),
         why: format!("a process may have {most}"),
         fix: "make fewer of them, or allow more (ulimit -Hn)".to_owned(),
     })
@@ -175,11 +183,12 @@ impl Maker<'_> {
             ObjectKind::Pipe { buffer } => Made::Pipes(self.pipes(buffer)?),
             ObjectKind::Stream { buffer } => Made::Streams(self.streams(buffer.as_ref())?),
             ObjectKind::Datagram { buffer } => Made::Datagrams(self.datagrams(buffer.as_ref())?),
-            ObjectKind::Source(_)
-            | ObjectKind::Group { .. }
-            | ObjectKind::Process
-            | ObjectKind::Timer { .. }
-            | ObjectKind::File { .. } => Made::Elsewhere,
+            ObjectKind::Timer { shared: true, .. } => Made::Timers(self.each_new(|_, _| Ok(()))?),
+            ObjectKind::Timer { shared: false, .. } => Made::Timers(&[]),
+            ObjectKind::File { path } => Made::Files(self.files(path)?),
+            ObjectKind::Source(_) | ObjectKind::Group { .. } | ObjectKind::Process => {
+                Made::Elsewhere
+            }
         })
     }
 
@@ -303,6 +312,20 @@ impl Maker<'_> {
         let one = |number| {
             let bytes = self.buffer(buffer, number)?;
             sockets::datagram_socket(bytes).map_err(|error| self.refused(&error))
+        };
+        (0..self.count()).map(one).collect()
+    }
+
+    fn files(&self, path: &str) -> Result<Vec<i32>, PlayError> {
+        let one = |_| {
+            open_to_write(path).map_err(|error| {
+                let what = format!("`{}` cannot be opened: {path}", self.name);
+                PlayError::refused(
+                    what,
+                    &error,
+                    "name a file or a device that you may write to",
+                )
+            })
         };
         (0..self.count()).map(one).collect()
     }

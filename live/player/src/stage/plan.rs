@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering as Memory;
 
-use warmq_scenario::{Bound, EvalError, Order, TaskKindId};
+use warmq_scenario::{Bound, EvalError, ObjectKind, Order, TaskKindId};
 use warmq_units::Seed;
 
 use super::Stage;
@@ -16,7 +16,7 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
 use crate::program::{Compiler, Program};
-use crate::source::{self, SourceProgram};
+use crate::source::{self, SenderThread, SourceProgram};
 use crate::speed::Speed;
 use crate::sys::memory::shared;
 
@@ -58,8 +58,11 @@ impl Stage {
         let processes = processes(bound, &first)?;
         let (programs, sources, names) = programs(bound, speed);
         let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
+        let senders = source::plan(bound, &wanted.cpus, &sources)?;
+        let (of_tasks, of_senders) = log_entries(&first, &programs, &senders, &wanted);
+        let all_sources = sources.iter().map(|it| bound.objects(it.id) as usize).sum();
         let room = Room {
-            first: log_entries(&first, &programs, &wanted),
+            first: of_tasks,
             more: if spawns { MORE } else { 0 },
             counters: bound.scenario().counters().len() + 1,
             entries_of_more: ENTRIES_OF_MORE,
@@ -68,6 +71,7 @@ impl Stage {
             let fix = "play fewer tasks, or give a smaller --log";
             PlayError::refused("memory for the tasks cannot be mapped", &error, fix)
         };
+        let new_files = new_files(bound);
         let board: &'static [Board] = shared(1).map_err(no_memory)?;
         let stage = Stage {
             streams: Streams::new(&names, seed).map_err(no_memory)?,
@@ -76,6 +80,16 @@ impl Stage {
             bound: wanted.bound,
             programs,
             sources,
+            orders: shared(all_sources).map_err(no_memory)?,
+            sender_slots: Slots::new(Room {
+                first: of_senders,
+                more: 0,
+                counters: 0,
+                entries_of_more: 0,
+            })
+            .map_err(no_memory)?,
+            senders,
+            sender_sockets: OnceLock::new(),
             cpus: wanted.cpus,
             speed,
             seed,
@@ -83,6 +97,7 @@ impl Stage {
             first,
             processes,
             groups: wanted.groups,
+            new_files,
             made: OnceLock::new(),
         };
         stage.seat();
@@ -102,14 +117,36 @@ impl Stage {
     }
 }
 
-/// How many entries the log of each of the first tasks has: those that log share the memory.
-fn log_entries(first: &[(TaskKindId, u64)], programs: &[Program], wanted: &Wanted) -> Vec<u32> {
-    let logs = |kind: TaskKindId| programs[kind.0 as usize].logs(wanted.marks);
-    let sharing = first.iter().filter(|(kind, _)| logs(*kind)).count().max(1);
-    let share = wanted.log_bytes / size_of::<Entry>() as u64 / sharing as u64;
+/// How many entries the logs of the first tasks have, and those of the threads of sources: those
+/// that log share the memory.
+fn log_entries(
+    first: &[(TaskKindId, u64)],
+    programs: &[Program],
+    senders: &[SenderThread],
+    wanted: &Wanted,
+) -> (Vec<u32>, Vec<u32>) {
+    let tasks = first.iter();
+    let tasks = tasks.map(|(kind, _)| programs[kind.0 as usize].logs(wanted.marks));
+    let tasks: Vec<bool> = tasks.collect();
+    let senders: Vec<bool> = senders.iter().map(|it| it.echoes).collect();
+    let sharing = tasks.iter().chain(&senders).filter(|logs| **logs).count();
+    let share = wanted.log_bytes / size_of::<Entry>() as u64 / sharing.max(1) as u64;
     let share = share.clamp(FEW.into(), MOST) as u32;
-    let of = |(kind, _): &(TaskKindId, u64)| if logs(*kind) { share } else { FEW };
-    first.iter().map(of).collect()
+    let of = |logs: bool| if logs { share } else { FEW };
+    let entries = |all: Vec<bool>| all.into_iter().map(of).collect();
+    (entries(tasks), entries(senders))
+}
+
+/// The files that tasks write to and that are not there yet.
+fn new_files(bound: &Bound) -> Vec<String> {
+    let objects = bound.scenario().objects().iter();
+    let paths = objects.filter_map(|object| match &object.kind {
+        ObjectKind::File { path } => Some(path),
+        _ => None,
+    });
+    // A link that leads nowhere is there: it is not this run's.
+    let is_new = |path: &&String| std::fs::symlink_metadata(path).is_err();
+    paths.filter(is_new).cloned().collect()
 }
 
 /// The tasks that start by themselves, in the order that the scenario asks for.

@@ -42,6 +42,9 @@ pub struct Slot {
     pub fragment_turn: AtomicU32,
     /// The last of them: 0 for none, else 1 + its number; written by the controller.
     pub fragment: AtomicU64,
+    /// The slice that it was given, in nanoseconds; 0 for the kernel's own, from which the kernel does
+    /// not tell it. Also written by the controller.
+    pub slice_ns: AtomicU64,
     logged: AtomicU32,
     lost: AtomicU32,
 }
@@ -112,13 +115,23 @@ pub enum Mark {
     Nice = 7,
     /// It names the fragment: 1 + its number, or 0 for none.
     Fragment = 8,
+    /// Of the 64 CPUs of word (id), it may now use those of the number.
+    Affinity = 9,
+    /// Its policy is now (id), with the number as priority.
+    Policy = 10,
+    /// Its slice is now the number of nanoseconds.
+    Slice = 11,
+    /// It is now in the group (id).
+    Group = 12,
 }
 
 impl Mark {
     fn of(number: u8) -> Option<Mark> {
+        use Mark::{Affinity, Group, Policy, Slice};
         use Mark::{Ends, Fragment, GoesOn, Nice, SpanBegin, SpanEnd, Starts, Waits};
         let all = [
-            SpanBegin, SpanEnd, Waits, GoesOn, Starts, Ends, Nice, Fragment,
+            SpanBegin, SpanEnd, Waits, GoesOn, Starts, Ends, Nice, Fragment, Affinity, Policy,
+            Slice, Group,
         ];
         all.into_iter().find(|mark| *mark as u8 == number)
     }

@@ -1,8 +1,45 @@
 //! Raw reads and writes on descriptors.
 
+use std::ffi::CString;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::unix::fs::OpenOptionsExt;
 
-/// Writes all of `bytes` to `fd`, a pipe.
+/// Opens the file or device at `path` for appending; a file that is not there is made, and only its
+/// owner may read it.
+///
+/// # Errors
+/// What the kernel answers; a pipe that nobody reads.
+pub fn open_to_write(path: &str) -> io::Result<i32> {
+    // To open a pipe without a reader, or some devices, would wait.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let fd = options.custom_flags(flags).open(path)?.into_raw_fd();
+    // SAFETY: no pointers; the descriptor is this function's own.
+    super::checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) })?;
+    Ok(fd)
+}
+
+/// A file in memory, which goes with its last descriptor.
+///
+/// # Errors
+/// No descriptor or no memory is left.
+pub fn memory_file(name: &str) -> io::Result<File> {
+    let name = CString::new(name)?;
+    // SAFETY: the name ends with a zero byte.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    let fd = super::checked(fd)?;
+    // SAFETY: the descriptor is new, and owned by nobody else.
+    let file = unsafe { File::from_raw_fd(fd) };
+    // Whoever writes to it appends.
+    // SAFETY: no pointers.
+    super::checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_APPEND) })?;
+    Ok(file)
+}
+
+/// Writes all of `bytes` to `fd`, a pipe or a file.
 ///
 /// # Errors
 /// What the kernel answers.

@@ -11,6 +11,7 @@ pub mod futex;
 pub mod ipc;
 pub mod memory;
 pub mod process;
+pub mod program;
 pub mod sched;
 pub mod sockets;
 pub mod thread;

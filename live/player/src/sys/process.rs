@@ -3,6 +3,7 @@
 use std::io;
 
 use super::checked;
+use super::clock::{now_ns, timespec};
 
 /// Which side of a fork this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +143,25 @@ pub fn bury() -> Buried {
     }
 }
 
+/// Buries child `pid` if it has ended, without waiting. There is no such child: it has ended, and
+/// nobody knows how.
+pub fn bury_one(pid: i32) -> Option<End> {
+    let mut status = 0;
+    // SAFETY: the kernel writes the status.
+    match unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } {
+        0 => None,
+        -1 => Some(End::Exit(-1)),
+        _ if libc::WIFSIGNALED(status) => Some(End::Signal(libc::WTERMSIG(status))),
+        _ => Some(End::Exit(libc::WEXITSTATUS(status))),
+    }
+}
+
+/// Whether this process has the rights of root.
+pub fn is_root() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// A descriptor that becomes readable when a child ends. The signal is blocked in this thread from
 /// here on.
 ///
@@ -217,6 +237,27 @@ pub fn readable<const N: usize>(fds: [i32; N], ms: i32) -> [bool; N] {
         libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, ms);
     }
     polled.map(|it| it.revents != 0)
+}
+
+/// Waits until one of `fds` can be read (those below 0 are left out), or until `until_ns` of the
+/// monotonic clock. It may return early: look again.
+pub fn readable_until<const N: usize>(fds: [i32; N], until_ns: Option<u64>) {
+    let mut polled = fds.map(|fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let left = until_ns.map(|until| timespec(until.saturating_sub(now_ns())));
+    let left = left.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: an array of N entries; `left` is null or a timespec, and no mask is given.
+    unsafe {
+        libc::ppoll(
+            polled.as_mut_ptr(),
+            N as libc::nfds_t,
+            left,
+            std::ptr::null(),
+        );
+    }
 }
 
 /// Reads away what `fd` has, without waiting: it must be non-blocking.

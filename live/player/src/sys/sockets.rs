@@ -94,6 +94,15 @@ pub fn sender() -> io::Result<i32> {
     socket(libc::SOCK_DGRAM).map(IntoRawFd::into_raw_fd)
 }
 
+/// A UDP socket that sources send from and hear answers on, and its port.
+///
+/// # Errors
+/// No loopback, or no descriptor is left.
+pub fn source_socket() -> io::Result<(i32, u16)> {
+    // Answers must not be lost while the sender has no CPU; the kernel cuts what is too much.
+    datagram_socket(Some(4 << 20))
+}
+
 fn socket(kind: i32) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
     let fd = checked(unsafe { libc::socket(libc::AF_INET, kind | libc::SOCK_CLOEXEC, 0) })?;
@@ -143,19 +152,43 @@ pub fn receive_all(fd: i32, bytes: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for a datagram on `fd`; what does not fit into `bytes` is dropped.
+/// Waits for a datagram on `fd` and says from which port it came; what does not fit into `bytes` is
+/// dropped.
 ///
 /// # Errors
 /// What the kernel answers.
-pub fn receive_datagram(fd: i32, bytes: &mut [u8]) -> io::Result<()> {
+pub fn receive_datagram(fd: i32, bytes: &mut [u8]) -> io::Result<u16> {
     loop {
-        // SAFETY: `bytes` is writable for its length.
-        let got = unsafe { libc::recv(fd, bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-        if got >= 0 {
-            return Ok(());
+        if let Some((_, port)) = receive_from(fd, bytes, 0)? {
+            return Ok(port);
         }
-        progress(got)?;
     }
+}
+
+/// The length of a datagram that is there on `fd`, without waiting for one.
+///
+/// # Errors
+/// What the kernel answers.
+pub fn take_datagram(fd: i32, bytes: &mut [u8]) -> io::Result<Option<usize>> {
+    match receive_from(fd, bytes, libc::MSG_DONTWAIT) {
+        Ok(got) => Ok(got.map(|(length, _)| length)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Length and port of a datagram; none if a signal came first.
+fn receive_from(fd: i32, bytes: &mut [u8], flags: i32) -> io::Result<Option<(usize, u16)>> {
+    let mut address = raw(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+    let mut size = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: `bytes` is writable for its length, and the address for its size.
+    let got = unsafe {
+        let from = (&raw mut address).cast();
+        let room = bytes.as_mut_ptr().cast();
+        libc::recvfrom(fd, room, bytes.len(), flags, from, &raw mut size)
+    };
+    let length = progress(got)?;
+    Ok((got >= 0).then(|| (length, u16::from_be(address.sin_port))))
 }
 
 /// Sends `bytes` from `fd` to `port` of this machine.

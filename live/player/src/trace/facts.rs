@@ -6,13 +6,13 @@ use std::io::Read;
 use warmq_trace::{Header, Names};
 
 /// The header of a trace. Facts that the system does not tell are empty.
-pub fn header(world: &str, scheduler: Option<&str>, names: Names) -> Header {
+pub fn header(world: &str, scheduler: &str, names: Names) -> Header {
     let kernel = text("/proc/sys/kernel/osrelease");
     let config = config(&kernel);
     Header {
         world: world.to_owned(),
         machine: machine(),
-        scheduler: scheduler.map_or_else(running_scheduler, str::to_owned),
+        scheduler: scheduler.to_owned(),
         clock: "monotonic".to_owned(),
         hz: option(&config, "CONFIG_HZ").unwrap_or_default().to_owned(),
         preemption: preemption(&config).unwrap_or_default(),
@@ -47,7 +47,7 @@ fn machine() -> String {
 }
 
 /// The sched_ext scheduler that is loaded, or the kernel's own.
-fn running_scheduler() -> String {
+pub fn running_scheduler() -> String {
     match text("/sys/kernel/sched_ext/root/ops").as_str() {
         "" => "kernel".to_owned(),
         loaded => loaded.to_owned(),

@@ -1,5 +1,6 @@
 //! What the player itself knows of a run: its tasks, what they logged, what was counted.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use warmq_trace::{Cause, Comm, Policy, Record};
@@ -56,6 +57,11 @@ pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>,
     }
     for (index, _) in stage.tasks() {
         own.logged(index)?;
+    }
+    for (index, thread) in (0..).zip(&stage.senders) {
+        if thread.echoes {
+            own.answered(index);
+        }
     }
     Ok(own.records)
 }
@@ -121,6 +127,28 @@ impl Collected<'_> {
         Ok(())
     }
 
+    /// A thread of sources and the spans that it measured: from each datagram to its first answer.
+    fn answered(&mut self, index: u32) {
+        let slots = &self.stage.sender_slots;
+        let (slot, task) = (slots.of(index), TaskId(self.stage.sender_id(index)));
+        let fork = Record::Fork {
+            parent: None,
+            child: task,
+            comm: Comm::new(SENDER),
+        };
+        self.put(Instant::START, fork);
+        self.put(Instant::START, ids(task, slot));
+        let (entries, lost) = slots.logged(index);
+        for (at_ns, record) in spans(task, &entries) {
+            self.put(instant(at_ns, self.start_ns), record);
+        }
+        if let Some(last) = entries.last().filter(|_| lost > 0) {
+            let at = instant(last.time_ns, self.start_ns);
+            let (cpu, events) = (CpuId(0), lost);
+            self.put(at, Record::Lost { cpu, events });
+        }
+    }
+
     fn entry(&mut self, task: TaskId, entry: &Logged) -> Result<(), PlayError> {
         let at = instant(entry.time_ns, self.start_ns);
         let (span, number) = (entry.id, entry.number);
@@ -157,9 +185,56 @@ impl Collected<'_> {
                 let fragment = number.checked_sub(1).map(|number| (APP, number as u32));
                 self.put(at, Record::Fragment { task, fragment });
             }
+            Mark::Affinity => {
+                let from = CpuId(64 * entry.id as u16);
+                let cpus = number;
+                self.put(at, Record::Affinity { task, from, cpus });
+            }
+            Mark::Policy => {
+                let known = Policy::ALL.iter().find(|it| **it as u32 == entry.id);
+                let policy = known.copied().unwrap_or(Policy::Other);
+                let priority = number as u8;
+                let record = Record::Policy {
+                    task,
+                    policy,
+                    priority,
+                };
+                self.put(at, record);
+            }
+            Mark::Slice => {
+                let slice = Duration::from_ns(number);
+                self.put(at, Record::Slice { task, slice });
+            }
+            Mark::Group => self.put(
+                at,
+                Record::Group {
+                    task,
+                    group: entry.id,
+                },
+            ),
         }
         Ok(())
     }
+}
+
+/// What a thread of sources is called.
+pub const SENDER: &str = "warmq-source";
+
+/// The spans of a thread of sources. An answer to what was answered already ends nothing.
+fn spans(task: TaskId, entries: &[Logged]) -> Vec<(u64, Record)> {
+    let (mut open, mut records) = (BTreeSet::new(), Vec::new());
+    for entry in entries {
+        let (span, number) = (entry.id, entry.number);
+        let record = match entry.mark {
+            Mark::SpanBegin if open.insert((span, number)) => {
+                Record::SpanBegin { task, span, number }
+            }
+            Mark::SpanEnd if open.remove(&(span, number)) => Record::SpanEnd { task, span, number },
+            _ => continue,
+        };
+        records.push((entry.time_ns, record));
+    }
+    records
 }
 
 fn ids(task: TaskId, slot: &Slot) -> Record {
@@ -211,4 +286,41 @@ pub fn affinity(task: TaskId, cpus: &CpuSet, all: &CpuSet) -> Vec<Record> {
         cpus: cpus.word(word),
     };
     (0..=last).map(of_word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_is_answered_once_and_only_if_it_was_sent() {
+        let task = TaskId(3);
+        let logged = |time_ns, mark, number| Logged {
+            time_ns,
+            mark,
+            id: 1,
+            number,
+        };
+        let entries = [
+            logged(1, Mark::SpanBegin, 7),
+            logged(2, Mark::SpanEnd, 8),
+            logged(3, Mark::SpanEnd, 7),
+            logged(4, Mark::SpanEnd, 7),
+            logged(5, Mark::SpanBegin, 8),
+        ];
+        let (span, number) = (1, 7);
+        let wanted = [
+            (1, Record::SpanBegin { task, span, number }),
+            (3, Record::SpanEnd { task, span, number }),
+            (
+                5,
+                Record::SpanBegin {
+                    task,
+                    span,
+                    number: 8,
+                },
+            ),
+        ];
+        assert_eq!(spans(task, &entries), wanted);
+    }
 }

@@ -3,10 +3,12 @@
 //! Nothing here depends on how fast or how busy the machine is: what is checked are orders, counts
 //! and lower bounds of times.
 
+mod clocks;
 mod connections;
 mod recorded;
 mod robust;
 mod shipped;
+mod sources;
 mod steps;
 mod support;
 mod system;

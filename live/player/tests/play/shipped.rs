@@ -13,8 +13,8 @@ fn small(name: &str) -> (&'static str, Option<&'static str>) {
         ),
         "hackbench" => ("--set groups=2 --set fds=4 --set loops=5", Some("messages")),
         "fragments" => ("--set visits=40960 --set threads=4", Some("visits")),
-        "schbench" => ("--set think=50us", None),
-        "spin" => ("--set tasks=3 --set burst=100000", None),
+        "schbench" => ("--set pause=50us", Some("requests")),
+        "spin" => ("--set tasks=3 --set burst=100000", Some("bursts")),
         "simplex" => ("--set kpps=1", None),
         _ => ("", None),
     }

@@ -300,6 +300,24 @@ fn groups_limit_freeze_and_disappear() {
 }
 
 #[test]
+fn a_scheduler_is_loaded_only_where_the_kernel_can() {
+    if std::path::Path::new("/sys/kernel/sched_ext").exists() {
+        println!("skipped: this kernel has sched_ext");
+        return;
+    }
+    let text = "[task.one]\nbody = [{ run = \"1us\" }]";
+    let change = "\n[[change]]\nat = \"1ms\"\nscheduler = \"scx_some\"";
+    for (text, options) in [
+        (text.to_owned(), "--load /bin/true"),
+        (format!("{text}{change}"), ""),
+    ] {
+        let played = play(&text, options);
+        assert_eq!(played.code, Some(4), "{}", played.said);
+        assert!(played.said.contains("no sched_ext"), "{}", played.said);
+    }
+}
+
+#[test]
 fn cpus_of_this_machine_stay_online() {
     let text = "[task.one]\nbody = [{ run = \"1us\" }]\n[[change]]\nat = \"1ms\"\ncpu = \"cpu 1\"\nset = { online = false }";
     let played = play(text, "");

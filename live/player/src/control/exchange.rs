@@ -1,0 +1,73 @@
+//! Another scheduler takes over.
+
+use std::sync::atomic::Ordering;
+
+use warmq_scenario::SchedulerChoice;
+
+use super::Control;
+use crate::error::PlayError;
+use crate::notes::Notes;
+use crate::sys::clock::now_ns;
+use crate::sys::process;
+
+/// Between two looks at a scheduler that comes or goes.
+const LOOK_NS: u64 = 1_000_000;
+
+impl Control {
+    /// Loads a scheduler, or lets the kernel's own take over; returns when that is done. Whatever is
+    /// due meanwhile comes late.
+    pub(super) fn exchange(
+        &self,
+        choice: &SchedulerChoice,
+        notes: &Notes,
+    ) -> Result<(), PlayError> {
+        let begin_ns = now_ns();
+        let mut schedulers = self.schedulers.borrow_mut();
+        self.give_up_late(schedulers.longest_s());
+        // Whoever was thrown out before must not be taken for one that was unloaded.
+        if let Some(error) = schedulers.thrown_out() {
+            return Err(error);
+        }
+        let mut pause = || self.look_again();
+        let name = match choice {
+            SchedulerChoice::Kernel => {
+                schedulers.unload(&mut pause)?;
+                "the kernel's own"
+            }
+            SchedulerChoice::Loaded { name, options } => {
+                schedulers.load(name, options, &mut pause)?;
+                name
+            }
+        };
+        self.give_up_late(0);
+        let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
+        let ms = |ns: u64| ns / 1_000_000;
+        let (at, took) = (ms(now_ns() - start_ns), ms(now_ns() - begin_ns));
+        let why = format!("{name} took over at {at} ms; the change took {took} ms");
+        notes.say("scheduler", &why);
+        Ok(())
+    }
+
+    /// Lets the kernel's own scheduler take over, if another was loaded; after the run.
+    ///
+    /// # Errors
+    /// The other cannot be ended.
+    pub fn unload(&self) -> Result<(), PlayError> {
+        let mut schedulers = self.schedulers.borrow_mut();
+        self.give_up_late(schedulers.longest_s());
+        let unloaded = schedulers.unload(&mut || {
+            process::readable([-1], 5);
+            Ok(())
+        });
+        self.give_up_late(0);
+        unloaded
+    }
+
+    fn look_again(&self) -> Result<(), PlayError> {
+        let board = self.stage.board;
+        let seen = board.news();
+        self.interrupted()?;
+        board.wait(seen, now_ns() + LOOK_NS);
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+//! Which threads send for which sources, and on which CPUs.
+
+use warmq_scenario::{
+    Action, Bound, Change, EvalError, Expr, ObjectId, Place, Set, Step, Target, TaskKindId,
+};
+use warmq_units::CpuSet;
+
+use super::SourceProgram;
+use crate::error::PlayError;
+use crate::places::Cpus;
+use crate::specs::Spec;
+use crate::sys::memory::event_fd;
+
+/// A thread that sends.
+#[derive(Clone, Debug)]
+pub struct SenderThread {
+    /// Its sources: the place of their table among all tables of sources, and their number.
+    pub sources: Vec<(usize, u64)>,
+    /// The CPUs that it may use; none: all of the run.
+    pub cpus: Option<CpuSet>,
+    /// Whether it spins between datagrams: nobody else may use its CPUs.
+    pub spins: bool,
+    /// Whether it hears answers.
+    pub echoes: bool,
+    /// Whether changes of the scenario are about its sources.
+    pub changes: bool,
+    /// Readable when there are new orders.
+    pub news_fd: i32,
+}
+
+/// What sources of one thread have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Common {
+    /// They name no CPUs.
+    Anywhere,
+    /// They name these CPUs, and stay there.
+    At(CpuSet),
+    /// A single one, which a change moves.
+    Moving(ObjectId, u64, Option<CpuSet>),
+}
+
+/// The threads for all sources.
+///
+/// # Errors
+/// A source whose CPUs this machine lacks; a number that cannot be computed; no descriptor is left.
+pub fn plan(
+    bound: &Bound,
+    cpus: &Cpus,
+    sources: &[SourceProgram],
+) -> Result<Vec<SenderThread>, PlayError> {
+    let mut shared: Vec<(Common, SenderThread)> = Vec::new();
+    for (place, of) in sources.iter().enumerate() {
+        for number in 0..bound.objects(of.id) {
+            let common = common(bound, cpus, of, number)?;
+            let found = shared.iter().position(|(known, _)| *known == common);
+            let at = match found {
+                Some(at) => at,
+                None => {
+                    shared.push((common.clone(), thread(&common)?));
+                    shared.len() - 1
+                }
+            };
+            let thread = &mut shared[at].1;
+            thread.sources.push((place, number));
+            thread.echoes |= of.source.echo.is_some();
+            thread.changes |= changes_of(bound, of.id, number, |_| true)?;
+        }
+    }
+    give_cpus(&mut shared, &cpus.all(), &busy(bound, cpus)?);
+    Ok(shared.into_iter().map(|(_, thread)| thread).collect())
+}
+
+fn thread(common: &Common) -> Result<SenderThread, PlayError> {
+    let news_fd = event_fd().map_err(|error| {
+        let fix = "allow more descriptors (ulimit -n)";
+        PlayError::refused("a descriptor for a source", &error, fix)
+    })?;
+    let cpus = match common {
+        Common::Anywhere => None,
+        Common::At(cpus) => Some(cpus.clone()),
+        Common::Moving(_, _, cpus) => cpus.clone(),
+    };
+    Ok(SenderThread {
+        sources: Vec::new(),
+        cpus,
+        spins: false,
+        echoes: false,
+        changes: false,
+        news_fd,
+    })
+}
+
+/// Lets a thread spin whose CPUs nobody else may use. Where no CPUs are named, it is given the last
+/// one that is left, if there is one.
+fn give_cpus(threads: &mut [(Common, SenderThread)], all: &CpuSet, busy: &CpuSet) {
+    let claims: Vec<CpuSet> = threads
+        .iter()
+        .map(|(_, it)| it.cpus.clone().unwrap_or_default())
+        .collect();
+    // Where a source moves to is not known before: it may be anywhere.
+    let moves = |common: &Common| matches!(common, Common::Moving(..));
+    let any_moves = threads.iter().any(|(common, _)| moves(common));
+    for (index, (common, thread)) in threads.iter_mut().enumerate() {
+        let mut others = busy.clone();
+        for (_, claim) in claims.iter().enumerate().filter(|(it, _)| *it != index) {
+            claim.iter().for_each(|cpu| others.insert(cpu));
+        }
+        let free = |cpus: &CpuSet| cpus.iter().all(|cpu| !others.contains(cpu));
+        match common {
+            _ if any_moves => {}
+            Common::Anywhere => {
+                let last = all.iter().filter(|cpu| !others.contains(*cpu)).last();
+                thread.cpus = last.map(|cpu| [cpu].into_iter().collect());
+                thread.spins = last.is_some();
+            }
+            Common::At(cpus) => thread.spins = free(cpus),
+            Common::Moving(..) => {}
+        }
+    }
+}
+
+fn common(
+    bound: &Bound,
+    cpus: &Cpus,
+    of: &SourceProgram,
+    number: u64,
+) -> Result<Common, PlayError> {
+    let at = bound.indexes_of_object(of.id, number);
+    let named = of.source.cpu.as_ref();
+    let named = named.map(|place| cpus.at(bound, place, &at)).transpose()?;
+    if named.as_ref().is_some_and(CpuSet::is_empty) {
+        let name = &bound.scenario().object(of.id).name;
+        return Err(PlayError::Refused {
+            what: format!("datagrams of source `{name}` arrive on CPUs that this machine lacks"),
+            why: format!("it has {} CPUs that may be used", cpus.len()),
+            fix: "name another `cpu`".to_owned(),
+        });
+    }
+    let moves = changes_of(bound, of.id, number, |set| matches!(set, Set::Arrival(_)))?;
+    Ok(match (moves, named) {
+        (true, named) => Common::Moving(of.id, number, named),
+        (false, Some(named)) => Common::At(named),
+        (false, None) => Common::Anywhere,
+    })
+}
+
+/// Whether a change sets something that `matters` of a source.
+fn changes_of(
+    bound: &Bound,
+    id: ObjectId,
+    number: u64,
+    matters: fn(&Set) -> bool,
+) -> Result<bool, EvalError> {
+    for change in bound.scenario().changes() {
+        let meant = match &change.target {
+            Target::Sources(table) => *table == id,
+            Target::Source(one) => one.object == id && bound.object_number(one, &[])? == number,
+            _ => false,
+        };
+        if meant && change.set.iter().any(matters) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The CPUs that tasks may use, now or later.
+fn busy(bound: &Bound, cpus: &Cpus) -> Result<CpuSet, EvalError> {
+    let mut busy = CpuSet::default();
+    let mut add = |those: &CpuSet| those.iter().for_each(|cpu| busy.insert(cpu));
+    let kinds = (0..).map(TaskKindId).zip(bound.scenario().tasks());
+    for (id, kind) in kinds {
+        for number in 0..bound.tasks(id) {
+            let spec = Spec::of(bound, cpus, id, number)?;
+            add(&spec.cpus.unwrap_or_else(|| cpus.all()));
+        }
+        let mut later = Vec::new();
+        let mut visit = |step: &Step| {
+            if let Action::Set(set) = &step.action {
+                later.extend(somewhere(bound, cpus, set));
+            }
+        };
+        kind.steps().for_each(|step| step.walk(&mut visit));
+        later.iter().for_each(&mut add);
+    }
+    let changes = bound.scenario().changes().iter();
+    let of_tasks = changes.filter(|it| matches!(it.target, Target::Task(_) | Target::Tasks(_)));
+    for Change { set, .. } in of_tasks {
+        let later = set.iter().filter_map(|set| somewhere(bound, cpus, set));
+        later.for_each(|those| add(&those));
+    }
+    Ok(busy)
+}
+
+/// Where a task may be that was given new CPUs.
+fn somewhere(bound: &Bound, cpus: &Cpus, set: &Set) -> Option<CpuSet> {
+    let Set::Cpus(place) = set else {
+        return None;
+    };
+    let varies = match place {
+        Place::All | Place::Cpus(_) => false,
+        Place::Cpu(it) | Place::Llc(it) | Place::Node(it) | Place::Socket(it) | Place::Core(it) => {
+            it.uses_indexes()
+        }
+        Place::Part { part, of } => [part, of].into_iter().any(Expr::uses_indexes),
+    };
+    match varies {
+        true => Some(cpus.all()),
+        false => Some(cpus.at(bound, place, &[]).unwrap_or_else(|_| cpus.all())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Compiler;
+    use crate::source::compile;
+    use crate::speed::Speed;
+    use crate::testing::bound;
+    use warmq_units::CpuId;
+
+    /// The threads of a machine of four CPUs, which share nothing.
+    fn threads(text: &str) -> Result<Vec<SenderThread>, PlayError> {
+        let root = tempfile::tempdir().expect("a folder");
+        let all: CpuSet = (0..4).map(CpuId).collect();
+        let bound = bound(text);
+        let mut compiler = Compiler::new(&bound, Speed::measure(Some(1)));
+        let sources = compile(&bound, &mut compiler);
+        plan(&bound, &Cpus::read(root.path(), &all), &sources)
+    }
+
+    fn told(text: &str) -> Vec<(Option<String>, usize, bool)> {
+        let threads = threads(text).unwrap_or_else(|error| panic!("{error}"));
+        let told = threads.iter().map(|it| {
+            let cpus = it.cpus.as_ref().map(ToString::to_string);
+            (cpus, it.sources.len(), it.spins)
+        });
+        told.collect()
+    }
+
+    fn scenario(task: &str, sources: &[&str], rest: &str) -> String {
+        let mut text = format!("[datagram.d]\n[task.t]\n{task}\nbody = [{{ receive = \"d\" }}]\n");
+        for (number, source) in sources.iter().enumerate() {
+            text += &format!(
+                "[source.s{number}]\nto = \"d\"\nbytes = \"64B\"\nrate = \"9 per s\"\n{source}\n"
+            );
+        }
+        text + rest
+    }
+
+    #[test]
+    fn a_thread_spins_only_where_nobody_else_may_run() {
+        let on = |cpu: &str| Some(cpu.to_owned());
+        let free = scenario("cpus = \"cpus 0-1\"", &["", ""], "");
+        assert_eq!(told(&free), [(on("3"), 2, true)]);
+        let none = scenario("", &["", ""], "");
+        assert_eq!(told(&none), [(None, 2, false)]);
+        let named = scenario(
+            "cpus = \"cpu 0\"",
+            &["cpu = \"cpu 3\"", "", "cpu = \"cpu 0\"", "cpu = \"cpu 3\""],
+            "",
+        );
+        let wanted = [(on("3"), 2, true), (on("2"), 1, true), (on("0"), 1, false)];
+        assert_eq!(told(&named), wanted);
+        let overlapping = scenario(
+            "cpus = \"cpu 0\"",
+            &["cpu = \"cpu 3\"", "cpu = \"cpus 2-3\""],
+            "",
+        );
+        let wanted = [(on("3"), 1, false), (on("2-3"), 1, false)];
+        assert_eq!(told(&overlapping), wanted);
+    }
+
+    #[test]
+    fn a_change_that_may_bring_somebody_keeps_threads_from_spinning() {
+        let comes = "[[change]]\nat = \"1s\"\ntask = \"t\"\nset = { cpus = \"cpu 3\" }";
+        let text = scenario("cpus = \"cpu 0\"", &["cpu = \"cpu 3\""], comes);
+        assert_eq!(told(&text), [(Some("3".to_owned()), 1, false)]);
+        let moves = "[[change]]\nat = \"1s\"\nsource = \"s0\"\nset = { cpu = \"cpu 1\" }";
+        let text = scenario("cpus = \"cpu 0\"", &["", "cpu = \"cpu 3\""], moves);
+        assert_eq!(
+            told(&text),
+            [(None, 1, false), (Some("3".to_owned()), 1, false)]
+        );
+    }
+
+    #[test]
+    fn a_source_on_cpus_that_the_machine_lacks_is_refused() {
+        let error = threads(&scenario("", &["cpu = \"cpu 9\""], "")).expect_err("refused");
+        assert_eq!(error.exit_code(), 4);
+        assert!(error.to_string().contains("source `s0`"), "{error}");
+    }
+}
