@@ -47,6 +47,10 @@ enum To {
 /// Sees to it that every change takes place at its time.
 pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Trouble> {
     for change in stage.scenario().changes() {
+        if let Target::Source(_) | Target::Sources(_) = change.target {
+            // Sources know their changes themselves.
+            continue;
+        }
         let (first, again) = times(stage, &change.occurs)?;
         let set = change.set.iter().map(|set| to(stage, set));
         let planned = Planned {
@@ -66,7 +70,7 @@ fn eval(stage: &Stage, expr: &Expr) -> Result<u64, EvalError> {
     stage.bound.eval(expr, &[])
 }
 
-fn times(
+pub(super) fn times(
     stage: &Stage,
     occurs: &Occurs,
 ) -> Result<(Instant, Option<(Duration, Instant)>), EvalError> {

@@ -8,6 +8,7 @@ mod actions;
 mod changes;
 mod clocks;
 mod objects;
+mod orders;
 mod parts;
 mod phases;
 mod player;
@@ -20,7 +21,9 @@ use std::rc::Rc;
 
 use warmq_kernel::{Boot, Task, TaskSpec, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_scenario::{Action, Bound, EvalError, ObjectKind, Scenario, Step, Target, TaskKind};
+use warmq_scenario::{
+    Action, Bound, Change, EvalError, ObjectKind, Scenario, Set, Step, Target, TaskKind,
+};
 
 use self::stage::Stage;
 use crate::counter::Counters;
@@ -72,12 +75,6 @@ impl Play {
 
 /// What `scenario` has that the lab cannot play.
 fn not_played(scenario: &Scenario) -> Option<&'static str> {
-    let of_lab = |target: &Target| {
-        !matches!(
-            target,
-            Target::Source(_) | Target::Sources(_) | Target::Scheduler
-        )
-    };
     let file = |object: &warmq_scenario::Object| matches!(object.kind, ObjectKind::File { .. });
     let sources = || {
         scenario
@@ -88,11 +85,18 @@ fn not_played(scenario: &Scenario) -> Option<&'static str> {
                 _ => None,
             })
     };
+    let changes = || scenario.changes().iter();
+    let moves_source = |change: &Change| {
+        let mut sets = change.set.iter();
+        sets.any(|set| matches!(set, Set::Arrival(_)))
+    };
     match scenario {
-        _ if !scenario.changes().iter().all(|it| of_lab(&it.target)) => {
-            Some("a change of a source or of the scheduler")
+        _ if changes().any(|it| matches!(it.target, Target::Scheduler)) => {
+            Some("a change of the scheduler")
         }
-        _ if sources().any(|source| source.cpu.is_some()) => Some("the `cpu` of a source"),
+        _ if changes().any(moves_source) || sources().any(|source| source.cpu.is_some()) => {
+            Some("the `cpu` of a source")
+        }
         _ if sources().any(|source| source.echo.is_some()) => Some("the `echo` of a source"),
         _ if scenario.objects().iter().any(file) => Some("a file"),
         _ if answers(scenario) => Some("`reply`"),

@@ -7,10 +7,11 @@ use warmq_kernel::{Boot, Nic, RemotePeer, Socket};
 use warmq_scenario::{
     Amount, Arrivals, EvalError, Expr, ObjectId, ObjectKind, Rate, Source, TaskKindId,
 };
-use warmq_units::{Bytes, Duration, Stream};
+use warmq_units::{Bytes, Duration, Instant, Stream};
 
 use super::Trouble;
 use super::objects::Made;
+use super::orders::{Order, Orders};
 use super::stage::Stage;
 
 /// The link by which all sources reach the machine: 1 Gbit/s, and 50 us for each packet.
@@ -46,6 +47,20 @@ struct Sender {
     end: Duration,
     packets: u64,
     gaps: Gaps,
+    orders: Orders,
+}
+
+/// How far a source is.
+#[derive(Default)]
+struct Sending {
+    /// When the next burst is due.
+    due: Duration,
+    /// How many datagrams are left.
+    left: u64,
+    /// How long it has sent since its last pause.
+    sending: Duration,
+    /// Whether it leaves out what is due.
+    stopped: bool,
 }
 
 /// The time from one burst to the next.
@@ -86,6 +101,7 @@ impl Sender {
                 Gaps::Even(gap(rate)?, gap(to)?, Duration(eval(over)?.max(1)))
             }
         };
+        let orders = Orders::of(stage, id, number, &gap)?;
         let on_off = match &source.on_off {
             Some((on, off)) => Some((Duration(eval(on)?), Duration(eval(off)?))),
             None => None,
@@ -99,31 +115,65 @@ impl Sender {
             end: Duration(span(&source.end)?.unwrap_or(u64::MAX)),
             packets: span(&source.packets)?.unwrap_or(u64::MAX),
             gaps,
+            orders,
             stage: stage.clone(),
             nic,
             indexes,
         })
     }
 
-    async fn run(self, peer: RemotePeer) {
-        peer.pause(self.start).await;
-        let (mut now, mut left, mut sending) = (self.start, self.packets, Duration::ZERO);
-        while now < self.end && left > 0 {
-            for _ in 0..self.burst.min(left) {
-                peer.send_datagram(self.to, self.nic, self.bytes).await;
+    async fn run(mut self, peer: RemotePeer) {
+        let mut state = Sending {
+            due: self.start,
+            left: self.packets,
+            ..Sending::default()
+        };
+        let mut now = Duration::ZERO;
+        while state.left > 0 {
+            let change = self.orders.next().map(|at| at - Instant::START);
+            let change = change.filter(|at| *at < self.end);
+            let due = Some(state.due).filter(|due| *due < self.end);
+            let Some(next) = [change, due].into_iter().flatten().min() else {
+                return;
+            };
+            peer.pause(next - now).await;
+            now = next;
+            // What changes at the time of a burst changes before it.
+            if change == Some(next) {
+                for order in self.orders.take() {
+                    self.obey(order, now, &mut state);
+                }
+                continue;
             }
-            left = left.saturating_sub(self.burst);
+            if !state.stopped {
+                let burst = self.burst.min(state.left);
+                for _ in 0..burst {
+                    peer.send_datagram(self.to, self.nic, self.bytes).await;
+                }
+                state.left -= burst;
+            }
             let Ok(gap) = self.gap(now - self.start) else {
                 return;
             };
-            let (mut pause, on_off) = (gap, self.on_off);
-            sending += gap;
-            if let Some((_, off)) = on_off.filter(|(on, _)| sending >= *on) {
-                pause += off;
-                sending = Duration::ZERO;
+            state.due += gap;
+            state.sending += gap;
+            if let Some((_, off)) = self.on_off.filter(|(on, _)| state.sending >= *on) {
+                state.due += off;
+                state.sending = Duration::ZERO;
             }
-            now += pause;
-            peer.pause(pause).await;
+        }
+    }
+
+    /// A new rate counts from `now`; a source that has not started yet starts when it would have.
+    fn obey(&mut self, order: Order, now: Duration, state: &mut Sending) {
+        match order {
+            Order::Stop(stopped) => state.stopped = stopped,
+            Order::Gap(gap) => {
+                self.gaps = Gaps::Even(gap, gap, Duration(1));
+                if now >= self.start {
+                    state.due = now + gap;
+                }
+            }
         }
     }
 

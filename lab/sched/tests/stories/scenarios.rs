@@ -144,6 +144,43 @@ fn a_source_sends_so_many_datagrams_and_threads_and_processes_start_others() {
     assert_eq!(counts, [20, 1, 1]);
 }
 
+#[test]
+fn a_source_stops_continues_and_takes_another_rate() {
+    let text = r#"
+        [datagram.d]
+        buffer = "64KB"
+        [source.outside]
+        for = { n = 2 }
+        to = "d"
+        bytes = "64B"
+        every = "1ms"
+        start = "n * 500ms"
+        [task.receiver]
+        body = [{ receive = "d" }, { count = "received" }]
+        [[change]]
+        at = "20ms"
+        source = "outside[0]"
+        set = { stop = true }
+        [[change]]
+        at = "50ms"
+        source = "outside[0]"
+        set = { continue = true }
+        [[change]]
+        every = "100ms"
+        end = "150ms"
+        source = "outside"
+        set = { rate = "100 per s" }
+    "#;
+    // From 0 to 19 ms, from 50 to 99 ms, and each 10 ms from 110 to 190 ms; the second has not
+    // started yet, and starts when it would have.
+    assert_eq!(played(text, 2, 20).2.get("received"), 20 + 50 + 9);
+    // The first goes on to 690 ms; the second sends at 500 ms first, and with the new rate.
+    assert_eq!(played(text, 2, 70).2.get("received"), 20 + 50 + 59 + 20);
+    let moved = text.replace("{ stop = true }", "{ cpu = \"cpu 0\" }");
+    let told = played(&moved, 2, 20).0.to_string();
+    assert!(told.contains("it has the `cpu` of a source"), "{told}");
+}
+
 /// The reader looks at the first and the last round only.
 #[test]
 fn a_number_that_cannot_be_computed_ends_the_run_with_its_place() {
