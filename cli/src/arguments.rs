@@ -52,7 +52,8 @@ pub enum Command {
     Machines(machines::Arguments),
     /// List the schedulers, or what can be set on one.
     Schedulers(parts::SchedulersArguments),
-    /// List the workloads, or what can be set on one.
+    /// List the workloads (scenarios and programs), or what can be set on one.
+    #[command(visible_alias = "scenarios")]
     Workloads(parts::WorkloadsArguments),
     /// List what an experiment can measure.
     Metrics(metrics::Arguments),

@@ -40,7 +40,8 @@ pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
     // A scenario that is only looked at claims nothing.
     if report.sections.iter().all(|section| section.together) {
         let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());
-        return output::print(&format!("{runs} runs in {seconds:.1} s"));
+        let s = if runs == 1 { "" } else { "s" };
+        return output::print(&format!("{runs} run{s} in {seconds:.1} s"));
     }
     output::print(terminal.summary(report).trim_end())?;
     let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());

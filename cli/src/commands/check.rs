@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use warmq_config::Chosen;
-use warmq_experiment::{Experiment, Options, notes};
+use warmq_experiment::{Experiment, Options, fidelity};
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 
 use crate::failure::Failure;
@@ -66,12 +66,12 @@ fn scene(name: &str, scenario: &Scenario) -> String {
         scenario.spans().len(),
     )];
     for world in World::ALL {
-        lines.extend(
-            notes(scenario, world)
-                .iter()
-                .map(|note| format!("  {note}")),
-        );
+        let notes = fidelity(scenario, world).into_iter();
+        lines.extend(notes.map(|note| format!("  {note}")));
     }
+    // A script in another language says where it loses something.
+    let remarks = scenario.remarks().iter();
+    lines.extend(remarks.map(|remark| format!("  {remark}")));
     lines.join("\n")
 }
 

@@ -22,7 +22,7 @@ use warmq_trace::{Checker, Digest, Observer};
 use warmq_units::Instant;
 
 use self::measure::{Done, RunMeters, Totals};
-pub use self::real::notes;
+pub use self::real::fidelity;
 pub use self::workloads::Workload;
 use self::workloads::Workloads;
 use crate::plan::{Part, Plan};

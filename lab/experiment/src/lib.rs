@@ -21,7 +21,7 @@ mod section;
 mod simulator;
 mod world;
 
-pub use engine::{Engine, Workload, notes};
+pub use engine::{Engine, Workload, fidelity};
 pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Parts,
     PlotSpec, Published, Take, Target, Test, Within,

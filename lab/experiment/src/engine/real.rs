@@ -145,8 +145,18 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     Ok(figures)
 }
 
-/// What `world` plays otherwise than `scenario` says, a sentence each.
+/// What is played otherwise than the file of `scenario` says: in `world`, and, of a file in another
+/// language, anywhere. A sentence each.
 pub fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
+    let remarks = scenario.remarks().iter().map(ToString::to_string);
+    fidelity(scenario, world)
+        .into_iter()
+        .chain(remarks)
+        .collect()
+}
+
+/// What `world` plays otherwise than `scenario` says, a sentence each.
+pub fn fidelity(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
     let all = scenario.fidelity(world).into_iter();
     let said = all.filter_map(|note| {
         let (what, how) = match note.fidelity {
@@ -160,6 +170,5 @@ pub fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
             note.what
         ))
     });
-    let remarks = scenario.remarks().iter().map(ToString::to_string);
-    said.chain(remarks).collect()
+    said.collect()
 }

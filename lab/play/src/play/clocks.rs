@@ -88,7 +88,7 @@ impl Player {
             Set::Cpus(place) => {
                 let cpus = stage.machine.cpus_of(&stage.bound, place, &self.indexes)?;
                 if cpus.is_empty() {
-                    self.task.give_up(&format!("it is now {NO_CPU}")).await;
+                    self.task.give_up(&format!("is now {NO_CPU}")).await;
                 }
                 self.task.set_affinity(id, cpus.iter()).await;
             }

@@ -120,7 +120,7 @@ impl Workload for Play {
             Ok(()) => return Ok(()),
             Err(Trouble::Memory(full)) => return Err(full),
             Err(Trouble::Number(error)) => error.to_string(),
-            Err(Trouble::Lacking(what)) => format!("has {what}"),
+            Err(Trouble::Lacking(what)) => format!("has {what}, which cannot be played here"),
         };
         let gives_up = |task: Task| async move { task.give_up(&error).await };
         boot.task(TaskSpec::new("scenario", None), gives_up)?;
