@@ -52,7 +52,7 @@ fn page(report: &Report) -> Result<Markup, WriteError> {
                 main {
                     (head(report))
                     // What claims nothing and is compared with nothing published needs no summary.
-                    @if !report.sections.iter().all(|section| section.together) {
+                    @if report.sections.is_empty() || !report.sections.iter().all(|section| section.together) {
                         (summary::summary(report, &anchors))
                         (contents(report, &anchors))
                     }
