@@ -22,4 +22,4 @@ if [ -z "$scheduler" ]; then
     echo "scx_warmq is not built: cargo build --release -p scx_warmq (needs clang-19, libelf-dev), or make vm-test" >&2
     exit 0
 fi
-"$warmq" run ping-pong --world guest --scheduler kernel,scx_warmq --seeds 1 --time 500ms --set cpus=1
+"$warmq" run ping-pong --world guest --scheduler "kernel,$scheduler" --seeds 1 --time 500ms --set cpus=1
