@@ -10,8 +10,8 @@ use warmq_config::{Document, Source};
 
 use crate::failure::Failure;
 use crate::pair::Pair;
+use crate::scenario::{self, Worlds};
 use crate::shipped::{self, Shipped};
-use crate::told::{self, Worlds};
 
 /// What the command line changes in every experiment that it names.
 #[derive(Clone, Debug, Default)]
@@ -59,8 +59,8 @@ pub fn shipped(shipped: &Shipped) -> Result<Document, Failure> {
 impl Changes {
     /// What to call the file `name` in messages, and its text; a scenario becomes an experiment.
     fn text_of(&self, name: &str) -> Result<(String, String), Failure> {
-        if told::is_named(name) {
-            return Ok((name.to_owned(), told::experiment(name, &self.worlds)?));
+        if scenario::is_named(name) {
+            return Ok((name.to_owned(), scenario::experiment(name, &self.worlds)?));
         }
         let (file, text) = text_of(name)?;
         if self.worlds.any() {
@@ -102,7 +102,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
             format!(
                 "give a file, or one that comes with warmq: an experiment ({}) or a scenario ({})",
                 ids.join(", "),
-                told::shipped().join(", ")
+                scenario::shipped().join(", ")
             )
         }
         _ => "give the file of an experiment".to_owned(),

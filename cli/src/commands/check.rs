@@ -9,7 +9,7 @@ use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 
 use crate::failure::Failure;
 use crate::source::{self, Changes};
-use crate::{machines, output, study, told};
+use crate::{machines, output, scenario, study};
 
 /// Check the files of experiments and scenarios without running anything.
 #[derive(Args, Debug)]
@@ -25,11 +25,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .files
         .iter()
         .cloned()
-        .partition(|it| told::is_named(it));
+        .partition(|it| scenario::is_named(it));
     let mut lines: Vec<String> = Vec::new();
     let (mut wrong, mut scenes) = (Vec::new(), Vec::new());
     for name in &scenarios {
-        match told::find(name) {
+        match scenario::find(name) {
             Ok(found) => scenes.push((name, found)),
             Err(Failure::Problems(problems)) => wrong.extend(problems),
             Err(other) => return Err(other),

@@ -11,9 +11,9 @@ use warmq_units::Duration;
 use crate::arguments::{Extent, Out};
 use crate::failure::Failure;
 use crate::pair::Pair;
+use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::told::Worlds;
 use crate::{chart, machines, output, present, trace};
 
 const EXAMPLES: &str = "\

@@ -13,7 +13,7 @@ use warmq_scenario::{Scenario, SchedulerChoice, Set, World as Kind};
 use warmq_vm::{Cache, Guest, Hardware, Kernel, VmError};
 
 use super::player::{arguments, played, refused};
-use super::programs::{self, OWN, file_name};
+use super::programs::{self, file_name};
 
 /// The preemption models of Linux, as its command line has them.
 const PREEMPT: &[&str] = &["default", "none", "voluntary", "full", "lazy"];
@@ -63,10 +63,6 @@ impl World for Guests {
                 "about one instruction a cycle at 1 GHz",
             ),
         ]
-    }
-
-    fn schedulers(&self) -> Vec<String> {
-        [OWN, "scx_warmq"].map(str::to_owned).to_vec()
     }
 
     fn takes_scheduler(&self, name: &str) -> Result<(), String> {

@@ -24,10 +24,6 @@ impl World for Host {
         Vec::new()
     }
 
-    fn schedulers(&self) -> Vec<String> {
-        vec![OWN.to_owned()]
-    }
-
     fn takes_scheduler(&self, name: &str) -> Result<(), String> {
         match name {
             OWN => Ok(()),

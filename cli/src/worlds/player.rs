@@ -41,7 +41,8 @@ fn time(span: Duration) -> String {
     span.exact().replace(' ', "")
 }
 
-/// What a player came to that ended with `status`, having written `trace` and `said`.
+/// The run of a player that exited with `status`, wrote `trace` to standard output and `said` to
+/// standard error.
 ///
 /// # Errors
 /// It did not play to the end, or its trace cannot be read.

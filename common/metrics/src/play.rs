@@ -1,4 +1,4 @@
-//! What a scenario came to, in whatever world it was played.
+//! The figures of a scenario, in whatever world it was played.
 
 use std::collections::BTreeMap;
 

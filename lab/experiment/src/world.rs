@@ -18,9 +18,6 @@ pub trait World: Send + Sync {
     /// What can be set on it.
     fn settings(&self) -> Vec<Setting>;
 
-    /// The schedulers that it has by name, for lists; others may be files.
-    fn schedulers(&self) -> Vec<String>;
-
     /// Whether a scheduler of this name can run there.
     ///
     /// # Errors

@@ -25,10 +25,6 @@ impl World for Pretended {
         }
     }
 
-    fn schedulers(&self) -> Vec<String> {
-        vec!["kernel".to_owned()]
-    }
-
     fn takes_scheduler(&self, name: &str) -> Result<(), String> {
         match name {
             "kernel" => Ok(()),

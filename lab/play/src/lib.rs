@@ -55,11 +55,11 @@ enum Source {
         settings: fn() -> Vec<Setting>,
         build: fn(&Chosen, &Counters) -> Box<dyn Workload>,
     },
-    Scenario(Box<Told>),
+    Scenario(Box<ScenarioFile>),
 }
 
 /// A scenario and where it is written.
-struct Told {
+struct ScenarioFile {
     scenario: Scenario,
     file: String,
     text: String,
@@ -76,7 +76,7 @@ impl Entry {
             name: name.to_owned(),
             what: scenario.title().to_owned(),
             work: scenario.work().to_owned(),
-            source: Source::Scenario(Box::new(Told {
+            source: Source::Scenario(Box::new(ScenarioFile {
                 scenario,
                 file: file.to_owned(),
                 text: text.to_owned(),
@@ -86,19 +86,19 @@ impl Entry {
 
     /// The scenario that it is, if it is one.
     pub fn scenario(&self) -> Option<&Scenario> {
-        self.told().map(|told| &told.scenario)
+        self.scenario_file().map(|it| &it.scenario)
     }
 
     /// The name of the scenario's file and its text, if it is one.
     pub fn text(&self) -> Option<(&str, &str)> {
-        self.told()
-            .map(|told| (told.file.as_str(), told.text.as_str()))
+        self.scenario_file()
+            .map(|it| (it.file.as_str(), it.text.as_str()))
     }
 
-    fn told(&self) -> Option<&Told> {
+    fn scenario_file(&self) -> Option<&ScenarioFile> {
         match &self.source {
             Source::Program { .. } => None,
-            Source::Scenario(told) => Some(told),
+            Source::Scenario(file) => Some(file),
         }
     }
 
@@ -106,7 +106,7 @@ impl Entry {
     pub fn settings(&self) -> Vec<Setting> {
         match &self.source {
             Source::Program { settings, .. } => settings(),
-            Source::Scenario(told) => told.scenario.settings(),
+            Source::Scenario(file) => file.scenario.settings(),
         }
     }
 
@@ -122,8 +122,8 @@ impl Entry {
     ) -> Result<Box<dyn Workload>, Problems> {
         match &self.source {
             Source::Program { build, .. } => Ok(build(chosen, counters)),
-            Source::Scenario(told) => {
-                let bound = told.scenario.bind(chosen, site)?;
+            Source::Scenario(file) => {
+                let bound = file.scenario.bind(chosen, site)?;
                 Ok(Box::new(play::Play::new(bound, counters)))
             }
         }

@@ -1,5 +1,5 @@
 //! The crew: a process between the controller and the tasks. It makes the objects, forks the
-//! tasks, buries them, and takes everything away when the run is over.
+//! tasks, reaps them, and takes everything away when the run is over.
 //!
 //! It has one thread, so that what it forks is a clean copy. It watches the controller: if that is
 //! killed, it kills all tasks and removes what would stay behind. The controller watches the crew
@@ -15,7 +15,7 @@ use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
 use crate::source;
 use crate::stage::Stage;
 use crate::stage::objects::{Made, Sets, make};
-use crate::sys::process::{self, Buried, End, Side};
+use crate::sys::process::{self, End, Reaped, Side};
 use crate::sys::{ipc, memory, sockets, thread};
 
 /// How the controller and the crew reach each other.
@@ -150,13 +150,13 @@ impl Crew {
         process::exit_thread()
     }
 
-    /// Buries who dies, until the run is over or the controller has ended.
+    /// Reaps who dies, until the run is over or the controller has ended.
     fn watch(&self) {
         let children = self.children;
         loop {
             // Before the first wait, too: who died before the descriptor was there is not told by it.
-            while let Buried::One(pid, end) = process::bury() {
-                self.buried(pid, end);
+            while let Reaped::One(pid, end) = process::reap() {
+                self.reaped(pid, end);
             }
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);
@@ -173,7 +173,7 @@ impl Crew {
     }
 
     /// Who is killed from outside takes the run with it.
-    fn buried(&self, pid: i32, end: End) {
+    fn reaped(&self, pid: i32, end: End) {
         let End::Signal(signal) = end else {
             return;
         };
@@ -211,10 +211,10 @@ pub fn end_tasks(stage: &Stage) -> Result<(), PlayError> {
             let _ = process::kill(-group, libc::SIGKILL);
         }
         loop {
-            match process::bury() {
-                Buried::One(..) => {}
-                Buried::NotYet => break,
-                Buried::NoChildren => return Ok(()),
+            match process::reap() {
+                Reaped::One(..) => {}
+                Reaped::NotYet => break,
+                Reaped::NoChildren => return Ok(()),
             }
         }
         process::readable([-1], 10);

@@ -13,7 +13,7 @@ use crate::notes::Notes;
 use crate::source::{SenderThread, gap_of};
 use crate::specs::{attributes_of, first_group, group_number, nice_of};
 use crate::stage::Stage;
-use crate::stage::slots::{Life, Slot};
+use crate::stage::slots::{Slot, TaskState};
 use crate::sys::clock::now_ns;
 use crate::sys::process;
 use crate::sys::sched::{self, Attributes};
@@ -134,7 +134,7 @@ impl<'n> Changes<'n> {
     ) -> Result<(), PlayError> {
         for (index, slot) in self.stage.tasks() {
             let (kind, number) = self.stage.role(slot);
-            if slot.life() != Life::Alive || !is_meant(kind, number) {
+            if slot.state() != TaskState::Started || !is_meant(kind, number) {
                 continue;
             }
             for set in sets {

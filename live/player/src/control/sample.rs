@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::Ordering;
 
 use crate::stage::Stage;
-use crate::stage::slots::{Life, Slot};
+use crate::stage::slots::{Slot, TaskState};
 use crate::sys::clock::{now_ns, process_cpu_ns};
 use crate::trace::Moment;
 
@@ -37,10 +37,10 @@ pub fn now(stage: &Stage) -> Moment {
 /// CPU time of a task. That of a process is exact; that of one thread of several is what the kernel
 /// had added up at its last tick.
 fn ran_ns(slot: &Slot, alone: bool) -> u64 {
-    match slot.life() {
-        Life::Unborn => return 0,
-        Life::Ended => return slot.ran_ns.load(Ordering::Relaxed),
-        Life::Alive => {}
+    match slot.state() {
+        TaskState::NotStarted => return 0,
+        TaskState::Ended => return slot.ran_ns.load(Ordering::Relaxed),
+        TaskState::Started => {}
     }
     let (pid, tid) = (
         slot.pid.load(Ordering::Relaxed),
@@ -72,7 +72,7 @@ mod tests {
         slot.pid.store(process::pid(), Ordering::Relaxed);
         slot.tid.store(process::tid(), Ordering::Relaxed);
         assert_eq!(now(stage).ran_ns, [0, 0], "nobody is born");
-        slot.set_life(Life::Alive);
+        slot.set_state(TaskState::Started);
         let before = thread_cpu_ns();
         assert!(ran_ns(slot, true) >= before);
         // What the kernel adds up may be a tick old, and ticks are at most 10 ms long.
@@ -80,7 +80,7 @@ mod tests {
         slot.base_ns.store(u64::MAX, Ordering::Relaxed);
         assert_eq!((ran_ns(slot, true), ran_ns(slot, false)), (0, 0));
         slot.ran_ns.store(7, Ordering::Relaxed);
-        slot.set_life(Life::Ended);
+        slot.set_state(TaskState::Ended);
         assert_eq!(now(stage).ran_ns, [7, 0]);
     }
 }

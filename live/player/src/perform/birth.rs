@@ -9,7 +9,7 @@ use super::{Datagram, Left, Performer};
 use crate::error::PlayError;
 use crate::specs::{APP, Spec};
 use crate::stage::Stage;
-use crate::stage::slots::{Life, Mark};
+use crate::stage::slots::{Mark, TaskState};
 use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::{futex, memory, process, sched};
 
@@ -21,7 +21,7 @@ pub fn perform(stage: &'static Stage, index: u32) {
     let slot = stage.slots.of(index);
     slot.tid.store(process::tid(), Ordering::Relaxed);
     slot.pid.store(process::pid(), Ordering::Relaxed);
-    slot.set_life(Life::Alive);
+    slot.set_state(TaskState::Started);
     let played = catch_unwind(AssertUnwindSafe(|| play(stage, index)));
     match played {
         Ok(Ok(()) | Err(Left::Exits)) => {}
@@ -35,7 +35,7 @@ pub fn perform(stage: &'static Stage, index: u32) {
     }
     let ran_ns = thread_cpu_ns().saturating_sub(slot.base_ns.load(Ordering::Relaxed));
     slot.ran_ns.store(ran_ns, Ordering::Relaxed);
-    slot.set_life(Life::Ended);
+    slot.set_state(TaskState::Ended);
     stage.board.leave(now_ns());
 }
 

@@ -11,7 +11,7 @@ use super::{SenderThread, Stamp};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::stage::Stage;
-use crate::stage::slots::{Life, Log, Logged, Mark};
+use crate::stage::slots::{Log, Logged, Mark, TaskState};
 use crate::sys::clock::now_ns;
 use crate::sys::sched::{self, Attributes};
 use crate::sys::{process, sockets};
@@ -27,7 +27,7 @@ pub fn work(stage: &'static Stage, index: u32, notes: &Notes) -> ! {
     let slot = stage.sender_slots.of(index);
     slot.tid.store(process::tid(), Ordering::Relaxed);
     slot.pid.store(process::pid(), Ordering::Relaxed);
-    slot.set_life(Life::Alive);
+    slot.set_state(TaskState::Started);
     if let Err(error) = Working::new(stage, index, notes).and_then(|mut it| it.work()) {
         stage.board.fail(&error);
     }

@@ -26,7 +26,7 @@ use crate::source::{Orders, SenderThread, SourceProgram};
 use crate::speed::Speed;
 use board::Board;
 use objects::Made;
-use slots::{Life, Slot, Slots};
+use slots::{Slot, Slots, TaskState};
 use streams::Streams;
 
 /// A run. It is made before any process is forked, and never dropped.
@@ -176,7 +176,9 @@ impl Stage {
 
     /// Where tasks are that have not ended, for messages: at most ten of them.
     pub fn standing(&self) -> String {
-        let alive = self.tasks().filter(|(_, slot)| slot.life() == Life::Alive);
+        let alive = self
+            .tasks()
+            .filter(|(_, slot)| slot.state() == TaskState::Started);
         let mut said: Vec<String> = alive
             .map(|(_, slot)| {
                 let (kind, _) = self.role(slot);

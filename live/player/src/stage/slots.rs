@@ -8,11 +8,11 @@ use crate::sys::memory::{Shared, shared};
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
-pub enum Life {
+pub enum TaskState {
     /// It has no thread yet.
-    Unborn = 0,
+    NotStarted = 0,
     /// Its thread is there.
-    Alive = 1,
+    Started = 1,
     /// It has ended.
     Ended = 2,
 }
@@ -23,7 +23,7 @@ pub enum Life {
 pub struct Slot {
     /// Opened by the controller: a futex.
     pub gate: AtomicU32,
-    life: AtomicU32,
+    state: AtomicU32,
     /// The thread's id.
     pub tid: AtomicI32,
     /// The process's id.
@@ -57,17 +57,17 @@ pub const SETUP: u32 = 1 << 31;
 
 impl Slot {
     /// How far it is.
-    pub fn life(&self) -> Life {
-        match self.life.load(Ordering::Acquire) {
-            0 => Life::Unborn,
-            1 => Life::Alive,
-            _ => Life::Ended,
+    pub fn state(&self) -> TaskState {
+        match self.state.load(Ordering::Acquire) {
+            0 => TaskState::NotStarted,
+            1 => TaskState::Started,
+            _ => TaskState::Ended,
         }
     }
 
     /// It is that far now.
-    pub fn set_life(&self, life: Life) {
-        self.life.store(life as u32, Ordering::Release);
+    pub fn set_state(&self, state: TaskState) {
+        self.state.store(state as u32, Ordering::Release);
     }
 
     /// The task begins op number `op`.

@@ -120,9 +120,9 @@ pub enum End {
     Signal(i32),
 }
 
-/// A child that was buried.
+/// A child that was reaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buried {
+pub enum Reaped {
     /// This one.
     One(i32, End),
     /// None has ended.
@@ -131,19 +131,19 @@ pub enum Buried {
     NoChildren,
 }
 
-/// Buries one child that has ended, without waiting.
-pub fn bury() -> Buried {
+/// Reaps one child that has ended, without waiting.
+pub fn reap() -> Reaped {
     let mut status = 0;
     // SAFETY: the kernel writes the status.
     match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
-        0 => Buried::NotYet,
-        -1 => Buried::NoChildren,
-        pid if libc::WIFSIGNALED(status) => Buried::One(pid, End::Signal(libc::WTERMSIG(status))),
-        pid => Buried::One(pid, End::Exit(libc::WEXITSTATUS(status))),
+        0 => Reaped::NotYet,
+        -1 => Reaped::NoChildren,
+        pid if libc::WIFSIGNALED(status) => Reaped::One(pid, End::Signal(libc::WTERMSIG(status))),
+        pid => Reaped::One(pid, End::Exit(libc::WEXITSTATUS(status))),
     }
 }
 
-/// Buries child `pid` if it has ended, without waiting. There is no such child: it has ended, and
+/// Reaps child `pid` if it has ended, without waiting. There is no such child: it has ended, and
 /// nobody knows how.
 pub fn bury_one(pid: i32) -> Option<End> {
     let mut status = 0;

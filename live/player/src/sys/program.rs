@@ -11,7 +11,7 @@ use super::sched::Attributes;
 
 /// Starts the program `file` in a process group of its own, as an ordinary task whatever this one
 /// is; it is killed when the calling thread ends. What it says goes to `output`. The answer is its
-/// process, which the caller buries.
+/// process, which the caller reaps.
 ///
 /// # Errors
 /// It cannot be started.
