@@ -162,7 +162,9 @@ impl Which {
         let mut seen = |step: Step| {
             watch = None;
             match &step {
-                Step::Broken { .. } => say(&format!("warmq: {}", reported(&step))),
+                Step::Broken { .. } | Step::Agreeing { .. } => {
+                    say(&format!("warmq: {}", reported(&step)))
+                }
                 step => watch = Some(Watch::until_done(&reported(step))),
             }
         };
@@ -182,6 +184,13 @@ fn reported(step: &Step) -> String {
         Step::Broken { release, problem } => {
             format!("the kernel {release} in the cache is damaged and is not used: {problem}")
         }
+        Step::Agreeing {
+            release,
+            between: [older, newer],
+        } => format!(
+            "the mirror has no configuration of {release}: taking what those of {older} and \
+             {newer} agree on"
+        ),
         Step::Listing => "looking for kernels at the mirror".to_owned(),
         Step::Downloading { release, bytes } => {
             format!(

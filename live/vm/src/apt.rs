@@ -158,7 +158,8 @@ impl Apt {
             let mut unpack = Command::new("dpkg-deb");
             answer(unpack.arg("-x").arg(package).arg(root), "unpack a package")?;
         }
-        Ok(())
+        // The next packages are for another root.
+        fs::remove_dir_all(&archives).map_err(VmError::file("remove", &archives))
     }
 
     fn command(&self, program: &str) -> Command {

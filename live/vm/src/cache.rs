@@ -81,7 +81,8 @@ impl Cache {
         })
     }
 
-    /// The newest kernel of `series` from here, or else from the mirror.
+    /// The newest kernel of `series` from here, or else from the mirror. One without a
+    /// configuration is taken only where the mirror cannot help.
     ///
     /// # Errors
     /// When there is none, or it cannot be downloaded.
@@ -91,15 +92,18 @@ impl Cache {
         mirror: Option<&str>,
         seen: &mut dyn FnMut(Step),
     ) -> Result<Kernel, VmError> {
-        if let Some(kernel) = self.find(series, seen) {
+        let configured = |kernel: &Kernel| kernel.config.is_some();
+        if let Some(kernel) = self.find(series, seen).filter(configured) {
             return Ok(kernel);
         }
         let _alone = self.lock()?;
         // Somebody else may have downloaded it while we waited.
-        if let Some(kernel) = self.find(series, &mut |_| {}) {
-            return Ok(kernel);
+        let here = self.find(series, &mut |_| {});
+        match here {
+            Some(kernel) if configured(&kernel) => Ok(kernel),
+            Some(kernel) => Ok(self.download(series, mirror, seen).unwrap_or(kernel)),
+            None => self.download(series, mirror, seen),
         }
-        self.download(series, mirror, seen)
     }
 
     /// The newest kernel of `series` at the mirror, even if there is an older one here.
@@ -134,7 +138,8 @@ impl Cache {
         let unfinished = Unfinished::begin(self.folder.join(UNFINISHED))?;
         let work = &unfinished.0;
         let shelf = fetch::Shelf::open(work, series, mirror, seen)?;
-        if let Some(kernel) = self.whole_quietly(shelf.release()) {
+        let here = self.whole_quietly(shelf.release());
+        if let Some(kernel) = here.filter(|it| it.config.is_some()) {
             return Ok(kernel);
         }
         let found = shelf.take(work, seen)?;
@@ -142,13 +147,14 @@ impl Cache {
         fs::create_dir(&folder).map_err(VmError::file("make", &folder))?;
         keep(&found.image, &folder.join(IMAGE))?;
         if let Some(config) = &found.config {
-            keep(config, &folder.join(CONFIG))?;
+            let path = folder.join(CONFIG);
+            fs::write(&path, config).map_err(VmError::file("write", &path))?;
         }
         let sums = sums(&folder).map_err(VmError::file("read", &folder))?;
         let path = folder.join(SUMS);
         fs::write(&path, sums).map_err(VmError::file("write", &path))?;
         let place = self.folder.join(shelf.release());
-        // What stands there is broken, or it would have been found.
+        // What stands there is broken or not complete, or it would have been found.
         let _ = fs::remove_dir_all(&place);
         fs::rename(&folder, &place).map_err(VmError::file("make", &place))?;
         self.whole(shelf.release().to_owned(), seen).ok_or_else(|| {
@@ -306,6 +312,8 @@ mod tests {
         fs::write(folder.join(SUMS), sums(&folder).unwrap()).unwrap();
         let kernel = shelf.cache.find("6.19", &mut |_| {}).unwrap();
         assert_eq!(kernel.config, None);
+        let kernel = shelf.cache.kernel("6.19", NO_MIRROR, &mut |_| {}).unwrap();
+        assert_eq!(kernel.config, None, "it boots where no mirror helps");
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::VmError;
+use crate::agreement::{Configured, agreed};
 use crate::apt::{Apt, Suite, machine_mirrors};
-use crate::listing::{Available, Mirrors, all_series, kernels, newest};
+use crate::listing::{Available, Mirrors, all_series, kernels, neighbours, newest};
 
 /// A step on the way to a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,13 @@ pub enum Step {
     },
     /// Reading the mirror's lists.
     Listing,
+    /// The mirror has no configuration of the kernel: what its neighbours agree on is taken.
+    Agreeing {
+        /// Its release.
+        release: String,
+        /// The older and the newer release.
+        between: [String; 2],
+    },
     /// Packages are downloaded.
     Downloading {
         /// Their release.
@@ -37,13 +45,15 @@ const STABLE: &str = "trixie";
 pub(crate) struct Shelf {
     apt: Apt,
     kernel: Available,
+    /// The nearest older and newer kernels that have a configuration.
+    neighbours: Option<[Available; 2]>,
 }
 
 /// The files of a downloaded kernel.
 pub(crate) struct Found {
     pub image: PathBuf,
-    /// The configuration, which not every package has.
-    pub config: Option<PathBuf>,
+    /// The configuration: its own, or what its neighbours agree on.
+    pub config: Option<String>,
 }
 
 impl Shelf {
@@ -75,7 +85,12 @@ impl Shelf {
             (names, wrong) = apt.packages(&suites)?;
             there = kernels(&names);
             if let Some(kernel) = newest(&there, series).cloned() {
-                return Ok(Shelf { apt, kernel });
+                let neighbours = neighbours(&there, &kernel.release);
+                return Ok(Shelf {
+                    neighbours: neighbours.map(|both| both.map(Available::clone)),
+                    apt,
+                    kernel,
+                });
             }
         }
         // The kernel may be in the suite that could not be read.
@@ -91,31 +106,103 @@ impl Shelf {
     /// # Errors
     /// When that fails, or the packages have other contents than expected.
     pub(crate) fn take(&self, work: &Path, seen: &mut dyn FnMut(Step)) -> Result<Found, VmError> {
-        let packages = &self.kernel.packages;
-        let bytes = self.apt.size(packages)?;
-        let release = self.kernel.release.clone();
-        seen(Step::Downloading { release, bytes });
-        let root = work.join("root");
-        fs::create_dir(&root).map_err(VmError::file("make", &root))?;
-        self.apt.unpack(packages, &root)?;
-        self.found(&root)
-    }
-
-    fn found(&self, root: &Path) -> Result<Found, VmError> {
-        let release = self.release();
-        let one_of = |places: [String; 2]| {
-            let mut paths = places.iter().map(|place| root.join(place));
-            paths.find(|path| path.is_file())
+        let kernel = &self.kernel;
+        let mut packages = vec![kernel.image.clone()];
+        packages.extend(kernel.config.clone().filter(|it| *it != kernel.image));
+        let root = self.unpacked(work, &kernel.release, &packages, seen)?;
+        let release = &kernel.release;
+        let image = places("vmlinuz", release)
+            .map(|place| root.join(place))
+            .into_iter()
+            .find(|path| path.is_file())
+            .ok_or_else(|| {
+                let what = format!("no kernel in {}", packages.join(" and "));
+                VmError::missing(what, "choose another --release")
+            })?;
+        let config = match (config(&root, release)?, &self.neighbours) {
+            (None, Some(neighbours)) => Some(self.agreed(work, neighbours, seen)?),
+            (config, _) => config,
         };
-        let modules = |name: &str| format!("usr/lib/modules/{release}/{name}");
-        let boot = |name: &str| format!("boot/{name}-{release}");
-        let image = one_of([boot("vmlinuz"), modules("vmlinuz")]).ok_or_else(|| {
-            let what = format!("no kernel in {}", self.kernel.packages.join(" and "));
-            VmError::missing(what, "choose another --release")
-        })?;
-        let config = one_of([boot("config"), modules("config")]);
         Ok(Found { image, config })
     }
+
+    fn agreed(
+        &self,
+        work: &Path,
+        neighbours: &[Available; 2],
+        seen: &mut dyn FnMut(Step),
+    ) -> Result<String, VmError> {
+        let release = self.kernel.release.clone();
+        let between = neighbours.each_ref().map(|it| it.release.clone());
+        seen(Step::Agreeing { release, between });
+        let [older, newer] = neighbours;
+        let (one, other) = (
+            self.config_of(work, older, seen)?,
+            self.config_of(work, newer, seen)?,
+        );
+        let configured = |kernel: &'_ Available, config| Configured {
+            release: kernel.release.clone(),
+            config,
+        };
+        Ok(agreed(
+            self.release(),
+            &configured(older, one),
+            &configured(newer, other),
+        ))
+    }
+
+    fn config_of(
+        &self,
+        work: &Path,
+        kernel: &Available,
+        seen: &mut dyn FnMut(Step),
+    ) -> Result<String, VmError> {
+        let packages: Vec<String> = kernel.config.iter().cloned().collect();
+        let root = self.unpacked(work, &kernel.release, &packages, seen)?;
+        config(&root, &kernel.release)?.ok_or_else(|| {
+            let what = format!("no configuration in {}", packages.join(" and "));
+            VmError::missing(what, "choose another --release")
+        })
+    }
+
+    /// Downloads `packages` of `release`, and unpacks them in a folder below `work`.
+    fn unpacked(
+        &self,
+        work: &Path,
+        release: &str,
+        packages: &[String],
+        seen: &mut dyn FnMut(Step),
+    ) -> Result<PathBuf, VmError> {
+        let bytes = self.apt.size(packages)?;
+        let root = work.join(release);
+        seen(Step::Downloading {
+            release: release.to_owned(),
+            bytes,
+        });
+        fs::create_dir(&root).map_err(VmError::file("make", &root))?;
+        self.apt.unpack(packages, &root)?;
+        Ok(root)
+    }
+}
+
+/// Where packages have a file of a release.
+fn places(name: &str, release: &str) -> [String; 2] {
+    [
+        format!("boot/{name}-{release}"),
+        format!("usr/lib/modules/{release}/{name}"),
+    ]
+}
+
+/// The configuration below `root`, if it is there.
+fn config(root: &Path, release: &str) -> Result<Option<String>, VmError> {
+    let mut paths = places("config", release)
+        .map(|place| root.join(place))
+        .into_iter();
+    let Some(path) = paths.find(|path| path.is_file()) else {
+        return Ok(None);
+    };
+    let text = fs::read_to_string(&path).map_err(VmError::file("read", &path))?;
+    Ok(Some(text))
 }
 
 /// The suites to look in: first the one that should have it, then all.

@@ -13,6 +13,7 @@
 //! - [`Guest`]: the machine, its files, and [`Guest::run`].
 //! - [`Outcome`]: how it ended.
 
+mod agreement;
 mod apt;
 mod cache;
 mod console;

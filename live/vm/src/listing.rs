@@ -55,8 +55,10 @@ fn note(place: &mut Option<String>, uri: &str) {
 pub(crate) struct Available {
     /// Its release, as `uname -r` will print it.
     pub release: String,
-    /// The packages that have its image and its configuration.
-    pub packages: Vec<String>,
+    /// The package that has its image.
+    pub image: String,
+    /// The package that has its configuration; it may be the same one.
+    pub config: Option<String>,
 }
 
 /// Debian's kernels for virtual machines have this flavour.
@@ -78,10 +80,7 @@ pub(crate) fn kernels(listing: &str) -> Vec<Available> {
     let releases: BTreeSet<String> = names.iter().filter_map(release).collect();
     let mut kernels: Vec<Available> = releases
         .into_iter()
-        .map(|release| Available {
-            packages: packages(&names, &release),
-            release,
-        })
+        .map(|release| available(&names, release))
         .collect();
     kernels.sort_by(|one, other| order(&one.release, &other.release));
     kernels
@@ -94,18 +93,32 @@ fn is_release(name: &str) -> bool {
 
 /// From 6.19 on the image is in `linux-binary`, and the configuration in `linux-base`, on which
 /// `linux-binary` depends. Of 6.19, 7.0 and 7.1 the mirror has no `linux-base` (their other packages
-/// are without a configuration, too), so they come without it.
-fn packages(names: &BTreeSet<&str>, release: &str) -> Vec<String> {
+/// are without a configuration, too).
+fn available(names: &BTreeSet<&str>, release: String) -> Available {
     let named = |kind: &str| format!("linux-{kind}-{release}");
     let there = |name: &String| names.contains(name.as_str());
-    if there(&named("binary")) {
-        [named("binary"), named("base")]
-            .into_iter()
-            .filter(there)
-            .collect()
+    let (image, config) = if there(&named("binary")) {
+        (named("binary"), Some(named("base")).filter(there))
     } else {
-        vec![named("image")]
+        (named("image"), Some(named("image")))
+    };
+    Available {
+        release,
+        image,
+        config,
     }
+}
+
+/// The nearest older and newer kernels that come with their configuration.
+pub(crate) fn neighbours<'a>(
+    kernels: &'a [Available],
+    release: &str,
+) -> Option<[&'a Available; 2]> {
+    let at = kernels.iter().position(|it| it.release == release)?;
+    let configured = |it: &&Available| it.config.is_some();
+    let older = kernels[..at].iter().rev().find(configured)?;
+    let newer = kernels[at + 1..].iter().find(configured)?;
+    Some([older, newer])
 }
 
 /// The newest of `wanted` (`6.18`, or longer).
@@ -146,27 +159,44 @@ linux-image-7.2.12+deb13-cloud-amd64 - Linux 7.2.12 for x86-64 cloud
 linux-image-cloud-amd64 - Linux for x86-64 cloud (meta-package)
 ";
 
-    fn chosen(series: &str) -> Option<(String, Vec<String>)> {
-        let kernels = kernels(LISTED);
-        newest(&kernels, series).map(|it| (it.release.clone(), it.packages.clone()))
+    fn chosen(series: &str) -> Option<Available> {
+        newest(&kernels(LISTED), series).cloned()
     }
 
     #[test]
     fn the_newest_of_a_series_is_chosen_and_neither_its_twins_nor_its_symbols() {
-        for (series, release, packages) in [
-            ("6.18", "6.18.12", ["image"].as_slice()),
-            ("6.18.9", "6.18.9", &["image"]),
-            ("6.19", "6.19.14", &["binary"]),
-            ("7.2", "7.2.12", &["binary", "base"]),
+        for (series, release, image, config) in [
+            ("6.18", "6.18.12", "image", Some("image")),
+            ("6.18.9", "6.18.9", "image", Some("image")),
+            ("6.19", "6.19.14", "binary", None),
+            ("7.2", "7.2.12", "binary", Some("base")),
         ] {
             let release = format!("{release}+deb13-cloud-amd64");
-            let named = |kind: &&str| format!("linux-{kind}-{release}");
-            let packages = packages.iter().map(named).collect();
-            assert_eq!(chosen(series), Some((release, packages)));
+            let named = |kind: &str| format!("linux-{kind}-{release}");
+            let (image, config) = (named(image), config.map(named));
+            let expected = Available {
+                release,
+                image,
+                config,
+            };
+            assert_eq!(chosen(series), Some(expected));
         }
         assert_eq!(chosen("6.1"), None);
         assert_eq!(chosen("6.18.15"), None, "an unsigned twin is not it");
         assert_eq!(all_series(&kernels(LISTED)), ["6.18", "6.19", "7.2"]);
+    }
+
+    #[test]
+    fn neighbours_are_the_nearest_that_have_a_configuration() {
+        let kernels = kernels(LISTED);
+        let around = |series: &str| {
+            let release = &newest(&kernels, series)?.release;
+            let series = |it: &Available| crate::release::series(&it.release);
+            neighbours(&kernels, release).map(|it| it.map(series))
+        };
+        assert_eq!(around("6.19"), Some(["6.18", "7.2"].map(str::to_owned)));
+        assert_eq!(around("7.2"), None, "there is no newer one");
+        assert_eq!(around("6.18.9"), None, "there is no older one");
     }
 
     #[test]
