@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use warmq_vm::{Cache, Guest, Hardware, Kernel, Outcome, Stage, Step, Streams, VmError};
+use warmq_vm::{Cache, Guest, Hardware, Kernel, Outcome, Stage, Streams, VmError};
 
 use crate::failure::Failure;
+use crate::guest::kernel::Teller;
 use crate::guest::{ended, given};
 use crate::output::{self, say};
 use crate::progress::Watch;
@@ -158,46 +159,15 @@ impl Which {
     /// From the cache, else from the mirror.
     fn kernel(&self, update: bool) -> Result<Kernel, Failure> {
         let cache = Cache::usual()?;
-        let mut watch = None;
-        let mut seen = |step: Step| {
-            watch = None;
-            match &step {
-                Step::Broken { .. } | Step::Agreeing { .. } => {
-                    say(&format!("warmq: {}", reported(&step)))
-                }
-                step => watch = Some(Watch::until_done(&reported(step))),
-            }
-        };
+        let mut teller = Teller::default();
+        let mut seen = |step| teller.tell(&step);
         let mirror = self.mirror.as_deref();
         let kernel = if update {
             cache.newest(&self.release, mirror, &mut seen)
         } else {
             cache.kernel(&self.release, mirror, &mut seen)
         };
-        drop(watch);
         Ok(kernel?)
-    }
-}
-
-fn reported(step: &Step) -> String {
-    match step {
-        Step::Broken { release, problem } => {
-            format!("the kernel {release} in the cache is damaged and is not used: {problem}")
-        }
-        Step::Agreeing {
-            release,
-            between: [older, newer],
-        } => format!(
-            "the mirror has no configuration of {release}: taking what those of {older} and \
-             {newer} agree on"
-        ),
-        Step::Listing => "looking for kernels at the mirror".to_owned(),
-        Step::Downloading { release, bytes } => {
-            format!(
-                "downloading the kernel {release}, {} MB",
-                bytes.div_ceil(1_000_000)
-            )
-        }
     }
 }
 

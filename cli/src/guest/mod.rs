@@ -2,3 +2,4 @@
 
 pub mod ended;
 pub mod given;
+pub mod kernel;

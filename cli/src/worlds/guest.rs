@@ -12,6 +12,8 @@ use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, World as Kind};
 use warmq_vm::{Cache, Guest, Hardware, Kernel, VmError};
 
+use crate::guest::kernel::Teller;
+
 use super::player::{arguments, played, refused};
 use super::programs::{self, file_name};
 
@@ -92,7 +94,7 @@ impl World for Guests {
                 error.what = format!(
                     "the guest ended: {:?}; {}",
                     outcome.ending,
-                    last(&outcome.console)
+                    last_words(&outcome.console)
                 );
             }
             error
@@ -170,7 +172,10 @@ impl Guests {
         }
         let kernel = match named.contains('/') {
             true => Kernel::from_file(Path::new(named), None)?,
-            false => Cache::usual()?.kernel(named, None, &mut |_| {})?,
+            false => {
+                let mut teller = Teller::default();
+                Cache::usual()?.kernel(named, None, &mut |step| teller.tell(&step))?
+            }
         };
         known.insert(named.to_owned(), kernel.clone());
         Ok(kernel)
@@ -257,8 +262,37 @@ fn noted(mut played: Played, request: &Request<'_>) -> Played {
     played
 }
 
-/// The last lines of a guest's console.
-fn last(console: &str) -> String {
-    let lines: Vec<&str> = console.lines().rev().take(3).collect();
-    lines.into_iter().rev().collect::<Vec<_>>().join("; ")
+/// What a guest's console says of its end: the first fault of the kernel and where it was, and the
+/// last line.
+fn last_words(console: &str) -> String {
+    const FAULTS: &[&str] = &["BUG: ", "Oops: ", "kernel BUG at", "general protection"];
+    let starting = |marks: &[&str]| {
+        let marked = |line: &&str| marks.iter().any(|mark| line.contains(mark));
+        console.lines().find(marked)
+    };
+    let said = [
+        starting(FAULTS),
+        starting(&["RIP: "]),
+        console.lines().last(),
+    ];
+    let said: Vec<&str> = said.into_iter().flatten().map(str::trim).collect();
+    said.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn a_panic_is_told_by_its_first_fault() {
+        let console = "booting\n[ 4.1] BUG: kernel NULL pointer dereference, address: 0\n\
+                       [ 4.2] RIP: 0010:pick_task_scx+0x12/0x80\n[ 4.3] RIP: 0010:other\n\
+                       [ 4.4] Kernel panic - not syncing: Fatal exception";
+        let expected = "[ 4.1] BUG: kernel NULL pointer dereference, address: 0; \
+                        [ 4.2] RIP: 0010:pick_task_scx+0x12/0x80; \
+                        [ 4.4] Kernel panic - not syncing: Fatal exception";
+        assert_eq!(last_words(console), expected);
+        assert_eq!(last_words("one\ntwo"), "two");
+        assert_eq!(last_words(""), "");
+    }
 }
