@@ -81,6 +81,12 @@ impl<I: Id, T: Default> Table<I, T> {
         self.dense[index].get_or_insert_with(T::default)
     }
 
+    /// Every entry that was touched, in the order of ids, to be changed.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let dense = self.dense.iter_mut().flatten();
+        dense.chain(self.sparse.values_mut())
+    }
+
     /// Every entry that was touched, in the order of ids.
     pub fn iter(&self) -> impl Iterator<Item = (I, &T)> {
         let dense = (0u32..)

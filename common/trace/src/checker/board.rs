@@ -27,6 +27,8 @@ pub(super) struct Board {
     spans: BTreeSet<(u32, u64)>,
     // What each counter of the scenario has counted.
     counts: BTreeMap<u32, u64>,
+    // The CPUs some of whose events are missing: since a `Lost`, and until their next switch.
+    gaps: BTreeSet<CpuId>,
 }
 
 /// A CPU.
@@ -111,6 +113,11 @@ impl Board {
     /// True if the records begin when the machine starts, so that nothing is unknown.
     pub fn is_whole(&self) -> bool {
         self.whole
+    }
+
+    /// True unless events of some CPU are missing now: it may have woken, run or ended any task.
+    pub fn is_certain(&self) -> bool {
+        self.gaps.is_empty()
     }
 
     /// The state of `task`.
@@ -209,6 +216,7 @@ impl Board {
     pub fn apply(&mut self, at: Instant, record: &Record) {
         self.now = at;
         self.records += 1;
+        self.follow_gaps(record);
         match *record {
             Record::Fork { child, .. } => self.tasks.touch(child).state = State::Asleep,
             Record::Exit { task, .. } => self.tasks.touch(task).state = State::Gone,
@@ -265,8 +273,6 @@ impl Board {
                 self.tasks.touch(task).blocks = state != crate::State::Runnable;
             }
             Record::Idle { cpu, state } => self.cpus.touch(cpu).idles = state.is_some(),
-            // What was lost may have been the end of anything.
-            Record::Lost { cpu, .. } => self.cpus.touch(cpu).idles = false,
             Record::SpanBegin { span, number, .. } => {
                 self.spans.insert((span, number));
             }
@@ -288,10 +294,46 @@ impl Board {
             | Record::Drop { .. }
             | Record::Poll { .. }
             | Record::Steal { .. }
+            | Record::Lost { .. }
             | Record::Role { .. }
             | Record::SpanEnd { .. }
             | Record::Phase { .. }
             | Record::Ran { .. } => {}
+        }
+    }
+
+    /// A CPU whose events are missing is unknown until it switches again. What the others run is
+    /// known all the same, and nothing else.
+    fn follow_gaps(&mut self, record: &Record) {
+        match *record {
+            Record::Lost { cpu, .. } => {
+                self.whole = false;
+                self.gaps.insert(cpu);
+            }
+            Record::Switch { cpu, .. } if self.gaps.remove(&cpu) => {
+                let state = self.cpus.touch(cpu);
+                *state = Cpu {
+                    offline: state.offline,
+                    ..Cpu::default()
+                };
+                self.forget(cpu);
+            }
+            _ => {}
+        }
+    }
+
+    /// Forgets all that `silent` may have changed.
+    fn forget(&mut self, silent: CpuId) {
+        let elsewhere = |state| matches!(state, State::Running(cpu) if cpu != silent);
+        for task in self.tasks.values_mut() {
+            if !elsewhere(task.state) {
+                task.state = State::Unknown;
+                task.blocks = false;
+            }
+        }
+        for cpu in self.cpus.values_mut() {
+            // It may have sent any of them one.
+            cpu.reschedules_known = false;
         }
     }
 

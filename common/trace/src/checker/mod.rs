@@ -17,6 +17,9 @@
 //! | [`Law::CountsGrow`] | no counter of a scenario goes back |
 //! | [`Law::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it |
 //!
+//! Where events of a CPU are missing ([`Record::Lost`]) nothing is checked until that CPU switches
+//! again, and what it may have changed is unknown from then on.
+//!
 //! The first violation is kept as a value. Later records are not checked, since one wrong record
 //! makes the next ones wrong.
 

@@ -147,6 +147,18 @@ fn to_cpu(place: usize) -> CpuId {
     CpuId(place as u16)
 }
 
+/// The CPU that made a record; none of a fork, which any may have made.
+fn maker(record: &Record) -> Option<CpuId> {
+    match *record {
+        Record::Wakeup { waker: cpu, .. }
+        | Record::Exit { cpu, .. }
+        | Record::Switch { cpu, .. }
+        | Record::InterruptEnter { cpu, .. }
+        | Record::InterruptExit { cpu, .. } => Some(cpu),
+        _ => None,
+    }
+}
+
 proptest! {
     #[test]
     fn a_lawful_run_breaks_no_law(seed: u64, steps in 0u64..300, from: prop::sample::Index) {
@@ -154,6 +166,29 @@ proptest! {
         prop_assert_eq!(verdict(Checker::of_a_run(), &run), Ok(()));
         let midway = run[from.index(run.len())..].to_vec();
         prop_assert_eq!(verdict(Checker::of_a_recording(), &midway), Ok(()));
+    }
+
+    #[test]
+    fn a_recording_with_a_gap_breaks_no_law(
+        seed: u64,
+        steps in 0u64..300,
+        place in 0usize..3,
+        ends: [prop::sample::Index; 2],
+    ) {
+        let run = Machine::lives(seed, steps).run;
+        let [one, other] = ends.map(|end| end.index(run.len()));
+        let gap = one.min(other)..one.max(other);
+        let cpu = to_cpu(place);
+        let start = run[gap.start].0;
+        let kept = |place: usize, it: &(Instant, Record)| {
+            !gap.contains(&place) || maker(&it.1).is_some_and(|maker| maker != cpu)
+        };
+        let mut told: Run = run.iter().enumerate().filter(|(at, it)| kept(*at, it))
+            .map(|(_, it)| *it).collect();
+        told.insert(gap.start, (start, Record::Lost { cpu, events: 0 }));
+        for checker in [Checker::of_a_run(), Checker::of_a_recording()] {
+            prop_assert_eq!(verdict(checker, &told), Ok(()));
+        }
     }
 
     #[test]
@@ -623,6 +658,23 @@ fn a_cpu_leaves_its_idle_state_before_it_switches() {
     assert_eq!(story(Some((11, idle(None)))), Ok(()));
     let (cpu, events) = (CPU, 3);
     assert_eq!(story(Some((11, Record::Lost { cpu, events }))), Ok(()));
+}
+
+#[test]
+fn after_a_gap_what_is_known_again_is_checked_again() {
+    let (cpu, events) = (CPU, 3);
+    let lost = [
+        (10, woken(CPU)),
+        (10, switch(CPU, None, Some(A))),
+        (11, Record::Lost { cpu, events }),
+        // Where it is now, nobody told.
+        (20, switch(OTHER, None, Some(A))),
+        (30, switch(CPU, None, None)),
+    ];
+    assert_eq!(one_task(&lost), Ok(()));
+    let twice = [&lost[..], &[(31, switch(CPU, None, Some(A)))]].concat();
+    let breach = Breach::OnTwoCpus { other: OTHER };
+    assert_eq!(one_task(&twice).unwrap_err().breach, breach);
 }
 
 #[test]
