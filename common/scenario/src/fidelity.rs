@@ -59,10 +59,9 @@ const NO_COPY: &str = "no page tables are copied, and no page is copied at the f
 const NO_ANSWER: &str = "datagrams are not answered here yet";
 const NO_STEERING: &str = "the cards' interrupts are spread over the CPUs in their order";
 const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to end";
-const EXCHANGE: &str =
-    "the kernel's own schedules until the other is loaded; what else is due meanwhile comes late";
+const EXCHANGE: &str = "the kernel's own schedules until the other is loaded";
 const LOADER: &str = "needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs; the kernel's own \
-     schedules until the other is loaded, and what else is due meanwhile comes late";
+     schedules until the other is loaded";
 const ONE_POOL: &str = "schedulers without groups (those of Linux 2.4) ignore weights; all CPUs draw \
      a quota from one pool, and may overrun it by a tick each, which the next period pays back";
 const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";

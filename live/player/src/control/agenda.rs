@@ -77,7 +77,23 @@ impl Agenda {
 
     /// Takes the next event. A change that takes place again is put back with its next time.
     pub fn take(&mut self) -> Option<Event> {
-        let (at, event) = self.events.pop()?;
+        let last = self.events.len().checked_sub(1)?;
+        Some(self.take_at(last))
+    }
+
+    /// Takes the first event for which `is_meant` says so, which it is asked with its time, if it is
+    /// due by `now`; those before it stay.
+    pub fn take_due(&mut self, now: u64, is_meant: impl Fn(u64, Event) -> bool) -> Option<Event> {
+        let place = self
+            .events
+            .iter()
+            .rposition(|(at, it)| is_meant(*at, *it))?;
+        let (at, _) = self.events[place];
+        (at <= now).then(|| self.take_at(place))
+    }
+
+    fn take_at(&mut self, place: usize) -> Event {
+        let (at, event) = self.events.remove(place);
         let again = self
             .again
             .iter()
@@ -89,15 +105,17 @@ impl Agenda {
                 self.events.insert(place, (next, event));
             }
         }
-        Some(event)
+        event
     }
 
     /// Whether the end of the warm-up was taken.
     pub fn is_warm(&self) -> bool {
-        !self
-            .events
-            .iter()
-            .any(|(_, event)| *event == Event::WarmedUp)
+        !self.has(|_, event| event == Event::WarmedUp)
+    }
+
+    /// Whether there is an event for which `is_meant` says so.
+    pub fn has(&self, is_meant: impl Fn(u64, Event) -> bool) -> bool {
+        self.events.iter().any(|(at, event)| is_meant(*at, *event))
     }
 }
 
@@ -108,7 +126,7 @@ mod tests {
     use warmq_scenario::Scenario;
     use warmq_units::Duration;
 
-    fn agenda(changes: &str, warmup: u64, time: u64) -> Vec<(u64, Event)> {
+    fn made(changes: &str, warmup: u64, time: u64) -> Agenda {
         let text = format!("[task.hog]\nbody = [{{ run = \"1ms\" }}]\n{changes}");
         let scenario = Scenario::read("test", &text).unwrap_or_else(|it| panic!("{it}"));
         let defaults = Chosen::new(scenario.settings(), Default::default()).expect("defaults");
@@ -119,7 +137,11 @@ mod tests {
             warmup: Duration::from_ms(warmup),
             time: Duration::from_ms(time),
         };
-        let mut agenda = Agenda::new(&bound, times).expect("times");
+        Agenda::new(&bound, times).expect("times")
+    }
+
+    fn agenda(changes: &str, warmup: u64, time: u64) -> Vec<(u64, Event)> {
+        let mut agenda = made(changes, warmup, time);
         let mut all = Vec::new();
         while let Some(at) = agenda.due() {
             all.push((at / 1_000_000, agenda.take().expect("due")));
@@ -148,6 +170,35 @@ mod tests {
             (50, Event::End),
         ];
         assert_eq!(agenda(text, 10, 40), wanted);
+    }
+
+    #[test]
+    fn an_event_can_be_taken_before_one_that_must_wait() {
+        let text = "
+            [[change]]
+            at = \"20ms\"
+            task = \"hog\"
+            set = { nice = 5 }
+            [[change]]
+            every = \"10ms\"
+            start = \"30ms\"
+            task = \"hog\"
+            set = { nice = 6 }";
+        let mut agenda = made(text, 0, 100);
+        let ms = |ms: u64| ms * 1_000_000;
+        let other = |event| !matches!(event, Event::Change(0) | Event::End);
+        assert_eq!(agenda.take(), Some(Event::WarmedUp));
+        assert_eq!(agenda.take_due(ms(29), other), None, "not yet");
+        assert_eq!(agenda.take_due(ms(35), other), Some(Event::Change(1)));
+        assert_eq!(
+            agenda.take_due(ms(35), other),
+            None,
+            "it takes place again at 40 ms"
+        );
+        assert_eq!(agenda.take_due(ms(41), other), Some(Event::Change(1)));
+        assert_eq!(agenda.due(), Some(ms(20)), "what must wait is still there");
+        assert_eq!(agenda.take(), Some(Event::Change(0)));
+        assert_eq!(agenda.due(), Some(ms(50)));
     }
 
     #[test]

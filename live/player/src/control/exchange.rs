@@ -1,10 +1,9 @@
 //! Another scheduler takes over.
 
-use std::sync::atomic::Ordering;
-
 use warmq_scenario::SchedulerChoice;
 
-use super::Control;
+use super::agenda::Event;
+use super::{Control, Course};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::sys::clock::now_ns;
@@ -15,10 +14,14 @@ const LOOK_NS: u64 = 1_000_000;
 
 impl Control {
     /// Loads a scheduler, or lets the kernel's own take over; returns when that is done. Whatever is
-    /// due meanwhile comes late.
+    /// due meanwhile happens in time, but for the next exchange, the end of the run, and a phase that
+    /// begins with the exchange, which was due at `at_ns`: such a phase is about the new scheduler,
+    /// and those after it keep their order.
     pub(super) fn exchange(
         &self,
         choice: &SchedulerChoice,
+        at_ns: u64,
+        course: &mut Course<'_>,
         notes: &Notes,
     ) -> Result<(), PlayError> {
         let begin_ns = now_ns();
@@ -28,7 +31,22 @@ impl Control {
         if let Some(error) = schedulers.thrown_out() {
             return Err(error);
         }
-        let mut pause = || self.look_again();
+        let phases_wait = course
+            .agenda
+            .has(|at, event| matches!(event, Event::Phase(_)) && at <= at_ns);
+        let waits = |event| match event {
+            Event::End => true,
+            Event::Phase(_) => phases_wait,
+            event => self.scheduler_of(event).is_some(),
+        };
+        let mut pause = || {
+            self.look_again()?;
+            let now = now_ns() - self.start_ns();
+            while let Some(event) = course.agenda.take_due(now, |it| !waits(it)) {
+                course.happen(self.stage, event)?;
+            }
+            Ok(())
+        };
         let name = match choice {
             SchedulerChoice::Kernel => {
                 schedulers.unload(&mut pause)?;
@@ -40,7 +58,7 @@ impl Control {
             }
         };
         self.give_up_late(0);
-        let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
+        let start_ns = self.start_ns();
         let ms = |ns: u64| ns / 1_000_000;
         let (at, took) = (ms(now_ns() - start_ns), ms(now_ns() - begin_ns));
         let why = format!("{name} took over at {at} ms; the change took {took} ms");

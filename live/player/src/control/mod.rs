@@ -8,7 +8,7 @@ mod sample;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use warmq_scenario::Set;
+use warmq_scenario::{SchedulerChoice, Set};
 use warmq_trace::Record;
 use warmq_units::Duration;
 
@@ -80,6 +80,39 @@ extern "C" fn heard(signal: i32) {
         let order = Ordering::AcqRel;
         let _ = board.signal.fetch_update(order, Ordering::Acquire, set);
         board.tell();
+    }
+}
+
+/// How far a run is.
+struct Course<'r> {
+    agenda: Agenda,
+    changes: Changes<'r>,
+    seen: &'r mut Seen,
+}
+
+impl Course<'_> {
+    /// Does what an event says, which is no exchange of schedulers.
+    fn happen(&mut self, stage: &'static Stage, event: Event) -> Result<(), PlayError> {
+        match event {
+            Event::WarmedUp => self.seen.moments.push(sample::now(stage)),
+            Event::Change(change) => {
+                let change = &stage.scenario().changes()[change as usize];
+                self.changes.make(change)?;
+            }
+            Event::Phase(phase) => {
+                let moment = sample::now(stage);
+                self.seen
+                    .records
+                    .push((moment.at_ns, Record::Phase { phase }));
+                self.seen.moments.push(moment);
+            }
+            Event::End => {
+                let moment = sample::now(stage);
+                self.seen.end_ns = moment.at_ns;
+                self.seen.moments.push(moment);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -182,15 +215,21 @@ impl Control {
     /// # Errors
     /// Why the run ended early; what was seen until then is in `seen`.
     pub fn conduct(&self, times: Times, notes: &Notes, seen: &mut Seen) -> Result<(), PlayError> {
-        let mut agenda = Agenda::new(&self.stage.bound, times)?;
+        let mut course = Course {
+            agenda: Agenda::new(&self.stage.bound, times)?,
+            changes: Changes::new(self.stage, notes),
+            seen,
+        };
         process::on_signals(&[libc::SIGALRM], hangs);
         let length_ns = (times.warmup + times.time).as_ns();
         self.last_ns.set(now_ns().saturating_add(length_ns));
         self.give_up_late(0);
         self.start();
-        let mut changes = Changes::new(self.stage, notes);
-        let result = self.follow(&mut agenda, &mut changes, notes, seen);
+        let result = self.follow(&mut course, notes);
         let result = result.and_then(|()| self.scheduler_stayed());
+        let Course {
+            mut changes, seen, ..
+        } = course;
         seen.records.append(&mut changes.records);
         if result.is_ok() {
             self.say_if_nothing_happened(notes, seen);
@@ -230,43 +269,35 @@ impl Control {
         }
     }
 
-    fn follow(
-        &self,
-        agenda: &mut Agenda,
-        changes: &mut Changes<'_>,
-        notes: &Notes,
-        seen: &mut Seen,
-    ) -> Result<(), PlayError> {
-        let start_ns = self.stage.board.start_ns.load(Ordering::Acquire);
-        while let Some(at_ns) = agenda.due() {
-            if let Some(done_ns) = self.wait_until(start_ns + at_ns)? {
-                return self.all_done(done_ns, agenda, seen);
+    fn follow(&self, course: &mut Course<'_>, notes: &Notes) -> Result<(), PlayError> {
+        while let Some(at_ns) = course.agenda.due() {
+            if let Some(done_ns) = self.wait_until(self.start_ns() + at_ns)? {
+                return self.all_done(done_ns, &course.agenda, course.seen);
             }
-            let Some(event) = agenda.take() else {
+            let Some(event) = course.agenda.take() else {
                 break;
             };
-            match event {
-                Event::WarmedUp => seen.moments.push(sample::now(self.stage)),
-                Event::Change(change) => {
-                    let change = &self.stage.scenario().changes()[change as usize];
-                    match &change.set[..] {
-                        [Set::Scheduler(choice)] => self.exchange(choice, notes)?,
-                        _ => changes.make(change)?,
-                    }
-                }
-                Event::Phase(phase) => {
-                    let moment = sample::now(self.stage);
-                    seen.records.push((moment.at_ns, Record::Phase { phase }));
-                    seen.moments.push(moment);
-                }
-                Event::End => {
-                    let moment = sample::now(self.stage);
-                    seen.end_ns = moment.at_ns;
-                    seen.moments.push(moment);
-                }
+            match self.scheduler_of(event) {
+                Some(choice) => self.exchange(choice, at_ns, course, notes)?,
+                None => course.happen(self.stage, event)?,
             }
         }
         Ok(())
+    }
+
+    fn start_ns(&self) -> u64 {
+        self.stage.board.start_ns.load(Ordering::Acquire)
+    }
+
+    /// The scheduler that takes over by this event.
+    fn scheduler_of(&self, event: Event) -> Option<&'static SchedulerChoice> {
+        let Event::Change(change) = event else {
+            return None;
+        };
+        match &self.stage.scenario().changes()[change as usize].set[..] {
+            [Set::Scheduler(choice)] => Some(choice),
+            _ => None,
+        }
     }
 
     /// The scheduler that was loaded is there to the end.
