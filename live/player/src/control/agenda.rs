@@ -81,13 +81,10 @@ impl Agenda {
         Some(self.take_at(last))
     }
 
-    /// Takes the first event for which `is_meant` says so, which it is asked with its time, if it is
-    /// due by `now`; those before it stay.
-    pub fn take_due(&mut self, now: u64, is_meant: impl Fn(u64, Event) -> bool) -> Option<Event> {
-        let place = self
-            .events
-            .iter()
-            .rposition(|(at, it)| is_meant(*at, *it))?;
+    /// Takes the first event for which `is_meant` says so, if it is due by `now`; those before it
+    /// stay.
+    pub fn take_due(&mut self, now: u64, is_meant: impl Fn(Event) -> bool) -> Option<Event> {
+        let place = self.events.iter().rposition(|(_, it)| is_meant(*it))?;
         let (at, _) = self.events[place];
         (at <= now).then(|| self.take_at(place))
     }
