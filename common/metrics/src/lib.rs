@@ -24,6 +24,7 @@ mod locks;
 mod meters;
 mod play;
 mod spans;
+mod stranded;
 mod tasks;
 mod wakeups;
 
@@ -34,6 +35,7 @@ pub use locks::{LockFigures, LockMeter};
 pub use meters::Meters;
 pub use play::{Described, PlayMeter, described};
 pub use spans::Spans;
+pub use stranded::StrandedMeter;
 pub use tasks::{TaskFigures, TaskMeter};
 pub use wakeups::WakeupMeter;
 

@@ -135,7 +135,12 @@ impl PlayMeter {
         for (table, name) in self.names.tasks.iter().enumerate() {
             waits.merge(&window.waits[table]);
             found.spans(&format!("{name}_wait"), &window.waits[table]);
-            found.tasks(name, &self.tasks_of(table, window, end));
+            let tasks = self.tasks_of(table, window, end);
+            found.tasks(name, &tasks);
+            let longest = tasks.iter().map(|task| task.longest_wait).max();
+            if let Some(longest) = longest.filter(|_| self.switches) {
+                found.put(&format!("{name}_delay_max"), us(longest));
+            }
         }
         found.spans("wait", &waits);
         if self.switches {
@@ -287,6 +292,10 @@ impl Observer for PlayMeter {
     }
 }
 
+fn us(span: Duration) -> f64 {
+    span.0 as f64 / 1e6
+}
+
 /// The figures of a window.
 struct Found {
     seconds: f64,
@@ -311,7 +320,6 @@ impl Found {
         if spans.count() == 0 {
             return;
         }
-        let us = |span: Duration| span.0 as f64 / 1e6;
         self.put(&format!("{name}_mean"), us(spans.mean()));
         for (quantile, percent) in QUANTILES {
             self.put(&format!("{name}_{quantile}"), us(spans.percentile(percent)));
@@ -382,6 +390,8 @@ pub fn described(names: &Names) -> Vec<Described> {
         add(format!("{task}_share_least"), "%", what(least));
         let most = "most CPU time of a task, in hundredths of one CPU,";
         add(format!("{task}_share_most"), "%", what(most));
+        let longest = "longest time without a CPU of a runnable task";
+        add(format!("{task}_delay_max"), "us", what(longest));
         let preempted = "switches away from a task that could go on,";
         add(
             format!("{task}_preemptions_per_second"),
@@ -518,6 +528,8 @@ mod tests {
         is(&figures, "storm.audio_wait_mean", 3_000.0);
         is(&figures, "calm.trip_p99", 3_000.0);
         is(&figures, "storm.trip_p50", 5_000.0);
+        is(&figures, "calm.hog_delay_max", 2_000.0);
+        is(&figures, "storm.audio_delay_max", 3_000.0);
         is(&figures, "audio_wait_mean", 2_000.0);
         is(&figures, "storm.rounds_per_second", 100.0);
         is(&figures, "calm.hog_share", 80.0);

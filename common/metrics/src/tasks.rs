@@ -12,8 +12,10 @@ pub struct TaskFigures {
     pub comm: Comm,
     /// How long it was on a CPU.
     pub ran: Duration,
-    /// How long it was runnable but not on a CPU.
+    /// How long it was runnable but not on a CPU (the kernel's `run_delay`).
     pub waited: Duration,
+    /// The longest time for which it was runnable without a CPU, after a wakeup or a preemption.
+    pub longest_wait: Duration,
     /// How long it slept: it waited for something other than a CPU.
     pub slept: Duration,
     /// Wakeups that ended a sleep.
@@ -79,6 +81,9 @@ impl Task {
             State::Unknown | State::Gone => &mut Duration::default(),
         };
         *charged = sum(*charged, span);
+        if self.state == State::Waiting {
+            self.figures.longest_wait = self.figures.longest_wait.max(span);
+        }
         (self.state, self.since) = (state, at);
     }
 }
@@ -261,6 +266,7 @@ mod tests {
             comm: Comm::new("A"),
             ran: Duration(28),
             waited: Duration(12),
+            longest_wait: Duration(10),
             slept: Duration(10),
             wakeups: 1,
             voluntary: 1,
@@ -274,6 +280,11 @@ mod tests {
             (Duration(10), Duration(10), Duration(80))
         );
         assert_eq!((b.voluntary, b.involuntary, b.wakeups), (1, 0, 1));
+        assert_eq!(b.longest_wait, Duration(10));
+        let mut early = TaskMeter::default();
+        early.see(Instant(20), &story()[4].1);
+        let b_waits = early.figures(B, Instant(25)).unwrap();
+        assert_eq!(b_waits.longest_wait, Duration(5), "one that lasts counts");
         assert_eq!(b.share_of(Duration(100)), 0.1);
         assert_eq!(b.served(), 0.5);
         assert_eq!(meter.figures(TaskId(9), Instant(100)), None);
