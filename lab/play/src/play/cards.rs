@@ -24,7 +24,10 @@ impl Cards {
     /// The card of those that name no CPUs, if there are any. It is the first, so that its
     /// interrupts go to the same CPUs wherever those of other sources go.
     pub(super) fn new(stage: &Stage, boot: &mut Boot<'_>) -> Cards {
-        let anywhere = |object: &Object| matches!(&object.kind, ObjectKind::Source(source) if source.cpu.is_none());
+        let anywhere = |object: &Object| match &object.kind {
+            ObjectKind::Source(source) => source.cpu.is_none(),
+            _ => false,
+        };
         let any = stage.scenario().objects().iter().any(anywhere);
         Cards(any.then(|| (None, card(None, boot))).into_iter().collect())
     }
