@@ -86,6 +86,48 @@ fn this_machine_gives_the_same_figures_by_name() {
     );
 }
 
+const ECHO: &str = r#"
+title = "A server on one CPU, whose interrupts another one takes"
+
+[datagram.requests]
+
+[source.clients]
+to = "requests"
+bytes = "64B"
+rate = "1000 per s"
+cpu = "cpu 1"
+echo = true
+span = "trip"
+
+[task.server]
+cpus = "cpu 0"
+body = [{ receive = "requests" }, { run = "100us" }, { reply = "requests", bytes = "64B" }]
+"#;
+
+#[test]
+fn the_lab_measures_round_trips_and_has_no_note_about_them() {
+    let folder = folder("echo").with("echo.toml", ECHO);
+    let ran = folder.run(&format!("run echo.toml {SHORT} --machine tiny-2cpu --json"));
+    assert!(!ran.err.contains("note"), "{}", ran.err);
+    let found = figures(&ran.fine(), "lab");
+    assert_eq!(figure(&found, "trip_spans_per_second"), 1_000.0);
+    // Both ways take 50 us each, and the server 100.
+    assert!(figure(&found, "trip_p50") > 200.0);
+    assert!(figure(&found, "trip_max") < 1_000.0);
+    // Files are what the lab lacks.
+    let writes = "[file.f]\npath = \"f\"\n[task.t]\nbody = [{ write = \"f\", bytes = \"1B\" }]\n";
+    let checked = folder
+        .with("writes.toml", writes)
+        .run("check echo.toml writes.toml");
+    let text = checked.fine();
+    let told: Vec<&str> = text
+        .lines()
+        .filter(|it| it.contains("In the lab"))
+        .collect();
+    assert_eq!(told.len(), 1, "{text}");
+    assert!(told[0].contains("`write` is refused"), "{text}");
+}
+
 #[test]
 fn a_chart_shows_who_ran() {
     let ran = folder("chart").run(

@@ -56,8 +56,6 @@ const LOCAL: &str =
     "sent by threads of the player over loopback, from CPUs of their own if there are any";
 const OTHERS: &str = "other programs of this machine compete for its CPUs";
 const NO_COPY: &str = "no page tables are copied, and no page is copied at the first write";
-const NO_ANSWER: &str = "datagrams are not answered here yet";
-const NO_STEERING: &str = "the cards' interrupts are spread over the CPUs in their order";
 const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to end";
 const EXCHANGE: &str = "the kernel's own schedules until the other is loaded";
 const LOADER: &str = "needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs; the kernel's own \
@@ -85,9 +83,7 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),
-    ("cpu", [Refused(NO_STEERING), Exact, Approximate(OTHERS)]),
-    ("echo", [Refused(NO_ANSWER), Exact, Exact]),
-    ("reply", [Refused(NO_ANSWER), Exact, Exact]),
+    ("cpu", [Exact, Exact, Approximate(OTHERS)]),
     (
         "scheduler",
         [
@@ -123,16 +119,19 @@ mod tests {
     use crate::read::verbs;
 
     #[test]
+    fn all_worlds_answer_and_only_the_lab_writes_nothing() {
+        for world in World::ALL {
+            assert_eq!(notes(&["echo", "reply"], world), []);
+        }
+        assert_eq!(notes(&["cpu"], World::Lab), []);
+        let write = notes(&["write"], World::Lab);
+        assert!(matches!(write[0].fidelity, Refused(_)));
+        assert_eq!(notes(&["write"], World::Guest), []);
+    }
+
+    #[test]
     fn the_table_is_about_what_a_scenario_can_use() {
-        let keys = [
-            "policy",
-            "cpus",
-            "stop",
-            "online",
-            "cpu",
-            "echo",
-            "scheduler",
-        ];
+        let keys = ["policy", "cpus", "stop", "online", "cpu", "scheduler"];
         let classes = Class::ALL.map(Class::name);
         let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
         for (number, (feature, _)) in TABLE.iter().enumerate() {

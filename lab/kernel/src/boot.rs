@@ -4,8 +4,9 @@ use std::fmt;
 
 use warmq_machine::{CpuPlace, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory};
 use warmq_trace::{Observer, Record};
-use warmq_units::{Bytes, CpuId, Duration, Instant, Seed, TaskId};
+use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
+use crate::answer::Measured;
 use crate::context::Attach;
 use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
@@ -200,6 +201,26 @@ impl Boot<'_> {
         id
     }
 
+    /// A peer on another machine that measures round trips: each datagram that it numbers begins a
+    /// span called `span` (by its number in the trace's header), and the first answer that is back
+    /// ends it. See [`RemotePeer::send_measured`].
+    pub fn measuring_remote<F, R>(&mut self, span: u32, program: F) -> Remote
+    where
+        F: FnOnce(RemotePeer) -> R,
+        R: Future<Output = ()> + 'static,
+    {
+        let remote = self.remote(program);
+        self.core.remotes[remote.index()].measured = Some(Measured::new(span));
+        remote
+    }
+
+    /// Has `nic` interrupt the CPUs in `cpus`, in turn, instead of all. CPUs that the machine lacks
+    /// are ignored; if none is left, nothing changes. A CPU that is offline is skipped; if all of
+    /// them are, the first CPU that is online is interrupted.
+    pub fn steer(&mut self, nic: Nic, cpus: &CpuSet) {
+        self.core.steer(nic, cpus);
+    }
+
     /// A new, unlocked mutex.
     pub fn mutex(&mut self) -> Mutex {
         self.core.mutexes.push(MutexState::default());
@@ -237,6 +258,7 @@ impl<O: Observer> Kernel<O> {
         core.run_queue_locks = core.locks.len();
         workload.start(&mut Boot { core: &mut core })?;
         core.create_ksoftirqds()?;
+        core.name_outside();
         let mut engine = Engine { core, scheduler };
         engine.start_time();
         if let Some(full) = engine.core.memory_full {
@@ -319,6 +341,9 @@ impl Engine {
             child: id,
             comm,
         });
+        if self.core.outside == Some(id) {
+            return;
+        }
         self.core.record_birth(id);
         let task = self.core.task_mut(id);
         if task.is_asleep() {

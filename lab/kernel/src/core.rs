@@ -6,6 +6,7 @@ use warmq_machine::{CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
+use crate::answer::Origin;
 use crate::change::Change;
 use crate::costs::Times;
 use crate::cpu::Cpu;
@@ -15,7 +16,7 @@ use crate::figures::Walks;
 use crate::group::Groups;
 use crate::lock::{LockKind, SpinLock, Spinning};
 use crate::memory::Memory;
-use crate::network::{Backlog, Card, Endpoint, Packet, RemoteState};
+use crate::network::{Backlog, Card, Datagram, Endpoint, Packet, RemoteState};
 use crate::operation::{Nic, Remote, Socket};
 use crate::operator::OperatorState;
 use crate::semaphore::Semaphores;
@@ -44,6 +45,8 @@ pub(crate) enum Event {
     IdlePoll(CpuId),
     /// A packet reached a card's ring.
     Packet(Nic, Packet),
+    /// An answer to a datagram is back at its sender.
+    Answered(Origin),
     /// Bytes reached a remote peer.
     Delivered {
         remote: Remote,
@@ -130,6 +133,8 @@ pub(crate) struct Core {
     pub(crate) backlogs: Vec<Backlog>,
     pub(crate) cards: Vec<Card>,
     pub(crate) remotes: Vec<RemoteState>,
+    /// The task that stands for remote peers in the records of what they measure, if any does.
+    pub(crate) outside: Option<TaskId>,
     pub(crate) operators: Vec<OperatorState>,
     /// True while an operator acts, which may ask for more.
     pub(crate) operating: bool,
@@ -199,6 +204,7 @@ impl Core {
             backlogs: Vec::new(),
             cards: Vec::new(),
             remotes: Vec::new(),
+            outside: None,
             operators: Vec::new(),
             operating: false,
             objects: BTreeMap::new(),
@@ -285,7 +291,8 @@ impl Core {
 
     /// Writes the data of a packet to its socket's buffer by DMA.
     pub(crate) fn receive_by_dma(&mut self, packet: Packet) {
-        let (Packet::Data { socket, bytes } | Packet::Datagram { socket, bytes }) = packet else {
+        let (Packet::Data { socket, bytes } | Packet::Datagram { socket, bytes, .. }) = packet
+        else {
             return;
         };
         let endpoint = &mut self.endpoints[socket.index()];
@@ -295,9 +302,14 @@ impl Core {
         self.memory.dma_write(buffer, first, bytes.0, now);
     }
 
-    /// Queues a datagram of `bytes` at `socket`, or drops it; false if it was dropped.
-    pub(crate) fn queue_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: Bytes) -> bool {
-        let queued = self.endpoints[socket.index()].queue_datagram(bytes);
+    /// Queues `datagram` at `socket`, or drops it; false if it was dropped.
+    pub(crate) fn queue_datagram(
+        &mut self,
+        cpu: CpuId,
+        socket: Socket,
+        datagram: Datagram,
+    ) -> bool {
+        let queued = self.endpoints[socket.index()].queue_datagram(datagram);
         if !queued {
             self.record_drop(cpu);
         }

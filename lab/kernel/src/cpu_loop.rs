@@ -260,6 +260,7 @@ impl Engine {
                 self.set_fragment(cpu, current, fragment)
             }
             Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
+            Step::TransmitAnswer { to, bytes } => self.transmit_answer(to, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
             Step::Take { socket, bytes } => self.take(cpu, socket, bytes),

@@ -38,6 +38,7 @@ impl Engine {
             }
             Event::Timer(timer) | Event::SchedulerTimer(timer) => self.timer_expired(timer),
             Event::Packet(nic, packet) => self.packet_arrived(nic, packet),
+            Event::Answered(datagram) => self.core.answered(datagram),
             Event::Delivered {
                 remote,
                 socket,

@@ -115,12 +115,13 @@ impl Engine {
         self.interrupt(cpu, Vector::Timer);
     }
 
-    /// The handler of a card's interrupt: every card of this vector that raised one is polled here.
+    /// The handler of a card's interrupt: every card of this vector that raised one here is polled
+    /// here.
     pub(crate) fn schedule_napi(&mut self, cpu: CpuId, vector: u32) -> Flow {
         for index in (vector..self.core.cards.len() as u32).step_by(CARD_VECTORS as usize) {
             let nic = crate::operation::Nic(index);
             let card = &mut self.core.cards[nic.index()];
-            if card.begins_polling() {
+            if card.begins_polling(cpu) {
                 let here = self.core.cpu(cpu);
                 here.poll_list.push_back(nic);
                 here.softirqs.raise(Softirq::NetRx);

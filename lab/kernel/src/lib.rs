@@ -26,6 +26,7 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod answer;
 mod bandwidth;
 mod boot;
 mod change;
@@ -67,6 +68,7 @@ mod timeline;
 mod timer;
 mod wakeup;
 
+pub use answer::Sender;
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
 pub use change::Change;
 pub use context::{Attach, Context};

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
+use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, TaskId};
 
+use crate::answer::{Measured, Origin, Sender};
 use crate::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
 use crate::program::{Mailbox, Running};
 
@@ -27,8 +28,8 @@ pub(crate) struct Endpoint {
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
-    /// Datagrams that wait to be received, oldest first, by payload; empty on a stream.
-    pub(crate) queued: VecDeque<Bytes>,
+    /// Datagrams that wait to be received, oldest first; empty on a stream.
+    pub(crate) queued: VecDeque<Datagram>,
     /// The true sizes of all queued datagrams.
     pub(crate) queued_true: u64,
     pub(crate) datagrams: DatagramCounts,
@@ -82,11 +83,11 @@ impl Endpoint {
     /// Queues a datagram and returns true, unless the queue exceeds the receive buffer already:
     /// then drops it and returns false (`__udp_enqueue_schedule_skb()` compares the limit with the
     /// memory that the queue holds before this datagram).
-    pub(crate) fn queue_datagram(&mut self, bytes: Bytes) -> bool {
+    pub(crate) fn queue_datagram(&mut self, datagram: Datagram) -> bool {
         let room = self.queued_true <= self.capacity;
         if room {
-            self.queued.push_back(bytes);
-            self.queued_true += true_size(bytes);
+            self.queued.push_back(datagram);
+            self.queued_true += true_size(datagram.bytes);
         } else {
             self.datagrams.dropped += 1;
         }
@@ -94,16 +95,24 @@ impl Endpoint {
     }
 
     /// Takes the oldest datagram.
-    pub(crate) fn take_datagram(&mut self) -> Option<Bytes> {
-        let bytes = self.queued.pop_front()?;
-        self.queued_true -= true_size(bytes);
+    pub(crate) fn take_datagram(&mut self) -> Option<Datagram> {
+        let datagram = self.queued.pop_front()?;
+        self.queued_true -= true_size(datagram.bytes);
         self.datagrams.received += 1;
-        Some(bytes)
+        Some(datagram)
     }
 
     pub(crate) fn room(&self) -> u64 {
         self.capacity - self.filled - self.reserved
     }
+}
+
+/// A datagram that waits to be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// Its payload.
+    pub(crate) bytes: Bytes,
+    pub(crate) from: Sender,
 }
 
 /// The datagrams that were sent to a socket, by their fate.
@@ -136,11 +145,23 @@ pub(crate) struct Backlog {
 /// A packet that arrives over a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Packet {
-    Connect { listener: Listener, socket: Socket },
-    Data { socket: Socket, bytes: Bytes },
-    End { socket: Socket },
+    Connect {
+        listener: Listener,
+        socket: Socket,
+    },
+    Data {
+        socket: Socket,
+        bytes: Bytes,
+    },
+    End {
+        socket: Socket,
+    },
     Acknowledge,
-    Datagram { socket: Socket, bytes: Bytes },
+    Datagram {
+        socket: Socket,
+        bytes: Bytes,
+        from: Origin,
+    },
 }
 
 impl Packet {
@@ -185,8 +206,8 @@ pub struct PacketCounts {
 enum Napi {
     /// The next packet raises an interrupt.
     Armed,
-    /// An interrupt was raised and is not yet handled.
-    Raised,
+    /// An interrupt was raised on this CPU and is not yet handled.
+    Raised(CpuId),
     /// Interrupts are masked: the card is on a CPU's poll list.
     Polled,
 }
@@ -195,7 +216,8 @@ enum Napi {
 pub(crate) const DEFAULT_RING: usize = 256;
 
 /// A network card: a full-duplex link with a bandwidth and a delay, and a ring of packets.
-/// Interrupts of one card go to the CPUs in turn, as the I/O APIC of a P6 machine spreads them.
+/// Interrupts of one card go to the CPUs in turn, as the I/O APIC of a P6 machine spreads them, or
+/// to those of a set (`/proc/irq/N/smp_affinity`).
 pub(crate) struct Card {
     ps_per_byte: u64,
     delay: Duration,
@@ -208,7 +230,10 @@ pub(crate) struct Card {
     napi: Napi,
     on_link: u64,
     counts: PacketCounts,
-    next_cpu: u16,
+    /// The CPUs that take its interrupts; `None`: all.
+    steered: Option<Vec<CpuId>>,
+    /// Whose turn it is among them.
+    turn: usize,
 }
 
 /// Ethernet, IP and TCP headers with the gap between frames: 14 + 4 + 20 + 20 + 12 (time stamps)
@@ -230,7 +255,8 @@ impl Card {
             napi: Napi::Armed,
             on_link: 0,
             counts: PacketCounts::default(),
-            next_cpu: first_cpu,
+            steered: None,
+            turn: first_cpu.into(),
         }
     }
 
@@ -277,17 +303,20 @@ impl Card {
     }
 
     /// Whether the card raises an interrupt for the packet that has just arrived.
-    pub(crate) fn raises_interrupt(&mut self) -> bool {
-        let raises = self.napi == Napi::Armed;
-        if raises {
-            self.napi = Napi::Raised;
-        }
-        raises
+    pub(crate) fn is_armed(&self) -> bool {
+        self.napi == Napi::Armed
     }
 
-    /// The interrupt handler masks the card's interrupts; true if the card had raised one.
-    pub(crate) fn begins_polling(&mut self) -> bool {
-        let raised = self.napi == Napi::Raised;
+    /// It raises an interrupt on `cpu`, and the turn passes on.
+    pub(crate) fn raise(&mut self, cpu: CpuId, turn: usize) {
+        self.napi = Napi::Raised(cpu);
+        self.turn = turn + 1;
+    }
+
+    /// The interrupt handler on `cpu` masks the card's interrupts; true if the card had raised one
+    /// there.
+    pub(crate) fn begins_polling(&mut self, cpu: CpuId) -> bool {
+        let raised = self.napi == Napi::Raised(cpu);
         if raised {
             self.napi = Napi::Polled;
         }
@@ -315,16 +344,24 @@ impl Card {
         }
     }
 
-    /// The CPU that would take the next interrupt.
-    pub(crate) fn next_cpu(&self, cpus: u16) -> CpuId {
-        CpuId(self.next_cpu % cpus)
+    /// Has the card interrupt the CPUs in `cpus`, which is not empty, the first of them first. A
+    /// CPU that polls the card goes on.
+    pub(crate) fn steer(&mut self, cpus: &CpuSet) {
+        self.steered = Some(cpus.iter().collect());
+        self.turn = 0;
     }
 
-    /// The CPU that takes the next interrupt.
-    pub(crate) fn interrupt_cpu(&mut self, cpus: u16) -> CpuId {
-        let cpu = self.next_cpu(cpus);
-        self.next_cpu = (self.next_cpu + 1) % cpus;
-        cpu
+    /// Whose turn it is to take an interrupt on a machine of `cpus` CPUs: the place in the order,
+    /// and the CPU. Among CPUs of its own a card skips those that are not `online`, unless all are.
+    pub(crate) fn next_turn(&self, cpus: u16, online: impl Fn(CpuId) -> bool) -> (usize, CpuId) {
+        let Some(steered) = &self.steered else {
+            let turn = self.turn % usize::from(cpus);
+            return (turn, CpuId(turn as u16));
+        };
+        let mut order = (0..steered.len()).map(|later| (self.turn + later) % steered.len());
+        let found = order.find(|turn| online(steered[*turn]));
+        let turn = found.unwrap_or(self.turn % steered.len());
+        (turn, steered[turn])
     }
 }
 
@@ -333,6 +370,8 @@ pub(crate) struct RemoteState {
     pub(crate) mailbox: Rc<Mailbox<RemoteOperation>>,
     pub(crate) program: Option<Running>,
     pub(crate) wants: Option<(Socket, u64)>,
+    /// What it measures, if it does.
+    pub(crate) measured: Option<Measured>,
     /// Operations begun at `stepped_at`, the time of the latest operation.
     steps_at_once: u32,
     stepped_at: Instant,
@@ -344,6 +383,7 @@ impl RemoteState {
             mailbox,
             program: Some(program),
             wants: None,
+            measured: None,
             steps_at_once: 0,
             stepped_at: Instant::START,
         }

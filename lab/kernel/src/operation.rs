@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, Cycles, Duration};
+use warmq_units::{Bytes, CpuSet, Cycles, Duration};
 
+use crate::answer::{Origin, SenderSlot};
 use crate::change::Change;
 use crate::note::Span;
 use crate::program::BoxedProgram;
@@ -153,7 +154,17 @@ pub(crate) enum Operation {
         socket: Socket,
         bytes: Bytes,
     },
-    ReceiveDatagram(Socket),
+    ReceiveDatagram {
+        socket: Socket,
+        /// Where to put the sender, if anybody wants to know.
+        from: Option<SenderSlot>,
+    },
+    /// Answers a datagram of a remote peer, which came to `socket`.
+    Answer {
+        socket: Socket,
+        to: Origin,
+        bytes: Bytes,
+    },
     Close(Socket),
     Accept(Listener),
     Lock(Mutex),
@@ -191,6 +202,13 @@ pub(crate) enum RemoteOperation {
         socket: Socket,
         nic: Nic,
         bytes: Bytes,
+        /// Which of the peer's datagrams, if it is one whose answer is waited for.
+        number: Option<u64>,
+    },
+    /// Says which CPUs take the interrupts of a card.
+    Steer {
+        nic: Nic,
+        cpus: CpuSet,
     },
     Receive {
         socket: Socket,

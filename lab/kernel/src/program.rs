@@ -9,8 +9,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, TaskId};
+use warmq_units::{Bytes, CpuId, CpuSet, Cycles, Duration, Instant, TaskId};
 
+use crate::answer::{Sender, SenderSlot};
 use crate::change::Change;
 use crate::group::GroupId;
 use crate::note::Span;
@@ -211,7 +212,26 @@ impl Task {
     /// Receives the oldest datagram and returns the size of its payload; sleeps while there is
     /// none.
     pub async fn receive_datagram(&self, socket: Socket) -> Bytes {
-        Bytes(self.call(Operation::ReceiveDatagram(socket)).await)
+        let from = None;
+        Bytes(self.call(Operation::ReceiveDatagram { socket, from }).await)
+    }
+
+    /// The same, with the sender of the datagram (`recvfrom()`).
+    pub async fn receive_datagram_from(&self, socket: Socket) -> (Bytes, Sender) {
+        let slot = SenderSlot::default();
+        let from = Some(slot.clone());
+        let receive = Operation::ReceiveDatagram { socket, from };
+        let bytes = self.call(receive).await;
+        (Bytes(bytes), slot.get())
+    }
+
+    /// Answers a datagram of `to`, which was received on `socket`, with one of `bytes`. It goes out
+    /// over the card by which the datagram came, and never sleeps. What came from this machine has
+    /// no answer: no system call is made.
+    pub async fn answer(&self, socket: Socket, to: Sender, bytes: Bytes) {
+        if let Sender(Some(to)) = to {
+            self.call(Operation::Answer { socket, to, bytes }).await;
+        }
     }
 
     /// Closes this end.
@@ -373,8 +393,31 @@ impl RemotePeer {
 
     /// Sends a datagram of `bytes` through `nic` to `socket`, a datagram socket of this machine.
     pub async fn send_datagram(&self, socket: Socket, nic: Nic, bytes: Bytes) {
-        let operation = RemoteOperation::SendDatagram { socket, nic, bytes };
+        self.datagram(socket, nic, bytes, None).await;
+    }
+
+    /// The same as the peer's datagram `number`: if the peer measures (see
+    /// [`Boot::measuring_remote`](crate::Boot::measuring_remote)), a span of this number begins,
+    /// which the first answer ends when it is back.
+    pub async fn send_measured(&self, socket: Socket, nic: Nic, bytes: Bytes, number: u64) {
+        self.datagram(socket, nic, bytes, Some(number)).await;
+    }
+
+    async fn datagram(&self, socket: Socket, nic: Nic, bytes: Bytes, number: Option<u64>) {
+        let operation = RemoteOperation::SendDatagram {
+            socket,
+            nic,
+            bytes,
+            number,
+        };
         self.call(operation).await;
+    }
+
+    /// Has `nic` interrupt the CPUs in `cpus` from now on, in turn, as [`Boot::steer`] does.
+    ///
+    /// [`Boot::steer`]: crate::Boot::steer
+    pub async fn steer(&self, nic: Nic, cpus: CpuSet) {
+        self.call(RemoteOperation::Steer { nic, cpus }).await;
     }
 
     /// Waits until `bytes` have arrived from `socket`.

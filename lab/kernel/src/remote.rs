@@ -1,13 +1,14 @@
 //! Traffic between this machine and its remote peers.
 
-use warmq_units::{CpuId, Instant};
+use warmq_units::{CpuId, CpuSet, Instant};
 
-use crate::core::Event;
+use crate::answer::{Origin, Sender};
+use crate::core::{Core, Event};
 use crate::cpu_loop::{Flow, STEPS_AT_ONCE};
 use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
 use crate::interrupt::{Softirq, Vector};
-use crate::network::{Endpoint, Packet, Peer, SEGMENT};
+use crate::network::{Datagram, Endpoint, Packet, Peer, SEGMENT};
 use crate::operation::{Nic, Remote, RemoteOperation, Socket};
 use crate::program::resume;
 use crate::step::{Mode, Step};
@@ -75,9 +76,31 @@ impl Engine {
                 }
                 true
             }
-            RemoteOperation::SendDatagram { socket, nic, bytes } => {
+            RemoteOperation::SendDatagram {
+                socket,
+                nic,
+                bytes,
+                number,
+            } => {
                 self.core.endpoints[socket.index()].datagrams.sent += 1;
-                self.inbound(nic, Packet::Datagram { socket, bytes }, bytes.0);
+                if let Some(number) = number {
+                    self.core.begin_round_trip(remote, number);
+                }
+                let from = Origin {
+                    remote,
+                    nic,
+                    number: number.unwrap_or(0),
+                };
+                let packet = Packet::Datagram {
+                    socket,
+                    bytes,
+                    from,
+                };
+                self.inbound(nic, packet, bytes.0);
+                true
+            }
+            RemoteOperation::Steer { nic, cpus } => {
+                self.core.steer(nic, &cpus);
                 true
             }
             RemoteOperation::Receive { socket, bytes } => {
@@ -138,18 +161,17 @@ impl Engine {
 
     /// A packet arrived over the link of a card.
     pub(crate) fn packet_arrived(&mut self, nic: Nic, packet: Packet) {
-        let cpus = self.core.cpus.len() as u16;
-        let card = &mut self.core.cards[nic.index()];
-        if !card.arrived(packet) {
+        if !self.core.cards[nic.index()].arrived(packet) {
             // No CPU sees it: it is told of the one that would have been interrupted next.
-            let cpu = card.next_cpu(cpus);
+            let (_, cpu) = self.core.next_turn(nic);
             self.core.record_drop(cpu);
             return self.packet_dropped(nic, packet);
         }
-        let raises = card.raises_interrupt().then(|| card.interrupt_cpu(cpus));
         self.core.receive_by_dma(packet);
-        if let Some(cpu) = raises {
+        if self.core.cards[nic.index()].is_armed() {
+            let (turn, cpu) = self.core.next_turn(nic);
             let cpu = self.core.online_or_first(cpu);
+            self.core.cards[nic.index()].raise(cpu, turn);
             self.interrupt(cpu, Vector::Network(nic));
         }
     }
@@ -241,9 +263,16 @@ impl Engine {
                 reader
             }
             Packet::Acknowledge => None,
-            Packet::Datagram { socket, bytes } => {
+            Packet::Datagram {
+                socket,
+                bytes,
+                from,
+            } => {
                 self.core.record_packet(cpu, socket, bytes.0);
-                let queued = self.core.queue_datagram(cpu, socket, bytes);
+                let from = Sender(Some(from));
+                let queued = self
+                    .core
+                    .queue_datagram(cpu, socket, Datagram { bytes, from });
                 let endpoint = &mut self.core.endpoints[socket.index()];
                 queued.then(|| endpoint.readers.pop_front()).flatten()
             }
@@ -287,5 +316,23 @@ impl Engine {
             self.resume_remote(remote, 0);
         }
         self.reuse_if_closed(socket);
+    }
+}
+
+impl Core {
+    /// Has `nic` interrupt the CPUs in `cpus` from now on. CPUs that the machine lacks are ignored;
+    /// if none is left, nothing changes.
+    pub(crate) fn steer(&mut self, nic: Nic, cpus: &CpuSet) {
+        let all = CpuSet::first_cpus(self.cpus.len() as u16);
+        let existing = cpus.intersection(&all);
+        if !existing.is_empty() {
+            self.cards[nic.index()].steer(&existing);
+        }
+    }
+
+    /// Whose turn it is to take an interrupt of `nic`.
+    fn next_turn(&self, nic: Nic) -> (usize, CpuId) {
+        let online = |cpu: CpuId| self.cpus[cpu.index()].online;
+        self.cards[nic.index()].next_turn(self.cpus.len() as u16, online)
     }
 }

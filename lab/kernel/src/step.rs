@@ -8,6 +8,7 @@
 use warmq_trace::Interrupt;
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
+use crate::answer::Origin;
 use crate::group::GroupId;
 use crate::operation::{Fragment, Nic, Operation, Semaphore, Socket, Touch};
 use crate::scheduler::{Balance, Locks, Why};
@@ -165,6 +166,11 @@ pub(crate) enum Step {
     /// Delivers a datagram of `bytes` that a sender has copied to its socket, which may drop it.
     DeliverDatagram {
         socket: Socket,
+        bytes: u64,
+    },
+    /// Sends an answer of `bytes`, which a task has copied, to a remote peer.
+    TransmitAnswer {
+        to: Origin,
         bytes: u64,
     },
     /// Makes `bytes` that a sender has copied available to the receiver.

@@ -3,11 +3,12 @@
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
 
+use crate::answer::{Sender, SenderSlot};
 use crate::change::Change;
 use crate::cpu_loop::Flow;
 use crate::ending::{Ending, Misuse, Waiting};
 use crate::engine::Engine;
-use crate::network::{Peer, SEGMENT};
+use crate::network::{Datagram, Peer, SEGMENT};
 use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::scheduler::Callback;
 use crate::step::{Mode, Step, wake};
@@ -76,7 +77,10 @@ impl Engine {
             Operation::Send { socket, left } => self.send(cpu, current, socket, left),
             Operation::Receive { socket, at_most } => self.receive(cpu, current, socket, at_most),
             Operation::SendDatagram { socket, bytes } => self.send_datagram(cpu, socket, bytes),
-            Operation::ReceiveDatagram(socket) => self.receive_datagram(cpu, current, socket),
+            Operation::ReceiveDatagram { socket, from } => {
+                self.receive_datagram(cpu, current, socket, from)
+            }
+            Operation::Answer { socket, to, bytes } => self.answer(cpu, socket, to, bytes),
             Operation::Close(socket) => self.close(cpu, socket),
             Operation::Accept(listener) => self.accept(cpu, current, listener),
             Operation::Lock(mutex) => self.lock_mutex(cpu, current, mutex),
@@ -172,7 +176,7 @@ impl Engine {
 
     // Sockets.
 
-    fn lines_of(&self, buffer: Region, position: u64, bytes: u64) -> Touch {
+    pub(crate) fn lines_of(&self, buffer: Region, position: u64, bytes: u64) -> Touch {
         let line = self.core.memory.line();
         let first = position / line;
         let lines = (position + bytes).div_ceil(line) - first;
@@ -316,7 +320,11 @@ impl Engine {
     pub(crate) fn deliver_datagram(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         self.disable_softirqs(cpu);
         self.core.record_packet(cpu, socket, bytes);
-        if self.core.queue_datagram(cpu, socket, Bytes(bytes))
+        let datagram = Datagram {
+            bytes: Bytes(bytes),
+            from: Sender::default(),
+        };
+        if self.core.queue_datagram(cpu, socket, datagram)
             && let Some(task) = self.core.endpoints[socket.index()].readers.pop_front()
         {
             let sync = self.core.settings.sync_socket_wakeups;
@@ -325,15 +333,25 @@ impl Engine {
         Flow::Next
     }
 
-    fn receive_datagram(&mut self, cpu: CpuId, current: TaskId, socket: Socket) -> Flow {
+    fn receive_datagram(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        from: Option<SenderSlot>,
+    ) -> Flow {
         let endpoint = &mut self.core.endpoints[socket.index()];
-        let Some(bytes) = endpoint.take_datagram() else {
+        let Some(datagram) = endpoint.take_datagram() else {
             endpoint.readers.push_back(current);
-            let again = Step::Perform(Operation::ReceiveDatagram(socket));
+            let again = Step::Perform(Operation::ReceiveDatagram { socket, from });
             self.core.cpu(cpu).stack.push(again);
             self.sleep(cpu, current, Waiting::Data(socket.0));
             return Flow::Next;
         };
+        if let Some(from) = from {
+            from.set(datagram.from);
+        }
+        let bytes = datagram.bytes;
         let (buffer, read) = (endpoint.buffer, endpoint.read);
         endpoint.read += bytes.0;
         let touch = self.lines_of(buffer, read, bytes.0);

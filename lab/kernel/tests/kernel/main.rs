@@ -1,5 +1,6 @@
 //! Tests of the kernel itself, with the simplest possible scheduler.
 
+mod answers;
 mod endings;
 mod fragments;
 mod hotplug;

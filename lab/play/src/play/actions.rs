@@ -58,9 +58,8 @@ impl Player {
             Action::Begin(span) => self.task.begin_span(self.span(span)?).await,
             Action::End(span) => self.task.end_span(self.span(span)?).await,
             Action::Set(set) => self.set_own(set).await?,
-            Action::Reply { .. } | Action::Write { .. } => {
-                unreachable!("a scenario that answers or writes is not played")
-            }
+            Action::Reply { socket, bytes } => self.reply(socket, bytes).await?,
+            Action::Write { .. } => unreachable!("a scenario that writes is not played"),
             Action::Repeat { .. } => unreachable!("loops are ops of their own"),
         }
         Ok(())
@@ -197,10 +196,26 @@ impl Player {
                 // The other end is closed: nothing will come any more.
                 whole.map_err(|_| Left::Exits)?;
             }
+            Made::Datagrams(sockets) if self.answers(from.object) => {
+                let (_, sender) = self.task.receive_datagram_from(sockets[number]).await;
+                self.senders.insert((from.object, number), sender);
+            }
             Made::Datagrams(sockets) => {
                 self.task.receive_datagram(sockets[number]).await;
             }
             _ => unreachable!("the reader resolves what is received from"),
+        }
+        Ok(())
+    }
+
+    /// Answers what came last. Where nothing has come, or a task sent it, nobody waits for an answer.
+    async fn reply(&mut self, socket: &Reference, bytes: &Expr) -> Result<(), Left> {
+        let (number, bytes) = (self.number(socket)?, Bytes(self.eval(bytes)?));
+        let Made::Datagrams(sockets) = self.stage.made(socket) else {
+            unreachable!("the reader resolves what is answered on")
+        };
+        if let Some(sender) = self.senders.get(&(socket.object, number)) {
+            self.task.answer(sockets[number], *sender, bytes).await;
         }
         Ok(())
     }

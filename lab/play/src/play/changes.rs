@@ -145,7 +145,7 @@ fn group_of(stage: &Stage, group: &Reference) -> Result<GroupId, EvalError> {
 }
 
 /// The CPUs at `place`; it is an error, `what`, if there are none.
-fn cpus(stage: &Stage, place: &Place, what: &'static str) -> Result<CpuSet, Trouble> {
+pub(super) fn cpus(stage: &Stage, place: &Place, what: &'static str) -> Result<CpuSet, Trouble> {
     let cpus = stage.machine.cpus_of(&stage.bound, place, &[])?;
     match cpus.is_empty() {
         true => Err(Trouble::Lacking(what)),

@@ -5,6 +5,7 @@
 //! ([`player`]).
 
 mod actions;
+mod cards;
 mod changes;
 mod clocks;
 mod objects;
@@ -21,9 +22,7 @@ use std::rc::Rc;
 
 use warmq_kernel::{Boot, Task, TaskSpec, Workload};
 use warmq_machine::OutOfMemory;
-use warmq_scenario::{
-    Action, Bound, Change, EvalError, ObjectKind, Scenario, Set, Step, Target, TaskKind,
-};
+use warmq_scenario::{Bound, EvalError, ObjectKind, Scenario, Target};
 
 use self::stage::Stage;
 use crate::counter::Counters;
@@ -76,42 +75,14 @@ impl Play {
 /// What `scenario` has that the lab cannot play.
 fn not_played(scenario: &Scenario) -> Option<&'static str> {
     let file = |object: &warmq_scenario::Object| matches!(object.kind, ObjectKind::File { .. });
-    let sources = || {
-        scenario
-            .objects()
-            .iter()
-            .filter_map(|object| match &object.kind {
-                ObjectKind::Source(source) => Some(source),
-                _ => None,
-            })
-    };
-    let changes = || scenario.changes().iter();
-    let moves_source = |change: &Change| {
-        let mut sets = change.set.iter();
-        sets.any(|set| matches!(set, Set::Arrival(_)))
-    };
+    let mut changes = scenario.changes().iter();
     match scenario {
-        _ if changes().any(|it| matches!(it.target, Target::Scheduler)) => {
+        _ if changes.any(|it| matches!(it.target, Target::Scheduler)) => {
             Some("a change of the scheduler")
         }
-        _ if changes().any(moves_source) || sources().any(|source| source.cpu.is_some()) => {
-            Some("the `cpu` of a source")
-        }
-        _ if sources().any(|source| source.echo.is_some()) => Some("the `echo` of a source"),
         _ if scenario.objects().iter().any(file) => Some("a file"),
-        _ if answers(scenario) => Some("`reply`"),
         _ => None,
     }
-}
-
-/// True if a step answers a datagram.
-fn answers(scenario: &Scenario) -> bool {
-    let mut found = false;
-    let mut visit = |step: &Step| found |= matches!(step.action, Action::Reply { .. });
-    for step in scenario.tasks().iter().flat_map(TaskKind::steps) {
-        step.walk(&mut visit);
-    }
-    found
 }
 
 impl Workload for Play {

@@ -2,19 +2,45 @@
 
 use std::rc::Rc;
 
-use warmq_scenario::{EvalError, ObjectId, Rate, Set, Target};
-use warmq_units::{Duration, Instant};
+use warmq_scenario::{Change, EvalError, ObjectId, Rate, Set, Target};
+use warmq_units::{CpuSet, Duration, Instant};
 
-use super::changes::times;
+use super::Trouble;
+use super::cards::NO_CPU;
+use super::changes::{cpus, times};
 use super::stage::Stage;
 
 /// What a source is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// It leaves out what is due from here on, or (false) not any more.
     Stop(bool),
     /// From here on so long from one burst to the next.
     Gap(Duration),
+    /// From here on its card interrupts these CPUs.
+    Arrival(CpuSet),
+}
+
+/// The changes that are about the `number`th source of table `id`.
+pub(super) fn changes_of(
+    stage: &Stage,
+    id: ObjectId,
+    number: u64,
+) -> Result<Vec<&Change>, EvalError> {
+    let mut found = Vec::new();
+    for change in stage.scenario().changes() {
+        let meant = match &change.target {
+            Target::Sources(table) => *table == id,
+            Target::Source(one) => {
+                one.object == id && stage.bound.object_number(one, &[])? == number
+            }
+            _ => false,
+        };
+        if meant {
+            found.push(change);
+        }
+    }
+    Ok(found)
 }
 
 /// A change, and when it takes place next.
@@ -38,19 +64,9 @@ impl Orders {
         id: ObjectId,
         number: u64,
         gap: &dyn Fn(&Rate) -> Result<Duration, EvalError>,
-    ) -> Result<Orders, EvalError> {
+    ) -> Result<Orders, Trouble> {
         let mut planned = Vec::new();
-        for change in stage.scenario().changes() {
-            let meant = match &change.target {
-                Target::Sources(table) => *table == id,
-                Target::Source(one) => {
-                    one.object == id && stage.bound.object_number(one, &[])? == number
-                }
-                _ => false,
-            };
-            if !meant {
-                continue;
-            }
+        for change in changes_of(stage, id, number)? {
             let (next, again) = times(stage, &change.occurs)?;
             let mut orders = Vec::new();
             for set in &change.set {
@@ -58,6 +74,7 @@ impl Orders {
                     Set::Stop => orders.push(Order::Stop(true)),
                     Set::Continue => orders.push(Order::Stop(false)),
                     Set::Rate(rate) => orders.push(Order::Gap(gap(rate)?)),
+                    Set::Arrival(place) => orders.push(Order::Arrival(cpus(stage, place, NO_CPU)?)),
                     _ => {}
                 }
             }

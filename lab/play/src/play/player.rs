@@ -1,11 +1,12 @@
 //! One task of a scenario, from its first step to its last.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Span, Task};
+use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Sender, Span, Task};
 use warmq_scenario::{
-    Amount, EvalError, Expr, Indexes, Reference, SpanReference, StreamName, TaskKindId,
+    Amount, EvalError, Expr, Indexes, ObjectId, Reference, SpanReference, StreamName, TaskKindId,
 };
 use warmq_units::{Duration, Instant, Stream};
 
@@ -49,6 +50,8 @@ pub(super) struct Player {
     pub(super) began: Instant,
     /// When its own timers expired last.
     pub(super) timers: OwnTimers,
+    /// Who sent the datagram that it received last, by socket of those that it answers.
+    pub(super) senders: BTreeMap<(ObjectId, usize), Sender>,
     /// The streams that it has drawn from.
     streams: Vec<(StreamName, Rc<RefCell<Stream>>)>,
 }
@@ -72,6 +75,7 @@ impl Player {
             loops: Vec::new(),
             began: Instant::START,
             timers: OwnTimers::default(),
+            senders: BTreeMap::new(),
             streams: Vec::new(),
         }
     }
@@ -179,6 +183,11 @@ impl Player {
             self.indexes.pop();
         }
         counter < times
+    }
+
+    /// Whether some step of it answers what comes to the sockets of table `id`.
+    pub(super) fn answers(&self, id: ObjectId) -> bool {
+        self.stage.programs(self.kind).answered.contains(&id)
     }
 
     // Numbers and objects.

@@ -10,24 +10,25 @@ use warmq_scenario::{
 use warmq_units::{Bytes, Duration, Instant, Stream};
 
 use super::Trouble;
+use super::cards::Cards;
 use super::objects::Made;
 use super::orders::{Order, Orders};
 use super::stage::Stage;
 
-/// The link by which all sources reach the machine: 1 Gbit/s, and 50 us for each packet.
-const LINK: (u64, Duration) = (1_000_000_000, Duration::from_us(50));
-
 /// Starts every source.
 pub(super) fn start(stage: &Rc<Stage>, boot: &mut Boot<'_>) -> Result<(), Trouble> {
-    let mut card = None;
+    let mut cards = Cards::new(stage, boot);
     for (id, object) in (0..).map(ObjectId).zip(stage.scenario().objects()) {
         let ObjectKind::Source(source) = &object.kind else {
             continue;
         };
-        let nic = *card.get_or_insert_with(|| boot.nic(LINK.0, LINK.1));
         for number in 0..stage.bound.objects(id) {
+            let nic = cards.of((source, id, number), stage, boot)?;
             let sender = Sender::new(stage, source, id, number, nic)?;
-            boot.remote(move |peer| sender.run(peer));
+            match source.echo {
+                Some(span) => boot.measuring_remote(span.0, move |peer| sender.run(peer)),
+                None => boot.remote(move |peer| sender.run(peer)),
+            };
         }
     }
     Ok(())
@@ -38,6 +39,12 @@ struct Sender {
     stage: Rc<Stage>,
     indexes: Vec<u64>,
     nic: Nic,
+    /// Whether it measures how long answers take.
+    echo: bool,
+    /// The number of its first datagram among those of all sources.
+    first_number: u64,
+    /// How many datagrams it has sent.
+    sent: u64,
     to: Socket,
     bytes: Bytes,
     burst: u64,
@@ -77,7 +84,7 @@ impl Sender {
         id: ObjectId,
         number: u64,
         nic: Nic,
-    ) -> Result<Sender, EvalError> {
+    ) -> Result<Sender, Trouble> {
         let indexes = stage.bound.indexes_of_object(id, number);
         let eval = |expr: &Expr| stage.bound.eval(expr, &indexes);
         let span = |expr: &Option<Expr>| expr.as_ref().map(eval).transpose();
@@ -118,6 +125,9 @@ impl Sender {
             orders,
             stage: stage.clone(),
             nic,
+            echo: source.echo.is_some(),
+            first_number: stage.bound.echo_number(id, number, 0),
+            sent: 0,
             indexes,
         })
     }
@@ -141,14 +151,14 @@ impl Sender {
             // What changes at the time of a burst changes before it.
             if change == Some(next) {
                 for order in self.orders.take() {
-                    self.obey(order, now, &mut state);
+                    self.obey(order, now, &mut state, &peer).await;
                 }
                 continue;
             }
             if !state.stopped {
                 let burst = self.burst.min(state.left);
                 for _ in 0..burst {
-                    peer.send_datagram(self.to, self.nic, self.bytes).await;
+                    self.send(&peer).await;
                 }
                 state.left -= burst;
             }
@@ -164,10 +174,21 @@ impl Sender {
         }
     }
 
+    async fn send(&mut self, peer: &RemotePeer) {
+        let (to, nic, bytes) = (self.to, self.nic, self.bytes);
+        let number = self.first_number + self.sent;
+        self.sent += 1;
+        match self.echo {
+            true => peer.send_measured(to, nic, bytes, number).await,
+            false => peer.send_datagram(to, nic, bytes).await,
+        }
+    }
+
     /// A new rate counts from `now`; a source that has not started yet starts when it would have.
-    fn obey(&mut self, order: Order, now: Duration, state: &mut Sending) {
+    async fn obey(&mut self, order: Order, now: Duration, state: &mut Sending, peer: &RemotePeer) {
         match order {
             Order::Stop(stopped) => state.stopped = stopped,
+            Order::Arrival(cpus) => peer.steer(self.nic, cpus).await,
             Order::Gap(gap) => {
                 self.gaps = Gaps::Even(gap, gap, Duration(1));
                 if now >= self.start {

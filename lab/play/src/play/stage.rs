@@ -1,11 +1,12 @@
 //! What all tasks of a scenario share: its objects, programs, counters and streams.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use warmq_kernel::{Boot, Mm};
-use warmq_scenario::{Bound, CounterId, Reference, Scenario, StreamName, TaskKindId};
+use warmq_scenario::{Action, Bound, CounterId, ObjectId, Reference, Scenario, Step};
+use warmq_scenario::{StreamName, TaskKind, TaskKindId};
 use warmq_units::{Seed, Stream, TaskId};
 
 use super::Trouble;
@@ -20,6 +21,20 @@ use crate::counter::{Counter, Counters};
 pub(super) struct Programs {
     pub(super) setup: Program,
     pub(super) body: Program,
+    /// The tables of sockets whose datagrams it answers.
+    pub(super) answered: BTreeSet<ObjectId>,
+}
+
+/// The tables of sockets on which tasks of `kind` answer.
+fn answered(kind: &TaskKind) -> BTreeSet<ObjectId> {
+    let mut answered = BTreeSet::new();
+    let mut visit = |step: &Step| {
+        if let Action::Reply { socket, .. } = &step.action {
+            answered.insert(socket.object);
+        }
+    };
+    kind.steps().for_each(|step| step.walk(&mut visit));
+    answered
 }
 
 /// A scenario that is being played.
@@ -55,6 +70,7 @@ impl Stage {
         let programs = scenario.tasks().iter().map(|kind| Programs {
             setup: Program::of(&kind.setup, &bound),
             body: Program::of(&kind.body, &bound),
+            answered: answered(kind),
         });
         let programs = programs.collect();
         let named = scenario

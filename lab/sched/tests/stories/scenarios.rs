@@ -176,9 +176,6 @@ fn a_source_stops_continues_and_takes_another_rate() {
     assert_eq!(played(text, 2, 20).2.get("received"), 20 + 50 + 9);
     // The first goes on to 690 ms; the second sends at 500 ms first, and with the new rate.
     assert_eq!(played(text, 2, 70).2.get("received"), 20 + 50 + 59 + 20);
-    let moved = text.replace("{ stop = true }", "{ cpu = \"cpu 0\" }");
-    let told = played(&moved, 2, 20).0.to_string();
-    assert!(told.contains("it has the `cpu` of a source"), "{told}");
 }
 
 /// The reader looks at the first and the last round only.

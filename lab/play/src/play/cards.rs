@@ -1,0 +1,83 @@
+//! The cards by which sources reach the machine.
+//!
+//! All sources that do not say which CPUs take their interrupts share a card; so do those that name
+//! the same CPUs. One that a change moves has a card of its own, so that it moves no other.
+
+use warmq_kernel::{Boot, Nic};
+use warmq_scenario::{EvalError, Object, ObjectId, ObjectKind, Set, Source};
+use warmq_units::{CpuSet, Duration};
+
+use super::Trouble;
+use super::orders::changes_of;
+use super::stage::Stage;
+
+/// The link of each card: 1 Gbit/s, and 50 us for each packet.
+const LINK: (u64, Duration) = (1_000_000_000, Duration::from_us(50));
+
+/// What is wrong with a source whose interrupts no CPU could take.
+pub(super) const NO_CPU: &str = "a source whose `cpu` the machine lacks";
+
+/// The cards that sources share, by the CPUs that take their interrupts; `None`: all of them.
+pub(super) struct Cards(Vec<(Option<CpuSet>, Nic)>);
+
+impl Cards {
+    /// The card of those that name no CPUs, if there are any. It is the first, so that its
+    /// interrupts go to the same CPUs wherever those of other sources go.
+    pub(super) fn new(stage: &Stage, boot: &mut Boot<'_>) -> Cards {
+        let anywhere = |object: &Object| match &object.kind {
+            ObjectKind::Source(source) => source.cpu.is_none(),
+            _ => false,
+        };
+        let any = stage.scenario().objects().iter().any(anywhere);
+        Cards(any.then(|| (None, card(None, boot))).into_iter().collect())
+    }
+
+    /// The card of the `number`th source of table `id`.
+    ///
+    /// # Errors
+    /// The machine has none of the CPUs that it names; a number cannot be computed.
+    pub(super) fn of(
+        &mut self,
+        (source, id, number): (&Source, ObjectId, u64),
+        stage: &Stage,
+        boot: &mut Boot<'_>,
+    ) -> Result<Nic, Trouble> {
+        let named = named(source, &stage.bound.indexes_of_object(id, number), stage)?;
+        if moves(stage, id, number)? {
+            return Ok(card(named.as_ref(), boot));
+        }
+        if let Some((_, shared)) = self.0.iter().find(|(cpus, _)| *cpus == named) {
+            return Ok(*shared);
+        }
+        let nic = card(named.as_ref(), boot);
+        self.0.push((named, nic));
+        Ok(nic)
+    }
+}
+
+fn card(cpus: Option<&CpuSet>, boot: &mut Boot<'_>) -> Nic {
+    let nic = boot.nic(LINK.0, LINK.1);
+    if let Some(cpus) = cpus {
+        boot.steer(nic, cpus);
+    }
+    nic
+}
+
+/// The CPUs that a source names.
+fn named(source: &Source, at: &[u64], stage: &Stage) -> Result<Option<CpuSet>, Trouble> {
+    let Some(place) = &source.cpu else {
+        return Ok(None);
+    };
+    let cpus = stage.machine.cpus_of(&stage.bound, place, at)?;
+    match cpus.is_empty() {
+        true => Err(Trouble::Lacking(NO_CPU)),
+        false => Ok(Some(cpus)),
+    }
+}
+
+/// Whether a change says which CPUs take the interrupts of this source from then on.
+fn moves(stage: &Stage, id: ObjectId, number: u64) -> Result<bool, EvalError> {
+    let moves = |set: &Set| matches!(set, Set::Arrival(_));
+    let changes = changes_of(stage, id, number)?;
+    Ok(changes.iter().any(|change| change.set.iter().any(moves)))
+}
