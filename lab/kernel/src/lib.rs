@@ -66,6 +66,7 @@ mod task;
 mod timeline;
 mod timer;
 mod wakeup;
+mod weight;
 
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
 pub use change::Change;
@@ -91,3 +92,4 @@ pub use step::Mode;
 pub use task::{Policy, TaskSpec, View};
 pub use timeline::Timeline;
 pub use timer::Timer;
+pub use weight::{group_weight_of_nice, weight_of_nice};
