@@ -5,6 +5,7 @@
 //! session and of its process group, so it stays after its last child has ended, until the whole
 //! group is killed.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::{no_process, play, reaped};
@@ -17,21 +18,17 @@ use crate::sys::process::{self, Reaped, Side};
 /// # Errors
 /// The limit of processes or of memory.
 pub fn start_all(stage: &'static Stage) -> io::Result<()> {
-    for place in 0..stage.sessions.list().len() {
-        if members(stage, place).next().is_some() {
-            start(stage, place)?;
+    let mut sessions: BTreeMap<usize, Vec<&Process>> = BTreeMap::new();
+    for process in &stage.processes {
+        if let Some(place) = process.session {
+            sessions.entry(place).or_default().push(process);
         }
     }
-    Ok(())
+    let mut sessions = sessions.iter();
+    sessions.try_for_each(|(place, members)| start(stage, *place, members))
 }
 
-/// The processes of the session at `place`.
-fn members(stage: &Stage, place: usize) -> impl Iterator<Item = &Process> {
-    let all = stage.processes.iter();
-    all.filter(move |process| process.session == Some(place))
-}
-
-fn start(stage: &'static Stage, place: usize) -> io::Result<()> {
+fn start(stage: &'static Stage, place: usize, members: &[&Process]) -> io::Result<()> {
     let crew = process::pid();
     match process::fork()? {
         Side::Parent(pid) => {
@@ -48,7 +45,7 @@ fn start(stage: &'static Stage, place: usize) -> io::Result<()> {
                 stage.board.fail(&error);
                 process::exit_now(1);
             }
-            if let Err(error) = lead(stage, place) {
+            if let Err(error) = lead(stage, place, members) {
                 stage.board.fail(&error);
             }
             attend(stage)
@@ -57,7 +54,7 @@ fn start(stage: &'static Stage, place: usize) -> io::Result<()> {
 }
 
 /// Makes the session as the scenario says, and forks its processes.
-fn lead(stage: &'static Stage, place: usize) -> Result<(), PlayError> {
+fn lead(stage: &'static Stage, place: usize, members: &[&Process]) -> Result<(), PlayError> {
     // The crew is where tasks without a group are: a cgroup, if the scenario has cgroups, too.
     stage.groups.leave().map_err(|error| {
         let fix = "play it as root, or without cgroups";
@@ -69,7 +66,7 @@ fn lead(stage: &'static Stage, place: usize) -> Result<(), PlayError> {
     if nice != 0 {
         stage.sessions.set_nice(place, nice)?;
     }
-    for member in members(stage, place) {
+    for member in members {
         fork(stage, member).map_err(|error| no_process(&error))?;
     }
     Ok(())

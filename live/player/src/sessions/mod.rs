@@ -35,6 +35,7 @@ pub struct Session {
 /// The autogroups of a run.
 #[derive(Debug, Default)]
 pub struct Sessions {
+    /// By number.
     list: Vec<Session>,
     /// The pid of the leader of each; 0 before there is one.
     leaders: &'static [AtomicI32],
@@ -84,7 +85,8 @@ impl Sessions {
 
     /// The place in [`Sessions::list`] of group `number`; none if it is a cgroup.
     pub fn place_of(&self, number: u32) -> Option<usize> {
-        self.list.iter().position(|it| it.number == number)
+        let found = self.list.binary_search_by_key(&number, |it| it.number);
+        found.ok()
     }
 
     /// Process `pid` leads the session at `place`.
@@ -111,7 +113,13 @@ impl Sessions {
                     "the autogroup {} does not get the nice value {nice}",
                     self.list[place].name
                 );
-                let fix = "values below 0 need CAP_SYS_NICE: play it as root";
+                let fix = match error.kind() {
+                    io::ErrorKind::WouldBlock => {
+                        "without CAP_SYS_ADMIN the kernel takes one in 100 ms: play it as root, or \
+                         give fewer groups a nice value"
+                    }
+                    _ => "values below 0 need CAP_SYS_NICE: play it as root",
+                };
                 PlayError::refused(what, &error, fix)
             }),
         }

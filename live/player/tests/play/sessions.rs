@@ -5,8 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use warmq_trace::Record;
+use warmq_units::TaskId;
+
 use crate::robust::{all_gone, begun, descendants, signal, start};
-use crate::support::{command, is_root, nobodys, read};
+use crate::support::{command, is_root, nobodys, play_ms, read};
 
 const SESSIONS: &str = "
     [group.desk]
@@ -252,6 +255,46 @@ fn who_of_a_session_is_killed_ends_the_run_and_is_named() {
         assert_eq!(played.code, Some(3), "{}", played.said);
         assert!(played.said.contains(part), "{}", played.said);
         all_gone(pid, &there, name);
+    }
+}
+
+#[test]
+fn tasks_that_a_step_starts_are_told_with_the_autogroup_that_they_are_in() {
+    let text = "
+        [group.desk]
+        for = { n = 2 }
+        autogroup = true
+        [task.first]
+        group = \"desk[1]\"
+        times = 1
+        body = [{ fork = \"child\" }]
+        [task.free]
+        times = 1
+        body = [{ fork = \"child\" }]
+        [task.child]
+        spawned = true
+        times = 1
+        body = [{ spawn = \"thread\" }]
+        [task.thread]
+        spawned = true
+        times = 1
+        body = [{ run = \"1us\" }]";
+    let played = play_ms(text, 60_000);
+    let groups = |table: &str| -> Vec<Option<u32>> {
+        let of = |wanted: TaskId| {
+            played.all().find_map(|record| match *record {
+                Record::Group { task, group } if task == wanted => Some(group),
+                _ => None,
+            })
+        };
+        played.tasks(table).into_iter().map(of).collect()
+    };
+    assert_eq!(groups("first"), [Some(2)]);
+    assert_eq!(groups("free"), [None]);
+    for table in ["child", "thread"] {
+        let mut found = groups(table);
+        found.sort_unstable();
+        assert_eq!(found, [None, Some(2)], "{table}");
     }
 }
 
