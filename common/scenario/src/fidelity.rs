@@ -64,6 +64,11 @@ const ONE_POOL: &str = "schedulers without groups (those of Linux 2.4) ignore we
      a quota from one pool, and may overrun it by a tick each, which the next period pays back";
 const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
+const AUTOGROUP_LAB: &str = "schedulers without groups ignore it; its weight is in hundredths of that \
+     of nice 0; a task without a group stands for itself, not for the player's session";
+const AUTOGROUP: &str = "tasks without a group are in the player's session, an autogroup too; where \
+     autogroups have no effect (switched off, a cgroup below the root, a scheduler of sched_ext) the \
+     run says so";
 const NICE: &str = "values below 0 and the policies fifo and rr need CAP_SYS_NICE";
 
 /// Every feature with its truth in the lab, in a guest and on the host. What is not here is exact
@@ -79,6 +84,14 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     ("group", [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)]),
+    (
+        "autogroup",
+        [
+            Approximate(AUTOGROUP_LAB),
+            Approximate(AUTOGROUP),
+            Approximate(AUTOGROUP),
+        ],
+    ),
     ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),
@@ -131,7 +144,15 @@ mod tests {
 
     #[test]
     fn the_table_is_about_what_a_scenario_can_use() {
-        let keys = ["policy", "cpus", "stop", "online", "cpu", "scheduler"];
+        let keys = [
+            "policy",
+            "cpus",
+            "stop",
+            "online",
+            "cpu",
+            "scheduler",
+            "autogroup",
+        ];
         let classes = Class::ALL.map(Class::name);
         let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
         for (number, (feature, _)) in TABLE.iter().enumerate() {

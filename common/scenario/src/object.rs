@@ -87,6 +87,12 @@ pub enum ObjectKind {
         /// CPU time in each period, and the period.
         quota: Option<(Expr, Expr)>,
     },
+    /// The processes of one session, which the kernel groups by itself (CONFIG_SCHED_AUTOGROUP); also
+    /// a table `group`.
+    Autogroup {
+        /// The nice value of the whole group, which its weight follows from.
+        nice: Expr,
+    },
     /// An address space.
     Process,
     /// A timer.
@@ -228,7 +234,7 @@ impl ObjectKind {
             ObjectKind::Stream { .. } => Class::Stream,
             ObjectKind::Datagram { .. } => Class::Datagram,
             ObjectKind::Source(_) => Class::Source,
-            ObjectKind::Group { .. } => Class::Group,
+            ObjectKind::Group { .. } | ObjectKind::Autogroup { .. } => Class::Group,
             ObjectKind::Process => Class::Process,
             ObjectKind::Timer { .. } => Class::Timer,
             ObjectKind::File { .. } => Class::File,

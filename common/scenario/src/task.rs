@@ -48,7 +48,7 @@ pub struct TaskKind {
     pub slice: Option<Expr>,
     /// The CPUs it may use.
     pub cpus: Option<Place>,
-    /// Its cgroup; none: the root's.
+    /// Its cgroup or autogroup; none: the root's, or the autogroup of the task that starts it.
     pub group: Option<Reference>,
     /// The fragment it names before it starts.
     pub fragment: Option<Expr>,

@@ -52,6 +52,11 @@ fn what_the_values_of_settings_make_impossible_is_refused_with_its_place() {
         // Tasks that start one another without end.
         ("[task.root]\ntimes = 1\nbody = [{ spawn = \"node\" }]\n\
           [task.node]\nspawned = true\ntimes = \"n - 1\"\nbody = [{ run = \"1ms\" }, { spawn = \"node\" }]".to_owned(), number(2)),
+        // Tasks of one process that are not in one session.
+        ("[group.g]\ncount = 2\nautogroup = true\n[process.p]\n[task.t]\ncount = \"n\"\nprocess = \"p\"\n\
+          group = \"g[n / 2]\"\nbody = [{ run = \"1ms\" }]\n\
+          [task.u]\nprocess = \"p\"\ngroup = \"g[0]\"\nbody = [{ run = \"1ms\" }]".to_owned(), number(2)),
+        ("[group.g]\nautogroup = true\nnice = \"n\"\n[task.t]\ngroup = \"g\"\nbody = [{ run = \"1ms\" }]".to_owned(), number(20)),
         // An object that is not there.
         ("[mutex.m]\ncount = 3\n[task.t]\nbody = [{ lock = \"m[n]\" }, { run = \"1ms\" }, { unlock = \"m[n]\" }]".to_owned(), number(3)),
         ("[task.t]\nbody = [{ run = \"1ms / n\" }]".to_owned(), number(0)),

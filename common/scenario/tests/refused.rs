@@ -286,6 +286,85 @@ fn tasks_are_checked() {
     insta::assert_snapshot!(all(&texts));
 }
 
+/// Each of these is about `[group.s]`, an autogroup, and `[group.c]`, a cgroup.
+#[test]
+fn sessions_are_checked() {
+    let groups =
+        "[group.s]\nautogroup = true\n[group.c]\n[group.many]\ncount = 3\nautogroup = true\n";
+    let table = |keys: &str| format!("[group.g]\nautogroup = true\n{keys}\n{HOG}");
+    let beside = |text: &str| format!("{groups}{text}");
+    let change = |target: &str, set: &str| {
+        beside(&format!(
+            "{HOG}group = \"s\"\n[[change]]\nat = \"1s\"\n{target}\nset = {{ {set} }}"
+        ))
+    };
+    let process = |first: &str, second: &str| {
+        let task = |name: &str, group: &str| {
+            format!("[task.{name}]\nprocess = \"p\"\n{group}\nbody = [{{ run = \"1ms\" }}]\n")
+        };
+        beside(&format!(
+            "[process.p]\n{}{}",
+            task("a", first),
+            task("b", second)
+        ))
+    };
+    let starter = |verb: &str, keys: &str| {
+        beside(&format!(
+            "[task.a]\ngroup = \"s\"\ntimes = 1\nbody = [{{ {verb} = \"b\" }}]\n\
+             [task.b]\nspawned = true\ntimes = 1\n{keys}"
+        ))
+    };
+    let runs = "body = [{ run = \"1ms\" }]";
+    let texts = [
+        table("weight = 50"),
+        table("parent = \"g\""),
+        table("quota = \"1ms\"\nperiod = \"10ms\""),
+        table("nice = 20"),
+        table("nice = \"1ms\""),
+        table("").replace("true", "\"yes\""),
+        format!("[group.g]\nnice = 5\n{HOG}"),
+        beside(&format!("[group.inner]\nparent = \"s\"\n{HOG}")),
+        beside(&format!("[task.t]\nsetup = [{{ group = \"s\" }}]\n{runs}")),
+        beside(&format!("[task.t]\ngroup = \"many\"\n{runs}")),
+        beside(&format!("[task.t]\ngroup = \"many[3]\"\n{runs}")),
+        beside(
+            "[task.t]\ngroup = \"s\"\nbody = [{ run = \"1ms\" }, { repeat = 2, body = [{ group = \"c\" }] }]",
+        ),
+        change("task = \"hog\"", "group = \"many[0]\""),
+        change("task = \"hog\"", "group = \"c\""),
+        change("group = \"s\"", "weight = 5"),
+        change("group = \"many\"", "quota = \"1ms\", freeze = true"),
+        change("group = \"c\"", "nice = 5"),
+        change("group = \"s\"", "nice = 20"),
+        process("group = \"s\"", "group = \"many[1]\""),
+        process("group = \"many[0]\"", "group = \"many[1]\""),
+        process("group = \"s\"", "group = \"c\""),
+        process("", "group = \"s\""),
+        process("group = \"s\"", ""),
+        starter("spawn", &format!("group = \"s\"\n{runs}")),
+        starter("spawn", &format!("group = \"c\"\n{runs}")),
+        starter("fork", "body = [{ run = \"1ms\" }, { group = \"c\" }]"),
+        starter(
+            "fork",
+            "body = [{ spawn = \"c\" }]\n[task.c]\nspawned = true\ntimes = 1\ngroup = \"c\"\nbody = [{ run = \"1ms\" }]",
+        ),
+    ];
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    insta::assert_snapshot!(all(&texts));
+    let fine = [
+        process("group = \"many[1]\"", "group = \"many[1]\""),
+        process("group = \"c\"", ""),
+        starter("fork", &format!("group = \"c\"\n{runs}")),
+        starter("spawn", runs),
+        change("group = \"many\"", "nice = \"-20\""),
+        table("nice = \"-20\""),
+        table("").replace("true", "false"),
+    ];
+    for text in fine {
+        Scenario::read("s.toml", &text).unwrap_or_else(|problems| panic!("{text}\n{problems}"));
+    }
+}
+
 #[test]
 fn a_family_of_tasks_that_ends_is_accepted() {
     let text = "[task.root]\ntimes = 1\nbody = [{ fork = \"node[5]\" }]\n\

@@ -26,7 +26,8 @@ pub struct Group {
     pub name: Comm,
     /// The group that it is part of; `None` for the root.
     pub parent: Option<GroupId>,
-    /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 1 to 10,000.
+    /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 1 to 10,000. That of an autogroup
+    /// is [`group_weight_of_nice`](crate::group_weight_of_nice).
     pub weight: u32,
 }
 

@@ -67,6 +67,7 @@ mod task;
 mod timeline;
 mod timer;
 mod wakeup;
+mod weight;
 
 pub use answer::Sender;
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
@@ -93,3 +94,4 @@ pub use step::Mode;
 pub use task::{Policy, TaskSpec, View};
 pub use timeline::Timeline;
 pub use timer::Timer;
+pub use weight::{group_weight_of_nice, weight_of_nice};

@@ -5,6 +5,8 @@
 //! killed, it kills all tasks and removes what would stay behind. The controller watches the crew
 //! in the same way, so that one of them is always there to clean up.
 
+mod leader;
+
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -90,9 +92,11 @@ impl Crew {
         let _ = stage.made.set(made);
         self.open_sender_sockets()?;
         stage.groups.make()?;
-        for slots in &stage.processes {
-            self.fork(slots, || self.play(slots))?;
+        let own = stage.processes.iter().filter(|it| it.session.is_none());
+        for process in own {
+            self.fork(&process.slots, || play(stage, &process.slots))?;
         }
+        leader::start_all(stage).map_err(|error| no_process(&error))?;
         for index in 0..stage.senders.len() as u32 {
             self.fork(&[], || source::work(stage, index, &notes))?;
         }
@@ -118,9 +122,7 @@ impl Crew {
         let crew = process::pid();
         match process::fork().map_err(|error| no_process(&error))? {
             Side::Parent(pid) => {
-                // It is known by name even if it dies at once.
-                let tasks = slots.iter().map(|slot| self.stage.slots.of(*slot));
-                tasks.for_each(|slot| slot.pid.store(pid, Ordering::Relaxed));
+                self.stage.seat_in(slots, pid);
                 process::set_group(pid, if group == 0 { pid } else { group });
                 if group == 0 {
                     board.group.store(pid, Ordering::Release);
@@ -137,26 +139,13 @@ impl Crew {
         }
     }
 
-    /// A thread for each slot; the first thread is the first task.
-    fn play(&self, slots: &[u32]) -> ! {
-        populate_regions(self.stage, slots);
-        let (first, others) = slots.split_first().unwrap_or((&0, &[]));
-        for slot in others {
-            if let Err(error) = thread::start(STACK, thread_of_slot, *slot as usize) {
-                self.stage.board.fail(&no_process(&error));
-            }
-        }
-        perform(self.stage, *first);
-        process::exit_thread()
-    }
-
     /// Reaps who dies, until the run is over or the controller has ended.
     fn watch(&self) {
         let children = self.children;
         loop {
             // Before the first wait, too: who died before the descriptor was there is not told by it.
             while let Reaped::One(pid, end) = process::reap() {
-                self.reaped(pid, end);
+                reaped(self.stage, pid, end);
             }
             let fds = [self.lines.controller_fd, self.lines.finish_fd, children];
             let [ended, finish, child] = process::readable(fds, -1);
@@ -172,18 +161,6 @@ impl Crew {
         }
     }
 
-    /// Who is killed from outside takes the run with it.
-    fn reaped(&self, pid: i32, end: End) {
-        let End::Signal(signal) = end else {
-            return;
-        };
-        let mut tasks = self.stage.tasks();
-        let task = tasks.find(|(_, slot)| slot.pid.load(Ordering::Relaxed) == pid);
-        let who = task.map_or("a process".to_owned(), |(_, slot)| self.stage.name_of(slot));
-        let text = format!("{who} was killed by signal {signal}");
-        self.stage.board.fail(&PlayError::Ended(text));
-    }
-
     /// Kills all tasks and removes what would stay behind.
     fn finish(&self) {
         if let Err(error) = end_tasks(self.stage) {
@@ -195,6 +172,37 @@ impl Crew {
         self.stage.groups.remove();
         self.stage.remove_files();
     }
+}
+
+/// A thread of this process for each slot; the first thread is the first task.
+fn play(stage: &'static Stage, slots: &[u32]) -> ! {
+    populate_regions(stage, slots);
+    let (first, others) = slots.split_first().unwrap_or((&0, &[]));
+    for slot in others {
+        if let Err(error) = thread::start(STACK, thread_of_slot, *slot as usize) {
+            stage.board.fail(&no_process(&error));
+        }
+    }
+    perform(stage, *first);
+    process::exit_thread()
+}
+
+/// Who is killed from outside takes the run with it.
+fn reaped(stage: &Stage, pid: i32, end: End) {
+    let End::Signal(signal) = end else {
+        return;
+    };
+    let mut tasks = stage.tasks();
+    let task = tasks.find(|(_, slot)| slot.pid.load(Ordering::Relaxed) == pid);
+    let task = task.map(|(_, slot)| stage.name_of(slot));
+    let leader = || {
+        let found = stage.sessions.leaders().find(|(_, it)| *it == pid);
+        found.map(|(session, _)| format!("the leader of the autogroup {}", session.name))
+    };
+    let who = task.or_else(leader);
+    let who = who.unwrap_or_else(|| "a process".to_owned());
+    let text = format!("{who} was killed by signal {signal}");
+    stage.board.fail(&PlayError::Ended(text));
 }
 
 /// Kills all tasks of the run, and waits until they are gone. They must be children of this
@@ -209,6 +217,9 @@ pub fn end_tasks(stage: &Stage) -> Result<(), PlayError> {
         if group != 0 {
             // No member is left when there is nobody to kill.
             let _ = process::kill(-group, libc::SIGKILL);
+        }
+        for (_, leader) in stage.sessions.leaders() {
+            let _ = process::kill(-leader, libc::SIGKILL);
         }
         loop {
             match process::reap() {

@@ -16,6 +16,7 @@ use crate::notes::Notes;
 use crate::places::Cpus;
 use crate::recorder::{Recording, Start};
 use crate::scheduler::{self, Schedulers};
+use crate::sessions::{self, Sessions};
 use crate::settle::settle;
 use crate::specs::Spec;
 use crate::speed::Speed;
@@ -113,8 +114,11 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
             "the system does not say the clock: 1 GHz is assumed",
         );
     }
+    let sessions = Sessions::plan(&bound)?;
+    sessions::say_if_without(&sessions, &bound, options.load.is_some(), notes);
     Stage::plan(Wanted {
         groups: Groups::plan(&bound, options.world == GUEST)?,
+        sessions,
         bound,
         seed: options.seed,
         cpus,

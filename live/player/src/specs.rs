@@ -1,6 +1,6 @@
 //! What a task is given before it begins: policy, nice value, slice, CPUs, group, fragment.
 
-use warmq_scenario::{Bound, EvalError, ObjectKind, Place, Reference, TaskKindId};
+use warmq_scenario::{Bound, Class, EvalError, Place, Reference, TaskKindId};
 use warmq_trace::Policy;
 use warmq_units::CpuSet;
 
@@ -94,6 +94,6 @@ pub fn first_group(bound: &Bound, table: warmq_scenario::ObjectId) -> u32 {
         .map(warmq_scenario::ObjectId)
         .zip(bound.scenario().objects());
     let before = objects.take_while(|(id, _)| *id != table);
-    let groups = before.filter(|(_, object)| matches!(object.kind, ObjectKind::Group { .. }));
+    let groups = before.filter(|(_, object)| object.kind.class() == Class::Group);
     1 + groups.map(|(id, _)| bound.objects(id) as u32).sum::<u32>()
 }

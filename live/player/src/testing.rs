@@ -9,6 +9,7 @@ use warmq_units::Seed;
 use crate::groups::Groups;
 use crate::notes::Notes;
 use crate::places::Cpus;
+use crate::sessions::Sessions;
 use crate::speed::Speed;
 use crate::stage::Stage;
 use crate::stage::objects::{Sets, make};
@@ -35,6 +36,7 @@ pub fn stage(text: &str) -> &'static Stage {
         log_bytes: 1 << 20,
         marks: true,
         groups: Groups::default(),
+        sessions: Sessions::default(),
     });
     let stage = stage.expect("a plan");
     let mut sets = Sets::default();

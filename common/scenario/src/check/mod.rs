@@ -7,6 +7,7 @@ mod idle;
 mod limits;
 mod locks;
 mod replies;
+mod sessions;
 mod spans;
 mod spawns;
 mod values;
@@ -59,6 +60,7 @@ impl<'s> Findings<'s> {
 pub(crate) fn structure(scenario: &Scenario) -> Result<(), Problems> {
     let mut findings = Findings::new(scenario);
     groups::check(scenario, &mut findings);
+    sessions::check(scenario, &mut findings);
     waits::check(scenario, &mut findings);
     locks::check(scenario, &mut findings);
     replies::check(scenario, &mut findings);
@@ -70,6 +72,7 @@ pub(crate) fn structure(scenario: &Scenario) -> Result<(), Problems> {
 /// What is wrong with the values of the settings, once the limits hold.
 pub(crate) fn values(bound: &Bound, findings: &mut Findings<'_>) {
     values::check(bound, findings);
+    sessions::bound(bound, findings);
     idle::check(bound, findings);
     waits::bound(bound, findings);
     spawns::count(bound, findings);

@@ -15,7 +15,7 @@ const MOST_STEPS: u64 = 10_000_000;
 pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     let mut started = BTreeSet::new();
     for task in scenario.tasks() {
-        for reference in spawns(task) {
+        for reference in starts(task) {
             started.insert(reference.task);
             let named = scenario.task(reference.task);
             if !named.spawned {
@@ -45,21 +45,35 @@ pub(super) fn check(scenario: &Scenario, findings: &mut Findings<'_>) {
     }
 }
 
-/// What the steps of `task` start.
-fn spawns(task: &TaskKind) -> Vec<&TaskReference> {
+/// What the steps of `task` start, as threads or as processes.
+pub(super) fn starts(task: &TaskKind) -> Vec<&TaskReference> {
+    named(task, |action| match action {
+        Action::Spawn(task) | Action::Fork(task) => Some(task),
+        _ => None,
+    })
+}
+
+/// What the steps of `task` start as threads.
+pub(super) fn threads(task: &TaskKind) -> Vec<&TaskReference> {
+    named(task, |action| match action {
+        Action::Spawn(task) => Some(task),
+        _ => None,
+    })
+}
+
+fn named<'t>(
+    task: &'t TaskKind,
+    wanted: impl Fn(&'t Action) -> Option<&'t TaskReference>,
+) -> Vec<&'t TaskReference> {
     let mut found = Vec::new();
     for step in task.steps() {
-        step.walk(&mut |step| {
-            if let Action::Spawn(task) | Action::Fork(task) = &step.action {
-                found.push(task);
-            }
-        });
+        step.walk(&mut |step| found.extend(wanted(&step.action)));
     }
     found
 }
 
 fn is_on_a_cycle(scenario: &Scenario, start: TaskKindId) -> bool {
-    let next = |id: TaskKindId| spawns(scenario.task(id)).into_iter().map(|it| it.task);
+    let next = |id: TaskKindId| starts(scenario.task(id)).into_iter().map(|it| it.task);
     let (mut seen, mut left) = (BTreeSet::new(), next(start).collect::<Vec<_>>());
     while let Some(id) = left.pop() {
         if id == start {
@@ -130,7 +144,7 @@ impl Counting<'_> {
                 .as_ref()
                 .map(|times| self.bound.eval(times, &indexes));
             let rounds = times.map_or(1, |times| times.unwrap_or(0));
-            if spawns(task).is_empty() {
+            if starts(task).is_empty() {
                 continue;
             }
             self.follow(&task.setup, &mut indexes);

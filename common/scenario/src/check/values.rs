@@ -122,6 +122,7 @@ impl Corner<'_, '_> {
                     self.more_than_zero(period, "a period");
                 }
             }
+            ObjectKind::Autogroup { nice } => self.nice(nice),
             ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Process => {}
             ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
         }

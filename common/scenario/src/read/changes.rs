@@ -3,7 +3,7 @@
 use warmq_config::{Fields, Item};
 
 use super::names::{Names, is_name};
-use super::references::{self, has_indexes};
+use super::references::{self, NO_JOINING, OF_TABLE, has_indexes};
 use super::scope::Scope;
 use super::steps::fragment;
 use super::values::{place, policy, rate, time};
@@ -154,10 +154,33 @@ fn objects(
     }
 }
 
+/// Reports a key that groups have, but not this kind of them.
+fn check_key_of_group(key: &str, item: &Item<'_>, target: &Target, scope: &Scope<'_>) {
+    let (Target::Group(Reference { object: group, .. }) | Target::Groups(group)) = target else {
+        return;
+    };
+    match (scope.names.is_autogroup(*group), key) {
+        (true, "nice") | (false, "weight" | "quota" | "freeze" | "thaw") => {}
+        (false, _) => item.report(
+            "a cgroup has no nice value",
+            "change its weight: set = { weight = 50 }",
+        ),
+        (true, "weight") => item.report(
+            "the weight of an autogroup follows from its nice value",
+            "change that: set = { nice = 5 }",
+        ),
+        (true, _) => item.report(
+            format!("`{key}` needs a cgroup, and this is an autogroup"),
+            "leave it out, or leave `autogroup` out of the group's table",
+        ),
+    }
+}
+
 /// What the table sets, in the order of the documentation.
 fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
     let set = |key: &'static str| {
         let item = table.item(key)?;
+        check_key_of_group(key, &item, target, scope);
         scope.names.uses(feature(key));
         one(key, &item, scope)
     };
@@ -165,7 +188,7 @@ fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
         Target::Task(_) | Target::Tasks(_) => &[
             "cpus", "nice", "policy", "slice", "group", "fragment", "stop", "continue",
         ],
-        Target::Group(_) | Target::Groups(_) => &["weight", "quota", "freeze", "thaw"],
+        Target::Group(_) | Target::Groups(_) => &["weight", "nice", "quota", "freeze", "thaw"],
         Target::Cpus(_) => &["online"],
         Target::Source(_) | Target::Sources(_) => &["cpu", "rate", "stop", "continue"],
         Target::Scheduler => &[],
@@ -192,7 +215,7 @@ fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
         "nice" => scope.expr(item, &[Count]).map(Set::Nice),
         "policy" => policy(item).map(Set::Policy),
         "slice" => scope.expr(item, &[Time]).map(Set::Slice),
-        "group" => references::object(item, scope, &[Class::Group]).map(Set::Group),
+        "group" => references::cgroup(item, scope, NO_JOINING, OF_TABLE).map(Set::Group),
         "fragment" => fragment(item, scope).map(Set::Fragment),
         "stop" => only_true(Set::Stop),
         "continue" => only_true(Set::Continue),

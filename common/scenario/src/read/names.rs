@@ -17,6 +17,8 @@ pub(super) struct Names {
     /// For a setting that is a word: its number and the words allowed.
     pub(super) words: BTreeMap<String, (u32, Vec<String>)>,
     pub(super) objects: BTreeMap<String, (ObjectId, Class, usize)>,
+    /// Those of the groups that are autogroups.
+    autogroups: BTreeSet<ObjectId>,
     pub(super) tasks: BTreeMap<String, (TaskKindId, usize)>,
     spans: RefCell<Vec<Span>>,
     counters: RefCell<Vec<String>>,
@@ -41,6 +43,7 @@ impl Names {
             settings: known.into_iter().collect(),
             words: words.collect(),
             objects: BTreeMap::new(),
+            autogroups: BTreeSet::new(),
             tasks: BTreeMap::new(),
             spans: RefCell::default(),
             counters: RefCell::default(),
@@ -63,7 +66,13 @@ impl Names {
                     continue;
                 }
                 self.objects.insert(name.clone(), (id, class, arity(&item)));
-                self.uses(class.name());
+                match class == Class::Group && is_set(&item, "autogroup") {
+                    true => {
+                        self.autogroups.insert(id);
+                        self.uses("autogroup");
+                    }
+                    false => self.uses(class.name()),
+                }
                 headings.objects.push((class, name, item));
             }
         }
@@ -73,6 +82,11 @@ impl Names {
             headings.tasks.push((name, item));
         }
         headings
+    }
+
+    /// Whether the group `id` is an autogroup, not a cgroup.
+    pub(super) fn is_autogroup(&self, id: ObjectId) -> bool {
+        self.autogroups.contains(&id)
     }
 
     /// Remembers that the scenario uses `feature`.
@@ -139,6 +153,15 @@ fn tables<'a>(fields: &Fields<'a>, key: &'static str) -> Vec<(String, Item<'a>)>
 pub(super) fn is_name(name: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     name.starts_with(|letter: char| letter.is_ascii_alphabetic()) && name.bytes().all(inner)
+}
+
+/// Whether `key` of a table is true, before it is read.
+fn is_set(item: &Item<'_>, key: &str) -> bool {
+    let NodeKind::Table(entries) = &item.node.kind else {
+        return false;
+    };
+    let mut entries = entries.iter();
+    entries.any(|entry| entry.key == key && matches!(entry.node.kind, NodeKind::Bool(true)))
 }
 
 /// How many indexes a table has, before it is read.

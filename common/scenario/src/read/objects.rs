@@ -111,9 +111,55 @@ impl Reader<'_, '_> {
     }
 
     fn group(&self) -> Option<ObjectKind> {
+        match self.fields.flag("autogroup") {
+            true => self.autogroup(),
+            false => self.cgroup(),
+        }
+    }
+
+    fn autogroup(&self) -> Option<ObjectKind> {
+        let fields = self.fields;
+        if let Some(item) = fields.item("weight") {
+            item.report(
+                "the weight of an autogroup follows from its nice value",
+                "write nice = -20 to 19 in place of it, or leave `autogroup` out",
+            );
+        }
+        if let Some(item) = fields.item("parent") {
+            item.report(
+                "an autogroup is a session, and in no other group",
+                "leave `parent` out, or leave `autogroup` out",
+            );
+        }
+        for key in ["quota", "period"] {
+            if let Some(item) = fields.item(key) {
+                item.report(
+                    format!("`{key}` needs a cgroup, and this is an autogroup"),
+                    "leave it out, or leave `autogroup` out",
+                );
+            }
+        }
+        if fields.find("nice").is_some() {
+            self.scope.names.uses("nice");
+        }
+        Some(ObjectKind::Autogroup {
+            nice: self.or("nice", 0, Count)?,
+        })
+    }
+
+    fn cgroup(&self) -> Option<ObjectKind> {
+        if let Some(item) = self.fields.item("nice") {
+            item.report(
+                "a cgroup has no nice value",
+                "write weight = 1 to 10000 in place of it, or autogroup = true beside it",
+            );
+        }
         let weight = self.or("weight", 100, Count);
-        let parent = self.fields.item("parent");
-        let parent = parent.map(|item| references::object(&item, self.scope, &[Class::Group]));
+        let parent = self.fields.item("parent").map(|item| {
+            let what = "the parent is an autogroup, and no group can be in a session";
+            let help = "name a group without `autogroup`";
+            references::cgroup(&item, self.scope, what, help)
+        });
         let quota = self.pair("quota", "period", "quota = \"10ms\" and period = \"100ms\"");
         Some(ObjectKind::Group {
             weight: weight?,

@@ -10,6 +10,12 @@ use crate::object::Class;
 use crate::quantity::Quantity::Count;
 use crate::step::{End, Reference, SpanId, SpanReference, TaskReference};
 
+/// Why a task that runs cannot be moved into an autogroup.
+pub(super) const NO_JOINING: &str =
+    "this is an autogroup, and a running process cannot join another session";
+/// What to do instead.
+pub(super) const OF_TABLE: &str = "name it in the table of the task: group = \"NAME\"";
+
 /// A reference in its parts.
 struct Parts<'t> {
     name: &'t str,
@@ -41,6 +47,21 @@ pub(super) fn object_and_class(
         spot,
     };
     Some((reference, class))
+}
+
+/// The group that `item` names, which must be a cgroup: `what` says why, and `help` what to do.
+pub(super) fn cgroup(
+    item: &Item<'_>,
+    scope: &Scope<'_>,
+    what: &str,
+    help: &str,
+) -> Option<Reference> {
+    let reference = object(item, scope, &[Class::Group])?;
+    if scope.names.is_autogroup(reference.object) {
+        item.report(what, help);
+        return None;
+    }
+    Some(reference)
 }
 
 fn known_object<'n>(

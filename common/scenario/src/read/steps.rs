@@ -2,7 +2,7 @@
 
 use warmq_config::{Fields, Item, NodeKind, did_you_mean};
 
-use super::references;
+use super::references::{self, NO_JOINING, OF_TABLE};
 use super::scope::{Scope, spot};
 use super::values::{amount, optional, place, policy};
 use crate::change::Set;
@@ -74,7 +74,7 @@ const VERBS: &[(&str, Read)] = &[
         Some(Action::Set(Box::new(Set::Slice(slice))))
     }),
     ("group", |it| {
-        let group = it.object(Class::Group)?;
+        let group = references::cgroup(&it.verb, it.scope, NO_JOINING, OF_TABLE)?;
         Some(Action::Set(Box::new(Set::Group(group))))
     }),
     ("begin", |it| {

@@ -14,9 +14,7 @@ use crate::task::{Policy, TaskKind};
 /// The longest name of a task: TASK_COMM_LEN of the kernel without the final zero.
 const LONGEST_NAME: usize = 15;
 /// Keys whose truth depends on the world.
-const OF_WORLDS: [&str; 7] = [
-    "nice", "policy", "slice", "cpus", "group", "process", "every",
-];
+const OF_WORLDS: [&str; 6] = ["nice", "policy", "slice", "cpus", "process", "every"];
 
 pub(super) fn read(fields: &Fields<'_>, headings: &Headings<'_>, names: &Names) -> Vec<TaskKind> {
     if headings.tasks.is_empty() {

@@ -136,6 +136,16 @@ const CLASSES: &[(&[Class], &[Key])] = &[
             may("parent", Kind::Reference, "The group that it is in."),
             may("quota", Kind::Time, "CPU time in each period."),
             may("period", Kind::Time, "The period of the quota."),
+            may(
+                "autogroup",
+                Kind::Flag,
+                "True if it is a session, which the kernel groups by itself, not a cgroup.",
+            ),
+            may(
+                "nice",
+                Kind::Count,
+                "The nice value of an autogroup, from -20 to 19; 0.",
+            ),
         ],
     ),
     (
@@ -191,7 +201,11 @@ const SOURCE: &[Key] = &[
 /// Keys of a task, besides [`MANY`].
 pub(super) const TASK: &[Key] = &[
     may("process", Kind::Reference, "Its address space; its own."),
-    may("group", Kind::Reference, "Its cgroup; the root's."),
+    may(
+        "group",
+        Kind::Reference,
+        "Its cgroup or autogroup; the root's.",
+    ),
     may("start", Kind::AmountOfTime, "When it starts; at once."),
     may(
         "every",
@@ -323,7 +337,7 @@ const VERBS: &[OfVerb] = &[
     ),
     ("policy", Kind::Policy, "Sets the task's own policy.", &[]),
     ("slice", Kind::Time, "Sets the task's own slice.", &[]),
-    ("group", Kind::Reference, "Moves the task to a group.", &[]),
+    ("group", Kind::Reference, "Moves the task to a cgroup.", &[]),
     ("begin", Kind::Reference, "Begins a latency span.", &[]),
     ("end", Kind::Reference, "Ends a latency span.", &[]),
     (
@@ -406,7 +420,7 @@ pub(super) const TARGETS: &[(Key, &[Key])] = &[
             may("nice", Kind::Count, "Their nice value."),
             may("policy", Kind::Policy, "Their policy."),
             may("slice", Kind::Time, "Their slice."),
-            may("group", Kind::Reference, "Their group."),
+            may("group", Kind::Reference, "Their cgroup."),
             may("fragment", Kind::Fragment, "The data that they use."),
             may("stop", Kind::True, "They are stopped."),
             may("continue", Kind::True, "They go on."),
@@ -420,6 +434,7 @@ pub(super) const TARGETS: &[(Key, &[Key])] = &[
         ),
         &[
             may("weight", Kind::Count, "Their weight."),
+            may("nice", Kind::Count, "The nice value of autogroups."),
             may("quota", Kind::Time, "Their CPU time in each period."),
             may("freeze", Kind::True, "They are frozen."),
             may("thaw", Kind::True, "They are thawed."),

@@ -7,7 +7,7 @@ use warmq_scenario::{
 use warmq_units::{Bytes, Cycles, Duration};
 
 use super::objects::{Barrier, Made};
-use super::player::{Left, Player};
+use super::player::{Left, Player, Shared};
 use super::specs::{APP, NO_CPU, has_no_cpu, nice_of};
 
 impl Player {
@@ -225,15 +225,20 @@ impl Player {
         let stage = self.stage.clone();
         let number = stage.bound.task_number(other, &self.indexes)?;
         let own = match thread {
-            true => self.mm,
+            true => self.shared.mm,
             false => Some(stage.own_mm(other.task, number)),
         };
-        let (spec, kind) = (stage.spec(other.task, number, own)?, other.task);
+        let (mut spec, kind) = (stage.spec(other.task, number, own)?, other.task);
         if has_no_cpu(&spec) {
             self.task.give_up(&format!("starts {NO_CPU}")).await;
         }
+        let autogroup = stage.autogroup(kind, &spec, self.shared.autogroup);
+        if let Some(autogroup) = autogroup {
+            spec = spec.group(autogroup);
+        }
         let mm = spec.mm;
-        let child = move |task: Task| Player::new(task, stage, kind, number, mm).play();
+        let shared = Shared { mm, autogroup };
+        let child = move |task: Task| Player::new(task, stage, kind, number, shared).play();
         self.task.spawn(spec, child).await;
         Ok(())
     }

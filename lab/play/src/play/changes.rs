@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use warmq_kernel::{Boot, Change, Fragment, GroupId, Operator, Policy};
+use warmq_kernel::{Boot, Change, Fragment, GroupId, Operator, Policy, group_weight_of_nice};
 use warmq_scenario::{EvalError, Expr, Occurs, Place, Reference, Set, Target, TaskKindId};
 use warmq_units::{CpuSet, Duration, Instant, TaskId};
 
@@ -211,6 +211,8 @@ impl To {
     fn of_group(&self, group: GroupId) -> Option<Change> {
         Some(match self {
             To::Weight(weight) => Change::Weight(group, *weight),
+            // Of groups, only autogroups have a nice value.
+            To::Nice(nice) => Change::Weight(group, group_weight_of_nice(*nice)),
             To::Quota(quota) => Change::Quota(group, *quota),
             To::Frozen(true) => Change::Freeze(group),
             To::Frozen(false) => Change::Thaw(group),

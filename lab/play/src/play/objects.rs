@@ -2,12 +2,15 @@
 
 use std::cell::Cell;
 
-use warmq_kernel::{Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
+use warmq_kernel::{
+    Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket, group_weight_of_nice,
+};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::{Bytes, Duration};
 
 use super::Trouble;
 use super::clocks::Timers;
+use super::specs::nice_of;
 
 /// A barrier: the last of its tasks wakes the others (`pthread_barrier_wait()`).
 pub(super) struct Barrier {
@@ -127,6 +130,12 @@ impl Maker<'_, '_, '_> {
                     maker.boot.bandwidth(group, quota, period);
                 }
                 Ok(group)
+            })?),
+            ObjectKind::Autogroup { nice } => Made::Groups(self.each(|maker, at| {
+                let nice = nice_of(maker.bound.eval_signed(nice, at)?);
+                let name = &maker.bound.scenario().object(maker.id).name;
+                let weight = group_weight_of_nice(nice);
+                Ok(maker.boot.group(GroupId::ROOT, name, weight))
             })?),
             ObjectKind::Process => Made::Processes(self.each(|maker, _| Ok(maker.boot.mm()))?),
             ObjectKind::Timer { shared, absolute } => Made::Timers(Timers {

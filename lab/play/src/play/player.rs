@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use warmq_kernel::{Condition, Mm, Mutex, Semaphore, Sender, Span, Task};
+use warmq_kernel::{Condition, GroupId, Mm, Mutex, Semaphore, Sender, Span, Task};
 use warmq_scenario::{
     Amount, EvalError, Expr, Indexes, ObjectId, Reference, SpanReference, StreamName, TaskKindId,
 };
@@ -36,11 +36,19 @@ struct Loop {
     except: Option<u64>,
 }
 
+/// What the threads of a process share, and what it passes on to those that it starts.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    pub(super) mm: Option<Mm>,
+    /// The session that it is in.
+    pub(super) autogroup: Option<GroupId>,
+}
+
 /// A task that is under way.
 pub(super) struct Player {
     pub(super) task: Task,
     pub(super) stage: Rc<Stage>,
-    pub(super) mm: Option<Mm>,
+    pub(super) shared: Shared,
     kind: TaskKindId,
     number: u64,
     /// Those of the task, then a counter for each loop that is under way.
@@ -62,14 +70,14 @@ impl Player {
         stage: Rc<Stage>,
         kind: TaskKindId,
         number: u64,
-        mm: Option<Mm>,
+        shared: Shared,
     ) -> Player {
         stage.starts(kind, number, task.id());
         Player {
             indexes: stage.bound.indexes_of_task(kind, number),
             task,
             stage,
-            mm,
+            shared,
             kind,
             number,
             loops: Vec::new(),

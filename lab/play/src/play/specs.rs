@@ -2,13 +2,13 @@
 
 use std::rc::Rc;
 
-use warmq_kernel::{Boot, Mm, Policy, Role, Task, TaskSpec};
-use warmq_scenario::{Bound, EvalError, Order, Place, Reference, TaskKindId};
+use warmq_kernel::{Boot, GroupId, Mm, Policy, Role, Task, TaskSpec};
+use warmq_scenario::{Bound, EvalError, ObjectKind, Order, Place, Reference, TaskKindId};
 use warmq_units::{CpuId, CpuSet, Duration};
 
 use super::Trouble;
 use super::objects::Made;
-use super::player::Player;
+use super::player::{Player, Shared};
 use super::stage::Stage;
 
 /// The number by which a scenario's tasks name their application to the scheduler.
@@ -39,9 +39,12 @@ impl Stage {
                 return Err(Trouble::Lacking(NO_CPU));
             }
             let stage = self.clone();
-            let mm = spec.mm;
+            let shared = Shared {
+                mm: spec.mm,
+                autogroup: self.autogroup(id, &spec, None),
+            };
             boot.task(spec, move |task: Task| {
-                Player::new(task, stage, id, number, mm).play()
+                Player::new(task, stage, id, number, shared).play()
             })?;
         }
         Ok(())
@@ -73,15 +76,36 @@ impl Stage {
         if let Some(slice) = &kind.slice {
             spec = spec.slice(Duration(self.bound.eval(slice, at)?));
         }
-        if let Some(group) = &kind.group
-            && let Made::Groups(groups) = &self.made[group.object.0 as usize]
-        {
-            spec = spec.group(groups[self.bound.object_number(group, at)? as usize]);
+        if let Some(group) = &kind.group {
+            spec = spec.group(self.group(group, at)?);
         }
         if let Some(place) = &kind.cpus {
             spec = spec.bound(self.machine.cpus_of(&self.bound, place, at)?.iter());
         }
         Ok(spec)
+    }
+
+    fn group(&self, group: &Reference, at: &[u64]) -> Result<GroupId, EvalError> {
+        match &self.made[group.object.0 as usize] {
+            Made::Groups(made) => Ok(made[self.bound.object_number(group, at)? as usize]),
+            _ => unreachable!("the reader resolves groups to groups"),
+        }
+    }
+
+    /// The autogroup of a task of `kind` that is born with `spec`: the one that its table names, or
+    /// that of the task that starts it, if there is one.
+    pub(super) fn autogroup(
+        &self,
+        kind: TaskKindId,
+        spec: &TaskSpec,
+        starter: Option<GroupId>,
+    ) -> Option<GroupId> {
+        let named = self.scenario().task(kind).group.as_ref();
+        let Some(group) = named else {
+            return starter;
+        };
+        let object = self.scenario().object(group.object);
+        matches!(object.kind, ObjectKind::Autogroup { .. }).then_some(spec.group)
     }
 
     fn process(&self, process: &Reference, at: &[u64]) -> Result<Mm, EvalError> {

@@ -17,6 +17,7 @@ mod random_changes;
 mod scenarios;
 mod scripts;
 mod scx_warmq;
+mod sessions;
 mod sources;
 mod stage;
 mod symmetry;

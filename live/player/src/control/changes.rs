@@ -248,6 +248,9 @@ impl<'n> Changes<'n> {
     }
 
     fn group(&mut self, sets: &[Set], number: u32) -> Result<(), PlayError> {
+        if let Some(place) = self.stage.sessions.place_of(number) {
+            return self.session(sets, place);
+        }
         let (bound, groups) = (&self.stage.bound, &self.stage.groups);
         for set in sets {
             let done = match set {
@@ -261,6 +264,19 @@ impl<'n> Changes<'n> {
                 let what = format!("a change of group {number} is refused");
                 PlayError::refused(what, &error, "play it as root")
             })?;
+        }
+        Ok(())
+    }
+
+    fn session(&self, sets: &[Set], place: usize) -> Result<(), PlayError> {
+        let (bound, sessions) = (&self.stage.bound, &self.stage.sessions);
+        for set in sets {
+            if let Set::Nice(nice) = set
+                && sessions.set_nice(place, nice_of(bound.eval_signed(nice, &[])?))?
+            {
+                let why = "it came late: without CAP_SYS_ADMIN the kernel takes one in 100 ms";
+                self.notes.say("a change of an autogroup's nice value", why);
+            }
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind, Set};
 
 use crate::error::PlayError;
 use crate::specs::{first_group, group_number};
-use mounts::Mounts;
+pub use mounts::Mounts;
 use tree::Tree;
 
 /// A group of the scenario.
@@ -33,8 +33,8 @@ struct Group {
 /// The cgroups of a run; group 0 is where tasks without a group are.
 #[derive(Debug, Default)]
 pub struct Groups {
-    /// By number, from 1.
-    list: Vec<Group>,
+    /// By number, from 1; none for an autogroup.
+    list: Vec<Option<Group>>,
     /// Weights and quotas.
     cpu: Option<Tree>,
     /// Freezing, where that is a hierarchy of its own.
@@ -50,7 +50,7 @@ impl Groups {
     /// A number that cannot be computed; no hierarchy in which there could be groups.
     pub fn plan(bound: &Bound, guest: bool) -> Result<Groups, PlayError> {
         let list = list(bound)?;
-        if list.is_empty() {
+        if list.iter().all(Option::is_none) {
             return Ok(Groups::default());
         }
         let mounts = Mounts::read();
@@ -79,11 +79,17 @@ impl Groups {
         self.cpu.iter().chain(&self.freezer)
     }
 
+    /// Group `number`, if it is a cgroup.
+    fn cgroup(&self, number: u32) -> Option<&Group> {
+        let place = number.checked_sub(1)?;
+        self.list.get(place as usize)?.as_ref()
+    }
+
     /// The folders from the top to group `number`.
     fn path(&self, number: u32) -> Vec<&str> {
         let mut path = Vec::new();
         let mut at = number;
-        while let Some(group) = at.checked_sub(1).and_then(|it| self.list.get(it as usize)) {
+        while let Some(group) = self.cgroup(at) {
             path.push(group.name.as_str());
             at = group.parent;
         }
@@ -91,8 +97,9 @@ impl Groups {
         path
     }
 
+    /// Those of the cgroups.
     fn numbers(&self) -> impl DoubleEndedIterator<Item = u32> {
-        1..=self.list.len() as u32
+        (1..=self.list.len() as u32).filter(|number| self.cgroup(*number).is_some())
     }
 
     /// Makes them, and moves this process to where tasks without a group are.
@@ -112,7 +119,9 @@ impl Groups {
             for tree in self.trees() {
                 tree.make(&path).map_err(refused)?;
             }
-            let group = &self.list[number as usize - 1];
+            let Some(group) = self.cgroup(number) else {
+                continue;
+            };
             let at_group = |error| refused((group.name.clone(), error));
             self.set_weight(number, group.weight).map_err(at_group)?;
             if let Some((quota, period)) = group.quota_us {
@@ -123,12 +132,24 @@ impl Groups {
             .map_err(|error| refused(("the top".to_owned(), error)))
     }
 
-    /// Moves this thread into group `number`.
+    /// Moves this thread into group `number`. Whoever is to be in an autogroup is there already.
     ///
     /// # Errors
     /// What the system refuses.
     pub fn join(&self, number: u32) -> io::Result<()> {
-        self.move_thread(0, number)
+        match number != 0 && self.cgroup(number).is_none() {
+            true => Ok(()),
+            false => self.move_thread(0, number),
+        }
+    }
+
+    /// Moves this thread back to where the player was: below a cgroup that has the controller `cpu`,
+    /// autogroups have no effect.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn leave(&self) -> io::Result<()> {
+        self.trees().try_for_each(Tree::leave)
     }
 
     /// Moves thread `tid` (0: this one) into group `number`.
@@ -156,9 +177,8 @@ impl Groups {
     /// # Errors
     /// What the system refuses.
     pub fn set_quota(&self, number: u32, quota: u64) -> io::Result<()> {
-        let period = self.list[number as usize - 1]
-            .quota_us
-            .map_or(100_000, |(_, period)| period);
+        let own = self.cgroup(number).and_then(|it| it.quota_us);
+        let period = own.map_or(100_000, |(_, period)| period);
         self.write_quota(number, quota / PS_PER_US, period)
     }
 
@@ -191,7 +211,8 @@ impl Groups {
 
     /// Removes them, when nobody but the caller is in them any more.
     pub fn remove(&self) {
-        self.trees().for_each(Tree::leave);
+        // Where that fails, its folder is left behind, and a later run sweeps it away.
+        let _ = self.leave();
         let mut paths: Vec<Vec<&str>> = self.numbers().map(|number| self.path(number)).collect();
         paths.sort_by_key(|path| std::cmp::Reverse(path.len()));
         for tree in self.trees() {
@@ -205,10 +226,13 @@ fn refused((path, error): (String, io::Error)) -> PlayError {
     PlayError::refused(format!("a cgroup cannot be made: {path}"), &error, fix)
 }
 
-/// The groups of a scenario, in the order of their numbers.
-fn list(bound: &Bound) -> Result<Vec<Group>, PlayError> {
+/// The groups of a scenario, in the order of their numbers; none for an autogroup.
+fn list(bound: &Bound) -> Result<Vec<Option<Group>>, PlayError> {
     let mut list = Vec::new();
     for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
+        if let ObjectKind::Autogroup { .. } = object.kind {
+            list.extend((0..bound.objects(id)).map(|_| None));
+        }
         let ObjectKind::Group {
             weight,
             parent,
@@ -225,14 +249,14 @@ fn list(bound: &Bound) -> Result<Vec<Group>, PlayError> {
             let quota = quota
                 .as_ref()
                 .map(|(quota, period)| Ok((us(quota)?, us(period)?)));
-            list.push(Group {
+            list.push(Some(Group {
                 name: format!("{}-{number}", object.name),
                 parent: parent.transpose()?.unwrap_or(0),
                 weight: eval(weight)?,
                 quota_us: quota
                     .transpose()
                     .map_err(|error: EvalError| PlayError::from(error))?,
-            });
+            }));
         }
         debug_assert_eq!(
             list.len() as u64,

@@ -1,7 +1,7 @@
 //! Where the hierarchies of cgroups are mounted, and where in them the player is.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A hierarchy, with the player's own group in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,15 @@ impl Mounts {
         }
     }
 
+    /// Those that these texts of `/proc/self/mounts` and `/proc/self/cgroup` tell of.
+    #[cfg(test)]
+    pub fn of(mounts: &str, own: &str) -> Mounts {
+        Mounts {
+            mounts: mounts.to_owned(),
+            own: own.to_owned(),
+        }
+    }
+
     /// That with the controller `cpu`.
     pub fn cpu(&self) -> Option<Mount> {
         let unified = self.unified().filter(|mount| {
@@ -50,9 +59,29 @@ impl Mounts {
         self.legacy("freezer").or_else(|| self.unified())
     }
 
-    fn unified(&self) -> Option<Mount> {
+    /// The cgroup by which the kernel's scheduler groups this process; none if that is the root's. Of
+    /// cgroup v2 it is the nearest one, from the process's own upwards, that has the controller `cpu`.
+    pub fn grouped_by(&self) -> Option<PathBuf> {
+        if let Some(mount) = self.legacy("cpu") {
+            // Of a hierarchy, only the root has this file; in a container it cannot be seen.
+            let is_root = mount.own.join("release_agent").exists();
+            return (!is_root).then_some(mount.own);
+        }
+        let (top, own) = (self.unified_folder()?, self.unified()?.own);
+        // What is mounted need not be the root of the hierarchy: that has no weight.
+        let mut upwards = own.ancestors().take_while(|it| it.starts_with(top));
+        let found = upwards.find(|folder| folder.join("cpu.weight").exists());
+        found.map(Path::to_path_buf)
+    }
+
+    fn unified_folder(&self) -> Option<&str> {
         let mut lines = self.mounts.lines().map(fields);
-        let (folder, ..) = lines.find(|(_, kind, _)| *kind == "cgroup2")?;
+        let found = lines.find(|(_, kind, _)| *kind == "cgroup2");
+        found.map(|(folder, ..)| folder)
+    }
+
+    fn unified(&self) -> Option<Mount> {
+        let folder = self.unified_folder()?;
         // `0::/PATH`
         let path = self.own.lines().find_map(|line| line.strip_prefix("0::"))?;
         Some(Mount {

@@ -113,12 +113,12 @@ impl Tree {
     }
 
     /// Moves the caller back to where the player was.
-    pub fn leave(&self) {
+    pub fn leave(&self) -> io::Result<()> {
         let file = match self.mount.is_unified() {
             true => "cgroup.threads",
             false => "tasks",
         };
-        let _ = write(&self.mount.own.join(file), "0");
+        write(&self.mount.own.join(file), "0")
     }
 
     /// A weight as the hierarchy has it.

@@ -22,12 +22,22 @@ use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
 use crate::program::Program;
+use crate::sessions::Sessions;
 use crate::source::{Orders, SenderThread, SourceProgram};
 use crate::speed::Speed;
 use board::Board;
 use objects::Made;
 use slots::{Slot, Slots, TaskState};
 use streams::Streams;
+
+/// A process of tasks that start by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The slots of its tasks.
+    pub slots: Vec<u32>,
+    /// The place of its session among [`Stage::sessions`]; none: that of the player.
+    pub session: Option<usize>,
+}
 
 /// A run. It is made before any process is forked, and never dropped.
 pub struct Stage {
@@ -45,8 +55,8 @@ pub struct Stage {
     pub marks: bool,
     /// The tasks that start by themselves, in the order of their start; by slot.
     pub first: Vec<(TaskKindId, u64)>,
-    /// Their processes: slots of one address space.
-    pub processes: Vec<Vec<u32>>,
+    /// Their processes.
+    pub processes: Vec<Process>,
     /// The sources, by table.
     pub sources: Vec<SourceProgram>,
     /// What changes say of each source.
@@ -60,6 +70,8 @@ pub struct Stage {
     pub sender_sockets: OnceLock<Vec<(i32, u16)>>,
     /// The cgroups.
     pub groups: Groups,
+    /// The autogroups.
+    pub sessions: Sessions,
     /// Files that were not there before the run: they go with it.
     pub new_files: Vec<String>,
     /// How it goes.
@@ -138,6 +150,12 @@ impl Stage {
         slot.table.store(kind.0, Ordering::Relaxed);
         slot.number.store(number, Ordering::Relaxed);
         Ok(index)
+    }
+
+    /// The tasks in `slots` are in process `pid`: they are known by name even if it dies at once.
+    pub fn seat_in(&self, slots: &[u32], pid: i32) {
+        let tasks = slots.iter().map(|slot| self.slots.of(*slot));
+        tasks.for_each(|slot| slot.pid.store(pid, Ordering::Relaxed));
     }
 
     /// How many slots are taken.

@@ -186,9 +186,10 @@ impl Maker<'_> {
             ObjectKind::Timer { shared: true, .. } => Made::Timers(self.each_new(|_, _| Ok(()))?),
             ObjectKind::Timer { shared: false, .. } => Made::Timers(&[]),
             ObjectKind::File { path } => Made::Files(self.files(path)?),
-            ObjectKind::Source(_) | ObjectKind::Group { .. } | ObjectKind::Process => {
-                Made::Elsewhere
-            }
+            ObjectKind::Source(_)
+            | ObjectKind::Group { .. }
+            | ObjectKind::Autogroup { .. }
+            | ObjectKind::Process => Made::Elsewhere,
         })
     }
 

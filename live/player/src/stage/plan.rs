@@ -8,15 +8,17 @@ use std::sync::atomic::Ordering as Memory;
 use warmq_scenario::{Bound, EvalError, ObjectKind, Order, TaskKindId};
 use warmq_units::Seed;
 
-use super::Stage;
 use super::board::Board;
 use super::slots::{Entry, Room, Slots};
 use super::streams::Streams;
+use super::{Process, Stage};
 use crate::error::PlayError;
 use crate::groups::Groups;
 use crate::places::Cpus;
 use crate::program::{Compiler, Program};
+use crate::sessions::Sessions;
 use crate::source::{self, SenderThread, SourceProgram};
+use crate::specs::group_number;
 use crate::speed::Speed;
 use crate::sys::memory::shared;
 
@@ -36,6 +38,8 @@ pub struct Wanted {
     pub marks: bool,
     /// The cgroups.
     pub groups: Groups,
+    /// The autogroups.
+    pub sessions: Sessions,
 }
 
 /// Tasks that steps can start in one run.
@@ -55,7 +59,7 @@ impl Stage {
     pub fn plan(wanted: Wanted) -> Result<Stage, PlayError> {
         let (bound, seed, speed) = (&wanted.bound, wanted.seed, wanted.speed);
         let first = first_tasks(bound, seed);
-        let processes = processes(bound, &first)?;
+        let processes = processes(bound, &first, &wanted.sessions)?;
         let (programs, sources, names) = programs(bound, speed);
         let spawns = bound.scenario().tasks().iter().any(|kind| kind.spawned);
         let senders = source::plan(bound, &wanted.cpus, &sources)?;
@@ -97,6 +101,7 @@ impl Stage {
             first,
             processes,
             groups: wanted.groups,
+            sessions: wanted.sessions,
             new_files,
             made: OnceLock::new(),
         };
@@ -161,22 +166,35 @@ fn first_tasks(bound: &Bound, seed: Seed) -> Vec<(TaskKindId, u64)> {
     all
 }
 
-/// The slots of each process, in the order of their first tasks.
-fn processes(bound: &Bound, first: &[(TaskKindId, u64)]) -> Result<Vec<Vec<u32>>, EvalError> {
-    let mut processes: Vec<Vec<u32>> = Vec::new();
+/// The processes, in the order of their first tasks. All tasks of one are in the same session: the
+/// scenario was checked for that.
+fn processes(
+    bound: &Bound,
+    first: &[(TaskKindId, u64)],
+    sessions: &Sessions,
+) -> Result<Vec<Process>, EvalError> {
+    let mut processes: Vec<Process> = Vec::new();
     let mut named = BTreeMap::new();
-    for (slot, (kind, number)) in (0..).zip(first) {
-        let Some(process) = &bound.scenario().task(*kind).process else {
-            processes.push(vec![slot]);
-            continue;
+    for (slot, (id, number)) in (0..).zip(first) {
+        let kind = bound.scenario().task(*id);
+        let at = bound.indexes_of_task(*id, *number);
+        let place = match &kind.process {
+            None => processes.len(),
+            Some(process) => {
+                let key = (process.object, bound.object_number(process, &at)?);
+                *named.entry(key).or_insert(processes.len())
+            }
         };
-        let at = bound.indexes_of_task(*kind, *number);
-        let key = (process.object, bound.object_number(process, &at)?);
-        let place = *named.entry(key).or_insert(processes.len());
-        match processes.get_mut(place) {
-            Some(slots) => slots.push(slot),
-            None => processes.push(vec![slot]),
+        if let Some(process) = processes.get_mut(place) {
+            process.slots.push(slot);
+            continue;
         }
+        let group = kind.group.as_ref();
+        let group = group.map(|group| group_number(bound, group, &at));
+        processes.push(Process {
+            slots: vec![slot],
+            session: group.transpose()?.and_then(|it| sessions.place_of(it)),
+        });
     }
     Ok(processes)
 }

@@ -12,6 +12,9 @@ use super::{checked, checked_long};
 /// everything in it that changes must be an atomic or be guarded by a lock of several processes.
 pub unsafe trait Shared: Sync {}
 
+// SAFETY: an atomic.
+unsafe impl Shared for std::sync::atomic::AtomicI32 {}
+
 /// `count` values of zero bytes that all processes forked from now on share. No page of it takes
 /// memory until it is touched.
 ///

@@ -102,6 +102,15 @@ pub fn set_group(pid: i32, group: i32) {
     }
 }
 
+/// Makes this process the leader of a session of its own, and of a process group.
+///
+/// # Errors
+/// It leads a process group already.
+pub fn new_session() -> io::Result<()> {
+    // SAFETY: no pointers.
+    checked(unsafe { libc::setsid() }).map(|_| ())
+}
+
 /// Sends `signal` to process `pid`, or to the group `-pid`.
 ///
 /// # Errors
@@ -133,9 +142,26 @@ pub enum Reaped {
 
 /// Reaps one child that has ended, without waiting.
 pub fn reap() -> Reaped {
+    reap_with(libc::WNOHANG)
+}
+
+/// Reaps one child, once it has ended.
+pub fn wait() -> Reaped {
+    reap_with(0)
+}
+
+/// Sleeps until a signal ends this process.
+pub fn sleep_for_good() -> ! {
+    loop {
+        readable([-1], -1);
+    }
+}
+
+fn reap_with(options: libc::c_int) -> Reaped {
     let mut status = 0;
     // SAFETY: the kernel writes the status.
-    match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+    match unsafe { libc::waitpid(-1, &raw mut status, options) } {
+        -1 if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => Reaped::NotYet,
         0 => Reaped::NotYet,
         -1 => Reaped::NoChildren,
         pid if libc::WIFSIGNALED(status) => Reaped::One(pid, End::Signal(libc::WTERMSIG(status))),

@@ -1,6 +1,6 @@
 //! What the player itself knows of a run: its tasks, what they logged, what was counted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use warmq_trace::{Cause, Comm, Policy, Record};
@@ -50,6 +50,7 @@ pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>,
         stage,
         start_ns: stage.board.start_ns.load(Ordering::Acquire),
         recorded,
+        autogroups: BTreeMap::new(),
         records: Vec::new(),
     };
     for index in 0..stage.first.len() as u32 {
@@ -70,6 +71,8 @@ struct Collected<'s> {
     stage: &'s Stage,
     start_ns: u64,
     recorded: bool,
+    /// The autogroup of each task that is in one.
+    autogroups: BTreeMap<TaskId, u32>,
     records: Vec<(Instant, Own)>,
 }
 
@@ -103,7 +106,13 @@ impl Collected<'_> {
                 number: number as u32,
             },
         );
-        let spec = Spec::of(&stage.bound, &stage.cpus, kind, number)?;
+        let mut spec = Spec::of(&stage.bound, &stage.cpus, kind, number)?;
+        // Who names no group is in the session of the task that starts it.
+        let inherited = parent.and_then(|it| self.autogroups.get(&it).copied());
+        spec.group = spec.group.or(inherited);
+        let own = spec.group;
+        let own = own.filter(|group| stage.sessions.place_of(*group).is_some());
+        self.autogroups.extend(own.map(|group| (task, group)));
         for record in spec_records(task, &spec, &stage.cpus.all()) {
             self.put(at, record);
         }

@@ -7,6 +7,7 @@ mod clocks;
 mod connections;
 mod recorded;
 mod robust;
+mod sessions;
 mod shipped;
 mod sources;
 mod steps;

@@ -4,7 +4,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::support::{cgroups_of, command, lives, play, read};
+use crate::support::{cgroups_of, command, is_root, lives, nobodys, play, read};
 
 /// Something of everything that the system keeps.
 const ALL: &str = "
@@ -50,18 +50,41 @@ const GROUPED: &str = "
     group = \"g\"
     set = { freeze = true }";
 
+const SESSIONS: &str = "
+    [group.desk]
+    autogroup = true
+    [group.other]
+    autogroup = true
+    [task.hog]
+    count = 2
+    group = \"desk\"
+    body = [{ run = \"1ms\" }]
+    [task.forker]
+    group = \"other\"
+    every = \"2ms\"
+    body = [{ fork = \"orphan\" }]
+    [task.orphan]
+    spawned = true
+    times = 2
+    body = [{ fork = \"last\" }, { sleep = \"3ms\" }]
+    [task.last]
+    spawned = true
+    body = [{ sleep = \"1s\" }]";
+
 /// All living processes below `pid`.
-fn descendants(pid: u32) -> Vec<u32> {
+pub fn descendants(pid: u32) -> Vec<u32> {
     let (mut all, mut left) = (Vec::new(), vec![pid]);
     while let Some(parent) = left.pop() {
-        let file = format!("/proc/{parent}/task/{parent}/children");
-        let children = std::fs::read_to_string(file).unwrap_or_default();
-        let children: Vec<u32> = children
-            .split_whitespace()
-            .filter_map(|it| it.parse().ok())
-            .collect();
-        all.extend(&children);
-        left.extend(children);
+        // Each thread has children of its own.
+        let threads = std::fs::read_dir(format!("/proc/{parent}/task"));
+        for thread in threads.into_iter().flatten().flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children"));
+            let children = children.unwrap_or_default();
+            let children = children.split_whitespace();
+            let children: Vec<u32> = children.filter_map(|it| it.parse().ok()).collect();
+            all.extend(&children);
+            left.extend(children);
+        }
     }
     all
 }
@@ -73,7 +96,7 @@ fn sets(uid: u32) -> usize {
     sets.lines().filter(|line| owner(line) == Some(uid)).count()
 }
 
-fn signal(pid: u32, signal: i32) {
+pub fn signal(pid: u32, signal: i32) {
     let pid = i32::try_from(pid).expect("a pid");
     let signal = nix::sys::signal::Signal::try_from(signal).expect("a signal");
     // It may have ended by itself.
@@ -81,7 +104,7 @@ fn signal(pid: u32, signal: i32) {
 }
 
 /// Waits until the run has made at least `count` processes, if it ever does.
-fn begun(run: &Child, count: usize) -> Vec<u32> {
+pub fn begun(run: &Child, count: usize) -> Vec<u32> {
     for _ in 0..500 {
         let there = descendants(run.id());
         if there.len() >= count {
@@ -92,14 +115,14 @@ fn begun(run: &Child, count: usize) -> Vec<u32> {
     descendants(run.id())
 }
 
-fn start(text: &str) -> (Child, tempfile::TempPath) {
+pub fn start(text: &str) -> (Child, tempfile::TempPath) {
     let (mut command, file) = command(text, "--warmup 0s --time 2s");
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     (command.spawn().expect("the program"), file)
 }
 
 /// Fails unless all of `processes` are gone soon, and the cgroups of `run`.
-fn all_gone(run: u32, processes: &[u32], what: &str) {
+pub fn all_gone(run: u32, processes: &[u32], what: &str) {
     for _ in 0..1_000 {
         let left = processes.iter().any(|pid| lives(*pid));
         if !left && cgroups_of(run).is_empty() {
@@ -114,11 +137,11 @@ fn all_gone(run: u32, processes: &[u32], what: &str) {
 #[test]
 fn nothing_stays_behind_when_a_process_of_it_is_killed() {
     let before = sets(0);
-    for text in [ALL, GROUPED] {
+    for text in [ALL, GROUPED, SESSIONS] {
         // At each moment of the run: while it makes the tasks, and when they are under way.
         for moment in 0..6 {
-            // The controller, the crew, a task.
-            for victim in 0..3 {
+            // The controller, the crew, a task or a leader of a session, one of its tasks.
+            for victim in 0..4 {
                 let (mut run, _file) = start(text);
                 let wanted = [0, 1, 2, 4, 7, 9][moment];
                 let there = begun(&run, wanted);
@@ -233,33 +256,13 @@ fn a_run_in_which_nobody_gets_on_says_where_they_wait() {
 
 #[test]
 fn without_rights_it_plays_what_it_can_and_says_what_it_cannot() {
-    use std::os::unix::fs::MetadataExt;
-    if std::fs::metadata("/proc/self").expect("/proc").uid() != 0 {
+    if !is_root() {
         println!("skipped: only root can give up its rights");
         return;
     }
-    // The folder of the build may be closed to others.
     let folder = tempfile::tempdir().expect("a folder");
-    let program = folder.path().join("player");
-    std::fs::copy(env!("CARGO_BIN_EXE_warmq-player"), &program).expect("copied");
-    let open = |path: &std::path::Path, mode| {
-        use std::os::unix::fs::PermissionsExt;
-        let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(path, permissions).expect("permissions");
-    };
-    open(folder.path(), 0o755);
-    open(&program, 0o755);
     let as_nobody = |text: &str| {
-        use std::os::unix::process::CommandExt;
-        let scenario = folder.path().join("scenario.toml");
-        std::fs::write(&scenario, text).expect("written");
-        open(&scenario, 0o644);
-        let mut command = std::process::Command::new(&program);
-        command
-            .arg("--scenario")
-            .arg(&scenario)
-            .args(["--warmup", "0s", "--time", "50ms"]);
-        command.uid(65_534).gid(65_534);
+        let mut command = nobodys(folder.path(), text, "--warmup 0s --time 50ms");
         read(command.output().expect("the program"))
     };
     let played = as_nobody(ALL);

@@ -1,6 +1,6 @@
 //! Plays a scenario and reads its trace.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use warmq_trace::file::Reader;
@@ -176,4 +176,31 @@ pub fn cgroups_of(pid: u32) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// True if this is root, who can give up its rights.
+pub fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").expect("/proc").uid() == 0
+}
+
+/// The program with a scenario of this text and options, as the user nobody; root alone can do that.
+/// Both are copied to `folder`: that of the build may be closed to others.
+pub fn nobodys(folder: &Path, text: &str, options: &str) -> Command {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    let (program, scenario) = (folder.join("player"), folder.join("scenario.toml"));
+    std::fs::copy(env!("CARGO_BIN_EXE_warmq-player"), &program).expect("copied");
+    std::fs::write(&scenario, text).expect("written");
+    for (path, mode) in [(folder, 0o755), (&program, 0o755), (&scenario, 0o644)] {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(path, permissions).expect("permissions");
+    }
+    let mut command = Command::new(&program);
+    command.arg("--scenario").arg(&scenario);
+    command.args(["--no-record", "--log", "4MB"]);
+    command.args(options.split_whitespace());
+    command.stdin(Stdio::null());
+    command.uid(65_534).gid(65_534);
+    command
 }
