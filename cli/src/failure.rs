@@ -23,6 +23,8 @@ pub enum Failure {
     Runs(Exit, Vec<String>),
     /// So many claims failed, under `--strict`.
     Claims(usize),
+    /// Laws that do not hold, which the matrix has told.
+    Judged(Exit),
     /// Plans whose two runs differ.
     NotDeterministic(Vec<Difference>),
     /// The operating system refused: what was tried, its answer.
@@ -56,7 +58,7 @@ impl Failure {
     fn exit(&self) -> Exit {
         match self {
             Failure::Usage(..) | Failure::Problems(_) => Exit::BadInput,
-            Failure::Runs(exit, _) => *exit,
+            Failure::Runs(exit, _) | Failure::Judged(exit) => *exit,
             Failure::Claims(_) => Exit::ClaimFailed,
             Failure::NotDeterministic(_) => Exit::NotDeterministic,
             Failure::System(..) | Failure::Lacking(..) | Failure::Guest(..) => Exit::MachineCannot,
@@ -81,6 +83,7 @@ impl Failure {
             }
             Failure::Problems(files) => files.iter().map(snippet::problems).collect(),
             Failure::Runs(_, sentences) => listed("no measurement from", sentences),
+            Failure::Judged(_) => String::new(),
             Failure::Claims(1) => "warmq: 1 claim failed".to_owned(),
             Failure::Claims(count) => format!("warmq: {count} claims failed"),
             Failure::NotDeterministic(differences) => different(differences),

@@ -13,6 +13,7 @@ mod exit;
 mod failure;
 mod files;
 mod guest;
+mod laws;
 mod listing;
 mod machines;
 mod output;

@@ -11,6 +11,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "p3xeon-8way",
     "ppro-4way",
     "server-24llc",
+    "small-4llc",
     "tiny-1cpu",
     "tiny-2cpu",
 ];

@@ -19,6 +19,11 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "trace", &["units"]),
     ("common", "machine", &["units", "config"]),
     ("common", "metrics", &["units", "trace"]),
+    (
+        "common",
+        "law",
+        &["units", "config", "scenario", "trace", "metrics"],
+    ),
     ("common", "report", &["units", "metrics"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
     (

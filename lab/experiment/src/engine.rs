@@ -73,6 +73,15 @@ impl Engine {
         self.workloads.find(name)
     }
 
+    /// Makes a scenario known that is in no file: `name`, which ends as its file would, is how plans
+    /// name it.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn know(&self, name: &str, text: &str) -> Result<(), PartError> {
+        self.workloads.add(name, text)
+    }
+
     /// The same engine, which checks every run for broken laws ([`Checker`]). A debug build always
     /// does.
     #[must_use]

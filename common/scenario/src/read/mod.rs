@@ -65,6 +65,8 @@ fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
         uses: names.all_uses(),
         remarks: Vec::new(),
     };
+    // Whoever reads laws reads it.
+    fields.know(&["law"]);
     fields.finish();
     scenario
 }

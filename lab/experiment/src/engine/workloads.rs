@@ -31,6 +31,15 @@ impl Workload {
 pub(super) struct Workloads(Mutex<BTreeMap<String, Arc<Workload>>>);
 
 impl Workloads {
+    /// Makes the scenario in `text` known as `name`.
+    pub(super) fn add(&self, name: &str, text: &str) -> Result<(), PartError> {
+        let entry = Entry::of_scenario(name, name, text).map_err(PartError::Problems)?;
+        let workload = Arc::new(Workload::Read(Box::new(entry)));
+        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        read.insert(name.to_owned(), workload);
+        Ok(())
+    }
+
     /// The workload called `name`, or the scenario in the file of that path.
     pub(super) fn find(&self, name: &str) -> Result<Arc<Workload>, PartError> {
         if let Some(shipped) = warmq_play::workload(name) {

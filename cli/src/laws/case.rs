@@ -1,0 +1,137 @@
+//! One law in one column: which runs it needs, or why there are none.
+
+use std::fmt::Write;
+
+use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
+use warmq_law::Law;
+use warmq_scenario::{Fidelity, World};
+
+use super::column::Column;
+
+/// Repetitions by the wall clock.
+const REPETITIONS: u64 = 3;
+
+/// A law in a column.
+pub struct Case<'l> {
+    /// The law.
+    pub law: &'l Law,
+    /// The column.
+    pub column: &'l Column,
+    /// Its runs, or why it is skipped.
+    pub runs: Result<Vec<Job>, String>,
+}
+
+impl<'l> Case<'l> {
+    /// Makes the runs. `repetitions` is how many there are by the wall clock; `cores` are this
+    /// machine's.
+    ///
+    /// # Errors
+    /// A scheduler or a kernel that there is not.
+    pub fn new(
+        law: &'l Law,
+        column: &'l Column,
+        simulator: &dyn Simulator,
+        repetitions: Option<u64>,
+        cores: usize,
+    ) -> Result<Case<'l>, Problems> {
+        let runs = match skipped(law, column, cores) {
+            Some(why) => Err(why),
+            None => Ok(jobs(law, column, simulator, repetitions)?),
+        };
+        Ok(Case { law, column, runs })
+    }
+
+    /// The command that judges it again.
+    pub fn again(&self) -> String {
+        format!("warmq laws {}{}", self.law.name, self.column.typed())
+    }
+}
+
+/// Why a law says nothing in a column.
+fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
+    let world = column.world;
+    if let Some((_, why)) = law.skipped.iter().find(|(skipped, _)| *skipped == world) {
+        return Some(why.clone());
+    }
+    let notes = law.scenario.fidelity(world).into_iter();
+    let mut refused = notes.filter_map(|note| match note.fidelity {
+        Fidelity::Refused(why) => Some(format!("`{}`: {why}", note.what)),
+        Fidelity::Exact | Fidelity::Approximate(_) => None,
+    });
+    if let Some(why) = refused.next() {
+        return Some(why);
+    }
+    let cpus = usize::from(law.cpus);
+    match world {
+        World::Guest if cpus > 1 && cpus > cores => Some(format!(
+            "a guest of {cpus} CPUs needs as many cores to be judged by its times; here are {cores}"
+        )),
+        World::Host if cpus > cores => {
+            Some(format!("it needs {cpus} CPUs; this machine has {cores}"))
+        }
+        _ => None,
+    }
+}
+
+fn jobs(
+    law: &Law,
+    column: &Column,
+    simulator: &dyn Simulator,
+    repetitions: Option<u64>,
+) -> Result<Vec<Job>, Problems> {
+    let by_the_clock = match column.world {
+        World::Lab => false,
+        World::Guest => law.cpus > 1,
+        World::Host => true,
+    };
+    let seeds = match by_the_clock {
+        true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
+        false => vec![1],
+    };
+    let file = format!("{}.toml", law.name);
+    let experiment = Experiment::read(&file, &experiment(law, column), simulator)?;
+    let options = Options {
+        quick: false,
+        seeds: Some(seeds),
+    };
+    let named = |job: Job| Job {
+        name: format!("{} in {column}", law.name),
+        ..job
+    };
+    Ok(experiment.jobs(&options).into_iter().map(named).collect())
+}
+
+/// The experiment that plays a law in a column.
+fn experiment(law: &Law, column: &Column) -> String {
+    let machine = match column.world {
+        World::Host => "host",
+        World::Lab | World::Guest => &law.machine,
+    };
+    let mut text = format!(
+        "title = {:?}\nworld = {:?}\nmachine = {machine:?}\nscheduler = {:?}\nworkload = {:?}\n\n[settings]\n",
+        law.says,
+        column.world.name(),
+        column.scheduler,
+        workload(law),
+    );
+    // Writing to a string cannot fail.
+    if column.world != World::Host {
+        let _ = writeln!(text, "cpus = {}", law.cpus);
+    }
+    for (key, value) in [("kernel", &column.kernel), ("preempt", &column.preempt)] {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{key} = {value:?}");
+        }
+    }
+    let (warmup, time) = (law.warmup.exact(), law.time.exact());
+    let _ = write!(
+        text,
+        "\n[run]\nwarmup = \"{warmup}\"\ntime = \"{time}\"\n\n[[measure]]\nmetric = \"*\"\n"
+    );
+    text
+}
+
+/// The name by which the engine knows the scenario of a law.
+pub fn workload(law: &Law) -> String {
+    format!("{}.toml", law.name)
+}

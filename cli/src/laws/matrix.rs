@@ -1,0 +1,248 @@
+//! The matrix for a terminal, and as JSON.
+
+use comfy_table::{Cell as Text, Color};
+use serde::Serialize;
+use warmq_law::{Bound, Finding, Limit, Side, Verdict};
+
+use super::Cell;
+use super::column::Column;
+use crate::listing;
+
+/// The matrix: a law a row, a column for each scheduler; and what is to be said below it.
+pub fn table(cells: &[Cell<'_>], columns: &[Column]) -> String {
+    let mut table = listing::table();
+    let head = columns.iter().map(Column::to_string);
+    table.set_header(["law".to_owned()].into_iter().chain(head));
+    let mut family = None;
+    for row in cells.chunks(columns.len()) {
+        let law = row[0].law;
+        if family.replace(law.family) != Some(law.family) {
+            table.add_row([listing::name(law.family.name())]);
+        }
+        let name = Text::new(format!("  {}", law.name));
+        table.add_row([name].into_iter().chain(row.iter().map(text)));
+    }
+    let notes: Vec<String> = cells.iter().filter_map(note).collect();
+    let summary = summary(cells);
+    match notes.is_empty() {
+        true => format!("{}\n\n{summary}", table.trim_fmt()),
+        false => format!("{}\n\n{}\n\n{summary}", table.trim_fmt(), notes.join("\n")),
+    }
+}
+
+fn text(cell: &Cell<'_>) -> Text {
+    let (mark, color) = mark(cell.judged.verdict);
+    let figure = told(cell).map(|(finding, bound)| value(finding.value, bound.unit));
+    let text = match figure {
+        Some(figure) => format!("{mark} {figure}"),
+        None => mark.to_owned(),
+    };
+    Text::new(text).fg(color)
+}
+
+/// The mark of a verdict and its color.
+fn mark(verdict: Verdict) -> (&'static str, Color) {
+    match verdict {
+        Verdict::Holds => ("✓", Color::Green),
+        Verdict::Broken => ("✗", Color::Red),
+        Verdict::Inconclusive => ("?", Color::Yellow),
+        Verdict::Skipped => ("–", Color::Grey),
+    }
+}
+
+/// The finding that the cell shows: the first that does not hold, else the first.
+pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
+    let bounds = &cell.judged.bounds;
+    let worst = bounds.iter().find(|it| it.verdict == Verdict::Broken);
+    let doubtful = bounds.iter().find(|it| it.verdict != Verdict::Holds);
+    let finding = worst.or(doubtful).or(bounds.first())?;
+    Some((finding, &cell.law.bounds[finding.bound]))
+}
+
+/// A figure for people.
+pub fn value(value: f64, unit: &str) -> String {
+    if value.is_nan() {
+        return "nothing".to_owned();
+    }
+    match unit {
+        "us" if value >= 10_000.0 => format!("{:.0} ms", value / 1e3),
+        "us" if value >= 1_000.0 => format!("{:.1} ms", value / 1e3),
+        "us" => format!("{value:.0} us"),
+        "%" => format!("{value:.1} %"),
+        "" => format!("{value:.0}"),
+        unit => format!("{value:.0} {unit}"),
+    }
+}
+
+/// What a bound asks for: `hog_share at least 72.0 %`.
+pub fn asked(bound: &Bound) -> String {
+    let side = match bound.side {
+        Side::AtLeast => "at least",
+        Side::AtMost => "at most",
+    };
+    match &bound.limit {
+        Limit::Number(number) => {
+            format!("{} {side} {}", bound.figure, value(*number, bound.unit))
+        }
+        Limit::Of { part, figure } => {
+            format!("{} {side} {:.0} % of {figure}", bound.figure, 100.0 * part)
+        }
+    }
+}
+
+/// Why a cell is not green.
+fn note(cell: &Cell<'_>) -> Option<String> {
+    let verdict = cell.judged.verdict;
+    let lead = format!("{} in {}", cell.law.name, cell.column);
+    let why = &cell.judged.why;
+    match verdict {
+        Verdict::Holds => None,
+        Verdict::Skipped => Some(format!("– {lead}: skipped: {why}")),
+        Verdict::Broken | Verdict::Inconclusive => {
+            let (sign, _) = mark(verdict);
+            let found = told(cell).map(|(finding, bound)| {
+                format!(
+                    "{}, and it was {}",
+                    asked(bound),
+                    value(finding.value, bound.unit)
+                )
+            });
+            let parts = [found.unwrap_or_default(), why.clone(), instead(cell)];
+            let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
+            let mut lines = format!("{sign} {lead}: {}", parts.join("; "));
+            if let Some(trace) = cell.kept.as_ref().and_then(|kept| kept.trace.as_ref()) {
+                lines.push_str(&format!("\n    trace: {}", trace.display()));
+            }
+            lines.push_str(&format!("\n    again: {}", cell.again));
+            Some(lines)
+        }
+    }
+}
+
+/// Who waited longest, and who ran instead.
+pub fn instead(cell: &Cell<'_>) -> String {
+    let evidence = cell.kept.as_ref().and_then(|kept| kept.evidence.as_ref());
+    let Some(evidence) = evidence else {
+        return String::new();
+    };
+    let waited = evidence.to.since(evidence.from);
+    let us = |span: warmq_units::Duration| value(span.0 as f64 / 1e6, "us");
+    let ran = evidence.ran.iter().take(3);
+    let ran: Vec<String> = ran
+        .map(|(name, span)| format!("{name} ({})", us(*span)))
+        .collect();
+    let instead = match ran.is_empty() {
+        true => "nobody ran on its CPUs".to_owned(),
+        false => format!("meanwhile ran {}", ran.join(", ")),
+    };
+    format!(
+        "{} waited longest, {}; {instead}",
+        evidence.task,
+        us(waited)
+    )
+}
+
+fn summary(cells: &[Cell<'_>]) -> String {
+    let count = |verdict| {
+        cells
+            .iter()
+            .filter(|it| it.judged.verdict == verdict)
+            .count()
+    };
+    let parts = [
+        Verdict::Holds,
+        Verdict::Broken,
+        Verdict::Inconclusive,
+        Verdict::Skipped,
+    ];
+    let parts = parts.map(|verdict| format!("{} {}", count(verdict), verdict.name()));
+    parts.join(", ")
+}
+
+/// A cell for scripts.
+#[derive(Serialize)]
+struct Line<'c> {
+    law: &'c str,
+    family: &'static str,
+    world: &'static str,
+    kernel: Option<&'c str>,
+    preempt: Option<&'c str>,
+    scheduler: &'c str,
+    verdict: &'static str,
+    why: &'c str,
+    bounds: Vec<LineBound<'c>>,
+    longest_wait: Option<LineWait<'c>>,
+    trace: Option<String>,
+    again: &'c str,
+}
+
+#[derive(Serialize)]
+struct LineBound<'c> {
+    figure: &'c str,
+    unit: &'static str,
+    side: &'static str,
+    limit: Option<f64>,
+    value: Option<f64>,
+    verdict: &'static str,
+}
+
+#[derive(Serialize)]
+struct LineWait<'c> {
+    task: &'c str,
+    us: f64,
+    ran: Vec<(&'c str, f64)>,
+}
+
+/// A line of JSON for each cell.
+pub fn json(cells: &[Cell<'_>]) -> String {
+    let lines = cells
+        .iter()
+        .map(|cell| serde_json::to_string(&line(cell)).expect("texts and numbers are written"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn line<'c>(cell: &'c Cell<'_>) -> Line<'c> {
+    let bound = |finding: &Finding| {
+        let bound = &cell.law.bounds[finding.bound];
+        LineBound {
+            figure: &bound.figure,
+            unit: bound.unit,
+            side: match bound.side {
+                Side::AtLeast => "at_least",
+                Side::AtMost => "at_most",
+            },
+            limit: Some(finding.limit).filter(|it| it.is_finite()),
+            value: Some(finding.value).filter(|it| it.is_finite()),
+            verdict: finding.verdict.name(),
+        }
+    };
+    let kept = cell.kept.as_ref();
+    let us = |span: warmq_units::Duration| span.0 as f64 / 1e6;
+    let wait = kept
+        .and_then(|kept| kept.evidence.as_ref())
+        .map(|it| LineWait {
+            task: &it.task,
+            us: us(it.to.since(it.from)),
+            ran: it
+                .ran
+                .iter()
+                .map(|(name, span)| (name.as_str(), us(*span)))
+                .collect(),
+        });
+    Line {
+        law: &cell.law.name,
+        family: cell.law.family.name(),
+        world: cell.column.world.name(),
+        kernel: cell.column.kernel.as_deref(),
+        preempt: cell.column.preempt.as_deref(),
+        scheduler: &cell.column.scheduler,
+        verdict: cell.judged.verdict.name(),
+        why: &cell.judged.why,
+        bounds: cell.judged.bounds.iter().map(bound).collect(),
+        longest_wait: wait,
+        trace: kept
+            .and_then(|it| it.trace.as_ref())
+            .map(|it| it.display().to_string()),
+        again: &cell.again,
+    }
+}

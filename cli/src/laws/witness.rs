@@ -1,0 +1,264 @@
+//! Plays laws' scenarios, watches every trace for broken invariants, and keeps the evidence.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use warmq_experiment::{
+    Cause, Engine, HistogramDescription, Measured, MetricDescription, Part, PartError, Plan,
+    RunError, Setting, Simulator,
+};
+use warmq_law::{Bound, Evidence, Fault, Law, LawMeter, Repetition, Verdict, evidence, judge};
+use warmq_trace::{Checker, Names, Observer, Perfetto, Promise, Record};
+use warmq_units::{Duration, Instant};
+
+use super::case::workload;
+use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
+
+/// What the machine had to wait for its own CPUs, in us.
+const TAKEN: &str = "host_delay";
+
+/// All records of a run.
+#[derive(Default)]
+struct Records(Vec<(Instant, Record)>);
+
+impl Observer for Records {
+    const DETAIL: bool = true;
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        self.0.push((at, *record));
+    }
+}
+
+/// What is kept of a repetition that does not hold.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Who waited longest, and who ran instead.
+    pub evidence: Option<Evidence>,
+    /// The trace's file, if there is a folder for it.
+    pub trace: Option<PathBuf>,
+}
+
+/// A simulator of laws' scenarios.
+pub struct Witness<'l> {
+    engine: Engine,
+    laws: BTreeMap<String, &'l Law>,
+    folder: Option<PathBuf>,
+    kept: Mutex<BTreeMap<Plan, Kept>>,
+}
+
+impl<'l> Witness<'l> {
+    /// Of `laws`; traces go into `folder`.
+    ///
+    /// # Errors
+    /// A law whose scenario cannot be used.
+    pub fn new(
+        engine: Engine,
+        laws: &'l [(Law, String)],
+        folder: Option<&Path>,
+    ) -> Result<Witness<'l>, PartError> {
+        for (law, text) in laws {
+            engine.know(&workload(law), text)?;
+        }
+        Ok(Witness {
+            engine,
+            laws: laws.iter().map(|(law, _)| (workload(law), law)).collect(),
+            folder: folder.map(Path::to_owned),
+            kept: Mutex::default(),
+        })
+    }
+
+    /// What was kept of a run.
+    pub fn kept(&self, plan: &Plan) -> Option<Kept> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(plan).cloned()
+    }
+
+    fn witnessed(&self, law: &Law, plan: &Plan) -> Result<Measured, RunError> {
+        let mut records = Records::default();
+        let result = self.engine.observe(plan, &mut records);
+        let from = Instant::START + plan.warmup;
+        let end = from + plan.time;
+        let result = result.and_then(|measured| lawful(plan, measured, &records.0, end));
+        let result = result.map(|measured| with_ours(measured, &records.0, (from, end)));
+        let judged = judge(law, &[repetition(plan, &result)]);
+        if judged.verdict != Verdict::Holds {
+            let broken = judged.bounds.iter().find(|it| it.verdict != Verdict::Holds);
+            let bound = broken.map(|it| &law.bounds[it.bound]);
+            self.keep(law, plan, &records.0, (from, end), bound);
+        }
+        result
+    }
+
+    fn keep(
+        &self,
+        law: &Law,
+        plan: &Plan,
+        records: &[(Instant, Record)],
+        times: (Instant, Instant),
+        bound: Option<&Bound>,
+    ) {
+        let names = law.scenario.names();
+        let table = bound.and_then(|bound| table_of(&names, &bound.figure));
+        let trace = self.folder.as_deref().and_then(|folder| {
+            let path = folder.join(format!("{}.perfetto", file_name(law, plan)));
+            // A trace that cannot be written is missing from the page; the verdict is what counts.
+            written(&path, plan, names.clone(), records)
+                .ok()
+                .map(|()| path)
+        });
+        let kept = Kept {
+            evidence: evidence(records, &names, table, times),
+            trace,
+        };
+        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(plan.clone(), kept);
+    }
+}
+
+/// What tells the run of a plan from others of the suite, in the name of a file.
+fn file_name(law: &Law, plan: &Plan) -> String {
+    let values = plan.world.settings.values().map(ToString::to_string);
+    let parts = [
+        law.name.clone(),
+        plan.world.name.clone(),
+        plan.scheduler.name.clone(),
+    ];
+    let parts: Vec<String> = parts.into_iter().chain(values).collect();
+    let plain = |letter: char| match letter {
+        letter if letter.is_ascii_alphanumeric() || "._-".contains(letter) => letter,
+        _ => '-',
+    };
+    let name: String = parts.join("-").chars().map(plain).collect();
+    format!("{name}-{}", plan.seed.0)
+}
+
+fn written(
+    path: &Path,
+    plan: &Plan,
+    names: Names,
+    records: &[(Instant, Record)],
+) -> Result<(), Failure> {
+    let (unfinished, out) = Unfinished::begin(path)?;
+    let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names);
+    for (at, record) in records {
+        perfetto.see(*at, record);
+    }
+    let out = perfetto.finish().map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)
+}
+
+/// The table of tasks that a figure is about: the longest whose name it begins with.
+fn table_of(names: &Names, figure: &str) -> Option<usize> {
+    let figure = figure.rsplit('.').next().unwrap_or(figure);
+    let tables = names.tasks.iter().enumerate();
+    let about = tables.filter(|(_, name)| {
+        let rest = figure.strip_prefix(name.as_str());
+        rest.is_some_and(|rest| rest.starts_with('_'))
+    });
+    about
+        .max_by_key(|(_, name)| name.len())
+        .map(|(table, _)| table)
+}
+
+/// The records of real worlds are checked here; the lab checks its own.
+fn lawful(
+    plan: &Plan,
+    measured: Measured,
+    records: &[(Instant, Record)],
+    end: Instant,
+) -> Result<Measured, RunError> {
+    if plan.is_simulated() {
+        return Ok(measured);
+    }
+    // Which CPU may idle is for the laws to say.
+    let any = Promise {
+        patience: Duration(u64::MAX),
+        ..Promise::default()
+    };
+    let mut checker = Checker::of_a_recording().promised(any);
+    for (at, record) in records.iter().take_while(|(at, _)| *at <= end) {
+        checker.see(*at, record);
+    }
+    match checker.violation() {
+        None => Ok(measured),
+        Some(violation) => Err(RunError {
+            what: format!("an invariant was broken at {violation}"),
+            cause: Cause::LawBroken,
+        }),
+    }
+}
+
+fn with_ours(
+    mut measured: Measured,
+    records: &[(Instant, Record)],
+    (from, end): (Instant, Instant),
+) -> Measured {
+    let mut meter = LawMeter::of(from, end);
+    for (at, record) in records {
+        meter.see(*at, record);
+    }
+    measured.figures.extend(meter.figures());
+    measured
+}
+
+/// A run as the judge sees it.
+pub fn repetition(plan: &Plan, result: &Result<Measured, RunError>) -> Repetition {
+    let taken_us = result
+        .as_ref()
+        .ok()
+        .and_then(|it| it.figures.get(TAKEN).copied());
+    Repetition {
+        seed: plan.seed.0,
+        outcome: match result {
+            Ok(measured) => Ok(measured.figures.clone()),
+            Err(error) => Err(fault(error)),
+        },
+        taken_us: taken_us.unwrap_or(0.0),
+    }
+}
+
+fn fault(error: &RunError) -> Fault {
+    match error.cause {
+        Cause::SchedulerBroke | Cause::Stalled | Cause::LawBroken => {
+            Fault::OfTheScheduler(error.to_string())
+        }
+        Cause::Setting | Cause::MemoryFull | Cause::ProgramBroke | Cause::WorldRefused => {
+            Fault::OfTheWorld(error.to_string())
+        }
+    }
+}
+
+impl Simulator for Witness<'_> {
+    fn names(&self, part: Part) -> Vec<String> {
+        self.engine.names(part)
+    }
+
+    fn settings(&self, part: Part, name: &str) -> Result<Vec<Setting>, PartError> {
+        self.engine.settings(part, name)
+    }
+
+    fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String> {
+        self.engine.takes(world, part, name)
+    }
+
+    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription> {
+        self.engine.metrics(workloads)
+    }
+
+    fn needs_quiet(&self, plan: &Plan) -> bool {
+        self.engine.needs_quiet(plan)
+    }
+
+    fn histograms(&self) -> Vec<HistogramDescription> {
+        self.engine.histograms()
+    }
+
+    fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {
+        match self.laws.get(&plan.workload.name) {
+            Some(law) => self.witnessed(law, plan),
+            None => self.engine.simulate(plan),
+        }
+    }
+}

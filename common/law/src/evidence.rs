@@ -1,0 +1,345 @@
+//! Who waited longest in a run, and who ran instead.
+
+use std::collections::BTreeMap;
+
+use warmq_trace::{Comm, Names, Record, Table};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// In how many parts a chart shows its time.
+const CELLS: usize = 240;
+/// A chart shows no more than this; of a longer wait it shows the beginning.
+const LONGEST: Duration = Duration::from_ms(400);
+
+/// The longest wait of a task, and what the CPUs did meanwhile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// Who waited.
+    pub task: String,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+    /// Who ran meanwhile on a CPU that it may use, most first.
+    pub ran: Vec<(String, Duration)>,
+    /// Who ran when.
+    pub chart: Chart,
+}
+
+/// Who ran on each CPU, in parts of equal length; whoever had most of a part has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// When it begins.
+    pub from: Instant,
+    /// When it ends.
+    pub to: Instant,
+    /// Who ran; cells refer to them by place.
+    pub who: Vec<String>,
+    /// Of each CPU each part; nobody where it idled.
+    pub cpus: Vec<(CpuId, Vec<Option<usize>>)>,
+}
+
+/// A time on a CPU.
+struct Stretch {
+    cpu: CpuId,
+    task: TaskId,
+    from: Instant,
+    to: Instant,
+}
+
+/// What a task is called and how long it has been runnable without a CPU.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    role: Option<(usize, u64)>,
+    comm: Option<Comm>,
+    waits_since: Option<Instant>,
+    runs: bool,
+    allowed: BTreeMap<u16, u64>,
+}
+
+/// The longest wait between `from` and `end` of a task of `table`, or of any of the scenario's.
+/// None if no task waited.
+pub fn evidence(
+    records: &[(Instant, Record)],
+    names: &Names,
+    table: Option<usize>,
+    (from, end): (Instant, Instant),
+) -> Option<Evidence> {
+    let mut story = Story::default();
+    for (at, record) in records.iter().take_while(|(at, _)| *at <= end) {
+        story.see(*at, record, table, from);
+    }
+    story.end(end, table, from);
+    let (task, began, ended) = story.longest?;
+    let name = |task: TaskId| story.name(task, names);
+    let may_use = |cpu: CpuId| story.tasks.get(task).is_none_or(|it| it.may_use(cpu));
+    let mut ran: BTreeMap<String, Duration> = BTreeMap::new();
+    for stretch in &story.stretches {
+        let overlap = overlap(stretch, began, ended);
+        if overlap > Duration::ZERO && may_use(stretch.cpu) {
+            *ran.entry(name(stretch.task)).or_default() += overlap;
+        }
+    }
+    let mut ran: Vec<(String, Duration)> = ran.into_iter().collect();
+    ran.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));
+    Some(Evidence {
+        task: name(task),
+        from: began,
+        to: ended,
+        ran,
+        chart: chart(&story.stretches, began, ended, &name),
+    })
+}
+
+fn overlap(stretch: &Stretch, from: Instant, to: Instant) -> Duration {
+    stretch.to.min(to).since(stretch.from.max(from))
+}
+
+fn chart(
+    stretches: &[Stretch],
+    began: Instant,
+    ended: Instant,
+    name: &dyn Fn(TaskId) -> String,
+) -> Chart {
+    // A tenth before and after shows what it waited between.
+    let margin = Duration(ended.since(began).0 / 10 + 1);
+    let from = Instant(began.0.saturating_sub(margin.0));
+    let to = (ended + margin).min(from + LONGEST);
+    let cell = (to.since(from).0 / CELLS as u64).max(1);
+    let mut who: Vec<String> = Vec::new();
+    let mut cpus: BTreeMap<CpuId, Vec<(u64, Option<usize>)>> = BTreeMap::new();
+    for stretch in stretches {
+        let cells = cpus
+            .entry(stretch.cpu)
+            .or_insert_with(|| vec![(0, None); CELLS]);
+        if overlap(stretch, from, to) == Duration::ZERO {
+            continue;
+        }
+        let name = name(stretch.task);
+        let place = who.iter().position(|it| *it == name).unwrap_or_else(|| {
+            who.push(name);
+            who.len() - 1
+        });
+        let (first, last) = (
+            stretch.from.max(from).since(from),
+            stretch.to.min(to).since(from),
+        );
+        for index in first.0 / cell..=last.0 / cell {
+            let Some(most) = cells.get_mut(index as usize) else {
+                break;
+            };
+            let begins = from + Duration(index * cell);
+            let span = overlap(stretch, begins, begins + Duration(cell));
+            if span.0 > most.0 {
+                *most = (span.0, Some(place));
+            }
+        }
+    }
+    let of_cpu = |(cpu, cells): (CpuId, Vec<(u64, Option<usize>)>)| {
+        (cpu, cells.into_iter().map(|(_, who)| who).collect())
+    };
+    Chart {
+        from,
+        to,
+        who,
+        cpus: cpus.into_iter().map(of_cpu).collect(),
+    }
+}
+
+impl Known {
+    fn may_use(&self, cpu: CpuId) -> bool {
+        let word = self.allowed.get(&(cpu.0 / 64));
+        word.is_none_or(|word| word >> (cpu.0 % 64) & 1 == 1)
+    }
+}
+
+/// What was seen so far.
+#[derive(Default)]
+struct Story {
+    tasks: Table<TaskId, Known>,
+    running: BTreeMap<CpuId, (TaskId, Instant)>,
+    stretches: Vec<Stretch>,
+    longest: Option<(TaskId, Instant, Instant)>,
+}
+
+impl Story {
+    fn name(&self, task: TaskId, names: &Names) -> String {
+        let known = self.tasks.get(task);
+        let role = known.and_then(|it| it.role);
+        if let Some((table, number)) = role
+            && let Some(name) = names.tasks.get(table)
+        {
+            return format!("{name} {number}");
+        }
+        let comm = known.and_then(|it| it.comm);
+        comm.map_or_else(
+            || format!("task {}", task.0),
+            |comm| comm.as_str().to_owned(),
+        )
+    }
+
+    fn see(&mut self, at: Instant, record: &Record, table: Option<usize>, from: Instant) {
+        match *record {
+            Record::Role {
+                task,
+                table,
+                number,
+            } => self.tasks.touch(task).role = Some((table as usize, number.into())),
+            Record::Fork {
+                child: task, comm, ..
+            }
+            | Record::Renamed { task, comm } => self.tasks.touch(task).comm = Some(comm),
+            Record::Affinity { task, from, cpus } => {
+                self.tasks.touch(task).allowed.insert(from.0 / 64, cpus);
+            }
+            Record::Wakeup { task, .. } => {
+                let task = self.tasks.touch(task);
+                if !task.runs {
+                    task.waits_since.get_or_insert(at);
+                }
+            }
+            Record::Exit { task, .. } => self.tasks.touch(task).waits_since = None,
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => {
+                if let Some((task, since)) = self.running.remove(&cpu) {
+                    self.ran(task, cpu, since, at);
+                }
+                if let Some(prev) = prev.filter(|prev| Some(*prev) != next) {
+                    let task = self.tasks.touch(prev);
+                    task.runs = false;
+                    task.waits_since = prev_runnable.then_some(at);
+                }
+                if let Some(next) = next {
+                    self.stops_waiting(at, next, table, from);
+                    self.tasks.touch(next).runs = true;
+                    self.running.insert(cpu, (next, at));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn ran(&mut self, task: TaskId, cpu: CpuId, from: Instant, to: Instant) {
+        self.stretches.push(Stretch {
+            cpu,
+            task,
+            from,
+            to,
+        });
+    }
+
+    fn stops_waiting(&mut self, at: Instant, id: TaskId, table: Option<usize>, from: Instant) {
+        let task = self.tasks.touch(id);
+        let Some(since) = task.waits_since.take() else {
+            return;
+        };
+        let meant = match (task.role, table) {
+            (Some((role, _)), Some(table)) => role == table,
+            (role, None) => role.is_some(),
+            (None, Some(_)) => false,
+        };
+        let since = since.max(from);
+        let longest = self.longest.map(|(_, from, to)| to.since(from));
+        if meant && at > since && longest.is_none_or(|longest| at.since(since) > longest) {
+            self.longest = Some((id, since, at));
+        }
+    }
+
+    fn end(&mut self, end: Instant, table: Option<usize>, from: Instant) {
+        for (cpu, (task, since)) in std::mem::take(&mut self.running) {
+            self.ran(task, cpu, since, end);
+        }
+        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
+        for task in all {
+            self.stops_waiting(end, task, table, from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: TaskId = TaskId(1);
+    const B: TaskId = TaskId(2);
+
+    fn ms(ms: u64) -> Instant {
+        Instant::START + Duration::from_ms(ms)
+    }
+
+    fn switch(prev: Option<TaskId>, next: Option<TaskId>) -> Record {
+        Record::Switch {
+            cpu: CpuId(0),
+            prev,
+            prev_runnable: prev.is_some(),
+            next,
+        }
+    }
+
+    fn role(task: TaskId, table: u32) -> Record {
+        let number = 0;
+        Record::Role {
+            task,
+            table,
+            number,
+        }
+    }
+
+    fn names() -> Names {
+        Names {
+            tasks: vec!["hog".to_owned(), "audio".to_owned()],
+            ..Names::default()
+        }
+    }
+
+    fn woken(task: TaskId) -> Record {
+        Record::Wakeup {
+            waker: CpuId(0),
+            task,
+            target: CpuId(0),
+        }
+    }
+
+    fn story() -> Vec<(Instant, Record)> {
+        vec![
+            (ms(0), role(A, 0)),
+            (ms(0), role(B, 1)),
+            (ms(1), switch(None, Some(A))),
+            (ms(10), woken(B)),
+            (ms(14), switch(Some(A), Some(B))),
+            (ms(16), switch(Some(B), Some(A))),
+            (ms(40), switch(Some(A), Some(B))),
+        ]
+    }
+
+    #[test]
+    fn the_longest_wait_tells_who_ran_instead() {
+        let found = evidence(&story(), &names(), Some(1), (ms(0), ms(50))).unwrap();
+        assert_eq!(
+            (found.task.as_str(), found.from, found.to),
+            ("audio 0", ms(16), ms(40))
+        );
+        assert_eq!(found.ran, [("hog 0".to_owned(), Duration::from_ms(24))]);
+        let [(cpu, cells)] = &found.chart.cpus[..] else {
+            panic!("one CPU");
+        };
+        assert_eq!((*cpu, cells.len()), (CpuId(0), CELLS));
+        let ran = |cell: usize| cells[cell].map(|who| found.chart.who[who].as_str());
+        assert_eq!(
+            (ran(10), ran(CELLS / 2), ran(CELLS - 2)),
+            (Some("audio 0"), Some("hog 0"), Some("audio 0"))
+        );
+    }
+
+    #[test]
+    fn a_wait_that_lasts_counts_and_what_came_before_the_measurement_does_not() {
+        let found = evidence(&story(), &names(), Some(0), (ms(0), ms(90))).unwrap();
+        assert_eq!((found.from, found.to), (ms(40), ms(90)));
+        let found = evidence(&story(), &names(), Some(1), (ms(30), ms(90))).unwrap();
+        assert_eq!((found.from, found.to), (ms(30), ms(40)));
+        assert_eq!(evidence(&[], &names(), None, (ms(0), ms(9))), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! A law as data.
+
+use warmq_scenario::{Scenario, World};
+use warmq_units::Duration;
+
+/// What any decent scheduler keeps: a scenario and bounds for its figures, with the reason.
+#[derive(Clone, Debug)]
+pub struct Law {
+    /// Its name: that of its file, without the ending.
+    pub name: String,
+    /// What it is about; the matrix is in this order.
+    pub family: Family,
+    /// What it says, in a sentence: the scenario's title.
+    pub says: String,
+    /// Why the bounds are what they are.
+    pub because: String,
+    /// The machine: its description's name.
+    pub machine: String,
+    /// How many CPUs it has.
+    pub cpus: u16,
+    /// How long it is played before anything is measured.
+    pub warmup: Duration,
+    /// How long it is measured.
+    pub time: Duration,
+    /// Worlds in which it says nothing, and why.
+    pub skipped: Vec<(World, String)>,
+    /// What is kept; at least one.
+    pub bounds: Vec<Bound>,
+    /// What is played.
+    pub scenario: Scenario,
+}
+
+/// What a law is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Family {
+    Shares,
+    Starvation,
+    Latency,
+    Quota,
+    Mixes,
+    WorkConservation,
+    Locality,
+    Robustness,
+}
+
+impl Family {
+    /// All of them, in the order of the matrix.
+    pub const ALL: [(&'static str, Family); 8] = [
+        ("shares", Family::Shares),
+        ("starvation", Family::Starvation),
+        ("latency", Family::Latency),
+        ("quota", Family::Quota),
+        ("mixes", Family::Mixes),
+        ("work conservation", Family::WorkConservation),
+        ("locality", Family::Locality),
+        ("robustness", Family::Robustness),
+    ];
+
+    /// Its name in law files.
+    pub fn name(self) -> &'static str {
+        let named = Family::ALL.iter().find(|(_, family)| *family == self);
+        named.map_or("", |(name, _)| name)
+    }
+}
+
+/// A figure and how large or small it may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// The figure's name: `hog_share`, `storm.trip_p99`.
+    pub figure: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The side on which it may not lie.
+    pub side: Side,
+    /// How far it may go.
+    pub limit: Limit,
+}
+
+/// Which side of the limit is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The limit and more.
+    AtLeast,
+    /// The limit and less.
+    AtMost,
+}
+
+/// A limit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// A number in the figure's unit.
+    Number(f64),
+    /// A part of another figure of the same run.
+    Of {
+        /// The part; 0.6 for `60 % of`.
+        part: f64,
+        /// The other figure.
+        figure: String,
+    },
+}
+
+impl Bound {
+    /// Whether the figure is a time, which whatever takes CPUs away from the machine lengthens.
+    pub fn is_time(&self) -> bool {
+        self.unit == "us"
+    }
+}

@@ -1,0 +1,208 @@
+//! What laws measure beside the figures of scenarios.
+
+use std::collections::BTreeMap;
+
+use warmq_metrics::{Described, StrandedMeter};
+use warmq_trace::{Observer, Record, State, Table};
+use warmq_units::{CpuId, Instant, TaskId};
+
+/// The longest time for which a CPU was idle while a task of the scenario waited that may run there.
+const IDLE_BESIDE_WAITING: &str = "idle_beside_waiting_max";
+
+/// The figures of this module.
+pub(crate) fn described() -> Vec<Described> {
+    vec![Described {
+        name: IDLE_BESIDE_WAITING.to_owned(),
+        unit: "us",
+        what: "longest time for which a CPU was idle while a task of the scenario waited that may \
+               run there"
+            .to_owned(),
+    }]
+}
+
+/// Measures what happens from one time to another.
+#[derive(Clone, Debug)]
+pub struct LawMeter {
+    stranded: StrandedMeter,
+    end: Instant,
+    /// The tasks of the scenario; only they are looked at, since many others are bound to a CPU.
+    ours: Table<TaskId, bool>,
+    running: Table<CpuId, Option<TaskId>>,
+    /// Which tasks have a CPU.
+    runs: Table<TaskId, bool>,
+    /// Which tasks are about to leave their CPU throttled: runnable, and yet they wait for no CPU.
+    throttled: Table<TaskId, bool>,
+}
+
+impl LawMeter {
+    /// Measures from `from` to `end`.
+    pub fn of(from: Instant, end: Instant) -> LawMeter {
+        LawMeter {
+            stranded: StrandedMeter::starting_at(from),
+            end,
+            ours: Table::default(),
+            running: Table::default(),
+            runs: Table::default(),
+            throttled: Table::default(),
+        }
+    }
+
+    /// What was measured, by name.
+    pub fn figures(&self) -> BTreeMap<String, f64> {
+        let longest = self.stranded.longest(self.end);
+        [(IDLE_BESIDE_WAITING.to_owned(), longest.0 as f64 / 1e6)].into()
+    }
+
+    fn switch(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        prev: Option<(TaskId, bool)>,
+        next: Option<TaskId>,
+    ) {
+        if let Some((task, runnable)) = prev.filter(|(task, _)| Some(*task) != next) {
+            *self.runs.touch(task) = false;
+            let throttled = std::mem::take(self.throttled.touch(task));
+            if runnable && !throttled {
+                self.waits(at, task);
+            }
+        }
+        *self.running.touch(cpu) = next;
+        match next {
+            Some(task) => {
+                *self.runs.touch(task) = true;
+                self.stranded.leaves(at, task);
+                self.stranded.is_busy(at, cpu);
+            }
+            None => self.stranded.idles(at, cpu),
+        }
+    }
+
+    fn waits(&mut self, at: Instant, task: TaskId) {
+        if self.ours.get(task) == Some(&true) {
+            self.stranded.waits(at, task);
+        }
+    }
+}
+
+impl Observer for LawMeter {
+    const DETAIL: bool = true;
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        if at > self.end {
+            return;
+        }
+        match *record {
+            Record::Role { task, .. } => *self.ours.touch(task) = true,
+            Record::Wakeup { task, .. } if self.runs.get(task) != Some(&true) => {
+                self.waits(at, task);
+            }
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } => self.switch(at, cpu, prev.map(|task| (task, prev_runnable)), next),
+            Record::Block {
+                task,
+                state: State::Runnable,
+                ..
+            } => {
+                *self.throttled.touch(task) = true;
+            }
+            Record::Exit { task, .. } => self.stranded.leaves(at, task),
+            Record::Affinity { task, from, cpus } => self.stranded.binds(at, task, from, cpus),
+            Record::Hotplug { cpu, online: false } => self.stranded.is_busy(at, cpu),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_units::Duration;
+
+    use super::*;
+
+    const A: TaskId = TaskId(1);
+    const KERNEL_THREAD: TaskId = TaskId(9);
+
+    fn ms(ms: u64) -> Instant {
+        Instant::START + Duration::from_ms(ms)
+    }
+
+    fn longest(records: &[(u64, Record)]) -> f64 {
+        let mut meter = LawMeter::of(ms(0), ms(100));
+        let role = Record::Role {
+            task: A,
+            table: 0,
+            number: 0,
+        };
+        meter.see(ms(0), &role);
+        for (at, record) in records {
+            meter.see(ms(*at), record);
+        }
+        meter.figures()[IDLE_BESIDE_WAITING] / 1_000.0
+    }
+
+    fn woken(task: TaskId) -> Record {
+        Record::Wakeup {
+            waker: CpuId(0),
+            task,
+            target: CpuId(0),
+        }
+    }
+
+    fn switch(cpu: u16, prev: Option<TaskId>, next: Option<TaskId>) -> Record {
+        Record::Switch {
+            cpu: CpuId(cpu),
+            prev,
+            prev_runnable: prev.is_some(),
+            next,
+        }
+    }
+
+    #[test]
+    fn a_waiting_task_of_the_scenario_beside_an_idle_cpu_is_measured() {
+        let other = TaskId(2);
+        let idle = [
+            (1, switch(0, None, Some(other))),
+            (2, switch(1, Some(other), None)),
+        ];
+        let with = |more: &[(u64, Record)]| longest(&[&idle[..], more].concat());
+        assert_eq!(with(&[]), 0.0);
+        assert_eq!(with(&[(10, woken(A)), (14, switch(1, None, Some(A)))]), 4.0);
+        assert_eq!(with(&[(10, woken(A))]), 90.0, "to the end");
+        assert_eq!(
+            with(&[(10, woken(KERNEL_THREAD))]),
+            0.0,
+            "it is not of the scenario"
+        );
+        let bound = Record::Affinity {
+            task: A,
+            from: CpuId(0),
+            cpus: 1,
+        };
+        assert_eq!(
+            with(&[(3, bound), (10, woken(A))]),
+            0.0,
+            "it may not run there"
+        );
+    }
+
+    #[test]
+    fn a_throttled_task_waits_for_no_cpu() {
+        let throttled = Record::Block {
+            cpu: CpuId(0),
+            task: A,
+            cause: warmq_trace::Cause::Quota,
+            state: State::Runnable,
+            object: None,
+        };
+        let runs = [(1, woken(A)), (1, switch(0, None, Some(A)))];
+        let stops = [(20, throttled), (20, switch(0, Some(A), None))];
+        assert_eq!(longest(&[runs, stops].concat()), 0.0);
+        let preempted = [(20, switch(0, Some(A), None))];
+        assert_eq!(longest(&[&runs[..], &preempted].concat()), 80.0);
+    }
+}

@@ -1,0 +1,395 @@
+//! A law file: a scenario with a table `law`.
+
+use warmq_config::{Document, Fields, Item, NodeKind, Problems};
+use warmq_metrics::{Described, described};
+use warmq_scenario::{Scenario, World};
+use warmq_units::Duration;
+
+use crate::law::{Bound, Family, Law, Limit, Side};
+use crate::meter;
+
+/// The machine of a law that names none.
+const MACHINE: &str = "small-4llc";
+const CPUS: u64 = 2;
+const WARMUP: Duration = Duration::from_ms(200);
+const TIME: Duration = Duration::from_ms(2_000);
+/// No law needs longer.
+const LONGEST: Duration = Duration::from_s(120);
+
+impl Law {
+    /// Reads and checks the law `name`, the text of `file`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the scenario, or else with the table `law`, each with its
+    /// place and a fix.
+    ///
+    /// ```
+    /// let text = r#"
+    ///     title = "Two hogs of one nice share a CPU evenly"
+    ///     [law]
+    ///     family = "shares"
+    ///     because = "their weights are the same"
+    ///     cpus = 1
+    ///     [[law.bound]]
+    ///     figure = "hog_share_least"
+    ///     at_least = 45
+    ///     [task.hog]
+    ///     count = 2
+    ///     body = [{ run = "10ms" }]
+    /// "#;
+    /// let law = warmq_law::Law::read("even", "even.toml", text).unwrap();
+    /// assert_eq!((law.cpus, law.bounds.len()), (1, 1));
+    /// ```
+    pub fn read(name: &str, file: &str, text: &str) -> Result<Law, Problems> {
+        let document = Document::parse(file, text)?;
+        let scenario = Scenario::of(document.clone())?;
+        let figures = figures(&scenario);
+        document.read(|fields| {
+            let law = fields.required("law", "write [law]: a scenario without bounds is no law");
+            law_of(name, &law?.table()?, &scenario, &figures)
+        })
+    }
+}
+
+/// Every figure that a bound may name, with those of each phase.
+pub fn figures(scenario: &Scenario) -> Vec<Described> {
+    let names = scenario.names();
+    let mut all = described(&names);
+    let of_phase = |phase: &String| {
+        let named = described(&names).into_iter();
+        let phase = phase.clone();
+        named.map(move |it| Described {
+            name: format!("{phase}.{}", it.name),
+            ..it
+        })
+    };
+    let of_phases: Vec<Described> = names.phases.iter().flat_map(of_phase).collect();
+    all.extend(of_phases);
+    all.extend(meter::described());
+    all
+}
+
+fn law_of(
+    name: &str,
+    fields: &Fields<'_>,
+    scenario: &Scenario,
+    figures: &[Described],
+) -> Option<Law> {
+    let family = fields.required("family", "say what it is about: family = \"shares\"");
+    let because = fields.required("because", "say why a decent scheduler keeps its bounds");
+    let machine = fields.text("machine").unwrap_or_else(|| MACHINE.to_owned());
+    let cpus = fields.item("cpus");
+    let cpus = cpus.map_or(Some(CPUS), |item| item.integer(1..=4096));
+    let warmup = span(fields, "warmup", WARMUP);
+    let time = span(fields, "time", TIME);
+    let skipped = fields.table("skip").map(|table| skipped(&table));
+    let bounds = bounds(fields, figures);
+    fields.finish();
+    if scenario.title().is_empty() {
+        fields.report(
+            "the law says nothing",
+            "write above it what it says, in a sentence: title = \"...\"",
+        );
+    }
+    Some(Law {
+        name: name.to_owned(),
+        family: family?.choice(&Family::ALL)?,
+        says: scenario.title().to_owned(),
+        because: because?.text()?.trim().to_owned(),
+        machine,
+        cpus: cpus? as u16,
+        warmup: warmup?,
+        time: time?,
+        skipped: skipped.unwrap_or_default(),
+        bounds,
+        scenario: scenario.clone(),
+    })
+}
+
+fn span(fields: &Fields<'_>, key: &'static str, usual: Duration) -> Option<Duration> {
+    let Some(item) = fields.item(key) else {
+        return Some(usual);
+    };
+    let span = item.duration()?;
+    if span > LONGEST {
+        item.report("this is too long", "write at most 120 s");
+        return None;
+    }
+    Some(span)
+}
+
+fn skipped(table: &Fields<'_>) -> Vec<(World, String)> {
+    let keys = [
+        ("lab", World::Lab),
+        ("guest", World::Guest),
+        ("host", World::Host),
+    ];
+    let named = keys.into_iter().filter_map(|(key, world)| {
+        let why = table.item(key)?.text()?;
+        Some((world, why))
+    });
+    let named = named.collect();
+    table.finish();
+    named
+}
+
+fn bounds(fields: &Fields<'_>, figures: &[Described]) -> Vec<Bound> {
+    let tables = fields.tables("bound");
+    if tables.is_empty() {
+        let help = "write [[law.bound]] with figure, and at_least or at_most";
+        fields.report("the law has no bound, so nothing could break it", help);
+    }
+    let bounds = tables.iter().flat_map(|table| {
+        let bounds = of_figure(table, figures);
+        table.finish();
+        bounds.unwrap_or_default()
+    });
+    bounds.collect()
+}
+
+/// The one or two bounds of a figure.
+fn of_figure(table: &Fields<'_>, figures: &[Described]) -> Option<Vec<Bound>> {
+    let help = "name one: warmq metrics FILE lists them";
+    let figure = table.required("figure", help);
+    let sides = [("at_least", Side::AtLeast), ("at_most", Side::AtMost)];
+    let sides = sides.map(|(key, side)| table.item(key).map(|item| (item, side)));
+    let figure = known(&figure?, figures)?;
+    let given: Vec<_> = sides.into_iter().flatten().collect();
+    if given.is_empty() {
+        table.report("nothing bounds this figure", "write at_least or at_most");
+    }
+    let mut bounds = Vec::new();
+    for (item, side) in &given {
+        let limit = limit(item, figure, figures)?;
+        if let Some(why) = nonsense(figure, *side, &limit) {
+            item.report(why, "write a limit that a scheduler could break");
+            return None;
+        }
+        bounds.push(Bound {
+            figure: figure.name.clone(),
+            unit: figure.unit,
+            side: *side,
+            limit,
+        });
+    }
+    let numbers: Vec<f64> = bounds.iter().filter_map(number).collect();
+    if let [least, most] = numbers[..]
+        && least > most
+    {
+        let what = "no value is at least this and at most that";
+        table.report(what, "let at_least be below at_most");
+        return None;
+    }
+    Some(bounds)
+}
+
+fn number(bound: &Bound) -> Option<f64> {
+    match bound.limit {
+        Limit::Number(number) => Some(number),
+        Limit::Of { .. } => None,
+    }
+}
+
+/// Why nothing could break this bound, or nothing could keep it.
+fn nonsense(figure: &Described, side: Side, limit: &Limit) -> Option<&'static str> {
+    match (side, limit) {
+        (Side::AtLeast, Limit::Number(number)) if *number <= 0.0 => {
+            Some("every value is at least this")
+        }
+        (Side::AtMost, Limit::Number(number)) if *number < 0.0 => Some("no value is below 0"),
+        (
+            _,
+            Limit::Of {
+                part,
+                figure: other,
+            },
+        ) if *other == figure.name && *part <= 1.0 => Some("a figure is compared with itself"),
+        _ => None,
+    }
+}
+
+/// `12`, `"8ms"` for a time, or `"60 % of OTHER"`.
+fn limit(item: &Item<'_>, figure: &Described, figures: &[Described]) -> Option<Limit> {
+    if let Some(text) = text_of(item)
+        && let Some((part, other)) = text.split_once('%')
+        && let Some(other) = other.trim_start().strip_prefix("of ")
+    {
+        let part = part
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|it| it.is_finite() && *it > 0.0);
+        let Some(part) = part else {
+            item.report(
+                "this is no part",
+                "write a number above 0: \"60 % of NAME\"",
+            );
+            return None;
+        };
+        let other = other.trim();
+        let Some(found) = figures.iter().find(|it| it.name == other) else {
+            let names = figures.iter().map(|it| it.name.as_str());
+            item.unknown("no figure is called that", other, names);
+            return None;
+        };
+        if found.unit != figure.unit {
+            let what = format!("it is compared with another unit ({})", found.unit);
+            item.report(what, "name a figure of the same unit");
+            return None;
+        }
+        return Some(Limit::Of {
+            part: part / 100.0,
+            figure: found.name.clone(),
+        });
+    }
+    if figure.unit == "us" && text_of(item).is_some() {
+        let span = item.duration()?;
+        return Some(Limit::Number(span.0 as f64 / 1e6));
+    }
+    item.number().map(Limit::Number)
+}
+
+fn text_of<'i>(item: &'i Item<'_>) -> Option<&'i str> {
+    match &item.node.kind {
+        NodeKind::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn known<'f>(item: &Item<'_>, figures: &'f [Described]) -> Option<&'f Described> {
+    let name = item.text()?;
+    let found = figures.iter().find(|it| it.name == name);
+    if found.is_none() {
+        let names = figures.iter().map(|it| it.name.as_str());
+        item.unknown("no figure is called that", &name, names);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(law: &str) -> Result<Law, String> {
+        let text = format!(
+            "title = \"a test\"\n[law]\n{law}\n\
+             [task.hog]\ncount = 2\nbody = [{{ run = \"1ms\" }}]\n\
+             [[phase]]\nname = \"storm\"\nat = \"1s\"\n"
+        );
+        Law::read("test", "test.toml", &text).map_err(|problems| problems.to_string())
+    }
+
+    fn bounded(bound: &str) -> Result<Law, String> {
+        let head = "family = \"shares\"\nbecause = \"why\"";
+        read(&format!("{head}\n[[law.bound]]\n{bound}"))
+    }
+
+    #[test]
+    fn a_law_is_read_with_what_is_usual() {
+        let text = "figure = \"storm.hog_delay_max\"\nat_most = \"8ms\"";
+        let law = bounded(text).unwrap();
+        assert_eq!((law.machine.as_str(), law.cpus), (MACHINE, 2));
+        assert_eq!((law.warmup, law.time), (WARMUP, TIME));
+        let bound = Bound {
+            figure: "storm.hog_delay_max".to_owned(),
+            unit: "us",
+            side: Side::AtMost,
+            limit: Limit::Number(8_000.0),
+        };
+        assert_eq!(law.bounds, [bound]);
+    }
+
+    #[test]
+    fn a_figure_may_have_two_sides_and_be_compared_with_another() {
+        let law = bounded("figure = \"hog_share\"\nat_least = 40\nat_most = 60").unwrap();
+        assert_eq!(law.bounds.len(), 2);
+        let text = "figure = \"hog_share_least\"\nat_least = \"60 % of hog_share_most\"";
+        let figure = "hog_share_most".to_owned();
+        let part = 0.6;
+        assert_eq!(
+            bounded(text).unwrap().bounds[0].limit,
+            Limit::Of { part, figure }
+        );
+        let ours = bounded("figure = \"idle_beside_waiting_max\"\nat_most = \"8ms\"");
+        assert!(ours.is_ok());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
+        let table = [
+            (
+                "figure = \"hog_shares\"\nat_least = 1",
+                "did you mean `hog_share`",
+            ),
+            ("figure = \"hog_share\"", "write at_least or at_most"),
+            ("at_least = 4", "`figure` is missing"),
+            (
+                "figure = \"hog_share\"\nat_least = 0",
+                "every value is at least this",
+            ),
+            (
+                "figure = \"hog_share\"\nat_most = -1",
+                "no value is below 0",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = 60\nat_most = 50",
+                "no value is at least",
+            ),
+            ("figure = \"hog_share\"\nat_most = \"8ms\"", "a number"),
+            (
+                "figure = \"hog_share\"\nat_least = \"90 % of hog_share\"",
+                "with itself",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = \"90 % of wait_max\"",
+                "another unit (us)",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = \"90 % of shar\"",
+                "no figure is called that",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = \"x % of hog_share_most\"",
+                "no part",
+            ),
+            (
+                "figure = \"hog_share\"\nat_least = 1\nmost = 2",
+                "unknown key",
+            ),
+        ];
+        for (bound, said) in table {
+            let error = bounded(bound).map(|_| ()).unwrap_err();
+            assert!(error.contains(said), "{bound}: {error}");
+            assert!(error.contains("test.toml:"), "{error}");
+        }
+        let tables = [
+            ("", "`family` is missing"),
+            ("family = \"shares\"", "`because` is missing"),
+            ("family = \"sharing\"\nbecause = \"why\"", "shares"),
+            (
+                "family = \"shares\"\nbecause = \"why\"",
+                "nothing could break it",
+            ),
+            ("family = \"shares\"\nbecause = \"why\"\ncpus = 0", "cpus"),
+            (
+                "family = \"shares\"\nbecause = \"why\"\ntime = \"1000s\"",
+                "too long",
+            ),
+            (
+                "family = \"shares\"\nbecause = \"why\"\nskip = { moon = \"far\" }",
+                "unknown key",
+            ),
+        ];
+        for (law, said) in tables {
+            let error = read(law).map(|_| ()).unwrap_err();
+            assert!(error.contains(said), "{law}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_scenario_without_bounds_is_no_law() {
+        let text = "title = \"t\"\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+        let error = Law::read("test", "test.toml", text).unwrap_err();
+        assert!(error.to_string().contains("`law` is missing"), "{error}");
+    }
+}

@@ -1,0 +1,317 @@
+//! What was measured against what a law says.
+
+use std::collections::BTreeMap;
+
+use crate::law::{Bound, Law, Limit, Side};
+
+/// The figures of one repetition, by name.
+pub type Figures = BTreeMap<String, f64>;
+
+/// One repetition of a law's scenario.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repetition {
+    /// Its seed.
+    pub seed: u64,
+    /// What was measured; none where it ended in another way than it should.
+    pub outcome: Result<Figures, Fault>,
+    /// For how long the machine had to wait for its own CPUs, in us: by so much its times may be
+    /// too long. 0 where its clock does not run meanwhile.
+    pub taken_us: f64,
+}
+
+/// Why there are no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The scheduler is at fault: it broke a rule, lost a task, or was thrown out.
+    OfTheScheduler(String),
+    /// The world could not play it.
+    OfTheWorld(String),
+}
+
+/// A verdict on a law.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// Every bound was kept in every repetition.
+    Holds,
+    /// A bound was broken in at least half of the repetitions.
+    Broken,
+    /// Neither: repetitions disagree, or what was too long may have been the host's fault.
+    Inconclusive,
+    /// It was not played.
+    Skipped,
+}
+
+impl Verdict {
+    /// Its name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::Broken => "broken",
+            Verdict::Inconclusive => "inconclusive",
+            Verdict::Skipped => "skipped",
+        }
+    }
+}
+
+/// A verdict with its evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What each bound came to, in the order of the law.
+    pub bounds: Vec<Finding>,
+    /// What else is to be said: why it was skipped, what ended a repetition.
+    pub why: String,
+}
+
+/// What a bound came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// The bound, by its place in the law.
+    pub bound: usize,
+    /// The median of what was measured; NaN where nothing was.
+    pub value: f64,
+    /// The median of the limit.
+    pub limit: f64,
+    /// The verdict on this bound alone.
+    pub verdict: Verdict,
+}
+
+/// Judges `law` by repetitions of its scenario, of which there is at least one.
+pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
+    let faults = repetitions
+        .iter()
+        .filter_map(|it| it.outcome.as_ref().err());
+    let faults: Vec<&Fault> = faults.collect();
+    let bounds: Vec<Finding> = (0..)
+        .zip(&law.bounds)
+        .map(|(place, bound)| finding(place, bound, repetitions))
+        .collect();
+    let of_scheduler = |fault: &&&Fault| matches!(fault, Fault::OfTheScheduler(_));
+    let guilty = faults.iter().filter(of_scheduler).count();
+    let verdicts = bounds.iter().map(|it| it.verdict);
+    let worst = if 2 * guilty >= repetitions.len() && guilty > 0 {
+        Verdict::Broken
+    } else if !faults.is_empty() {
+        let broken = verdicts.clone().any(|it| it == Verdict::Broken);
+        if broken {
+            Verdict::Broken
+        } else {
+            Verdict::Inconclusive
+        }
+    } else {
+        worst_of(verdicts)
+    };
+    let why = faults.iter().map(|fault| match fault {
+        Fault::OfTheScheduler(why) | Fault::OfTheWorld(why) => why.as_str(),
+    });
+    Judged {
+        verdict: worst,
+        bounds,
+        why: why.collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// A verdict on a law that was not played.
+pub fn skipped(why: impl Into<String>) -> Judged {
+    Judged {
+        verdict: Verdict::Skipped,
+        bounds: Vec::new(),
+        why: why.into(),
+    }
+}
+
+fn worst_of(verdicts: impl Iterator<Item = Verdict> + Clone) -> Verdict {
+    let has = |wanted| verdicts.clone().any(|it| it == wanted);
+    if has(Verdict::Broken) {
+        Verdict::Broken
+    } else if has(Verdict::Inconclusive) {
+        Verdict::Inconclusive
+    } else {
+        Verdict::Holds
+    }
+}
+
+/// How one repetition stands to a bound.
+enum Stands {
+    Kept,
+    Broken,
+    /// Beyond the limit, but by no more than what was taken from the machine.
+    Excused,
+}
+
+fn finding(place: usize, bound: &Bound, repetitions: &[Repetition]) -> Finding {
+    let mut values = Vec::new();
+    let mut limits = Vec::new();
+    let mut stands = Vec::new();
+    for repetition in repetitions {
+        let Ok(figures) = &repetition.outcome else {
+            continue;
+        };
+        let value = figures.get(&bound.figure).copied();
+        let limit = limit(bound, figures);
+        stands.push(stand(bound, value, limit, repetition.taken_us));
+        values.extend(value);
+        limits.extend(limit);
+    }
+    let count = |wanted: fn(&Stands) -> bool| stands.iter().filter(|it| wanted(it)).count();
+    let broken = count(|it| matches!(it, Stands::Broken));
+    let kept = count(|it| matches!(it, Stands::Kept));
+    let verdict = if broken > 0 && 2 * broken >= stands.len() {
+        Verdict::Broken
+    } else if kept == stands.len() && kept > 0 {
+        Verdict::Holds
+    } else {
+        Verdict::Inconclusive
+    };
+    Finding {
+        bound: place,
+        value: median(values),
+        limit: median(limits),
+        verdict,
+    }
+}
+
+/// A figure that nothing gave (the wait of a task that was never woken) breaks every bound: what
+/// the law speaks of did not happen.
+fn stand(bound: &Bound, value: Option<f64>, limit: Option<f64>, taken_us: f64) -> Stands {
+    let (Some(value), Some(limit)) = (value, limit) else {
+        return Stands::Broken;
+    };
+    let excess = match bound.side {
+        Side::AtLeast => limit - value,
+        Side::AtMost => value - limit,
+    };
+    match excess {
+        excess if excess <= 0.0 => Stands::Kept,
+        excess if bound.is_time() && excess <= taken_us => Stands::Excused,
+        _ => Stands::Broken,
+    }
+}
+
+fn limit(bound: &Bound, figures: &Figures) -> Option<f64> {
+    match &bound.limit {
+        Limit::Number(number) => Some(*number),
+        Limit::Of { part, figure } => figures.get(figure).map(|value| part * value),
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        length if length % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn law(bounds: &str) -> Law {
+        let text = format!(
+            "title = \"a test\"\n[law]\nfamily = \"shares\"\nbecause = \"a test\"\n{bounds}\n\
+             [task.hog]\ncount = 2\nbody = [{{ run = \"1ms\" }}]\n"
+        );
+        Law::read("test", "test.toml", &text).unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    fn shares() -> Law {
+        law("[[law.bound]]\nfigure = \"hog_share_least\"\nat_least = \"80 % of hog_share_most\"")
+    }
+
+    fn waits() -> Law {
+        law("[[law.bound]]\nfigure = \"hog_delay_max\"\nat_most = \"8ms\"")
+    }
+
+    fn saw(figures: &[(&str, f64)], taken_us: f64) -> Repetition {
+        let figures = figures
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
+        Repetition {
+            seed: 1,
+            outcome: Ok(figures.collect()),
+            taken_us,
+        }
+    }
+
+    fn failed(fault: Fault) -> Repetition {
+        Repetition {
+            seed: 1,
+            outcome: Err(fault),
+            taken_us: 0.0,
+        }
+    }
+
+    fn least(least: f64) -> Repetition {
+        saw(&[("hog_share_least", least), ("hog_share_most", 50.0)], 1e9)
+    }
+
+    fn delay(ms: f64, taken_ms: f64) -> Repetition {
+        saw(&[("hog_delay_max", 1e3 * ms)], 1e3 * taken_ms)
+    }
+
+    #[test]
+    fn verdicts_by_table() {
+        use Verdict::{Broken, Holds, Inconclusive};
+        let scheduler = || failed(Fault::OfTheScheduler("it lost a task".to_owned()));
+        let world = || failed(Fault::OfTheWorld("no KVM".to_owned()));
+        let table: Vec<(Law, Vec<Repetition>, Verdict)> = vec![
+            (shares(), vec![least(40.0)], Holds),
+            (shares(), vec![least(39.0)], Broken),
+            // Most of three.
+            (
+                shares(),
+                vec![least(45.0), least(39.0), least(30.0)],
+                Broken,
+            ),
+            (
+                shares(),
+                vec![least(45.0), least(41.0), least(30.0)],
+                Inconclusive,
+            ),
+            (shares(), vec![least(45.0), least(30.0)], Broken),
+            // What the law speaks of did not happen.
+            (waits(), vec![saw(&[], 0.0)], Broken),
+            (waits(), vec![delay(8.0, 0.0)], Holds),
+            (waits(), vec![delay(9.0, 0.9)], Broken),
+            // The host had the CPUs for longer than the excess: never green, and not red.
+            (waits(), vec![delay(9.0, 1.0)], Inconclusive),
+            (
+                waits(),
+                vec![delay(9.0, 1.0), delay(2.0, 0.0), delay(3.0, 0.0)],
+                Inconclusive,
+            ),
+            (waits(), vec![delay(7.0, 50.0)], Holds),
+            (shares(), vec![scheduler()], Broken),
+            (
+                shares(),
+                vec![least(45.0), least(45.0), scheduler()],
+                Inconclusive,
+            ),
+            (shares(), vec![world()], Inconclusive),
+            (
+                shares(),
+                vec![least(45.0), least(45.0), world()],
+                Inconclusive,
+            ),
+            (shares(), vec![least(5.0), least(6.0), world()], Broken),
+        ];
+        for (number, (law, repetitions, verdict)) in table.into_iter().enumerate() {
+            let judged = judge(&law, &repetitions);
+            assert_eq!(judged.verdict, verdict, "row {number}: {judged:?}");
+        }
+    }
+
+    #[test]
+    fn a_finding_tells_the_median_and_its_limit() {
+        let judged = judge(&shares(), &[least(45.0), least(30.0), least(35.0)]);
+        let finding = &judged.bounds[0];
+        assert_eq!((finding.value, finding.limit), (35.0, 40.0));
+        let none = judge(&shares(), &[failed(Fault::OfTheWorld("why".to_owned()))]);
+        assert!(none.bounds[0].value.is_nan());
+        assert_eq!(none.why, "why");
+    }
+}
