@@ -99,6 +99,12 @@ impl World for Guests {
             }
             error
         })?;
+        let mut played = played;
+        // Where instructions are counted the clock does not run meanwhile.
+        if self.needs_quiet(request.plan) {
+            let delay = outcome.cpu_delay.unwrap_or_default();
+            played.delay = warmq_units::Duration::from_ns(delay.as_nanos() as u64);
+        }
         let wanted = text(&request.plan.world, "preempt");
         match played.header.preemption.as_str() {
             has if wanted == DEFAULT || has.is_empty() || has == wanted => {}

@@ -10,6 +10,7 @@ use warmq_units::Duration;
 /// The exit codes of the player beside 0.
 const BAD_INPUT: u8 = 2;
 const ENDED_EARLY: u8 = 3;
+const SCHEDULER_THROWN_OUT: u8 = 5;
 
 /// The arguments that let it play `plan` from the file `scenario`, with its trace on standard
 /// output.
@@ -60,6 +61,7 @@ pub fn played(status: u8, trace: &[u8], said: &str) -> Result<Played, RunError> 
         header,
         records,
         notes: notes.map(str::to_owned).collect(),
+        delay: Duration::ZERO,
     })
 }
 
@@ -74,6 +76,7 @@ fn failed(status: u8, said: &str) -> RunError {
         cause: match status {
             BAD_INPUT => Cause::Setting,
             ENDED_EARLY => Cause::ProgramBroke,
+            SCHEDULER_THROWN_OUT => Cause::SchedulerBroke,
             _ => Cause::WorldRefused,
         },
     }

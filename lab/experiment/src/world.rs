@@ -5,7 +5,7 @@ use warmq_config::Setting;
 use warmq_machine::MachineDescription;
 use warmq_scenario::World as Kind;
 use warmq_trace::{Header, Record};
-use warmq_units::Instant;
+use warmq_units::{Duration, Instant};
 
 use crate::plan::Plan;
 use crate::simulator::{Parameter, RunError};
@@ -63,6 +63,10 @@ pub struct Played {
     pub records: Vec<(Instant, Record)>,
     /// What was not played as the scenario says.
     pub notes: Vec<String>,
+    /// For how long its CPUs waited for those of the machine below it, as far as no record
+    /// ([`Record::Steal`]) tells: by so much its times may be too long. Zero where its clock does not
+    /// run meanwhile.
+    pub delay: Duration,
     /// What it was played on.
     pub parameters: Vec<Parameter>,
 }

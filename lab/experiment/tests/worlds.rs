@@ -97,6 +97,7 @@ impl World for Pretended {
             records,
             notes: vec!["pretended".to_owned()],
             parameters: Vec::new(),
+            ..Played::default()
         })
     }
 }

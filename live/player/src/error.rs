@@ -19,6 +19,8 @@ pub enum PlayError {
         /// What can be done.
         fix: String,
     },
+    /// The kernel has thrown out the scheduler that was loaded, or its program has ended.
+    ThrownOut(String),
 }
 
 impl PlayError {
@@ -41,6 +43,7 @@ impl PlayError {
             PlayError::Input(_) => 2,
             PlayError::Ended(_) => 3,
             PlayError::Refused { .. } => 4,
+            PlayError::ThrownOut(_) => 5,
         }
     }
 
@@ -53,6 +56,7 @@ impl PlayError {
                 why: String::new(),
                 fix: String::new(),
             },
+            5 => PlayError::ThrownOut(text),
             _ => PlayError::Ended(text),
         }
     }
@@ -61,7 +65,9 @@ impl PlayError {
 impl fmt::Display for PlayError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PlayError::Input(text) | PlayError::Ended(text) => formatter.write_str(text),
+            PlayError::Input(text) | PlayError::Ended(text) | PlayError::ThrownOut(text) => {
+                formatter.write_str(text)
+            }
             PlayError::Refused { what, why, fix } => {
                 formatter.write_str(what)?;
                 if !why.is_empty() {

@@ -17,6 +17,7 @@ mod agreement;
 mod apt;
 mod cache;
 mod console;
+mod delay;
 mod embedded;
 mod error;
 mod fetch;

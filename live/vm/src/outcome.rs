@@ -25,6 +25,10 @@ pub struct Outcome {
     pub boot: Option<Duration>,
     /// Time from the start of the guest to its end.
     pub total: Duration,
+    /// For how long the guest's CPUs waited for those of this machine while the command ran,
+    /// summed over them: by so much times by the wall clock may be too long. `None` where this
+    /// machine's kernel does not tell.
+    pub cpu_delay: Option<Duration>,
     /// The command's standard output, unless it was streamed.
     pub stdout: Vec<u8>,
     /// The command's standard error, unless it was streamed.
@@ -64,6 +68,7 @@ mod tests {
             ending,
             boot: None,
             total: Duration::ZERO,
+            cpu_delay: None,
             stdout: Vec::new(),
             stderr: Vec::new(),
             console: String::new(),

@@ -83,6 +83,9 @@ impl Qemu {
                 "-display",
                 "none",
                 "-no-reboot",
+                // Its threads get names, by which the guest's CPUs are known.
+                "-name",
+                "warmq,debug-threads=on",
             ])
             .args(hardware.options())
             .args(boot_options(
@@ -115,6 +118,11 @@ impl Qemu {
             stdout: stdout.0,
             stderr: stderr.0,
         })
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Ends the guest if it still runs, and returns QEMU's error messages.

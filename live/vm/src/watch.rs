@@ -2,12 +2,14 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::VmError;
 use crate::console::Console;
+use crate::delay;
 use crate::guest::Stage;
 use crate::outcome::{Ending, Outcome};
 use crate::qemu::Qemu;
@@ -64,7 +66,7 @@ pub(crate) fn watch(
     streams: Streams<'_>,
     seen: &mut dyn FnMut(Stage),
 ) -> Result<Outcome, VmError> {
-    let mut run = Run::new();
+    let mut run = Run::new(PathBuf::from(format!("/proc/{}", qemu.id())));
     let [console, control, stdout, stderr] = ears(&qemu)?;
     let (tell, told) = channel();
     let (followed, console, complaint) = thread::scope(|scope| {
@@ -80,6 +82,7 @@ pub(crate) fn watch(
         scope.spawn(move || pass_on(stderr, streams.stderr, Stream::Stderr, &for_stderr));
         let followed = run.follow(&told, timeout, seen);
         run.total = run.began.elapsed();
+        run.ends();
         let complaint = qemu.end();
         (followed, console.join().unwrap_or_default(), complaint)
     });
@@ -87,6 +90,7 @@ pub(crate) fn watch(
         ending: run.ending(followed?, &console, &complaint)?,
         boot: run.boot,
         total: run.total,
+        cpu_delay: run.cpu_delay,
         stdout: Vec::new(),
         stderr: Vec::new(),
         console: console.text(),
@@ -125,6 +129,11 @@ struct Run {
     /// Bytes passed on of each stream.
     passed: [u64; 2],
     total: Duration,
+    /// QEMU's folder in /proc.
+    process: PathBuf,
+    /// What [`delay::of_cpus`] said when the command started, and how much it has grown since.
+    delay_at_boot: Option<Duration>,
+    cpu_delay: Option<Duration>,
 }
 
 /// Why following the guest ended.
@@ -136,14 +145,24 @@ enum Followed {
 }
 
 impl Run {
-    fn new() -> Run {
+    fn new(process: PathBuf) -> Run {
         Run {
             began: Instant::now(),
             boot: None,
             exit: None,
             passed: [0; 2],
             total: Duration::ZERO,
+            process,
+            delay_at_boot: None,
+            cpu_delay: None,
         }
+    }
+
+    /// The guest is about to be killed.
+    fn ends(&mut self) {
+        let now = delay::of_cpus(&self.process);
+        let since = self.delay_at_boot.zip(now);
+        self.cpu_delay = since.map(|(before, now)| now.saturating_sub(before));
     }
 
     fn follow(
@@ -162,6 +181,7 @@ impl Run {
             match told.recv_timeout(patience) {
                 Ok(Event::Said(Said::Boot)) => {
                     self.boot = Some(self.began.elapsed());
+                    self.delay_at_boot = delay::of_cpus(&self.process);
                     seen(Stage::Running);
                 }
                 Ok(Event::Said(Said::Exit(status, counts))) => self.exit = Some((status, counts)),
@@ -257,7 +277,8 @@ mod tests {
             .into_iter()
             .for_each(|event| tell.send(event).unwrap());
         let mut stages = Vec::new();
-        let followed = Run::new().follow(&told, LONG, &mut |stage| stages.push(stage));
+        let followed =
+            Run::new(PathBuf::new()).follow(&told, LONG, &mut |stage| stages.push(stage));
         (followed, stages)
     }
 
@@ -303,7 +324,7 @@ mod tests {
     #[test]
     fn the_time_is_up_without_any_event() {
         let (_tell, told) = channel();
-        let followed = Run::new().follow(&told, Duration::ZERO, &mut |_| {});
+        let followed = Run::new(PathBuf::new()).follow(&told, Duration::ZERO, &mut |_| {});
         assert_eq!(followed.unwrap(), Followed::TimeUp);
     }
 

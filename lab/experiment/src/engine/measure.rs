@@ -74,6 +74,8 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
     lines_from_other_caches_per_work ""
         "lines that one last-level cache supplied to another, per unit of work"
     simulated_seconds "s" "time that was measured, simulated or real"
+    host_delay "us"
+        "time for which the CPUs of a real world waited for those of the machine below, all together"
 };
 
 /// Every metric of all workloads, and those of scenarios with these names.

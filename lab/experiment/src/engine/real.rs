@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warmq_metrics::{CpuMeter, PlayMeter};
 use warmq_scenario::{Fidelity, Scenario};
 use warmq_trace::{Digest, Observer, Record};
-use warmq_units::Instant;
+use warmq_units::{Duration, Instant};
 
 use super::{Engine, chosen, machines, setting};
 use crate::plan::{LAB, Part, Plan};
@@ -140,7 +140,16 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
         meter.see(*at, record);
         cpus.see(*at, record);
     }
+    let stolen = played
+        .records
+        .iter()
+        .filter_map(|(at, record)| match record {
+            Record::Steal { span, .. } if *at >= from && *at <= end => Some(*span),
+            _ => None,
+        });
+    let delay: Duration = stolen.chain([played.delay]).sum();
     let mut figures = meter.figures(end);
+    figures.insert("host_delay".to_owned(), delay.0 as f64 / 1e6);
     figures.extend(super::measure::of_records(&meter, &cpus, (from, end)));
     Ok(figures)
 }

@@ -193,7 +193,7 @@ impl Schedulers {
         let loaded = self.loaded.as_mut()?;
         loaded
             .has_ended()
-            .then(|| loaded.failed("was thrown out, or has ended"))
+            .then(|| loaded.thrown_out("was thrown out, or has ended"))
     }
 
     /// As [`thrown_out`](Schedulers::thrown_out), at the end of a run: also if the program lives on
@@ -201,7 +201,7 @@ impl Schedulers {
     pub fn missing(&mut self) -> Option<PlayError> {
         let state = self.state();
         let loaded = self.loaded.as_mut()?;
-        (loaded.has_ended() || state != ENABLED).then(|| loaded.failed("was thrown out"))
+        (loaded.has_ended() || state != ENABLED).then(|| loaded.thrown_out("was thrown out"))
     }
 }
 
@@ -220,6 +220,10 @@ impl Loaded {
             self.ended = process::bury_one(self.pid);
         }
         self.ended.is_some()
+    }
+
+    fn thrown_out(&self, what: &str) -> PlayError {
+        PlayError::ThrownOut(self.failed(what).to_string())
     }
 
     fn failed(&self, what: &str) -> PlayError {
