@@ -1,15 +1,17 @@
 //! `warmq laws`: what any decent scheduler keeps.
 
+use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use warmq_law::{Law, Verdict};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::laws::column::Columns;
-use crate::laws::{self, Cell, Playing, matrix, shipped};
+use crate::files::{Unfinished, refused};
+use crate::laws::column::{Column, Columns};
+use crate::laws::{self, Cell, Playing, matrix, page, shipped};
 use crate::{listing, output};
 
 const EXAMPLES: &str = "\
@@ -45,7 +47,7 @@ pub struct Arguments {
     /// Write a line of JSON for each cell.
     #[arg(long)]
     json: bool,
-    /// Keep the traces of what does not hold in this folder.
+    /// Write the matrix as a page (laws.html), and the traces of what does not hold, into this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
@@ -71,11 +73,34 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         folder: arguments.out.as_deref(),
     };
     let cells = laws::judged(&laws, &columns, &playing)?;
+    if let Some(folder) = &arguments.out {
+        let page = matrix_page(arguments, &cells, &columns);
+        let file = folder.join("laws.html");
+        written(&file, &page)?;
+        output::say(&format!("warmq: {}", file.display()));
+    }
     output::print(&match arguments.json {
         true => matrix::json(&cells),
         false => matrix::table(&cells, &columns),
     })?;
     verdict(&cells)
+}
+
+fn matrix_page(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> String {
+    let names = arguments.names.iter().map(|name| format!(" {name}"));
+    let command = format!(
+        "warmq laws{}{}",
+        names.collect::<String>(),
+        arguments.columns.typed()
+    );
+    page::page(cells, columns, &command)
+}
+
+fn written(file: &Path, text: &str) -> Result<(), Failure> {
+    let (unfinished, mut out) = Unfinished::begin(file)?;
+    out.write_all(text.as_bytes())
+        .map_err(|error| refused(file, &error))?;
+    unfinished.finish(out)
 }
 
 fn listed(laws: &[(Law, String)]) -> String {

@@ -73,6 +73,20 @@ impl Columns {
         Ok(columns)
     }
 
+    /// The options as they would be typed again.
+    pub fn typed(&self) -> String {
+        let lists = [
+            ("world", &self.world),
+            ("scheduler", &self.scheduler),
+            ("kernel", &self.kernel),
+            ("preempt", &self.preempt),
+        ];
+        let given = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        given
+            .map(|(name, list)| format!(" --{name} {}", list.join(",")))
+            .collect()
+    }
+
     fn kernels(&self, world: World) -> Vec<Option<String>> {
         match world {
             World::Guest => or(&self.kernel, KERNEL).into_iter().map(Some).collect(),

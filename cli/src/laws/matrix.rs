@@ -4,8 +4,8 @@ use comfy_table::{Cell as Text, Color};
 use serde::Serialize;
 use warmq_law::{Bound, Finding, Limit, Side, Verdict};
 
-use super::Cell;
 use super::column::Column;
+use super::{Cell, told};
 use crate::listing;
 
 /// The matrix: a law a row, a column for each scheduler; and what is to be said below it.
@@ -31,7 +31,8 @@ pub fn table(cells: &[Cell<'_>], columns: &[Column]) -> String {
 }
 
 fn text(cell: &Cell<'_>) -> Text {
-    let (mark, color) = mark(cell.judged.verdict);
+    let verdict = cell.judged.verdict;
+    let (mark, color) = (sign(verdict), color(verdict));
     let figure = told(cell).map(|(finding, bound)| value(finding.value, bound.unit));
     let text = match figure {
         Some(figure) => format!("{mark} {figure}"),
@@ -40,23 +41,23 @@ fn text(cell: &Cell<'_>) -> Text {
     Text::new(text).fg(color)
 }
 
-/// The mark of a verdict and its color.
-fn mark(verdict: Verdict) -> (&'static str, Color) {
+/// The sign of a verdict.
+pub fn sign(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Holds => ("✓", Color::Green),
-        Verdict::Broken => ("✗", Color::Red),
-        Verdict::Inconclusive => ("?", Color::Yellow),
-        Verdict::Skipped => ("–", Color::Grey),
+        Verdict::Holds => "✓",
+        Verdict::Broken => "✗",
+        Verdict::Inconclusive => "?",
+        Verdict::Skipped => "–",
     }
 }
 
-/// The finding that the cell shows: the first that does not hold, else the first.
-pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
-    let bounds = &cell.judged.bounds;
-    let worst = bounds.iter().find(|it| it.verdict == Verdict::Broken);
-    let doubtful = bounds.iter().find(|it| it.verdict != Verdict::Holds);
-    let finding = worst.or(doubtful).or(bounds.first())?;
-    Some((finding, &cell.law.bounds[finding.bound]))
+fn color(verdict: Verdict) -> Color {
+    match verdict {
+        Verdict::Holds => Color::Green,
+        Verdict::Broken => Color::Red,
+        Verdict::Inconclusive => Color::Yellow,
+        Verdict::Skipped => Color::Grey,
+    }
 }
 
 /// A figure for people.
@@ -99,7 +100,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
         Verdict::Holds => None,
         Verdict::Skipped => Some(format!("– {lead}: skipped: {why}")),
         Verdict::Broken | Verdict::Inconclusive => {
-            let (sign, _) = mark(verdict);
+            let sign = sign(verdict);
             let found = told(cell).map(|(finding, bound)| {
                 format!(
                     "{}, and it was {}",
@@ -142,7 +143,8 @@ pub fn instead(cell: &Cell<'_>) -> String {
     )
 }
 
-fn summary(cells: &[Cell<'_>]) -> String {
+/// How many cells there are of each verdict.
+pub fn summary(cells: &[Cell<'_>]) -> String {
     let count = |verdict| {
         cells
             .iter()

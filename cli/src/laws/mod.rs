@@ -3,6 +3,7 @@
 pub mod case;
 pub mod column;
 pub mod matrix;
+pub mod page;
 pub mod shipped;
 pub mod witness;
 
@@ -10,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use warmq_experiment::{Problems, Runs};
-use warmq_law::{Judged, Law, judge, skipped};
+use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 
 use self::case::Case;
 use self::column::Column;
@@ -32,6 +33,15 @@ pub struct Cell<'l> {
     pub kept: Option<Kept>,
     /// The command that judges it again.
     pub again: String,
+}
+
+/// The finding that stands for a cell: the first that does not hold, else the first.
+pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
+    let bounds = &cell.judged.bounds;
+    let worst = bounds.iter().find(|it| it.verdict == Verdict::Broken);
+    let doubtful = bounds.iter().find(|it| it.verdict != Verdict::Holds);
+    let finding = worst.or(doubtful).or(bounds.first())?;
+    Some((finding, &cell.law.bounds[finding.bound]))
 }
 
 /// How laws are played.

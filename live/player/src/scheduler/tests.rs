@@ -121,7 +121,7 @@ fn one_that_is_thrown_out_is_noticed_by_its_end_or_its_state() {
             None => pause().expect("a pause"),
         }
     };
-    assert_eq!(error.exit_code(), 4);
+    assert_eq!(error.exit_code(), 5);
     let text = error.to_string();
     assert!(text.contains("runnable task stall"), "{text}");
     assert!(text.contains("status 86"), "{text}");

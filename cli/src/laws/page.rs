@@ -1,0 +1,194 @@
+//! The matrix as a page: a cell leads to its evidence, with a chart of who ran when.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use warmq_law::{Chart, Evidence, Family, Verdict};
+use warmq_units::Instant;
+
+use super::column::Column;
+use super::matrix::{self, asked, value};
+use super::{Cell, told};
+
+const STYLE: &str = include_str!("page.css");
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// Colors that are told apart on light and on dark ground, also by the color-blind (after Okabe and
+/// Ito's palette).
+const COLORS: [&str; 8] = [
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8a8f98",
+];
+
+/// The page of a matrix; `command` makes it again.
+pub fn page(cells: &[Cell<'_>], columns: &[Column], command: &str) -> String {
+    let evidence = cells.iter().enumerate();
+    let evidence = evidence.filter(|(_, cell)| cell.judged.verdict != Verdict::Holds);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { "Laws" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { "What any decent scheduler keeps" }
+                p class="lead" { (matrix::summary(cells)) ". Made by " code { (command) } "." }
+                (table(cells, columns))
+                @for (place, cell) in evidence { (section(place, cell)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn table(cells: &[Cell<'_>], columns: &[Column]) -> Markup {
+    let rows: Vec<&[Cell<'_>]> = cells.chunks(columns.len().max(1)).collect();
+    let of = |family: Family| {
+        rows.iter()
+            .enumerate()
+            .filter(move |(_, row)| row[0].law.family == family)
+    };
+    html! {
+        div class="scroll" {
+            table {
+                thead { tr { th { "law" } @for column in columns { th { (column) } } } }
+                tbody {
+                    @for (name, family) in Family::ALL {
+                        @if of(family).next().is_some() {
+                            tr class="family" { th colspan=(columns.len() + 1) { (name) } }
+                        }
+                        @for (row, cells) in of(family) {
+                            tr {
+                                th title=(cells[0].law.says) { (cells[0].law.name) }
+                                @for (place, cell) in cells.iter().enumerate() {
+                                    (shown(row * columns.len() + place, cell))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shown(place: usize, cell: &Cell<'_>) -> Markup {
+    let verdict = cell.judged.verdict;
+    let figure = told(cell).map(|(finding, bound)| value(finding.value, bound.unit));
+    let text = match (verdict, figure) {
+        (Verdict::Skipped, _) => "skipped".to_owned(),
+        (_, Some(figure)) => format!("{} {figure}", matrix::sign(verdict)),
+        (_, None) => matrix::sign(verdict).to_owned(),
+    };
+    html! {
+        td class=(verdict.name()) {
+            @if verdict == Verdict::Holds { (text) } @else { a href=(format!("#c{place}")) { (text) } }
+        }
+    }
+}
+
+fn section(place: usize, cell: &Cell<'_>) -> Markup {
+    let judged = &cell.judged;
+    let evidence = cell.kept.as_ref().and_then(|kept| kept.evidence.as_ref());
+    let trace = cell.kept.as_ref().and_then(|kept| kept.trace.as_ref());
+    html! {
+        section id=(format!("c{place}")) {
+            h2 { (cell.law.name) " in " (cell.column) ": " (judged.verdict.name()) }
+            p { (cell.law.says) "." }
+            p class="because" { (cell.law.because) }
+            ul class="bounds" {
+                @for finding in &judged.bounds {
+                    @let bound = &cell.law.bounds[finding.bound];
+                    li class=(finding.verdict.name()) {
+                        (asked(bound)) ": it was " (value(finding.value, bound.unit))
+                    }
+                }
+            }
+            @if !judged.why.is_empty() { p { (judged.why) } }
+            @if let Some(evidence) = evidence {
+                p { (matrix::instead(cell)) "." }
+                (chart(evidence))
+            }
+            @if let Some(trace) = trace { p { "Trace: " code { (trace.display()) } } }
+            @if judged.verdict != Verdict::Skipped { p { "Again: " code { (cell.again) } } }
+        }
+    }
+}
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 52.0;
+const ROW: f64 = 26.0;
+const BAR: f64 = 18.0;
+
+/// Who ran when on each CPU; the longest wait is framed.
+fn chart(evidence: &Evidence) -> Markup {
+    let Chart {
+        from,
+        to,
+        who,
+        cpus,
+    } = &evidence.chart;
+    let span = to.since(*from).0.max(1) as f64;
+    let x = |at: Instant| LEFT + (WIDTH - LEFT) * at.since(*from).0 as f64 / span;
+    let height = ROW * cpus.len() as f64 + 20.0;
+    let ms = |at: Instant| format!("{:.1} ms", at.0 as f64 / 1e9);
+    let (began, ended) = (x(evidence.from.max(*from)), x(evidence.to.min(*to)));
+    html! {
+        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
+            aria-label=(format!("who ran while {} waited", evidence.task)) {
+            @for (row, (cpu, cells)) in cpus.iter().enumerate() {
+                @let y = ROW * row as f64;
+                text x="0" y=(y + 14.0) { "CPU " (cpu.0) }
+                @for (first, length, place) in runs(cells) {
+                    @let cell = (WIDTH - LEFT) / cells.len() as f64;
+                    rect x=(format!("{:.1}", LEFT + cell * first as f64)) y=(y)
+                        width=(format!("{:.1}", cell * length as f64)) height=(BAR)
+                        fill=(COLORS[place.min(COLORS.len() - 1)]) {
+                        title { (who[place]) }
+                    }
+                }
+            }
+            rect class="wait" x=(format!("{began:.1}")) y="1" rx="3"
+                width=(format!("{:.1}", (ended - began).max(1.0))) height=(format!("{:.1}", ROW * cpus.len() as f64 - 6.0)) {}
+            text x=(LEFT) y=(height - 4.0) { (ms(*from)) }
+            text x=(WIDTH) y=(height - 4.0) text-anchor="end" { (ms(*to)) }
+        }
+        div class="key" {
+            @for (place, name) in who.iter().enumerate().take(COLORS.len() - 1) {
+                span { i style=(format!("background:{}", COLORS[place])) {} (name) }
+            }
+            @if who.len() >= COLORS.len() {
+                span { i style=(format!("background:{}", COLORS[COLORS.len() - 1])) {} (who.len() + 1 - COLORS.len()) " others" }
+            }
+            span { i style="border:2px solid var(--broken)" {} (evidence.task) " waits" }
+        }
+    }
+}
+
+/// Parts of the same task, as one: where it begins, how many parts, who.
+fn runs(cells: &[Option<usize>]) -> Vec<(usize, usize, usize)> {
+    let mut runs: Vec<(usize, usize, usize)> = Vec::new();
+    for (at, cell) in cells.iter().enumerate() {
+        match (cell, runs.last_mut()) {
+            (Some(who), Some((first, length, last))) if who == last && *first + *length == at => {
+                *length += 1;
+            }
+            (Some(who), _) => runs.push((at, 1, *who)),
+            (None, _) => {}
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs;
+
+    #[test]
+    fn parts_of_one_task_in_a_row_are_one() {
+        let cells = [None, Some(1), Some(1), None, Some(1), Some(0), Some(0)];
+        assert_eq!(runs(&cells), [(1, 2, 1), (4, 1, 1), (5, 2, 0)]);
+        assert_eq!(runs(&[]), []);
+    }
+}
