@@ -1,5 +1,6 @@
 //! `warmq laws`: what any decent scheduler keeps.
 
+use std::fs::File;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 use crate::laws::column::{Column, Columns};
+use crate::laws::line::{self, Line};
 use crate::laws::{self, Cell, Playing, matrix, page, shipped};
 use crate::{listing, output};
 
@@ -47,9 +49,16 @@ pub struct Arguments {
     /// Write a line of JSON for each cell.
     #[arg(long)]
     json: bool,
-    /// Write the matrix as a page (laws.html), and the traces of what does not hold, into this folder.
+    /// Write the matrix (laws.html, laws.jsonl) and the traces of what does not hold into this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
+    /// Go on with what was interrupted: cells in FOLDER/laws.jsonl are not played again, unless their
+    /// law was changed since. (A scheduler that was built anew is not noticed.)
+    #[arg(long, requires = "out")]
+    resume: bool,
+    /// Say what changed since this matrix (a laws.jsonl, or what --json wrote).
+    #[arg(long, value_name = "FILE")]
+    against: Option<PathBuf>,
 }
 
 /// Plays, judges, shows.
@@ -67,12 +76,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::system(format!("make {}", folder.display()), &error))?;
     }
+    let before = arguments.against.as_deref().map(lines).transpose()?;
+    let (known, mut sink) = kept(arguments)?;
     let playing = Playing {
+        known: &known,
         repetitions: arguments.repetitions.map(|it| it.get() as u64),
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
         folder: arguments.out.as_deref(),
     };
-    let cells = laws::judged(&laws, &columns, &playing)?;
+    let cells = laws::judged(&laws, &columns, &playing, &mut |cell| sink.add(cell))?;
     if let Some(folder) = &arguments.out {
         let page = matrix_page(arguments, &cells, &columns);
         let file = folder.join("laws.html");
@@ -80,10 +92,85 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::say(&format!("warmq: {}", file.display()));
     }
     output::print(&match arguments.json {
-        true => matrix::json(&cells),
+        true => line::all(&cells),
         false => matrix::table(&cells, &columns),
     })?;
+    if let Some(before) = &before {
+        output::say(&changes(before, &cells));
+    }
     verdict(&cells)
+}
+
+/// What changed, a line each.
+fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
+    let beside = |cell: &Cell<'_>| {
+        let line = Line::of(cell);
+        before.iter().rfind(|old| old.is_beside(&line))
+    };
+    let compared = cells.iter().filter(|cell| beside(cell).is_some()).count();
+    let changed = cells
+        .iter()
+        .filter_map(|cell| line::changed(beside(cell)?, cell));
+    let changed: Vec<String> = changed.map(|it| format!("warmq: changed: {it}")).collect();
+    match changed.is_empty() {
+        true => format!("warmq: nothing changed in {compared} cells"),
+        false => changed.join("\n"),
+    }
+}
+
+fn lines(file: &Path) -> Result<Vec<Line>, Failure> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{name}: cannot read it: {error}"), ""))?;
+    let help = "give what warmq laws --json wrote";
+    line::read(&text).map_err(|why| Failure::usage(format!("{name}: {why}"), help))
+}
+
+/// Where cells are written as they come.
+struct Sink(Option<(PathBuf, File)>);
+
+impl Sink {
+    fn add(&mut self, cell: &Cell<'_>) -> Result<(), Failure> {
+        let Some((path, file)) = &mut self.0 else {
+            return Ok(());
+        };
+        let line = line::all(std::slice::from_ref(cell));
+        writeln!(file, "{line}").map_err(|error| refused(path, &error))
+    }
+}
+
+/// The cells that need not be played again, and where to write the others.
+fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
+    let Some(folder) = &arguments.out else {
+        return Ok((Vec::new(), Sink(None)));
+    };
+    let path = folder.join("laws.jsonl");
+    let resumes = arguments.resume && path.exists();
+    let known = if resumes {
+        whole_lines(&path)?
+    } else {
+        Vec::new()
+    };
+    let mut options = File::options();
+    let options = options
+        .create(true)
+        .append(resumes)
+        .write(true)
+        .truncate(!resumes);
+    let file = options
+        .open(&path)
+        .map_err(|error| refused(&path, &error))?;
+    Ok((known, Sink(Some((path, file)))))
+}
+
+/// The lines of a matrix whose last line may have been cut off, which is removed.
+fn whole_lines(path: &Path) -> Result<Vec<Line>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| refused(path, &error))?;
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if whole < text.len() {
+        std::fs::write(path, &text[..whole]).map_err(|error| refused(path, &error))?;
+    }
+    lines(path)
 }
 
 fn matrix_page(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> String {

@@ -17,6 +17,8 @@ pub struct Case<'l> {
     pub law: &'l Law,
     /// The column.
     pub column: &'l Column,
+    /// Changes with the text of the law.
+    pub digest: String,
     /// Its runs, or why it is skipped.
     pub runs: Result<Vec<Job>, String>,
 }
@@ -30,6 +32,7 @@ impl<'l> Case<'l> {
     pub fn new(
         law: &'l Law,
         column: &'l Column,
+        digest: &str,
         simulator: &dyn Simulator,
         repetitions: Option<u64>,
         cores: usize,
@@ -38,7 +41,12 @@ impl<'l> Case<'l> {
             Some(why) => Err(why),
             None => Ok(jobs(law, column, simulator, repetitions)?),
         };
-        Ok(Case { law, column, runs })
+        Ok(Case {
+            law,
+            column,
+            digest: digest.to_owned(),
+            runs,
+        })
     }
 
     /// The command that judges it again.

@@ -1,8 +1,7 @@
-//! The matrix for a terminal, and as JSON.
+//! The matrix for a terminal.
 
 use comfy_table::{Cell as Text, Color};
-use serde::Serialize;
-use warmq_law::{Bound, Finding, Limit, Side, Verdict};
+use warmq_law::{Bound, Limit, Side, Verdict};
 
 use super::column::Column;
 use super::{Cell, told};
@@ -159,92 +158,4 @@ pub fn summary(cells: &[Cell<'_>]) -> String {
     ];
     let parts = parts.map(|verdict| format!("{} {}", count(verdict), verdict.name()));
     parts.join(", ")
-}
-
-/// A cell for scripts.
-#[derive(Serialize)]
-struct Line<'c> {
-    law: &'c str,
-    family: &'static str,
-    world: &'static str,
-    kernel: Option<&'c str>,
-    preempt: Option<&'c str>,
-    scheduler: &'c str,
-    verdict: &'static str,
-    why: &'c str,
-    bounds: Vec<LineBound<'c>>,
-    longest_wait: Option<LineWait<'c>>,
-    trace: Option<String>,
-    again: &'c str,
-}
-
-#[derive(Serialize)]
-struct LineBound<'c> {
-    figure: &'c str,
-    unit: &'static str,
-    side: &'static str,
-    limit: Option<f64>,
-    value: Option<f64>,
-    verdict: &'static str,
-}
-
-#[derive(Serialize)]
-struct LineWait<'c> {
-    task: &'c str,
-    us: f64,
-    ran: Vec<(&'c str, f64)>,
-}
-
-/// A line of JSON for each cell.
-pub fn json(cells: &[Cell<'_>]) -> String {
-    let lines = cells
-        .iter()
-        .map(|cell| serde_json::to_string(&line(cell)).expect("texts and numbers are written"));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn line<'c>(cell: &'c Cell<'_>) -> Line<'c> {
-    let bound = |finding: &Finding| {
-        let bound = &cell.law.bounds[finding.bound];
-        LineBound {
-            figure: &bound.figure,
-            unit: bound.unit,
-            side: match bound.side {
-                Side::AtLeast => "at_least",
-                Side::AtMost => "at_most",
-            },
-            limit: Some(finding.limit).filter(|it| it.is_finite()),
-            value: Some(finding.value).filter(|it| it.is_finite()),
-            verdict: finding.verdict.name(),
-        }
-    };
-    let kept = cell.kept.as_ref();
-    let us = |span: warmq_units::Duration| span.0 as f64 / 1e6;
-    let wait = kept
-        .and_then(|kept| kept.evidence.as_ref())
-        .map(|it| LineWait {
-            task: &it.task,
-            us: us(it.to.since(it.from)),
-            ran: it
-                .ran
-                .iter()
-                .map(|(name, span)| (name.as_str(), us(*span)))
-                .collect(),
-        });
-    Line {
-        law: &cell.law.name,
-        family: cell.law.family.name(),
-        world: cell.column.world.name(),
-        kernel: cell.column.kernel.as_deref(),
-        preempt: cell.column.preempt.as_deref(),
-        scheduler: &cell.column.scheduler,
-        verdict: cell.judged.verdict.name(),
-        why: &cell.judged.why,
-        bounds: cell.judged.bounds.iter().map(bound).collect(),
-        longest_wait: wait,
-        trace: kept
-            .and_then(|it| it.trace.as_ref())
-            .map(|it| it.display().to_string()),
-        again: &cell.again,
-    }
 }

@@ -2,6 +2,7 @@
 
 pub mod case;
 pub mod column;
+pub mod line;
 pub mod matrix;
 pub mod page;
 pub mod shipped;
@@ -15,6 +16,7 @@ use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 
 use self::case::Case;
 use self::column::Column;
+use self::line::Line;
 use self::witness::{Kept, Witness, repetition};
 use crate::failure::Failure;
 use crate::machines;
@@ -33,6 +35,8 @@ pub struct Cell<'l> {
     pub kept: Option<Kept>,
     /// The command that judges it again.
     pub again: String,
+    /// Changes with the text of the law.
+    pub digest: String,
 }
 
 /// The finding that stands for a cell: the first that does not hold, else the first.
@@ -52,46 +56,87 @@ pub struct Playing<'p> {
     pub threads: usize,
     /// Where traces of what does not hold are kept.
     pub folder: Option<&'p Path>,
+    /// Cells that were judged before.
+    pub known: &'p [Line],
 }
 
-/// Plays all of `laws` in all of `columns`, and judges; law by law.
+/// So many cases are played before they are judged and told: what an interruption costs at most.
+const TOGETHER: usize = 8;
+
+/// Plays all of `laws`, each with its text, in all of `columns`, but what is known already; judges,
+/// and hands each cell to `told` as soon as it is there. The cells come back law by law.
 ///
 /// # Errors
-/// A law, a scheduler or a kernel that cannot be used.
+/// A law, a scheduler or a kernel that cannot be used; what `told` says.
 pub fn judged<'l>(
     laws: &'l [(Law, String)],
     columns: &'l [Column],
     playing: &Playing<'_>,
+    told: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
 ) -> Result<Vec<Cell<'l>>, Failure> {
     let engine = worlds::add(warmq_experiment::Engine::new(Some(machines::host()?))).checked();
     let witness = Witness::new(engine, laws, playing.folder)
         .map_err(|error| Failure::usage(error.to_string(), ""))?;
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let mut cases = Vec::new();
-    let mut wrong: Vec<Problems> = Vec::new();
-    for (law, _) in laws {
-        for column in columns {
-            match Case::new(law, column, &witness, playing.repetitions, cores) {
-                Ok(case) => cases.push(case),
-                Err(problems) => wrong.push(problems),
-            }
+    let (mut cells, cases) = sorted(laws, columns, playing, &witness)?;
+    let runs_of = |cases: &[(usize, Case<'l>)]| -> usize {
+        let runs = cases.iter().filter_map(|(_, case)| case.runs.as_ref().ok());
+        runs.map(Vec::len).sum()
+    };
+    let (total, mut before) = (runs_of(&cases), 0);
+    let watch = Watch::over("runs", total);
+    for some in cases.chunks(TOGETHER) {
+        let jobs = some.iter().filter_map(|(_, case)| case.runs.as_ref().ok());
+        let jobs: Vec<_> = jobs.flatten().cloned().collect();
+        let runs = Runs::of(jobs, &witness, playing.threads, &|progress| {
+            watch.see(before + progress.done, total, progress.name);
+        });
+        before += runs_of(some);
+        for (place, case) in some {
+            let cell = cell(case, &runs, &witness);
+            told(&cell)?;
+            cells[*place] = Some(cell);
         }
     }
-    if !wrong.is_empty() {
-        return Err(Failure::Problems(wrong));
+    Ok(cells.into_iter().flatten().collect())
+}
+
+/// Cells by place, those that are known already filled; and the cases of the others.
+type Sorted<'l> = (Vec<Option<Cell<'l>>>, Vec<(usize, Case<'l>)>);
+
+fn sorted<'l>(
+    laws: &'l [(Law, String)],
+    columns: &'l [Column],
+    playing: &Playing<'_>,
+    witness: &Witness<'_>,
+) -> Result<Sorted<'l>, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let (mut cells, mut cases, mut wrong) = (Vec::new(), Vec::new(), Vec::<Problems>::new());
+    for (law, text) in laws {
+        let digest = digest(text);
+        for column in columns {
+            let known = playing
+                .known
+                .iter()
+                .rfind(|line| line.is_of(law, &digest, column));
+            let known = known.and_then(|line| line.cell(law, column));
+            if known.is_none() {
+                match Case::new(law, column, &digest, witness, playing.repetitions, cores) {
+                    Ok(case) => cases.push((cells.len(), case)),
+                    Err(problems) => wrong.push(problems),
+                }
+            }
+            cells.push(known);
+        }
     }
-    let jobs = cases.iter().filter_map(|case| case.runs.as_ref().ok());
-    let jobs: Vec<_> = jobs.flatten().cloned().collect();
-    let runs = {
-        let watch = Watch::over("runs", jobs.len());
-        Runs::of(jobs, &witness, playing.threads, &|progress| {
-            watch.see(progress.done, progress.total, progress.name);
-        })
-    };
-    Ok(cases
-        .iter()
-        .map(|case| cell(case, &runs, &witness))
-        .collect())
+    match wrong.is_empty() {
+        true => Ok((cells, cases)),
+        false => Err(Failure::Problems(wrong)),
+    }
+}
+
+/// What changes with a law's text.
+fn digest(text: &str) -> String {
+    format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
 }
 
 fn cell<'l>(case: &Case<'l>, runs: &Runs, witness: &Witness<'_>) -> Cell<'l> {
@@ -113,5 +158,6 @@ fn cell<'l>(case: &Case<'l>, runs: &Runs, witness: &Witness<'_>) -> Cell<'l> {
         judged,
         kept,
         again: case.again(),
+        digest: case.digest.clone(),
     }
 }

@@ -135,7 +135,7 @@ fn chart(evidence: &Evidence) -> Markup {
     let ms = |at: Instant| format!("{:.1} ms", at.0 as f64 / 1e9);
     let (began, ended) = (x(evidence.from.max(*from)), x(evidence.to.min(*to)));
     html! {
-        svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
+        div class="chart" { svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
             aria-label=(format!("who ran while {} waited", evidence.task)) {
             @for (row, (cpu, cells)) in cpus.iter().enumerate() {
                 @let y = ROW * row as f64;
@@ -153,7 +153,7 @@ fn chart(evidence: &Evidence) -> Markup {
                 width=(format!("{:.1}", (ended - began).max(1.0))) height=(format!("{:.1}", ROW * cpus.len() as f64 - 6.0)) {}
             text x=(LEFT) y=(height - 4.0) { (ms(*from)) }
             text x=(WIDTH) y=(height - 4.0) text-anchor="end" { (ms(*to)) }
-        }
+        } }
         div class="key" {
             @for (place, name) in who.iter().enumerate().take(COLORS.len() - 1) {
                 span { i style=(format!("background:{}", COLORS[place])) {} (name) }

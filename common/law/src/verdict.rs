@@ -71,6 +71,8 @@ pub struct Finding {
     pub bound: usize,
     /// The median of what was measured; NaN where nothing was.
     pub value: f64,
+    /// The least and the most that was measured.
+    pub range: (f64, f64),
     /// The median of the limit.
     pub limit: f64,
     /// The verdict on this bound alone.
@@ -166,6 +168,7 @@ fn finding(place: usize, bound: &Bound, repetitions: &[Repetition]) -> Finding {
     };
     Finding {
         bound: place,
+        range: range(&values),
         value: median(values),
         limit: median(limits),
         verdict,
@@ -194,6 +197,12 @@ fn limit(bound: &Bound, figures: &Figures) -> Option<f64> {
         Limit::Number(number) => Some(*number),
         Limit::Of { part, figure } => figures.get(figure).map(|value| part * value),
     }
+}
+
+fn range(values: &[f64]) -> (f64, f64) {
+    let least = values.iter().copied().fold(f64::NAN, f64::min);
+    let most = values.iter().copied().fold(f64::NAN, f64::max);
+    (least, most)
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -310,6 +319,7 @@ mod tests {
         let judged = judge(&shares(), &[least(45.0), least(30.0), least(35.0)]);
         let finding = &judged.bounds[0];
         assert_eq!((finding.value, finding.limit), (35.0, 40.0));
+        assert_eq!(finding.range, (30.0, 45.0));
         let none = judge(&shares(), &[failed(Fault::OfTheWorld("why".to_owned()))]);
         assert!(none.bounds[0].value.is_nan());
         assert_eq!(none.why, "why");

@@ -1,0 +1,407 @@
+//! A cell of the matrix as a line of JSON, written and read back.
+
+use serde::{Deserialize, Serialize};
+use warmq_law::{Chart, Evidence, Finding, Judged, Law, Side, Verdict};
+use warmq_units::{CpuId, Duration, Instant};
+
+use super::column::Column;
+use super::witness::Kept;
+use super::{Cell, told};
+
+/// A cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// The law's name.
+    pub law: String,
+    /// What it is about.
+    pub family: String,
+    /// lab, guest, host.
+    pub world: String,
+    /// A guest's kernel.
+    pub kernel: Option<String>,
+    /// A guest's preemption model, if one was asked for.
+    pub preempt: Option<String>,
+    /// The scheduler.
+    pub scheduler: String,
+    /// holds, broken, inconclusive, skipped.
+    pub verdict: String,
+    /// What else is to be said.
+    pub why: String,
+    /// What each bound came to.
+    pub bounds: Vec<LineBound>,
+    /// Who waited longest in a run that does not hold.
+    pub longest_wait: Option<LineWait>,
+    /// The file of that run's trace.
+    pub trace: Option<String>,
+    /// The command that judges it again.
+    pub again: String,
+    /// Changes with the text of the law.
+    pub digest: String,
+}
+
+/// A bound; a figure that nothing gave is null.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LineBound {
+    /// The figure's name.
+    pub figure: String,
+    /// Its unit.
+    pub unit: String,
+    /// at_least, at_most.
+    pub side: String,
+    /// The median of the limit.
+    pub limit: Option<f64>,
+    /// The median of what was measured.
+    pub value: Option<f64>,
+    /// The least of what was measured.
+    pub low: Option<f64>,
+    /// The most.
+    pub high: Option<f64>,
+    /// The verdict on this bound alone.
+    pub verdict: String,
+}
+
+/// A wait, in us from the start of the run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LineWait {
+    /// Who waited.
+    pub task: String,
+    /// From when.
+    pub from_us: f64,
+    /// For how long.
+    pub us: f64,
+    /// Who ran meanwhile on its CPUs, and how long.
+    pub ran: Vec<(String, f64)>,
+    /// Who ran when.
+    pub chart: LineChart,
+}
+
+/// Who ran when: parts of equal length from the beginning to the end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LineChart {
+    /// When it begins.
+    pub from_us: f64,
+    /// When it ends.
+    pub to_us: f64,
+    /// Who ran.
+    pub who: Vec<String>,
+    /// Each CPU and its parts, by place in `who`; null where it idled.
+    pub cpus: Vec<(u16, Vec<Option<usize>>)>,
+}
+
+const VERDICTS: [Verdict; 4] = [
+    Verdict::Holds,
+    Verdict::Broken,
+    Verdict::Inconclusive,
+    Verdict::Skipped,
+];
+
+/// A verdict by its name.
+pub fn verdict(name: &str) -> Option<Verdict> {
+    VERDICTS.into_iter().find(|verdict| verdict.name() == name)
+}
+
+fn us(at: Instant) -> f64 {
+    at.0 as f64 / 1e6
+}
+
+fn at(us: f64) -> Instant {
+    Instant((us * 1e6).round() as u64)
+}
+
+fn known(value: f64) -> Option<f64> {
+    Some(value).filter(|it| it.is_finite())
+}
+
+impl Line {
+    /// The line of a cell of a law whose text has `digest`.
+    pub fn of(cell: &Cell<'_>) -> Line {
+        let kept = cell.kept.as_ref();
+        let column = cell.column;
+        Line {
+            law: cell.law.name.clone(),
+            family: cell.law.family.name().to_owned(),
+            world: column.world.name().to_owned(),
+            kernel: column.kernel.clone(),
+            preempt: column.preempt.clone(),
+            scheduler: column.scheduler.clone(),
+            verdict: cell.judged.verdict.name().to_owned(),
+            why: cell.judged.why.clone(),
+            bounds: cell
+                .judged
+                .bounds
+                .iter()
+                .map(|it| bound(cell.law, it))
+                .collect(),
+            longest_wait: kept.and_then(|kept| kept.evidence.as_ref()).map(wait),
+            trace: kept
+                .and_then(|kept| kept.trace.as_ref())
+                .map(|path| path.display().to_string()),
+            again: cell.again.clone(),
+            digest: cell.digest.clone(),
+        }
+    }
+
+    /// Whether it is of this law, as it is now, in this column.
+    pub fn is_of(&self, law: &Law, digest: &str, column: &Column) -> bool {
+        self.law == law.name
+            && self.digest == digest
+            && self.world == column.world.name()
+            && self.kernel == column.kernel
+            && self.preempt == column.preempt
+            && self.scheduler == column.scheduler
+    }
+
+    /// Whether both are of the same law in the same column, whatever the law's text.
+    pub fn is_beside(&self, other: &Line) -> bool {
+        let place = |line: &Line| {
+            let Line {
+                law,
+                world,
+                kernel,
+                preempt,
+                scheduler,
+                ..
+            } = line.clone();
+            (law, world, kernel, preempt, scheduler)
+        };
+        place(self) == place(other)
+    }
+
+    /// The cell again; nothing if the line does not fit the law.
+    pub fn cell<'l>(&self, law: &'l Law, column: &'l Column) -> Option<Cell<'l>> {
+        let findings = self.bounds.iter().enumerate().map(|(place, bound)| {
+            let of = law.bounds.get(place).filter(|it| it.figure == bound.figure);
+            let number = |value: Option<f64>| value.unwrap_or(f64::NAN);
+            of.and(verdict(&bound.verdict)).map(|verdict| Finding {
+                bound: place,
+                value: number(bound.value),
+                range: (number(bound.low), number(bound.high)),
+                limit: number(bound.limit),
+                verdict,
+            })
+        });
+        let evidence = self.longest_wait.as_ref().map(evidence);
+        let kept = (evidence.is_some() || self.trace.is_some()).then(|| Kept {
+            evidence,
+            trace: self.trace.as_ref().map(Into::into),
+        });
+        Some(Cell {
+            law,
+            column,
+            judged: Judged {
+                verdict: verdict(&self.verdict)?,
+                bounds: findings.collect::<Option<Vec<_>>>()?,
+                why: self.why.clone(),
+            },
+            kept,
+            again: self.again.clone(),
+            digest: self.digest.clone(),
+        })
+    }
+}
+
+fn bound(law: &Law, finding: &Finding) -> LineBound {
+    let bound = &law.bounds[finding.bound];
+    let side = match bound.side {
+        Side::AtLeast => "at_least",
+        Side::AtMost => "at_most",
+    };
+    LineBound {
+        figure: bound.figure.clone(),
+        unit: bound.unit.to_owned(),
+        side: side.to_owned(),
+        limit: known(finding.limit),
+        value: known(finding.value),
+        low: known(finding.range.0),
+        high: known(finding.range.1),
+        verdict: finding.verdict.name().to_owned(),
+    }
+}
+
+fn wait(evidence: &Evidence) -> LineWait {
+    let Chart {
+        from,
+        to,
+        who,
+        cpus,
+    } = &evidence.chart;
+    let ran = evidence.ran.iter();
+    let cpus = cpus.iter().map(|(cpu, cells)| (cpu.0, cells.clone()));
+    LineWait {
+        task: evidence.task.clone(),
+        from_us: us(evidence.from),
+        us: us(evidence.to) - us(evidence.from),
+        ran: ran
+            .map(|(name, span)| (name.clone(), span.0 as f64 / 1e6))
+            .collect(),
+        chart: LineChart {
+            from_us: us(*from),
+            to_us: us(*to),
+            who: who.clone(),
+            cpus: cpus.collect(),
+        },
+    }
+}
+
+fn evidence(wait: &LineWait) -> Evidence {
+    let ran = wait.ran.iter();
+    let chart = &wait.chart;
+    // A file may have been changed by hand: a part that refers to nobody is idle.
+    let whose = |cell: &Option<usize>| cell.filter(|who| *who < chart.who.len());
+    let cpus = chart
+        .cpus
+        .iter()
+        .map(|(cpu, cells)| (CpuId(*cpu), cells.iter().map(whose).collect()));
+    Evidence {
+        task: wait.task.clone(),
+        from: at(wait.from_us),
+        to: at(wait.from_us + wait.us),
+        ran: ran
+            .map(|(name, us)| (name.clone(), Duration((us * 1e6).round() as u64)))
+            .collect(),
+        chart: Chart {
+            from: at(chart.from_us),
+            to: at(chart.to_us),
+            who: chart.who.clone(),
+            cpus: cpus.collect(),
+        },
+    }
+}
+
+/// A line of JSON for each cell.
+pub fn all(cells: &[Cell<'_>]) -> String {
+    let lines = cells.iter().map(|cell| {
+        serde_json::to_string(&Line::of(cell)).expect("texts and numbers can be written")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The lines of `text`.
+///
+/// # Errors
+/// The number of a line that is none, and why.
+pub fn read(text: &str) -> Result<Vec<Line>, String> {
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))
+        })
+        .collect()
+}
+
+/// What changed from `before` to the cell: its verdict, or its figure by more than the repetitions
+/// of either differ.
+pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
+    let now = cell.judged.verdict.name();
+    let (finding, bound) = told(cell)?;
+    let old = before.bounds.iter().find(|it| it.figure == bound.figure);
+    let apart = old.is_some_and(|old| {
+        let (Some(low), Some(high)) = (old.low, old.high) else {
+            return false;
+        };
+        finding.range.0 > high || finding.range.1 < low
+    });
+    if before.verdict == now && !apart {
+        return None;
+    }
+    let shown = |value: Option<f64>| super::matrix::value(value.unwrap_or(f64::NAN), bound.unit);
+    Some(format!(
+        "{} in {}: {} was {} ({}), and is {now} ({})",
+        cell.law.name,
+        cell.column,
+        bound.figure,
+        before.verdict,
+        shown(old.and_then(|old| old.value)),
+        shown(known(finding.value)),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_law::judge;
+
+    use super::*;
+    use crate::laws::column::Columns;
+
+    const TEXT: &str = "title = \"a test\"\n[law]\nfamily = \"shares\"\nbecause = \"a test\"\n\
+        [[law.bound]]\nfigure = \"hog_share\"\nat_least = 40\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+
+    fn law() -> Law {
+        Law::read("test", "test.toml", TEXT).unwrap()
+    }
+
+    fn cell<'l>(law: &'l Law, column: &'l Column, shares: &[f64]) -> Cell<'l> {
+        let repetition = |share: &f64| warmq_law::Repetition {
+            seed: 1,
+            outcome: Ok([("hog_share".to_owned(), *share)].into()),
+            taken_us: 0.0,
+        };
+        let repetitions: Vec<_> = shares.iter().map(repetition).collect();
+        let ms = |ms: u64| Instant::START + Duration::from_ms(ms);
+        let evidence = Evidence {
+            task: "hog 0".to_owned(),
+            from: ms(3),
+            to: ms(8),
+            ran: vec![("other".to_owned(), Duration::from_ms(5))],
+            chart: Chart {
+                from: ms(2),
+                to: ms(9),
+                who: vec!["other".to_owned()],
+                cpus: vec![(CpuId(0), vec![None, Some(0)])],
+            },
+        };
+        Cell {
+            law,
+            column,
+            judged: judge(law, &repetitions),
+            kept: Some(Kept {
+                evidence: Some(evidence),
+                trace: Some("t.perfetto".into()),
+            }),
+            again: "warmq laws test".to_owned(),
+            digest: "0".to_owned(),
+        }
+    }
+
+    fn column() -> Column {
+        Columns::default().all().unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_cell_is_read_back_as_it_was() {
+        let (law, column) = (law(), column());
+        let cell = cell(&law, &column, &[30.0, 50.0, 35.0]);
+        let lines = read(&all(std::slice::from_ref(&cell))).unwrap();
+        assert!(lines[0].is_of(&law, "0", &column) && !lines[0].is_of(&law, "1", &column));
+        let again = lines[0].cell(&law, &column).unwrap();
+        assert_eq!(again.judged, cell.judged);
+        let evidence = |cell: &Cell<'_>| cell.kept.clone().unwrap().evidence;
+        assert_eq!(evidence(&again), evidence(&cell));
+        let error = read("{}\n").unwrap_err();
+        assert!(error.contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_change_is_another_verdict_or_figures_that_do_not_overlap() {
+        let (law, column) = (law(), column());
+        let told = |before: &[f64], now: &[f64]| {
+            changed(
+                &Line::of(&cell(&law, &column, before)),
+                &cell(&law, &column, now),
+            )
+            .is_some()
+        };
+        assert!(
+            !told(&[50.0, 52.0, 54.0], &[53.0, 55.0, 56.0]),
+            "they overlap"
+        );
+        assert!(
+            told(&[50.0, 52.0, 54.0], &[55.0, 56.0, 57.0]),
+            "they do not"
+        );
+        assert!(told(&[41.0], &[39.0]), "broken now");
+    }
+}
