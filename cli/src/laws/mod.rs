@@ -11,7 +11,7 @@ pub mod witness;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use warmq_experiment::{Problems, Runs};
+use warmq_experiment::{Part, Problems, Runs, Simulator};
 use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 
 use self::case::Case;
@@ -77,6 +77,10 @@ pub fn judged<'l>(
     let engine = worlds::add(warmq_experiment::Engine::new(Some(machines::host()?))).checked();
     let witness = Witness::new(engine, laws, playing.folder)
         .map_err(|error| Failure::usage(error.to_string(), ""))?;
+    for column in columns {
+        let taken = witness.takes(column.world.name(), Part::Scheduler, &column.scheduler);
+        taken.map_err(|why| Failure::usage(format!("--scheduler: {why}"), ""))?;
+    }
     let (mut cells, cases) = sorted(laws, columns, playing, &witness)?;
     let runs_of = |cases: &[(usize, Case<'l>)]| -> usize {
         let runs = cases.iter().filter_map(|(_, case)| case.runs.as_ref().ok());

@@ -10,7 +10,7 @@ use warmq_config::{Setting, Value};
 use warmq_experiment::{Chosen, Plan, Played, Request, RunError, World};
 use warmq_machine::MachineDescription;
 use warmq_scenario::{Scenario, SchedulerChoice, Set, World as Kind};
-use warmq_vm::{Cache, Guest, Hardware, Kernel, VmError};
+use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
 
 use crate::guest::kernel::Teller;
 
@@ -85,9 +85,15 @@ impl World for Guests {
     }
 
     fn play(&self, request: &Request<'_>) -> Result<Played, RunError> {
-        let outcome = self
-            .outcome(request)
-            .map_err(|why| refused(why.to_string()))?;
+        let boot = || {
+            let outcome = self.outcome(request);
+            outcome.map_err(|why| refused(why.to_string()))
+        };
+        let mut outcome = boot()?;
+        let broke_down = has_broken_down(&outcome).then(|| last_words(&outcome.console));
+        if broke_down.is_some() {
+            outcome = boot()?;
+        }
         let said = String::from_utf8_lossy(&outcome.stderr);
         let played = played(outcome.status(), &outcome.stdout, &said).map_err(|mut error| {
             if !outcome.success() && outcome.stderr.is_empty() {
@@ -100,6 +106,10 @@ impl World for Guests {
             error
         })?;
         let mut played = played;
+        if let Some(why) = broke_down {
+            let note = format!("The guest broke down and was booted once more: {why}");
+            played.notes.push(note);
+        }
         // Where instructions are counted the clock does not run meanwhile.
         if self.needs_quiet(request.plan) {
             let delay = outcome.cpu_delay.unwrap_or_default();
@@ -266,6 +276,11 @@ fn noted(mut played: Played, request: &Request<'_>) -> Played {
         _ => {}
     }
     played
+}
+
+/// Emulators have faults, too: some guest in forty breaks down for no reason of its own.
+fn has_broken_down(outcome: &warmq_vm::Outcome) -> bool {
+    matches!(outcome.ending, Ending::Panicked | Ending::SwitchedOff)
 }
 
 /// What a guest's console says of its end: the first fault of the kernel and where it was, and the
