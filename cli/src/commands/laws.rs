@@ -56,6 +56,9 @@ pub struct Arguments {
     /// law was changed since. (A scheduler that was built anew is not noticed.)
     #[arg(long, requires = "out")]
     resume: bool,
+    /// Play nothing: show all that FOLDER/laws.jsonl has, of whatever columns it is.
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    show: bool,
     /// Say what changed since this matrix (a laws.jsonl, or what --json wrote).
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
@@ -69,6 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let laws = shipped::find(&arguments.names)?;
     if arguments.list {
         return output::print(&listed(&laws));
+    }
+    if arguments.show {
+        return shown(arguments, &laws);
     }
     let columns = arguments.columns.all();
     let columns = columns.map_err(|what| Failure::usage(what, "use lab, guest or host"))?;
@@ -85,19 +91,39 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         folder: arguments.out.as_deref(),
     };
     let cells = laws::judged(&laws, &columns, &playing, &mut |cell| sink.add(cell))?;
+    told(arguments, &cells, &columns)?;
+    if let Some(before) = &before {
+        output::say(&changes(before, &cells));
+    }
+    verdict(&cells)
+}
+
+/// The page, and the matrix on standard output.
+fn told(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> Result<(), Failure> {
     if let Some(folder) = &arguments.out {
-        let page = matrix_page(arguments, &cells, &columns);
+        let page = matrix_page(arguments, cells, columns);
         let file = folder.join("laws.html");
         written(&file, &page)?;
         output::say(&format!("warmq: {}", file.display()));
     }
     output::print(&match arguments.json {
-        true => line::all(&cells),
-        false => matrix::table(&cells, &columns),
-    })?;
-    if let Some(before) = &before {
-        output::say(&changes(before, &cells));
+        true => line::all(cells),
+        false => matrix::table(cells, columns),
+    })
+}
+
+/// The cells of a folder, of all columns that are in it.
+fn shown(arguments: &Arguments, laws: &[(Law, String)]) -> Result<(), Failure> {
+    let folder = arguments.out.as_deref().unwrap_or(Path::new("."));
+    let known = lines(&folder.join("laws.jsonl"))?;
+    let mut columns: Vec<Column> = Vec::new();
+    for column in known.iter().filter_map(Line::column) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
     }
+    let cells = laws::known(laws, &columns, &known);
+    told(arguments, &cells, &columns)?;
     verdict(&cells)
 }
 

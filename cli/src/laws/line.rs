@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use warmq_law::{Chart, Evidence, Finding, Judged, Law, Side, Verdict};
+use warmq_scenario::World;
 use warmq_units::{CpuId, Duration, Instant};
 
 use super::column::Column;
@@ -149,6 +150,19 @@ impl Line {
             && self.kernel == column.kernel
             && self.preempt == column.preempt
             && self.scheduler == column.scheduler
+    }
+
+    /// Its column; nothing if there is no such world.
+    pub fn column(&self) -> Option<Column> {
+        let world = World::ALL
+            .into_iter()
+            .find(|world| world.name() == self.world)?;
+        Some(Column {
+            world,
+            kernel: self.kernel.clone(),
+            preempt: self.preempt.clone(),
+            scheduler: self.scheduler.clone(),
+        })
     }
 
     /// Whether both are of the same law in the same column, whatever the law's text.

@@ -104,6 +104,31 @@ pub fn judged<'l>(
     Ok(cells.into_iter().flatten().collect())
 }
 
+/// The cells that are in `lines`; the others are skipped.
+pub fn known<'l>(
+    laws: &'l [(Law, String)],
+    columns: &'l [Column],
+    lines: &[Line],
+) -> Vec<Cell<'l>> {
+    let mut cells = Vec::new();
+    for (law, text) in laws {
+        let digest = digest(text);
+        cells.extend(columns.iter().map(|column| {
+            let line = lines.iter().rfind(|line| line.is_of(law, &digest, column));
+            line.and_then(|line| line.cell(law, column))
+                .unwrap_or_else(|| Cell {
+                    law,
+                    column,
+                    judged: skipped("it was not played"),
+                    kept: None,
+                    again: format!("warmq laws {}{}", law.name, column.typed()),
+                    digest: digest.clone(),
+                })
+        }));
+    }
+    cells
+}
+
 /// Cells by place, those that are known already filled; and the cases of the others.
 type Sorted<'l> = (Vec<Option<Cell<'l>>>, Vec<(usize, Case<'l>)>);
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The whole matrix of laws: `make laws`. Kernels, their own scheduler, scx_warmq, and three schedulers of the scx project; goes on
+# where it was interrupted. laws-out/laws.html and laws-out/laws.jsonl.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "laws: $*" >&2; }
+
+target=${CARGO_TARGET_DIR:-target}
+out=${1:-laws-out}
+cargo build --release -p warmq -p warmq-player -p scx_warmq
+warmq="$target/release/warmq"
+
+# The path of a scheduler of the scx project, at a version that is known to build and load on 6.18; built if there is none.
+scheduler() { # NAME VERSION
+    local root="$target/$1"
+    if [ ! -x "$root/bin/$1" ]; then
+        say "building $1 $2 (some minutes)"
+        # Where cargo installs, it does not heed .cargo/config.toml.
+        BPF_CLANG=${BPF_CLANG:-clang-19} cargo install --quiet "$1" --version "$2" --locked --root "$root" >&2 || return 1
+    fi
+    echo "$root/bin/$1"
+}
+
+others=()
+for known in "scx_bpfland 1.1.4" "scx_lavd LAVD_VERSION" "scx_cosmos COSMOS_VERSION"; do
+    # shellcheck disable=SC2086
+    if path=$(scheduler $known); then
+        others+=("$path")
+    else
+        say "without ${known% *}: it cannot be built here"
+    fi
+done
+list=$(IFS=,; echo "${others[*]}")
+
+# One matrix in one folder, made in parts: which schedulers a kernel can have differs. Broken laws are results here.
+part() { "$warmq" laws --out "$out" --resume "$@" > /dev/null || [ $? -le 2 ]; }
+say "the lab"
+part --world lab --scheduler scx_warmq
+say "the kernels' own schedulers"
+part --world guest --kernel 6.12,6.18,7.2 --scheduler kernel
+say "schedulers of sched_ext in 6.18"
+part --world guest --kernel 6.18 --scheduler "$target/release/scx_warmq${list:+,$list}"
+
+say "all of it: $out/laws.html"
+"$warmq" laws --out "$out" --resume --show
