@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use warmq_config::{Setting, Value};
-use warmq_experiment::{Chosen, Plan, Played, Request, RunError, World};
+use warmq_config::{Chosen, Setting, Value};
+use warmq_experiment::{Chosen as Named, Plan, Played, Request, RunError, World};
 use warmq_machine::MachineDescription;
-use warmq_scenario::{Scenario, SchedulerChoice, Set, World as Kind};
+use warmq_scenario::{Scenario, SchedulerChoice, Set, Site, TaskKindId, World as Kind};
 use warmq_vm::{Cache, Ending, Guest, Hardware, Kernel, VmError};
 
 use crate::guest::kernel::Teller;
@@ -228,9 +228,35 @@ fn hardware(request: &Request<'_>) -> Hardware {
         cpus: cpus as u32,
         llcs: last_level_caches(request.machine),
         threads_per_core: threads_per_core(request.machine),
+        memory_mib: memory_mib(request),
         instructions: counts(world, cpus).then_some(ns),
         ..Hardware::default()
     }
+}
+
+/// Linux lets one user have a thread for each 256 KiB of memory (fork_init() and
+/// user_struct::nproc: half of what fits into an eighth, at 16 KiB a stack).
+const TASK_KIB: u64 = 256;
+
+/// Enough for the tasks that the scenario begins with.
+fn memory_mib(request: &Request<'_>) -> u32 {
+    let usual = Hardware::default().memory_mib;
+    let more = (tasks(request).unwrap_or(0) * TASK_KIB / 1024) as u32;
+    match more > usual / 2 {
+        true => usual + more,
+        false => usual,
+    }
+}
+
+/// How many tasks the scenario begins with; none where it cannot be bound, which whoever plays it
+/// will say.
+fn tasks(request: &Request<'_>) -> Option<u64> {
+    let scenario = Scenario::read_any(request.file, request.text).ok()?;
+    let given = request.plan.workload.settings.clone();
+    let chosen = Chosen::new(scenario.settings(), given).ok()?;
+    let bound = scenario.bind(&chosen, &Site::default()).ok()?;
+    let tables = 0..scenario.tasks().len() as u32;
+    Some(tables.map(|table| bound.tasks(TaskKindId(table))).sum())
 }
 
 fn last_level_caches(machine: &MachineDescription) -> u32 {
@@ -250,7 +276,7 @@ fn threads_per_core(machine: &MachineDescription) -> u32 {
 }
 
 /// Whether the guest's time is a count of its instructions.
-fn counts(world: &Chosen, cpus: usize) -> bool {
+fn counts(world: &Named, cpus: usize) -> bool {
     match text(world, "clock") {
         "instructions" => true,
         "wall" => false,
@@ -258,7 +284,7 @@ fn counts(world: &Chosen, cpus: usize) -> bool {
     }
 }
 
-fn text<'p>(world: &'p Chosen, setting: &str) -> &'p str {
+fn text<'p>(world: &'p Named, setting: &str) -> &'p str {
     match world.settings.get(setting) {
         Some(Value::Text(text)) => text,
         _ => "",

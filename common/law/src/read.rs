@@ -389,6 +389,14 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_has_every_family() {
+        let schema = warmq_scenario::schema();
+        for (name, _) in Family::ALL {
+            assert!(schema.contains(&format!("\"{name}\"")), "{name}");
+        }
+    }
+
+    #[test]
     fn a_scenario_without_bounds_is_no_law() {
         let text = "title = \"t\"\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
         let error = Law::read("test", "test.toml", text).unwrap_err();

@@ -27,15 +27,18 @@ fn told(validator: &Validator, text: &str) -> Vec<String> {
 }
 
 #[test]
-fn shipped_scenarios_and_the_examples_of_the_documentation_fit_the_schema() {
+fn shipped_scenarios_laws_and_the_examples_of_the_documentation_fit_the_schema() {
     let validator = validator();
-    let folder = fs::read_dir(here("../../scenarios")).expect("the folder");
-    let files = folder.map(|entry| entry.expect("an entry").path());
+    let folders = ["../../scenarios", "../../laws"];
+    let files = folders
+        .iter()
+        .flat_map(|folder| fs::read_dir(here(folder)).expect("the folder"));
+    let files = files.map(|entry| entry.expect("an entry").path());
     let files = files.filter(|file| file.extension().is_some_and(|it| it == "toml"));
     let mut texts: Vec<String> = files
         .map(|file| fs::read_to_string(file).expect("a text"))
         .collect();
-    assert!(texts.len() >= 10);
+    assert!(texts.len() >= 40);
     let page = fs::read_to_string(here("../../docs/scenarios.md")).expect("the page");
     let examples = page.split("```toml\n").skip(1);
     texts.extend(examples.filter_map(|it| it.split("```").next().map(str::to_owned)));

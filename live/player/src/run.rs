@@ -258,6 +258,7 @@ impl Run<'_> {
                 None
             }
         });
+        seen.recorded = recorder.is_some();
         // After the recorder's threads are there, which must not have this priority.
         rise(stage, notes);
         let result = control.conduct(self.times, notes, seen);
@@ -317,12 +318,13 @@ fn write<W: Write>(
     let start_ns = stage.board.start_ns.load(Ordering::Acquire);
     let tasks = TaskId(stage.sender_id(stage.senders.len() as u32));
     let mut own = own_records(stage, recording.is_some())?;
-    for (at_ns, record) in seen.records {
-        own.push((instant(at_ns, start_ns), Own::Record(record)));
-    }
     for moment in &seen.moments {
         let at = instant(moment.at_ns, start_ns);
         own.extend(moment.records().map(|record| (at, Own::Record(record))));
+    }
+    // After what was counted at their time: what came before a phase is not of it.
+    for (at_ns, record) in seen.records {
+        own.push((instant(at_ns, start_ns), Own::Record(record)));
     }
     let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
     if let Some(mut recording) = recording {

@@ -7,6 +7,7 @@
 
 mod json;
 mod keys;
+mod law;
 #[cfg(test)]
 mod tests;
 
@@ -32,6 +33,7 @@ pub fn schema() -> String {
     top.push(("task".to_owned(), named(NAME, task)));
     top.push(("change".to_owned(), one_or_more(refer("change"))));
     top.push(("phase".to_owned(), one_or_more(table(&[keys::PHASE]))));
+    top.push(("law".to_owned(), law::law()));
     let schema = Json::from([
         ("$schema", "http://json-schema.org/draft-07/schema#".into()),
         ("title", "A scenario of WarmQ".into()),

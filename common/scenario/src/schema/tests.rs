@@ -47,7 +47,7 @@ fn the_reader_asks_for_the_keys_of_objects_and_tasks() {
 #[test]
 fn the_reader_asks_for_the_keys_of_a_scenario() {
     let mut keys = names(&[keys::TOP]);
-    keys.extend(["settings", "task", "change", "phase"].map(str::to_owned));
+    keys.extend(["settings", "task", "change", "phase", "law"].map(str::to_owned));
     keys.extend(Class::ALL.map(|class| class.name().to_owned()));
     assert_eq!(known(&format!("{UNKNOWN} = 1\n{HOG}")), keys);
 }

@@ -9,29 +9,29 @@ use crate::stage::slots::{Slot, TaskState};
 use crate::sys::clock::{now_ns, process_cpu_ns};
 use crate::trace::Moment;
 
-/// A sample of now.
-pub fn now(stage: &Stage) -> Moment {
+/// A sample of now, with how long the tasks have run if `with_times`.
+pub fn now(stage: &Stage, with_times: bool) -> Moment {
     let at_ns = now_ns();
     let used = stage.used();
     let counters = 0..=stage.scenario().counters().len();
-    let counts = counters
-        .map(|counter| stage.slots.total(used, counter))
-        .collect();
+    let counts = counters.map(|counter| stage.slots.total(used, counter));
+    Moment {
+        at_ns,
+        counts: counts.collect(),
+        ran_ns: if with_times { times(stage) } else { Vec::new() },
+    }
+}
+
+/// By slot.
+fn times(stage: &Stage) -> Vec<u64> {
     // Threads of each process.
     let mut threads = BTreeMap::new();
     for (_, slot) in stage.tasks() {
         *threads.entry(slot.pid.load(Ordering::Relaxed)).or_insert(0) += 1;
     }
     let alone = |slot: &Slot| threads.get(&slot.pid.load(Ordering::Relaxed)) == Some(&1);
-    let ran_ns = stage
-        .tasks()
-        .map(|(_, slot)| ran_ns(slot, alone(slot)))
-        .collect();
-    Moment {
-        at_ns,
-        counts,
-        ran_ns,
-    }
+    let times = stage.tasks().map(|(_, slot)| ran_ns(slot, alone(slot)));
+    times.collect()
 }
 
 /// CPU time of a task. That of a process is exact; that of one thread of several is what the kernel
@@ -71,7 +71,7 @@ mod tests {
         let slot = stage.slots.of(0);
         slot.pid.store(process::pid(), Ordering::Relaxed);
         slot.tid.store(process::tid(), Ordering::Relaxed);
-        assert_eq!(now(stage).ran_ns, [0, 0], "nobody is born");
+        assert_eq!(now(stage, true).ran_ns, [0, 0], "nobody is born");
         slot.set_state(TaskState::Started);
         let before = thread_cpu_ns();
         assert!(ran_ns(slot, true) >= before);
@@ -81,6 +81,6 @@ mod tests {
         assert_eq!((ran_ns(slot, true), ran_ns(slot, false)), (0, 0));
         slot.ran_ns.store(7, Ordering::Relaxed);
         slot.set_state(TaskState::Ended);
-        assert_eq!(now(stage).ran_ns, [7, 0]);
+        assert_eq!(now(stage, true).ran_ns, [7, 0]);
     }
 }
