@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use warmq_config::{Document, Source};
 use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
 use warmq_law::Law;
 use warmq_scenario::{Fidelity, World};
@@ -96,8 +97,7 @@ fn jobs(
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
-    let file = format!("{}.toml", law.name);
-    let experiment = Experiment::read(&file, &experiment(law, column), simulator)?;
+    let experiment = Experiment::of(&document(law, column)?, simulator)?;
     let options = Options {
         quick: false,
         seeds: Some(seeds),
@@ -107,6 +107,19 @@ fn jobs(
         ..job
     };
     Ok(experiment.jobs(&options).into_iter().map(named).collect())
+}
+
+/// The experiment, with what is set on the scheduler.
+fn document(law: &Law, column: &Column) -> Result<Document, Problems> {
+    let file = format!("{}.toml", law.name);
+    let mut document = Document::parse(&file, &experiment(law, column))?;
+    // Columns were checked before.
+    for pair in column.settings().unwrap_or_default() {
+        let option = Source::option("--scheduler", &format!("{}:{pair}", column.name()));
+        let path = ["settings", "scheduler", &pair.key];
+        document.set(&path, &pair.value, option);
+    }
+    Ok(document)
 }
 
 /// The experiment that plays a law in a column.
@@ -119,7 +132,7 @@ fn experiment(law: &Law, column: &Column) -> String {
         "title = {:?}\nworld = {:?}\nmachine = {machine:?}\nscheduler = {:?}\nworkload = {:?}\n\n[settings]\n",
         law.says,
         column.world.name(),
-        column.scheduler,
+        column.name(),
         workload(law),
     );
     // Writing to a string cannot fail.
