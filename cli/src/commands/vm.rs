@@ -89,6 +89,9 @@ struct RunArguments {
     /// Number of last-level caches, each shared by the same number of CPUs [default: 1].
     #[arg(long, value_name = "M")]
     llcs: Option<u32>,
+    /// CPUs of a core [default: 1].
+    #[arg(long, value_name = "N")]
+    threads: Option<u32>,
     /// Memory in MiB, which also holds the guest's files [default: 1024].
     #[arg(long, value_name = "MIB")]
     memory: Option<u32>,
@@ -225,6 +228,7 @@ impl RunArguments {
         Hardware {
             cpus: self.cpus.unwrap_or(cpus),
             llcs: self.llcs.unwrap_or(usual.llcs),
+            threads_per_core: self.threads.unwrap_or(usual.threads_per_core),
             memory_mib: self.memory.unwrap_or(usual.memory_mib),
             instructions: self.instructions,
         }

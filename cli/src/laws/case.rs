@@ -5,7 +5,7 @@ use std::fmt::Write;
 use warmq_config::{Document, Source};
 use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
 use warmq_law::Law;
-use warmq_scenario::{Fidelity, World};
+use warmq_scenario::{Fidelity, ObjectKind, World};
 
 use super::column::Column;
 
@@ -72,7 +72,11 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     }
     let cpus = usize::from(law.cpus);
     match world {
-        World::Guest if cpus > 1 && cpus > cores => Some(format!(
+        World::Lab if is_about_cgroups(law) && !knows_cgroups(&column.scheduler) => {
+            let scheduler = &column.scheduler;
+            Some(format!("the lab's {scheduler} has no weights of cgroups"))
+        }
+        World::Guest if by_the_clock(law, world) && cpus > cores => Some(format!(
             "a guest of {cpus} CPUs needs as many cores to be judged by its times; here are {cores}"
         )),
         World::Host if cpus > cores => {
@@ -82,18 +86,26 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     }
 }
 
+/// Whether it says what cgroups get beside each other.
+fn is_about_cgroups(law: &Law) -> bool {
+    let cgroups = law.scenario.objects().iter();
+    let cgroups = cgroups.filter(|it| matches!(it.kind, ObjectKind::Group { .. }));
+    let judges_shares = law.bounds.iter().any(|it| it.figure.contains("_share"));
+    judges_shares && cgroups.count() > 1
+}
+
+/// A scheduler that there is not is refused elsewhere.
+fn knows_cgroups(scheduler: &str) -> bool {
+    warmq_sched::scheduler(scheduler).is_none_or(|it| it.cgroups)
+}
+
 fn jobs(
     law: &Law,
     column: &Column,
     simulator: &dyn Simulator,
     repetitions: Option<u64>,
 ) -> Result<Vec<Job>, Problems> {
-    let by_the_clock = match column.world {
-        World::Lab => false,
-        World::Guest => law.cpus > 1,
-        World::Host => true,
-    };
-    let seeds = match by_the_clock {
+    let seeds = match by_the_clock(law, column.world) {
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
@@ -122,6 +134,15 @@ fn document(law: &Law, column: &Column) -> Result<Document, Problems> {
     Ok(document)
 }
 
+/// Whether its times are this machine's, which others may lengthen.
+fn by_the_clock(law: &Law, world: World) -> bool {
+    match world {
+        World::Lab => false,
+        World::Guest => law.cpus > 1 && !law.counted,
+        World::Host => true,
+    }
+}
+
 /// The experiment that plays a law in a column.
 fn experiment(law: &Law, column: &Column) -> String {
     let machine = match column.world {
@@ -143,6 +164,9 @@ fn experiment(law: &Law, column: &Column) -> String {
         if let Some(value) = value {
             let _ = writeln!(text, "{key} = {value:?}");
         }
+    }
+    if column.world == World::Guest && !by_the_clock(law, World::Guest) {
+        text.push_str("clock = \"instructions\"\n");
     }
     let (warmup, time) = (law.warmup.exact(), law.time.exact());
     let _ = write!(

@@ -8,7 +8,10 @@ use warmq_experiment::{
     Cause, Engine, HistogramDescription, Measured, MetricDescription, Part, PartError, Plan,
     RunError, Setting, Simulator,
 };
-use warmq_law::{Bound, Evidence, Fault, Law, LawMeter, Repetition, Verdict, evidence, judge};
+use warmq_law::{
+    Bound, Evidence, Fault, Law, LawMeter, Places, Repetition, Verdict, evidence, judge,
+};
+use warmq_scenario::World;
 use warmq_trace::{Checker, Names, Observer, Perfetto, Promise, Record};
 use warmq_units::{Duration, Instant};
 
@@ -81,7 +84,13 @@ impl<'l> Witness<'l> {
         let from = Instant::START + plan.warmup;
         let end = from + plan.time;
         let result = result.and_then(|measured| lawful(plan, measured, &records.0, end));
-        let result = result.map(|measured| with_ours(measured, &records.0, (from, end)));
+        let result = result.map(|measured| {
+            let mut meter = LawMeter::of(self.places(law, plan), (from, end));
+            for (at, record) in &records.0 {
+                meter.see(*at, record);
+            }
+            with(measured, meter.figures())
+        });
         let judged = judge(law, &[repetition(plan, &result)]);
         if judged.verdict != Verdict::Holds {
             let broken = judged.bounds.iter().find(|it| it.verdict != Verdict::Holds);
@@ -102,6 +111,20 @@ impl<'l> Witness<'l> {
             (*value != setting.default).then(|| format!("{}={value}", setting.name))
         });
         changed.collect()
+    }
+
+    /// Guests number the CPUs of a core in succession, the lab as Linux does on x86.
+    fn places(&self, law: &Law, plan: &Plan) -> Places {
+        // A machine that is not there was refused before.
+        let machine = self.engine.machine(&plan.machine.name).ok();
+        let mut cpus: Vec<_> = machine.into_iter().flat_map(|it| it.cpus).collect();
+        if plan.world.name != World::Host.name() {
+            cpus.truncate(law.cpus.into());
+        }
+        if plan.world.name == World::Guest.name() {
+            cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
+        }
+        Places(cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect())
     }
 
     fn keep(
@@ -206,16 +229,8 @@ fn lawful(
     }
 }
 
-fn with_ours(
-    mut measured: Measured,
-    records: &[(Instant, Record)],
-    (from, end): (Instant, Instant),
-) -> Measured {
-    let mut meter = LawMeter::of(from, end);
-    for (at, record) in records {
-        meter.see(*at, record);
-    }
-    measured.figures.extend(meter.figures());
+fn with(mut measured: Measured, figures: BTreeMap<String, f64>) -> Measured {
+    measured.figures.extend(figures);
     measured
 }
 

@@ -227,6 +227,7 @@ fn hardware(request: &Request<'_>) -> Hardware {
     Hardware {
         cpus: cpus as u32,
         llcs: last_level_caches(request.machine),
+        threads_per_core: threads_per_core(request.machine),
         instructions: counts(world, cpus).then_some(ns),
         ..Hardware::default()
     }
@@ -235,6 +236,17 @@ fn hardware(request: &Request<'_>) -> Hardware {
 fn last_level_caches(machine: &MachineDescription) -> u32 {
     let llcs: BTreeSet<_> = machine.cpus.iter().map(|cpu| cpu.llc).collect();
     llcs.len().max(1) as u32
+}
+
+/// Those of its first core; 1 where the cores differ.
+fn threads_per_core(machine: &MachineDescription) -> u32 {
+    let threads = |core| machine.cpus.iter().filter(|cpu| cpu.core == core).count();
+    let mut all = machine.cpus.iter().map(|cpu| threads(cpu.core));
+    let first = all.next().unwrap_or(1);
+    match all.all(|other| other == first) {
+        true => first as u32,
+        false => 1,
+    }
 }
 
 /// Whether the guest's time is a count of its instructions.

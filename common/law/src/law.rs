@@ -18,6 +18,9 @@ pub struct Law {
     pub machine: String,
     /// How many CPUs it has.
     pub cpus: u16,
+    /// True if it asks only where tasks run and what they get over seconds, not how long they wait:
+    /// then a guest of any number of CPUs may count instructions.
+    pub counted: bool,
     /// How long it is played before anything is measured.
     pub warmup: Duration,
     /// How long it is measured.

@@ -8,11 +8,13 @@
 mod evidence;
 mod law;
 mod meter;
+mod placement;
 mod read;
 mod verdict;
 
 pub use evidence::{Chart, Evidence, evidence};
 pub use law::{Bound, Family, Law, Limit, Side};
 pub use meter::LawMeter;
+pub use placement::Places;
 pub use read::figures;
 pub use verdict::{Fault, Figures, Finding, Judged, Repetition, Verdict, judge, skipped};

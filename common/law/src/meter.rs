@@ -6,24 +6,28 @@ use warmq_metrics::{Described, StrandedMeter};
 use warmq_trace::{Observer, Record, State, Table};
 use warmq_units::{CpuId, Instant, TaskId};
 
+use crate::placement::{self, Placement, Places};
+
 /// The longest time for which a CPU was idle while a task of the scenario waited that may run there.
 const IDLE_BESIDE_WAITING: &str = "idle_beside_waiting_max";
 
 /// The figures of this module.
 pub(crate) fn described() -> Vec<Described> {
-    vec![Described {
+    let idle = Described {
         name: IDLE_BESIDE_WAITING.to_owned(),
         unit: "us",
         what: "longest time for which a CPU was idle while a task of the scenario waited that may \
                run there"
             .to_owned(),
-    }]
+    };
+    placement::described().chain([idle]).collect()
 }
 
 /// Measures what happens from one time to another.
 #[derive(Clone, Debug)]
 pub struct LawMeter {
     stranded: StrandedMeter,
+    placement: Placement,
     end: Instant,
     /// The tasks of the scenario; only they are looked at, since many others are bound to a CPU.
     ours: Table<TaskId, bool>,
@@ -35,10 +39,11 @@ pub struct LawMeter {
 }
 
 impl LawMeter {
-    /// Measures from `from` to `end`.
-    pub fn of(from: Instant, end: Instant) -> LawMeter {
+    /// Measures from `from` to `end` on a machine of these places.
+    pub fn of(places: Places, (from, end): (Instant, Instant)) -> LawMeter {
         LawMeter {
             stranded: StrandedMeter::starting_at(from),
+            placement: Placement::of(places, from),
             end,
             ours: Table::default(),
             running: Table::default(),
@@ -49,8 +54,10 @@ impl LawMeter {
 
     /// What was measured, by name.
     pub fn figures(&self) -> BTreeMap<String, f64> {
+        let mut figures = self.placement.figures(self.end);
         let longest = self.stranded.longest(self.end);
-        [(IDLE_BESIDE_WAITING.to_owned(), longest.0 as f64 / 1e6)].into()
+        figures.insert(IDLE_BESIDE_WAITING.to_owned(), longest.0 as f64 / 1e6);
+        figures
     }
 
     fn switch(
@@ -92,6 +99,8 @@ impl Observer for LawMeter {
         if at > self.end {
             return;
         }
+        let ours = |task| self.ours.get(task) == Some(&true);
+        self.placement.see(at, record, ours);
         match *record {
             Record::Role { task, .. } => *self.ours.touch(task) = true,
             Record::Wakeup { task, .. } if self.runs.get(task) != Some(&true) => {
@@ -132,7 +141,7 @@ mod tests {
     }
 
     fn longest(records: &[(u64, Record)]) -> f64 {
-        let mut meter = LawMeter::of(ms(0), ms(100));
+        let mut meter = LawMeter::of(Places::default(), (ms(0), ms(100)));
         let role = Record::Role {
             task: A,
             table: 0,

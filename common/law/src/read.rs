@@ -80,6 +80,7 @@ fn law_of(
     let machine = fields.text("machine").unwrap_or_else(|| MACHINE.to_owned());
     let cpus = fields.item("cpus");
     let cpus = cpus.map_or(Some(CPUS), |item| item.integer(1..=4096));
+    let counted = fields.item("counted").map_or(Some(false), |it| it.flag());
     let warmup = span(fields, "warmup", WARMUP);
     let time = span(fields, "time", TIME);
     let skipped = fields.table("skip").map(|table| skipped(&table));
@@ -99,6 +100,7 @@ fn law_of(
         because: because?.text()?.trim().to_owned(),
         machine,
         cpus: cpus? as u16,
+        counted: counted?,
         warmup: warmup?,
         time: time?,
         skipped: skipped.unwrap_or_default(),

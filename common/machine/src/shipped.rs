@@ -12,6 +12,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "ppro-4way",
     "server-24llc",
     "small-4llc",
+    "small-smt",
     "tiny-1cpu",
     "tiny-2cpu",
 ];

@@ -33,6 +33,8 @@ pub struct Entry {
     pub kernel: &'static str,
     /// Whose timers it runs with: `Linux 2.4 on x86`.
     pub timers_of: &'static str,
+    /// Whether it shares a CPU out to cgroups by their weights; else it sees tasks alone.
+    pub cgroups: bool,
     /// For how long a CPU may idle while a task waits that it could run.
     pub promise: Promise,
     timers: fn(Seed) -> Settings,
@@ -98,6 +100,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        cgroups: false,
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: linux24::settings,
@@ -108,6 +111,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        cgroups: false,
         promise: MQ_PROMISE,
         timers: Settings::linux24,
         settings: mq::settings,
@@ -118,6 +122,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        cgroups: false,
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: elsc::settings,
@@ -128,6 +133,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a list for each priority level, walked from the top",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        cgroups: false,
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: pls::settings,
@@ -138,6 +144,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
         timers_of: LINUX6,
+        cgroups: false,
         promise: WARMQ_PROMISE,
         timers: Settings::linux6,
         settings: scx_warmq::settings,

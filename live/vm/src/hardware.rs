@@ -9,6 +9,8 @@ pub struct Hardware {
     pub cpus: u32,
     /// Last-level caches, each for the same number of CPUs.
     pub llcs: u32,
+    /// CPUs of a core, the same everywhere; those of a core have successive numbers.
+    pub threads_per_core: u32,
     /// Memory. The guest's files are in it.
     pub memory_mib: u32,
     /// Time in the guest is a count of its instructions, each of so many nanoseconds (a power of
@@ -22,6 +24,7 @@ impl Default for Hardware {
         Hardware {
             cpus: 2,
             llcs: 1,
+            threads_per_core: 1,
             memory_mib: 1024,
             instructions: None,
         }
@@ -58,6 +61,11 @@ impl Hardware {
             let problem = format!("{} CPUs cannot be divided evenly", self.cpus);
             return wrong("llcs", self.llcs, &problem, &self.fitting_llcs());
         }
+        let (of_llc, threads) = (self.cpus / self.llcs, self.threads_per_core);
+        if threads == 0 || !of_llc.is_multiple_of(threads) {
+            let problem = format!("the {of_llc} CPUs of a cache cannot be divided into such cores");
+            return wrong("threads", threads, &problem, "give 1, or a divisor of them");
+        }
         if self.memory_mib < LEAST_MEMORY_MIB {
             let help = format!("give {LEAST_MEMORY_MIB} or more");
             return wrong(
@@ -92,12 +100,19 @@ impl Hardware {
         let Hardware {
             cpus,
             llcs,
+            threads_per_core: threads,
             memory_mib,
             ..
         } = self;
-        let smp = format!("{cpus},sockets={llcs},cores={},threads=1", cpus / llcs);
+        let cores = cpus / llcs / threads;
+        let smp = format!("{cpus},sockets={llcs},cores={cores},threads={threads}");
         let memory = memory_mib.to_string();
-        let mut options = vec!["-cpu", "max,l3-cache=on", "-smp", &smp, "-m", &memory];
+        // Without topoext a CPU of AMD's family has no threads.
+        let cpu = match threads {
+            1 => "max,l3-cache=on",
+            _ => "max,l3-cache=on,topoext=on",
+        };
+        let mut options = vec!["-cpu", cpu, "-smp", &smp, "-m", &memory];
         let count = self
             .instructions
             .map(|ns| format!("shift={},sleep=off", ns.trailing_zeros()));
@@ -131,6 +146,23 @@ mod tests {
             llcs,
             ..Hardware::default()
         }
+    }
+
+    fn threads(cpus: u32, threads_per_core: u32) -> Hardware {
+        Hardware {
+            threads_per_core,
+            ..hardware(cpus, 1)
+        }
+    }
+
+    #[test]
+    fn a_core_may_have_threads() {
+        let options = threads(4, 2).options().join(" ");
+        assert!(
+            options.contains("4,sockets=1,cores=2,threads=2"),
+            "{options}"
+        );
+        assert!(options.contains("topoext=on"), "{options}");
     }
 
     #[test]
@@ -176,6 +208,8 @@ mod tests {
             (hardware(256, 1), "--cpus 256"),
             (hardware(4, 0), "--llcs 0"),
             (hardware(2, 4), "--llcs 4"),
+            (threads(4, 3), "--threads 3"),
+            (threads(4, 0), "--threads 0"),
             (
                 Hardware {
                     memory_mib: 64,

@@ -227,16 +227,21 @@ impl Tree {
         }
     }
 
+    /// What is behind a gap moves by what is closed, all of it: who shares a CPU stays as it is to
+    /// each other.
     fn close_gaps_in(&mut self, parent: EntityId) {
-        let mut children = self.entities[parent].children.clone();
-        children.sort_by_key(|child| std::cmp::Reverse(self.entities[*child].vruntime));
+        let vruntime = |child: &EntityId| self.entities[*child].vruntime;
+        let mut children: Vec<(EntityId, i64)> = self.entities[parent]
+            .children
+            .iter()
+            .map(|child| (*child, vruntime(child)))
+            .collect();
+        children.sort_by_key(|(_, vruntime)| std::cmp::Reverse(*vruntime));
+        let mut closed = 0;
         for pair in children.windows(2) {
-            let [ahead, behind] = [pair[0], pair[1]];
-            let gap = self.entities[ahead].vruntime - self.entities[behind].vruntime;
-            let excess = gap - self.largest_gap(ahead);
-            if excess > 0 {
-                self.advance(behind, excess);
-            }
+            let [(ahead, most), (behind, least)] = [pair[0], pair[1]];
+            closed += (most - least - self.largest_gap(ahead)).max(0);
+            self.advance(behind, closed);
         }
     }
 }
