@@ -72,8 +72,8 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     }
     let cpus = usize::from(law.cpus);
     match world {
-        World::Lab if is_about_cgroups(law) && !knows_cgroups(&column.scheduler) => {
-            let scheduler = &column.scheduler;
+        World::Lab if is_about_cgroups(law) && !knows_cgroups(column.name()) => {
+            let scheduler = column.name();
             Some(format!("the lab's {scheduler} has no weights of cgroups"))
         }
         World::Guest if by_the_clock(law, world) && cpus > cores => Some(format!(

@@ -209,3 +209,43 @@ impl Column {
         typed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(world: &str, scheduler: &str) -> Vec<Column> {
+        let columns = Columns {
+            world: vec![world.to_owned()],
+            scheduler: vec![scheduler.to_owned()],
+            ..Columns::default()
+        };
+        columns.all().unwrap()
+    }
+
+    #[test]
+    fn a_scheduler_of_the_lab_is_named_with_its_settings() {
+        let column = &columns("lab", "broken:fault=lifo;x=1ms")[0];
+        let pairs: Vec<String> = column
+            .settings()
+            .unwrap()
+            .iter()
+            .map(Pair::to_string)
+            .collect();
+        assert_eq!(column.name(), "broken");
+        assert_eq!(pairs, ["fault=lifo", "x=1ms"]);
+        let typed = " --world lab --scheduler 'broken:fault=lifo;x=1ms'";
+        assert_eq!(column.typed(), typed);
+        assert!(columns("lab", "broken:fault")[0].settings().is_err());
+        assert!(columns("lab", "broken")[0].settings().unwrap().is_empty());
+    }
+
+    #[test]
+    fn elsewhere_a_colon_is_part_of_a_path() {
+        let column = &columns("guest", "./a:b=c")[0];
+        assert_eq!(
+            (column.name(), column.settings().unwrap().len()),
+            ("./a:b=c", 0)
+        );
+    }
+}

@@ -5,6 +5,8 @@ pub mod column;
 pub mod line;
 pub mod matrix;
 pub mod page;
+#[cfg(test)]
+mod red;
 pub mod shipped;
 pub mod witness;
 

@@ -155,6 +155,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "shows that laws can fail: a plain fair scheduler, with one property broken by `fault`",
         kernel: "linux-2.4",
         timers_of: LINUX6,
+        cgroups: true,
         promise: BROKEN_PROMISE,
         timers: Settings::linux6,
         settings: broken::settings,

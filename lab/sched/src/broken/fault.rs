@@ -11,16 +11,18 @@ pub(super) enum Fault {
     IgnoresChanges,
     ForgivesSleepers,
     LosesWakeups,
+    LosesHeld,
     NeverPreempts,
     NoSlices,
     NoBalance,
     Stays,
-    IgnoresSmt,
+    PacksCores,
     IgnoresHints,
     IgnoresCaches,
     WokenFirst,
     Lifo,
     StrictPriority,
+    StaysInGroup,
 }
 
 /// The name of each in `--set fault=...`, and what it does.
@@ -52,6 +54,11 @@ pub(super) const FAULTS: &[(&str, Fault, &str)] = &[
         "every tenth wakeup is found only after a second",
     ),
     (
+        "loses-held",
+        Fault::LosesHeld,
+        "a task that was frozen or out of quota is found only after a second",
+    ),
+    (
         "never-preempts",
         Fault::NeverPreempts,
         "a woken task waits for the end of a slice",
@@ -72,9 +79,9 @@ pub(super) const FAULTS: &[(&str, Fault, &str)] = &[
         "a woken task waits for its last CPU; others take it after 50 ms",
     ),
     (
-        "ignores-smt",
-        Fault::IgnoresSmt,
-        "an idle CPU is as good beside a busy sibling",
+        "packs-cores",
+        Fault::PacksCores,
+        "a task goes to the idle sibling of a busy CPU rather than to an idle core",
     ),
     (
         "ignores-hints",
@@ -84,29 +91,32 @@ pub(super) const FAULTS: &[(&str, Fault, &str)] = &[
     (
         "ignores-caches",
         Fault::IgnoresCaches,
-        "each wakeup goes to another CPU than the last one",
+        "each wakeup goes to another CPU than the last one, whatever the caches have",
     ),
     (
         "woken-first",
         Fault::WokenFirst,
         "a woken task goes before all that have not slept",
     ),
-    (
-        "lifo",
-        Fault::Lifo,
-        "who became runnable last goes first",
-    ),
+    ("lifo", Fault::Lifo, "who became runnable last goes first"),
     (
         "strict-priority",
         Fault::StrictPriority,
         "the larger weight always goes first",
+    ),
+    (
+        "stays-in-group",
+        Fault::StaysInGroup,
+        "a CPU goes on with the group that it ran last while anybody of it waits",
     ),
 ];
 
 /// The setting that chooses one.
 pub(super) fn setting() -> Setting {
     let names: Vec<&str> = FAULTS.iter().map(|(name, _, _)| *name).collect();
-    let each = FAULTS.iter().map(|(name, _, what)| format!("{name}: {what}"));
+    let each = FAULTS
+        .iter()
+        .map(|(name, _, what)| format!("{name}: {what}"));
     let all: Vec<String> = each.collect();
     Setting::choice("fault", &names).says(
         &format!("the one thing that is broken ({})", all.join("; ")),

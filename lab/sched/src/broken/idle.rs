@@ -46,18 +46,30 @@ impl State {
         let free = free.filter(|cpu| suit(*cpu));
         free.min_by_key(|cpu| {
             let away = self.cache(*cpu) != cache;
-            let shares = self.fault != Fault::IgnoresSmt && !self.is_core_free(context, *cpu);
+            let crowd = if away {
+                self.busy_under(context, *cpu)
+            } else {
+                0
+            };
+            let shares = !self.is_core_free(context, *cpu);
             match self.fault {
                 // Round and round, from where it was last.
                 Fault::IgnoresCaches => {
                     let round = (cpu.0 + all - near.0 - 1) % all;
-                    (false, shares, false, true, round)
+                    (false, shares, false, 0, true, round)
                 }
-                // By number, as the siblings of a core have.
-                Fault::IgnoresSmt => (hinted && away, false, false, false, cpu.0),
-                _ => (hinted && away, shares, away, *cpu != near, cpu.0),
+                Fault::PacksCores => (hinted && away, !shares, away, crowd, *cpu != near, cpu.0),
+                _ => (hinted && away, shares, away, crowd, *cpu != near, cpu.0),
             }
         })
+    }
+
+    /// How many CPUs under the cache of `cpu` are busy.
+    fn busy_under(&self, context: &Context<'_>, cpu: CpuId) -> usize {
+        let near = self
+            .cpus()
+            .filter(|other| self.cache(*other) == self.cache(cpu));
+        near.filter(|other| !is_free(context, *other)).count()
     }
 
     /// Where a task that wakes should go.
@@ -95,12 +107,7 @@ impl State {
     }
 
     /// The CPU that should run `task` instead of its own, the nearest first.
-    fn preempted_by(
-        &mut self,
-        context: &Context<'_>,
-        task: TaskId,
-        near: CpuId,
-    ) -> Option<CpuId> {
+    fn preempted_by(&mut self, context: &Context<'_>, task: TaskId, near: CpuId) -> Option<CpuId> {
         let cache = self.best_cache(context, task, near);
         let mut cpus: Vec<CpuId> = self.cpus().collect();
         cpus.sort_by_key(|cpu| (self.cache(*cpu) != cache, *cpu != near));
@@ -131,10 +138,11 @@ impl State {
             let home = self.home(context, running);
             home.is_some_and(|home| home != self.cache(cpu))
         };
-        let shares = |cpu: CpuId| {
-            self.fault != Fault::IgnoresSmt && !self.is_core_free(context, cpu)
-        };
-        if matches!(self.fault, Fault::NoBalance | Fault::Stays) {
+        let shares = |cpu: CpuId| !self.is_core_free(context, cpu);
+        if matches!(
+            self.fault,
+            Fault::NoBalance | Fault::Stays | Fault::PacksCores
+        ) {
             return false;
         }
         let may = |cpu| self.may_run(context, running, cpu);

@@ -19,7 +19,7 @@ mod time;
 
 use warmq_config::{Chosen, Setting};
 use warmq_kernel::{
-    Attach, Context, Fragment, GroupId, Pick, Scheduler, UnknownCost, WakeContext, Why,
+    Attach, Context, Fragment, GroupId, Pick, Scheduler, UnknownCost, Waiting, WakeContext, Why,
 };
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
@@ -29,7 +29,7 @@ use self::time::SLICE;
 
 /// How often gaps of virtual time are closed, in ns.
 const GAPS_EVERY: i64 = 10_000_000;
-/// With `loses-wakeups`, one of so many is lost, for so long.
+/// With `loses-wakeups`, one of so many is lost; a task that is lost is, for so long.
 const LOST_EVERY: u64 = 10;
 const LOST_FOR: Duration = Duration::from_ms(1_000);
 
@@ -59,15 +59,20 @@ impl Scheduler for Broken {
         self.state.admit(context, child);
     }
 
-    /// A waker that is about to sleep leaves its CPU and its cache to the task.
+    /// Two tasks that wake each other, and no others, belong under one cache; a waker that is about
+    /// to sleep leaves its own.
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
-        let near = match why {
-            Why::Wakeup(it) if it.sync && it.context == WakeContext::Task => context.cpu(),
-            Why::Wakeup(_) | Why::Fork => context.task(task).last_cpu(),
+        let last = context.task(task).last_cpu();
+        let beside_waker = match why {
+            Why::Wakeup(it) if it.context != WakeContext::Interrupt => {
+                self.state.is_partner(task, it.current) || it.sync
+            }
+            Why::Wakeup(_) | Why::Fork => false,
         };
         let near = match self.state.fault {
-            Fault::IgnoresCaches | Fault::Stays => context.task(task).last_cpu(),
-            _ => near,
+            Fault::IgnoresCaches | Fault::Stays => last,
+            _ if beside_waker => context.cpu(),
+            _ => last,
         };
         self.state.select(context, task, near)
     }
@@ -83,8 +88,8 @@ impl Scheduler for Broken {
         let known = state.task_mut(task);
         known.arrived = arrived;
         known.woken = woken;
-        if woken {
-            state.lose_some(context, task, cpu);
+        if let Why::Wakeup(wakeup) = why {
+            state.lose_some(context, task, cpu, wakeup.slept);
         }
     }
 
@@ -172,7 +177,7 @@ impl Scheduler for Broken {
         }
     }
 
-    /// With `loses-wakeups`, a task is found again.
+    /// A task that was lost is found again.
     fn timer(&mut self, context: &mut Context<'_>, token: u64) {
         let task = TaskId(token as u32);
         if self.state.queued.contains(&task) {
@@ -201,10 +206,23 @@ impl Scheduler for Broken {
 }
 
 impl State {
-    /// With `loses-wakeups`, nobody finds one of ten woken tasks for a second.
-    fn lose_some(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+    /// Whether `task` and `waker`, who wakes it now, have woken each other last.
+    fn is_partner(&mut self, task: TaskId, waker: Option<TaskId>) -> bool {
+        let before = std::mem::replace(&mut self.task_mut(task).woken_by, waker);
+        let Some(waker) = waker else { return false };
+        before == Some(waker) && self.task(waker).woken_by == Some(task)
+    }
+
+    /// With `loses-wakeups`, nobody finds one of ten woken tasks for a second; with `loses-held`,
+    /// none that was frozen or out of quota.
+    fn lose_some(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, slept: Waiting) {
         self.wakeups += 1;
-        if self.fault == Fault::LosesWakeups && self.wakeups.is_multiple_of(LOST_EVERY) {
+        let lost = match self.fault {
+            Fault::LosesWakeups => self.wakeups.is_multiple_of(LOST_EVERY),
+            Fault::LosesHeld => matches!(slept, Waiting::Thaw | Waiting::Quota),
+            _ => false,
+        };
+        if lost {
             let until = context.now() + LOST_FOR;
             self.task_mut(task).hidden_until = ns(context) + LOST_FOR.as_ns() as i64;
             context.arm_timer(cpu, until, u64::from(task.0));

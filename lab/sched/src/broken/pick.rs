@@ -65,6 +65,8 @@ impl State {
         }
         state.picked_at = now;
         state.cpu = here;
+        let entity = state.entity;
+        self.last_group[here.index()] = self.tree.group(entity);
         self.touch(context, next);
     }
 
@@ -89,7 +91,7 @@ impl State {
             home.is_none_or(|home| home == self.cache(cpu)) || waited >= LEFT_AT_HOME
         };
         let found = match self.fault {
-            Fault::LosesWakeups => now >= state.hidden_until,
+            Fault::LosesWakeups | Fault::LosesHeld => now >= state.hidden_until,
             Fault::NoBalance => state.cpu == cpu,
             Fault::Stays => state.cpu == cpu || waited >= STAYS,
             _ => true,
@@ -113,6 +115,11 @@ impl State {
             Fault::StrictPriority => {
                 let (mine, others) = self.tree.weights(a.entity, b.entity);
                 others.cmp(&mine).then_with(by_time)
+            }
+            Fault::StaysInGroup => {
+                let last = self.last_group[context.cpu().index()];
+                let other = |entity| self.tree.group(entity) != last;
+                other(a.entity).cmp(&other(b.entity)).then_with(by_time)
             }
             _ => by_time(),
         }

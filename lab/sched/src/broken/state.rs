@@ -26,6 +26,8 @@ pub(super) struct TaskState {
     pub(super) woken: bool,
     /// Counts up with each task that becomes runnable.
     pub(super) arrived: u64,
+    /// Who woke it last.
+    pub(super) woken_by: Option<TaskId>,
     /// It leaves its CPU for a better one at the next pick.
     pub(super) leaves: bool,
     pub(super) yields: bool,
@@ -43,6 +45,8 @@ pub(super) struct State {
     groups: BTreeMap<GroupId, EntityId>,
     pub(super) queued: BTreeSet<TaskId>,
     pub(super) places: Vec<CpuPlace>,
+    /// The group that each CPU ran last.
+    pub(super) last_group: Vec<EntityId>,
     /// The last-level cache where the tasks of a fragment belong.
     homes: BTreeMap<Fragment, u16>,
     pub(super) lock: LockId,
@@ -71,6 +75,7 @@ impl State {
             places: (0..attach.cpus())
                 .map(|cpu| attach.place(CpuId(cpu)))
                 .collect(),
+            last_group: vec![ROOT; attach.cpus().into()],
             homes: BTreeMap::new(),
             lock,
             gaps_closed_at: 0,
@@ -111,6 +116,7 @@ impl State {
                 hidden_until: 0,
                 woken: false,
                 arrived: 0,
+                woken_by: None,
                 leaves: false,
                 yields: false,
                 fragment: None,
@@ -209,7 +215,7 @@ impl State {
     /// `task` names a fragment; a new one gets the cache with the fewest fragments, `here` if there
     /// are several.
     pub(super) fn follow(&mut self, task: TaskId, fragment: Option<Fragment>, here: CpuId) {
-        if self.fault == Fault::IgnoresHints {
+        if matches!(self.fault, Fault::IgnoresHints | Fault::IgnoresCaches) {
             return;
         }
         self.task_mut(task).fragment = fragment;
@@ -220,7 +226,9 @@ impl State {
         let homed = |cache: u16| self.homes.values().filter(|home| **home == cache).count();
         let here = self.cache(here);
         let caches: BTreeSet<u16> = self.places.iter().map(|place| place.llc).collect();
-        let least = caches.into_iter().min_by_key(|it| (homed(*it), *it != here));
+        let least = caches
+            .into_iter()
+            .min_by_key(|it| (homed(*it), *it != here));
         self.homes.insert(fragment, least.unwrap_or(here));
     }
 

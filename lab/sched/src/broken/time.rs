@@ -66,7 +66,12 @@ impl Tree {
         self.entities.len() - 1
     }
 
-    pub(super) fn weight(&self, entity: EntityId) -> i64 {
+    /// The group of a task.
+    pub(super) fn group(&self, task: EntityId) -> EntityId {
+        self.entities[task].parent.unwrap_or(ROOT)
+    }
+
+    fn weight(&self, entity: EntityId) -> i64 {
         self.entities[entity].weight
     }
 
