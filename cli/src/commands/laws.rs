@@ -22,6 +22,8 @@ Examples:
   warmq laws nice --world lab,guest --scheduler scx_warmq
   warmq laws --world guest --kernel 6.12,6.18,7.2 --scheduler kernel
   warmq laws --world guest --scheduler kernel,scx_warmq,./scx_mine
+  warmq laws nice --scheduler broken:fault=ignores-weights
+                                                         a scheduler that breaks it
   warmq laws mine.toml --out evidence                    a law of your own; traces of what is broken";
 
 /// Hold schedulers to what any decent scheduler keeps.
@@ -219,7 +221,12 @@ fn written(file: &Path, text: &str) -> Result<(), Failure> {
 fn listed(laws: &[(Law, String)]) -> String {
     let entries = laws.iter().map(|(law, _)| {
         let bounds: Vec<String> = law.bounds.iter().map(matrix::asked).collect();
-        let what = format!("{}: {}. {}", law.says, bounds.join(", "), law.because);
+        let broken_by = match &law.broken_by {
+            Some(fault) => format!(" Broken by a scheduler with the fault {fault}."),
+            None => String::new(),
+        };
+        let bounds = bounds.join(", ");
+        let what = format!("{}: {bounds}. {}{broken_by}", law.says, law.because);
         (law.name.as_str(), what)
     });
     listing::names(entries)

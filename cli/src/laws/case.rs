@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use warmq_config::{Document, Source};
 use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
 use warmq_law::Law;
 use warmq_scenario::{Fidelity, ObjectKind, World};
@@ -71,8 +72,8 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     }
     let cpus = usize::from(law.cpus);
     match world {
-        World::Lab if is_about_cgroups(law) && !knows_cgroups(&column.scheduler) => {
-            let scheduler = &column.scheduler;
+        World::Lab if is_about_cgroups(law) && !knows_cgroups(column.name()) => {
+            let scheduler = column.name();
             Some(format!("the lab's {scheduler} has no weights of cgroups"))
         }
         World::Guest if by_the_clock(law, world) && cpus > cores => Some(format!(
@@ -108,8 +109,7 @@ fn jobs(
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
-    let file = format!("{}.toml", law.name);
-    let experiment = Experiment::read(&file, &experiment(law, column), simulator)?;
+    let experiment = Experiment::of(&document(law, column)?, simulator)?;
     let options = Options {
         quick: false,
         seeds: Some(seeds),
@@ -119,6 +119,19 @@ fn jobs(
         ..job
     };
     Ok(experiment.jobs(&options).into_iter().map(named).collect())
+}
+
+/// The experiment, with what is set on the scheduler.
+fn document(law: &Law, column: &Column) -> Result<Document, Problems> {
+    let file = format!("{}.toml", law.name);
+    let mut document = Document::parse(&file, &experiment(law, column))?;
+    // Columns were checked before.
+    for pair in column.settings().unwrap_or_default() {
+        let option = Source::option("--scheduler", &format!("{}:{pair}", column.name()));
+        let path = ["settings", "scheduler", &pair.key];
+        document.set(&path, &pair.value, option);
+    }
+    Ok(document)
 }
 
 /// Whether its times are this machine's, which others may lengthen.
@@ -140,7 +153,7 @@ fn experiment(law: &Law, column: &Column) -> String {
         "title = {:?}\nworld = {:?}\nmachine = {machine:?}\nscheduler = {:?}\nworkload = {:?}\n\n[settings]\n",
         law.says,
         column.world.name(),
-        column.scheduler,
+        column.name(),
         workload(law),
     );
     // Writing to a string cannot fail.

@@ -3,8 +3,11 @@
 use std::fmt;
 
 use clap::Args;
-use warmq_experiment::LAB;
+use warmq_config::did_you_mean;
+use warmq_experiment::{LAB, Part, Simulator};
 use warmq_scenario::World;
+
+use crate::pair::Pair;
 
 /// The lab's scheduler that real worlds have, too.
 const OF_LAB: &str = "scx_warmq";
@@ -17,8 +20,9 @@ pub struct Columns {
     /// Where: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub world: Vec<String>,
-    /// Schedulers: `kernel`, scx_warmq, or a sched_ext scheduler's program [default: scx_warmq in the
-    /// lab, the kernel's own elsewhere].
+    /// Schedulers: `kernel`, scx_warmq, or a sched_ext scheduler's program; one of the lab with
+    /// settings as NAME:KEY=VALUE;KEY=VALUE [default: scx_warmq in the lab, the kernel's own
+    /// elsewhere].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
     /// Kernels of guests: series (6.12, 7.1) or files [default: 6.18].
@@ -38,7 +42,7 @@ pub struct Column {
     pub kernel: Option<String>,
     /// Its preemption model; of guests only, where one was asked for.
     pub preempt: Option<String>,
-    /// The scheduler.
+    /// The scheduler; one of the lab with its settings, as they were typed.
     pub scheduler: String,
 }
 
@@ -83,7 +87,7 @@ impl Columns {
         ];
         let given = lists.into_iter().filter(|(_, list)| !list.is_empty());
         given
-            .map(|(name, list)| format!(" --{name} {}", list.join(",")))
+            .map(|(name, list)| format!(" --{name} {}", quoted(&list.join(","))))
             .collect()
     }
 
@@ -127,13 +131,75 @@ impl fmt::Display for Column {
     }
 }
 
+/// As a shell takes it: what follows a `;` would be another command.
+fn quoted(text: &str) -> String {
+    match text.contains(';') {
+        true => format!("'{text}'"),
+        false => text.to_owned(),
+    }
+}
+
 impl Column {
+    /// The scheduler's name. Only the lab's have settings: elsewhere a path may have a colon.
+    pub fn name(&self) -> &str {
+        match self.split() {
+            Some((name, _)) => name,
+            None => &self.scheduler,
+        }
+    }
+
+    /// What is set on the scheduler.
+    ///
+    /// # Errors
+    /// A part that is no `key=value`.
+    pub fn settings(&self) -> Result<Vec<Pair>, String> {
+        let Some((name, settings)) = self.split() else {
+            return Ok(Vec::new());
+        };
+        let pairs = settings.split(';').map(|pair| {
+            pair.parse().map_err(|_| {
+                format!("`{pair}` of {name} sets nothing: write {name}:KEY=VALUE;KEY=VALUE")
+            })
+        });
+        pairs.collect()
+    }
+
+    /// Whether `simulator` has the scheduler in this world, and the scheduler the settings.
+    ///
+    /// # Errors
+    /// What is wrong, and what could be meant.
+    pub fn check(&self, simulator: &dyn Simulator) -> Result<(), (String, String)> {
+        let plain = |what: String| (what, String::new());
+        let name = self.name();
+        simulator
+            .takes(self.world.name(), Part::Scheduler, name)
+            .map_err(plain)?;
+        let pairs = self.settings().map_err(plain)?;
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let known = simulator.settings(Part::Scheduler, name);
+        let known = known.map_err(|why| plain(why.to_string()))?;
+        for Pair { key, .. } in &pairs {
+            if !known.iter().any(|setting| setting.name == *key) {
+                let help = did_you_mean(key, known.iter().map(|setting| setting.name.as_str()));
+                return Err((format!("{name} has no setting `{key}`"), help));
+            }
+        }
+        Ok(())
+    }
+
+    fn split(&self) -> Option<(&str, &str)> {
+        let of_lab = self.world == World::Lab;
+        of_lab.then(|| self.scheduler.split_once(':')).flatten()
+    }
+
     /// The options that choose this column alone.
     pub fn typed(&self) -> String {
         let mut typed = format!(
             " --world {} --scheduler {}",
             self.world.name(),
-            self.scheduler
+            quoted(&self.scheduler)
         );
         for (option, value) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
             if let Some(value) = value {
@@ -141,5 +207,45 @@ impl Column {
             }
         }
         typed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(world: &str, scheduler: &str) -> Vec<Column> {
+        let columns = Columns {
+            world: vec![world.to_owned()],
+            scheduler: vec![scheduler.to_owned()],
+            ..Columns::default()
+        };
+        columns.all().unwrap()
+    }
+
+    #[test]
+    fn a_scheduler_of_the_lab_is_named_with_its_settings() {
+        let column = &columns("lab", "broken:fault=lifo;x=1ms")[0];
+        let pairs: Vec<String> = column
+            .settings()
+            .unwrap()
+            .iter()
+            .map(Pair::to_string)
+            .collect();
+        assert_eq!(column.name(), "broken");
+        assert_eq!(pairs, ["fault=lifo", "x=1ms"]);
+        let typed = " --world lab --scheduler 'broken:fault=lifo;x=1ms'";
+        assert_eq!(column.typed(), typed);
+        assert!(columns("lab", "broken:fault")[0].settings().is_err());
+        assert!(columns("lab", "broken")[0].settings().unwrap().is_empty());
+    }
+
+    #[test]
+    fn elsewhere_a_colon_is_part_of_a_path() {
+        let column = &columns("guest", "./a:b=c")[0];
+        assert_eq!(
+            (column.name(), column.settings().unwrap().len()),
+            ("./a:b=c", 0)
+        );
     }
 }

@@ -5,13 +5,15 @@ pub mod column;
 pub mod line;
 pub mod matrix;
 pub mod page;
+#[cfg(test)]
+mod red;
 pub mod shipped;
 pub mod witness;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use warmq_experiment::{Part, Problems, Runs, Simulator};
+use warmq_experiment::{Problems, Runs};
 use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 
 use self::case::Case;
@@ -78,8 +80,8 @@ pub fn judged<'l>(
     let witness = Witness::new(engine, laws, playing.folder)
         .map_err(|error| Failure::usage(error.to_string(), ""))?;
     for column in columns {
-        let taken = witness.takes(column.world.name(), Part::Scheduler, &column.scheduler);
-        taken.map_err(|why| Failure::usage(format!("--scheduler: {why}"), ""))?;
+        let checked = column.check(&witness);
+        checked.map_err(|(what, help)| Failure::usage(format!("--scheduler: {what}"), help))?;
     }
     let (mut cells, cases) = sorted(laws, columns, playing, &witness)?;
     let runs_of = |cases: &[(usize, Case<'l>)]| -> usize {
@@ -151,6 +153,8 @@ fn sorted<'l>(
             if known.is_none() {
                 match Case::new(law, column, &digest, witness, playing.repetitions, cores) {
                     Ok(case) => cases.push((cells.len(), case)),
+                    // What is wrong with a column is so for each law.
+                    Err(problems) if wrong.contains(&problems) => {}
                     Err(problems) => wrong.push(problems),
                 }
             }

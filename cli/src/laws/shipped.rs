@@ -33,6 +33,7 @@ pub const LAWS: &[(&str, &str)] = laws! {
     "timer"
     "timer-same-group"
     "timer-other-group"
+    "idle-class"
     "wake-chain"
     "woken-beside-idle"
     "quota"

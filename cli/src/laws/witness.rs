@@ -100,6 +100,19 @@ impl<'l> Witness<'l> {
         result
     }
 
+    /// What the scheduler of a plan has that is not its default.
+    fn set_on_scheduler(&self, plan: &Plan) -> Vec<String> {
+        let scheduler = &plan.scheduler;
+        // A scheduler that is not there was refused before.
+        let known = self.engine.settings(Part::Scheduler, &scheduler.name);
+        let known = known.unwrap_or_default();
+        let changed = known.iter().filter_map(|setting| {
+            let value = scheduler.settings.get(&setting.name)?;
+            (*value != setting.default).then(|| format!("{}={value}", setting.name))
+        });
+        changed.collect()
+    }
+
     /// Guests number the CPUs of a core in succession, the lab as Linux does on x86.
     fn places(&self, law: &Law, plan: &Plan) -> Places {
         // A machine that is not there was refused before.
@@ -125,7 +138,8 @@ impl<'l> Witness<'l> {
         let names = law.scenario.names();
         let table = bound.and_then(|bound| table_of(&names, &bound.figure));
         let trace = self.folder.as_deref().and_then(|folder| {
-            let path = folder.join(format!("{}.perfetto", file_name(law, plan)));
+            let name = file_name(law, plan, &self.set_on_scheduler(plan));
+            let path = folder.join(format!("{name}.perfetto"));
             // A trace that cannot be written is missing from the page; the verdict is what counts.
             written(&path, plan, names.clone(), records)
                 .ok()
@@ -140,15 +154,17 @@ impl<'l> Witness<'l> {
     }
 }
 
-/// What tells the run of a plan from others of the suite, in the name of a file.
-fn file_name(law: &Law, plan: &Plan) -> String {
+/// What tells the run of a plan from others of the suite, in the name of a file; `set` is what was
+/// set on the scheduler.
+fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
     let values = plan.world.settings.values().map(ToString::to_string);
     let parts = [
         law.name.clone(),
         plan.world.name.clone(),
         plan.scheduler.name.clone(),
     ];
-    let parts: Vec<String> = parts.into_iter().chain(values).collect();
+    let parts = parts.into_iter().chain(set.iter().cloned());
+    let parts: Vec<String> = parts.chain(values).collect();
     let plain = |letter: char| match letter {
         letter if letter.is_ascii_alphanumeric() || "._-".contains(letter) => letter,
         _ => '-',

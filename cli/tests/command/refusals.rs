@@ -111,6 +111,9 @@ fn an_option_that_cannot_be_meant_is_refused() {
         "vm run --env NO_SUCH_VARIABLE -- true",
         "vm run --config x -- true",
         "vm run --kernel x --release 6.18 -- true",
+        "laws nice --scheduler broken:fault",
+        "laws nice --scheduler broken:faul=lifo",
+        "laws nice --scheduler broken:fault=fifo",
         "completions dos",
         "measure",
     ];

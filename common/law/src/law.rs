@@ -27,6 +27,9 @@ pub struct Law {
     pub time: Duration,
     /// Worlds in which it says nothing, and why.
     pub skipped: Vec<(World, String)>,
+    /// The fault under which the lab's scheduler `broken` breaks it; all shipped laws that the lab
+    /// plays have one.
+    pub broken_by: Option<String>,
     /// What is kept; at least one.
     pub bounds: Vec<Bound>,
     /// What is played.

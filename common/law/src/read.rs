@@ -84,6 +84,7 @@ fn law_of(
     let warmup = span(fields, "warmup", WARMUP);
     let time = span(fields, "time", TIME);
     let skipped = fields.table("skip").map(|table| skipped(&table));
+    let broken_by = fields.text("broken_by");
     let bounds = bounds(fields, figures);
     fields.finish();
     if scenario.title().is_empty() {
@@ -103,6 +104,7 @@ fn law_of(
         warmup: warmup?,
         time: time?,
         skipped: skipped.unwrap_or_default(),
+        broken_by,
         bounds,
         scenario: scenario.clone(),
     })
@@ -292,6 +294,7 @@ mod tests {
         let law = bounded(text).unwrap();
         assert_eq!((law.machine.as_str(), law.cpus), (MACHINE, 2));
         assert_eq!((law.warmup, law.time), (WARMUP, TIME));
+        assert_eq!(law.broken_by, None);
         let bound = Bound {
             figure: "storm.hog_delay_max".to_owned(),
             unit: "us",
@@ -299,6 +302,14 @@ mod tests {
             limit: Limit::Number(8_000.0),
         };
         assert_eq!(law.bounds, [bound]);
+    }
+
+    #[test]
+    fn a_law_may_say_what_breaks_it() {
+        let head = "family = \"shares\"\nbecause = \"why\"\nbroken_by = \"no-slices\"";
+        let bound = "[[law.bound]]\nfigure = \"hog_share\"\nat_least = 40";
+        let law = read(&format!("{head}\n{bound}")).unwrap();
+        assert_eq!(law.broken_by.as_deref(), Some("no-slices"));
     }
 
     #[test]

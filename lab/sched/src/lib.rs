@@ -6,6 +6,7 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod broken;
 mod elsc;
 mod family;
 mod linux24;
@@ -83,6 +84,12 @@ const WARMQ_PROMISE: Promise = Promise {
     queues: Queues::PerCpu,
 };
 
+/// What a scheduler that is there to be broken promises: nothing. The laws are to find what is wrong.
+const BROKEN_PROMISE: Promise = Promise {
+    patience: Duration(u64::MAX),
+    queues: Queues::Shared,
+};
+
 const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
@@ -142,6 +149,17 @@ pub const SCHEDULERS: &[Entry] = &[
         timers: Settings::linux6,
         settings: scx_warmq::settings,
         build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),
+    },
+    Entry {
+        name: "broken",
+        what: "shows that laws can fail: a plain fair scheduler, with one property broken by `fault`",
+        kernel: "linux-2.4",
+        timers_of: LINUX6,
+        cgroups: true,
+        promise: BROKEN_PROMISE,
+        timers: Settings::linux6,
+        settings: broken::settings,
+        build: |chosen, attach| Ok(Box::new(broken::Broken::new(chosen, attach)?)),
     },
 ];
 

@@ -62,6 +62,7 @@ impl Case {
                 let place = ["llc", "cpu"][(self.seed % 2) as usize];
                 ("place", Value::Text(place.into()))
             }
+            "broken" => ("fault", Value::Text("none".into())),
             _ => ("colors", Value::Integer(1 << (self.seed % 3))),
         }
     }

@@ -1,0 +1,99 @@
+//! Each law that comes with WarmQ can be broken, and can be kept: shown by the lab's scheduler
+//! `broken`.
+
+use std::collections::BTreeMap;
+
+use warmq_config::Kind;
+use warmq_law::{Law, Verdict};
+use warmq_scenario::World;
+
+use super::column::Column;
+use super::{Cell, Playing, judged, shipped};
+
+/// The faults that `broken` can have.
+fn faults() -> Vec<String> {
+    let entry = warmq_sched::scheduler("broken").expect("a scheduler of the lab");
+    let settings = entry.settings().into_iter();
+    let fault = settings.map(|it| (it.name, it.kind));
+    let faults = fault.filter_map(|named| match named {
+        (name, Kind::Choice(faults)) if name == "fault" => Some(faults),
+        _ => None,
+    });
+    faults.flatten().filter(|fault| fault != "none").collect()
+}
+
+fn under(fault: &str) -> Vec<Column> {
+    vec![Column {
+        world: World::Lab,
+        kernel: None,
+        preempt: None,
+        scheduler: format!("broken:fault={fault}"),
+    }]
+}
+
+/// The cells of all `laws` under `fault`.
+fn cells<'l>(laws: &'l [(Law, String)], columns: &'l [Column]) -> Vec<Cell<'l>> {
+    let playing = Playing {
+        repetitions: None,
+        threads: 0,
+        folder: None,
+        known: &[],
+    };
+    let played = judged(laws, columns, &playing, &mut |_| Ok(()));
+    played.unwrap_or_else(|failure| panic!("{failure:?}"))
+}
+
+fn said(cells: &[&Cell<'_>]) -> String {
+    let one = |cell: &&Cell<'_>| {
+        let (law, judged) = (&cell.law.name, &cell.judged);
+        format!("{law} in {}: {judged:?}", cell.column)
+    };
+    cells.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn each_law_is_kept_by_a_fair_scheduler_and_broken_by_one_with_the_fault_that_it_names() {
+    let (laws, faults) = (shipped::find(&[]).unwrap(), faults());
+    let sound = under("none");
+    let kept = cells(&laws, &sound);
+    let played = |cell: &&Cell<'_>| cell.judged.verdict != Verdict::Skipped;
+    let played: Vec<&Cell<'_>> = kept.iter().filter(played).collect();
+    let wrong = played.iter().copied();
+    let wrong: Vec<_> = wrong
+        .filter(|cell| cell.judged.verdict != Verdict::Holds)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "broken without a fault:\n{}",
+        said(&wrong)
+    );
+
+    let mut by_fault: BTreeMap<&str, Vec<(Law, String)>> = BTreeMap::new();
+    for (law, text) in &laws {
+        let name = &law.name;
+        match law.broken_by.as_deref() {
+            Some(fault) => {
+                let known = faults.iter().any(|it| it == fault);
+                assert!(known, "{name}: broken_by is none of {}", faults.join(", "));
+                let together = by_fault.entry(fault).or_default();
+                together.push((law.clone(), text.clone()));
+            }
+            None => {
+                let played = played.iter().any(|cell| cell.law.name == *name);
+                assert!(
+                    !played,
+                    "{name}: write into [law] which fault breaks it: broken_by"
+                );
+            }
+        }
+    }
+    for (fault, laws) in &by_fault {
+        let columns = under(fault);
+        let cells = cells(laws, &columns);
+        let wrong = cells.iter();
+        let wrong: Vec<_> = wrong
+            .filter(|cell| cell.judged.verdict != Verdict::Broken)
+            .collect();
+        assert!(wrong.is_empty(), "not broken by {fault}:\n{}", said(&wrong));
+    }
+}
