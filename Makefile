@@ -3,12 +3,13 @@
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
 #   make test   formatting, lints, all tests and doc tests, the real scheduler in guests (vm-test)
 #   make vm-test  the last of these alone
+#   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
 #   make bench  how fast it is, and beside what
 #
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
-.PHONY: run test vm-test bench setup setup-test setup-real
+.PHONY: run test vm-test laws bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
@@ -23,6 +24,9 @@ test: setup-test setup-real
 
 vm-test: setup-real
 	@bash scripts/vm-test.sh
+
+laws: setup setup-real
+	@bash scripts/laws.sh
 
 bench: setup
 	@if [ -e scripts/bench.sh ]; then bash scripts/bench.sh; else cargo bench --workspace; fi

@@ -16,6 +16,7 @@ macro_rules! laws {
 /// Name and text of each.
 pub const LAWS: &[(&str, &str)] = laws! {
     "nice"
+    "nice-on-two-cpus"
     "weights"
     "nested"
     "one-against-many"
@@ -95,4 +96,66 @@ fn one(name: &str) -> Result<(Law, String), Failure> {
 fn read(name: &str, file: &str, text: &str) -> Result<(Law, String), Failure> {
     let law = Law::read(name, file, text).map_err(|problems| Failure::Problems(vec![problems]))?;
     Ok((law, text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use warmq_law::Family;
+
+    use super::super::matrix::asked;
+    use super::*;
+
+    fn here(path: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+    }
+
+    #[test]
+    fn every_file_in_the_folder_of_laws_is_shipped_in_the_order_of_the_matrix() {
+        let folder = std::fs::read_dir(here("laws")).expect("the folder");
+        let mut files: Vec<_> = folder.map(|it| it.expect("an entry").file_name()).collect();
+        files.sort();
+        let mut names: Vec<_> = LAWS.iter().map(|(name, _)| *name).collect();
+        let laws = find(&[]).expect("laws");
+        assert!(laws.is_sorted_by_key(|(law, _)| law.family));
+        names.sort_unstable();
+        let names: Vec<std::ffi::OsString> =
+            names.iter().map(|it| format!("{it}.toml").into()).collect();
+        assert_eq!(files, names);
+    }
+
+    fn listed() -> String {
+        let laws = find(&[]).expect("laws");
+        let of_family = |(name, family): (&str, Family)| {
+            let of = laws.iter().filter(|(law, _)| law.family == family);
+            let lines = of.map(|(law, _)| {
+                let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
+                let (name, says) = (&law.name, &law.says);
+                let bounds = bounds.join("`, `");
+                format!("- **{name}**: {says}. `{bounds}`. {}\n", law.because)
+            });
+            format!("### {name}\n\n{}\n", lines.collect::<String>())
+        };
+        Family::ALL.into_iter().map(of_family).collect()
+    }
+
+    /// The list is written anew where snapshots are.
+    #[test]
+    fn the_documentation_lists_every_law() {
+        const END: &str = "<!-- end of laws -->";
+        let file = here("docs/laws.md");
+        let page = std::fs::read_to_string(&file).expect("the page");
+        let (head, rest) = page.split_once("<!-- laws: ").expect("the list");
+        let (mark, _) = rest.split_once("-->\n").expect("the list");
+        let (_, tail) = rest.split_once(END).expect("the end of the list");
+        let wanted = format!("{head}<!-- laws: {mark}-->\n\n{}{END}{tail}", listed());
+        if std::env::var("INSTA_UPDATE").is_ok_and(|it| it == "always") {
+            std::fs::write(&file, &wanted).expect("the page");
+        }
+        assert!(
+            page == wanted,
+            "docs/laws.md has another list; write it with INSTA_UPDATE=always"
+        );
+    }
 }

@@ -230,7 +230,6 @@ fn hardware(request: &Request<'_>) -> Hardware {
         threads_per_core: threads_per_core(request.machine),
         memory_mib: memory_mib(request),
         instructions: counts(world, cpus).then_some(ns),
-        ..Hardware::default()
     }
 }
 
