@@ -81,7 +81,7 @@ pub struct Extent {
     /// Runs at the same time [default: one per CPU].
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
-    /// Run everything twice, compare the digests, and watch every run for broken laws.
+    /// Run everything twice, compare the digests, and watch every run for broken invariants.
     #[arg(long)]
     pub check_determinism: bool,
     /// Exit with 1 when a claim fails.
@@ -110,7 +110,7 @@ impl Extent {
     }
 
     /// The engine as these options want it: what is checked for determinism is watched for broken
-    /// laws, too.
+    /// invariants, too.
     pub fn engine(&self, engine: Engine) -> Engine {
         if self.check_determinism {
             engine.checked()

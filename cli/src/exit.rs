@@ -17,8 +17,8 @@ pub enum Exit {
     NotDeterministic = 5,
     /// This machine cannot do it: no permission, no space, no such CPU.
     MachineCannot = 6,
-    /// A run broke a law that holds on every machine: a bug of the scheduler or of WarmQ.
-    LawBroken = 7,
+    /// A run broke an invariant that holds on every machine: a bug of the scheduler or of WarmQ.
+    InvariantBroken = 7,
     /// A program of the workload broke a rule of the kernel or of a library.
     ProgramBroke = 8,
     /// Interrupted, as shells number it: 128 and the number of SIGINT.
@@ -35,7 +35,7 @@ Exit codes:
   4  a run could not go on: a stall, or the simulated memory is full
   5  not deterministic: the same run gave two different results
   6  this machine cannot do it: no permission, no space, no such CPU
-  7  a run broke a law that holds on every machine: a bug of the scheduler or of warmq
+  7  a run broke an invariant that holds on every machine: a bug of the scheduler or of warmq
   8  a program of the workload broke a rule of the kernel or of a library
   130  interrupted (Ctrl-C)";
 
@@ -58,7 +58,7 @@ mod tests {
             Exit::Stalled,
             Exit::NotDeterministic,
             Exit::MachineCannot,
-            Exit::LawBroken,
+            Exit::InvariantBroken,
             Exit::ProgramBroke,
             Exit::Interrupted,
         ];

@@ -31,7 +31,7 @@ impl Watch {
     pub fn over(what: &str, total: usize) -> Watch {
         let template = BAR.replace("{what}", what);
         let bar = || ProgressBar::new(total as u64);
-        Watch::new(bar, &template, what, &format!("{total} {what} to do"))
+        Watch::new(bar, &template, what, &format!("{what} to do: {total}"))
     }
 
     /// Work whose parts cannot be counted.

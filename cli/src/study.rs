@@ -251,17 +251,17 @@ pub fn exit_of(error: &RunError) -> Exit {
         Cause::Setting => Exit::BadInput,
         Cause::SchedulerBroke => Exit::SchedulerBroke,
         Cause::Stalled | Cause::MemoryFull => Exit::Stalled,
-        Cause::LawBroken => Exit::LawBroken,
+        Cause::InvariantBroken => Exit::InvariantBroken,
         Cause::ProgramBroke => Exit::ProgramBroke,
         Cause::WorldRefused => Exit::MachineCannot,
     }
 }
 
-/// Which code stands for runs that failed for different reasons: after a broken law nothing of a
+/// Which code stands for runs that failed for different reasons: after a broken invariant nothing of a
 /// run can be trusted, and a broken rule (first the scheduler's, then a program's) explains a stall.
 fn severity(exit: Exit) -> u8 {
     match exit {
-        Exit::LawBroken => 4,
+        Exit::InvariantBroken => 4,
         Exit::SchedulerBroke => 3,
         Exit::ProgramBroke => 2,
         Exit::Stalled => 1,
@@ -301,8 +301,8 @@ mod tests {
             point: warmq_experiment::Point([("colors".to_owned(), 32.into())].into()),
             seed: 2,
             error: RunError {
-                what: "a law was broken".to_owned(),
-                cause: Cause::LawBroken,
+                what: "an invariant was broken".to_owned(),
+                cause: Cause::InvariantBroken,
             },
         };
         assert_eq!(
@@ -319,7 +319,7 @@ mod tests {
             (Cause::SchedulerBroke, Exit::SchedulerBroke),
             (Cause::Stalled, Exit::Stalled),
             (Cause::MemoryFull, Exit::Stalled),
-            (Cause::LawBroken, Exit::LawBroken),
+            (Cause::InvariantBroken, Exit::InvariantBroken),
             (Cause::ProgramBroke, Exit::ProgramBroke),
         ];
         for (cause, exit) in table {

@@ -141,7 +141,7 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
         .filter_map(|cell| line::changed(beside(cell)?, cell));
     let changed: Vec<String> = changed.map(|it| format!("warmq: changed: {it}")).collect();
     match changed.is_empty() {
-        true => format!("warmq: nothing changed in {compared} cells"),
+        true => format!("warmq: nothing changed; cells compared: {compared}"),
         false => changed.join("\n"),
     }
 }

@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return charted(arguments, &experiments, &engine, step);
     }
     match &arguments.trace {
-        // One run is watched at no cost worth a thought; and it may be one that broke a law before.
+        // One run is watched at no cost worth a thought; and it may be one that broke an invariant before.
         Some(file) => traced(arguments, &experiments, &engine.checked(), file),
         None => studied(arguments, experiments, &engine),
     }

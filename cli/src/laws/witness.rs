@@ -224,7 +224,7 @@ fn lawful(
         None => Ok(measured),
         Some(violation) => Err(RunError {
             what: format!("an invariant was broken at {violation}"),
-            cause: Cause::LawBroken,
+            cause: Cause::InvariantBroken,
         }),
     }
 }
@@ -252,7 +252,7 @@ pub fn repetition(plan: &Plan, result: &Result<Measured, RunError>) -> Repetitio
 
 fn fault(error: &RunError) -> Fault {
     match error.cause {
-        Cause::SchedulerBroke | Cause::Stalled | Cause::LawBroken => {
+        Cause::SchedulerBroke | Cause::Stalled | Cause::InvariantBroken => {
             Fault::OfTheScheduler(error.to_string())
         }
         Cause::Setting | Cause::MemoryFull | Cause::ProgramBroke | Cause::WorldRefused => {

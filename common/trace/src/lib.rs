@@ -6,7 +6,7 @@
 //!
 //! - [`Record`] says what can happen, and an [`Observer`] is fed the records;
 //! - [`Digest`] condenses a whole run into one number;
-//! - [`Checker`] checks it against laws that every machine obeys;
+//! - [`Checker`] checks it against invariants that every machine obeys;
 //! - [`mod@file`] writes a trace and reads it back;
 //! - [`Perfetto`] writes one that the Perfetto UI shows;
 //! - [`Table`] keeps something for each CPU, task or lock.
@@ -26,7 +26,7 @@ mod record;
 mod table;
 mod words;
 
-pub use checker::{Breach, Checker, Law, Promise, Queues, Violation};
+pub use checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
 pub use header::{Header, Names};

@@ -82,7 +82,7 @@ impl Engine {
         self.workloads.add(name, text)
     }
 
-    /// The same engine, which checks every run for broken laws ([`Checker`]). A debug build always
+    /// The same engine, which checks every run for broken invariants ([`Checker`]). A debug build always
     /// does.
     #[must_use]
     pub fn checked(self) -> Engine {
@@ -198,7 +198,7 @@ fn not_booted(error: BootError) -> RunError {
     }
 }
 
-/// Returns the first broken law as an error. The laws that are checked at the end are skipped for a
+/// Returns the first broken invariant as an error. The invariants that are checked at the end are skipped for a
 /// run that ended early: its ending says more.
 fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError> {
     let verdict = match checker.violation() {
@@ -207,8 +207,8 @@ fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError
         None => Ok(()),
     };
     verdict.map_err(|violation| RunError {
-        what: format!("a law was broken at {violation}"),
-        cause: Cause::LawBroken,
+        what: format!("an invariant was broken at {violation}"),
+        cause: Cause::InvariantBroken,
     })
 }
 

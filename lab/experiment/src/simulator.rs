@@ -137,7 +137,7 @@ pub enum Cause {
     MemoryFull,
     /// Something happened that no machine can do, or a task was left waiting beside an idle CPU for
     /// longer than the scheduler promises.
-    LawBroken,
+    InvariantBroken,
     /// A program of the workload did something that no kernel or library allows.
     ProgramBroke,
     /// This machine, or the guest, did not let it be played.

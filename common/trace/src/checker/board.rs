@@ -9,7 +9,7 @@ use crate::{Interrupt, Record, Table};
 
 /// The state of a machine as its records show it.
 ///
-/// Invariant, as long as no law was broken: a task is `Running` on a CPU if and only if that CPU
+/// Invariant, as long as no invariant was broken: a task is `Running` on a CPU if and only if that CPU
 /// runs the task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Board {

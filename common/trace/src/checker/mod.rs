@@ -1,21 +1,21 @@
-//! Laws that every machine obeys, checked over a whole run.
+//! Invariants that every machine obeys, checked over a whole run.
 //!
-//! | law | what it says |
+//! | invariant | what it says |
 //! |---|---|
-//! | [`Law::TimeNeverBack`] | no record is earlier than the one before |
-//! | [`Law::LifeOnce`] | a task is forked once, exits once, and neither runs nor wakes outside its life |
-//! | [`Law::OneCpuPerTask`] | no task is on two CPUs at once |
-//! | [`Law::SwitchesMatch`] | the task that leaves a CPU is the one that was running there |
-//! | [`Law::OnlyRunnableRuns`] | a task that gets a CPU was woken before, or left its last CPU runnable |
-//! | [`Law::InterruptsBalanced`] | interrupts end in the reverse order of their beginnings, each once, and no switch happens inside one |
-//! | [`Law::WorkConserving`] | no CPU idles beside a waiting task that it could run for longer than the scheduler promises (see [`Promise`]) |
-//! | [`Law::TenuresDisjoint`] | a lock is granted only after its previous holder has released it |
-//! | [`Law::NoSwitchUnderLock`] | no CPU switches tasks while it holds a lock or spins for one |
-//! | [`Law::SleepersLeave`] | a task that blocks leaves its CPU asleep, unless it was woken meanwhile |
-//! | [`Law::NoSwitchInIdle`] | a CPU leaves its idle state before it switches |
-//! | [`Law::SpansBegin`] | a span that ends was begun at some time |
-//! | [`Law::CountsGrow`] | no counter of a scenario goes back |
-//! | [`Law::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms; one that arrives while another is pending merges with it |
+//! | [`Invariant::TimeNeverBack`] | no record is earlier than the one before |
+//! | [`Invariant::LifeOnce`] | a task is forked once, exits once, and neither runs nor wakes outside its life |
+//! | [`Invariant::OneCpuPerTask`] | no task is on two CPUs at once |
+//! | [`Invariant::SwitchesMatch`] | the task that leaves a CPU is the one that was running there |
+//! | [`Invariant::OnlyRunnableRuns`] | a task that gets a CPU was woken before, or left its last CPU runnable |
+//! | [`Invariant::InterruptsBalanced`] | interrupts end in the reverse order of their beginnings, each once, and no switch happens inside one |
+//! | [`Invariant::WorkConserving`] | no CPU idles beside a waiting task that it could run for longer than the scheduler promises (see [`Promise`]) |
+//! | [`Invariant::TenuresDisjoint`] | a lock is granted only after its previous holder has released it |
+//! | [`Invariant::NoSwitchUnderLock`] | no CPU switches tasks while it holds a lock or spins for one |
+//! | [`Invariant::SleepersLeave`] | a task that blocks leaves its CPU asleep, unless it was woken meanwhile |
+//! | [`Invariant::NoSwitchInIdle`] | a CPU leaves its idle state before it switches |
+//! | [`Invariant::SpansBegin`] | a span that ends was begun at some time |
+//! | [`Invariant::CountsGrow`] | no counter of a scenario goes back |
+//! | [`Invariant::ReschedulesTaken`] | every reschedule interrupt taken was sent, and every one sent is taken within 20 ms (in a recording later, too); one that arrives while another is pending merges with it |
 //!
 //! Where events of a CPU are missing ([`Record::Lost`]) nothing is checked until that CPU switches
 //! again, and what it may have changed is unknown from then on.
@@ -24,13 +24,13 @@
 //! makes the next ones wrong.
 
 mod board;
-mod laws;
+mod invariants;
 mod violation;
 
 use warmq_units::{Duration, Instant};
 
 use self::board::Board;
-pub use self::violation::{Breach, Law, Violation};
+pub use self::violation::{Breach, Invariant, Violation};
 use crate::{Observer, Record};
 
 /// What a scheduler promises about CPUs that idle while tasks wait.
@@ -62,16 +62,16 @@ impl Default for Promise {
     }
 }
 
-/// Checks a run against every [`Law`] and keeps the first [`Violation`].
+/// Checks a run against every [`Invariant`] and keeps the first [`Violation`].
 ///
 /// ```
-/// use warmq_trace::{Checker, Law, Observer, Record};
+/// use warmq_trace::{Checker, Invariant, Observer, Record};
 /// use warmq_units::{CpuId, Instant, TaskId};
 /// let (cpu, stranger) = (CpuId(0), Some(TaskId(9)));
 /// let mut checker = Checker::of_a_run();
 /// checker.see(Instant(5), &Record::Switch { cpu, prev: None, prev_runnable: false, next: stranger });
 /// let violation = checker.finish(Instant(6)).unwrap_err();
-/// assert_eq!(violation.breach.law(), Law::LifeOnce);
+/// assert_eq!(violation.breach.invariant(), Invariant::LifeOnce);
 /// assert_eq!(violation.task, stranger);
 /// ```
 #[derive(Clone, Debug)]
@@ -132,10 +132,10 @@ impl Checker {
     /// The first violation.
     ///
     /// # Panics
-    /// If the checker is [`Checker::panicking`] and the end breaks a law.
+    /// If the checker is [`Checker::panicking`] and the end breaks an invariant.
     pub fn finish(mut self, end: Instant) -> Result<(), Violation> {
         if self.first.is_none() {
-            let verdict = laws::judge_end(&self.board, end, self.promise);
+            let verdict = invariants::judge_end(&self.board, end, self.promise);
             self.keep(verdict);
         }
         self.first.map_or(Ok(()), Err)
@@ -156,7 +156,7 @@ impl Observer for Checker {
         if self.first.is_some() {
             return;
         }
-        let verdict = laws::judge(&self.board, self.promise, at, record);
+        let verdict = invariants::judge(&self.board, self.promise, at, record);
         self.keep(verdict);
         self.board.apply(at, record);
     }

@@ -1,9 +1,9 @@
-//! Random lawful runs pass, and each law catches its violation wherever in a run it occurs.
+//! Random lawful runs pass, and each invariant catches its violation wherever in a run it occurs.
 
 use proptest::prelude::*;
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, Stream, TaskId};
 
-use super::{Breach, Checker, Law, Promise, Queues, Violation};
+use super::{Breach, Checker, Invariant, Promise, Queues, Violation};
 use crate::arbitrary::records;
 use crate::{Cause, Comm, Interrupt, Observer, Record, State};
 
@@ -120,8 +120,8 @@ fn verdict(checker: Checker, run: &Run) -> Result<(), Violation> {
     checker.promised(promise).finish(end)
 }
 
-/// The law that `record` breaks when it is appended to the lawful run of `machine`.
-fn broken_by(machine: &Machine, record: Record) -> Option<Law> {
+/// The invariant that `record` breaks when it is appended to the lawful run of `machine`.
+fn broken_by(machine: &Machine, record: Record) -> Option<Invariant> {
     let mut run = machine.run.clone();
     run.push((machine.now, record));
     let violation = verdict(Checker::of_a_run(), &run).err()?;
@@ -131,7 +131,7 @@ fn broken_by(machine: &Machine, record: Record) -> Option<Law> {
         machine.run.len() as u64,
         "found late or early: {violation}"
     );
-    Some(violation.breach.law())
+    Some(violation.breach.invariant())
 }
 
 fn switch(cpu: CpuId, prev: Option<TaskId>, next: Option<TaskId>) -> Record {
@@ -198,7 +198,7 @@ proptest! {
         run.iter_mut().for_each(|(at, _)| *at += Duration(1000));
         run.last_mut().unwrap().0 = Instant(1000 - by.min(999));
         let violation = verdict(Checker::of_a_run(), &run).unwrap_err();
-        prop_assert_eq!((violation.breach.law(), violation.record), (Law::TimeNeverBack, last));
+        prop_assert_eq!((violation.breach.invariant(), violation.record), (Invariant::TimeNeverBack, last));
     }
 
     #[test]
@@ -210,26 +210,26 @@ proptest! {
             let another = Some(TaskId(machine.forked + 7));
             if let Some(open) = machine.open[place].last() {
                 let caught = broken_by(&machine, switch(cpu, prev, None));
-                prop_assert_eq!(caught, Some(Law::InterruptsBalanced));
+                prop_assert_eq!(caught, Some(Invariant::InterruptsBalanced));
                 let another = if *open == Interrupt::Timer { Interrupt::Network } else { Interrupt::Timer };
                 let exit = Record::InterruptExit { cpu, interrupt: another };
-                prop_assert_eq!(broken_by(&machine, exit), Some(Law::InterruptsBalanced));
+                prop_assert_eq!(broken_by(&machine, exit), Some(Invariant::InterruptsBalanced));
                 continue;
             }
             let exit = Record::InterruptExit { cpu, interrupt: Interrupt::Timer };
-            prop_assert_eq!(broken_by(&machine, exit), Some(Law::InterruptsBalanced));
+            prop_assert_eq!(broken_by(&machine, exit), Some(Invariant::InterruptsBalanced));
             let caught = broken_by(&machine, switch(cpu, prev, Some(unborn)));
-            prop_assert_eq!(caught, Some(Law::LifeOnce));
+            prop_assert_eq!(caught, Some(Invariant::LifeOnce));
             let caught = broken_by(&machine, switch(cpu, another, None));
-            prop_assert_eq!(caught, Some(Law::SwitchesMatch));
+            prop_assert_eq!(caught, Some(Invariant::SwitchesMatch));
             if let Some(task) = machine.asleep.first() {
                 let caught = broken_by(&machine, switch(cpu, prev, Some(*task)));
-                prop_assert_eq!(caught, Some(Law::OnlyRunnableRuns));
+                prop_assert_eq!(caught, Some(Invariant::OnlyRunnableRuns));
             }
             for (elsewhere, task) in machine.running.iter().enumerate() {
                 if elsewhere != place && task.is_some() {
                     let caught = broken_by(&machine, switch(cpu, prev, *task));
-                    prop_assert_eq!(caught, Some(Law::OneCpuPerTask));
+                    prop_assert_eq!(caught, Some(Invariant::OneCpuPerTask));
                 }
             }
         }
@@ -240,7 +240,7 @@ proptest! {
         let machine = Machine::lives(seed, steps);
         let comm = Comm::new("again");
         let forked = Record::Fork { parent: None, child: TaskId(0), comm };
-        prop_assert_eq!(broken_by(&machine, forked), Some(Law::LifeOnce));
+        prop_assert_eq!(broken_by(&machine, forked), Some(Invariant::LifeOnce));
         let exits = machine.run.iter().filter_map(|(_, record)| match record {
             Record::Exit { cpu, task } => Some((*cpu, *task)),
             _ => None,
@@ -252,7 +252,7 @@ proptest! {
                 Record::Migrate { task, from: cpu, to: CpuId(0) },
                 Record::Fork { parent: None, child: task, comm },
             ] {
-                prop_assert_eq!(broken_by(&machine, record), Some(Law::LifeOnce));
+                prop_assert_eq!(broken_by(&machine, record), Some(Invariant::LifeOnce));
             }
         }
     }
@@ -429,7 +429,7 @@ fn a_cpu_that_idled_beside_a_waiting_task_is_found_when_it_stops() {
         let violation = one_task(&[(10, woken(CPU)), (31, ends)]).unwrap_err();
         assert_eq!((violation.at, violation.record), (ms(31), 2), "{ends:?}");
         assert_eq!(violation.breach, Breach::LeftWaiting { since: ms(10) });
-        assert_eq!(violation.breach.law(), Law::WorkConserving);
+        assert_eq!(violation.breach.invariant(), Invariant::WorkConserving);
     }
 }
 
@@ -504,11 +504,12 @@ fn lock(cpu: CpuId, waited: u64, held: u64) -> Record {
 
 #[test]
 fn a_lock_has_one_holder_at_a_time() {
-    let law = |records: &[(u64, Record)]| one_task(records).map_err(|violation| violation.breach);
+    let invariant =
+        |records: &[(u64, Record)]| one_task(records).map_err(|violation| violation.breach);
     let first = (20, lock(CPU, 0, 5));
-    assert_eq!(law(&[first, (30, lock(OTHER, 8, 10))]), Ok(()));
+    assert_eq!(invariant(&[first, (30, lock(OTHER, 8, 10))]), Ok(()));
     assert_eq!(
-        law(&[first, (30, lock(OTHER, 8, 11))]),
+        invariant(&[first, (30, lock(OTHER, 8, 11))]),
         Err(Breach::HeldByTwo {
             lock: LockId(3),
             released: ms(20)
@@ -518,17 +519,17 @@ fn a_lock_has_one_holder_at_a_time() {
 
 #[test]
 fn nobody_switches_from_the_request_to_the_release() {
-    let law = |waited, held| {
+    let invariant = |waited, held| {
         let records = [
             (1, woken(CPU)),
             (10, switch(CPU, None, Some(A))),
             (20, lock(CPU, waited, held)),
         ];
-        one_task(&records).map_err(|violation| violation.breach.law())
+        one_task(&records).map_err(|violation| violation.breach.invariant())
     };
-    assert_eq!(law(3, 7), Ok(()));
-    assert_eq!(law(0, 11), Err(Law::NoSwitchUnderLock));
-    assert_eq!(law(4, 7), Err(Law::NoSwitchUnderLock));
+    assert_eq!(invariant(3, 7), Ok(()));
+    assert_eq!(invariant(0, 11), Err(Invariant::NoSwitchUnderLock));
+    assert_eq!(invariant(4, 7), Err(Invariant::NoSwitchUnderLock));
 }
 
 #[test]
@@ -538,14 +539,15 @@ fn a_reschedule_interrupt_is_taken_once_and_soon() {
         to: CPU,
     };
     let [enter, exit] = interrupt(CPU, Interrupt::Reschedule);
-    let law = |records: &[(u64, Record)]| one_task(records).map_err(|violation| violation.breach);
+    let invariant =
+        |records: &[(u64, Record)]| one_task(records).map_err(|violation| violation.breach);
     let taken = [(10, sent), (11, sent), (12, enter), (13, exit)];
-    assert_eq!(law(&taken), Ok(()), "two merge");
+    assert_eq!(invariant(&taken), Ok(()), "two merge");
     let twice = [&taken[..], &[(14, enter)]].concat();
-    assert_eq!(law(&twice), Err(Breach::NobodySent));
+    assert_eq!(invariant(&twice), Err(Breach::NobodySent));
     let late = Err(Breach::NotTaken { sent: ms(10) });
-    assert_eq!(law(&[(10, sent), (31, enter)]), late, "late");
-    assert_eq!(law(&[(10, sent)]), late, "never");
+    assert_eq!(invariant(&[(10, sent), (31, enter)]), late, "late");
+    assert_eq!(invariant(&[(10, sent)]), late, "never");
     let mut midway = Checker::of_a_recording();
     for record in [enter, exit, enter] {
         midway.see(ms(1), &record);
@@ -686,9 +688,9 @@ fn spans_that_end_began_and_counters_do_not_go_back() {
     let fine = [(1, begins(7)), (2, ends(7)), (3, ends(7))];
     assert_eq!(one_task(&fine), Ok(()));
     let violation = one_task(&[(1, begins(7)), (2, ends(8))]).unwrap_err();
-    let (number, law) = (8, violation.breach.law());
+    let (number, invariant) = (8, violation.breach.invariant());
     assert_eq!(violation.breach, Breach::NeverBegan { span, number });
-    assert_eq!(law, Law::SpansBegin);
+    assert_eq!(invariant, Invariant::SpansBegin);
 
     let count = |counter, total| Record::Count { counter, total };
     assert_eq!(

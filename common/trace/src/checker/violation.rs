@@ -1,4 +1,4 @@
-//! The violation of a law, as a value.
+//! The violation of an invariant, as a value.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use warmq_units::{CpuId, Instant, LockId, TaskId};
 
 use crate::Interrupt;
 
-/// The laws that a [`Checker`](super::Checker) checks; the module's table explains each.
+/// The invariants that a [`Checker`](super::Checker) checks; the module's table explains each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Law {
+pub enum Invariant {
     /// No record is earlier than the one before.
     TimeNeverBack,
     /// A task is forked once, exits once, and neither runs nor wakes outside its life.
@@ -39,7 +39,7 @@ pub enum Law {
     CountsGrow,
 }
 
-/// How a law was broken.
+/// How an invariant was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
     /// The previous record has a later time.
@@ -122,30 +122,32 @@ pub enum Breach {
 }
 
 impl Breach {
-    /// The law that this breaks.
-    pub fn law(self) -> Law {
+    /// The invariant that this breaks.
+    pub fn invariant(self) -> Invariant {
         match self {
-            Breach::TimeWentBack { .. } => Law::TimeNeverBack,
-            Breach::NotAlive | Breach::ForkedAgain | Breach::RunnableAfterExit => Law::LifeOnce,
-            Breach::OnTwoCpus { .. } => Law::OneCpuPerTask,
-            Breach::AnotherRan { .. } => Law::SwitchesMatch,
-            Breach::Asleep => Law::OnlyRunnableRuns,
-            Breach::NotInInterrupt { .. } | Breach::SwitchInInterrupt { .. } => {
-                Law::InterruptsBalanced
+            Breach::TimeWentBack { .. } => Invariant::TimeNeverBack,
+            Breach::NotAlive | Breach::ForkedAgain | Breach::RunnableAfterExit => {
+                Invariant::LifeOnce
             }
-            Breach::LeftWaiting { .. } => Law::WorkConserving,
-            Breach::HeldByTwo { .. } => Law::TenuresDisjoint,
-            Breach::SwitchUnderLock { .. } => Law::NoSwitchUnderLock,
-            Breach::NobodySent | Breach::NotTaken { .. } => Law::ReschedulesTaken,
-            Breach::RunnableAfterBlock => Law::SleepersLeave,
-            Breach::SwitchInIdle => Law::NoSwitchInIdle,
-            Breach::NeverBegan { .. } => Law::SpansBegin,
-            Breach::CountedMore { .. } => Law::CountsGrow,
+            Breach::OnTwoCpus { .. } => Invariant::OneCpuPerTask,
+            Breach::AnotherRan { .. } => Invariant::SwitchesMatch,
+            Breach::Asleep => Invariant::OnlyRunnableRuns,
+            Breach::NotInInterrupt { .. } | Breach::SwitchInInterrupt { .. } => {
+                Invariant::InterruptsBalanced
+            }
+            Breach::LeftWaiting { .. } => Invariant::WorkConserving,
+            Breach::HeldByTwo { .. } => Invariant::TenuresDisjoint,
+            Breach::SwitchUnderLock { .. } => Invariant::NoSwitchUnderLock,
+            Breach::NobodySent | Breach::NotTaken { .. } => Invariant::ReschedulesTaken,
+            Breach::RunnableAfterBlock => Invariant::SleepersLeave,
+            Breach::SwitchInIdle => Invariant::NoSwitchInIdle,
+            Breach::NeverBegan { .. } => Invariant::SpansBegin,
+            Breach::CountedMore { .. } => Invariant::CountsGrow,
         }
     }
 }
 
-/// The first record of a run that breaks a law.
+/// The first record of a run that breaks an invariant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// When.

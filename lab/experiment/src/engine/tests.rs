@@ -1,4 +1,4 @@
-//! The checker catches a scheduler that breaks a law which the kernel does not enforce; a program
+//! The checker catches a scheduler that breaks an invariant which the kernel does not enforce; a program
 //! that breaks a rule is reported as such.
 
 use warmq_kernel::{Boot, Context, Pick, Scheduler, Task, TaskSpec, Why};
@@ -50,10 +50,10 @@ fn hoarded(engine: &Engine) -> Result<Measured, RunError> {
 #[test]
 fn a_task_that_waits_beside_an_idle_cpu_ends_the_run_as_an_error() {
     let error = hoarded(&Engine::default().checked()).unwrap_err();
-    assert_eq!(error.cause, Cause::LawBroken);
+    assert_eq!(error.cause, Cause::InvariantBroken);
     insta::assert_snapshot!(
         error,
-        @"a law was broken at 400.000 ms (record 86): task0 on cpu0: the task has waited since 0 ps while the CPU, which could run it, was idle"
+        @"an invariant was broken at 400.000 ms (record 86): task0 on cpu0: the task has waited since 0 ps while the CPU, which could run it, was idle"
     );
 }
 

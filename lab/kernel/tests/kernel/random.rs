@@ -1,4 +1,4 @@
-//! Laws over random workloads under round robin; those under real schedulers are in lab/sched.
+//! Invariants over random workloads under round robin; those under real schedulers are in lab/sched.
 
 #[path = "../../../sched/tests/stories/scripts.rs"]
 mod scripts;
@@ -9,7 +9,7 @@ mod configurations;
 use proptest::prelude::*;
 
 use warmq_kernel::*;
-use warmq_trace::Law;
+use warmq_trace::Invariant;
 use warmq_units::{Bytes, Instant, Seed};
 
 use crate::round_robin::*;
@@ -115,7 +115,7 @@ fn a_scheduler_that_leaves_cpus_idle_is_found_while_the_run_goes_on() {
     let story = stage.plays_badly(wakes_a_task_elsewhere);
     let violation = story.kernel.observer().checker.violation();
     let violation = violation.expect("CPU 1 idled while its task waited");
-    assert_eq!(violation.breach.law(), Law::WorkConserving);
+    assert_eq!(violation.breach.invariant(), Invariant::WorkConserving);
     assert_eq!(violation.cpu, Some(cpu(1)));
     assert_eq!((violation.at - Instant::START).as_us(), 51_000);
 }

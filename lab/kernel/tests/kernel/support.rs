@@ -87,7 +87,7 @@ pub fn some_costs() -> Costs {
     ])
 }
 
-/// Keeps every record of a run, and checks the laws.
+/// Keeps every record of a run, and checks the invariants.
 pub struct Watch {
     pub records: Vec<(Instant, Record)>,
     pub checker: Checker,
@@ -180,7 +180,7 @@ impl Stage {
         Kernel::boot(&machine, &costs, settings, scheduler, &workload, watch)
     }
 
-    /// Runs `workload` without checking the laws.
+    /// Runs `workload` without checking the invariants.
     pub fn plays_badly(self, workload: impl Workload) -> Story {
         let end = Instant::START + self.until;
         let mut kernel = self.boot(workload).expect("the workload fits");
@@ -188,7 +188,7 @@ impl Stage {
         Story { ending, kernel }
     }
 
-    /// Runs `workload` and checks every law.
+    /// Runs `workload` and checks every invariant.
     pub fn plays(self, workload: impl Workload) -> Story {
         let story = self.plays_badly(workload);
         story.keeps_the_laws();
@@ -197,7 +197,7 @@ impl Stage {
 }
 
 impl Story {
-    /// Checks every law of a run: those of the checker, coherence, and that no CPU time is lost.
+    /// Checks every invariant of a run: those of the checker, coherence, and that no CPU time is lost.
     pub fn keeps_the_laws(&self) {
         let watch = self.kernel.observer();
         let now = self.kernel.now();

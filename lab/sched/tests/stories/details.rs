@@ -199,7 +199,7 @@ fn packets_are_polled_received_and_dropped() {
 proptest! {
     #![proptest_config(config(40))]
 
-    /// The laws that only records in detail can break are checked here.
+    /// The invariants that only records in detail can break are checked here.
     #[test]
     fn a_run_is_the_same_with_and_without_details(case in cases()) {
         for entry in SCHEDULERS {

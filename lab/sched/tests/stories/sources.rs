@@ -35,7 +35,7 @@ struct Run {
     end: Instant,
 }
 
-/// `text` played for `ms` on `stage`, where every law holds.
+/// `text` played for `ms` on `stage`, where every invariant holds.
 fn heard(text: &str, stage: Stage, ms: u64) -> Run {
     let (entry, counters) = (story(text), Counters::default());
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");

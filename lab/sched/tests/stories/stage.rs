@@ -166,7 +166,7 @@ impl Stage {
         self
     }
 
-    /// Runs `workload` for `ms`, and holds the run to every law.
+    /// Runs `workload` for `ms`, and holds the run to every invariant.
     pub fn plays(
         self,
         scheduler: MakeScheduler,
@@ -216,7 +216,7 @@ impl Stage {
     }
 }
 
-/// The checker's laws, coherence, and that no CPU's time is lost or counted twice.
+/// The checker's invariants, coherence, and that no CPU's time is lost or counted twice.
 pub fn keeps_the_laws(kernel: &Kernel<Watch>, promised_by: &str) {
     let now = kernel.now();
     let watched = kernel.observer().1.0.clone().finish(now);

@@ -1,4 +1,4 @@
-//! The laws. Each checks a record against the state of the machine before it.
+//! The invariants. Each checks a record against the state of the machine before it.
 
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
@@ -94,7 +94,7 @@ pub(super) fn judge(
     }
 }
 
-/// Checks, at the end of a run, the laws that have a deadline.
+/// Checks, at the end of a run, the invariants that have a deadline.
 pub(super) fn judge_end(board: &Board, end: Instant, promise: Promise) -> Result<(), Violation> {
     if !board.is_certain() {
         return Ok(());
