@@ -77,6 +77,24 @@ same_chart() { # SCENARIO CHART OPTIONS...
 say "a scenario in the lab and in a guest"
 same_chart live/player/tests/relay.toml 'abb..abb..abb' --time 200ms || failed=1
 
+# Laws (docs/laws.md) that scx_warmq and the kernel's own scheduler keep; `make laws` plays all.
+keep_laws() { # OPTIONS of laws...
+    local told summary
+    told=$("$bin/warmq" laws --world guest "$@") || true
+    summary=$(tail -n 1 <<< "$told")
+    echo "$told"
+    if [[ $summary =~ ^([0-9]+)\ holds,\ 0\ broken,\ 0\ inconclusive ]]; then
+        echo "test result: ok. ${BASH_REMATCH[1]} passed; 0 failed; 0 ignored; laws"
+    else
+        echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; laws"
+        return 1
+    fi
+}
+say "laws: what tasks get, under scx_warmq and the kernel's own scheduler; where they run, under scx_warmq"
+keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets short-naps frequent-sleepers pipe-reader forks \
+    --scheduler "kernel,$bin/scx_warmq" || failed=1
+keep_laws fragments-at-home chat-rooms --scheduler "$bin/scx_warmq" || failed=1
+
 # Counted guests of several CPUs let them take turns of up to 100 ms. So what is judged in them is who runs where and who gets how
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.
