@@ -1,6 +1,6 @@
 //! The matrix for a terminal.
 
-use comfy_table::{Cell as Text, Color};
+use comfy_table::{Cell as Text, Color, ColumnConstraint};
 use warmq_law::{Bound, Limit, Side, Verdict};
 
 use super::column::Column;
@@ -20,6 +20,10 @@ pub fn table(cells: &[Cell<'_>], columns: &[Column]) -> String {
         }
         let name = Text::new(format!("  {}", law.name));
         table.add_row([name].into_iter().chain(row.iter().map(text)));
+    }
+    // Names are read better whole; where the screen is narrow, figures are wrapped instead.
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
     }
     let notes: Vec<String> = cells.iter().filter_map(note).collect();
     let summary = summary(cells);

@@ -116,12 +116,11 @@ mod tests {
         let folder = std::fs::read_dir(here("laws")).expect("the folder");
         let mut files: Vec<_> = folder.map(|it| it.expect("an entry").file_name()).collect();
         files.sort();
-        let mut names: Vec<_> = LAWS.iter().map(|(name, _)| *name).collect();
         let laws = find(&[]).expect("laws");
         assert!(laws.is_sorted_by_key(|(law, _)| law.family));
-        names.sort_unstable();
-        let names: Vec<std::ffi::OsString> =
-            names.iter().map(|it| format!("{it}.toml").into()).collect();
+        let file = |(name, _): &(&str, &str)| std::ffi::OsString::from(format!("{name}.toml"));
+        let mut names: Vec<_> = LAWS.iter().map(file).collect();
+        names.sort();
         assert_eq!(files, names);
     }
 

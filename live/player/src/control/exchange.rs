@@ -81,7 +81,7 @@ impl Control {
         unloaded
     }
 
-    fn look_again(&self) -> Result<(), PlayError> {
+    pub(super) fn look_again(&self) -> Result<(), PlayError> {
         let board = self.stage.board;
         let seen = board.news();
         self.interrupted()?;

@@ -313,7 +313,12 @@ impl Control {
 
     /// The scheduler that was loaded is there to the end.
     fn scheduler_stayed(&self) -> Result<(), PlayError> {
-        match self.schedulers.borrow_mut().missing() {
+        self.give_up_late(self.schedulers.borrow().longest_s());
+        let missing = self
+            .schedulers
+            .borrow_mut()
+            .missing(&mut || self.look_again());
+        match missing {
             Some(error) => Err(error),
             None => Ok(()),
         }

@@ -197,11 +197,23 @@ impl Schedulers {
     }
 
     /// As [`thrown_out`](Schedulers::thrown_out), at the end of a run: also if the program lives on
-    /// without its scheduler.
-    pub fn missing(&mut self) -> Option<PlayError> {
-        let state = self.state();
-        let loaded = self.loaded.as_mut()?;
-        (loaded.has_ended() || state != ENABLED).then(|| loaded.thrown_out("was thrown out"))
+    /// without its scheduler. Some load theirs again when a CPU has come or gone, and may.
+    pub fn missing(&mut self, pause: &mut Pause<'_>) -> Option<PlayError> {
+        let deadline = self.deadline();
+        loop {
+            let state = self.state();
+            let loaded = self.loaded.as_mut()?;
+            let ended = loaded.has_ended();
+            if !ended && state == ENABLED {
+                return None;
+            }
+            if ended || now_ns() >= deadline {
+                return Some(loaded.thrown_out("was thrown out"));
+            }
+            if let Err(error) = pause() {
+                return Some(error);
+            }
+        }
     }
 }
 
