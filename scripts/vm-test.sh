@@ -45,7 +45,7 @@ guest() {
 
 # The path of scx_bpfland, a scheduler of the scx project, for a number to compare with; built if there is none.
 bpfland() {
-    local root=${CARGO_TARGET_DIR:-target}/bpfland
+    local root=${CARGO_TARGET_DIR:-target}/scx_bpfland
     if command -v scx_bpfland; then
         return
     fi

@@ -72,6 +72,7 @@ pub fn value(value: f64, unit: &str) -> String {
         "us" if value >= 10_000.0 => format!("{:.0} ms", value / 1e3),
         "us" if value >= 1_000.0 => format!("{:.1} ms", value / 1e3),
         "us" => format!("{value:.0} us"),
+        "%" if value > 0.0 && value < 1.0 => format!("{value:.3} %"),
         "%" => format!("{value:.1} %"),
         "" => format!("{value:.0}"),
         unit => format!("{value:.0} {unit}"),
