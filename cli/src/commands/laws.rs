@@ -51,7 +51,7 @@ pub struct Arguments {
     /// Write a line of JSON for each cell.
     #[arg(long)]
     json: bool,
-    /// Write the matrix (laws.html, laws.jsonl) and the traces of what does not hold into this folder.
+    /// Write the matrix (laws.html, laws.md, laws.jsonl) and the traces of what does not hold into this folder.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Go on with what was interrupted: cells in FOLDER/laws.jsonl are not played again, unless their
@@ -100,12 +100,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     verdict(&cells)
 }
 
-/// The page, and the matrix on standard output.
+/// The page, the table, and the matrix on standard output.
 fn told(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> Result<(), Failure> {
     if let Some(folder) = &arguments.out {
         let page = matrix_page(arguments, cells, columns);
         let file = folder.join("laws.html");
         written(&file, &page)?;
+        let table = matrix::markdown(cells, columns);
+        written(&folder.join("laws.md"), &table)?;
         output::say(&format!("warmq: {}", file.display()));
     }
     output::print(&match arguments.json {

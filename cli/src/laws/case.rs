@@ -5,9 +5,10 @@ use std::fmt::Write;
 use warmq_config::{Document, Source};
 use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
 use warmq_law::Law;
-use warmq_scenario::{Fidelity, ObjectKind, World};
+use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
 use super::column::Column;
+use crate::worlds::programs::OWN;
 
 /// Repetitions by the wall clock.
 const REPETITIONS: u64 = 3;
@@ -72,6 +73,9 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
     }
     let cpus = usize::from(law.cpus);
     match world {
+        _ if column.name() == OWN && replaces_the_first(law) => {
+            Some("the kernel's own scheduler would take over from itself".to_owned())
+        }
         World::Lab if is_about_cgroups(law) && !knows_cgroups(column.name()) => {
             let scheduler = column.name();
             Some(format!("the lab's {scheduler} has no weights of cgroups"))
@@ -84,6 +88,13 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether the scheduler of a run gives way to the kernel's own and comes back.
+fn replaces_the_first(law: &Law) -> bool {
+    let sets = law.scenario.changes().iter().flat_map(|it| &it.set);
+    let mut choices = sets.filter(|set| matches!(set, Set::Scheduler(SchedulerChoice::First)));
+    choices.next().is_some()
 }
 
 /// Whether it says what cgroups get beside each other.

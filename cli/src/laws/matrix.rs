@@ -33,15 +33,42 @@ pub fn table(cells: &[Cell<'_>], columns: &[Column]) -> String {
     }
 }
 
+/// The matrix in Markdown, and how many cells of each column hold, are broken or inconclusive.
+pub fn markdown(cells: &[Cell<'_>], columns: &[Column]) -> String {
+    let line = |name: &str, texts: Vec<String>| format!("| {name} | {} |\n", texts.join(" | "));
+    let heads = columns.iter().map(Column::to_string).collect();
+    let mut text = line("law", heads);
+    text.push_str(&format!("|{}\n", "---|".repeat(columns.len() + 1)));
+    for row in cells.chunks(columns.len()) {
+        let texts = row.iter().map(|cell| match cell.judged.verdict {
+            Verdict::Broken => format!("**{}**", brief(cell)),
+            _ => brief(cell),
+        });
+        text.push_str(&line(&row[0].law.name, texts.collect()));
+    }
+    let sums = (0..columns.len()).map(|column| {
+        let count = |verdict| {
+            let of_column = cells.iter().skip(column).step_by(columns.len());
+            of_column.filter(|it| it.judged.verdict == verdict).count()
+        };
+        let told = [Verdict::Holds, Verdict::Broken, Verdict::Inconclusive].map(count);
+        told.map(|count| count.to_string()).join(", ")
+    });
+    text.push_str(&line("holds, broken, inconclusive", sums.collect()));
+    text
+}
+
 fn text(cell: &Cell<'_>) -> Text {
-    let verdict = cell.judged.verdict;
-    let (mark, color) = (sign(verdict), color(verdict));
-    let figure = told(cell).map(|(finding, bound)| value(finding.value, bound.unit));
-    let text = match figure {
-        Some(figure) => format!("{mark} {figure}"),
+    Text::new(brief(cell)).fg(color(cell.judged.verdict))
+}
+
+/// A cell's sign, and its figure if it has one.
+fn brief(cell: &Cell<'_>) -> String {
+    let mark = sign(cell.judged.verdict);
+    match told(cell) {
+        Some((finding, bound)) => format!("{mark} {}", value(finding.value, bound.unit)),
         None => mark.to_owned(),
-    };
-    Text::new(text).fg(color)
+    }
 }
 
 /// The sign of a verdict.

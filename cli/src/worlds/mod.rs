@@ -4,7 +4,7 @@
 mod guest;
 mod host;
 mod player;
-mod programs;
+pub mod programs;
 
 use std::sync::Arc;
 

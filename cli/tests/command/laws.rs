@@ -59,11 +59,17 @@ fn a_folder_keeps_the_matrix_and_the_evidence_and_nothing_is_played_twice() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(
         names,
-        ["laws.html", "laws.jsonl", "nice-lab-linux24-1.perfetto"]
+        [
+            "laws.html",
+            "laws.jsonl",
+            "laws.md",
+            "nice-lab-linux24-1.perfetto"
+        ]
     );
     let page = folder.text("there/laws.html");
     assert!(page.contains("Hogs of unlike nice") && page.contains("nice-lab-linux24-1.perfetto"));
     assert!(!page.contains("http://"), "the page needs no other");
+    insta::assert_snapshot!("laws_markdown", folder.text("there/laws.md"));
 
     let resumed = folder.run("laws nice mine.toml --scheduler linux24 --out there --resume");
     assert!(resumed.err.contains("runs to do: 0"), "{}", resumed.err);

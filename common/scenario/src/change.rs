@@ -48,6 +48,8 @@ pub enum Target {
 pub enum SchedulerChoice {
     /// The kernel's own: a scheduler that was loaded is unloaded.
     Kernel,
+    /// The one that the run began with; if that was the kernel's own, as [`Kernel`](Self::Kernel).
+    First,
     /// One that is loaded, in place of the one that was before.
     Loaded {
         /// Its name, which whoever plays the scenario resolves.

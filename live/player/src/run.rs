@@ -71,17 +71,14 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
         true => scheduler::PATIENCE_IN_GUEST_S,
         false => scheduler::PATIENCE_S,
     };
-    let mut schedulers = Schedulers::new(Path::new("/"), patience_s);
+    let mut schedulers = Schedulers::new(Path::new("/"), patience_s, options.load.clone());
     check_schedulers(&bound, &options, &schedulers)?;
     let stage = plan(bound, &options, marks, &notes)?.enter();
-    if let Some((name, program_options)) = &options.load {
-        // Signals have no handlers yet: they end this process, and the scheduler with it.
-        let mut pause = || {
-            process::readable([-1], 5);
-            Ok(())
-        };
-        schedulers.load(name, program_options, &mut pause)?;
-    }
+    // Signals have no handlers yet: they end this process, and the scheduler with it.
+    schedulers.load_first(&mut || {
+        process::readable([-1], 5);
+        Ok(())
+    })?;
     // When the run is over the scheduler is gone.
     let scheduler = options.scheduler.unwrap_or_else(running_scheduler);
     let mut seen = Seen::default();
@@ -196,23 +193,22 @@ fn check_schedulers(
     schedulers: &Schedulers,
 ) -> Result<(), PlayError> {
     let changes = bound.scenario().changes().iter();
-    let changed: Vec<&SchedulerChoice> = changes
+    let changed = changes
         .flat_map(|change| &change.set)
         .filter_map(|set| match set {
-            Set::Scheduler(choice) => Some(choice),
+            Set::Scheduler(SchedulerChoice::Loaded { name, .. }) => Some(name),
             _ => None,
-        })
+        });
+    let names: Vec<&String> = changed
+        .chain(options.load.iter().map(|(name, _)| name))
         .collect();
-    if changed.is_empty() && options.load.is_none() {
+    if names.is_empty() {
         return Ok(());
     }
     schedulers.check()?;
-    let changed = changed.into_iter().filter_map(|choice| match choice {
-        SchedulerChoice::Kernel => None,
-        SchedulerChoice::Loaded { name, .. } => Some(name),
-    });
-    let mut names = changed.chain(options.load.iter().map(|(name, _)| name));
-    names.try_for_each(|name| scheduler::find(name).map(drop))
+    names
+        .into_iter()
+        .try_for_each(|name| scheduler::find(name).map(drop))
 }
 
 type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);

@@ -102,7 +102,7 @@ fn target(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Target> {
     }
 }
 
-/// `kernel`, or the name of a scheduler and its options.
+/// `kernel`, `first`, or the name of a scheduler and its options.
 fn scheduler(table: &Fields<'_>, item: &Item<'_>, scope: &Scope<'_>) -> Option<SchedulerChoice> {
     scope.names.uses("scheduler");
     if let Some(set) = table.item("set") {
@@ -112,14 +112,22 @@ fn scheduler(table: &Fields<'_>, item: &Item<'_>, scope: &Scope<'_>) -> Option<S
         );
     }
     let (name, options) = (item.text()?, table.item("options"));
-    if name == "kernel" {
+    let known = match name.as_str() {
+        "kernel" => Some((
+            SchedulerChoice::Kernel,
+            "the kernel's own scheduler has no options",
+        )),
+        "first" => Some((
+            SchedulerChoice::First,
+            "the first scheduler has the options that it began with",
+        )),
+        _ => None,
+    };
+    if let Some((choice, without_options)) = known {
         if let Some(options) = options {
-            options.report(
-                "the kernel's own scheduler has no options",
-                "leave them out",
-            );
+            options.report(without_options, "leave them out");
         }
-        return Some(SchedulerChoice::Kernel);
+        return Some(choice);
     }
     if !is_name(&name) {
         return item.wrong("\"kernel\", or the name of a scheduler: letters, digits, - and _");

@@ -464,7 +464,7 @@ pub(super) const SCHEDULER: &[Key] = &[
     must(
         "scheduler",
         Kind::Text,
-        "`kernel`, or the scheduler that is loaded.",
+        "`kernel`, `first` (the one that the run began with), or the scheduler that is loaded.",
     ),
     may(
         "options",

@@ -52,6 +52,10 @@ impl Control {
                 schedulers.unload(&mut pause)?;
                 "the kernel's own"
             }
+            SchedulerChoice::First => {
+                schedulers.load_first(&mut pause)?;
+                "the first scheduler"
+            }
             SchedulerChoice::Loaded { name, options } => {
                 schedulers.load(name, options, &mut pause)?;
                 name

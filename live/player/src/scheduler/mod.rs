@@ -42,6 +42,8 @@ pub type Pause<'p> = dyn FnMut() -> Result<(), PlayError> + 'p;
 pub struct Schedulers {
     folder: PathBuf,
     patience_s: u32,
+    /// The name and the options of the one that a run begins with; none: the kernel's own.
+    first: Option<(String, String)>,
     loaded: Option<Loaded>,
 }
 
@@ -56,11 +58,13 @@ struct Loaded {
 
 impl Schedulers {
     /// Those of the kernel whose files are below `root`. Each may take so many seconds to come, and
-    /// to go.
-    pub fn new(root: &Path, patience_s: u32) -> Schedulers {
+    /// to go. `first` is the name and the options of the one that the run begins with, if that is not
+    /// the kernel's own.
+    pub fn new(root: &Path, patience_s: u32, first: Option<(String, String)>) -> Schedulers {
         Schedulers {
             folder: root.join(FOLDER),
             patience_s,
+            first,
             loaded: None,
         }
     }
@@ -112,6 +116,17 @@ impl Schedulers {
     fn state(&self) -> String {
         let state = fs::read_to_string(self.folder.join("state")).unwrap_or_default();
         state.trim().to_owned()
+    }
+
+    /// Loads the scheduler that the run begins with in place of the one that is there.
+    ///
+    /// # Errors
+    /// As of [`load`](Schedulers::load) and [`unload`](Schedulers::unload).
+    pub fn load_first(&mut self, pause: &mut Pause<'_>) -> Result<(), PlayError> {
+        match self.first.clone() {
+            Some((name, options)) => self.load(&name, &options, pause),
+            None => self.unload(pause),
+        }
     }
 
     /// Unloads the scheduler that is there and loads that of the program `name`, which gets

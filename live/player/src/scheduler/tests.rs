@@ -34,7 +34,7 @@ impl Fake {
     }
 
     fn schedulers(&self) -> Schedulers {
-        Schedulers::new(self.root.path(), 60)
+        Schedulers::new(self.root.path(), 60, None)
     }
 }
 
@@ -81,6 +81,30 @@ fn the_next_scheduler_takes_the_place_of_the_one_before() {
     drop(schedulers);
     assert!(process::kill(second, 0).is_err(), "its program has ended");
     assert_eq!(fake.schedulers().state(), DISABLED);
+}
+
+#[test]
+fn the_first_scheduler_can_come_back() {
+    let fake = Fake::new();
+    let (one, two) = (fake.program("one", STAYS), fake.program("two", STAYS));
+    let first = Some((one.clone(), "--first".to_owned()));
+    let mut schedulers = Schedulers::new(fake.root.path(), 60, first);
+    schedulers.load_first(&mut pause).expect("loaded");
+    schedulers.load(&two, "", &mut pause).expect("loaded");
+    schedulers.load_first(&mut pause).expect("loaded again");
+    let loaded = schedulers.loaded.as_ref().expect("loaded");
+    assert_eq!(
+        (&loaded.name, last_lines(&loaded.output)),
+        (&one, "options: --first".to_owned())
+    );
+
+    // Where that is the kernel's own, whoever is there goes.
+    drop(schedulers);
+    let mut schedulers = fake.schedulers();
+    schedulers.load(&two, "", &mut pause).expect("loaded");
+    schedulers.load_first(&mut pause).expect("unloaded");
+    assert!(schedulers.loaded.is_none());
+    assert_eq!(schedulers.state(), DISABLED);
 }
 
 #[test]
@@ -178,7 +202,7 @@ fn a_scheduler_of_another_program_stays() {
 #[test]
 fn a_kernel_without_sched_ext_is_said() {
     let root = tempfile::tempdir().expect("a folder");
-    let schedulers = Schedulers::new(root.path(), 60);
+    let schedulers = Schedulers::new(root.path(), 60, None);
     let error = schedulers.check().expect_err("there is none");
     assert_eq!(error.exit_code(), 4);
     assert!(error.to_string().contains("no sched_ext"), "{error}");
