@@ -8,24 +8,30 @@
  *
  * Terms, as kernel/sched/fair.c uses them:
  *   vruntime   run time of a task divided by its weight: at WARMQ_WEIGHT_NICE_0 it grows as fast as
- *              real time. Whoever has the least runs first.
+ *              real time.
  *   V          avg_vruntime, the weighted mean of all runnable vruntimes: V = sum(w * v) / sum(w)
  *   lag        V - vruntime of a task. Positive: the task is owed service. Negative: it has had
  *              more than its share. The lags of all runnable tasks, weighted, add up to 0.
- *   eligible   a task with lag >= 0. EEVDF picks the earliest virtual deadline among the eligible;
- *              there are no deadlines here: the least vruntime runs, and slices depend on the load.
+ *   request    for how long a task is expected to run once it is picked, in ns: what it usually runs
+ *              between two sleeps, or a slice.
+ *   deadline   vruntime + request / weight: the vruntime at which the request is served. Whoever has
+ *              the earliest runs first, as in weighted fair queueing (finish times; Parekh and
+ *              Gallager 1993). Unlike EEVDF, who has negative lag may run, too.
  *
  * Three layers:
  *   domain   CPUs that share a last-level cache. Everything runnable in it has a vruntime in the
  *            domain's virtual time, and the domain keeps V.
  *   entity   what a CPU chooses between: a group (the tasks of one fragment), the unmanaged tasks
  *            of a domain, or the tasks that may run on one CPU only. It keeps the V of its members.
- *            Its own vruntime, in the domain's time, orders entities.
- *   task     has a vtime (p->scx.dsq_vtime): its vruntime in its entity's time. It orders members.
+ *            Its own vruntime, in the domain's time, bounds what its members get.
+ *   task     has a vtime: its vruntime in its entity's time. Its deadline orders it.
+ *
+ * A task is compared with what it competes with: one that wakes has its lag among the members of its
+ * entity, not among tasks of the domain that have a CPU to themselves.
  *
  * Units: times are nanoseconds. vruntime and lag are virtual nanoseconds: real ones at nice 0. They
  * wrap, and are compared by difference, which must stay below 2^63. Weights are sched_ext's, 1 to
- * 10000, times 64, so they stay below 2^20.
+ * 10000, times 1024, so they stay below 2^24.
  */
 #ifndef WARMQ_DECIDE_H
 #define WARMQ_DECIDE_H
@@ -42,10 +48,10 @@ typedef int32_t s32;
 #define WARMQ_INLINE static inline __attribute__((always_inline, unused))
 
 /*
- * The weight of a task at nice 0: 64 times sched_ext's 100, so that a small share of a cgroup is
+ * The weight of a task at nice 0: 1024 times sched_ext's 100, so that a small share of a cgroup is
  * not lost to rounding.
  */
-#define WARMQ_WEIGHT_NICE_0 6400ULL
+#define WARMQ_WEIGHT_NICE_0 102400ULL
 
 /* The least weight that counts; anything below is raised to it. */
 #define WARMQ_WEIGHT_MIN 16ULL
@@ -59,6 +65,7 @@ typedef int32_t s32;
 struct warmq_domain {
 	u64 avg_vruntime; /* V, virtual ns */
 	u64 weight;       /* of everything runnable in the domain */
+	u64 runnable;     /* tasks */
 	u64 cpus;         /* that are online */
 };
 
@@ -70,11 +77,12 @@ struct warmq_entity {
 	u64 avg_vruntime; /* V of its members, virtual ns */
 	u64 shift;        /* from its members' time to the domain's, virtual ns, wraps */
 	u64 weight;       /* of its runnable members */
+	u64 runnable;     /* members */
 };
 
 /* What an administrator may set; see `scx_warmq --help`. */
 struct warmq_policy {
-	/* ns: while few are runnable, everybody runs once in it; sleeps are counted within it */
+	/* ns: while few are runnable, each runs once in it; sleeps are counted within it */
 	u64 period;
 	u64 slice_max;        /* ns */
 	u64 slice_min;        /* ns */
@@ -114,7 +122,7 @@ WARMQ_INLINE u64 warmq_clamp(u64 value, u64 low, u64 high)
  *
  * With the total weight of a domain or entity the same formula gives the growth of its V: a task of
  * weight w moves the mean by w/W of its own dv, which is ran * w0 / W.
- * Bounds: exact for ran < 2^64 / w0, 33 days without a charge.
+ * Bounds: exact for ran < 2^64 / w0, 50 hours without a charge.
  */
 WARMQ_INLINE u64 warmq_delta_vruntime(u64 ran, u64 weight)
 {
@@ -152,32 +160,51 @@ WARMQ_INLINE u64 warmq_migrate_vruntime(u64 vruntime, u64 from_avg, u64 to_avg)
  */
 
 /*
- * The lag that takes as long to work off in the loaded domain as `lag` would with one task of nice
- * 0 on each CPU.
+ * The rate at which V advances is the service that the domain gives, over its weight: C / W virtual
+ * ns per ns.
  *
- * V advances by cpus * w0 / W per ns of real time, so a lag l is worked off in l * W / (cpus * w0).
- * Bounding that time instead of the lag itself bounds waits:
+ *	C := busy CPUs * w0   W := domain->weight   busy CPUs: as many as there are tasks for
  *
- *	scaled = lag * C / W            C := cpus * w0, the capacity   W := domain->weight
- *
- * Never less than the shortest slice, and no more than `lag` where the domain is not full.
- * Bounds: C < 2^22 (512 CPUs), so exact for lag < 2^42 ns, 73 minutes.
+ * So V hurries where weights are small: where they are parts of cgroups' weights, the weights of a
+ * whole cgroup may add up to one task's. What is said in real time must be converted.
  */
-WARMQ_INLINE u64 warmq_scale_lag(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 lag)
+WARMQ_INLINE u64 warmq_capacity(const struct warmq_domain *domain)
 {
-	u64 capacity = domain->cpus * WARMQ_WEIGHT_NICE_0, scaled = lag;
+	u64 busy = domain->runnable < domain->cpus ? domain->runnable : domain->cpus;
 
-	if (domain->weight > capacity)
-		scaled = lag * capacity / domain->weight;
-	return scaled < policy->slice_min ? policy->slice_min : scaled;
+	return busy * WARMQ_WEIGHT_NICE_0;
 }
 
-/* The lag, as scaled above but without a floor, that the domain works off in WARMQ_REPAY_MAX. */
+/*
+ * The lag that the domain works off in `ns`, but never less than what its mean task gains in the
+ * shortest slice. So bounds of lags are bounds of real time, however many tasks there are and
+ * whatever they weigh:
+ *
+ *	scaled = ns * C / W             floor = slice_min * n * w0 / W
+ *
+ *	C := warmq_capacity()   W := domain->weight   n := domain->runnable
+ *
+ * With one task of nice 0 on each CPU that is `ns`, as it is in an empty domain.
+ * Bounds: C < 2^26 (512 CPUs), so exact for ns < 2^38, 4 minutes; the floor for slice_min * n < 2^47,
+ * 280,000 tasks at half a millisecond.
+ */
+WARMQ_INLINE u64 warmq_scale_lag(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 ns)
+{
+	u64 scaled, least;
+
+	if (!domain->weight || !domain->runnable)
+		return ns;
+	scaled = ns * warmq_capacity(domain) / domain->weight;
+	least = policy->slice_min * domain->runnable * WARMQ_WEIGHT_NICE_0 / domain->weight;
+	return scaled < least ? least : scaled;
+}
+
+/* The lag that the domain works off in WARMQ_REPAY_MAX. */
 WARMQ_INLINE u64 warmq_repayable_lag(const struct warmq_domain *domain)
 {
-	u64 capacity = domain->cpus * WARMQ_WEIGHT_NICE_0;
-
-	return domain->weight > capacity ? WARMQ_REPAY_MAX * capacity / domain->weight : WARMQ_REPAY_MAX;
+	if (!domain->weight || !domain->runnable)
+		return WARMQ_REPAY_MAX;
+	return WARMQ_REPAY_MAX * warmq_capacity(domain) / domain->weight;
 }
 
 /*
@@ -208,22 +235,41 @@ WARMQ_INLINE u64 warmq_longest_run(const struct warmq_policy *policy)
  */
 
 /*
- * The vruntime of a task that wakes, clamped at wakeup: it keeps its lag, but at most
- * wakeup_lag_max (scaled), so that a long sleep does not entitle it to the past, and at least
- * -lag_max (scaled), so that an old run does not starve it. After too short a sleep (`keeps_lag`
- * false) it keeps no positive lag.
+ * The vruntime of a task of `weight` that wakes: it keeps its lag, but at most wakeup_lag_max
+ * (scaled), so that a long sleep does not entitle it to the past. A debt stays: it shrinks as V goes
+ * on, and only what no fair share explains is forgiven, or else a nap would be worth more than the
+ * work before it. After too short a sleep (`keeps_lag` false) it keeps no positive lag.
  *
- *	v' = clamp(v, V - l, V + m)     l := wakeup_lag_max or 0   m := lag_max, both scaled
+ *	v' = clamp(v, V - l, V + m)     l := wakeup_lag_max, scaled, or 0   m := warmq_lag_min()
  */
 WARMQ_INLINE u64 warmq_place_wakeup(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime,
-				    bool keeps_lag)
+				    u64 weight, bool keeps_lag)
 {
-	u64 lag = keeps_lag ? warmq_scale_lag(policy, domain, policy->wakeup_lag_max) : 0;
+	u64 lag = keeps_lag && policy->wakeup_lag_max ? warmq_scale_lag(policy, domain, policy->wakeup_lag_max) : 0;
+	u64 lag_min = warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
 
-	if (lag > policy->wakeup_lag_max) /* the floor of the scaling */
-		lag = policy->wakeup_lag_max;
-	return warmq_clamp(vruntime, domain->avg_vruntime - lag,
-			   domain->avg_vruntime + warmq_scale_lag(policy, domain, policy->lag_max));
+	return warmq_clamp(vruntime, domain->avg_vruntime - lag, domain->avg_vruntime + lag_min);
+}
+
+/*
+ * The same for a task that comes back to an entity with runnable members, in the entity's time.
+ * `cpus` are those that the entity has at most.
+ *
+ * Its lag is that among the members. Where they cannot have their share of the domain, because
+ * another task has a CPU of the domain to itself, they lie far behind the domain's V, and whoever
+ * were placed by that would wait for all of them.
+ */
+WARMQ_INLINE u64 warmq_place_among(const struct warmq_policy *policy, const struct warmq_entity *entity, u64 cpus, u64 vtime,
+				   u64 weight, bool keeps_lag)
+{
+	struct warmq_domain members = {
+		.avg_vruntime = entity->avg_vruntime,
+		.weight = entity->weight,
+		.runnable = entity->runnable,
+		.cpus = cpus,
+	};
+
+	return warmq_place_wakeup(policy, &members, vtime, weight, keeps_lag);
 }
 
 /*
@@ -252,16 +298,11 @@ WARMQ_INLINE u64 warmq_place_awake(const struct warmq_policy *policy, const stru
 	return warmq_clamp(vruntime, domain->avg_vruntime - lag_max, domain->avg_vruntime + lag_min);
 }
 
-/* The vruntime of a new task: later than V by a slice, so that a storm of forks delays nobody. */
-WARMQ_INLINE u64 warmq_place_new(const struct warmq_policy *policy, const struct warmq_domain *domain)
-{
-	return domain->avg_vruntime + policy->slice_max;
-}
-
 /*
  * Admits a task with `vruntime` to an entity and returns its vtime there. An entity without
  * runnable members takes its first member's vruntime, so that a task gains nothing by a change of
- * group or by a new group. Call it before the task's weight is added.
+ * group or by a new group. Call it before the task's weight is added. A new task has the vruntime V:
+ * neither lag nor debt.
  */
 WARMQ_INLINE u64 warmq_join(struct warmq_entity *entity, u64 vruntime)
 {
@@ -289,7 +330,7 @@ WARMQ_INLINE u64 warmq_join(struct warmq_entity *entity, u64 vruntime)
  *	V := avg   W := weight   v := vruntime   w := joining, leaving
  *
  * Both return V' - V, in virtual ns, which may be negative: add it, it wraps.
- * Bounds: exact while |V - v| * w < 2^64, which is 8 hours of lag at the largest weight. No more
+ * Bounds: exact while |V - v| * w < 2^64, which is half an hour of lag at the largest weight. No more
  * than lag_max in any case, so a sum that other CPUs are just changing does no lasting harm.
  */
 WARMQ_INLINE u64 warmq_avg_change(u64 difference, u64 part, u64 total, u64 most)
@@ -311,6 +352,15 @@ WARMQ_INLINE u64 warmq_avg_add(const struct warmq_policy *policy, u64 avg, u64 w
 WARMQ_INLINE u64 warmq_avg_sub(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
 {
 	return weight <= leaving ? 0 : warmq_avg_change(avg - vruntime, leaving, weight - leaving, policy->lag_max);
+}
+
+/*
+ * The same for a task that exits. Its debt is lost, and V does not go back for it: or else a program
+ * that works in ever new children would never have had its share.
+ */
+WARMQ_INLINE u64 warmq_avg_exit(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
+{
+	return warmq_before(avg, vruntime) ? 0 : warmq_avg_sub(policy, avg, weight, vruntime, leaving);
 }
 
 /*
@@ -342,21 +392,20 @@ WARMQ_INLINE void warmq_clamp_entity(const struct warmq_policy *policy, struct w
 }
 
 /*
- * The key by which a CPU compares entities; the least is picked. `vtime` is that of the task that
- * the CPU would run next, or go on with.
+ * The key by which a CPU compares entities; the least is picked. `deadline` is that of the task that
+ * the CPU would run next, or go on with, in the entity's time.
  *
- * The key is the later of two vruntimes: the entity's (clamped) and that task's own. They differ
- * where other CPUs run the members with less vruntime. Then the task's own must count, or a light
- * member would get as much as a heavy one.
+ * The key is the later of the entity's vruntime (clamped) and that task's deadline. The first counts
+ * where a member has much positive lag among members who had more than their share.
  */
 WARMQ_INLINE u64 warmq_pick_key(const struct warmq_policy *policy, struct warmq_entity *entity,
-				const struct warmq_domain *domain, u64 succession, u64 vtime)
+				const struct warmq_domain *domain, u64 succession, u64 deadline)
 {
 	u64 vruntime, own;
 
 	warmq_clamp_entity(policy, entity, domain, succession);
 	vruntime = warmq_entity_vruntime(entity);
-	own = warmq_vruntime(entity, vtime);
+	own = warmq_vruntime(entity, deadline);
 	return warmq_before(vruntime, own) ? own : vruntime;
 }
 
@@ -372,17 +421,41 @@ WARMQ_INLINE u64 warmq_share(u64 weight, u64 parent_weight, u64 active)
 }
 
 /*
+ * The part of a task's `weight` that it can use. A task has one CPU at most, so with c CPUs a weight
+ * above 1/c of all is worth no more than 1/c:
+ *
+ *	w' = min(w, (W - own) / (c - 1))    W := domain->weight   own := what W has of this task
+ *
+ * More would not give it more, but would hold V back, by which the others are judged: they would all
+ * seem to have had too much, and have the same. Where there are no more tasks than CPUs nobody
+ * competes, and weights stay as they are. Others that are too heavy, too, come down in their turn.
+ * `runnable` and `cpus` are those that the task competes with, itself included, and for.
+ */
+WARMQ_INLINE u64 warmq_usable_weight(const struct warmq_domain *domain, u64 runnable, u64 cpus, u64 weight, u64 own)
+{
+	u64 others = domain->weight > own ? domain->weight - own : 0, most;
+
+	if (cpus < 2 || runnable <= cpus || !others)
+		return weight;
+	most = others / (cpus - 1);
+	if (most < WARMQ_WEIGHT_MIN)
+		most = WARMQ_WEIGHT_MIN;
+	return weight < most ? weight : most;
+}
+
+/*
  * ---- slices, waits
  * --------------------------------------------------------------------------------------------
  */
 
 /*
- * How long a task runs before the next is chosen: its part of the period, period * cpus / (waiting
- * + 1), within bounds.
+ * How long a task runs before the next is chosen: its part of the period, period * cpus / runnable,
+ * within bounds. Tasks are counted, not weighed: weights that are parts of cgroups' say nothing about
+ * how many wait.
  */
-WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64 cpus)
+WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 runnable, u64 cpus)
 {
-	u64 slice = policy->period * (cpus ? cpus : 1) / (waiting + 1);
+	u64 slice = policy->period * (cpus ? cpus : 1) / (runnable ? runnable : 1);
 
 	if (slice > policy->slice_max)
 		return policy->slice_max;
@@ -390,27 +463,64 @@ WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 waiting, u64
 }
 
 /*
+ * What a task is expected to run between two sleeps, after it `ran` so long: the mean of that and of
+ * what was expected before. 0: nothing is known.
+ */
+WARMQ_INLINE u64 warmq_expect(u64 expected, u64 ran)
+{
+	return expected ? (expected + ran + 1) / 2 : ran;
+}
+
+/*
+ * For how long a task is expected to run when it is picked next: the rest of what it runs between two
+ * sleeps, if it has not had that already, but no more than a slice. `ran` is what it had since it
+ * woke. Who runs on beyond it gains nothing: its vruntime has grown by all that it ran. A new task,
+ * which may be short, requests half a slice (as in EEVDF, PLACE_DEADLINE_INITIAL of kernel/sched/fair.c).
+ */
+WARMQ_INLINE u64 warmq_request(u64 expected, u64 ran, u64 slice)
+{
+	u64 rest = expected > ran ? expected - ran : slice;
+
+	if (!expected && !ran)
+		return slice / 2;
+	return rest < slice ? rest : slice;
+}
+
+/*
+ * The deadline of something of `weight` with `vruntime` that requests `request` ns. So a task that
+ * needs little is served soon as long as its vruntime does not run ahead, and a task of a small
+ * weight waits for its turn. No later than what the domain works off in WARMQ_REPAY_MAX.
+ */
+WARMQ_INLINE u64 warmq_deadline(const struct warmq_domain *domain, u64 vruntime, u64 weight, u64 request)
+{
+	return warmq_clamp_queued(domain, vruntime + warmq_delta_vruntime(request, weight));
+}
+
+/*
  * The longest that a runnable task of `weight` waits, in ns.
  *
- * When the task is queued, its vruntime is at most V + m. Others run first until V has advanced so
- * far, and some of them start with a lag of l at most. So all in the domain together get at most (l
- * + m) * W / w0 of service before it, on `cpus` CPUs; then come a batch and the slice that is
+ * When the task is queued, its deadline is at most V + m. Others run first until their deadlines are
+ * later, and some of them start with a lag of l at most. So all in the domain together get at most (l
+ * + m) * W / w0 of service before it, on the busy CPUs; then come a batch and the slice that is
  * running:
  *
- *	wait = 2 * ((l + m) * (W / w0 + 1) / cpus + batch_budget + slice_max)
+ *	wait = 2 * ((l + m) * W / C + batch_budget + slice_max)
  *
- *	m := warmq_lag_min() after a slice   l := wakeup_lag_max, scaled   W := domain->weight
+ *	m := warmq_lag_min() after two slices, of which one is the request
+ *	l := wakeup_lag_max, scaled   C := warmq_capacity()   W := domain->weight
  *
  * The factor 2: V is read while other CPUs change it.
- * Bounds: (l + m) < 2^33 and W / w0 < 2^22 tasks of nice 0, so below 2^56.
+ * Bounds: l * W and m * W are at most WARMQ_REPAY_MAX * C, below 2^58.
  */
 WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
 {
-	u64 lag_min = warmq_lag_min(policy, domain, weight, policy->slice_max);
+	u64 lag_min = warmq_lag_min(policy, domain, weight, 2 * policy->slice_max);
 	u64 lag = warmq_scale_lag(policy, domain, policy->wakeup_lag_max) + lag_min;
-	u64 cpus = domain->cpus ? domain->cpus : 1;
+	u64 capacity = warmq_capacity(domain), served = lag;
 
-	return 2 * (lag * (domain->weight / WARMQ_WEIGHT_NICE_0 + 1) / cpus + policy->batch_budget + policy->slice_max);
+	if (domain->weight && capacity)
+		served = lag * domain->weight / capacity;
+	return 2 * (served + policy->batch_budget + policy->slice_max);
 }
 
 /*
@@ -420,15 +530,15 @@ WARMQ_INLINE u64 warmq_wait_bound(const struct warmq_policy *policy, const struc
 
 /*
  * The wakeup granularity of one task, in virtual ns (Al-Mane' 2009, formula 5-1): the oftener it
- * sleeps, the more its vruntime must differ before its wakeup preempts.
+ * sleeps, the more its deadline must differ before its wakeup preempts.
  *
  *	g = alpha * sleeps / (period * weight)
  *
  *	sleeps := in this period   period := in seconds   weight := 1 at nice 0
  *	alpha := ns of granularity at nice 0 for one sleep per second
  *
- * Bounds: exact while alpha * sleeps per second * w0 < 2^64: 2.8 thousand million sleeps per second
- * at the largest alpha, 1 ms.
+ * Bounds: exact while alpha * sleeps per second * w0 < 2^64: 180 million sleeps per second at the
+ * largest alpha, 1 ms.
  */
 WARMQ_INLINE u64 warmq_wakeup_granularity(const struct warmq_policy *policy, u64 sleeps, u64 weight)
 {
@@ -440,23 +550,35 @@ WARMQ_INLINE u64 warmq_wakeup_granularity(const struct warmq_policy *policy, u64
 /* What became of a wakeup that wants the CPU at once. */
 enum warmq_verdict {
 	WARMQ_GRANTED = 0,
-	WARMQ_TOO_CLOSE = 1,   /* its vruntime is not less by its granularity than the running one's */
+	WARMQ_TOO_CLOSE = 1,   /* its deadline is not earlier by its granularity than the running one's */
 	WARMQ_TOO_SOON = 2,    /* that CPU had a wakeup preemption less than preempt_interval ago */
 	WARMQ_SHORT_SLEEP = 3, /* it slept less than min_sleep */
 };
 
+/* A wakeup that wants a CPU at once. */
+struct warmq_wakeup {
+	u64 waking;  /* the deadline of the task that woke, in the domain's time */
+	u64 running; /* that of the running one, from when it was picked */
+	u64 sleeps;  /* of the one that woke, in this period */
+	u64 weight;  /* its own */
+	u64 slept;   /* ns */
+	u64 since;   /* ns since that CPU's last wakeup preemption */
+	u64 outranks; /* the running one is SCHED_IDLE, and the one that woke is not */
+};
+
 /*
- * Whether a task that wakes preempts the running one. `waking` and `running` are their vruntimes;
- * `since` is the time since that CPU's last wakeup preemption.
+ * Whether a task that wakes preempts the running one. SCHED_IDLE is for work that nobody waits for,
+ * so it gives way at once.
  */
-WARMQ_INLINE enum warmq_verdict warmq_wakeup_preempts(const struct warmq_policy *policy, u64 waking, u64 running,
-						      u64 sleeps, u64 weight, u64 slept, u64 since)
+WARMQ_INLINE enum warmq_verdict warmq_wakeup_preempts(const struct warmq_policy *policy, const struct warmq_wakeup *wakeup)
 {
-	if (slept < policy->min_sleep)
+	if (wakeup->outranks)
+		return WARMQ_GRANTED;
+	if (wakeup->slept < policy->min_sleep)
 		return WARMQ_SHORT_SLEEP;
-	if (!warmq_before(waking + warmq_wakeup_granularity(policy, sleeps, weight), running))
+	if (!warmq_before(wakeup->waking + warmq_wakeup_granularity(policy, wakeup->sleeps, wakeup->weight), wakeup->running))
 		return WARMQ_TOO_CLOSE;
-	return since < policy->preempt_interval ? WARMQ_TOO_SOON : WARMQ_GRANTED;
+	return wakeup->since < policy->preempt_interval ? WARMQ_TOO_SOON : WARMQ_GRANTED;
 }
 
 /*
@@ -485,7 +607,7 @@ WARMQ_INLINE bool warmq_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 
 /*
  * Whether the busy place is busier than the calm one, by CPU, by more than the policy allows.
  * Whether it has anything to give away is decided by warmq_relieve(). The least weight on the calm
- * side makes a nearly empty pair of places even. Bounds: weights < 2^42 (4 million tasks of the
+ * side makes a nearly empty pair of places even. Bounds: weights < 2^46 (4 million tasks of the
  * largest weight), so the products stay below 2^62.
  */
 WARMQ_INLINE bool warmq_imbalanced(const struct warmq_policy *policy, u64 busy, u64 busy_cpus, u64 calm, u64 calm_cpus)
@@ -522,6 +644,12 @@ WARMQ_INLINE bool warmq_better_group(u64 weight, u64 best, u64 excess)
 	return !best || left < left_by_best;
 }
 
+/*
+ * For how long, in times of `patience`, an imbalance lasts that a task would only turn round, until one
+ * moves nevertheless: three hogs and two on two CPUs each take turns at being three.
+ */
+#define WARMQ_TURNS 10
+
 /* What is done about a place that is too busy. */
 enum warmq_relief {
 	WARMQ_LEAVE = 0,
@@ -535,20 +663,41 @@ enum warmq_relief {
  * unmanaged tasks. Where no group can move, unmanaged tasks do. A group is split only if nothing
  * else helped for `patience`. `excess` is the weight that should move, `managed` that of the
  * place's groups, `movable` that of the best group (0: each of them runs or is too large),
- * `unmanaged` that of the queued unmanaged tasks.
+ * `unmanaged` that of the queued unmanaged tasks, and `task` that of one of them. One that would only
+ * turn the imbalance round stays for a while: a move costs the contents of a cache.
  */
 WARMQ_INLINE enum warmq_relief warmq_relieve(const struct warmq_policy *policy, u64 excess, u64 managed, u64 unmanaged,
-					     u64 movable, u64 lasted)
+					     u64 task, u64 movable, u64 lasted)
 {
 	if (!excess)
 		return WARMQ_LEAVE;
 	if (movable && managed >= unmanaged)
 		return WARMQ_MOVE_GROUP;
-	if (unmanaged)
+	if (unmanaged && (task < 2 * excess || lasted >= WARMQ_TURNS * policy->patience))
 		return WARMQ_MOVE_UNMANAGED;
 	if (movable)
 		return WARMQ_MOVE_GROUP;
 	return managed && lasted >= policy->patience ? WARMQ_SPLIT_GROUP : WARMQ_LEAVE;
+}
+
+/*
+ * ---- partners
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* How often in a row two tasks wake each other until they are partners, who belong under one cache. */
+#define WARMQ_PARTNERS 4
+
+/*
+ * How often in a row a task was woken by one that it had woken itself, once more. `again`: by the same
+ * one as before; `woken`: which this task was the last to wake. A server of many clients has another
+ * waker each time, so it has no partner.
+ */
+WARMQ_INLINE u32 warmq_in_turn(u32 turns, bool again, bool woken)
+{
+	if (!again || !woken)
+		return 0;
+	return turns < WARMQ_PARTNERS ? turns + 1 : turns;
 }
 
 /*

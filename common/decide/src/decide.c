@@ -5,10 +5,13 @@
 const u64 decide_weight_nice_0 = WARMQ_WEIGHT_NICE_0;
 const u64 decide_weight_min = WARMQ_WEIGHT_MIN;
 const u32 decide_firm = WARMQ_FIRM;
+const u32 decide_partners = WARMQ_PARTNERS;
+const u64 decide_turns = WARMQ_TURNS;
 
 /* The Rust side has the same structs, and lib.rs asserts the same sizes. */
-_Static_assert(sizeof(struct warmq_domain) == 3 * sizeof(u64), "struct Domain in lib.rs");
-_Static_assert(sizeof(struct warmq_entity) == 3 * sizeof(u64), "struct Entity in lib.rs");
+_Static_assert(sizeof(struct warmq_domain) == 4 * sizeof(u64), "struct Domain in lib.rs");
+_Static_assert(sizeof(struct warmq_entity) == 4 * sizeof(u64), "struct Entity in lib.rs");
+_Static_assert(sizeof(struct warmq_wakeup) == 7 * sizeof(u64), "struct Wakeup in wakeup.rs");
 _Static_assert(sizeof(struct warmq_policy) == 11 * sizeof(u64), "struct Policy in lib.rs");
 
 bool decide_before(u64 a, u64 b)
@@ -46,9 +49,16 @@ u64 decide_scale_lag(const struct warmq_policy *policy, const struct warmq_domai
 	return warmq_scale_lag(policy, domain, lag);
 }
 
-u64 decide_place_wakeup(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, bool keeps_lag)
+u64 decide_place_wakeup(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, u64 weight,
+			bool keeps_lag)
 {
-	return warmq_place_wakeup(policy, domain, vruntime, keeps_lag);
+	return warmq_place_wakeup(policy, domain, vruntime, weight, keeps_lag);
+}
+
+u64 decide_place_among(const struct warmq_policy *policy, const struct warmq_entity *entity, u64 cpus, u64 vtime, u64 weight,
+		       bool keeps_lag)
+{
+	return warmq_place_among(policy, entity, cpus, vtime, weight, keeps_lag);
 }
 
 u64 decide_lag_min(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight, u64 ran)
@@ -66,11 +76,6 @@ u64 decide_place_awake(const struct warmq_policy *policy, const struct warmq_dom
 	return warmq_place_awake(policy, domain, vruntime, weight);
 }
 
-u64 decide_place_new(const struct warmq_policy *policy, const struct warmq_domain *domain)
-{
-	return warmq_place_new(policy, domain);
-}
-
 u64 decide_join(struct warmq_entity *entity, u64 vruntime)
 {
 	return warmq_join(entity, vruntime);
@@ -86,10 +91,15 @@ u64 decide_avg_sub(const struct warmq_policy *policy, u64 avg, u64 weight, u64 v
 	return warmq_avg_sub(policy, avg, weight, vruntime, leaving);
 }
 
-u64 decide_pick_key(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
-		u64 succession, u64 vtime)
+u64 decide_avg_exit(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
 {
-	return warmq_pick_key(policy, entity, domain, succession, vtime);
+	return warmq_avg_exit(policy, avg, weight, vruntime, leaving);
+}
+
+u64 decide_pick_key(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,
+		u64 succession, u64 deadline)
+{
+	return warmq_pick_key(policy, entity, domain, succession, deadline);
 }
 
 u64 decide_succession(const struct warmq_policy *policy, bool group)
@@ -108,9 +118,29 @@ u64 decide_share(u64 weight, u64 parent_weight, u64 active)
 	return warmq_share(weight, parent_weight, active);
 }
 
-u64 decide_slice(const struct warmq_policy *policy, u64 waiting, u64 cpus)
+u64 decide_usable_weight(const struct warmq_domain *domain, u64 runnable, u64 cpus, u64 weight, u64 own)
 {
-	return warmq_slice(policy, waiting, cpus);
+	return warmq_usable_weight(domain, runnable, cpus, weight, own);
+}
+
+u64 decide_slice(const struct warmq_policy *policy, u64 runnable, u64 cpus)
+{
+	return warmq_slice(policy, runnable, cpus);
+}
+
+u64 decide_expect(u64 expected, u64 ran)
+{
+	return warmq_expect(expected, ran);
+}
+
+u64 decide_request(u64 expected, u64 ran, u64 slice)
+{
+	return warmq_request(expected, ran, slice);
+}
+
+u64 decide_deadline(const struct warmq_domain *domain, u64 vruntime, u64 weight, u64 request)
+{
+	return warmq_deadline(domain, vruntime, weight, request);
 }
 
 u64 decide_wait_bound(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 weight)
@@ -123,10 +153,9 @@ u64 decide_wakeup_granularity(const struct warmq_policy *policy, u64 sleeps, u64
 	return warmq_wakeup_granularity(policy, sleeps, weight);
 }
 
-u32 decide_wakeup_preempts(const struct warmq_policy *policy, u64 waking, u64 running, u64 sleeps, u64 weight, u64 slept,
-		    u64 since)
+u32 decide_wakeup_preempts(const struct warmq_policy *policy, const struct warmq_wakeup *wakeup)
 {
-	return (u32)warmq_wakeup_preempts(policy, waking, running, sleeps, weight, slept, since);
+	return (u32)warmq_wakeup_preempts(policy, wakeup);
 }
 
 bool decide_batch_goes_on(const struct warmq_policy *policy, u64 used, bool others_wait)
@@ -154,9 +183,15 @@ bool decide_better_group(u64 weight, u64 best, u64 excess)
 	return warmq_better_group(weight, best, excess);
 }
 
-u32 decide_relieve(const struct warmq_policy *policy, u64 excess, u64 managed, u64 unmanaged, u64 movable, u64 lasted)
+u32 decide_relieve(const struct warmq_policy *policy, u64 excess, u64 managed, u64 unmanaged, u64 task, u64 movable,
+		   u64 lasted)
 {
-	return (u32)warmq_relieve(policy, excess, managed, unmanaged, movable, lasted);
+	return (u32)warmq_relieve(policy, excess, managed, unmanaged, task, movable, lasted);
+}
+
+u32 decide_in_turn(u32 turns, bool again, bool woken)
+{
+	return warmq_in_turn(turns, again, woken);
 }
 
 u32 decide_meet(u32 wakee, u32 waker, u32 *firmness)

@@ -36,6 +36,19 @@ unsafe extern "C" {
     #[link_name = "decide_firm"]
     pub safe static FIRM: u32;
 
+    /// How often in a row two tasks wake each other until they are partners (`WARMQ_PARTNERS`).
+    #[link_name = "decide_partners"]
+    pub safe static PARTNERS: u32;
+    /// For how long, in times of `patience`, an imbalance lasts that a task would only turn round,
+    /// until one moves nevertheless (`WARMQ_TURNS`).
+    #[link_name = "decide_turns"]
+    pub safe static TURNS: u64;
+
+    /// How often in a row a task was woken by one that it had woken itself, once more. `again`: by the
+    /// same one as before; `woken`: which this task was the last to wake.
+    #[link_name = "decide_in_turn"]
+    pub safe fn in_turn(turns: u32, again: bool, woken: bool) -> u32;
+
     /// Whether the group that a CPU works on goes on there; `used` is what it ran in this
     /// succession, in ns.
     #[link_name = "decide_batch_goes_on"]
@@ -72,6 +85,7 @@ unsafe extern "C" {
         excess: u64,
         managed: u64,
         unmanaged: u64,
+        task: u64,
         movable: u64,
         lasted: u64,
     ) -> u32;
@@ -79,17 +93,18 @@ unsafe extern "C" {
 }
 
 /// What is done about a place that is too busy by `excess`. `managed` is the weight of its groups,
-/// `unmanaged` that of its queued tasks without one, `movable` that of the best group to move (0:
-/// none can move), and the imbalance has `lasted` for so many ns.
+/// `unmanaged` that of its queued tasks without one, `task` that of one of them, `movable` that of the
+/// best group to move (0: none can move), and the imbalance has `lasted` for so many ns.
 pub fn relieve(
     policy: &Policy,
     excess: u64,
     managed: u64,
     unmanaged: u64,
+    task: u64,
     movable: u64,
     lasted: u64,
 ) -> Relief {
-    match decide_relieve(policy, excess, managed, unmanaged, movable, lasted) {
+    match decide_relieve(policy, excess, managed, unmanaged, task, movable, lasted) {
         0 => Relief::Leave,
         1 => Relief::MoveGroup,
         2 => Relief::MoveUnmanaged,

@@ -35,6 +35,8 @@ pub struct Domain {
     pub avg_vruntime: u64,
     /// The weight of everything runnable in it.
     pub weight: u64,
+    /// Its runnable tasks.
+    pub runnable: u64,
     /// Its CPUs that are online.
     pub cpus: u64,
 }
@@ -52,6 +54,8 @@ pub struct Entity {
     pub shift: u64,
     /// The weight of its runnable members.
     pub weight: u64,
+    /// Its runnable members.
+    pub runnable: u64,
 }
 
 /// What an administrator may set (`struct warmq_policy`).
@@ -94,6 +98,6 @@ impl Default for Policy {
 }
 
 // decide.c asserts the same of the other side.
-const _: () = assert!(size_of::<Domain>() == 3 * size_of::<u64>());
-const _: () = assert!(size_of::<Entity>() == 3 * size_of::<u64>());
+const _: () = assert!(size_of::<Domain>() == 4 * size_of::<u64>());
+const _: () = assert!(size_of::<Entity>() == 4 * size_of::<u64>());
 const _: () = assert!(size_of::<Policy>() == 11 * size_of::<u64>());

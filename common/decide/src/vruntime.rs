@@ -40,23 +40,36 @@ unsafe extern "C" {
     #[link_name = "decide_migrate_vruntime"]
     pub safe fn migrate_vruntime(vruntime: u64, from_avg: u64, to_avg: u64) -> u64;
 
-    /// The lag that takes as long to work off in the loaded domain as `lag` would with one task of
-    /// nice 0 on each CPU.
+    /// The lag that the domain works off in `ns`; never less than what its mean task gains in the
+    /// shortest slice.
     #[link_name = "decide_scale_lag"]
-    pub safe fn scale_lag(policy: &Policy, domain: &Domain, lag: u64) -> u64;
+    pub safe fn scale_lag(policy: &Policy, domain: &Domain, ns: u64) -> u64;
 
     /// The lower bound, without its sign, of the lag of something of `weight` that may just have
     /// run for `ran` ns.
     #[link_name = "decide_lag_min"]
     pub safe fn lag_min(policy: &Policy, domain: &Domain, weight: u64, ran: u64) -> u64;
 
-    /// The vruntime of a task that wakes; `keeps_lag`: its sleep was long enough to keep positive
-    /// lag.
+    /// The vruntime of a task of `weight` that wakes; `keeps_lag`: its sleep was long enough to keep
+    /// positive lag.
     #[link_name = "decide_place_wakeup"]
     pub safe fn place_wakeup(
         policy: &Policy,
         domain: &Domain,
         vruntime: u64,
+        weight: u64,
+        keeps_lag: bool,
+    ) -> u64;
+
+    /// The same, in the time of `entity`, for a task that comes back to it while it has runnable
+    /// members, on `cpus` at most.
+    #[link_name = "decide_place_among"]
+    pub safe fn place_among(
+        policy: &Policy,
+        entity: &Entity,
+        cpus: u64,
+        vtime: u64,
+        weight: u64,
         keeps_lag: bool,
     ) -> u64;
 
@@ -69,10 +82,6 @@ unsafe extern "C" {
     /// slept.
     #[link_name = "decide_place_awake"]
     pub safe fn place_awake(policy: &Policy, domain: &Domain, vruntime: u64, weight: u64) -> u64;
-
-    /// The vruntime of a new task.
-    #[link_name = "decide_place_new"]
-    pub safe fn place_new(policy: &Policy, domain: &Domain) -> u64;
 
     /// Admits a task with `vruntime` to `entity`, before its weight is added; returns its vtime
     /// there.
@@ -91,6 +100,16 @@ unsafe extern "C" {
     pub safe fn avg_sub(policy: &Policy, avg: u64, weight: u64, vruntime: u64, leaving: u64)
     -> u64;
 
+    /// The same for a task that exits: V does not go back for its debt.
+    #[link_name = "decide_avg_exit"]
+    pub safe fn avg_exit(
+        policy: &Policy,
+        avg: u64,
+        weight: u64,
+        vruntime: u64,
+        leaving: u64,
+    ) -> u64;
+
     /// How long the tasks of an entity may run in succession before another is chosen, in ns.
     #[link_name = "decide_succession"]
     pub safe fn succession(policy: &Policy, group: bool) -> u64;
@@ -106,14 +125,14 @@ unsafe extern "C" {
     );
 
     /// The key by which a CPU compares entities, of which the least is picked: the later of the
-    /// vruntimes of `entity`, clamped as by [`clamp_entity`], and of its task with `vtime`.
+    /// vruntime of `entity`, clamped as by [`clamp_entity`], and its task's `deadline`.
     #[link_name = "decide_pick_key"]
     pub safe fn pick_key(
         policy: &Policy,
         entity: &mut Entity,
         domain: &Domain,
         succession: u64,
-        vtime: u64,
+        deadline: u64,
     ) -> u64;
 
     /// The weight of a task or cgroup within the share of its parent; `active` is the sum of all
@@ -121,9 +140,35 @@ unsafe extern "C" {
     #[link_name = "decide_share"]
     pub safe fn share(weight: u64, parent_weight: u64, active: u64) -> u64;
 
+    /// The part of its `weight` that a task can use, which has one CPU at most. `own` is what the
+    /// domain has of it; it is one of `runnable` tasks that compete for `cpus`.
+    #[link_name = "decide_usable_weight"]
+    pub safe fn usable_weight(
+        domain: &Domain,
+        runnable: u64,
+        cpus: u64,
+        weight: u64,
+        own: u64,
+    ) -> u64;
+
     /// How long a task runs before the next is chosen, in ns.
     #[link_name = "decide_slice"]
-    pub safe fn slice(policy: &Policy, waiting: u64, cpus: u64) -> u64;
+    pub safe fn slice(policy: &Policy, runnable: u64, cpus: u64) -> u64;
+
+    /// What a task is expected to run between two sleeps, in ns, after it `ran` so long; 0: nothing
+    /// is known.
+    #[link_name = "decide_expect"]
+    pub safe fn expect(expected: u64, ran: u64) -> u64;
+
+    /// For how long a task is expected to run when it is picked next, in ns, after it `ran` since it
+    /// woke.
+    #[link_name = "decide_request"]
+    pub safe fn request(expected: u64, ran: u64, slice: u64) -> u64;
+
+    /// The deadline, in virtual ns, of something of `weight` with `vruntime` that requests `request`
+    /// ns.
+    #[link_name = "decide_deadline"]
+    pub safe fn deadline(domain: &Domain, vruntime: u64, weight: u64, request: u64) -> u64;
 
     /// The longest that a runnable task of `weight` waits, in ns.
     #[link_name = "decide_wait_bound"]

@@ -9,7 +9,7 @@ use crate::Policy;
 pub enum Verdict {
     /// It preempts.
     Granted,
-    /// Its vruntime is not less than the running task's by its granularity.
+    /// Its deadline is not earlier than the running task's by its granularity.
     TooClose,
     /// That CPU had a wakeup preemption too short a time ago.
     TooSoon,
@@ -17,12 +17,13 @@ pub enum Verdict {
     ShortSleep,
 }
 
-/// A wakeup that wants the CPU at once.
+/// A wakeup that wants the CPU at once (`struct warmq_wakeup`).
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// The vruntime of the task that woke, in virtual ns.
+    /// The deadline of the task that woke, in virtual ns.
     pub waking: u64,
-    /// The vruntime of the running task, in virtual ns.
+    /// That of the running task, from when it was picked.
     pub running: u64,
     /// Sleeps of the one that woke, in this period.
     pub sleeps: u64,
@@ -32,35 +33,24 @@ pub struct Wakeup {
     pub slept: u64,
     /// Time since that CPU's last wakeup preemption, in ns.
     pub since: u64,
+    /// 1: the running task is of `SCHED_IDLE`, and the one that woke is not; else 0.
+    pub outranks: u64,
 }
+
+// decide.c asserts the same of the other side.
+const _: () = assert!(size_of::<Wakeup>() == 7 * size_of::<u64>());
 
 unsafe extern "C" {
     /// The wakeup granularity of one task, in virtual ns (Al-Mane' 2009, formula 5-1).
     #[link_name = "decide_wakeup_granularity"]
     pub safe fn wakeup_granularity(policy: &Policy, sleeps: u64, weight: u64) -> u64;
 
-    safe fn decide_wakeup_preempts(
-        policy: &Policy,
-        waking: u64,
-        running: u64,
-        sleeps: u64,
-        weight: u64,
-        slept: u64,
-        since: u64,
-    ) -> u32;
+    safe fn decide_wakeup_preempts(policy: &Policy, wakeup: &Wakeup) -> u32;
 }
 
 /// Whether a task that wakes preempts the running one.
 pub fn wakeup_preempts(policy: &Policy, wakeup: &Wakeup) -> Verdict {
-    let verdict = decide_wakeup_preempts(
-        policy,
-        wakeup.waking,
-        wakeup.running,
-        wakeup.sleeps,
-        wakeup.weight,
-        wakeup.slept,
-        wakeup.since,
-    );
+    let verdict = decide_wakeup_preempts(policy, wakeup);
     match verdict {
         0 => Verdict::Granted,
         1 => Verdict::TooClose,

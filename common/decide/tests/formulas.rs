@@ -9,6 +9,7 @@ fn domain(cpus: u64, tasks: u64) -> Domain {
     Domain {
         avg_vruntime: 1_000 * MS,
         weight: tasks * WEIGHT_NICE_0,
+        runnable: tasks,
         cpus,
     }
 }
@@ -41,31 +42,31 @@ fn vruntime_grows_faster_at_light_weights() {
         (WEIGHT_NICE_0, 4 * MS),
         (2 * WEIGHT_NICE_0, 2 * MS),
         (WEIGHT_NICE_0 / 2, 8 * MS),
-        (64, 400 * MS),
-        (WEIGHT_MIN, 1_600 * MS),
-        (1, 1_600 * MS),
-        (0, 1_600 * MS),
+        (WEIGHT_NICE_0 / 100, 400 * MS),
+        (WEIGHT_MIN, 25_600 * MS),
+        (1, 25_600 * MS),
+        (0, 25_600 * MS),
     ];
     for (weight, expected) in table {
         assert_eq!(delta_vruntime(4 * MS, weight), expected, "weight {weight}");
     }
 }
 
-/// The part of the period: 20 ms * CPUs / (waiting + 1), from 0.5 to 4 ms.
+/// The part of the period: 20 ms * CPUs / runnable, from 0.5 to 4 ms.
 #[test]
 fn slices_share_the_period() {
     let table = [
         (0, 1, 4 * MS),
-        (4, 1, 4 * MS),
-        (9, 1, 2 * MS),
-        (39, 1, 500 * US),
+        (5, 1, 4 * MS),
+        (10, 1, 2 * MS),
+        (40, 1, 500 * US),
         (1_000, 1, 500 * US),
-        (159, 16, 2 * MS),
-        (9, 0, 2 * MS),
+        (160, 16, 2 * MS),
+        (10, 0, 2 * MS),
     ];
-    for (waiting, cpus, expected) in table {
-        let slice = slice(&policy(), waiting, cpus);
-        assert_eq!(slice, expected, "{waiting} waiting for {cpus} CPUs");
+    for (runnable, cpus, expected) in table {
+        let slice = slice(&policy(), runnable, cpus);
+        assert_eq!(slice, expected, "{runnable} on {cpus} CPUs");
     }
 }
 
@@ -79,12 +80,32 @@ fn the_bounds_of_the_lag_shrink_with_the_load() {
         (16, 16, 40 * MS),
         (16, 64, 10 * MS),
         (1, 1_000, 500 * US),
-        (0, 1, 500 * US),
+        // Fewer tasks than CPUs have one each.
+        (16, 4, 40 * MS),
     ];
     for (cpus, tasks, expected) in table {
         let shrunk = scale_lag(&policy(), &domain(cpus, tasks), 40 * MS);
         assert_eq!(shrunk, expected, "{tasks} tasks on {cpus} CPUs");
     }
+}
+
+/// 64 tasks in a cgroup weigh as much as one: V advances 64 times as fast as with 64 of nice 0, and so
+/// do the bounds, since the time in which a lag is worked off must be the same.
+#[test]
+fn the_bounds_of_the_lag_are_of_real_time_whatever_tasks_weigh() {
+    let flat = Domain {
+        weight: WEIGHT_NICE_0,
+        ..domain(4, 64)
+    };
+    for ns in [40 * MS, 2 * MS, 0] {
+        let expected = 64 * scale_lag(&policy(), &domain(4, 64), ns);
+        assert_eq!(scale_lag(&policy(), &flat, ns), expected, "{ns}");
+    }
+    let (light, usual) = (WEIGHT_NICE_0 / 64, WEIGHT_NICE_0);
+    assert_eq!(
+        wait_bound(&policy(), &flat, light),
+        wait_bound(&policy(), &domain(4, 64), usual)
+    );
 }
 
 #[test]
@@ -95,28 +116,54 @@ fn lag_is_clamped_at_wakeup() {
         ("in between", avg + MS, true, avg + MS),
         ("a long sleep", avg - 900 * MS, true, avg - 2 * MS),
         ("too short a sleep", avg - 900 * MS, false, avg),
-        ("an old run", avg + 900 * MS, true, avg + 40 * MS),
+        ("a slice and a tick", avg + 8 * MS, true, avg + 8 * MS),
+        ("more than any share", avg + 900 * MS, true, avg + 48 * MS),
     ];
     for (case, vruntime, keeps_lag, expected) in table {
         assert_eq!(
-            place_wakeup(&policy(), &idle, vruntime, keeps_lag),
+            place_wakeup(&policy(), &idle, vruntime, WEIGHT_NICE_0, keeps_lag),
             expected,
             "{case}"
         );
     }
-    // With four tasks per CPU: a quarter of both bounds.
+    // With four tasks per CPU: a quarter of both bounds, and two slices.
     let busy = domain(1, 4);
-    assert_eq!(place_wakeup(&policy(), &busy, 0, true), avg - 500 * US);
-    assert_eq!(
-        place_wakeup(&policy(), &busy, avg + 900 * MS, true),
-        avg + 10 * MS
-    );
-    // The floor of the scaling, the shortest slice, does not exceed the policy's own bound.
+    let at = |vruntime| place_wakeup(&policy(), &busy, vruntime, WEIGHT_NICE_0, true);
+    assert_eq!(at(0), avg - 500 * US);
+    assert_eq!(at(avg + 900 * MS), avg + 18 * MS);
+    // The floor of the scaling, the shortest slice, gives nothing to whom the policy gives nothing.
     let strict = Policy {
         wakeup_lag_max: 0,
         ..policy()
     };
-    assert_eq!(place_wakeup(&strict, &busy, 0, true), avg);
+    assert_eq!(place_wakeup(&strict, &busy, 0, WEIGHT_NICE_0, true), avg);
+}
+
+/// At nice 19 a run of 4 ms is worth 400 virtual ms, which a nap of 50 us does not pay for.
+#[test]
+fn a_nap_does_not_forgive_a_debt() {
+    let beside_one = domain(1, 2);
+    let debt = beside_one.avg_vruntime + 400 * MS;
+    let light = WEIGHT_NICE_0 / 100;
+    assert_eq!(
+        place_wakeup(&policy(), &beside_one, debt, light, true),
+        debt
+    );
+}
+
+/// The members of an entity share one CPU of two; a task that has the other for itself has carried the
+/// domain's V 300 ms ahead. Who comes back is placed among them.
+#[test]
+fn a_task_comes_back_among_those_whom_it_competes_with() {
+    let members = Entity {
+        avg_vruntime: 700 * MS,
+        shift: 0,
+        weight: 2 * WEIGHT_NICE_0,
+        runnable: 2,
+    };
+    let place = |vtime| place_among(&policy(), &members, 1, vtime, WEIGHT_NICE_0, true);
+    assert_eq!(place(690 * MS), 699 * MS);
+    assert_eq!(place(701 * MS), 701 * MS);
 }
 
 #[test]
@@ -165,17 +212,12 @@ fn lag_that_takes_over_four_seconds_is_clamped_when_queued() {
 }
 
 #[test]
-fn a_new_task_starts_a_slice_after_v() {
-    let domain = domain(2, 3);
-    assert_eq!(place_new(&policy(), &domain), domain.avg_vruntime + 4 * MS);
-}
-
-#[test]
 fn an_entitys_vruntime_is_its_v_and_shift() {
     let mut group = Entity {
         avg_vruntime: 70,
         shift: 30,
         weight: WEIGHT_NICE_0,
+        runnable: 1,
     };
     assert_eq!((entity_vruntime(&group), vruntime(&group, 65)), (100, 95));
     // With members, a newcomer keeps its own vruntime among them.
@@ -207,6 +249,7 @@ fn an_entitys_lag_is_clamped() {
             avg_vruntime: 7,
             shift: vruntime - 7,
             weight: WEIGHT_NICE_0,
+            runnable: 1,
         };
         clamp_entity(
             &policy(),
@@ -225,19 +268,20 @@ fn what_runs_in_succession_is_a_slice_and_a_tick_and_maybe_a_batch() {
     assert_eq!(succession(&policy(), true), 16 * MS);
 }
 
-/// The heavy member of two runs elsewhere. For the light one, with more vruntime, its own counts.
+/// The heavy member of two runs elsewhere. For the light one, with a later deadline, its own counts.
 #[test]
 fn the_pick_key_is_the_later_of_entity_and_task() {
     let mut entity = Entity {
         avg_vruntime: 50,
         shift: 100,
         weight: 2 * WEIGHT_NICE_0,
+        runnable: 2,
     };
     let domain = Domain {
         avg_vruntime: 200,
         ..domain(2, 4)
     };
-    let mut key = |vtime| pick_key(&policy(), &mut entity, &domain, 4 * MS, vtime);
+    let mut key = |deadline| pick_key(&policy(), &mut entity, &domain, 4 * MS, deadline);
     assert_eq!(key(80), 180);
     assert_eq!(key(20), 150);
 }
@@ -267,6 +311,12 @@ fn v_is_the_weighted_mean_of_all_vruntimes() {
 }
 
 #[test]
+fn v_does_not_go_back_for_the_debt_of_a_task_that_exits() {
+    let left = |vruntime| avg_exit(&policy(), 100, 2 * WEIGHT_NICE_0, vruntime, WEIGHT_NICE_0);
+    assert_eq!((left(120), left(100), left(80)), (0, 0, 20));
+}
+
+#[test]
 fn a_share_is_the_part_of_the_parent() {
     let table = [
         (
@@ -282,24 +332,94 @@ fn a_share_is_the_part_of_the_parent() {
             WEIGHT_NICE_0 / 2,
         ),
         (WEIGHT_NICE_0, WEIGHT_NICE_0, 0, WEIGHT_NICE_0),
-        (64, WEIGHT_NICE_0, 10_000 * WEIGHT_NICE_0, WEIGHT_MIN),
+        (
+            WEIGHT_NICE_0 / 100,
+            WEIGHT_NICE_0,
+            10_000 * WEIGHT_NICE_0,
+            WEIGHT_MIN,
+        ),
     ];
     for (weight, parent, active, expected) in table {
         assert_eq!(share(weight, parent, active), expected);
     }
 }
 
-/// (0.5 + 10 + 4) ms of lag, worked off by 4 tasks and one more on a CPU, a batch of 8 ms and a
-/// slice of 4 ms: twice 84.5 ms.
+/// Of 2 CPUs one task can use one: half of all, as much as the others weigh together.
+#[test]
+fn a_weight_that_cannot_be_used_does_not_count() {
+    let of = |weight, runnable, cpus| Domain {
+        weight,
+        runnable,
+        ..domain(cpus, 0)
+    };
+    let (nice_0, nice_10, heaviest) = (WEIGHT_NICE_0, WEIGHT_NICE_0 / 9, 86 * WEIGHT_NICE_0);
+    let others = nice_0 + nice_10;
+    let table = [
+        // It comes, or is there already with its whole weight, or with what it can use.
+        (of(others, 2, 2), 0, others),
+        (of(others + heaviest, 3, 2), heaviest, others),
+        (of(2 * others, 3, 2), others, others),
+        // On 4 CPUs a third of what 4 others weigh.
+        (of(4 * nice_0, 4, 4), 0, 4 * nice_0 / 3),
+        // Nobody has to wait, or there is one CPU to share.
+        (of(nice_0, 1, 2), 0, heaviest),
+        (of(others, 2, 1), 0, heaviest),
+        (of(0, 0, 2), 0, heaviest),
+    ];
+    for (domain, own, expected) in table {
+        let runnable = domain.runnable + u64::from(own == 0);
+        let found = usable_weight(&domain, runnable, domain.cpus, heaviest, own);
+        assert_eq!(found, expected, "{own} of {domain:?}");
+    }
+    assert_eq!(usable_weight(&of(others, 2, 2), 3, 2, nice_0, 0), nice_0);
+}
+
+#[test]
+fn a_request_is_the_rest_of_what_a_task_usually_runs() {
+    let table = [
+        ("nothing is known", 0, 0, 2 * MS),
+        ("it is new and goes on", 0, 3 * MS, 4 * MS),
+        ("it just woke", 50 * US, 0, 50 * US),
+        ("it was preempted", 50 * US, 20 * US, 30 * US),
+        ("it runs on beyond it", 50 * US, 60 * US, 4 * MS),
+        ("it never sleeps for long", 900 * MS, 0, 4 * MS),
+    ];
+    for (case, expected, ran, wanted) in table {
+        assert_eq!(request(expected, ran, 4 * MS), wanted, "{case}");
+    }
+    assert_eq!(expect(0, 50 * US), 50 * US);
+    assert_eq!(expect(50 * US, 70 * US), 60 * US);
+    assert_eq!(expect(1, 0), 1, "what is known stays known");
+}
+
+#[test]
+fn a_deadline_is_when_the_request_is_served() {
+    let domain = domain(1, 2);
+    let avg = domain.avg_vruntime;
+    let table = [
+        (avg, WEIGHT_NICE_0, 4 * MS, avg + 4 * MS),
+        (avg - 2 * MS, WEIGHT_NICE_0, 50 * US, avg - 1_950 * US),
+        // Half the weight, twice as long.
+        (avg, WEIGHT_NICE_0 / 2, 4 * MS, avg + 8 * MS),
+        // At the least weight a slice is 25 s, and nobody waits for longer than 4 s.
+        (avg, WEIGHT_MIN, 4 * MS, avg + 2_000 * MS),
+    ];
+    for (vruntime, weight, request, expected) in table {
+        assert_eq!(deadline(&domain, vruntime, weight, request), expected);
+    }
+}
+
+/// (0.5 + 10 + 8) ms of lag, worked off by 4 tasks on a CPU, a batch of 8 ms and a slice of 4 ms: twice
+/// 86 ms.
 #[test]
 fn the_longest_wait_by_hand() {
     let table = [
-        (domain(1, 4), WEIGHT_NICE_0, 169 * MS),
-        // On an idle domain: (2 + 40 + 4) * 2 + 12, twice.
-        (domain(1, 1), WEIGHT_NICE_0, 208 * MS),
-        // Half the weight needs a slice of 8 virtual ms.
-        (domain(1, 4), WEIGHT_NICE_0 / 2, 209 * MS),
-        (domain(4, 16), WEIGHT_NICE_0, 147_250 * US),
+        (domain(1, 4), WEIGHT_NICE_0, 172 * MS),
+        // Alone: (2 + 40 + 8) and 12, twice.
+        (domain(1, 1), WEIGHT_NICE_0, 124 * MS),
+        // Half the weight needs slices of 8 virtual ms.
+        (domain(1, 4), WEIGHT_NICE_0 / 2, 236 * MS),
+        (domain(4, 16), WEIGHT_NICE_0, 172 * MS),
     ];
     for (domain, weight, expected) in table {
         let bound = wait_bound(&policy(), &domain, weight);
@@ -344,6 +464,7 @@ fn a_wakeup_preempts_unless_a_rule_forbids_it() {
         weight: WEIGHT_NICE_0,
         slept: 5 * MS,
         since: MS,
+        outranks: 0,
     };
     let table = [
         (plain, Verdict::Granted),
@@ -369,6 +490,16 @@ fn a_wakeup_preempts_unless_a_rule_forbids_it() {
                 ..plain
             },
             Verdict::TooSoon,
+        ),
+        // SCHED_IDLE gives way whatever else is so.
+        (
+            Wakeup {
+                running: 0,
+                since: 0,
+                outranks: 1,
+                ..plain
+            },
+            Verdict::Granted,
         ),
     ];
     for (wakeup, expected) in table {
@@ -444,28 +575,48 @@ fn the_group_nearest_to_the_excess_moves() {
     }
 }
 
-/// Whole groups where groups weigh more, else unmanaged tasks, else whole groups; a split last.
+/// Whole groups where groups weigh more, else unmanaged tasks, else whole groups; a split last. A task
+/// that would turn the imbalance round waits ten times as long.
 #[test]
 fn what_relieves_a_busy_place_in_order() {
     let long = 20 * MS;
     let table = [
-        ("nothing to do", (0, 9, 9, 9, long), Relief::Leave),
-        ("groups are the cause", (5, 9, 9, 4, 0), Relief::MoveGroup),
+        ("nothing to do", (0, 9, 9, 1, 9, long), Relief::Leave),
+        (
+            "groups are the cause",
+            (5, 9, 9, 1, 4, 0),
+            Relief::MoveGroup,
+        ),
         (
             "tasks are the cause",
-            (5, 8, 9, 4, 0),
+            (5, 8, 9, 9, 4, 0),
             Relief::MoveUnmanaged,
         ),
-        ("each group runs", (5, 9, 1, 0, 0), Relief::MoveUnmanaged),
-        ("nobody but groups", (5, 9, 0, 4, 0), Relief::MoveGroup),
-        ("not long enough", (5, 9, 0, 0, long - 1), Relief::Leave),
-        ("it lasts", (5, 9, 0, 0, long), Relief::SplitGroup),
-        ("nothing to split", (5, 0, 0, 0, long), Relief::Leave),
+        ("each group runs", (5, 9, 1, 1, 0, 0), Relief::MoveUnmanaged),
+        ("nobody but groups", (5, 9, 0, 0, 4, 0), Relief::MoveGroup),
+        ("three and two", (5, 0, 20, 10, 0, 9 * long), Relief::Leave),
+        (
+            "take turns",
+            (5, 0, 20, 10, 0, 10 * long),
+            Relief::MoveUnmanaged,
+        ),
+        ("not long enough", (5, 9, 0, 0, 0, long - 1), Relief::Leave),
+        ("it lasts", (5, 9, 0, 0, 0, long), Relief::SplitGroup),
+        ("nothing to split", (5, 0, 0, 0, 0, long), Relief::Leave),
     ];
-    for (case, (excess, managed, unmanaged, movable, lasted), expected) in table {
-        let found = relieve(&policy(), excess, managed, unmanaged, movable, lasted);
+    for (case, (excess, managed, unmanaged, task, movable, lasted), expected) in table {
+        let found = relieve(&policy(), excess, managed, unmanaged, task, movable, lasted);
         assert_eq!(found, expected, "{case}");
     }
+    assert_eq!(TURNS, 10);
+}
+
+#[test]
+fn partners_are_two_who_wake_each_other() {
+    let turns = (0..9).fold(0, |turns, _| in_turn(turns, true, true));
+    assert_eq!(turns, PARTNERS);
+    assert_eq!(in_turn(PARTNERS, false, true), 0);
+    assert_eq!(in_turn(PARTNERS, true, false), 0);
 }
 
 #[test]

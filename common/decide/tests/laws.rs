@@ -41,12 +41,12 @@ fn times() -> impl Strategy<Value = u64> {
 }
 
 fn domains() -> impl Strategy<Value = Domain> {
-    (times(), 0u64..10_000 * WEIGHT_NICE_0, 1u64..512).prop_map(|(avg_vruntime, weight, cpus)| {
-        Domain {
-            avg_vruntime,
-            weight,
-            cpus,
-        }
+    let tasks = (1u64..10_000, 0u64..10_000 * WEIGHT_NICE_0);
+    (times(), tasks, 1u64..512).prop_map(|(avg_vruntime, (runnable, weight), cpus)| Domain {
+        avg_vruntime,
+        weight,
+        runnable,
+        cpus,
     })
 }
 
@@ -57,13 +57,17 @@ fn distances() -> impl Strategy<Value = u64> {
 }
 
 fn entities() -> impl Strategy<Value = Entity> {
-    (times(), times(), 0u64..1_000 * WEIGHT_NICE_0).prop_map(|(avg_vruntime, shift, weight)| {
-        Entity {
-            avg_vruntime,
-            shift,
-            weight,
-        }
+    let tasks = (1u64..1_000, 0u64..1_000 * WEIGHT_NICE_0);
+    (times(), times(), tasks).prop_map(|(avg_vruntime, shift, (runnable, weight))| Entity {
+        avg_vruntime,
+        shift,
+        weight,
+        runnable,
     })
+}
+
+fn weights() -> impl Strategy<Value = u64> {
+    16u64..100 * WEIGHT_NICE_0
 }
 
 /// `to` less `from`, which may be earlier or later.
@@ -74,20 +78,97 @@ fn difference(from: u64, to: u64) -> i64 {
 proptest! {
     #[test]
     fn the_lag_of_a_waking_task_is_bounded(
-        policy in policies(), domain in domains(), distance in distances(), keeps_lag: bool,
+        policy in policies(), domain in domains(), distance in distances(), weight in weights(),
+        keeps_lag: bool,
     ) {
-        let placed = place_wakeup(&policy, &domain, domain.avg_vruntime.wrapping_add(distance), keeps_lag);
-        let lag_max = if keeps_lag { policy.wakeup_lag_max } else { 0 };
-        prop_assert!(difference(domain.avg_vruntime, placed) >= -(lag_max as i64));
-        prop_assert!(difference(domain.avg_vruntime, placed) <= policy.lag_max as i64);
+        let from = domain.avg_vruntime.wrapping_add(distance);
+        let placed = place_wakeup(&policy, &domain, from, weight, keeps_lag);
+        let lag = scale_lag(&policy, &domain, policy.wakeup_lag_max);
+        let most = if keeps_lag && policy.wakeup_lag_max > 0 { lag } else { 0 };
+        let least = lag_min(&policy, &domain, weight, 2 * policy.slice_max);
+        let ahead = difference(domain.avg_vruntime, placed);
+        prop_assert!(ahead >= -(most as i64));
+        prop_assert!(ahead <= least as i64);
+        // What lies between stays.
+        if placed != from {
+            prop_assert!(ahead == -(most as i64) || ahead == least as i64);
+        }
     }
 
     #[test]
     fn placing_again_changes_nothing(
-        policy in policies(), domain in domains(), distance in distances(), keeps_lag: bool,
+        policy in policies(), domain in domains(), distance in distances(), weight in weights(),
+        keeps_lag: bool,
     ) {
-        let placed = place_wakeup(&policy, &domain, domain.avg_vruntime.wrapping_add(distance), keeps_lag);
-        prop_assert_eq!(place_wakeup(&policy, &domain, placed, keeps_lag), placed);
+        let from = domain.avg_vruntime.wrapping_add(distance);
+        let placed = place_wakeup(&policy, &domain, from, weight, keeps_lag);
+        prop_assert_eq!(place_wakeup(&policy, &domain, placed, weight, keeps_lag), placed);
+    }
+
+    /// Where it is placed depends on the members alone, wherever the entity is in its domain.
+    #[test]
+    fn who_comes_back_is_placed_by_the_members(
+        policy in policies(), entity in entities(), distance in distances(), cpus in 1u64..64,
+        shift in times(), keeps_lag: bool,
+    ) {
+        let vtime = entity.avg_vruntime.wrapping_add(distance);
+        let moved = Entity { shift, ..entity };
+        let of = |entity| place_among(&policy, entity, cpus, vtime, WEIGHT_NICE_0, keeps_lag);
+        prop_assert_eq!(of(&entity), of(&moved));
+        let members = Domain {
+            avg_vruntime: entity.avg_vruntime, weight: entity.weight, runnable: entity.runnable, cpus,
+        };
+        let alike = place_wakeup(&policy, &members, vtime, WEIGHT_NICE_0, keeps_lag);
+        prop_assert_eq!(of(&entity), alike);
+    }
+
+    /// However tasks weigh, a lag that is scaled takes as long to work off, or the shortest slice of
+    /// each.
+    #[test]
+    fn a_scaled_lag_is_worked_off_in_the_same_time(
+        policy in policies(), runnable in 1u64..1_000, mean in 16u64..100 * WEIGHT_NICE_0,
+        cpus in 1u64..512, ns in 0u64..1_000_000_000,
+    ) {
+        let domain = Domain { avg_vruntime: 0, weight: runnable * mean, runnable, cpus };
+        let lag = u128::from(scale_lag(&policy, &domain, ns));
+        let rate = u128::from(runnable.min(cpus) * WEIGHT_NICE_0);
+        let taken = lag * u128::from(domain.weight) / rate;
+        let slices = u128::from(policy.slice_min * runnable) / u128::from(runnable.min(cpus));
+        let rounding = u128::from(domain.weight) / rate + 1;
+        prop_assert!(taken.abs_diff(u128::from(ns).max(slices)) <= rounding, "{taken}");
+    }
+
+    #[test]
+    fn a_weight_is_never_worth_more_than_a_cpu(
+        domain in domains(), own in weights(), weight in weights(),
+    ) {
+        let domain = Domain { weight: domain.weight + own, ..domain };
+        let used = usable_weight(&domain, domain.runnable, domain.cpus, weight, own);
+        prop_assert!(used <= weight);
+        let others = domain.weight - own;
+        if used < weight {
+            prop_assert!(domain.runnable > domain.cpus && domain.cpus > 1);
+            prop_assert!(used >= WEIGHT_MIN.min(weight));
+            // A CPU's part of all, or the least weight there is.
+            prop_assert!(used == WEIGHT_MIN || used * (domain.cpus - 1) <= others);
+        }
+    }
+
+    /// An earlier vruntime, a shorter request and a greater weight never make a deadline later.
+    #[test]
+    fn deadlines_are_in_order(
+        domain in domains(), distance in distances(), weight in weights(),
+        request in 0u64..10_000_000_000, more in 0u64..1_000_000_000,
+    ) {
+        let at = domain.avg_vruntime.wrapping_add(distance);
+        let first = deadline(&domain, at, weight, request);
+        for later in [
+            deadline(&domain, at.wrapping_add(more), weight, request),
+            deadline(&domain, at, weight, request + more),
+            deadline(&domain, at, weight - weight.min(more) / 2, request),
+        ] {
+            prop_assert!(!before(later, first));
+        }
     }
 
     #[test]
@@ -175,10 +256,10 @@ proptest! {
     }
 
     #[test]
-    fn slices_are_within_their_bounds(policy in policies(), waiting in 0u64..100_000, cpus in 0u64..512) {
-        let slice = slice(&policy, waiting, cpus);
+    fn slices_are_within_their_bounds(policy in policies(), runnable in 0u64..100_000, cpus in 0u64..512) {
+        let slice = slice(&policy, runnable, cpus);
         prop_assert!((policy.slice_min..=policy.slice_max).contains(&slice));
-        prop_assert!(warmq_decide::slice(&policy, waiting + 1, cpus) <= slice);
+        prop_assert!(warmq_decide::slice(&policy, runnable + 1, cpus) <= slice);
     }
 
     /// A move never makes the calm place busier, by CPU, than the busy one was before.
@@ -224,15 +305,16 @@ proptest! {
     ) {
         let moved = Domain { avg_vruntime: domain.avg_vruntime.wrapping_add(by), ..domain };
         let (here, there) = (domain.avg_vruntime.wrapping_add(distance), domain.avg_vruntime.wrapping_add(other));
-        let placed = place_wakeup(&policy, &domain, here, keeps_lag);
+        let placed = place_wakeup(&policy, &domain, here, WEIGHT_NICE_0, keeps_lag);
         let kept = place_awake(&policy, &domain, here, entity.weight).wrapping_add(by);
         prop_assert_eq!(kept, place_awake(&policy, &moved, here.wrapping_add(by), entity.weight));
-        let placed_moved = place_wakeup(&policy, &moved, here.wrapping_add(by), keeps_lag);
+        let placed_moved = place_wakeup(&policy, &moved, here.wrapping_add(by), WEIGHT_NICE_0, keeps_lag);
         prop_assert_eq!(placed.wrapping_add(by), placed_moved);
         prop_assert_eq!(before(here, there), before(here.wrapping_add(by), there.wrapping_add(by)));
 
         let wakeup = Wakeup {
             waking: here, running: there, sleeps, weight: WEIGHT_NICE_0, slept: 1_000_000, since: 1_000_000,
+            outranks: 0,
         };
         let later = Wakeup { waking: here.wrapping_add(by), running: there.wrapping_add(by), ..wakeup };
         prop_assert_eq!(wakeup_preempts(&policy, &wakeup), wakeup_preempts(&policy, &later));
@@ -249,7 +331,7 @@ proptest! {
         policy in policies(), waking in times(), ahead in distances(), sleeps in 0u64..1_000,
         weight in 16u64..100 * WEIGHT_NICE_0, slept in 0u64..1_000_000_000, since in 0u64..1_000_000_000,
     ) {
-        let fewer = Wakeup { waking, running: waking.wrapping_add(ahead), sleeps, weight, slept, since };
+        let fewer = Wakeup { waking, running: waking.wrapping_add(ahead), sleeps, weight, slept, since, outranks: 0 };
         let more = Wakeup { sleeps: sleeps + 1, ..fewer };
         prop_assert!(wakeup_granularity(&policy, sleeps, weight) <= wakeup_granularity(&policy, sleeps + 1, weight));
         prop_assert!(wakeup_granularity(&policy, sleeps, weight) >= wakeup_granularity(&policy, sleeps, weight + 1));

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use warmq_machine::{CpuPlace, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory};
-use warmq_trace::{Observer, Record};
+use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::answer::Measured;
@@ -12,7 +12,7 @@ use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
 use crate::cpu::NeedResched;
 use crate::engine::Engine;
-use crate::group::GroupId;
+use crate::group::{Group, GroupId};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::network::{Backlog, Card, DEFAULT_RING, Endpoint, Peer, RemoteState};
@@ -23,6 +23,7 @@ use crate::settings::Settings;
 use crate::smt::Smt;
 use crate::sync::{ConditionState, MutexState};
 use crate::task::{State, TaskSpec};
+use crate::weight::group_weight_of_nice;
 
 /// What is started on a machine. It knows nothing of schedulers.
 pub trait Workload {
@@ -158,7 +159,22 @@ impl Boot<'_> {
 
     /// A task group within `parent`, of `weight` (1 to 10,000, as `cpu.weight`) among its siblings.
     pub fn group(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
-        self.core.groups.create(parent, name, weight)
+        self.core.groups.create(Group {
+            name: Comm::new(name),
+            parent: Some(parent),
+            weight,
+            autogroup: false,
+        })
+    }
+
+    /// The group of a session (autogroup), of the weight of `nice`.
+    pub fn autogroup(&mut self, name: &str, nice: i8) -> GroupId {
+        self.core.groups.create(Group {
+            name: Comm::new(name),
+            parent: Some(GroupId::ROOT),
+            weight: group_weight_of_nice(nice),
+            autogroup: true,
+        })
     }
 
     /// Gives `group` at most `quota` of CPU time in each `period` (`cpu.max`); both are more than

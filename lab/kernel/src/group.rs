@@ -29,6 +29,8 @@ pub struct Group {
     /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 1 to 10,000. That of an autogroup
     /// is [`group_weight_of_nice`](crate::group_weight_of_nice).
     pub weight: u32,
+    /// It is the group of a session, which schedulers of sched_ext do not see.
+    pub autogroup: bool,
 }
 
 /// The default weight of a group (`cpu.weight`).
@@ -64,15 +66,15 @@ impl Groups {
             name: Comm::new("root"),
             parent: None,
             weight: DEFAULT_WEIGHT,
+            autogroup: false,
         })])
     }
 
-    /// Creates a group within `parent`; `weight` is clamped to its range.
-    pub(crate) fn create(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
+    /// Creates a group; its weight is clamped to its range.
+    pub(crate) fn create(&mut self, group: Group) -> GroupId {
         self.0.push(GroupState::new(Group {
-            name: Comm::new(name),
-            parent: Some(parent),
-            weight: weight.clamp(1, 10_000),
+            weight: group.weight.clamp(1, 10_000),
+            ..group
         }));
         GroupId(self.0.len() as u32 - 1)
     }

@@ -295,6 +295,11 @@ impl<'a> View<'a> {
         self.task.is_runnable()
     }
 
+    /// Whether it has exited, or is about to leave its CPU for good.
+    pub fn has_exited(&self) -> bool {
+        self.task.state == State::Dead
+    }
+
     /// The CPU that runs it, from the moment it was picked until the switch away is complete
     /// (`has_cpu` of Linux 2.4).
     pub fn on_cpu(&self) -> Option<CpuId> {

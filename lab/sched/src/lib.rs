@@ -144,7 +144,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
         timers_of: LINUX6,
-        cgroups: false,
+        cgroups: true,
         promise: WARMQ_PROMISE,
         timers: Settings::linux6,
         settings: scx_warmq::settings,

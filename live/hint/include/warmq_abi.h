@@ -50,6 +50,9 @@ typedef uint32_t warmq_u32;
 /* Set in the keys of groups that --infer made, which no program named. */
 #define WARMQ_INFERRED ((warmq_u64)1 << 63)
 
+/* Set in the keys of groups that --group-by made, of tasks that named nothing. */
+#define WARMQ_GROUPED ((warmq_u64)1 << 62)
+
 /*
  * The hint for `fragment` of `app`: the pair as one number, plus one, so that 0 stays free. The
  * pair (UINT32_MAX, UINT32_MAX) would wrap to 0: it is reserved.
@@ -101,6 +104,12 @@ struct warmq_slot {
 #define WARMQ_MAX_DOMAINS 128
 /* Group 0 is never used: 0 means "no group". */
 #define WARMQ_MAX_GROUPS 1024
+
+/*
+ * How long tasks waited for a CPU is counted in this many classes: class b has the waits of less than
+ * 1024 ns times 2^b that are not in the one before; the last has all longer ones, too.
+ */
+#define WARMQ_WAIT_CLASSES 24
 
 /*
  * Entities (what a CPU chooses between) are numbered in one table: the unmanaged tasks of domain d

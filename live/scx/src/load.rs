@@ -9,6 +9,7 @@ use anyhow::Context;
 use libbpf_rs::{MapCore, MapFlags, OpenObject};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use scx_utils::{SCX_ECODE_ACT_RESTART, scx_ops_attach, scx_ops_load, scx_ops_open};
+use sd_notify::NotifyState;
 
 use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 use crate::exit::Exit;
@@ -55,10 +56,12 @@ fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     configure(&mut opened, schedule, &layout)?;
     pins::inherit(&mut opened)?;
     let mut loaded = scx_ops_load!(opened, warmq_ops, uei)?;
-    pins::open_inherited()?;
+    pins::open_inherited(schedule.access_group)?;
     let link = scx_ops_attach!(loaded, warmq_ops)?;
-    let published = pins::publish(&mut loaded)?;
+    let published = pins::publish(&mut loaded, schedule.access_group)?;
     say::line(&words::started(schedule, &layout));
+    // To a service manager, if one started it; it may be no more.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
     let ended = watch(&loaded, stop);
     drop((published, link));
     ended

@@ -5,6 +5,7 @@
 //! (load.rs). The monitor, the statistics and the labels work through the maps that it pins
 //! (pins.rs, state.rs).
 
+mod access;
 mod bpf_skel;
 mod counters;
 mod exit;

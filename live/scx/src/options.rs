@@ -8,6 +8,8 @@ use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use warmq_hint::abi;
 use warmq_units::Duration;
 
+use crate::access;
+
 /// The most groups that there may be: number 0 is never used.
 fn most_groups() -> i64 {
     i64::from(abi::MAX_GROUPS) - 1
@@ -234,6 +236,17 @@ pub struct Schedule {
     #[arg(long, help_heading = "Groups")]
     pub no_groups: bool,
 
+    /// Also group the tasks that name nothing: by the memory that they share, their process, or their
+    /// cgroup
+    ///
+    /// For programs that give no hints. By memory and by process, only programs of several threads get
+    /// a group. Hints and labels come first.
+    #[arg(
+        long, value_enum, value_name = "WHAT", conflicts_with_all = ["no_groups", "infer"],
+        help_heading = "Groups"
+    )]
+    pub group_by: Option<GroupBy>,
+
     /// Within what equal fragments mean the same data: a process, a user, or the whole system
     ///
     /// With user or system, processes can share groups, and can also interfere with each other's
@@ -260,6 +273,15 @@ pub struct Schedule {
         help_heading = "Groups")]
     pub groups_per_process: u32,
 
+    /// How many groups all processes of one user may have
+    ///
+    /// This keeps one user from taking all groups. Labels are nobody's. 1 to 1023.
+    #[arg(
+        long, value_name = "N", default_value_t = 512,
+        value_parser = clap::value_parser!(u32).range(1..=most_groups()),
+        help_heading = "Groups")]
+    pub groups_per_user: u32,
+
     /// Also infer groups of tasks without hints, from which task wakes which
     ///
     /// For programs that give no hints. It is a guess: check in --monitor whether the groups make
@@ -275,6 +297,13 @@ pub struct Schedule {
         value_parser = clap::value_parser!(u32).range(2..=most_groups()),
         requires = "infer", help_heading = "Groups")]
     pub infer_size: u32,
+
+    /// Members of this Unix group may give slots to the scheduler, and look at it
+    ///
+    /// A name or a number. Else only root may: whoever can write to the map of slots can void those of
+    /// other programs, and its tables say who runs what. Hints by prctl and labels need no group.
+    #[arg(long, value_name = "GROUP", value_parser = access::group)]
+    pub access_group: Option<u32>,
 
     /// Stop after SECONDS seconds
     ///
@@ -305,6 +334,17 @@ impl Place {
             Place::Llc => "llc",
         }
     }
+}
+
+/// What tasks that name nothing have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GroupBy {
+    /// Their memory (mm).
+    Mm,
+    /// Their cgroup.
+    Cgroup,
+    /// Their process.
+    Tgid,
 }
 
 /// Within what equal fragments are the same.

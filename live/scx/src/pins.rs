@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapHandle, MapMut, OpenMapMut};
@@ -19,7 +19,7 @@ use crate::say;
 /// A pinned map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pin {
-    /// Where programs put pointers to their slots; everybody may write it.
+    /// Where programs put pointers to their slots.
     Slots,
     /// What administrators said about threads.
     Labels,
@@ -50,11 +50,12 @@ impl Pin {
         ["slots", "labels", "hints", "state", "settings"][self as usize]
     }
 
-    fn mode(self) -> u32 {
+    /// Its mode, where a group of users may have access or nobody but root.
+    fn mode(self, group: bool) -> u32 {
         match self {
-            Pin::Slots => 0o666,
-            Pin::Labels | Pin::Hints => 0o600,
-            Pin::State | Pin::Settings => 0o644,
+            Pin::Slots if group => 0o660,
+            Pin::State | Pin::Settings if group => 0o640,
+            _ => 0o600,
         }
     }
 }
@@ -106,11 +107,12 @@ fn fits(old: &MapHandle, map: &OpenMapMut<'_>) -> bool {
             .is_ok_and(|info| info.info.map_flags == map.map_flags())
 }
 
-/// Sets the modes of the inherited pins. Call it when the program is loaded.
-pub fn open_inherited() -> Result<(), PinError> {
+/// Sets the modes of the inherited pins; `group` is the Unix group that has access. Call it when the
+/// program is loaded.
+pub fn open_inherited(group: Option<u32>) -> Result<(), PinError> {
     [Pin::Slots, Pin::Labels, Pin::Hints]
         .into_iter()
-        .try_for_each(set_mode)
+        .try_for_each(|pin| set_access(pin, group))
 }
 
 /// The pins of state and settings, removed when this is dropped.
@@ -129,12 +131,12 @@ impl Drop for Published {
 
 /// Lets others look at a program. Call it when the program schedules: one that the kernel refuses
 /// must not replace the pins of the one that runs.
-pub fn publish(program: &mut BpfSkel<'_>) -> Result<Published, PinError> {
+pub fn publish(program: &mut BpfSkel<'_>, group: Option<u32>) -> Result<Published, PinError> {
     let published = Published(());
     pin_anew(Pin::State, &mut program.maps.bss)?;
     pin_anew(Pin::Settings, &mut program.maps.rodata)?;
-    set_mode(Pin::State)?;
-    set_mode(Pin::Settings)?;
+    set_access(Pin::State, group)?;
+    set_access(Pin::Settings, group)?;
     Ok(published)
 }
 
@@ -144,9 +146,13 @@ fn pin_anew(pin: Pin, map: &mut MapMut<'_>) -> Result<(), PinError> {
         .map_err(|error| PinError::new(pin.path(), error))
 }
 
-fn set_mode(pin: Pin) -> Result<(), PinError> {
-    let mode = fs::Permissions::from_mode(pin.mode());
-    fs::set_permissions(pin.path(), mode).map_err(|error| PinError::new(pin.path(), error))
+/// Closes it to all but its owner first, so that no other group has the mode that is meant for one.
+fn set_access(pin: Pin, group: Option<u32>) -> Result<(), PinError> {
+    let wrong = |error: io::Error| PinError::new(pin.path(), error);
+    let set = |mode| fs::set_permissions(pin.path(), fs::Permissions::from_mode(mode));
+    set(0o600).map_err(wrong)?;
+    chown(pin.path(), None, Some(group.unwrap_or(0))).map_err(wrong)?;
+    set(pin.mode(group.is_some())).map_err(wrong)
 }
 
 fn make_folder() -> Result<(), PinError> {
@@ -185,14 +191,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_slots_are_everybodys() {
-        let modes = Pin::ALL.map(|pin| (pin.name(), pin.mode()));
+    fn nothing_is_everybodys() {
+        let modes = Pin::ALL.map(|pin| (pin.name(), pin.mode(false), pin.mode(true)));
         let expected = [
-            ("slots", 0o666),
-            ("labels", 0o600),
-            ("hints", 0o600),
-            ("state", 0o644),
-            ("settings", 0o644),
+            ("slots", 0o600, 0o660),
+            ("labels", 0o600, 0o600),
+            ("hints", 0o600, 0o600),
+            ("state", 0o600, 0o640),
+            ("settings", 0o600, 0o640),
         ];
         assert_eq!(modes, expected);
     }

@@ -5,6 +5,7 @@ use warmq_units::Duration;
 
 use crate::bpf_skel::types::{bss, rodata, warmq_policy};
 use crate::options::{Place, Schedule};
+use crate::stats::Origin;
 use crate::topology::Layout;
 
 fn ns(span: Duration) -> u64 {
@@ -43,11 +44,14 @@ pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, la
     settings.cpu_domain.fill(abi::MAX_DOMAINS);
     settings.cpu_domain[..layout.cpu_ids].copy_from_slice(&layout.domain_of);
     settings.cpu_sibling[..layout.cpu_ids].copy_from_slice(&layout.sibling_of);
+    settings.smt_enabled = layout.has_smt();
     settings.nr_groups = schedule.groups + 1; // number 0 is none
     settings.groups_per_process = schedule.groups_per_process;
+    settings.groups_per_user = schedule.groups_per_user;
     settings.preempts = !schedule.no_preempt;
     settings.keeps_groups = !schedule.no_groups;
     settings.infer = schedule.infer;
+    settings.group_by = schedule.group_by.map_or(Origin::Named, Origin::from) as u32;
     settings.infer_size = schedule.infer_size;
     settings.scope = schedule.scope as u32;
     settings.balance_interval = ns(schedule.balance_interval);

@@ -6,6 +6,7 @@ mod print;
 pub mod sample;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use std::num::NonZeroU64;
 
@@ -14,10 +15,11 @@ use warmq_decide::WEIGHT_NICE_0;
 use warmq_hint::{abi, unpack};
 
 pub use print::print;
+pub use waits::Waits;
 
 use crate::bpf_skel::types::{bss, overdue_wait, rodata};
 use crate::counters::Counters;
-use crate::options::{Place, Scope};
+use crate::options::{GroupBy, Place, Scope};
 use crate::state::State;
 
 /// All of it, at one time.
@@ -29,6 +31,8 @@ pub struct Statistics {
     pub settings: Settings,
     /// Its counters since then.
     pub counters: Counters,
+    /// How long tasks waited for a CPU, since then.
+    pub waits: Waits,
     /// The cache domains.
     pub domains: Vec<Domain>,
     /// Where groups live.
@@ -63,7 +67,9 @@ pub struct Settings {
     pub scope: &'static str,
     pub groups: u32,
     pub groups_per_process: u32,
+    pub groups_per_user: u32,
     pub infer: bool,
+    pub group_by: Option<&'static str>,
     pub infer_size: u32,
     pub weight_nice_0: u64,
 }
@@ -77,6 +83,8 @@ pub struct Domain {
     pub cpus: Vec<usize>,
     /// Of everything runnable in it.
     pub weight: u64,
+    /// Its runnable tasks.
+    pub runnable: u64,
     /// Waiting tasks without a group.
     pub queued: u64,
     /// V, the weighted mean of all vruntimes in it.
@@ -116,6 +124,52 @@ pub struct Cpu {
     pub queued: u64,
 }
 
+/// Why tasks are in a group, as `enum origin` of state.bpf.h numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Their program or an administrator named its data.
+    Named,
+    /// They wake each other (--infer).
+    Inferred,
+    /// They share their memory (--group-by mm).
+    Memory,
+    /// They are in one cgroup.
+    Cgroup,
+    /// They are of one process.
+    Process,
+}
+
+impl Origin {
+    const ALL: [Origin; 5] = [
+        Origin::Named,
+        Origin::Inferred,
+        Origin::Memory,
+        Origin::Cgroup,
+        Origin::Process,
+    ];
+
+    fn of(number: u32) -> Origin {
+        let known = Origin::ALL.get(number as usize);
+        known.copied().unwrap_or(Origin::Named)
+    }
+
+    /// As it is shown.
+    pub fn name(self) -> &'static str {
+        ["named", "inferred", "memory", "cgroup", "process"][self as usize]
+    }
+}
+
+impl From<GroupBy> for Origin {
+    fn from(by: GroupBy) -> Origin {
+        match by {
+            GroupBy::Mm => Origin::Memory,
+            GroupBy::Cgroup => Origin::Cgroup,
+            GroupBy::Tgid => Origin::Process,
+        }
+    }
+}
+
 /// The tasks of a fragment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
@@ -125,12 +179,12 @@ pub struct Group {
     pub uid: Option<u32>,
     /// The process it belongs to; none: all processes.
     pub tgid: Option<u32>,
-    /// The app that was named; none in an inferred group.
+    /// The app that was named; none in a group that nobody named.
     pub app: Option<u32>,
-    /// The fragment that was named; none in an inferred group.
+    /// The fragment that was named; none in a group that nobody named.
     pub fragment: Option<u32>,
-    /// Found by --infer.
-    pub inferred: bool,
+    /// Why its tasks are together.
+    pub origin: Origin,
     /// The place where it lives.
     pub home: u32,
     /// Tasks that named it, asleep or not.
@@ -153,6 +207,8 @@ pub struct Group {
     pub moves: u64,
     /// How often one of its tasks was taken by another place.
     pub splits: u64,
+    /// How long its tasks waited for a CPU.
+    pub waits: Waits,
     /// It has had a member that may not run everywhere, so it does not move.
     pub narrow: bool,
 }
@@ -216,6 +272,11 @@ impl Statistics {
                 state.cpus[..view.cpu_ids()]
                     .iter()
                     .map(|cpu| &cpu.counters[..]),
+            ),
+            waits: Waits::sum(
+                state.cpus[..view.cpu_ids()]
+                    .iter()
+                    .map(|cpu| &cpu.waits[..]),
             ),
             domains,
             places: places
@@ -287,7 +348,9 @@ impl<'a> View<'a> {
             scope: scope.map_or("unknown", |scope| scope.name()),
             groups: settings.nr_groups.saturating_sub(1),
             groups_per_process: settings.groups_per_process,
+            groups_per_user: settings.groups_per_user,
             infer: settings.infer,
+            group_by: Some(Origin::of(settings.group_by).name()).filter(|_| settings.group_by != 0),
             infer_size: settings.infer_size,
             weight_nice_0: WEIGHT_NICE_0,
         }
@@ -315,6 +378,7 @@ impl<'a> View<'a> {
             domain,
             cpus: numbers(cpus, |cpu| cpu.domain == domain),
             weight: time.weight,
+            runnable: time.runnable,
             queued: self.state.entities[domain].queued,
             avg_vruntime_ns: time.avg_vruntime,
         }
@@ -375,14 +439,15 @@ impl<'a> View<'a> {
         let group = &self.state.groups[slot];
         let entity = &self.state.entities[abi::GROUP_BASE as usize + slot];
         let hint = NonZeroU64::new(group.key.hint)?;
-        let named = (group.inferred == 0).then(|| unpack(hint));
+        let origin = Origin::of(group.origin);
+        let named = (origin == Origin::Named).then(|| unpack(hint));
         Some(Group {
             slot,
             uid: group.key.uid.checked_sub(1),
             tgid: Some(group.key.tgid).filter(|tgid| *tgid != 0),
             app: named.map(|(app, _)| app),
             fragment: named.map(|(_, fragment)| fragment),
-            inferred: group.inferred != 0,
+            origin,
             home: group.home,
             members: group.members,
             runnable: group.running.saturating_add(entity.queued),
@@ -394,6 +459,7 @@ impl<'a> View<'a> {
             runs: group.runs,
             moves: group.moves,
             splits: group.splits,
+            waits: Waits::sum([&group.waits[..]].into_iter()),
             narrow: group.narrow != 0,
         })
     }

@@ -87,6 +87,11 @@ impl Layout {
         } else {
             caches
         };
+        let shards = sharded(&domains, online);
+        let domains = match shards.len() <= MAX_DOMAINS as usize {
+            true => shards,
+            false => domains,
+        };
         if domains.len() > MAX_DOMAINS as usize {
             return Err(TopologyError::TooManyDomains {
                 nodes: domains.len(),
@@ -100,6 +105,11 @@ impl Layout {
             domains,
             by_node,
         })
+    }
+
+    /// Whether there are cores of several CPUs.
+    pub fn has_smt(&self) -> bool {
+        (0..).zip(&self.sibling_of).any(|(cpu, next)| cpu != *next)
     }
 
     /// How many CPUs are online.
@@ -123,6 +133,35 @@ impl Layout {
             Place::Llc => self.domains.len(),
         }
     }
+}
+
+/// From how many CPUs on a domain is divided, and how many a part has at most. The sums of a domain are
+/// written at each wakeup and each tick of its CPUs, and one lock guards its queue.
+const TOO_MANY_TOGETHER: usize = 64;
+const SHARD: usize = 32;
+
+/// Domains of less than [`TOO_MANY_TOGETHER`] CPUs as they are, others in parts; cores stay whole.
+fn sharded(domains: &[Vec<usize>], online: &[CpuPlace]) -> Vec<Vec<usize>> {
+    let shards = |domain: &Vec<usize>| -> Vec<Vec<usize>> {
+        if domain.len() < TOO_MANY_TOGETHER {
+            return vec![domain.clone()];
+        }
+        let here: Vec<CpuPlace> = online
+            .iter()
+            .filter(|it| domain.contains(&it.cpu))
+            .copied()
+            .collect();
+        let cores = together(&here, |cpu| (cpu.cache, cpu.core));
+        let parts = domain.len().div_ceil(SHARD);
+        let parts = cores.chunks(cores.len().div_ceil(parts));
+        parts.map(|cores| sorted(cores.concat())).collect()
+    };
+    domains.iter().flat_map(shards).collect()
+}
+
+fn sorted(mut cpus: Vec<usize>) -> Vec<usize> {
+    cpus.sort_unstable();
+    cpus
 }
 
 /// CPUs with the same key, in the order of their first CPU.
@@ -222,6 +261,25 @@ mod tests {
         let layout = Layout::new(300, &(0..300).map(cpu).collect::<Vec<_>>()).expect("it has room");
         assert!(layout.by_node);
         assert_eq!(layout.domains.len(), 3);
+    }
+
+    /// 128 CPUs under one cache, the two threads of a core 64 apart.
+    #[test]
+    fn a_cache_of_many_cpus_is_divided_between_cores() {
+        let cpu = |cpu| CpuPlace {
+            cpu,
+            core: cpu % 64,
+            cache: 0,
+            node: 0,
+        };
+        let machine = |cpus| Layout::new(cpus, &(0..cpus).map(cpu).collect::<Vec<_>>());
+        let layout = machine(128).expect("it has room");
+        let sizes: Vec<usize> = layout.domains.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [32; 4]);
+        for cpu in 0..64 {
+            assert_eq!(layout.domain_of[cpu], layout.domain_of[cpu + 64]);
+        }
+        assert_eq!(machine(63).expect("it has room").domains.len(), 1);
     }
 
     #[test]

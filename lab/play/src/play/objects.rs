@@ -2,9 +2,7 @@
 
 use std::cell::Cell;
 
-use warmq_kernel::{
-    Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket, group_weight_of_nice,
-};
+use warmq_kernel::{Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::{Bytes, Duration};
 
@@ -134,8 +132,7 @@ impl Maker<'_, '_, '_> {
             ObjectKind::Autogroup { nice } => Made::Groups(self.each(|maker, at| {
                 let nice = nice_of(maker.bound.eval_signed(nice, at)?);
                 let name = &maker.bound.scenario().object(maker.id).name;
-                let weight = group_weight_of_nice(nice);
-                Ok(maker.boot.group(GroupId::ROOT, name, weight))
+                Ok(maker.boot.autogroup(name, nice))
             })?),
             ObjectKind::Process => Made::Processes(self.each(|maker, _| Ok(maker.boot.mm()))?),
             ObjectKind::Timer { shared, absolute } => Made::Timers(Timers {

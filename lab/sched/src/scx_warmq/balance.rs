@@ -113,9 +113,16 @@ impl State {
         self.take_unmanaged(context, from)
     }
 
+    /// Whether anything waits at `place` that could go to `calm`.
+    fn has_to_give(&self, place: usize, calm: usize) -> bool {
+        let groups = &self.places[place].groups;
+        self.unmanaged_to_give(place, calm) > 0 || groups.iter().any(|it| self.has_queued(*it))
+    }
+
+    /// The busiest of the places that have something to give; `calm` itself if there is none.
     fn busiest_place(&self, calm: usize) -> usize {
         let busier = |most, place| {
-            if self.is_less_loaded(most, place) {
+            if self.is_less_loaded(most, place) && self.has_to_give(place, calm) {
                 place
             } else {
                 most
@@ -155,11 +162,14 @@ impl State {
         let best = self.best_group(busy, excess);
         let movable = best.map_or(0, |group| self.weight_of_group(group));
         let managed = self.places[busy].managed;
+        let entity = self.unmanaged(self.topology.domain_of_place(busy));
+        let task = self.entities[entity].time;
         let relief = decide::relieve(
             &self.policy,
             excess,
             managed,
             unmanaged,
+            task.weight.checked_div(task.runnable).unwrap_or(0),
             movable,
             now.saturating_sub(since),
         );
@@ -244,7 +254,11 @@ impl State {
     fn migrate_entity(&mut self, entity: EntityId, from: usize, to: usize) {
         let time = &mut self.entities[entity].time;
         let (weight, vruntime) = (time.weight, decide::entity_vruntime(time));
-        let (old, new) = (self.domains[from].time, self.domains[to].time);
+        let (runnable, old, new) = (
+            time.runnable,
+            self.domains[from].time,
+            self.domains[to].time,
+        );
         let there = decide::migrate_vruntime(vruntime, old.avg_vruntime, new.avg_vruntime);
         time.shift = time.shift.wrapping_add(there.wrapping_sub(vruntime));
         let policy = &self.policy;
@@ -253,11 +267,13 @@ impl State {
         self.domains[from].time = Domain {
             avg_vruntime: old.avg_vruntime.wrapping_add(lost),
             weight: old.weight - weight,
+            runnable: old.runnable - runnable,
             ..old
         };
         self.domains[to].time = Domain {
             avg_vruntime: new.avg_vruntime.wrapping_add(gained),
             weight: new.weight + weight,
+            runnable: new.runnable + runnable,
             ..new
         };
     }
@@ -282,38 +298,52 @@ impl State {
         }
     }
 
-    /// Clamps the lag of queued tasks again, as the load may have grown since they were queued: the
-    /// last ones of the queue move forward. V is not corrected for that: these tasks weigh little.
+    /// Clamps the deadlines of queued tasks again, as the load may have grown since they were queued:
+    /// the last ones of the queue move forward. V is not corrected for that: these tasks weigh little.
     fn clamp_last(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let domain = self.domain_of_entity(entity);
         while let Some(last) = self.entities[entity].queue.iter().last() {
-            let vruntime = decide::vruntime(&self.entities[entity].time, last.vtime);
-            let clamped = decide::clamp_queued(&self.domains[domain].time, vruntime);
-            if clamped == vruntime {
+            let deadline = decide::vruntime(&self.entities[entity].time, last.deadline);
+            let clamped = decide::clamp_queued(&self.domains[domain].time, deadline);
+            if clamped == deadline {
                 return;
             }
             self.unqueue(context, last.task);
-            let less = vruntime.wrapping_sub(clamped);
-            self.tasks[last.task.index()].vtime = last.vtime.wrapping_sub(less);
+            let state = &mut self.tasks[last.task.index()];
+            state.vtime = state.vtime.wrapping_sub(deadline.wrapping_sub(clamped));
             self.queue(context, last.task);
         }
     }
 
     fn wake_idle(&self, context: &mut Context<'_>) {
-        let any_unmanaged = self
+        let waits: Vec<usize> = self
             .topology
             .domains()
-            .any(|domain| !self.entities[self.unmanaged(domain)].queue.is_empty());
-        if !any_unmanaged && self.managed_queued == 0 {
+            .filter(|domain| self.waits_in(*domain))
+            .collect();
+        if waits.is_empty() {
             return;
         }
         context.touch(self.idle_line, Access::Read);
-        for domain in self.topology.domains() {
-            let mut cpus = self.topology.cpus_of_domain(domain).iter();
-            if let Some(idle) = cpus.find(|cpu| is_free(context, **cpu)) {
+        for domain in waits {
+            let own = self.topology.cpus_of_domain(domain).iter();
+            let others = self.topology.domains().filter(|other| *other != domain);
+            let others = others.flat_map(|other| self.topology.cpus_of_domain(other));
+            if let Some(idle) = own.chain(others).find(|cpu| is_free(context, **cpu)) {
                 context.reschedule(*idle);
             }
         }
+    }
+
+    /// Whether an unmanaged task of `domain`, or a group that lives there, waits.
+    fn waits_in(&self, domain: usize) -> bool {
+        let places = self.topology.places();
+        let mut here = places.filter(|place| self.topology.domain_of_place(*place) == domain);
+        !self.entities[self.unmanaged(domain)].queue.is_empty()
+            || here.any(|place| {
+                let mut groups = self.places[place].groups.iter();
+                groups.any(|group| self.has_queued(*group))
+            })
     }
 
     /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without

@@ -1,10 +1,10 @@
 //! Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
 //! goes to another entity when its fragment or its affinity changes, and leaves when it sleeps.
 
-use warmq_decide as decide;
+use warmq_decide::{self as decide, Policy};
 use warmq_kernel::{Context, View};
 use warmq_machine::Access;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, CpuSet, TaskId};
 
 use super::queue::Waiting;
 use super::state::{EntityId, State, ns};
@@ -45,31 +45,50 @@ impl State {
     ) {
         let domain = self.domain_of_entity(entity);
         context.touch(self.domains[domain].line, Access::Read);
-        let time = &self.domains[domain].time;
-        let state = &self.tasks[task.index()];
-        let vruntime = match state.vruntime {
-            None => decide::place_new(&self.policy, time),
-            Some(vruntime) if state.domain == domain => vruntime,
-            Some(vruntime) => {
-                let from = self.domains[state.domain].time.avg_vruntime;
-                decide::migrate_vruntime(vruntime, from, time.avg_vruntime)
-            }
-        };
-        let weight = weight_of(context.task(task));
-        let vruntime = match coming {
-            Coming::Awake => decide::place_awake(&self.policy, time, vruntime, weight),
-            Coming::Woken { keeps_lag } => {
-                decide::place_wakeup(&self.policy, time, vruntime, keeps_lag)
-            }
-        };
-        let vtime = decide::join(&mut self.entities[entity].time, vruntime);
+        let weight = self.usable_weight(context, task, entity, 0);
+        let vtime = self.place(task, entity, weight, coming);
         self.add_weight(context, entity, vtime, weight);
+        self.entities[entity].time.runnable += 1;
+        self.domains[domain].time.runnable += 1;
         let state = &mut self.tasks[task.index()];
         state.vtime = vtime;
         state.weight = weight;
         state.entity = Some(entity);
         context.touch(state.line, Access::Write);
         context.touch(state.node, Access::Write);
+    }
+
+    /// The vtime of a task that joins `entity`.
+    fn place(&mut self, task: TaskId, entity: EntityId, weight: u64, coming: Coming) -> u64 {
+        let (domain, cpus) = (self.domain_of_entity(entity), self.cpus_of_entity(entity));
+        let succession = decide::succession(&self.policy, self.group_of_entity(entity).is_some());
+        let (state, time) = (&self.tasks[task.index()], &self.domains[domain].time);
+        let members = &mut self.entities[entity].time;
+        if members.weight > 0 {
+            // Its members may have had CPUs to themselves for long.
+            decide::clamp_entity(&self.policy, members, time, succession);
+            if let Coming::Woken { keeps_lag } = coming
+                && state.left == Some(entity)
+            {
+                let vtime = state.vtime;
+                return decide::place_among(&self.policy, members, cpus, vtime, weight, keeps_lag);
+            }
+        }
+        let vruntime = match state.vruntime {
+            None => time.avg_vruntime,
+            Some(vruntime) if state.domain == domain => vruntime,
+            Some(vruntime) => {
+                let from = self.domains[state.domain].time.avg_vruntime;
+                decide::migrate_vruntime(vruntime, from, time.avg_vruntime)
+            }
+        };
+        let vruntime = match coming {
+            Coming::Awake => decide::place_awake(&self.policy, time, vruntime, weight),
+            Coming::Woken { keeps_lag } => {
+                decide::place_wakeup(&self.policy, time, vruntime, weight, keeps_lag)
+            }
+        };
+        decide::join(members, vruntime)
     }
 
     /// Takes a task out of its entity, and remembers its vruntime.
@@ -81,9 +100,13 @@ impl State {
         let state = &mut self.tasks[task.index()];
         let (weight, vtime) = (std::mem::take(&mut state.weight), state.vtime);
         let vruntime = decide::vruntime(&self.entities[entity].time, vtime);
-        self.take_weight(context, entity, vtime, weight);
+        let exits = context.task(task).has_exited();
+        self.take_weight_of(context, entity, vtime, weight, exits);
+        self.entities[entity].time.runnable -= 1;
+        self.domains[domain].time.runnable -= 1;
         let state = &mut self.tasks[task.index()];
         state.vruntime = Some(vruntime);
+        state.left = Some(entity);
         state.domain = domain;
         context.touch(state.line, Access::Write);
     }
@@ -99,14 +122,15 @@ impl State {
     ) {
         let entity = self.entity_for(context.task(task), cpu);
         if self.tasks[task.index()].entity == Some(entity) {
-            return self.reweigh(context, task);
+            self.reweigh(context, task);
+            return self.clamp_queued(context, task);
         }
         self.leave(context, task);
         self.join(context, task, entity, coming);
     }
 
     /// Clamps the negative lag of a task that ran and is queued again.
-    pub(super) fn clamp_queued(&mut self, context: &mut Context<'_>, task: TaskId) {
+    fn clamp_queued(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &self.tasks[task.index()];
         let Some(entity) = state.entity else { return };
         let (vtime, weight) = (state.vtime, state.weight);
@@ -122,16 +146,60 @@ impl State {
         self.tasks[task.index()].vtime = vtime;
     }
 
-    fn reweigh(&mut self, context: &mut Context<'_>, task: TaskId) {
+    /// Brings the weight of a task up to date.
+    pub(super) fn reweigh(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = &self.tasks[task.index()];
+        let Some(entity) = state.entity else { return };
+        let weight = self.usable_weight(context, task, entity, state.weight);
         let state = &mut self.tasks[task.index()];
-        let weight = weight_of(context.task(task));
         let before = std::mem::replace(&mut state.weight, weight);
         let vtime = state.vtime;
-        let Some(entity) = state.entity else { return };
         if weight > before {
             self.add_weight(context, entity, vtime, weight - before);
         } else if weight < before {
             self.take_weight(context, entity, vtime, before - weight);
+        }
+    }
+
+    /// The weight of a task in `entity`, of which its domain has `own` so far. Tasks that may run on
+    /// one CPU only compete for that one, so none of them is too heavy.
+    fn usable_weight(
+        &mut self,
+        context: &Context<'_>,
+        task: TaskId,
+        entity: EntityId,
+        own: u64,
+    ) -> u64 {
+        let view = context.task(task);
+        let flat = self.count(context, task);
+        let domain = &self.domains[self.domain_of_entity(entity)].time;
+        let runnable = domain.runnable + u64::from(own == 0);
+        let allowed = view.allowed().map_or(usize::MAX, CpuSet::len) as u64;
+        let cpus = self.cpus_of_entity(entity).min(allowed);
+        decide::usable_weight(domain, runnable, cpus, flat, own)
+    }
+
+    /// Counts a runnable task in its cgroup, with the weight that it has now; returns its weight
+    /// among all tasks.
+    fn count(&mut self, context: &Context<'_>, task: TaskId) -> u64 {
+        let view = context.task(task);
+        let now = (view.group(), weight_of(view));
+        let state = &mut self.tasks[task.index()];
+        let before = state.counted.replace(now);
+        if before != Some(now) {
+            // First the new, so that a cgroup that stays active is never left.
+            self.cgroups.add(context, now.0, now.1);
+            if let Some((group, weight)) = before {
+                self.cgroups.take(context, group, weight);
+            }
+        }
+        self.cgroups.flat_weight(context, now.0, now.1)
+    }
+
+    /// A task that sleeps or exits no longer counts in its cgroup.
+    pub(super) fn uncount(&mut self, context: &Context<'_>, task: TaskId) {
+        if let Some((group, weight)) = self.tasks[task.index()].counted.take() {
+            self.cgroups.take(context, group, weight);
         }
     }
 
@@ -164,16 +232,36 @@ impl State {
         vtime: u64,
         weight: u64,
     ) {
+        self.take_weight_of(context, entity, vtime, weight, false);
+    }
+
+    /// The same; `exits`: V does not go back.
+    fn take_weight_of(
+        &mut self,
+        context: &mut Context<'_>,
+        entity: EntityId,
+        vtime: u64,
+        weight: u64,
+        exits: bool,
+    ) {
         self.touch_weights(context, entity);
         let (policy, domain) = (self.policy, self.domain_of_entity(entity));
         let (there, domain) = (
             &mut self.entities[entity].time,
             &mut self.domains[domain].time,
         );
+        let change = match exits {
+            true => |policy: &Policy, avg, total, at, part| {
+                decide::avg_exit(policy, avg, total, at, part)
+            },
+            false => |policy: &Policy, avg, total, at, part| {
+                decide::avg_sub(policy, avg, total, at, part)
+            },
+        };
         let at = decide::vruntime(there, vtime);
-        let moved = decide::avg_sub(&policy, domain.avg_vruntime, domain.weight, at, weight);
+        let moved = change(&policy, domain.avg_vruntime, domain.weight, at, weight);
         domain.avg_vruntime = domain.avg_vruntime.wrapping_add(moved);
-        let moved = decide::avg_sub(&policy, there.avg_vruntime, there.weight, vtime, weight);
+        let moved = change(&policy, there.avg_vruntime, there.weight, vtime, weight);
         there.avg_vruntime = there.avg_vruntime.wrapping_add(moved);
         there.weight -= weight;
         domain.weight -= weight;
@@ -206,6 +294,7 @@ impl State {
         state.charged_at = now;
         let own = decide::delta_vruntime(ran, state.weight);
         state.vtime = state.vtime.wrapping_add(own);
+        state.ran += ran;
         let (line, node) = (state.line, state.node);
         self.advance(entity, ran);
         self.cpus[cpu.index()].batch_used += ran;
@@ -235,9 +324,10 @@ impl State {
 
     /// Queues a runnable task, which has no CPU or is about to lose it, in its entity.
     pub(super) fn queue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let entity = self.tasks[task.index()].entity;
+        let entity = entity.expect("runnable tasks have an entity");
+        let deadline = self.deadline(task, self.slice_in(self.domain_of_entity(entity)));
         let state = &mut self.tasks[task.index()];
-        let entity = state.entity.expect("runnable tasks have an entity");
-        let vtime = state.vtime;
         assert!(!state.queued, "{task} is queued already");
         state.queued = true;
         if self.group_of_entity(entity).is_some() {
@@ -247,7 +337,18 @@ impl State {
         let nodes = |task: TaskId| tasks[task.index()].node;
         self.entities[entity]
             .queue
-            .insert(context, nodes, Waiting { vtime, task });
+            .insert(context, nodes, Waiting { deadline, task });
+    }
+
+    /// The deadline of a runnable task that may run for `slice` ns, in its entity's time.
+    pub(super) fn deadline(&self, task: TaskId, slice: u64) -> u64 {
+        let state = &self.tasks[task.index()];
+        let entity = state.entity.expect("runnable tasks have an entity");
+        let (time, domain) = (&self.entities[entity].time, self.domain_of_entity(entity));
+        let request = decide::request(state.expected, state.ran, slice);
+        let vruntime = decide::vruntime(time, state.vtime);
+        let there = &self.domains[domain].time;
+        decide::deadline(there, vruntime, state.weight, request).wrapping_sub(time.shift)
     }
 
     /// Takes a task out of its queue, if it is in one.
@@ -268,6 +369,6 @@ impl State {
     /// The slice of the next task of a domain, in ns.
     pub(super) fn slice_in(&self, domain: usize) -> u64 {
         let time = &self.domains[domain].time;
-        decide::slice(&self.policy, time.weight / decide::WEIGHT_NICE_0, time.cpus)
+        decide::slice(&self.policy, time.runnable, time.cpus)
     }
 }

@@ -1,7 +1,8 @@
-//! Idle CPUs: the previous one, then its core, then its cache, then any. A member of a group looks
-//! at its home only.
+//! Idle CPUs: the previous one, then an idle core under its cache, then one beside it in its core, then
+//! under its cache, then any. A member of a group looks at its home only.
 
-use warmq_kernel::Context;
+use warmq_decide as decide;
+use warmq_kernel::{Context, WakeContext, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
@@ -23,9 +24,22 @@ fn first_free<'a>(
         .find(|cpu| view.may_run_on(*cpu) && is_free(context, *cpu))
 }
 
+/// The task that wakes another, if it is one.
+fn waker(why: Why) -> Option<TaskId> {
+    match why {
+        Why::Wakeup(it) if it.context != WakeContext::Interrupt => it.current,
+        Why::Wakeup(_) | Why::Fork => None,
+    }
+}
+
+/// Whether the waker is about to sleep.
+fn is_sync(why: Why) -> bool {
+    matches!(why, Why::Wakeup(it) if it.sync)
+}
+
 impl State {
     /// Where a task that wakes should go.
-    pub(super) fn select(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+    pub(super) fn select(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         context.touch(self.tasks[task.index()].line, Access::Read);
         context.touch(self.idle_line, Access::Read);
         let view = context.task(task);
@@ -42,7 +56,7 @@ impl State {
         let found = match self.entities[entity].kind {
             // Its CPU may have gone offline, of which nobody has told us yet.
             Kind::Pinned { cpu } => return if view.may_run_on(cpu) { cpu } else { prev },
-            Kind::Unmanaged { .. } => self.idle_for_unmanaged(context, task, prev),
+            Kind::Unmanaged { .. } => self.select_unmanaged(context, task, prev, why),
             Kind::Group { .. } => self.idle_at_home(context, task, entity, prev),
         };
         if found.is_some() {
@@ -62,22 +76,92 @@ impl State {
         }
     }
 
+    /// Two tasks that wake each other in turn belong under one cache: such a task looks for an idle CPU
+    /// beside its waker only. If there is none, and the waker is about to sleep, it takes the waker's
+    /// place, unless somebody waits for that.
+    fn select_unmanaged(
+        &mut self,
+        context: &Context<'_>,
+        task: TaskId,
+        prev: CpuId,
+        why: Why,
+    ) -> Option<CpuId> {
+        let here = context.cpu();
+        if !self.is_partner(task, why) {
+            return self.idle_for_unmanaged(context, task, prev);
+        }
+        let near = match self.topology.domain_of(here) == self.topology.domain_of(prev) {
+            true => prev,
+            false => here,
+        };
+        let takes_over = is_sync(why) && context.task(task).may_run_on(here);
+        let found = self.idle_in_domain(context, task, near);
+        if found.is_none() && takes_over && !self.waits_at(here) {
+            self.tasks[task.index()].takes_over = true;
+            return Some(here);
+        }
+        found.or_else(|| self.idle_elsewhere(context, task, near))
+    }
+
+    /// Whether `task` and its waker wake each other in turn, and nobody else.
+    fn is_partner(&mut self, task: TaskId, why: Why) -> bool {
+        let Some(waker) = waker(why).filter(|waker| *waker != task) else {
+            return false;
+        };
+        let (wakers_turns, wakers_waker) = {
+            let state = &self.tasks[waker.index()];
+            (state.turns, state.waker)
+        };
+        let state = &mut self.tasks[task.index()];
+        let again = state.waker.replace(waker) == Some(waker);
+        state.turns = decide::in_turn(state.turns, again, wakers_waker == Some(task));
+        state.turns >= decide::PARTNERS && wakers_turns >= decide::PARTNERS - 1
+    }
+
+    /// Whether any task waits for `cpu`.
+    fn waits_at(&self, cpu: CpuId) -> bool {
+        let groups = self.places[self.topology.place_of(cpu)].groups.iter();
+        let groups = groups.map(|group| self.groups[*group].entity);
+        let own = [
+            self.unmanaged(self.topology.domain_of(cpu)),
+            self.pinned(cpu),
+        ];
+        let mut entities = own.into_iter().chain(groups);
+        entities.any(|entity| !self.entities[entity].queue.is_empty())
+    }
+
     fn idle_for_unmanaged(
         &self,
         context: &Context<'_>,
         task: TaskId,
         prev: CpuId,
     ) -> Option<CpuId> {
-        let domain = self.topology.domain_of(prev);
-        let near = self.topology.cpus_of_domain(domain);
-        let others = self.topology.domains().filter(|other| *other != domain);
+        self.idle_in_domain(context, task, prev)
+            .or_else(|| self.idle_elsewhere(context, task, prev))
+    }
+
+    fn idle_in_domain(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
+        let near = self.topology.cpus_of_domain(self.topology.domain_of(prev));
         first_free(context, task, [&prev])
+            .or_else(|| first_free(context, task, self.idle_cores(context, near)))
             .or_else(|| first_free(context, task, self.topology.siblings(prev)))
             .or_else(|| first_free(context, task, near))
-            .or_else(|| {
-                let mut far = others.map(|other| self.topology.cpus_of_domain(other));
-                far.find_map(|cpus| first_free(context, task, cpus))
-            })
+    }
+
+    fn idle_elsewhere(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
+        let domain = self.topology.domain_of(prev);
+        let others = self.topology.domains().filter(|other| *other != domain);
+        let mut far = others.map(|other| self.topology.cpus_of_domain(other));
+        far.find_map(|cpus| first_free(context, task, cpus))
+    }
+
+    /// Of `cpus`, those whose whole core is idle, where cores have several CPUs.
+    fn idle_cores<'a>(&self, context: &Context<'_>, cpus: &'a [CpuId]) -> Vec<&'a CpuId> {
+        let whole = |cpu: &&CpuId| {
+            let mut siblings = self.topology.siblings(**cpu).iter();
+            !self.topology.siblings(**cpu).is_empty() && siblings.all(|it| is_free(context, *it))
+        };
+        cpus.iter().filter(whole).collect()
     }
 
     fn idle_at_home(

@@ -2,19 +2,17 @@
 //!
 //! Purpose: to try the policy where caches can be measured and seeds repeat a run. The decisions
 //! (vruntime and lag, slices, preemption, balance) are computed by the BPF program's own header,
-//! which `warmq_decide` compiles. The queues are the BPF program's, too: one by vruntime for the
+//! which `warmq_decide` compiles. The queues are the BPF program's, too: one by deadline for the
 //! unmanaged tasks of each last-level cache, one for the tasks that may run on one CPU only, one
 //! for each group (the tasks of one fragment). A CPU goes on with its batch, or picks the entity
 //! with the least key.
 //!
 //! Not modelled, which makes it better here than on a machine: what BPF costs more than C (a switch
 //! under a sched_ext scheduler took 1.4 times the instructions of one under the kernel's own
-//! class), cgroups, inference, labels, and hotplug.
+//! class), inference, labels, and hotplug.
 //!
 //! Different from the BPF program:
 //! - One lock guards all queues of a domain, where sched_ext has one for each queue.
-//! - A task whose wakeup preemption was granted runs next. The BPF program only kicks the CPU,
-//!   which then picks by key and may find another task first.
 //! - The balance timer is CPU 0's tick.
 //! - `place` is `llc` unless it is set, also where all CPUs share one cache.
 //! - Real-time tasks have the largest weight; a real kernel does not give them to sched_ext.
@@ -25,6 +23,7 @@
 //! threads per fragment), and where data is shared across fragments.
 
 mod balance;
+mod cgroup;
 mod entity;
 mod group;
 mod idle;
@@ -36,8 +35,8 @@ mod wakeup;
 mod weight;
 
 use warmq_config::{Chosen, Setting};
-use warmq_decide::Policy;
-use warmq_kernel::{Attach, Context, Fragment, Pick, Scheduler, UnknownCost, Why};
+use warmq_decide::{self as decide, Policy};
+use warmq_kernel::{Attach, Context, Fragment, GroupId, Pick, Scheduler, UnknownCost, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
@@ -155,8 +154,8 @@ impl Scheduler for ScxWarmq {
         self.state.admit(context, child);
     }
 
-    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
-        self.state.select(context, task)
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
+        self.state.select(context, task, why)
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
@@ -171,7 +170,8 @@ impl Scheduler for ScxWarmq {
 
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
         let state = &mut self.state;
-        if !state.kick_idle(context, task, cpu) {
+        let takes_over = std::mem::take(&mut state.tasks[task.index()].takes_over);
+        if !takes_over && !state.kick_idle(context, task, cpu) {
             state.preempt(context, task, cpu);
         }
     }
@@ -182,10 +182,12 @@ impl Scheduler for ScxWarmq {
         state.stop(task);
         state.unqueue(context, task);
         state.leave(context, task);
+        state.uncount(context, task);
         let now = ns(context);
         let task = &mut state.tasks[task.index()];
         task.slept_at = now;
         task.sleeps += 1;
+        task.expected = decide::expect(task.expected, std::mem::take(&mut task.ran));
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
@@ -211,7 +213,9 @@ impl Scheduler for ScxWarmq {
         let now = ns(context);
         state.begin_period(running, now);
         let task = &state.tasks[running.index()];
-        if now.saturating_sub(task.picked_at) >= task.slice {
+        let left = (task.picked_at + task.slice).saturating_sub(now);
+        state.note_deadline(context.cpu(), running, left);
+        if left == 0 {
             context.reschedule(context.cpu());
         }
     }
@@ -225,6 +229,10 @@ impl Scheduler for ScxWarmq {
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.state.parameters_changed(context, task);
+    }
+
+    fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
+        self.state.cgroups.reweighed(context, group);
     }
 
     fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -296,5 +304,8 @@ impl State {
         }
         self.cpus[here.index()].batch = entity;
         self.cpus[here.index()].batch_used = 0;
+        let state = &self.tasks[task.index()];
+        let left = (state.picked_at + state.slice).saturating_sub(ns(context));
+        self.note_deadline(here, task, left);
     }
 }

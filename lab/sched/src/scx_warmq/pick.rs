@@ -18,8 +18,9 @@ impl State {
         let stays = awake.filter(|prev| self.may_stay(context, *prev));
         if let Some(awake) = awake {
             self.charge(context, awake);
-            if stays.is_none() {
-                self.send_away(context, awake);
+            match stays {
+                Some(_) => self.reweigh(context, awake),
+                None => self.send_away(context, awake),
             }
         }
         match self.choose(context, stays) {
@@ -71,7 +72,7 @@ impl State {
     /// Queues a task that loses the CPU to another. An idle CPU may have it.
     fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId) {
         self.stop(prev);
-        self.clamp_queued(context, prev);
+        self.settle(context, prev, context.cpu(), Coming::Awake);
         self.queue(context, prev);
         if self.idle_for_queued(context, prev, context.cpu()).is_some() {
             self.displaced.insert(prev);
@@ -80,9 +81,6 @@ impl State {
 
     /// The next task of this CPU, still queued unless it is `stays`.
     fn choose(&mut self, context: &mut Context<'_>, stays: Option<TaskId>) -> Option<TaskId> {
-        if let Some(preemptor) = self.preemptor(context) {
-            return Some(preemptor);
-        }
         if let Some(pulled) = self.pull_requested(context) {
             return Some(pulled);
         }
@@ -97,15 +95,6 @@ impl State {
             .or_else(|| self.first_of_any(context))
             .or(stays)
             .or_else(|| self.pull(context))
-    }
-
-    /// The task that was granted a wakeup preemption here, if it still waits.
-    fn preemptor(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
-        let here = context.cpu();
-        let task = self.cpus[here.index()].preemptor.take()?;
-        let state = &self.tasks[task.index()];
-        let waits = state.queued && state.entity.is_some_and(|entity| self.serves(here, entity));
-        Some(task).filter(|task| waits && self.is_free(context, *task))
     }
 
     /// Whether a queued task can run here now. While its CPU still switches away from it, it
@@ -152,7 +141,7 @@ impl State {
                 continue;
             };
             context.touch(self.tasks[next.task.index()].node, Access::Read);
-            let key = self.pick_key(entity, next.vtime);
+            let key = self.pick_key(entity, next.deadline);
             if first.is_none_or(|(_, best)| decide::before(key, best)) {
                 first = Some((entity, key));
             }
@@ -169,20 +158,23 @@ impl State {
         let Some(next) = self.entities[entity].queue.iter().next() else {
             return true;
         };
+        let mine = self.deadline(prev, self.slice_in(self.domain_of_entity(own)));
         if own == entity {
-            return decide::before(state.vtime, next.vtime);
+            return decide::before(mine, next.deadline);
         }
-        let (mine, other) = (state.vtime, next.vtime);
-        decide::before(self.pick_key(own, mine), self.pick_key(entity, other))
+        decide::before(
+            self.pick_key(own, mine),
+            self.pick_key(entity, next.deadline),
+        )
     }
 
-    /// The pick key of an entity for a CPU that would run its task with `vtime`.
-    fn pick_key(&mut self, entity: EntityId, vtime: u64) -> u64 {
+    /// The pick key of an entity for a CPU that would run its task with `deadline`.
+    fn pick_key(&mut self, entity: EntityId, deadline: u64) -> u64 {
         let is_group = self.group_of_entity(entity).is_some();
         let succession = decide::succession(&self.policy, is_group);
         let domain = self.domains[self.domain_of_entity(entity)].time;
         let time = &mut self.entities[entity].time;
-        decide::pick_key(&self.policy, time, &domain, succession, vtime)
+        decide::pick_key(&self.policy, time, &domain, succession, deadline)
     }
 
     /// The first task of `entity` that can run here.
@@ -225,7 +217,19 @@ impl State {
         state.picked_at = now;
         state.slice = slice;
         state.yields = false;
+        self.note_deadline(context.cpu(), task, slice);
         Pick::Task(task)
+    }
+
+    /// Notes what a wakeup on `cpu` must be earlier than: `task` runs there, and has `slice` ns left.
+    pub(super) fn note_deadline(&mut self, cpu: CpuId, task: TaskId, slice: u64) {
+        // A task that goes to sleep has left its entity, and is switched away from.
+        let Some(entity) = self.tasks[task.index()].entity else {
+            return;
+        };
+        let time = &self.entities[entity].time;
+        let deadline = decide::vruntime(time, self.deadline(task, slice));
+        self.cpus[cpu.index()].run_deadline = deadline;
     }
 
     /// A queued task gets this CPU.

@@ -1,18 +1,18 @@
-//! A queue by vruntime, like a dispatch queue of sched_ext: a tree whose nodes lie in the tasks.
+//! A queue by deadline, like a dispatch queue of sched_ext: a tree whose nodes lie in the tasks.
 
 use warmq_decide::before;
 use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{Address, TaskId};
 
-/// A task that waits, and its vruntime in its entity.
+/// A task that waits, and its deadline in its entity's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
-    pub(super) vtime: u64,
+    pub(super) deadline: u64,
     pub(super) task: TaskId,
 }
 
-/// Tasks that wait, in the order of their vtimes; equals in the order in which they were queued.
+/// Tasks that wait, in the order of their deadlines; equals in the order in which they were queued.
 ///
 /// Each operation touches the lines that a balanced tree would: its head, the nodes on the way
 /// down, and those that change.
@@ -37,7 +37,7 @@ impl Queue {
         self.waiting.iter().copied()
     }
 
-    /// Inserts `new` by its vtime. `nodes` says where each task's node lies.
+    /// Inserts `new` by its deadline. `nodes` says where each task's node lies.
     pub(super) fn insert(
         &mut self,
         context: &mut Context<'_>,
@@ -52,7 +52,7 @@ impl Queue {
             let there = self.waiting[middle];
             context.touch(nodes(there.task), Access::Read);
             parent = Some(there.task);
-            if before(new.vtime, there.vtime) {
+            if before(new.deadline, there.deadline) {
                 high = middle;
             } else {
                 low = middle + 1;

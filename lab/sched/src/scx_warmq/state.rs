@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_decide::{Domain, Entity, Policy};
-use warmq_kernel::{Attach, Context, Fragment, UnknownCost};
+use warmq_kernel::{Attach, Context, Fragment, GroupId, UnknownCost};
 use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
+use super::cgroup::Cgroups;
 use super::queue::Queue;
 use super::topology::{PlaceKind, Topology};
 
@@ -72,9 +73,10 @@ pub(super) struct GroupState {
 pub(super) struct CpuState {
     /// The last wakeup preemption, in ns, if there has been one.
     pub(super) preempted_at: Option<u64>,
-    /// The task that was granted that preemption and has not run since.
-    pub(super) preemptor: Option<TaskId>,
     pub(super) running: Option<TaskId>,
+    /// The deadline of the task that runs, in its domain's time, from when it was picked or last
+    /// charged.
+    pub(super) run_deadline: u64,
     /// The batch: the entity whose tasks run here in succession, and what they used, in ns.
     pub(super) batch: Option<EntityId>,
     pub(super) batch_used: u64,
@@ -87,13 +89,22 @@ pub(super) struct CpuState {
 pub(super) struct TaskState {
     pub(super) entity: Option<EntityId>,
     pub(super) weight: u64,
+    /// Its own weight, and the cgroup where it is counted as active; none while it sleeps.
+    pub(super) counted: Option<(GroupId, u64)>,
     /// In its entity's time.
     pub(super) vtime: u64,
     pub(super) queued: bool,
     /// In the time of `domain`, when it last left an entity; a new task has none.
     pub(super) vruntime: Option<u64>,
     pub(super) domain: usize,
+    /// The entity that it left last, in whose time its vtime is.
+    pub(super) left: Option<EntityId>,
     pub(super) group: Option<usize>,
+    /// The task that woke it last, and how often in a row the two woke each other.
+    pub(super) waker: Option<TaskId>,
+    pub(super) turns: u32,
+    /// It woke where its waker is about to sleep, and takes its place.
+    pub(super) takes_over: bool,
     /// The only CPU where it may run, if there is but one.
     pub(super) only: Option<CpuId>,
     pub(super) on: Option<CpuId>,
@@ -101,6 +112,10 @@ pub(super) struct TaskState {
     pub(super) charged_at: u64,
     pub(super) picked_at: u64,
     pub(super) slice: u64,
+    /// Since it woke.
+    pub(super) ran: u64,
+    /// What it runs between two sleeps; 0: nothing is known.
+    pub(super) expected: u64,
     pub(super) slept_at: u64,
     pub(super) period_at: u64,
     /// In this period.
@@ -120,6 +135,7 @@ pub(super) struct State {
     pub(super) entities: Vec<EntityState>,
     pub(super) groups: Vec<GroupState>,
     pub(super) group_of: BTreeMap<Fragment, usize>,
+    pub(super) cgroups: Cgroups,
     pub(super) cpus: Vec<CpuState>,
     pub(super) tasks: Vec<TaskState>,
     /// Queued tasks of groups.
@@ -169,6 +185,7 @@ impl State {
             entities,
             groups: Vec::new(),
             group_of: BTreeMap::new(),
+            cgroups: Cgroups::default(),
             cpus,
             tasks: Vec::new(),
             managed_queued: 0,
@@ -221,6 +238,19 @@ impl State {
         }
     }
 
+    /// How many CPUs its members can have at the same time.
+    pub(super) fn cpus_of_entity(&self, entity: EntityId) -> u64 {
+        let one = match self.entities[entity].kind {
+            Kind::Unmanaged { .. } => false,
+            Kind::Pinned { .. } => true,
+            Kind::Group { .. } => self.topology.place_is_cpu(),
+        };
+        match one {
+            true => 1,
+            false => self.domains[self.domain_of_entity(entity)].time.cpus,
+        }
+    }
+
     /// Whether `cpu` chooses between this entity and others.
     pub(super) fn serves(&self, cpu: CpuId, entity: EntityId) -> bool {
         match self.entities[entity].kind {
@@ -263,16 +293,23 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
     TaskState {
         entity: None,
         weight: 0,
+        counted: None,
         vtime: 0,
         queued: false,
         vruntime: None,
         domain: 0,
+        left: None,
         group: None,
+        waker: None,
+        turns: 0,
+        takes_over: false,
         only: None,
         on: None,
         charged_at: now,
         picked_at: now,
         slice: 0,
+        ran: 0,
+        expected: 0,
         slept_at: now,
         period_at: now,
         sleeps: 0,
@@ -294,8 +331,8 @@ pub(super) fn new_entity(kind: Kind, line: Address, head: Address) -> EntityStat
 fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
     CpuState {
         preempted_at: None,
-        preemptor: None,
         running: None,
+        run_deadline: 0,
         batch: None,
         batch_used: 0,
         line: line(attach),

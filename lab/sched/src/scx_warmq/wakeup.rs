@@ -1,7 +1,7 @@
 //! Wakeup preemption: how often a task sleeps, and whether its wakeup preempts.
 
 use warmq_decide::{self as decide, Verdict, Wakeup};
-use warmq_kernel::Context;
+use warmq_kernel::{Context, Policy};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
@@ -26,13 +26,12 @@ impl State {
     pub(super) fn preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let now = ns(context);
         context.touch(self.cpus[cpu.index()].line, Access::Read);
-        let Some(wakeup) = self.wakeup(task, cpu, now) else {
+        let Some(wakeup) = self.wakeup(context, task, cpu, now) else {
             return;
         };
         if decide::wakeup_preempts(&self.policy, &wakeup) == Verdict::Granted {
             let here = &mut self.cpus[cpu.index()];
             here.preempted_at = Some(now);
-            here.preemptor = Some(task);
             context.touch(here.line, Access::Write);
             context.reschedule(cpu);
         }
@@ -40,23 +39,23 @@ impl State {
 
     /// The wakeup of `task` beside the task that runs on `cpu`. `None` if none runs, or if `cpu`
     /// does not serve the entity of `task`.
-    fn wakeup(&self, task: TaskId, cpu: CpuId, now: u64) -> Option<Wakeup> {
+    fn wakeup(&self, context: &Context<'_>, task: TaskId, cpu: CpuId, now: u64) -> Option<Wakeup> {
         let (state, here) = (&self.tasks[task.index()], &self.cpus[cpu.index()]);
         let entity = state.entity.filter(|entity| self.serves(cpu, *entity))?;
-        let running = &self.tasks[here.running?.index()];
-        let theirs = running.entity?;
-        let since = now.saturating_sub(running.charged_at);
-        let uncharged = decide::delta_vruntime(since, running.weight);
-        let charged = decide::vruntime(&self.entities[theirs].time, running.vtime);
+        let running = here.running?;
+        self.tasks[running.index()].entity?;
+        let idle = |task: TaskId| context.task(task).policy() == Policy::Idle;
+        let slice = self.slice_in(self.domain_of_entity(entity));
         Some(Wakeup {
-            waking: decide::vruntime(&self.entities[entity].time, state.vtime),
-            running: charged.wrapping_add(uncharged),
+            waking: decide::vruntime(&self.entities[entity].time, self.deadline(task, slice)),
+            running: here.run_deadline,
             sleeps: state.sleeps,
             weight: state.weight,
             slept: now.saturating_sub(state.slept_at),
             since: here
                 .preempted_at
                 .map_or(u64::MAX, |last| now.saturating_sub(last)),
+            outranks: u64::from(idle(running) && !idle(task)),
         })
     }
 }

@@ -17,6 +17,15 @@ struct {
 	__type(value, struct balance_timer);
 } balance_timers SEC(".maps");
 
+/* Whether anything waits at `place` that could go to `calm`. */
+static bool has_to_give(u32 place, u32 calm)
+{
+	u32 domain = domain_of_place(place);
+
+	return (domain != domain_of_place(calm) && entity_of(domain)->queued) || group_waits(place);
+}
+
+/* The busiest of the places that have something to give; `calm` itself if there is none. */
 static u32 busiest_place(u32 calm)
 {
 	u64 most = load_of_place(calm);
@@ -25,7 +34,8 @@ static u32 busiest_place(u32 calm)
 	bpf_for(place, 0, nr_places) {
 		u64 load = load_of_place(place);
 
-		if (place_cpus(place) && warmq_less_loaded(most, place_cpus(best), load, place_cpus(place))) {
+		if (place_cpus(place) && warmq_less_loaded(most, place_cpus(best), load, place_cpus(place)) &&
+		    has_to_give(place, calm)) {
 			best = place;
 			most = load;
 		}
@@ -87,8 +97,11 @@ static u32 best_group(u32 place, u64 excess, bool to_split)
 	return best;
 }
 
-/* Moves `weight` with `vruntime` to another domain, with its lag. Returns its vruntime there. */
-static u64 migrate_weight(struct warmq_domain *from, struct warmq_domain *to, u64 vruntime, u64 weight)
+/*
+ * Moves `runnable` tasks of `weight` with `vruntime` to another domain, with their lag. Returns their
+ * vruntime there.
+ */
+static u64 migrate_weight(struct warmq_domain *from, struct warmq_domain *to, u64 vruntime, u64 weight, u64 runnable)
 {
 	u64 there = warmq_migrate_vruntime(vruntime, from->avg_vruntime, to->avg_vruntime);
 
@@ -96,6 +109,8 @@ static u64 migrate_weight(struct warmq_domain *from, struct warmq_domain *to, u6
 	__sync_fetch_and_add(&to->avg_vruntime, warmq_avg_add(&policy, to->avg_vruntime, to->weight, there, weight));
 	__sync_fetch_and_sub(&from->weight, weight);
 	__sync_fetch_and_add(&to->weight, weight);
+	__sync_fetch_and_sub(&from->runnable, runnable);
+	__sync_fetch_and_add(&to->runnable, runnable);
 	return there;
 }
 
@@ -105,13 +120,13 @@ static void rehome(u32 number, u32 to)
 	struct group_state *group = group_of(number);
 	struct warmq_entity *entity = &entity_of(WARMQ_GROUP_BASE + number)->time;
 	u32 from = group->home, from_domain = domain_of_place(from), to_domain = domain_of_place(to);
-	u64 weight = entity->weight, vruntime = warmq_entity_vruntime(entity);
+	u64 weight = entity->weight, runnable = entity->runnable, vruntime = warmq_entity_vruntime(entity);
 
 	__sync_fetch_and_sub(&place_of(from)->managed, weight);
 	__sync_fetch_and_add(&place_of(to)->managed, weight);
 	if (from_domain != to_domain)
-		entity->shift += migrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, vruntime, weight) -
-				 vruntime;
+		entity->shift += migrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, vruntime, weight,
+						runnable) - vruntime;
 	group->home = to & (WARMQ_MAX_CPUS - 1);
 	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (number % 64));
 	__sync_fetch_and_add(&group->moves, 1);
@@ -126,7 +141,7 @@ static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 {
 	struct place_state *here = place_of(calm);
 	u32 busy = busiest_place(calm), group, domain;
-	u64 load, least, excess = 0, managed = 0, unmanaged = 0, movable = 0, lasted;
+	u64 load, least, excess = 0, managed = 0, unmanaged = 0, task = 0, movable = 0, lasted;
 	enum warmq_relief relief;
 
 	load = load_of_place(busy);
@@ -142,12 +157,13 @@ static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
 	managed = place_of(busy)->managed;
 	if (domain != domain_of_place(calm) && entity_of(domain)->queued)
 		unmanaged = entity_of(domain)->time.weight;
+	if (entity_of(domain)->time.runnable)
+		task = unmanaged / entity_of(domain)->time.runnable;
 	group = managed ? best_group(busy, excess, false) : 0;
 	if (group)
 		movable = entity_of(WARMQ_GROUP_BASE + group)->time.weight;
-	/* The clocks of CPUs differ, so that it may lie in the future. */
-	lasted = warmq_before(now, here->imbalanced_since) ? 0 : now - here->imbalanced_since;
-	relief = warmq_relieve(&policy, excess, managed, unmanaged, movable, lasted);
+	lasted = elapsed(here->imbalanced_since, now);
+	relief = warmq_relieve(&policy, excess, managed, unmanaged, task, movable, lasted);
 	*what = relief == WARMQ_MOVE_UNMANAGED ? domain : group;
 	if (relief == WARMQ_SPLIT_GROUP) {
 		*what = best_group(busy, excess, true);
@@ -200,7 +216,7 @@ static bool pull_unmanaged(u32 domain)
 
 static bool pull(u32 cpu)
 {
-	if (managed_queued && pull_for_place(cpu, scx_bpf_now()))
+	if (groups_used > 1 && pull_for_place(cpu, scx_bpf_now()))
 		return true;
 	return nr_domains > 1 && pull_unmanaged(domain_of_cpu(cpu));
 }
@@ -209,53 +225,64 @@ static bool pull(u32 cpu)
 #define ERROR_IS_REAL 8
 
 /*
- * A weight that was summed anew, and by how much the kept one differs from it; used by
- * correct_weights() only.
+ * A sum that was made anew, and by how much the kept one differs from it; used by correct_sums()
+ * only.
  */
-struct weight_error {
+struct sum_error {
 	u64 sum;
 	u64 error; /* wraps */
 	u64 seen;  /* how often in a row */
 };
 
-struct weight_error domain_errors[WARMQ_MAX_DOMAINS];
-struct weight_error place_errors[WARMQ_MAX_CPUS];
+struct sum_error domain_errors[WARMQ_MAX_DOMAINS];
+struct sum_error runnable_errors[WARMQ_MAX_DOMAINS];
+struct sum_error place_errors[WARMQ_MAX_CPUS];
 
-static void correct(struct weight_error *error, u64 *weight)
+static void correct(struct sum_error *error, u64 *kept)
 {
-	u64 difference = error->sum - *weight;
+	u64 difference = error->sum - *kept;
 
 	error->seen = difference == error->error ? error->seen + 1 : 0;
 	error->error = difference;
 	error->sum = 0;
 	if (!difference || error->seen < ERROR_IS_REAL)
 		return;
-	__sync_fetch_and_add(weight, difference);
+	__sync_fetch_and_add(kept, difference);
 	error->seen = 0;
+}
+
+/* Adds what an entity has to the new sums of a domain. */
+static void sum_up(u32 entity, u32 domain)
+{
+	struct warmq_entity *time = &entity_of(entity)->time;
+
+	domain_errors[within(domain, WARMQ_MAX_DOMAINS)].sum += time->weight;
+	runnable_errors[within(domain, WARMQ_MAX_DOMAINS)].sum += time->runnable;
 }
 
 /*
  * A group that moves while its members join and leave may leave some weight behind in a sum. So
- * weights are summed anew, and a difference is corrected once it has been the same for several
- * rounds. A new sum alone is no proof: tasks join and leave while it is made.
+ * they are summed anew, and a difference is corrected once it has been the same for several rounds. A
+ * new sum alone is no proof: tasks join and leave while it is made.
  */
-static void correct_weights(void)
+static void correct_sums(void)
 {
 	u32 domain, place, number, cpu;
 
 	bpf_for(domain, 0, nr_domains)
-		domain_errors[within(domain, WARMQ_MAX_DOMAINS)].sum = entity_of(domain)->time.weight;
+		sum_up(domain, domain);
 	bpf_for(cpu, 0, nr_cpus)
-		domain_errors[domain_of_cpu(cpu)].sum += entity_of(WARMQ_PINNED_BASE + cpu)->time.weight;
-	bpf_for(number, 1, nr_groups) {
-		u64 weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
+		sum_up(WARMQ_PINNED_BASE + cpu, domain_of_cpu(cpu));
+	bpf_for(number, 1, groups_used) {
 		u32 home = group_of(number)->home;
 
-		place_errors[within(home, WARMQ_MAX_CPUS)].sum += weight;
-		domain_errors[within(domain_of_place(home), WARMQ_MAX_DOMAINS)].sum += weight;
+		place_errors[within(home, WARMQ_MAX_CPUS)].sum += entity_of(WARMQ_GROUP_BASE + number)->time.weight;
+		sum_up(WARMQ_GROUP_BASE + number, domain_of_place(home));
 	}
-	bpf_for(domain, 0, nr_domains)
+	bpf_for(domain, 0, nr_domains) {
 		correct(&domain_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.weight);
+		correct(&runnable_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.runnable);
+	}
 	bpf_for(place, 0, nr_places)
 		correct(&place_errors[within(place, WARMQ_MAX_CPUS)], &place_of(place)->managed);
 }
@@ -266,8 +293,8 @@ static void correct_weights(void)
 u64 balance_rounds;
 
 /*
- * Clamps the lag of queued tasks again. It was clamped by the load when they were queued; if the
- * load has grown since, they would take longer to work it off. So the last ones of the queue move
+ * Clamps the deadlines of queued tasks again. They were clamped by the load when the tasks were queued;
+ * if it has grown since, it would take longer until they are served. So the last ones of the queue move
  * forward. V is not corrected for that: these tasks weigh little.
  */
 __noinline int clamp_last(u32 entity)
@@ -280,11 +307,14 @@ __noinline int clamp_last(u32 entity)
 		return 0;
 	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
 	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
-		u64 vruntime = warmq_vruntime(state, p->scx.dsq_vtime), clamped = warmq_clamp_queued(time, vruntime);
+		u64 deadline = warmq_vruntime(state, p->scx.dsq_vtime), clamped = warmq_clamp_queued(time, deadline);
+		struct task_state *t = task_of(p);
 
-		if (clamped == vruntime)
+		if (clamped == deadline)
 			break;
-		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, p->scx.dsq_vtime - (vruntime - clamped));
+		if (t)
+			t->vtime -= deadline - clamped;
+		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, p->scx.dsq_vtime - (deadline - clamped));
 		scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0);
 	}
 	bpf_rcu_read_unlock();
@@ -299,24 +329,39 @@ static void clamp_all(void)
 		clamp_last(number);
 	bpf_for(number, 0, nr_cpus)
 		clamp_last(WARMQ_PINNED_BASE + number);
-	if (!managed_queued)
-		return;
-	bpf_for(number, 1, nr_groups)
+	bpf_for(number, 1, groups_used)
 		clamp_last(WARMQ_GROUP_BASE + number);
 }
 
-/* Kicks idle CPUs where tasks wait, in case an earlier kick got lost. */
+/* An idle CPU of a domain, else of any, without the mark that it is idle; -1 if there is none. */
+static s32 idle_near(u32 domain)
+{
+	struct bpf_cpumask *mask = mask_of_domain(domain);
+	s32 idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	u32 i;
+
+	bpf_for(i, 1, nr_domains) {
+		if (idle >= 0)
+			break;
+		mask = mask_of_domain((domain + i) % nr_domains);
+		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	}
+	return idle;
+}
+
+/* Kicks idle CPUs if tasks wait, in case an earlier kick got lost. */
 static void wake_idle(void)
 {
-	u32 domain, cpu;
+	u32 place, domain, cpu;
+	s32 idle;
 
 	bpf_for(domain, 0, nr_domains) {
-		struct bpf_cpumask *mask = mask_of_domain(domain);
-		s32 idle;
-
-		if (!mask || !(entity_of(domain)->queued || managed_queued))
-			continue;
-		idle = scx_bpf_pick_idle_cpu(cast_mask(mask), 0);
+		idle = entity_of(domain)->queued ? idle_near(domain) : -1;
+		if (idle >= 0)
+			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	}
+	bpf_for(place, 0, nr_places) {
+		idle = group_waits(place) ? idle_near(domain_of_place(place)) : -1;
 		if (idle >= 0)
 			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	}
@@ -383,7 +428,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 		scx_bpf_exit(SCX_ECODE_ACT_RESTART | SCX_ECODE_RSN_HOTPLUG, "a CPU is going offline");
 		return 0;
 	}
-	correct_weights();
+	correct_sums();
 	if (++balance_rounds % CLAMPS_EVERY == 0)
 		clamp_all();
 	wake_idle();

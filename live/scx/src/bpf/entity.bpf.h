@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
- * goes to another entity when its fragment or its affinity changes, and leaves when it sleeps. The
- * lock of its run queue serializes its callbacks, so its own state needs no lock; sums that tasks
- * share are changed atomically.
+ * goes to another entity when its fragment or its affinity changes, and leaves when it sleeps. Its
+ * own state needs no lock: what wakes it or changes it holds its pi_lock, and while it is queued or
+ * runs its callbacks hold the lock of its run queue. Sums that tasks share are changed atomically.
  */
 #pragma once
 
 static __always_inline u64 own_weight(struct task_struct *p)
 {
 	return p->scx.weight * (WARMQ_WEIGHT_NICE_0 / 100);
+}
+
+static __always_inline void count_runnable(u32 entity, s64 more)
+{
+	__sync_fetch_and_add(&entity_of(entity)->time.runnable, more);
+	__sync_fetch_and_add(&domain_of(domain_of_entity(entity))->time.runnable, more);
 }
 
 /*
@@ -40,14 +46,21 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 	return 0;
 }
 
-/* The reverse of add_weight(). */
-__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
+/* The reverse of add_weight(). `exits`: V does not go back; see warmq_avg_exit(). */
+__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, bool exits)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
 
-	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
-	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
+	if (exits) {
+		__sync_fetch_and_add(&d->avg_vruntime,
+				     warmq_avg_exit(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
+		__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_exit(&policy, e->avg_vruntime, e->weight, vtime, weight));
+	} else {
+		__sync_fetch_and_add(&d->avg_vruntime,
+				     warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
+		__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
+	}
 	__sync_fetch_and_sub(&e->weight, weight);
 	__sync_fetch_and_sub(&d->weight, weight);
 	if (is_group(entity))
@@ -56,44 +69,76 @@ __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 	return 0;
 }
 
-/* Makes a task runnable in `entity`. `keeps_lag`: it slept long enough to keep positive lag. */
-static __always_inline void join(struct task_struct *p, struct task_state *t, u32 entity, bool keeps_lag)
+/*
+ * The weight of a task in `entity`, whose domain has `own` of it so far. Tasks that may run on one CPU
+ * only compete for that one, so none of them is too heavy.
+ */
+static __always_inline u64 usable_weight(struct task_struct *p, u32 entity, u64 flat, u64 own)
+{
+	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+	u64 cpus_there = cpus_of_entity(entity);
+
+	if (cpus_there > p->nr_cpus_allowed)
+		cpus_there = p->nr_cpus_allowed;
+	return warmq_usable_weight(domain, domain->runnable + !own, cpus_there, flat, own);
+}
+
+/* The vtime of a task that joins `entity`. `awake`: it comes from another, without having slept. */
+static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, bool awake, bool keeps_lag)
 {
 	u32 domain = domain_of_entity(entity);
 	struct warmq_domain *time = &domain_of(domain)->time;
-	bool awake = t->own_weight;
-	u64 vruntime = t->vruntime, weight;
+	struct warmq_entity *members = &entity_of(entity)->time;
+	u64 vruntime = t->vruntime;
 
+	if (members->weight) {
+		/* Its members may have had CPUs to themselves for long. */
+		warmq_clamp_entity(&policy, members, time, warmq_succession(&policy, is_group(entity)));
+		if (!awake && !t->fresh && t->entity == entity)
+			return warmq_place_among(&policy, members, cpus_of_entity(entity), t->vtime, weight, keeps_lag);
+	}
 	if (t->fresh)
-		vruntime = warmq_place_new(&policy, time);
+		vruntime = time->avg_vruntime;
 	else if (t->domain != domain)
 		vruntime = warmq_migrate_vruntime(vruntime, domain_of(t->domain)->time.avg_vruntime, time->avg_vruntime);
-	if (!t->own_weight) {
+	if (awake)
+		vruntime = warmq_place_awake(&policy, time, vruntime, weight);
+	else
+		vruntime = warmq_place_wakeup(&policy, time, vruntime, weight, keeps_lag);
+	return warmq_join(members, vruntime);
+}
+
+/* Makes a task runnable in `entity`. `keeps_lag`: it slept long enough to keep positive lag. */
+static __always_inline void join(struct task_struct *p, struct task_state *t, u32 entity, bool keeps_lag)
+{
+	bool awake = t->own_weight;
+	u64 weight;
+
+	if (!awake) {
 		t->own_weight = own_weight(p);
 		t->counted_cgroup = t->cgroup;
 		if (t->cgroup)
 			cgroup_add(t->cgroup, t->own_weight);
 	}
 	weight = t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight;
+	weight = usable_weight(p, entity, weight, 0);
+	t->vtime = place(t, entity, weight, awake, keeps_lag);
 	t->fresh = false;
-	t->domain = domain;
-	if (awake)
-		vruntime = warmq_place_awake(&policy, time, vruntime, weight);
-	else
-		vruntime = warmq_place_wakeup(&policy, time, vruntime, keeps_lag);
-	p->scx.dsq_vtime = warmq_join(&entity_of(entity)->time, vruntime);
 	t->entity = entity;
-	add_weight(t, entity, p->scx.dsq_vtime, weight);
+	t->domain = domain_of_entity(entity);
+	add_weight(t, entity, t->vtime, weight);
+	count_runnable(entity, 1);
 }
 
 /* Takes a task out of its entity, and remembers its vruntime. */
-static __always_inline void leave(struct task_struct *p, struct task_state *t)
+static __always_inline void leave(struct task_state *t, bool exits)
 {
 	if (!t->weight)
 		return;
-	t->vruntime = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+	t->vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 	t->domain = domain_of_entity(t->entity);
-	sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight);
+	sub_weight(t, t->entity, t->vtime, t->weight, exits);
+	count_runnable(t->entity, -1);
 	t->weight = 0;
 }
 
@@ -101,9 +146,9 @@ static __always_inline void leave(struct task_struct *p, struct task_state *t)
  * As leave(), for a task that sleeps or is no longer ours: it no longer counts in its cgroups,
  * either.
  */
-static __always_inline void leave_all(struct task_struct *p, struct task_state *t)
+static __always_inline void leave_all(struct task_state *t, bool exits)
 {
-	leave(p, t);
+	leave(t, exits);
 	if (t->counted_cgroup)
 		cgroup_sub(t->counted_cgroup, t->own_weight);
 	t->counted_cgroup = 0;
@@ -118,6 +163,8 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 {
 	u64 own = own_weight(p), weight = own;
 
+	if (!t->weight)
+		return;
 	if (t->cgroup) {
 		if (own != t->own_weight) {
 			cgroup_add(t->counted_cgroup, own);
@@ -126,25 +173,47 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 		weight = flat_weight(t->cgroup, own);
 	}
 	t->own_weight = own;
+	weight = usable_weight(p, t->entity, weight, t->weight);
 	if (weight == t->weight)
 		return;
 	if (weight > t->weight)
-		add_weight(t, t->entity, p->scx.dsq_vtime, weight - t->weight);
+		add_weight(t, t->entity, t->vtime, weight - t->weight);
 	else
-		sub_weight(t, t->entity, p->scx.dsq_vtime, t->weight - weight);
+		sub_weight(t, t->entity, t->vtime, t->weight - weight, false);
 }
 
 /* Clamps the negative lag of a task that ran and is queued again; see warmq_clamp_queued(). */
-static __always_inline void clamp_task(struct task_struct *p, struct task_state *t)
+static __always_inline void clamp_task(struct task_state *t)
 {
-	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime), weight = t->weight;
+	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime), weight = t->weight;
 	u64 clamped = warmq_clamp_queued(&domain_of(domain_of_entity(t->entity))->time, vruntime);
 
 	if (clamped == vruntime)
 		return;
-	sub_weight(t, t->entity, p->scx.dsq_vtime, weight);
-	p->scx.dsq_vtime -= vruntime - clamped;
-	add_weight(t, t->entity, p->scx.dsq_vtime, weight);
+	sub_weight(t, t->entity, t->vtime, weight, false);
+	t->vtime -= vruntime - clamped;
+	add_weight(t, t->entity, t->vtime, weight);
+}
+
+/* The deadline of a runnable task that may run for `slice` ns, in its domain's time. */
+static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
+{
+	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
+	u64 request = warmq_request(t->expected, t->ran, slice);
+
+	return warmq_deadline(&domain_of(domain_of_entity(t->entity))->time, vruntime, t->weight, request);
+}
+
+/* A deadline in its domain's time in the time of an entity, and back: see warmq_vruntime(). */
+static __always_inline u64 in_entity(u32 entity, u64 deadline)
+{
+	return deadline - entity_of(entity)->time.shift;
+}
+
+/* Notes what a wakeup on this CPU must be earlier than: p runs here. */
+static __always_inline void note_deadline(struct task_struct *p, struct task_state *t, struct cpu_state *c)
+{
+	c->run_deadline = deadline_of(t, p->scx.slice);
 }
 
 static __always_inline void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)
@@ -170,7 +239,7 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
  * of its entity and domain. The run time is the kernel's own, which is brought up to date before
  * each callback that charges; so it includes switches.
  */
-static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct warmq_entity *entity;
@@ -180,10 +249,12 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	if (!t->weight || !t->running || (s64)ran <= 0)
 		return;
 	t->charged += ran;
+	t->ran += ran;
+	charge_quota(t->cgroup, ran);
 	entity = &entity_of(t->entity)->time;
 	domain = &domain_of(domain_of_entity(t->entity))->time;
 	weight = t->weight;
-	p->scx.dsq_vtime += warmq_delta_vruntime(ran, weight);
+	t->vtime += warmq_delta_vruntime(ran, weight);
 	/*
 	 * While a group moves, the sums may be too small for a moment: never less than the task's
 	 * own weight.
@@ -192,8 +263,6 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	__sync_fetch_and_add(&entity->avg_vruntime, warmq_delta_vruntime(ran, weight));
 	weight = domain->weight > weight ? domain->weight : weight;
 	__sync_fetch_and_add(&domain->avg_vruntime, warmq_delta_vruntime(ran, weight));
-	c->run_vruntime = warmq_vruntime(entity, p->scx.dsq_vtime);
-	c->run_charged = now;
 	c->batch_used += ran;
 	count_place(t, c, cpu, ran);
 }
@@ -204,7 +273,5 @@ static __always_inline void unqueue(struct task_state *t)
 	if (t->queued_in == NO_ENTITY)
 		return;
 	__sync_fetch_and_sub(&entity_of(t->queued_in)->queued, 1);
-	if (is_group(t->queued_in))
-		__sync_fetch_and_sub(&managed_queued, 1);
 	t->queued_in = NO_ENTITY;
 }

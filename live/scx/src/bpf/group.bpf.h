@@ -21,13 +21,45 @@ struct {
 	__type(value, u32);
 } group_numbers SEC(".maps");
 
-/* How many groups a process (or user, by scope) has. */
+/* How many groups a process has, and how many a user. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 2 * WARMQ_MAX_GROUPS);
 	__type(key, u64);
 	__type(value, u64);
 } group_owners SEC(".maps");
+
+u32 next_group = 1;
+u32 groups_used = 1; /* no group with a higher number has ever had members */
+
+/* How many words of a place's set of groups may have a bit. */
+static __always_inline u32 group_words(void)
+{
+	return groups_used > 1 ? (groups_used + 63) / 64 : 0;
+}
+
+/* Whether a group that lives at `place` has queued tasks. */
+__noinline int group_waits(u32 place)
+{
+	struct place_state *there = place_of(place);
+	u32 word;
+	int i;
+
+	bpf_for(word, 0, group_words()) {
+		u64 bits = there->groups[within(word, WARMQ_MAX_GROUPS / 64)];
+
+		bpf_for(i, 0, 64) {
+			u32 number = word * 64 + ctzll(bits);
+
+			if (!bits)
+				break;
+			bits &= bits - 1;
+			if (entity_of(WARMQ_GROUP_BASE + number)->queued && group_of(number)->home == place)
+				return 1;
+		}
+	}
+	return 0;
+}
 
 struct domain_mask {
 	struct bpf_cpumask __kptr *mask;
@@ -39,8 +71,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct domain_mask);
 } domain_masks SEC(".maps");
-
-u32 next_group = 1;
 
 static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
 {
@@ -107,7 +137,8 @@ static u32 least_loaded_place(const struct task_struct *p, u32 here)
 	return best;
 }
 
-static bool owner_may_have_another(u64 owner)
+/* Counts one more group for an owner, if it has less than `most`. */
+static bool owner_takes_one(u64 owner, u64 most)
 {
 	u64 none = 0, *has = bpf_map_lookup_elem(&group_owners, &owner);
 
@@ -117,13 +148,13 @@ static bool owner_may_have_another(u64 owner)
 		has = bpf_map_lookup_elem(&group_owners, &owner);
 	}
 	/* No entry: there are as many owners as groups, so the table of groups is full as well. */
-	if (!has || *has >= groups_per_process)
+	if (!has || *has >= most)
 		return false;
 	__sync_fetch_and_add(has, 1);
 	return true;
 }
 
-static void owner_has_one_less(u64 owner)
+static void owner_gives_one(u64 owner)
 {
 	u64 *has = bpf_map_lookup_elem(&group_owners, &owner);
 
@@ -131,9 +162,39 @@ static void owner_has_one_less(u64 owner)
 		bpf_map_delete_elem(&group_owners, &owner);
 }
 
+/* The owner of a group: its process, its user, or the administrator. */
 static __always_inline u64 owner_of(const struct group_key *key)
 {
 	return ((u64)key->uid << 32) | key->tgid;
+}
+
+/* The user of that process; no process has this number. */
+static __always_inline u64 user_owner_of(const struct group_key *key)
+{
+	return ((u64)key->uid << 32) | 0xffffffff;
+}
+
+/* So that neither one process nor all of a user's take the whole table. Labels have no user. */
+static bool owner_may_have_another(const struct group_key *key)
+{
+	if (!owner_takes_one(owner_of(key), groups_per_process))
+		return false;
+	if (!key->uid || owner_takes_one(user_owner_of(key), groups_per_user))
+		return true;
+	owner_gives_one(owner_of(key));
+	return false;
+}
+
+static void owner_has_one_less(const struct group_key *key)
+{
+	owner_gives_one(owner_of(key));
+	if (key->uid)
+		owner_gives_one(user_owner_of(key));
+}
+
+static __always_inline bool same_key(const struct group_key *a, const struct group_key *b)
+{
+	return a->uid == b->uid && a->tgid == b->tgid && a->hint == b->hint;
 }
 
 /* Claims a group without members for a new key. 0: there is none. */
@@ -145,7 +206,7 @@ static u32 claim_group(u64 now)
 		u32 number = __sync_fetch_and_add(&next_group, 1) % nr_groups;
 		struct group_state *group = group_of(number);
 
-		if (!number || group->members || now - group->left_at < GROUP_LINGERS)
+		if (!number || group->members || elapsed(group->left_at, now) < GROUP_LINGERS)
 			continue;
 		if (entity_of(WARMQ_GROUP_BASE + number)->queued || __sync_val_compare_and_swap(&group->claimed, 0, 1))
 			continue;
@@ -155,7 +216,7 @@ static u32 claim_group(u64 now)
 		}
 		if (group->key.hint) {
 			bpf_map_delete_elem(&group_numbers, &group->key);
-			owner_has_one_less(owner_of(&group->key));
+			owner_has_one_less(&group->key);
 			group->key.hint = 0;
 		}
 		found = number;
@@ -164,27 +225,42 @@ static u32 claim_group(u64 now)
 	return found;
 }
 
-static u32 make_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, bool inferred)
+/* Raises `groups_used` above a number. */
+static void use_groups(u32 number)
+{
+	u32 before;
+	int i;
+
+	bpf_for(i, 0, 16) {
+		before = groups_used;
+		if (before > number || __sync_val_compare_and_swap(&groups_used, before, number + 1) == before)
+			break;
+	}
+}
+
+static u32 make_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)
 {
 	struct group_state *group;
 	u32 number, *faster;
 
-	if (!owner_may_have_another(owner_of(key)))
+	if (!owner_may_have_another(key))
 		goto refused;
 	number = claim_group(now);
 	if (!number) {
-		owner_has_one_less(owner_of(key));
+		owner_has_one_less(key);
 		goto refused;
 	}
 	group = group_of(number);
 	group->key = *key;
 	group->home = least_loaded_place(p, place_of_cpu(cpu)) & (WARMQ_MAX_CPUS - 1);
 	group->narrow = 0;
-	group->inferred = inferred;
+	group->origin = origin;
 	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;
+	__builtin_memset(group->waits, 0, sizeof(group->waits));
 	group->left_at = now;
+	use_groups(number);
 	if (bpf_map_update_elem(&group_numbers, key, &number, BPF_NOEXIST)) {
-		owner_has_one_less(owner_of(key)); /* another CPU was faster: use its group */
+		owner_has_one_less(key); /* another CPU was faster: use its group */
 		group->key.hint = 0;
 		group->claimed = 0;
 		faster = bpf_map_lookup_elem(&group_numbers, key);
@@ -213,15 +289,15 @@ static void enter_group(struct task_state *t, u32 number, u64 now)
 		__sync_fetch_and_sub(&group->members, 1);
 	}
 	t->group = number;
-	t->inferred = number && group_of(number)->inferred;
+	t->inferred = number && group_of(number)->origin == ORIGIN_INFERRED;
 	t->firmness = 0;
 	t->faded_at = now;
 	count(COUNT_CHANGES);
 }
 
-static u32 find_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now)
+static u32 find_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)
 {
 	u32 *number = bpf_map_lookup_elem(&group_numbers, key);
 
-	return number ? *number : make_group(p, key, cpu, now, false);
+	return number ? *number : make_group(p, key, cpu, now, origin);
 }

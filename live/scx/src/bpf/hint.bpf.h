@@ -70,11 +70,57 @@ static bool follow(struct task_struct *p, struct task_state *t, u64 hint, bool l
 	if (!label && scope == SCOPE_PROCESS)
 		key.tgid = p->tgid;
 	if (hint)
-		number = find_group(p, &key, cpu, now);
+		number = find_group(p, &key, cpu, now, ORIGIN_NAMED);
 	t->hint = hint;
 	t->labelled = label;
 	enter_group(t, number, now);
+	/* Until it was a member, the group may have been given to another owner. */
+	if (number && !same_key(&group_of(number)->key, &key)) {
+		enter_group(t, 0, now);
+		t->hint = 0;
+	}
 	return true;
+}
+
+/*
+ * The group of a task that named nothing (--group-by): that of its cgroup, or of its memory or process
+ * if that has several threads. 0: none.
+ */
+static u32 usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+{
+	struct group_key key = {};
+
+	if (p->flags & PF_KTHREAD)
+		return 0;
+	if (group_by == ORIGIN_CGROUP) {
+		if (!t->cgroup)
+			return 0;
+		key.hint = WARMQ_GROUPED | t->cgroup;
+	} else {
+		if (BPF_CORE_READ(p, signal, nr_threads) < 2)
+			return 0;
+		key.uid = user_of(p) + 1;
+		/* A process has one memory; several processes may share one (CLONE_VM). */
+		if (group_by == ORIGIN_MEMORY)
+			key.hint = WARMQ_GROUPED | ((u64)p->mm & (WARMQ_GROUPED - 1));
+		else
+			key.hint = WARMQ_GROUPED | p->tgid;
+	}
+	return find_group(p, &key, cpu, now, group_by);
+}
+
+/* Looks once a period whether a task without a group has got one. */
+static void look_for_usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+{
+	if (group_by && !t->group && !t->hint && !t->labelled)
+		enter_group(t, usual_group(p, t, cpu, now), now);
+}
+
+/* The cgroup or the memory of a task has changed. */
+static void leave_usual_group(struct task_state *t, u64 now)
+{
+	if (group_by && t->group && !t->hint && !t->labelled)
+		enter_group(t, 0, now);
 }
 
 /* Reads a task's slot and acknowledges it. */
@@ -222,6 +268,7 @@ int BPF_PROG(forget, struct task_struct *p, pid_t old_pid, struct linux_binprm *
 		t->nonce = 0;
 		if (!t->labelled)
 			follow(p, t, 0, false, bpf_get_smp_processor_id());
+		leave_usual_group(t, scx_bpf_now());
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Idle CPUs: the previous one, then its core, then its cache, then any. A member of a group looks
- * at its home only.
+ * Idle CPUs: the previous one, then an idle core under its cache, then one beside it in its core, then
+ * under its cache, then any. A member of a group looks at its home only.
  */
 #pragma once
 
@@ -26,42 +26,51 @@ static s32 idle_in_core(const struct task_struct *p, s32 cpu)
 	return -1;
 }
 
-static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev)
+/* An idle CPU of a domain, or -1; `flags` may ask for one whose whole core is idle. */
+static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags)
 {
 	struct bpf_cpumask *mask = mask_of_domain(domain);
 
 	if (!mask)
 		return -1;
 	if (p->nr_cpus_allowed >= nr_cpus)
-		return scx_bpf_pick_idle_cpu(cast_mask(mask), 0);
-	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), 0);
+		return scx_bpf_pick_idle_cpu(cast_mask(mask), flags);
+	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), flags);
 }
 
-/* An idle CPU for an unmanaged task. */
-static s32 idle_for_unmanaged(struct task_struct *p, s32 prev)
+/*
+ * An idle CPU for an unmanaged task under the cache of `prev`, where it is queued or was last; -1 if
+ * there is none. `how` tells where it was found.
+ */
+static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
 {
+	u32 domain = domain_of_cpu(prev);
 	s32 cpu;
 
-	if (take_idle(p, prev)) {
-		count(COUNT_IDLE_PREVIOUS);
+	*how = COUNT_IDLE_PREVIOUS;
+	if (take_idle(p, prev))
 		return prev;
-	}
-	cpu = idle_in_core(p, prev);
-	if (cpu >= 0) {
-		count(COUNT_IDLE_CORE);
-		return cpu;
-	}
-	cpu = idle_in_domain(p, domain_of_cpu(prev), prev);
-	if (cpu >= 0) {
-		count(COUNT_IDLE_DOMAIN);
-		return cpu;
-	}
-	if (nr_domains == 1)
-		return -1;
-	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	*how = COUNT_IDLE_DOMAIN;
+	cpu = smt_enabled ? idle_in_domain(p, domain, prev, SCX_PICK_IDLE_CORE) : -1;
 	if (cpu >= 0)
-		count(COUNT_IDLE_ELSEWHERE);
-	return cpu;
+		return cpu;
+	*how = COUNT_IDLE_CORE;
+	cpu = idle_in_core(p, prev);
+	if (cpu >= 0)
+		return cpu;
+	*how = COUNT_IDLE_DOMAIN;
+	return idle_in_domain(p, domain, prev, 0);
+}
+
+/* The same, under its cache or any other. */
+static s32 find_idle(struct task_struct *p, s32 prev, enum counter *how)
+{
+	s32 cpu = find_idle_near(p, prev, how);
+
+	if (cpu >= 0 || nr_domains == 1)
+		return cpu;
+	*how = COUNT_IDLE_ELSEWHERE;
+	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 }
 
 /* An idle CPU at a group's home. */
@@ -75,7 +84,7 @@ static s32 idle_at_home(struct task_struct *p, u32 home, s32 prev)
 	}
 	if (place_is_cpu)
 		return take_idle(p, home) ? (s32)home : -1;
-	cpu = idle_in_domain(p, home, prev);
+	cpu = idle_in_domain(p, home, prev, 0);
 	if (cpu >= 0)
 		count(COUNT_IDLE_DOMAIN);
 	return cpu;

@@ -18,7 +18,7 @@ static u32 found_group(const struct task_struct *p, u32 cpu, u64 now)
 	struct group_key key = { .uid = user_of(p) + 1 };
 
 	key.hint = WARMQ_INFERRED | __sync_fetch_and_add(&next_inferred, 1);
-	return make_group(p, &key, cpu, now, true);
+	return make_group(p, &key, cpu, now, ORIGIN_INFERRED);
 }
 
 /* `p` was woken by the current task. */
@@ -28,7 +28,7 @@ static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 c
 	struct task_state *w;
 	u32 group;
 
-	if (waker->pid == p->pid || (waker->flags & PF_KTHREAD) || (p->flags & PF_KTHREAD) || t->hint)
+	if (bpf_in_interrupt() || waker->pid == p->pid || (waker->flags & PF_KTHREAD) || (p->flags & PF_KTHREAD) || t->hint)
 		return;
 	w = task_of(waker);
 	if (!w || w->hint || user_of(p) != user_of(waker))

@@ -5,7 +5,7 @@
  *
  * A task meets the callbacks in this order:
  *   select_cpu   finds an idle CPU, where the task then runs at once
- *   enqueue      the task joins its entity (or stays in it), is queued by vruntime, and may preempt
+ *   enqueue      the task joins its entity (or stays in it), is queued by deadline, and may preempt
  *   dispatch     a CPU takes the next task of its batch, or of the entity with the least pick key,
  *                or one from elsewhere
  *   running      the task's run time counts from here
@@ -13,6 +13,7 @@
  *   stopping     the task is charged, and leaves its entity if it sleeps
  */
 #include <scx/common.bpf.h>
+#include <bpf_experimental.h>
 
 #include "../../../../common/decide/include/decide.h"
 #include "../../../hint/include/warmq_abi.h"
@@ -30,6 +31,7 @@ UEI_DEFINE(uei);
 
 #include "state.bpf.h"
 #include "cgroup.bpf.h"
+#include "quota.bpf.h"
 #include "entity.bpf.h"
 #include "group.bpf.h"
 #include "hint.bpf.h"
@@ -37,6 +39,8 @@ UEI_DEFINE(uei);
 #include "wakeup.bpf.h"
 #include "infer.bpf.h"
 #include "balance.bpf.h"
+#include "throttle.bpf.h"
+#include "cgroup_ops.bpf.h"
 
 /* The entity of a task that is, or will be, on `cpu`. */
 static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
@@ -56,7 +60,13 @@ static __always_inline u64 slice_in(u32 domain)
 {
 	struct warmq_domain *time = &domain_of(domain)->time;
 
-	return warmq_slice(&policy, time->weight / WARMQ_WEIGHT_NICE_0, time->cpus);
+	return warmq_slice(&policy, time->runnable, time->cpus);
+}
+
+/* The slice of a runnable task, in ns. */
+static __always_inline u64 slice_of(struct task_state *t)
+{
+	return slice_in(domain_of_entity(t->entity));
 }
 
 /*
@@ -69,10 +79,10 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
 
 	if (t->weight && t->entity == entity) {
 		reweigh(p, t);
-		clamp_task(p, t);
+		clamp_task(t);
 		return 0;
 	}
-	leave(p, t);
+	leave(t, false);
 	join(p, t, entity, keeps_lag);
 	return 0;
 }
@@ -102,14 +112,16 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		if (cpu < 0)
 			return cpu_of_place(home, prev_cpu);
 	} else {
-		cpu = idle_for_unmanaged(p, prev_cpu);
+		cpu = select_unmanaged(p, t, prev_cpu, wake_flags);
 		if (cpu < 0)
 			return prev_cpu;
 	}
 	now = scx_bpf_now();
+	if (out_of_quota(t->cgroup, now))
+		return cpu;
 	if (!t->weight) {
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
-		settle(p, t, cpu, now - t->slept_at >= policy.min_sleep);
+		settle(p, t, cpu, elapsed(t->slept_at, now) >= policy.min_sleep);
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
@@ -121,6 +133,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
  */
 static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu)
 {
+	enum counter how;
 	s32 idle;
 
 	if (entity >= WARMQ_PINNED_BASE && entity < WARMQ_GROUP_BASE)
@@ -128,7 +141,7 @@ static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu
 	else if (is_group(entity))
 		idle = idle_at_home(p, group_of(entity)->home, cpu);
 	else
-		idle = idle_in_domain(p, entity, cpu);
+		idle = find_idle(p, cpu, &how);
 	if (idle < 0)
 		return false;
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -139,19 +152,29 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_state *t = task_of(p);
 	s32 cpu = scx_bpf_task_cpu(p);
-	u64 now, slept;
+	u64 now, slept, slice, deadline;
 	bool waking, moves;
 	u32 entity;
 
-	if (!t || t->at_once) {
+	if (!t) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_max, enq_flags);
+		return;
+	}
+	if (t->at_once && (enq_flags & SCX_ENQ_WAKEUP)) {
+		/* Before a task of ours at once; behind another such thread in the order of their wakeups. */
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, policy.slice_max, enq_flags | (cpu_of(cpu)->runs ? SCX_ENQ_PREEMPT : 0));
 		return;
 	}
 	now = scx_bpf_now();
 	/* It leaves its queue without running if its affinity or its class changed. */
 	unqueue(t);
+	t->parked = false;
+	if (out_of_quota(t->cgroup, now)) {
+		park(p, t, enq_flags);
+		return;
+	}
 	waking = !t->weight;
-	slept = now - t->slept_at;
+	slept = elapsed(t->slept_at, now);
 	if (waking)
 		note_wakeup(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP, now);
 	look(p, t, cpu);
@@ -162,20 +185,21 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	t->queued_in = entity;
 	t->queued_at = now;
 	t->queued_weight = domain_of(t->domain)->time.weight;
+	t->queued_runnable = domain_of(t->domain)->time.runnable;
 	__sync_fetch_and_add(&entity_of(entity)->queued, 1);
-	if (is_group(entity))
-		__sync_fetch_and_add(&managed_queued, 1);
-	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice_in(t->domain), p->scx.dsq_vtime, enq_flags);
+	slice = slice_of(t);
+	deadline = deadline_of(t, slice);
+	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
 	if (kick_idle(p, entity, cpu) || !preempts)
 		return;
 	if (moves) /* treated as a wakeup at its new home */
-		preempt(p, t, cpu_of_place(group_of(entity)->home, cpu), policy.min_sleep, now);
+		preempt(p, t, cpu_of_place(group_of(entity)->home, cpu), deadline, policy.min_sleep, now);
 	else if (waking)
-		preempt(p, t, cpu, slept, now);
+		preempt(p, t, cpu, deadline, slept, now);
 }
 
-/* The vtime of the first task in an entity's queue, or `otherwise` if it is empty. */
-__noinline u64 first_vtime(u32 entity, u64 otherwise)
+/* The deadline of the first task in an entity's queue, or `otherwise` if it is empty. */
+__noinline u64 first_deadline(u32 entity, u64 otherwise)
 {
 	struct task_struct *p = NULL;
 	struct bpf_iter_scx_dsq it;
@@ -188,18 +212,18 @@ __noinline u64 first_vtime(u32 entity, u64 otherwise)
 	return otherwise;
 }
 
-/* The pick key of an entity for a CPU that would run its task with `vtime`. */
-static __always_inline u64 pick_key_of(u32 entity, u64 vtime)
+/* The pick key of an entity for a CPU that would run its task with `deadline`. */
+static __always_inline u64 pick_key_of(u32 entity, u64 deadline)
 {
 	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
 
-	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), vtime);
+	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), deadline);
 }
 
 /* The same for the first task in its queue. */
 __noinline u64 next_pick_key(u32 entity)
 {
-	return pick_key_of(entity, first_vtime(entity, entity_of(entity)->time.avg_vruntime));
+	return pick_key_of(entity, first_deadline(entity, entity_of(entity)->time.avg_vruntime));
 }
 
 /*
@@ -239,7 +263,7 @@ static void consider_groups(struct first *first, u32 place)
 	u32 word;
 	int i;
 
-	bpf_for(word, 0, WARMQ_MAX_GROUPS / 64) {
+	bpf_for(word, 0, group_words()) {
 		u64 bits = here->groups[within(word, WARMQ_MAX_GROUPS / 64)];
 
 		bpf_for(i, 0, 64) {
@@ -249,12 +273,12 @@ static void consider_groups(struct first *first, u32 place)
 			if (!bits)
 				break;
 			bits &= bits - 1;
-			if (group_of(number)->home != place || !state->time.weight) {
+			if (group_of(number)->home != place || (!state->time.weight && !state->queued)) {
 				u64 bit = 1ULL << (number % 64);
 
 				__sync_fetch_and_and(&here->groups[within(word, WARMQ_MAX_GROUPS / 64)], ~bit);
 				/* A member may have joined just now. */
-				if (group_of(number)->home == place && state->time.weight)
+				if (group_of(number)->home == place && (state->time.weight || state->queued))
 					__sync_fetch_and_or(&here->groups[within(word, WARMQ_MAX_GROUPS / 64)], bit);
 				continue;
 			}
@@ -273,24 +297,31 @@ static __always_inline u32 first_entity(u32 cpu)
 
 	consider(&first, domain_of_cpu(cpu));
 	consider(&first, WARMQ_PINNED_BASE + cpu);
-	if (managed_queued)
-		consider_groups(&first, place_of_cpu(cpu));
+	consider_groups(&first, place_of_cpu(cpu));
 	return first.entity;
 }
 
 /* Whether the task that ran so far comes before the next one of `entity`, and keeps the CPU. */
-static __always_inline bool goes_first(struct task_struct *prev, struct task_state *t, u32 entity)
+static __always_inline bool goes_first(struct task_state *t, u32 entity)
 {
+	u64 deadline;
+
 	if (t->yields || !t->weight)
 		return false;
+	deadline = in_entity(t->entity, deadline_of(t, slice_of(t)));
 	if (t->entity == entity)
-		return warmq_before(prev->scx.dsq_vtime, first_vtime(entity, prev->scx.dsq_vtime));
-	return warmq_before(pick_key_of(t->entity, prev->scx.dsq_vtime), next_pick_key(entity));
+		return warmq_before(deadline, first_deadline(entity, deadline));
+	return warmq_before(pick_key_of(t->entity, deadline), next_pick_key(entity));
 }
 
-static __always_inline void go_on(struct task_struct *prev, struct task_state *t)
+static __always_inline void go_on(struct task_struct *prev, struct task_state *t, struct cpu_state *c)
 {
-	prev->scx.slice = slice_in(t->domain);
+	if (!t->weight) {
+		prev->scx.slice = policy.slice_max;
+		return;
+	}
+	prev->scx.slice = slice_of(t);
+	note_deadline(prev, t, c);
 }
 
 static __always_inline void note_batch(struct cpu_state *c, u32 entity)
@@ -356,9 +387,7 @@ static bool take_any(struct cpu_state *c, u32 cpu)
 
 	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain))
 		return true;
-	if (!managed_queued)
-		return false;
-	bpf_for(word, 0, WARMQ_MAX_GROUPS / 64) {
+	bpf_for(word, 0, group_words()) {
 		u64 bits = place_of(place)->groups[within(word, WARMQ_MAX_GROUPS / 64)];
 
 		bpf_for(i, 0, 64) {
@@ -382,24 +411,29 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
+		if (t && out_of_quota(t->cgroup, scx_bpf_now())) {
+			charge(prev, t, cpu);
+			t = NULL;
+		}
 		if (t) {
-			charge(prev, t, cpu, scx_bpf_now());
+			charge(prev, t, cpu);
 			look(prev, t, cpu);
+			reweigh(prev, t);
 		}
 	}
 	if (pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
-		if (t && t->weight && t->entity == entity_for(prev, t, cpu))
-			go_on(prev, t);
+		if (t && (t->weight ? t->entity == entity_for(prev, t, cpu) : t->at_once))
+			go_on(prev, t, c);
 		else if (!t)
 			pull(cpu);
 		return;
 	}
-	if (t && t->entity == entity_for(prev, t, cpu) && goes_first(prev, t, entity)) {
+	if (t && t->entity == entity_for(prev, t, cpu) && goes_first(t, entity)) {
 		count(COUNT_KEPT);
-		go_on(prev, t);
+		go_on(prev, t, c);
 		return;
 	}
 	if (!take(c, entity) && !take_any(c, cpu) && !t)
@@ -424,19 +458,44 @@ static void note_overdue(struct task_struct *p, struct task_state *t, u64 now, u
 	bpf_probe_read_kernel_str(wait->comm, sizeof(wait->comm), p->comm);
 }
 
-/* Compares a wait with the bound that is promised. Computes the bound only for long waits. */
+/* The class of a wait; see WARMQ_WAIT_CLASSES. */
+static __always_inline u32 wait_class(u64 waited)
+{
+	u64 units = waited / 1024;
+	u32 bits, class = 0;
+
+	/* The number of its bits, by halving. */
+	for (bits = 32; bits; bits /= 2) {
+		if (units >> bits) {
+			units >>= bits;
+			class += bits;
+		}
+	}
+	class += units > 0;
+	return class < WARMQ_WAIT_CLASSES ? class : WARMQ_WAIT_CLASSES - 1;
+}
+
+/*
+ * Counts a wait, and compares it with the bound that is promised. Computes the bound only for long
+ * waits.
+ */
 static __always_inline void judge_wait(struct task_struct *p, struct task_state *t, struct cpu_state *c, u64 now)
 {
-	u64 waited = now - t->queued_at;
+	u64 waited = elapsed(t->queued_at, now);
+	u32 class = wait_class(waited);
 	struct warmq_domain then = domain_of(t->domain)->time;
 	u64 bound;
 
+	c->waits[class]++;
+	if (is_group(t->entity))
+		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
 	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
 		return;
 	if (then.weight < t->queued_weight)
 		then.weight = t->queued_weight;
-	if (is_group(t->entity) ? place_is_cpu : t->entity >= WARMQ_PINNED_BASE)
-		then.cpus = 1; /* no other CPU serves it */
+	if (then.runnable < t->queued_runnable)
+		then.runnable = t->queued_runnable;
+	then.cpus = cpus_of_entity(t->entity);
 	bound = warmq_wait_bound(&policy, &then, t->weight);
 	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
 		c->counters[COUNT_LONGEST_WAIT] = waited;
@@ -463,22 +522,29 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	t->running = true;
 	t->yields = false;
 	t->charged = p->se.sum_exec_runtime;
-	if (t->at_once)
+	if (t->at_once && !t->weight) {
+		c->runs = false;
 		return;
+	}
 	/*
 	 * The kernel put the task on this CPU itself, without enqueue: its affinity changed while
 	 * it ran (or it may migrate again), and the kernel dequeued it and put it back. That was no
 	 * sleep, and the task is charged as any other.
 	 */
 	if (!t->weight) {
-		t->sleeps -= t->sleeps > 0;
-		settle(p, t, cpu, true);
+		t->sleeps -= t->sleeps > 0 && !t->parked;
+		settle(p, t, cpu, !t->parked);
+	}
+	t->parked = false;
+	if (out_of_quota(t->cgroup, now)) { /* it was queued before the others had it all */
+		p->scx.slice = 0;
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	if (is_group(t->entity))
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
-	c->run_vruntime = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
-	c->run_charged = now;
-	c->run_weight = t->weight;
+	note_deadline(p, t, c);
+	c->runs = true;
+	c->run_idle = p->policy == SCHED_IDLE;
 }
 
 void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
@@ -490,32 +556,41 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	if (!t)
 		return;
 	now = scx_bpf_now();
-	charge(p, t, cpu, now);
+	charge(p, t, cpu);
 	begin_period(p, t, cpu, now);
 	look(p, t, cpu);
-	if (t->weight && t->entity != entity_for(p, t, cpu))
-		p->scx.slice = 0; /* its fragment changed: it must move before it runs on */
+	if (!t->weight)
+		return;
+	note_deadline(p, t, cpu_of(cpu));
+	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup, now))
+		p->scx.slice = 0; /* it must move before it runs on, or wait */
 }
 
 void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_state *t = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p);
-	u64 now;
 
 	if (!t)
 		return;
-	now = scx_bpf_now();
-	charge(p, t, cpu, now);
+	charge(p, t, cpu);
 	if (t->running && t->weight && is_group(t->entity))
 		__sync_fetch_and_sub(&group_of(t->entity)->running, 1);
 	t->running = false;
-	cpu_of(cpu)->run_weight = 0;
+	cpu_of(cpu)->runs = false;
 	if (runnable)
 		return;
-	t->slept_at = now;
+	t->slept_at = scx_bpf_now();
 	t->sleeps++;
-	leave_all(p, t);
+	t->expected = warmq_expect(t->expected, t->ran);
+	t->ran = 0;
+	leave_all(t, p->flags & PF_EXITING);
+}
+
+/* A real-time task takes the CPU: whatever waits in its local queue may run elsewhere. */
+void BPF_STRUCT_OPS(warmq_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
 }
 
 bool BPF_STRUCT_OPS(warmq_yield, struct task_struct *from, struct task_struct *to)
@@ -534,7 +609,7 @@ void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 	if (!idle)
 		return;
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
-	if (entity_of(domain_of_cpu(cpu))->queued || entity_of(WARMQ_PINNED_BASE + cpu)->queued || managed_queued)
+	if (waits_at(cpu))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
@@ -585,7 +660,7 @@ void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 	if (!t)
 		return;
 	unqueue(t);
-	leave_all(p, t);
+	leave_all(t, false);
 }
 
 void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -595,7 +670,7 @@ void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task
 	if (!t)
 		return;
 	unqueue(t);
-	leave_all(p, t);
+	leave_all(t, false);
 	enter_group(t, 0, scx_bpf_now());
 }
 
@@ -613,8 +688,10 @@ void BPF_STRUCT_OPS(warmq_cgroup_move, struct task_struct *p, struct cgroup *fro
 
 	if (!t)
 		return;
-	leave_all(p, t);
+	leave_all(t, false);
 	t->cgroup = number_of_cgroup(to);
+	if (group_by == ORIGIN_CGROUP)
+		leave_usual_group(t, scx_bpf_now());
 }
 
 static s32 make_domain(u32 domain)
@@ -663,7 +740,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init)
 			return error;
 	}
 	started_at = scx_bpf_now();
-	return start_balance();
+	error = prepare_quota_timer();
+	return error ?: start_balance();
 }
 
 void BPF_STRUCT_OPS(warmq_exit, struct scx_exit_info *ei)
@@ -679,6 +757,7 @@ SCX_OPS_DEFINE(warmq_ops,
 	       .tick = (void *)warmq_tick,
 	       .stopping = (void *)warmq_stopping,
 	       .yield = (void *)warmq_yield,
+	       .cpu_release = (void *)warmq_cpu_release,
 	       .update_idle = (void *)warmq_update_idle,
 	       .init_task = (void *)warmq_init_task,
 	       .exit_task = (void *)warmq_exit_task,
@@ -689,6 +768,7 @@ SCX_OPS_DEFINE(warmq_ops,
 	       .cgroup_exit = (void *)warmq_cgroup_exit,
 	       .cgroup_move = (void *)warmq_cgroup_move,
 	       .cgroup_set_weight = (void *)warmq_cgroup_set_weight,
+	       .cgroup_set_bandwidth = (void *)warmq_cgroup_set_bandwidth,
 	       .init = (void *)warmq_init,
 	       .exit = (void *)warmq_exit,
 	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED,

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#define SCHED_IDLE 5 /* include/uapi/linux/sched.h */
 #define MAX_CGROUPS 2048
 #define CGROUP_DEPTH 8
 
@@ -52,15 +53,16 @@ enum counter {
 /* Read by all CPUs, written only by its own, except preempted_at. */
 struct cpu_state {
 	u64 preempted_at; /* ns, the last wakeup preemption */
-	/* The running task, for wakeups that may preempt it. run_weight 0: none of ours runs. */
-	u64 run_vruntime; /* virtual ns, when it was last charged */
-	u64 run_charged;  /* ns */
-	u64 run_weight;
+	/* The running task, for wakeups that may preempt it. */
+	u64 run_deadline; /* in its domain's time */
+	u32 runs;         /* a task of ours runs */
+	u32 run_idle;     /* it is of SCHED_IDLE */
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
 	u32 batch_entity;
 	u32 batch_runs;
 	u64 counters[NR_COUNTERS];
+	u64 waits[WARMQ_WAIT_CLASSES];
 } __attribute__((aligned(64)));
 
 struct domain_state {
@@ -92,6 +94,15 @@ struct group_key {
 	u64 hint;
 };
 
+/* Why tasks are in a group; stats.rs has the same order. */
+enum origin {
+	ORIGIN_NAMED,   /* their program or an administrator named its data */
+	ORIGIN_INFERRED, /* they wake each other (--infer) */
+	ORIGIN_MEMORY,  /* they share their memory (--group-by) */
+	ORIGIN_CGROUP,
+	ORIGIN_PROCESS,
+};
+
 /*
  * Invariant: the key of a group with members leads to it. A group without may be given another key.
  */
@@ -108,8 +119,9 @@ struct group_state {
 	u64 runs;
 	u64 moves;
 	u64 splits;
+	u64 waits[WARMQ_WAIT_CLASSES];
 	u32 narrow;  /* it has had a member that may not run everywhere, so it does not move */
-	u32 inferred;
+	u32 origin;  /* enum origin */
 } __attribute__((aligned(64)));
 
 /* Cgroup 0 is the root, whose entry is unused. */
@@ -118,8 +130,13 @@ struct cgroup_state {
 	u64 weight;
 	u64 active;  /* weights of its runnable tasks and active children */
 	u64 counted; /* the weight that it has added to its parent's `active` */
+	u64 quota;   /* ns of CPU time in each period; 0: no bound */
+	u64 period;  /* ns */
+	u64 period_at; /* ns, when this period began */
+	u64 ran;     /* ns that it had in this period, and too much before */
 	u32 parent;
-	u32 used;
+	u32 state;
+	u32 has_queue; /* for its tasks while it is out of quota */
 };
 
 /* A wait that was longer than promised: which task, where, and what was runnable there. */
@@ -139,12 +156,16 @@ struct overdue_wait {
 };
 
 struct task_state {
+	u64 vtime;      /* its vruntime in the time of `entity`, also after it left; virtual ns */
 	u64 vruntime;   /* in `domain`, when it last left an entity; virtual ns */
 	u64 weight;     /* that is counted in its entity; 0: it is in none */
 	u64 own_weight; /* that is counted in its cgroup */
 	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
+	u64 ran;        /* ns since it woke */
+	u64 expected;   /* ns that it runs between two sleeps; 0: nothing is known */
 	u64 queued_at;  /* ns */
 	u64 queued_weight; /* of its domain, when it was queued */
+	u64 queued_runnable;
 	u64 slept_at;   /* ns */
 	u64 period_at;  /* ns, when the current count of sleeps began */
 	u64 faded_at;   /* ns, when its firmness was last lowered */
@@ -158,9 +179,12 @@ struct task_state {
 	u32 counted_cgroup; /* the cgroup that own_weight is counted in */
 	u32 sleeps;     /* in this period */
 	u32 firmness;   /* of an inferred group */
+	u32 waker;      /* the pid of the task that woke it last */
+	u32 turns;      /* see warmq_in_turn() */
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool running;
+	bool parked;    /* it waits, or has waited, since its cgroup was out of quota */
 	bool yields;
 	bool inferred;
 	bool labelled;
@@ -175,11 +199,14 @@ const volatile u32 nr_domains = 1;
 const volatile u32 nr_places = 1;
 const volatile u32 nr_groups = WARMQ_MAX_GROUPS;
 const volatile u32 groups_per_process = 256;
+const volatile u32 groups_per_user = 512;
 const volatile bool place_is_cpu;
 const volatile bool preempts = true;
 const volatile bool keeps_groups = true;
+const volatile bool smt_enabled; /* there are cores of several CPUs */
 const volatile bool infer;
 const volatile u32 infer_size = 64;
+const volatile u32 group_by; /* the origin of groups of tasks that named nothing; ORIGIN_NAMED: they have none */
 const volatile u32 scope; /* 0 process, 1 user, 2 system */
 const volatile u64 balance_interval = 10000000; /* ns */
 const volatile u32 cpu_domain[WARMQ_MAX_CPUS];
@@ -191,7 +218,6 @@ struct place_state places[WARMQ_MAX_CPUS];
 struct entity_state entities[WARMQ_MAX_ENTITIES];
 struct group_state groups[WARMQ_MAX_GROUPS];
 struct cgroup_state cgroups[MAX_CGROUPS];
-u64 managed_queued; /* tasks in the dispatch queues of groups */
 u64 started_at;     /* ns */
 struct overdue_wait overdue[KEPT_OVERDUE]; /* a ring of the last ones */
 u64 nr_overdue;
@@ -216,6 +242,12 @@ static __always_inline u32 within(u32 index, u32 size)
 {
 	barrier_var(index);
 	return index & (size - 1);
+}
+
+/* ns from `then` to `now`. The clocks of CPUs differ, so `then` may lie in the future. */
+static __always_inline u64 elapsed(u64 then, u64 now)
+{
+	return warmq_before(now, then) ? 0 : now - then;
 }
 
 static __always_inline struct cpu_state *cpu_of(u32 cpu)
@@ -269,6 +301,14 @@ static __always_inline u32 domain_of_entity(u32 entity)
 	if (is_group(entity))
 		return domain_of_place(group_of(entity)->home);
 	return entity >= WARMQ_PINNED_BASE ? domain_of_cpu(entity) : entity & (WARMQ_MAX_DOMAINS - 1);
+}
+
+/* How many CPUs the members of an entity can have at the same time. */
+static __always_inline u64 cpus_of_entity(u32 entity)
+{
+	if (is_group(entity) ? place_is_cpu : entity >= WARMQ_PINNED_BASE)
+		return 1;
+	return domain_of(domain_of_entity(entity))->time.cpus;
 }
 
 static __always_inline u64 dsq_of(u32 entity)

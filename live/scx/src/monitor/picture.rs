@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use warmq_decide::WEIGHT_NICE_0;
 
-use crate::stats::{Group, Home, Statistics};
+use crate::stats::{Group, Home, Statistics, Waits};
 use crate::words::plural;
 
 /// Two looks at a scheduler.
@@ -17,8 +17,8 @@ pub struct Interval<'a> {
     pub seconds: f64,
 }
 
-/// Lines that are not groups: six of rates, the heads of both tables, and those between.
-const OTHER_ROWS: usize = 11;
+/// Lines that are not groups: seven of rates, the heads of both tables, and those between.
+const OTHER_ROWS: usize = 12;
 /// Groups that are shown in any case, however small the terminal is.
 const LEAST_GROUPS: usize = 3;
 /// Places that are shown when they do not all fit.
@@ -83,6 +83,7 @@ fn head(interval: &Interval<'_>) -> String {
         groups(interval),
         moves(interval),
         waits(interval),
+        since_start(interval),
     ];
     lines.join("\n") + "\n\n"
 }
@@ -119,7 +120,7 @@ fn wakeups(interval: &Interval<'_>) -> String {
 
 fn preemptions(interval: &Interval<'_>) -> String {
     format!(
-        "preemption  {} granted; refused: {} vruntime too close, {} too soon, {} short sleep",
+        "preemption  {} granted; refused: {} deadline too close, {} too soon, {} short sleep",
         interval.rate("granted"),
         interval.rate("too_close"),
         interval.rate("too_soon"),
@@ -150,6 +151,29 @@ fn moves(interval: &Interval<'_>) -> String {
 }
 
 fn waits(interval: &Interval<'_>) -> String {
+    let waits = match interval.is_same() {
+        true => interval.now.waits.since(&interval.before.waits),
+        false => interval.now.waits.clone(),
+    };
+    let below = |part| below(&waits, part);
+    format!(
+        "waits       half of them below {}, 99% below {}, 99.9% below {}",
+        below(0.5),
+        below(0.99),
+        below(0.999),
+    )
+}
+
+/// What that part of the waits was below; `-` if there were none.
+fn below(waits: &Waits, part: f64) -> String {
+    match waits.quantile(part) {
+        None => "-".to_owned(),
+        Some(ns @ ..1_000_000) => format!("{} us", ns / 1_000),
+        Some(ns) => milliseconds(ns),
+    }
+}
+
+fn since_start(interval: &Interval<'_>) -> String {
     let counters = &interval.now.counters;
     format!(
         "since start longest wait {} (bound {}), {} waits over their bound{}; {} groups refused, {} \
@@ -209,7 +233,7 @@ fn group_table(
     groups.sort_by_key(|group| (std::cmp::Reverse(ran(group)), group.slot));
     let more = groups.len().saturating_sub(rows);
     let mut text = format!(
-        "{:>5}  {:<22} {:>12} {:>5} {:>7} {:>8} {:>6} {:>8} {:>9} {:>6}",
+        "{:>5}  {:<22} {:>12} {:>5} {:>7} {:>8} {:>6} {:>8} {:>9} {:>6} {:>8}",
         "GROUP",
         "WHOSE",
         "FRAGMENT",
@@ -219,7 +243,8 @@ fn group_table(
         "CPUS",
         "AT HOME",
         "BATCHES/s",
-        "MOVES"
+        "MOVES",
+        "99% WAIT"
     );
     for group in groups.iter().take(rows) {
         text += &group_row(interval, group, name_of);
@@ -228,7 +253,8 @@ fn group_table(
         let _ = write!(text, "\nand {more} more (see --stats-json)");
     }
     if groups.is_empty() {
-        text += "\n  none: no task has a fragment (see warmq.h, scx_warmq label, --infer)";
+        text +=
+            "\n  none: no task has a fragment (see warmq.h, scx_warmq label, --group-by, --infer)";
     }
     text
 }
@@ -244,7 +270,7 @@ fn group_row(
         grown(|group| group.ran_away_ns),
     );
     format!(
-        "\n{:>5}  {:<22} {:>12} {:>5} {:>7} {:>8} {:>6} {:>8} {:>9} {:>6}",
+        "\n{:>5}  {:<22} {:>12} {:>5} {:>7} {:>8} {:>6} {:>8} {:>9} {:>6} {:>8}",
         group.slot,
         whose(group, name_of),
         fragment(group),
@@ -255,7 +281,15 @@ fn group_row(
         percent(home, home + away),
         per_second(grown(|group| group.batches), interval.seconds).trim_end_matches("/s"),
         group.moves,
+        below(&group_waits(interval, group), 0.99),
     )
+}
+
+fn group_waits(interval: &Interval<'_>, group: &Group) -> Waits {
+    match interval.earlier(group) {
+        Some(before) => group.waits.since(&before.waits),
+        None => group.waits.clone(),
+    }
 }
 
 fn whose(group: &Group, name_of: &dyn Fn(u32) -> Option<String>) -> String {
@@ -272,7 +306,7 @@ fn whose(group: &Group, name_of: &dyn Fn(u32) -> Option<String>) -> String {
 fn fragment(group: &Group) -> String {
     match (group.app, group.fragment) {
         (Some(app), Some(fragment)) => format!("{app}/{fragment}"),
-        _ => "inferred".to_owned(),
+        _ => group.origin.name().to_owned(),
     }
 }
 

@@ -62,6 +62,10 @@ fn the_other_defaults_are_those_of_the_bpf_program() {
         u64::from(schedule.groups_per_process),
         set("u32 groups_per_process")
     );
+    assert_eq!(
+        u64::from(schedule.groups_per_user),
+        set("u32 groups_per_user")
+    );
     assert_eq!(u64::from(schedule.infer_size), set("u32 infer_size"));
     assert_eq!(
         schedule.balance_interval.0 / 1_000,

@@ -34,7 +34,7 @@ pub fn state(age: u64, place_is_cpu: bool) -> State {
     group(&mut state, 1, own, hint(1, 2), [0, 3, 1], age);
     group(&mut state, 7, (0, 0), hint(0, 0), [1, 2, 0], 2 * age);
     group(&mut state, 9, (1_001, 0), (1 << 63) | 5, [1, 0, 0], 0);
-    state.groups[9].inferred = 1;
+    state.groups[9].origin = 1;
     state.nr_overdue = 2;
     overdue(&mut state, 0, 0, 900);
     overdue(&mut state, 1, pinned_to_3, 700);
