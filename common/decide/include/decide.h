@@ -355,12 +355,18 @@ WARMQ_INLINE u64 warmq_avg_sub(const struct warmq_policy *policy, u64 avg, u64 w
 }
 
 /*
- * The same for a task that exits. Its debt is lost, and V does not go back for it: or else a program
- * that works in ever new children would never have had its share.
+ * What a task of `weight` that exits leaves to its parent, in ns of run time: its debt. Otherwise a
+ * program that works in ever new children would never have had its share, since each of them begins
+ * without a debt. The parent is charged for it as if it had run so long itself.
+ * Bounds: a debt of more than WARMQ_REPAY_MAX counts for that.
  */
-WARMQ_INLINE u64 warmq_avg_exit(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
+WARMQ_INLINE u64 warmq_debt(u64 avg, u64 vruntime, u64 weight)
 {
-	return warmq_before(avg, vruntime) ? 0 : warmq_avg_sub(policy, avg, weight, vruntime, leaving);
+	u64 debt = warmq_before(avg, vruntime) ? vruntime - avg : 0;
+
+	if (debt > WARMQ_REPAY_MAX)
+		debt = WARMQ_REPAY_MAX;
+	return debt * weight / WARMQ_WEIGHT_NICE_0;
 }
 
 /*

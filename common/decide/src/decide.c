@@ -91,9 +91,9 @@ u64 decide_avg_sub(const struct warmq_policy *policy, u64 avg, u64 weight, u64 v
 	return warmq_avg_sub(policy, avg, weight, vruntime, leaving);
 }
 
-u64 decide_avg_exit(const struct warmq_policy *policy, u64 avg, u64 weight, u64 vruntime, u64 leaving)
+u64 decide_debt(u64 avg, u64 vruntime, u64 weight)
 {
-	return warmq_avg_exit(policy, avg, weight, vruntime, leaving);
+	return warmq_debt(avg, vruntime, weight);
 }
 
 u64 decide_pick_key(const struct warmq_policy *policy, struct warmq_entity *entity, const struct warmq_domain *domain,

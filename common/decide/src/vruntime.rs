@@ -100,15 +100,9 @@ unsafe extern "C" {
     pub safe fn avg_sub(policy: &Policy, avg: u64, weight: u64, vruntime: u64, leaving: u64)
     -> u64;
 
-    /// The same for a task that exits: V does not go back for its debt.
-    #[link_name = "decide_avg_exit"]
-    pub safe fn avg_exit(
-        policy: &Policy,
-        avg: u64,
-        weight: u64,
-        vruntime: u64,
-        leaving: u64,
-    ) -> u64;
+    /// What a task of `weight` that exits leaves to its parent, in ns of run time: its debt.
+    #[link_name = "decide_debt"]
+    pub safe fn debt(avg: u64, vruntime: u64, weight: u64) -> u64;
 
     /// How long the tasks of an entity may run in succession before another is chosen, in ns.
     #[link_name = "decide_succession"]

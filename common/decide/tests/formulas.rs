@@ -311,9 +311,13 @@ fn v_is_the_weighted_mean_of_all_vruntimes() {
 }
 
 #[test]
-fn v_does_not_go_back_for_the_debt_of_a_task_that_exits() {
-    let left = |vruntime| avg_exit(&policy(), 100, 2 * WEIGHT_NICE_0, vruntime, WEIGHT_NICE_0);
-    assert_eq!((left(120), left(100), left(80)), (0, 0, 20));
+fn a_task_that_exits_leaves_its_debt() {
+    let half = WEIGHT_NICE_0 / 2;
+    let left = |vruntime, weight| debt(100 * MS, vruntime, weight);
+    assert_eq!(left(108 * MS, WEIGHT_NICE_0), 8 * MS);
+    assert_eq!(left(108 * MS, half), 4 * MS);
+    assert_eq!((left(100 * MS, half), left(90 * MS, half)), (0, 0));
+    assert_eq!(left(u64::MAX / 4, half), 2_000 * MS);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
 //! goes to another entity when its fragment or its affinity changes, and leaves when it sleeps.
 
-use warmq_decide::{self as decide, Policy};
+use warmq_decide as decide;
 use warmq_kernel::{Context, View};
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, TaskId};
@@ -100,8 +100,11 @@ impl State {
         let state = &mut self.tasks[task.index()];
         let (weight, vtime) = (std::mem::take(&mut state.weight), state.vtime);
         let vruntime = decide::vruntime(&self.entities[entity].time, vtime);
-        let exits = context.task(task).has_exited();
-        self.take_weight_of(context, entity, vtime, weight, exits);
+        if context.task(task).has_exited() {
+            let debt = decide::debt(self.entities[entity].time.avg_vruntime, vtime, weight);
+            self.leave_debt(task, debt);
+        }
+        self.take_weight(context, entity, vtime, weight);
         self.entities[entity].time.runnable -= 1;
         self.domains[domain].time.runnable -= 1;
         let state = &mut self.tasks[task.index()];
@@ -109,6 +112,13 @@ impl State {
         state.left = Some(entity);
         state.domain = domain;
         context.touch(state.line, Access::Write);
+    }
+
+    /// The parent of a task that exits is charged for its debt when it runs next.
+    fn leave_debt(&mut self, task: TaskId, debt: u64) {
+        if let Some(parent) = self.tasks[task.index()].parent {
+            self.tasks[parent.index()].owes += debt;
+        }
     }
 
     /// Makes a task runnable in the entity where it belongs. If it is there already, brings its
@@ -232,36 +242,16 @@ impl State {
         vtime: u64,
         weight: u64,
     ) {
-        self.take_weight_of(context, entity, vtime, weight, false);
-    }
-
-    /// The same; `exits`: V does not go back.
-    fn take_weight_of(
-        &mut self,
-        context: &mut Context<'_>,
-        entity: EntityId,
-        vtime: u64,
-        weight: u64,
-        exits: bool,
-    ) {
         self.touch_weights(context, entity);
         let (policy, domain) = (self.policy, self.domain_of_entity(entity));
         let (there, domain) = (
             &mut self.entities[entity].time,
             &mut self.domains[domain].time,
         );
-        let change = match exits {
-            true => |policy: &Policy, avg, total, at, part| {
-                decide::avg_exit(policy, avg, total, at, part)
-            },
-            false => |policy: &Policy, avg, total, at, part| {
-                decide::avg_sub(policy, avg, total, at, part)
-            },
-        };
         let at = decide::vruntime(there, vtime);
-        let moved = change(&policy, domain.avg_vruntime, domain.weight, at, weight);
+        let moved = decide::avg_sub(&policy, domain.avg_vruntime, domain.weight, at, weight);
         domain.avg_vruntime = domain.avg_vruntime.wrapping_add(moved);
-        let moved = change(&policy, there.avg_vruntime, there.weight, vtime, weight);
+        let moved = decide::avg_sub(&policy, there.avg_vruntime, there.weight, vtime, weight);
         there.avg_vruntime = there.avg_vruntime.wrapping_add(moved);
         there.weight -= weight;
         domain.weight -= weight;
@@ -287,17 +277,18 @@ impl State {
         let (Some(entity), Some(cpu)) = (state.entity, state.on) else {
             return;
         };
-        let ran = now.saturating_sub(state.charged_at);
+        let took = now.saturating_sub(state.charged_at);
+        let ran = took + std::mem::take(&mut state.owes);
         if ran == 0 {
             return;
         }
         state.charged_at = now;
         let own = decide::delta_vruntime(ran, state.weight);
         state.vtime = state.vtime.wrapping_add(own);
-        state.ran += ran;
+        state.ran += took;
         let (line, node) = (state.line, state.node);
         self.advance(entity, ran);
-        self.cpus[cpu.index()].batch_used += ran;
+        self.cpus[cpu.index()].batch_used += took;
         let domain = self.domain_of_entity(entity);
         for address in [
             line,

@@ -150,8 +150,8 @@ impl Scheduler for ScxWarmq {
         state.domains[state.topology.domain_of(cpu)].lock
     }
 
-    fn fork(&mut self, context: &mut Context<'_>, _: Option<TaskId>, child: TaskId) {
-        self.state.admit(context, child);
+    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
+        self.state.admit(context, parent, child);
     }
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {

@@ -100,6 +100,7 @@ pub(super) struct TaskState {
     /// The entity that it left last, in whose time its vtime is.
     pub(super) left: Option<EntityId>,
     pub(super) group: Option<usize>,
+    pub(super) parent: Option<TaskId>,
     /// The task that woke it last, and how often in a row the two woke each other.
     pub(super) waker: Option<TaskId>,
     pub(super) turns: u32,
@@ -112,6 +113,8 @@ pub(super) struct TaskState {
     pub(super) charged_at: u64,
     pub(super) picked_at: u64,
     pub(super) slice: u64,
+    /// The debts of its children that exited, for which it was not charged yet.
+    pub(super) owes: u64,
     /// Since it woke.
     pub(super) ran: u64,
     /// What it runs between two sleeps; 0: nothing is known.
@@ -202,12 +205,18 @@ impl State {
 
     /// Makes room for `task`, which was just created. Forks on two CPUs may be reported in another
     /// order than that of the task numbers.
-    pub(super) fn admit(&mut self, context: &mut Context<'_>, task: TaskId) {
+    pub(super) fn admit(
+        &mut self,
+        context: &mut Context<'_>,
+        parent: Option<TaskId>,
+        task: TaskId,
+    ) {
         while self.tasks.len() <= task.index() {
             self.tasks.push(new_task(context));
         }
         let view = context.task(task);
         let state = &mut self.tasks[task.index()];
+        state.parent = parent;
         state.only = self.topology.only_cpu(view);
         state.domain = self.topology.domain_of(view.last_cpu());
     }
@@ -300,6 +309,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         domain: 0,
         left: None,
         group: None,
+        parent: None,
         waker: None,
         turns: 0,
         takes_over: false,
@@ -308,6 +318,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         charged_at: now,
         picked_at: now,
         slice: 0,
+        owes: 0,
         ran: 0,
         expected: 0,
         slept_at: now,

@@ -46,21 +46,14 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 	return 0;
 }
 
-/* The reverse of add_weight(). `exits`: V does not go back; see warmq_avg_exit(). */
-__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, bool exits)
+/* The reverse of add_weight(). */
+__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
 
-	if (exits) {
-		__sync_fetch_and_add(&d->avg_vruntime,
-				     warmq_avg_exit(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
-		__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_exit(&policy, e->avg_vruntime, e->weight, vtime, weight));
-	} else {
-		__sync_fetch_and_add(&d->avg_vruntime,
-				     warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
-		__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
-	}
+	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
+	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
 	__sync_fetch_and_sub(&e->weight, weight);
 	__sync_fetch_and_sub(&d->weight, weight);
 	if (is_group(entity))
@@ -131,13 +124,13 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 }
 
 /* Takes a task out of its entity, and remembers its vruntime. */
-static __always_inline void leave(struct task_state *t, bool exits)
+static __always_inline void leave(struct task_state *t)
 {
 	if (!t->weight)
 		return;
 	t->vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 	t->domain = domain_of_entity(t->entity);
-	sub_weight(t, t->entity, t->vtime, t->weight, exits);
+	sub_weight(t, t->entity, t->vtime, t->weight);
 	count_runnable(t->entity, -1);
 	t->weight = 0;
 }
@@ -146,9 +139,9 @@ static __always_inline void leave(struct task_state *t, bool exits)
  * As leave(), for a task that sleeps or is no longer ours: it no longer counts in its cgroups,
  * either.
  */
-static __always_inline void leave_all(struct task_state *t, bool exits)
+static __always_inline void leave_all(struct task_state *t)
 {
-	leave(t, exits);
+	leave(t);
 	if (t->counted_cgroup)
 		cgroup_sub(t->counted_cgroup, t->own_weight);
 	t->counted_cgroup = 0;
@@ -179,7 +172,7 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 	if (weight > t->weight)
 		add_weight(t, t->entity, t->vtime, weight - t->weight);
 	else
-		sub_weight(t, t->entity, t->vtime, t->weight - weight, false);
+		sub_weight(t, t->entity, t->vtime, t->weight - weight);
 }
 
 /* Clamps the negative lag of a task that ran and is queued again; see warmq_clamp_queued(). */
@@ -190,7 +183,7 @@ static __always_inline void clamp_task(struct task_state *t)
 
 	if (clamped == vruntime)
 		return;
-	sub_weight(t, t->entity, t->vtime, weight, false);
+	sub_weight(t, t->entity, t->vtime, weight);
 	t->vtime -= vruntime - clamped;
 	add_weight(t, t->entity, t->vtime, weight);
 }
@@ -250,7 +243,11 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 		return;
 	t->charged += ran;
 	t->ran += ran;
+	c->batch_used += ran;
 	charge_quota(t->cgroup, ran);
+	count_place(t, c, cpu, ran);
+	if (t->owes) /* as if it had run so long itself */
+		ran += __sync_lock_test_and_set(&t->owes, 0);
 	entity = &entity_of(t->entity)->time;
 	domain = &domain_of(domain_of_entity(t->entity))->time;
 	weight = t->weight;
@@ -263,8 +260,26 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	__sync_fetch_and_add(&entity->avg_vruntime, warmq_delta_vruntime(ran, weight));
 	weight = domain->weight > weight ? domain->weight : weight;
 	__sync_fetch_and_add(&domain->avg_vruntime, warmq_delta_vruntime(ran, weight));
-	c->batch_used += ran;
-	count_place(t, c, cpu, ran);
+}
+
+/*
+ * The parent of a task that exits, or the leader of its process if it is another thread, is charged for
+ * its debt when it runs next; see warmq_debt(). Not whoever took over an orphan.
+ */
+static __always_inline void leave_debt(struct task_struct *p, struct task_state *t)
+{
+	struct task_struct *heir = p->pid == p->tgid ? p->real_parent : p->group_leader;
+	struct task_state *h;
+	u64 debt;
+
+	if (!t->weight || !heir)
+		return;
+	debt = warmq_debt(entity_of(t->entity)->time.avg_vruntime, t->vtime, t->weight);
+	if (!debt || (p->pid == p->tgid && heir->pid != t->parent))
+		return;
+	h = task_of(heir);
+	if (h)
+		__sync_fetch_and_add(&h->owes, debt);
 }
 
 /* Notes that a task is no longer in a dispatch queue. */

@@ -82,7 +82,7 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
 		clamp_task(t);
 		return 0;
 	}
-	leave(t, false);
+	leave(t);
 	join(p, t, entity, keeps_lag);
 	return 0;
 }
@@ -584,7 +584,9 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 	t->sleeps++;
 	t->expected = warmq_expect(t->expected, t->ran);
 	t->ran = 0;
-	leave_all(t, p->flags & PF_EXITING);
+	if (p->flags & PF_EXITING)
+		leave_debt(p, t);
+	leave_all(t);
 }
 
 /* A real-time task takes the CPU: whatever waits in its local queue may run elsewhere. */
@@ -637,6 +639,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init_task, struct task_struct *p, struct scx_
 	t->queued_in = NO_ENTITY;
 	t->entity = 0;
 	t->cgroup = number_of_cgroup(args->cgroup);
+	if (args->fork)
+		t->parent = bpf_get_current_task_btf()->pid;
 	return 0;
 }
 
@@ -660,7 +664,7 @@ void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 	if (!t)
 		return;
 	unqueue(t);
-	leave_all(t, false);
+	leave_all(t);
 }
 
 void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -670,7 +674,7 @@ void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task
 	if (!t)
 		return;
 	unqueue(t);
-	leave_all(t, false);
+	leave_all(t);
 	enter_group(t, 0, scx_bpf_now());
 }
 
@@ -688,7 +692,7 @@ void BPF_STRUCT_OPS(warmq_cgroup_move, struct task_struct *p, struct cgroup *fro
 
 	if (!t)
 		return;
-	leave_all(t, false);
+	leave_all(t);
 	t->cgroup = number_of_cgroup(to);
 	if (group_by == ORIGIN_CGROUP)
 		leave_usual_group(t, scx_bpf_now());

@@ -162,6 +162,7 @@ struct task_state {
 	u64 own_weight; /* that is counted in its cgroup */
 	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
 	u64 ran;        /* ns since it woke */
+	u64 owes;       /* ns of run time: the debts of children that exited */
 	u64 expected;   /* ns that it runs between two sleeps; 0: nothing is known */
 	u64 queued_at;  /* ns */
 	u64 queued_weight; /* of its domain, when it was queued */
@@ -179,6 +180,7 @@ struct task_state {
 	u32 counted_cgroup; /* the cgroup that own_weight is counted in */
 	u32 sleeps;     /* in this period */
 	u32 firmness;   /* of an inferred group */
+	u32 parent;     /* the pid of the task that made it */
 	u32 waker;      /* the pid of the task that woke it last */
 	u32 turns;      /* see warmq_in_turn() */
 	bool fresh;     /* it has never been runnable under this scheduler */

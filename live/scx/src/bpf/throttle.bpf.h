@@ -112,7 +112,7 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 /* A task of a cgroup that is out of quota waits, and competes with nobody. */
 static void park(struct task_struct *p, struct task_state *t, u64 enq_flags)
 {
-	leave_all(t, false);
+	leave_all(t);
 	t->parked = true;
 	scx_bpf_dsq_insert(p, QUOTA_DSQ_BASE + t->cgroup, policy.slice_min, enq_flags);
 }
