@@ -285,6 +285,19 @@ WARMQ_INLINE u64 warmq_clamp_queued(const struct warmq_domain *domain, u64 vrunt
 }
 
 /*
+ * The vruntime of a task that runs while nobody waits for its CPU: its own, but no later than V plus
+ * what a fair share explains. It takes nothing from anybody, and V must not follow it: or else all who
+ * share the other CPUs would seem to be owed as much as can be, and none of them more than another. V is
+ * corrected for it as if it had left and come back.
+ */
+WARMQ_INLINE u64 warmq_forgive(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, u64 weight)
+{
+	u64 latest = domain->avg_vruntime + warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
+
+	return warmq_before(latest, vruntime) ? latest : vruntime;
+}
+
+/*
  * The vruntime of a task that goes from one entity to another without having slept: its own. Only a
  * lag that no fair share explains is clamped (the task had a CPU to itself while others crowded on
  * another).

@@ -71,6 +71,11 @@ u64 decide_clamp_queued(const struct warmq_domain *domain, u64 vruntime)
 	return warmq_clamp_queued(domain, vruntime);
 }
 
+u64 decide_forgive(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, u64 weight)
+{
+	return warmq_forgive(policy, domain, vruntime, weight);
+}
+
 u64 decide_place_awake(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime, u64 weight)
 {
 	return warmq_place_awake(policy, domain, vruntime, weight);

@@ -78,6 +78,10 @@ unsafe extern "C" {
     #[link_name = "decide_clamp_queued"]
     pub safe fn clamp_queued(domain: &Domain, vruntime: u64) -> u64;
 
+    /// The vruntime of a task of `weight` that runs while nobody waits for its CPU.
+    #[link_name = "decide_forgive"]
+    pub safe fn forgive(policy: &Policy, domain: &Domain, vruntime: u64, weight: u64) -> u64;
+
     /// The vruntime of a task of `weight` that goes from one entity to another without having
     /// slept.
     #[link_name = "decide_place_awake"]

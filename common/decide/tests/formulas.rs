@@ -186,6 +186,15 @@ fn a_task_that_moves_awake_keeps_its_lag() {
 }
 
 #[test]
+fn who_runs_while_nobody_waits_does_not_run_away() {
+    let busy = domain(1, 4);
+    let latest = busy.avg_vruntime + 18 * MS;
+    for (vruntime, expected) in [(latest - MS, latest - MS), (latest + MS, latest), (0, 0)] {
+        assert_eq!(forgive(&policy(), &busy, vruntime, WEIGHT_NICE_0), expected);
+    }
+}
+
+#[test]
 fn lag_min_allows_for_a_run_and_is_worked_off_in_four_seconds() {
     let table = [
         // 40 ms and a slice of 4 ms, which is twice as much vruntime at half the weight.

@@ -132,6 +132,17 @@ impl Figures {
             .collect()
     }
 
+    /// The weight of a task at nice 0.
+    pub fn weight_nice_0(&self) -> u64 {
+        self.0["settings"]["weight_nice_0"].as_u64().unwrap_or(0)
+    }
+
+    /// How often tasks have waited for a CPU.
+    pub fn waits(&self) -> u64 {
+        let counts = self.0["waits"]["count"].as_array().map_or(&[][..], |it| it);
+        counts.iter().filter_map(Value::as_u64).sum()
+    }
+
     /// The last waits over their bound, in words.
     pub fn overdue(&self) -> String {
         let all = self.0["overdue"].as_array().map_or(&[][..], |waits| waits);

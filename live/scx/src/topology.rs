@@ -88,9 +88,9 @@ impl Layout {
             caches
         };
         let shards = sharded(&domains, online);
-        let domains = match shards.len() <= MAX_DOMAINS as usize {
-            true => shards,
-            false => domains,
+        let domains = match by_node || shards.len() > MAX_DOMAINS as usize {
+            true => domains,
+            false => shards,
         };
         if domains.len() > MAX_DOMAINS as usize {
             return Err(TopologyError::TooManyDomains {

@@ -34,7 +34,7 @@ impl State {
 
     fn pull_for_place(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let here = self.topology.place_of(context.cpu());
-        match self.remedy_for(context, here)? {
+        match self.remedy_for(context, here, true)? {
             Remedy::MoveGroup(group) => {
                 let entity = self.groups[group].entity;
                 let moved = self.under_lock_of(context, entity, |state, context| {
@@ -121,14 +121,13 @@ impl State {
 
     /// The busiest of the places that have something to give; `calm` itself if there is none.
     fn busiest_place(&self, calm: usize) -> usize {
-        let busier = |most, place| {
-            if self.is_less_loaded(most, place) && self.has_to_give(place, calm) {
-                place
-            } else {
-                most
-            }
+        let giving = self.topology.places();
+        let giving = giving.filter(|place| *place != calm && self.has_to_give(*place, calm));
+        let busier = |most, place| match self.is_less_loaded(most, place) {
+            true => place,
+            false => most,
         };
-        self.topology.places().fold(calm, busier)
+        giving.reduce(busier).unwrap_or(calm)
     }
 
     fn calmest_place(&self) -> usize {
@@ -142,14 +141,18 @@ impl State {
         self.topology.places().fold(0, calmer)
     }
 
-    /// What should be done for the place `calm`, if anything.
-    fn remedy_for(&mut self, context: &mut Context<'_>, calm: usize) -> Option<Remedy> {
+    /// What should be done for the place `calm`, if anything. `idle`: for a CPU of it that has no work,
+    /// so that what the others there do does not count.
+    fn remedy_for(&mut self, context: &mut Context<'_>, calm: usize, idle: bool) -> Option<Remedy> {
         for place in self.topology.places() {
             self.read_load(context, place);
         }
         let busy = self.busiest_place(calm);
-        let (load, least) = (self.load_of_place(busy), self.load_of_place(calm));
-        let (many, few) = (self.place_cpus(busy), self.place_cpus(calm));
+        let (load, many) = (self.load_of_place(busy), self.place_cpus(busy));
+        let (least, few) = match idle {
+            true => (0, 1),
+            false => (self.load_of_place(calm), self.place_cpus(calm)),
+        };
         let too_much = decide::imbalanced(&self.policy, load, many, least, few);
         if busy == calm || !too_much {
             self.places[calm].imbalanced_since = None;
@@ -350,7 +353,7 @@ impl State {
     /// work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
         let calm = self.calmest_place();
-        match self.remedy_for(context, calm) {
+        match self.remedy_for(context, calm, false) {
             Some(Remedy::MoveGroup(group)) => {
                 self.rehome(context, group, calm);
                 let home = self.topology.cpus_of_place(calm);

@@ -77,8 +77,10 @@ impl Cgroups {
             return;
         }
         let before = std::mem::replace(&mut active.counted, weight);
-        let above = self.of(parent);
-        above.weight = above.weight + weight - before;
+        if parent != GroupId::ROOT {
+            let above = self.of(parent);
+            above.weight = above.weight + weight - before;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tasks and entities: a task joins an entity when it becomes runnable, is charged while it runs,
 //! goes to another entity when its fragment or its affinity changes, and leaves when it sleeps.
 
-use warmq_decide as decide;
+use warmq_decide::{self as decide, Domain, Policy};
 use warmq_kernel::{Context, View};
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, TaskId};
@@ -141,12 +141,33 @@ impl State {
 
     /// Clamps the negative lag of a task that ran and is queued again.
     fn clamp_queued(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.set_back(context, task, |_, domain, vruntime, _| {
+            decide::clamp_queued(domain, vruntime)
+        });
+    }
+
+    /// Forgives the running task what it has beyond its share while nobody waits for its CPU.
+    pub(super) fn forgive(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if !self.waits_at(context.cpu()) {
+            self.set_back(context, task, |policy, domain, vruntime, weight| {
+                decide::forgive(policy, domain, vruntime, weight)
+            });
+        }
+    }
+
+    /// Gives a runnable task an earlier vruntime if `clamped` says so, and corrects V for that.
+    fn set_back(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        clamped: fn(&Policy, &Domain, u64, u64) -> u64,
+    ) {
         let state = &self.tasks[task.index()];
         let Some(entity) = state.entity else { return };
         let (vtime, weight) = (state.vtime, state.weight);
         let domain = &self.domains[self.domain_of_entity(entity)].time;
         let vruntime = decide::vruntime(&self.entities[entity].time, vtime);
-        let clamped = decide::clamp_queued(domain, vruntime);
+        let clamped = clamped(&self.policy, domain, vruntime, weight);
         if clamped == vruntime {
             return;
         }

@@ -119,7 +119,7 @@ impl State {
     }
 
     /// Whether any task waits for `cpu`.
-    fn waits_at(&self, cpu: CpuId) -> bool {
+    pub(super) fn waits_at(&self, cpu: CpuId) -> bool {
         let groups = self.places[self.topology.place_of(cpu)].groups.iter();
         let groups = groups.map(|group| self.groups[*group].entity);
         let own = [

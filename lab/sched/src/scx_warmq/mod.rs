@@ -210,6 +210,7 @@ impl Scheduler for ScxWarmq {
         state.balance(context);
         let Some(running) = running else { return };
         state.charge(context, running);
+        state.forgive(context, running);
         let now = ns(context);
         state.begin_period(running, now);
         let task = &state.tasks[running.index()];

@@ -21,7 +21,7 @@ pub(super) fn weight_of(view: View<'_>) -> u64 {
 
 /// The weight of a nice value. sched_ext scales the kernel's weight so that nice 0 is 100, rounds
 /// it to a whole number of at least 1 (`sched_weight_to_cgroup`), and scx_warmq multiplies that by
-/// 64.
+/// 1024.
 fn of_nice(nice: i8) -> u64 {
     u64::from(group_weight_of_nice(nice)) * (WEIGHT_NICE_0 / SCX_NICE_0)
 }
@@ -35,7 +35,7 @@ mod tests {
     fn weights_are_rounded_to_hundredths_of_nice_0() {
         let table = [(0, 100), (1, 80), (3, 51), (19, 1), (-1, 125), (-20, 8_668)];
         for (nice, scx) in table {
-            assert_eq!(of_nice(nice), scx * 64, "nice {nice}");
+            assert_eq!(of_nice(nice), scx * 1024, "nice {nice}");
         }
     }
 }

@@ -28,17 +28,16 @@ static bool has_to_give(u32 place, u32 calm)
 /* The busiest of the places that have something to give; `calm` itself if there is none. */
 static u32 busiest_place(u32 calm)
 {
-	u64 most = load_of_place(calm);
 	u32 place, best = calm;
 
 	bpf_for(place, 0, nr_places) {
-		u64 load = load_of_place(place);
-
-		if (place_cpus(place) && warmq_less_loaded(most, place_cpus(best), load, place_cpus(place)) &&
-		    has_to_give(place, calm)) {
+		if (place == calm || !place_cpus(place))
+			continue;
+		if (best != calm &&
+		    !warmq_less_loaded(load_of_place(best), place_cpus(best), load_of_place(place), place_cpus(place)))
+			continue;
+		if (has_to_give(place, calm))
 			best = place;
-			most = load;
-		}
 	}
 	return best;
 }
@@ -135,25 +134,26 @@ static void rehome(u32 number, u32 to)
 
 /*
  * What should be done for `calm`, and (`what`) with which group, or with which domain's unmanaged
- * tasks.
+ * tasks. `idle`: for a CPU of it that has no work, so that what the others there do does not count.
  */
-static enum warmq_relief relief_for(u32 calm, u32 *what, u64 now)
+static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
 {
 	struct place_state *here = place_of(calm);
 	u32 busy = busiest_place(calm), group, domain;
-	u64 load, least, excess = 0, managed = 0, unmanaged = 0, task = 0, movable = 0, lasted;
+	u64 load, least, few, excess = 0, managed = 0, unmanaged = 0, task = 0, movable = 0, lasted;
 	enum warmq_relief relief;
 
 	load = load_of_place(busy);
-	least = load_of_place(calm);
-	if (busy == calm || !warmq_imbalanced(&policy, load, place_cpus(busy), least, place_cpus(calm))) {
+	least = idle ? 0 : load_of_place(calm);
+	few = idle ? 1 : place_cpus(calm);
+	if (busy == calm || !warmq_imbalanced(&policy, load, place_cpus(busy), least, few)) {
 		here->imbalanced_since = 0;
 		return WARMQ_LEAVE;
 	}
 	if (!here->imbalanced_since)
 		here->imbalanced_since = now;
 	domain = domain_of_place(busy);
-	excess = warmq_excess(load, place_cpus(busy), least, place_cpus(calm));
+	excess = warmq_excess(load, place_cpus(busy), least, few);
 	managed = place_of(busy)->managed;
 	if (domain != domain_of_place(calm) && entity_of(domain)->queued)
 		unmanaged = entity_of(domain)->time.weight;
@@ -178,7 +178,7 @@ static bool pull_for_place(u32 cpu, u64 now)
 {
 	u32 what = 0;
 
-	switch (relief_for(place_of_cpu(cpu), &what, now)) {
+	switch (relief_for(place_of_cpu(cpu), true, &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		rehome(what, place_of_cpu(cpu));
 		return scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0);
@@ -375,7 +375,7 @@ static void balance_busy(u64 now)
 {
 	u32 calm = calmest_place(), what = 0;
 
-	switch (relief_for(calm, &what, now)) {
+	switch (relief_for(calm, false, &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		rehome(what, calm);
 		break;

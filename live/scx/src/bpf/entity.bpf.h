@@ -175,17 +175,33 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 		sub_weight(t, t->entity, t->vtime, t->weight - weight);
 }
 
-/* Clamps the negative lag of a task that ran and is queued again; see warmq_clamp_queued(). */
-static __always_inline void clamp_task(struct task_state *t)
+/* Gives a runnable task an earlier vruntime in its domain, and corrects V for that. */
+static __always_inline void set_back(struct task_state *t, u64 vruntime, u64 clamped)
 {
-	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime), weight = t->weight;
-	u64 clamped = warmq_clamp_queued(&domain_of(domain_of_entity(t->entity))->time, vruntime);
+	u64 weight = t->weight;
 
 	if (clamped == vruntime)
 		return;
 	sub_weight(t, t->entity, t->vtime, weight);
 	t->vtime -= vruntime - clamped;
 	add_weight(t, t->entity, t->vtime, weight);
+}
+
+/* Clamps the negative lag of a task that ran and is queued again; see warmq_clamp_queued(). */
+static __always_inline void clamp_task(struct task_state *t)
+{
+	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
+
+	set_back(t, vruntime, warmq_clamp_queued(&domain_of(domain_of_entity(t->entity))->time, vruntime));
+}
+
+/* For a running task while nobody waits for its CPU; see warmq_forgive(). */
+static __always_inline void forgive(struct task_state *t)
+{
+	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
+	struct warmq_domain *domain = &domain_of(domain_of_entity(t->entity))->time;
+
+	set_back(t, vruntime, warmq_forgive(&policy, domain, vruntime, t->weight));
 }
 
 /* The deadline of a runnable task that may run for `slice` ns, in its domain's time. */

@@ -561,6 +561,8 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	look(p, t, cpu);
 	if (!t->weight)
 		return;
+	if (!waits_at(cpu))
+		forgive(t);
 	note_deadline(p, t, cpu_of(cpu));
 	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup, now))
 		p->scx.slice = 0; /* it must move before it runs on, or wait */
