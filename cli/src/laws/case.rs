@@ -51,6 +51,11 @@ impl<'l> Case<'l> {
         })
     }
 
+    /// Whether its runs have this machine for themselves, one after another.
+    pub fn is_alone(&self) -> bool {
+        by_the_clock(self.law, self.column.world)
+    }
+
     /// The command that judges it again.
     pub fn again(&self) -> String {
         format!("warmq laws {}{}", self.law.name, self.column.typed())

@@ -63,7 +63,7 @@ pub struct Playing<'p> {
 }
 
 /// So many cases are played before they are judged and told: what an interruption costs at most.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 
 /// Plays all of `laws`, each with its text, in all of `columns`, but what is known already; judges,
 /// and hands each cell to `told` as soon as it is there. The cells come back law by law.
@@ -83,7 +83,9 @@ pub fn judged<'l>(
         let checked = column.check(&witness);
         checked.map_err(|(what, help)| Failure::usage(format!("--scheduler: {what}"), help))?;
     }
-    let (mut cells, cases) = sorted(laws, columns, playing, &witness)?;
+    let (mut cells, mut cases) = sorted(laws, columns, playing, &witness)?;
+    // Runs that can be played at the same time come together, so that no CPU waits for the others.
+    cases.sort_by_key(|(_, case)| case.is_alone());
     let runs_of = |cases: &[(usize, Case<'l>)]| -> usize {
         let runs = cases.iter().filter_map(|(_, case)| case.runs.as_ref().ok());
         runs.map(Vec::len).sum()

@@ -481,6 +481,27 @@ WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 runnable, u6
 	return slice < policy->slice_min ? policy->slice_min : slice;
 }
 
+/* The longest that a tick of the kernel's timer can be away from the next, in ns: 1 s / 100. */
+#define WARMQ_TICK_MAX 10000000ULL
+
+/*
+ * The length of a tick, in ns, from the time since a CPU's last one. Idle CPUs have none, so a longer time
+ * says nothing.
+ */
+WARMQ_INLINE u64 warmq_tick_length(u64 tick, u64 since)
+{
+	return since && since <= WARMQ_TICK_MAX + WARMQ_TICK_MAX / 4 ? since : tick;
+}
+
+/*
+ * Whether a slice of which `left` ns are left ends at this tick: it ends at the one that is nearest to
+ * its end, not at the first one after it, or else a slice of a tick would often take two.
+ */
+WARMQ_INLINE bool warmq_slice_ends(u64 left, u64 tick)
+{
+	return 2 * left < tick;
+}
+
 /*
  * What a task is expected to run between two sleeps, after it `ran` so long: the mean of that and of
  * what was expected before. 0: nothing is known.

@@ -133,6 +133,16 @@ u64 decide_slice(const struct warmq_policy *policy, u64 runnable, u64 cpus)
 	return warmq_slice(policy, runnable, cpus);
 }
 
+u64 decide_tick_length(u64 tick, u64 since)
+{
+	return warmq_tick_length(tick, since);
+}
+
+bool decide_slice_ends(u64 left, u64 tick)
+{
+	return warmq_slice_ends(left, tick);
+}
+
 u64 decide_expect(u64 expected, u64 ran)
 {
 	return warmq_expect(expected, ran);

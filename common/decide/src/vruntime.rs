@@ -153,6 +153,14 @@ unsafe extern "C" {
     #[link_name = "decide_slice"]
     pub safe fn slice(policy: &Policy, runnable: u64, cpus: u64) -> u64;
 
+    /// The length of a tick, in ns, from the time since a CPU's last one.
+    #[link_name = "decide_tick_length"]
+    pub safe fn tick_length(tick: u64, since: u64) -> u64;
+
+    /// Whether a slice of which `left` ns are left ends at this tick.
+    #[link_name = "decide_slice_ends"]
+    pub safe fn slice_ends(left: u64, tick: u64) -> bool;
+
     /// What a task is expected to run between two sleeps, in ns, after it `ran` so long; 0: nothing
     /// is known.
     #[link_name = "decide_expect"]

@@ -388,6 +388,22 @@ fn a_weight_that_cannot_be_used_does_not_count() {
 }
 
 #[test]
+fn a_slice_ends_at_the_nearest_tick() {
+    let table = [
+        (0, true),
+        (1_999 * US, true),
+        (2 * MS, false),
+        (4 * MS, false),
+    ];
+    for (left, ends) in table {
+        assert_eq!(slice_ends(left, 4 * MS), ends, "{left}");
+    }
+    assert!(!slice_ends(0, 0), "nothing is known of ticks");
+    let seen = [4 * MS, 0, 900 * MS, 1_001 * US].map(|since| tick_length(3 * MS, since));
+    assert_eq!(seen, [4 * MS, 3 * MS, 3 * MS, 1_001 * US]);
+}
+
+#[test]
 fn a_request_is_the_rest_of_what_a_task_usually_runs() {
     let table = [
         ("nothing is known", 0, 0, 2 * MS),

@@ -213,10 +213,14 @@ impl Scheduler for ScxWarmq {
         state.forgive(context, running);
         let now = ns(context);
         state.begin_period(running, now);
+        let here = &mut state.cpus[context.cpu().index()];
+        let since = now.saturating_sub(std::mem::replace(&mut here.ticked_at, now));
+        here.tick = decide::tick_length(here.tick, since);
+        let tick = here.tick;
         let task = &state.tasks[running.index()];
         let left = (task.picked_at + task.slice).saturating_sub(now);
         state.note_deadline(context.cpu(), running, left);
-        if left == 0 {
+        if left == 0 || decide::slice_ends(left, tick) {
             context.reschedule(context.cpu());
         }
     }

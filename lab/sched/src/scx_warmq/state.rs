@@ -77,6 +77,9 @@ pub(super) struct CpuState {
     /// The deadline of the task that runs, in its domain's time, from when it was picked or last
     /// charged.
     pub(super) run_deadline: u64,
+    /// When its last tick was, and how long one takes, in ns.
+    pub(super) ticked_at: u64,
+    pub(super) tick: u64,
     /// The batch: the entity whose tasks run here in succession, and what they used, in ns.
     pub(super) batch: Option<EntityId>,
     pub(super) batch_used: u64,
@@ -344,6 +347,8 @@ fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
         preempted_at: None,
         running: None,
         run_deadline: 0,
+        ticked_at: 0,
+        tick: 0,
         batch: None,
         batch_used: 0,
         line: line(attach),

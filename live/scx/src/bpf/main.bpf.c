@@ -551,11 +551,15 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 {
 	struct task_state *t = task_of(p);
 	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_state *c;
 	u64 now;
 
 	if (!t)
 		return;
 	now = scx_bpf_now();
+	c = cpu_of(cpu);
+	c->tick = warmq_tick_length(c->tick, elapsed(c->ticked_at, now));
+	c->ticked_at = now;
 	charge(p, t, cpu);
 	begin_period(p, t, cpu, now);
 	look(p, t, cpu);
@@ -563,9 +567,10 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 		return;
 	if (!waits_at(cpu))
 		forgive(t);
-	note_deadline(p, t, cpu_of(cpu));
-	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup, now))
-		p->scx.slice = 0; /* it must move before it runs on, or wait */
+	note_deadline(p, t, c);
+	/* It must move before it runs on, or wait, or its slice is over. */
+	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup, now) || warmq_slice_ends(p->scx.slice, c->tick))
+		p->scx.slice = 0;
 }
 
 void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)

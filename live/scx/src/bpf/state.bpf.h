@@ -57,6 +57,8 @@ struct cpu_state {
 	u64 run_deadline; /* in its domain's time */
 	u32 runs;         /* a task of ours runs */
 	u32 run_idle;     /* it is of SCHED_IDLE */
+	u64 ticked_at; /* ns, its last tick */
+	u64 tick;      /* ns, how long one takes; 0: not known yet */
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
 	u32 batch_entity;
