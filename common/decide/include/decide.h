@@ -245,10 +245,16 @@ WARMQ_INLINE u64 warmq_longest_run(const struct warmq_policy *policy)
 WARMQ_INLINE u64 warmq_place_wakeup(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 vruntime,
 				    u64 weight, bool keeps_lag)
 {
-	u64 lag = keeps_lag && policy->wakeup_lag_max ? warmq_scale_lag(policy, domain, policy->wakeup_lag_max) : 0;
-	u64 lag_min = warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
+	u64 avg = domain->avg_vruntime, bound;
 
-	return warmq_clamp(vruntime, domain->avg_vruntime - lag, domain->avg_vruntime + lag_min);
+	if (!warmq_before(vruntime, avg)) {
+		bound = avg + warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
+		return warmq_before(bound, vruntime) ? bound : vruntime;
+	}
+	if (!keeps_lag || !policy->wakeup_lag_max)
+		return avg;
+	bound = avg - warmq_scale_lag(policy, domain, policy->wakeup_lag_max);
+	return warmq_before(vruntime, bound) ? bound : vruntime;
 }
 
 /*
@@ -279,8 +285,13 @@ WARMQ_INLINE u64 warmq_place_among(const struct warmq_policy *policy, const stru
  */
 WARMQ_INLINE u64 warmq_clamp_queued(const struct warmq_domain *domain, u64 vruntime)
 {
-	u64 latest = domain->avg_vruntime + warmq_repayable_lag(domain);
+	u64 latest;
 
+	/* At 16 tasks of nice 0 a CPU a sixteenth of it can be repaid: no need to divide. */
+	if (domain->weight <= 16 * warmq_capacity(domain) &&
+	    !warmq_before(domain->avg_vruntime + WARMQ_REPAY_MAX / 16, vruntime))
+		return vruntime;
+	latest = domain->avg_vruntime + warmq_repayable_lag(domain);
 	return warmq_before(latest, vruntime) ? latest : vruntime;
 }
 

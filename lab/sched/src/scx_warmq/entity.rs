@@ -65,14 +65,14 @@ impl State {
         let (state, time) = (&self.tasks[task.index()], &self.domains[domain].time);
         let members = &mut self.entities[entity].time;
         if members.weight > 0 {
-            // Its members may have had CPUs to themselves for long.
-            decide::clamp_entity(&self.policy, members, time, succession);
             if let Coming::Woken { keeps_lag } = coming
                 && state.left == Some(entity)
             {
                 let vtime = state.vtime;
                 return decide::place_among(&self.policy, members, cpus, vtime, weight, keeps_lag);
             }
+            // Its members may have had CPUs to themselves for long.
+            decide::clamp_entity(&self.policy, members, time, succession);
         }
         let vruntime = match state.vruntime {
             None => time.avg_vruntime,

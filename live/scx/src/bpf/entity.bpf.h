@@ -12,12 +12,6 @@ static __always_inline u64 own_weight(struct task_struct *p)
 	return p->scx.weight * (WARMQ_WEIGHT_NICE_0 / 100);
 }
 
-static __always_inline void count_runnable(u32 entity, s64 more)
-{
-	__sync_fetch_and_add(&entity_of(entity)->time.runnable, more);
-	__sync_fetch_and_add(&domain_of(domain_of_entity(entity))->time.runnable, more);
-}
-
 /*
  * The verifier checks a function that is not static once, not at each call. That makes loading
  * faster where several callbacks call it. Such a function must return a number.
@@ -25,8 +19,9 @@ static __always_inline void count_runnable(u32 entity, s64 more)
 
 /*
  * Adds `weight` of a task with `vtime` to `entity` and its domain, and corrects both V for its lag.
+ * `tasks`: 1 for one that joins, 0 for a change of its weight.
  */
-__noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
+__noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, u32 tasks)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
@@ -35,6 +30,10 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_add(&policy, e->avg_vruntime, e->weight, vtime, weight));
 	__sync_fetch_and_add(&e->weight, weight);
 	__sync_fetch_and_add(&d->weight, weight);
+	if (tasks) {
+		__sync_fetch_and_add(&e->runnable, tasks);
+		__sync_fetch_and_add(&d->runnable, tasks);
+	}
 	if (is_group(entity)) {
 		u32 home = group_of(entity)->home;
 		u32 bit = entity - WARMQ_GROUP_BASE;
@@ -47,7 +46,7 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 }
 
 /* The reverse of add_weight(). */
-__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight)
+__noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, u32 tasks)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
 	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
@@ -56,6 +55,10 @@ __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
 	__sync_fetch_and_sub(&e->weight, weight);
 	__sync_fetch_and_sub(&d->weight, weight);
+	if (tasks) {
+		__sync_fetch_and_sub(&e->runnable, tasks);
+		__sync_fetch_and_sub(&d->runnable, tasks);
+	}
 	if (is_group(entity))
 		__sync_fetch_and_sub(&place_of(group_of(entity)->home)->managed, weight);
 	t->weight -= weight;
@@ -85,10 +88,10 @@ static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, b
 	u64 vruntime = t->vruntime;
 
 	if (members->weight) {
-		/* Its members may have had CPUs to themselves for long. */
-		warmq_clamp_entity(&policy, members, time, warmq_succession(&policy, is_group(entity)));
 		if (!awake && !t->fresh && t->entity == entity)
 			return warmq_place_among(&policy, members, cpus_of_entity(entity), t->vtime, weight, keeps_lag);
+		/* Its members may have had CPUs to themselves for long. */
+		warmq_clamp_entity(&policy, members, time, warmq_succession(&policy, is_group(entity)));
 	}
 	if (t->fresh)
 		vruntime = time->avg_vruntime;
@@ -119,8 +122,7 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	t->fresh = false;
 	t->entity = entity;
 	t->domain = domain_of_entity(entity);
-	add_weight(t, entity, t->vtime, weight);
-	count_runnable(entity, 1);
+	add_weight(t, entity, t->vtime, weight, 1);
 }
 
 /* Takes a task out of its entity, and remembers its vruntime. */
@@ -130,8 +132,7 @@ static __always_inline void leave(struct task_state *t)
 		return;
 	t->vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 	t->domain = domain_of_entity(t->entity);
-	sub_weight(t, t->entity, t->vtime, t->weight);
-	count_runnable(t->entity, -1);
+	sub_weight(t, t->entity, t->vtime, t->weight, 1);
 	t->weight = 0;
 }
 
@@ -170,9 +171,9 @@ static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 	if (weight == t->weight)
 		return;
 	if (weight > t->weight)
-		add_weight(t, t->entity, t->vtime, weight - t->weight);
+		add_weight(t, t->entity, t->vtime, weight - t->weight, 0);
 	else
-		sub_weight(t, t->entity, t->vtime, t->weight - weight);
+		sub_weight(t, t->entity, t->vtime, t->weight - weight, 0);
 }
 
 /* Gives a runnable task an earlier vruntime in its domain, and corrects V for that. */
@@ -182,9 +183,9 @@ static __always_inline void set_back(struct task_state *t, u64 vruntime, u64 cla
 
 	if (clamped == vruntime)
 		return;
-	sub_weight(t, t->entity, t->vtime, weight);
+	sub_weight(t, t->entity, t->vtime, weight, 0);
 	t->vtime -= vruntime - clamped;
-	add_weight(t, t->entity, t->vtime, weight);
+	add_weight(t, t->entity, t->vtime, weight, 0);
 }
 
 /* Clamps the negative lag of a task that ran and is queued again; see warmq_clamp_queued(). */

@@ -38,8 +38,8 @@ static __always_inline u32 group_words(void)
 	return groups_used > 1 ? (groups_used + 63) / 64 : 0;
 }
 
-/* Whether a group that lives at `place` has queued tasks. */
-__noinline int group_waits(u32 place)
+/* See group_waits(). */
+__noinline int look_for_waiting_group(u32 place)
 {
 	struct place_state *there = place_of(place);
 	u32 word;
@@ -59,6 +59,12 @@ __noinline int group_waits(u32 place)
 		}
 	}
 	return 0;
+}
+
+/* Whether a group that lives at `place` has queued tasks. */
+static __always_inline bool group_waits(u32 place)
+{
+	return groups_used > 1 && look_for_waiting_group(place);
 }
 
 struct domain_mask {

@@ -50,19 +50,34 @@ static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
 	*how = COUNT_IDLE_PREVIOUS;
 	if (take_idle(p, prev))
 		return prev;
-	*how = COUNT_IDLE_DOMAIN;
-	cpu = smt_enabled ? idle_in_domain(p, domain, prev, SCX_PICK_IDLE_CORE) : -1;
-	if (cpu >= 0)
-		return cpu;
-	*how = COUNT_IDLE_CORE;
-	cpu = idle_in_core(p, prev);
-	if (cpu >= 0)
-		return cpu;
+	if (smt_enabled) {
+		*how = COUNT_IDLE_DOMAIN;
+		cpu = idle_in_domain(p, domain, prev, SCX_PICK_IDLE_CORE);
+		if (cpu >= 0)
+			return cpu;
+		*how = COUNT_IDLE_CORE;
+		cpu = idle_in_core(p, prev);
+		if (cpu >= 0)
+			return cpu;
+	}
 	*how = COUNT_IDLE_DOMAIN;
 	return idle_in_domain(p, domain, prev, 0);
 }
 
-/* The same, under its cache or any other. */
+/* An idle CPU to kick for an unmanaged task that was queued at `cpu`; -1 if there is none. */
+static s32 idle_to_kick(struct task_struct *p, s32 cpu)
+{
+	u32 domain = domain_of_cpu(cpu);
+	s32 idle = smt_enabled ? idle_in_domain(p, domain, cpu, SCX_PICK_IDLE_CORE) : -1;
+
+	if (idle < 0)
+		idle = idle_in_domain(p, domain, cpu, 0);
+	if (idle < 0 && nr_domains > 1)
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	return idle;
+}
+
+/* The same as find_idle_near(), under its cache or any other. */
 static s32 find_idle(struct task_struct *p, s32 prev, enum counter *how)
 {
 	s32 cpu = find_idle_near(p, prev, how);

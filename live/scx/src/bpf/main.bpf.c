@@ -117,7 +117,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			return prev_cpu;
 	}
 	now = scx_bpf_now();
-	if (out_of_quota(t->cgroup, now))
+	if (out_of_quota(t->cgroup))
 		return cpu;
 	if (!t->weight) {
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
@@ -133,7 +133,6 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
  */
 static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu)
 {
-	enum counter how;
 	s32 idle;
 
 	if (entity >= WARMQ_PINNED_BASE && entity < WARMQ_GROUP_BASE)
@@ -141,7 +140,7 @@ static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu
 	else if (is_group(entity))
 		idle = idle_at_home(p, group_of(entity)->home, cpu);
 	else
-		idle = find_idle(p, cpu, &how);
+		idle = idle_to_kick(p, cpu);
 	if (idle < 0)
 		return false;
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
@@ -169,7 +168,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	/* It leaves its queue without running if its affinity or its class changed. */
 	unqueue(t);
 	t->parked = false;
-	if (out_of_quota(t->cgroup, now)) {
+	if (out_of_quota(t->cgroup)) {
 		park(p, t, enq_flags);
 		return;
 	}
@@ -297,7 +296,8 @@ static __always_inline u32 first_entity(u32 cpu)
 
 	consider(&first, domain_of_cpu(cpu));
 	consider(&first, WARMQ_PINNED_BASE + cpu);
-	consider_groups(&first, place_of_cpu(cpu));
+	if (groups_used > 1)
+		consider_groups(&first, place_of_cpu(cpu));
 	return first.entity;
 }
 
@@ -387,6 +387,8 @@ static bool take_any(struct cpu_state *c, u32 cpu)
 
 	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain))
 		return true;
+	if (groups_used <= 1)
+		return false;
 	bpf_for(word, 0, group_words()) {
 		u64 bits = place_of(place)->groups[within(word, WARMQ_MAX_GROUPS / 64)];
 
@@ -411,7 +413,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
-		if (t && out_of_quota(t->cgroup, scx_bpf_now())) {
+		if (t && out_of_quota(t->cgroup)) {
 			charge(prev, t, cpu);
 			t = NULL;
 		}
@@ -464,14 +466,18 @@ static __always_inline u32 wait_class(u64 waited)
 	u64 units = waited / 1024;
 	u32 bits, class = 0;
 
-	/* The number of its bits, by halving. */
-	for (bits = 32; bits; bits /= 2) {
+	/* The number of its bits; most waits are short. */
+	if (!units)
+		return 0;
+	if (units < 4)
+		return units == 1 ? 1 : 2;
+	for (bits = 16; bits; bits /= 2) {
 		if (units >> bits) {
 			units >>= bits;
 			class += bits;
 		}
 	}
-	class += units > 0;
+	class++;
 	return class < WARMQ_WAIT_CLASSES ? class : WARMQ_WAIT_CLASSES - 1;
 }
 
@@ -510,6 +516,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	struct task_state *t = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_of(cpu);
+	bool deadline_known = false;
 	u64 now;
 
 	if (!t)
@@ -518,6 +525,9 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	if (t->queued_in != NO_ENTITY) {
 		unqueue(t);
 		judge_wait(p, t, c, now);
+		/* As it was queued. */
+		c->run_deadline = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+		deadline_known = true;
 	}
 	t->running = true;
 	t->yields = false;
@@ -536,13 +546,14 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		settle(p, t, cpu, !t->parked);
 	}
 	t->parked = false;
-	if (out_of_quota(t->cgroup, now)) { /* it was queued before the others had it all */
+	if (out_of_quota(t->cgroup)) { /* it was queued before the others had it all */
 		p->scx.slice = 0;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	if (is_group(t->entity))
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
-	note_deadline(p, t, c);
+	if (!deadline_known)
+		note_deadline(p, t, c);
 	c->runs = true;
 	c->run_idle = p->policy == SCHED_IDLE;
 }
@@ -569,7 +580,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 		forgive(t);
 	note_deadline(p, t, c);
 	/* It must move before it runs on, or wait, or its slice is over. */
-	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup, now) || warmq_slice_ends(p->scx.slice, c->tick))
+	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup) || warmq_slice_ends(p->scx.slice, c->tick))
 		p->scx.slice = 0;
 }
 

@@ -26,13 +26,10 @@ static void refill(struct cgroup_state *cgroup, u64 now)
 	__sync_fetch_and_sub(&cgroup->ran, ran < refilled ? ran : refilled);
 }
 
-/* Whether a cgroup, or one that it is in, has had its quota. */
-__noinline int out_of_quota(u32 number, u64 now)
+__noinline int look_for_quota(u32 number, u64 now)
 {
 	int level;
 
-	if (!nr_quotas)
-		return 0;
 	bpf_for(level, 0, CGROUP_DEPTH) {
 		struct cgroup_state *cgroup = cgroup_of(number);
 
@@ -46,6 +43,12 @@ __noinline int out_of_quota(u32 number, u64 now)
 		number = cgroup->parent;
 	}
 	return 0;
+}
+
+/* Whether a cgroup, or one that it is in, has had its quota. */
+static __always_inline bool out_of_quota(u32 number)
+{
+	return nr_quotas && look_for_quota(number, scx_bpf_now());
 }
 
 /* A task of a cgroup ran for `ran` ns. */

@@ -65,7 +65,7 @@ static void release(u32 number)
 
 static int begin_periods(void *map, int *key, struct bpf_timer *timer)
 {
-	u64 now = scx_bpf_now(), next = balance_interval;
+	u64 next = balance_interval;
 	u32 number;
 
 	bpf_rcu_read_lock();
@@ -76,7 +76,7 @@ static int begin_periods(void *map, int *key, struct bpf_timer *timer)
 			continue;
 		if (cgroup->quota && cgroup->period < next)
 			next = cgroup->period;
-		if (!out_of_quota(number, now) && scx_bpf_dsq_nr_queued(QUOTA_DSQ_BASE + number) > 0)
+		if (!out_of_quota(number) && scx_bpf_dsq_nr_queued(QUOTA_DSQ_BASE + number) > 0)
 			release(number);
 	}
 	bpf_rcu_read_unlock();

@@ -35,7 +35,7 @@ static __always_inline s32 select_unmanaged(struct task_struct *p, struct task_s
 	s32 here = bpf_get_smp_processor_id(), cpu;
 	enum counter how;
 
-	if (is_partner(p, t, wake_flags & SCX_WAKE_TTWU)) {
+	if (nr_domains > 1 && is_partner(p, t, wake_flags & SCX_WAKE_TTWU)) {
 		if (domain_of_cpu(here) != domain_of_cpu(prev))
 			prev = here;
 		cpu = find_idle_near(p, prev, &how);
