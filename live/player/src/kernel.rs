@@ -33,10 +33,11 @@ impl Recording for Stopped {
     fn records(
         &mut self,
         known: &[(u32, TaskId)],
+        strangers: TaskId,
         start_ns: u64,
         out: &mut dyn FnMut(Instant, Record),
     ) {
-        let mut tasks = Tasks::new();
+        let mut tasks = Tasks::with_strangers_from(strangers);
         for (tid, task) in known {
             tasks.know(*tid, *task);
         }

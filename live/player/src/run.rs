@@ -325,7 +325,7 @@ fn write<W: Write>(
     let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
     if let Some(mut recording) = recording {
         let threads = threads(stage);
-        recording.records(&threads, start_ns, &mut |at, record| {
+        recording.records(&threads, tasks, start_ns, &mut |at, record| {
             merge.recorded(at, record)
         });
     }

@@ -50,16 +50,32 @@ impl Tasks {
         Tasks::default()
     }
 
+    /// None, and whoever the caller does not make known gets an id from `first` on: a task that the
+    /// caller counts may never have got a thread id.
+    ///
+    /// ```
+    /// use warmq_record::Tasks;
+    /// use warmq_units::TaskId;
+    /// let mut tasks = Tasks::with_strangers_from(TaskId(8));
+    /// tasks.know(4711, TaskId(0));
+    /// assert_eq!(tasks.next_stranger(), TaskId(8));
+    /// ```
+    pub fn with_strangers_from(first: TaskId) -> Tasks {
+        Tasks {
+            next: first.0,
+            ..Tasks::default()
+        }
+    }
+
+    /// The id that the next thread gets that is not known yet.
+    pub fn next_stranger(&self) -> TaskId {
+        TaskId(self.next)
+    }
+
     /// Thread `tid` is `task`, and the caller writes the records that introduce it
     /// ([`Fork`](warmq_trace::Record::Fork), [`Ids`](warmq_trace::Record::Ids)).
     pub fn know(&mut self, tid: u32, task: TaskId) {
         self.put(tid, task, true);
-    }
-
-    /// Thread `tid` is `task`, and the recording introduces it, as soon as it is forked or met:
-    /// for threads that the caller's threads make later.
-    pub fn expect(&mut self, tid: u32, task: TaskId) {
-        self.put(tid, task, false);
     }
 
     /// The task that `tid` is, or was last.
@@ -101,7 +117,7 @@ impl Tasks {
     pub(crate) fn meet(&mut self, tid: u32, comm: &[u8]) -> Slot {
         let slot = match self.alive(tid) {
             Some(slot) => slot,
-            None => self.put(tid, TaskId(self.next), false),
+            None => self.put(tid, self.next_stranger(), false),
         };
         let entry = &mut self.all[slot];
         entry.met = true;

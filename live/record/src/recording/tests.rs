@@ -288,8 +288,7 @@ fn strangers_are_introduced_when_they_are_first_named_and_only_once() {
     machine.switch(100, 0, 77, 0, 78);
     machine.says((150, 0, 0, 78), "task_rename", &[5, 78]);
     machine.switch(200, 0, 78, 0, 77);
-    let mut tasks = known();
-    tasks.expect(78, TaskId(9));
+    let mut tasks = Tasks::with_strangers_from(TaskId(9));
     let told = all(&machine.recorded(), &mut tasks, 0);
     let ids = |task, tid| Record::Ids {
         task: TaskId(task),
@@ -301,13 +300,13 @@ fn strangers_are_introduced_when_they_are_first_named_and_only_once() {
         comm: Comm::new(name),
     };
     let expected = vec![
-        (100, ids(10, 77)),
-        (100, named(10, "t77")),
-        (100, ids(9, 78)),
-        (100, named(9, "t78")),
-        (100, switch(CPU0, task(10), true, task(9))),
-        (150, named(9, "t5")),
-        (200, switch(CPU0, task(9), true, task(10))),
+        (100, ids(9, 77)),
+        (100, named(9, "t77")),
+        (100, ids(10, 78)),
+        (100, named(10, "t78")),
+        (100, switch(CPU0, task(9), true, task(10))),
+        (150, named(10, "t5")),
+        (200, switch(CPU0, task(10), true, task(9))),
     ];
     assert_eq!(told, expected);
 }
