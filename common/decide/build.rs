@@ -2,7 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=src/decide.c");
-    println!("cargo::rerun-if-changed=include/decide.h");
+    println!("cargo::rerun-if-changed=include");
     cc::Build::new()
         .std("c11")
         .include("include")

@@ -1,9 +1,9 @@
 //! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, groups.
 //!
-//! Purpose: the policy exists once, in the C header `include/decide.h`. The BPF program of
-//! scx_warmq includes it, and this crate compiles it natively, so that the simulated scheduler runs
-//! the same code as the real one. Nothing is computed here. What each function means, and why, is
-//! said in the header.
+//! Purpose: the policy exists once, in the C headers of `include/`, of which `decide.h` is the first. The
+//! BPF program of scx_warmq includes them, and this crate compiles them natively, so that the simulated
+//! scheduler runs the same code as the real one. Nothing is computed here. What each function means, and
+//! why, is said in the headers.
 //!
 //! Times are nanoseconds. vruntime, V and lag are virtual nanoseconds and wrap. [`WEIGHT_NICE_0`]
 //! is the weight of a task at nice 0.

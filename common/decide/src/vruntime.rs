@@ -1,4 +1,4 @@
-//! vruntime, V and lag; slices and waits. The derivations are in decide.h.
+//! vruntime, V and lag; slices and waits. The derivations are in the headers of include/decide.
 
 #![allow(
     unsafe_code,

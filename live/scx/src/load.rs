@@ -14,10 +14,10 @@ use sd_notify::NotifyState;
 use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
 use crate::exit::Exit;
 use crate::options::Schedule;
-use crate::refuse::{KernelConfig, kernel_config};
+use crate::refuse::{self, KernelConfig, kernel_config};
 use crate::stop::Stop;
 use crate::topology::{self, Layout};
-use crate::{hotplug, libbpf, pins, policy, say, words};
+use crate::{hotplug, libbpf, monitor, pins, policy, say, stats, words};
 
 /// How often to look whether the kernel has ended it.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -33,6 +33,10 @@ pub enum Ended {
 /// Schedules until it is time to stop, or until the kernel ends it.
 pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     libbpf::say(schedule.verbose);
+    let _server = stats::served::serve();
+    if let Some(seconds) = schedule.stats {
+        monitor::beside(seconds);
+    }
     loop {
         if hotplug::wait(Path::new("/"), stop) {
             return Ok(Ended::Stopped);
@@ -54,9 +58,9 @@ fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     let mut object = MaybeUninit::uninit();
     let mut opened = open(&mut object)?;
     configure(&mut opened, schedule, &layout)?;
-    pins::inherit(&mut opened)?;
-    let mut loaded = scx_ops_load!(opened, warmq_ops, uei)?;
-    pins::open_inherited(schedule.access_group)?;
+    pins::inherit(&mut opened, schedule.task_hint_map.as_deref())?;
+    let mut loaded = load(opened).map_err(refuse::explained)?;
+    pins::open_inherited(schedule.access_group, schedule.task_hint_map.as_deref())?;
     let link = scx_ops_attach!(loaded, warmq_ops)?;
     let published = pins::publish(&mut loaded, schedule.access_group)?;
     say::line(&words::started(schedule, &layout));
@@ -83,6 +87,10 @@ fn open(object: &mut MaybeUninit<OpenObject>) -> anyhow::Result<OpenBpfSkel<'_>>
         warmq_ops,
         options.clone().into_bpf_open_opts()
     )
+}
+
+fn load(mut opened: OpenBpfSkel<'_>) -> anyhow::Result<BpfSkel<'_>> {
+    scx_ops_load!(opened, warmq_ops, uei)
 }
 
 fn configure(

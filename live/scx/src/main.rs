@@ -53,6 +53,9 @@ fn main() -> ExitCode {
             monitor: Some(seconds),
             ..
         } => monitor::run(*seconds),
+        Options {
+            help_stats: true, ..
+        } => stats::served::describe().map(|()| ExitCode::SUCCESS),
         _ => schedule(&options.schedule),
     };
     done.unwrap_or_else(|error| {

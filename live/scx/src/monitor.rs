@@ -5,10 +5,12 @@ mod screen;
 
 use std::io;
 use std::process::ExitCode;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::say;
 use crate::state::State;
-use crate::stats::Statistics;
+use crate::stats::{Interval, Statistics};
 use crate::stop::Stop;
 use screen::Screen;
 
@@ -52,13 +54,42 @@ impl Look {
 
 /// False if the reader is gone.
 fn draw(screen: &mut Screen, before: &Look, now: &Look) -> io::Result<bool> {
-    let rates = picture::Interval {
+    screen.show(&text(before, now, screen.rows()))
+}
+
+fn text(before: &Look, now: &Look, rows: usize) -> String {
+    let rates = Interval {
         before: &before.statistics,
         now: &now.statistics,
         seconds: now.at.duration_since(before.at).as_secs_f64(),
     };
-    let text = picture::draw(&rates, screen.rows(), &name_of);
-    screen.show(&text)
+    picture::draw(&rates, rows, &name_of)
+}
+
+/// `--stats`: prints the same every so many seconds, as plain lines, beside the scheduler of this
+/// process and until that ends.
+pub fn beside(seconds: f64) {
+    let every = Duration::from_secs_f64(seconds);
+    thread::spawn(move || {
+        let mut before = loop {
+            // It may be loading still.
+            match State::read() {
+                Ok(state) => break Look::at(&state),
+                Err(_) => thread::sleep(GLANCE),
+            }
+        };
+        loop {
+            thread::sleep(every);
+            let Ok(state) = State::read() else {
+                continue;
+            };
+            let now = Look::at(&state);
+            if !say::line(&text(&before, &now, usize::MAX)) {
+                return;
+            }
+            before = now;
+        }
+    });
 }
 
 /// The name of a process.

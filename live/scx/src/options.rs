@@ -79,6 +79,12 @@ pub struct Options {
         help_heading = "Observe a running scx_warmq")]
     pub stats_json: Option<Option<f64>>,
 
+    /// Say what each number means that scx's own tools can ask a running scx_warmq for
+    ///
+    /// They ask at /var/run/scx/root/stats, as of any scheduler of the scx project.
+    #[arg(long, exclusive = true, help_heading = "Observe a running scx_warmq")]
+    pub help_stats: bool,
+
     /// A command instead of scheduling.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -304,6 +310,23 @@ pub struct Schedule {
     /// other programs, and its tables say who runs what. Hints by prctl and labels need no group.
     #[arg(long, value_name = "GROUP", value_parser = access::group)]
     pub access_group: Option<u32>,
+
+    /// Also print what --monitor shows, every SECONDS seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub stats: Option<f64>,
+
+    /// Also read hints from a map of task storage that is pinned at this file
+    ///
+    /// As scx_layered's option of this name: values of 32 bytes that begin with a hint of 64 bits, by
+    /// pidfd. For programs that give such hints already. A thread's own slot comes first, a label
+    /// before both. The map is made if there is none, and stays; --access-group says who may write.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "no_groups",
+        help_heading = "Groups"
+    )]
+    pub task_hint_map: Option<PathBuf>,
 
     /// Stop after SECONDS seconds
     ///

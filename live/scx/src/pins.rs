@@ -79,9 +79,13 @@ impl PinError {
 
 /// Makes the program use the maps that earlier schedulers pinned, where they still fit. Call it
 /// before the program is loaded.
-pub fn inherit(program: &mut OpenBpfSkel<'_>) -> Result<(), PinError> {
+pub fn inherit(program: &mut OpenBpfSkel<'_>, task_hints: Option<&Path>) -> Result<(), PinError> {
     make_folder()?;
     let maps = &mut program.maps;
+    if let Some(path) = task_hints {
+        let wrong = |error| PinError::new(path.to_owned(), error);
+        maps.task_hints.set_pin_path(path).map_err(wrong)?;
+    }
     inherit_one(Pin::Slots, &mut maps.slots)?;
     inherit_one(Pin::Labels, &mut maps.labels)?;
     inherit_one(Pin::Hints, &mut maps.hints)
@@ -109,10 +113,13 @@ fn fits(old: &MapHandle, map: &OpenMapMut<'_>) -> bool {
 
 /// Sets the modes of the inherited pins; `group` is the Unix group that has access. Call it when the
 /// program is loaded.
-pub fn open_inherited(group: Option<u32>) -> Result<(), PinError> {
+pub fn open_inherited(group: Option<u32>, task_hints: Option<&Path>) -> Result<(), PinError> {
     [Pin::Slots, Pin::Labels, Pin::Hints]
         .into_iter()
-        .try_for_each(|pin| set_access(pin, group))
+        .try_for_each(|pin| set_access(pin, group))?;
+    // Who may write to the one may write to the other.
+    let mode = Pin::Slots.mode(group.is_some());
+    task_hints.map_or(Ok(()), |path| set_access_to(path, group, mode))
 }
 
 /// The pins of state and settings, removed when this is dropped.
@@ -148,11 +155,15 @@ fn pin_anew(pin: Pin, map: &mut MapMut<'_>) -> Result<(), PinError> {
 
 /// Closes it to all but its owner first, so that no other group has the mode that is meant for one.
 fn set_access(pin: Pin, group: Option<u32>) -> Result<(), PinError> {
-    let wrong = |error: io::Error| PinError::new(pin.path(), error);
-    let set = |mode| fs::set_permissions(pin.path(), fs::Permissions::from_mode(mode));
+    set_access_to(&pin.path(), group, pin.mode(group.is_some()))
+}
+
+fn set_access_to(path: &Path, group: Option<u32>, mode: u32) -> Result<(), PinError> {
+    let wrong = |error: io::Error| PinError::new(path.to_owned(), error);
+    let set = |mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
     set(0o600).map_err(wrong)?;
-    chown(pin.path(), None, Some(group.unwrap_or(0))).map_err(wrong)?;
-    set(pin.mode(group.is_some())).map_err(wrong)
+    chown(path, None, Some(group.unwrap_or(0))).map_err(wrong)?;
+    set(mode).map_err(wrong)
 }
 
 fn make_folder() -> Result<(), PinError> {

@@ -54,5 +54,6 @@ pub fn configure(settings: &mut rodata, state: &mut bss, schedule: &Schedule, la
     settings.group_by = schedule.group_by.map_or(Origin::Named, Origin::from) as u32;
     settings.infer_size = schedule.infer_size;
     settings.scope = schedule.scope as u32;
+    settings.reads_task_hints = schedule.task_hint_map.is_some();
     settings.balance_interval = ns(schedule.balance_interval);
 }

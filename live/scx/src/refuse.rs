@@ -45,6 +45,16 @@ pub enum Refusal {
         /// Its release.
         release: String,
     },
+    /// Its BTF is wrong.
+    #[error(
+        "the type information (BTF) of this kernel ({release}) does not fit its functions: it was made \
+         by pahole older than 1.26, as Debian's of 7.1 and 7.2 were, and no program can call many of \
+         sched_ext's functions; boot a kernel from 6.16 to 7.0, or one that was built with pahole 1.26"
+    )]
+    WrongTypes {
+        /// Its release.
+        release: String,
+    },
     /// No privilege.
     #[error(
         "loading a scheduler needs root, or CAP_SYS_ADMIN, or both CAP_BPF and CAP_PERFMON: run it as \
@@ -117,6 +127,20 @@ pub enum KernelConfig {
     At(PathBuf),
     /// Nowhere.
     Missing,
+}
+
+/// What scx_utils says where a kernel's BTF shows arguments of kernel functions that programs do not give.
+const MALFORMED: &str = "malformed scx kfunc prototype";
+
+/// Puts into plain words why a program could not be loaded, where that is known.
+pub fn explained(error: anyhow::Error) -> anyhow::Error {
+    if format!("{error:#}").contains(MALFORMED) {
+        return Refusal::WrongTypes {
+            release: release(Path::new("/")),
+        }
+        .into();
+    }
+    error
 }
 
 /// Whether it can run on the machine whose file system starts at `root`.

@@ -1,9 +1,11 @@
 //! The statistics of a running scheduler as one value, which is printed as JSON, and which the
 //! monitor compares with the one before.
 
+mod interval;
 mod print;
 #[cfg(test)]
 pub mod sample;
+pub mod served;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -14,6 +16,7 @@ use serde::Serialize;
 use warmq_decide::WEIGHT_NICE_0;
 use warmq_hint::{abi, unpack};
 
+pub use interval::Interval;
 pub use print::print;
 pub use waits::Waits;
 

@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(layout.domains.len(), 3);
     }
 
-    /// 128 CPUs under one cache, the two threads of a core 64 apart.
+    /// 64 cores of two threads under one cache; the threads of core n are CPUs n and n + 64.
     #[test]
     fn a_cache_of_many_cpus_is_divided_between_cores() {
         let cpu = |cpu| CpuPlace {

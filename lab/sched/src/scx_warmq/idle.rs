@@ -1,5 +1,6 @@
-//! Idle CPUs: the previous one, then an idle core under its cache, then one beside it in its core, then
-//! under its cache, then any. A member of a group looks at its home only.
+//! Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
+//! previous one beside a busy sibling, then its sibling, then one under its cache, then any. A member of a
+//! group looks at its home only.
 
 use warmq_decide as decide;
 use warmq_kernel::{Context, WakeContext, Why};
@@ -142,10 +143,26 @@ impl State {
 
     fn idle_in_domain(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
         let near = self.topology.cpus_of_domain(self.topology.domain_of(prev));
-        first_free(context, task, [&prev])
-            .or_else(|| first_free(context, task, self.idle_cores(context, near)))
-            .or_else(|| first_free(context, task, self.topology.siblings(prev)))
-            .or_else(|| first_free(context, task, near))
+        self.idle_among(context, task, near, prev)
+    }
+
+    /// An idle CPU of `cpus`. Two tasks on one core slow each other down, so an idle core comes before
+    /// the warm data of a CPU whose sibling is busy.
+    fn idle_among(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        cpus: &[CpuId],
+        prev: CpuId,
+    ) -> Option<CpuId> {
+        let first = cpus.contains(&prev).then_some(prev);
+        let siblings = first.map_or(&[][..], |it| self.topology.siblings(it));
+        let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
+        first_free(context, task, first.iter().filter(whole))
+            .or_else(|| first_free(context, task, cpus.iter().filter(whole)))
+            .or_else(|| first_free(context, task, &first))
+            .or_else(|| first_free(context, task, siblings))
+            .or_else(|| first_free(context, task, cpus))
     }
 
     fn idle_elsewhere(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
@@ -155,13 +172,10 @@ impl State {
         far.find_map(|cpus| first_free(context, task, cpus))
     }
 
-    /// Of `cpus`, those whose whole core is idle, where cores have several CPUs.
-    fn idle_cores<'a>(&self, context: &Context<'_>, cpus: &'a [CpuId]) -> Vec<&'a CpuId> {
-        let whole = |cpu: &&CpuId| {
-            let mut siblings = self.topology.siblings(**cpu).iter();
-            !self.topology.siblings(**cpu).is_empty() && siblings.all(|it| is_free(context, *it))
-        };
-        cpus.iter().filter(whole).collect()
+    /// Whether the other CPUs of the core of `cpu` are idle.
+    fn is_core_idle(&self, context: &Context<'_>, cpu: CpuId) -> bool {
+        let mut siblings = self.topology.siblings(cpu).iter();
+        siblings.all(|it| is_free(context, *it))
     }
 
     fn idle_at_home(
@@ -173,8 +187,7 @@ impl State {
     ) -> Option<CpuId> {
         let group = self.group_of_entity(entity)?;
         let home = self.topology.cpus_of_place(self.groups[group].home);
-        let first = home.contains(&prev).then_some(prev);
-        first_free(context, task, first.as_ref()).or_else(|| first_free(context, task, &home))
+        self.idle_among(context, task, &home, prev)
     }
 
     /// An idle CPU that would take `task`, which is queued and was last on `cpu`.

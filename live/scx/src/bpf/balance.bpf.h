@@ -63,35 +63,25 @@ static u32 calmest_place(void)
  */
 static u32 best_group(u32 place, u64 excess, bool to_split)
 {
-	u32 word, best = 0;
+	u32 i, number = 0, best = 0;
 	u64 best_weight = 0;
-	int i;
 
-	bpf_for(word, 0, WARMQ_MAX_GROUPS / 64) {
-		u64 bits = place_of(place)->groups[within(word, WARMQ_MAX_GROUPS / 64)];
+	bpf_for(i, 0, WARMQ_MAX_GROUPS) {
+		struct group_state *group;
+		u64 weight;
 
-		bpf_for(i, 0, 64) {
-			u32 number = word * 64 + ctzll(bits);
-			struct group_state *group = group_of(number);
-			u64 weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
-
-			if (!bits)
-				break;
-			bits &= bits - 1;
-			if (group->home != place || !entity_of(WARMQ_GROUP_BASE + number)->queued)
-				continue;
-			if (to_split) {
-				if (weight > best_weight) {
-					best = number;
-					best_weight = weight;
-				}
-				continue;
-			}
-			if (group->running || group->narrow || !warmq_better_group(weight, best_weight, excess))
-				continue;
-			best = number;
-			best_weight = weight;
-		}
+		number = group_after(place, number);
+		if (!number)
+			break;
+		group = group_of(number);
+		weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
+		if (group->home != place || !entity_of(WARMQ_GROUP_BASE + number)->queued)
+			continue;
+		if (to_split ? weight <= best_weight
+			     : group->running || group->narrow || !warmq_better_group(weight, best_weight, excess))
+			continue;
+		best = number;
+		best_weight = weight;
 	}
 	return best;
 }
@@ -431,7 +421,9 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	correct_sums();
 	if (++balance_rounds % CLAMPS_EVERY == 0)
 		clamp_all();
+	bpf_rcu_read_lock(); /* for the masks of domains; up to 6.17 a timer is not known to hold it */
 	wake_idle();
+	bpf_rcu_read_unlock();
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());
 	bpf_timer_start(timer, balance_interval, 0);

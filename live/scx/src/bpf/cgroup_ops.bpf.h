@@ -60,7 +60,10 @@ void BPF_STRUCT_OPS(warmq_cgroup_exit, struct cgroup *cgrp)
 		return;
 	bpf_map_delete_elem(&cgroup_numbers, &id);
 	set_quota(cgroup_of(number), 0, NO_QUOTA);
-	cgroup_of(number)->state = cgroup_of(number)->active ? CGROUP_REMOVED : CGROUP_FREE;
+	/* Whoever sees both that it is removed and that nothing of it is active frees it; see cgroup_sub(). */
+	__sync_lock_test_and_set(&cgroup_of(number)->state, CGROUP_REMOVED);
+	if (!cgroup_of(number)->active)
+		__sync_val_compare_and_swap(&cgroup_of(number)->state, CGROUP_REMOVED, CGROUP_FREE);
 }
 
 void BPF_STRUCT_OPS(warmq_cgroup_set_weight, struct cgroup *cgrp, u32 weight)

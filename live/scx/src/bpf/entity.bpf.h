@@ -205,6 +205,20 @@ static __always_inline void forgive(struct task_state *t)
 	set_back(t, vruntime, warmq_forgive(&policy, domain, vruntime, t->weight));
 }
 
+/* The slice of the next task of a domain, in ns. */
+static __always_inline u64 slice_in(u32 domain)
+{
+	struct warmq_domain *time = &domain_of(domain)->time;
+
+	return warmq_slice(&policy, time->runnable, time->cpus);
+}
+
+/* The slice of a runnable task, in ns. */
+static __always_inline u64 slice_of(struct task_state *t)
+{
+	return slice_in(domain_of_entity(t->entity));
+}
+
 /* The deadline of a runnable task that may run for `slice` ns, in its domain's time. */
 static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
 {
@@ -214,7 +228,7 @@ static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
 	return warmq_deadline(&domain_of(domain_of_entity(t->entity))->time, vruntime, t->weight, request);
 }
 
-/* A deadline in its domain's time in the time of an entity, and back: see warmq_vruntime(). */
+/* A deadline in the time of its domain, as the queue of an entity has it; the reverse of warmq_vruntime(). */
 static __always_inline u64 in_entity(u32 entity, u64 deadline)
 {
 	return deadline - entity_of(entity)->time.shift;
@@ -285,18 +299,19 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
  */
 static __always_inline void leave_debt(struct task_struct *p, struct task_state *t)
 {
-	struct task_struct *heir = p->pid == p->tgid ? p->real_parent : p->group_leader;
-	struct task_state *h;
+	bool leads = p->pid == p->tgid;
+	struct task_struct *debtor = leads ? p->real_parent : p->group_leader;
+	struct task_state *state;
 	u64 debt;
 
-	if (!t->weight || !heir)
+	if (!t->weight || !debtor)
 		return;
 	debt = warmq_debt(entity_of(t->entity)->time.avg_vruntime, t->vtime, t->weight);
-	if (!debt || (p->pid == p->tgid && heir->pid != t->parent))
+	if (!debt || (leads && debtor->pid != t->parent))
 		return;
-	h = task_of(heir);
-	if (h)
-		__sync_fetch_and_add(&h->owes, debt);
+	state = task_of(debtor);
+	if (state)
+		__sync_fetch_and_add(&state->owes, debt);
 }
 
 /* Notes that a task is no longer in a dispatch queue. */

@@ -38,25 +38,34 @@ static __always_inline u32 group_words(void)
 	return groups_used > 1 ? (groups_used + 63) / 64 : 0;
 }
 
+/* The first group after `number` that may have runnable members at `place`; 0: there is none. */
+__noinline u32 group_after(u32 place, u32 number)
+{
+	struct place_state *there = place_of(place);
+	u32 first = (number + 1) / 64, word;
+
+	bpf_for(word, first, group_words()) {
+		u64 bits = there->groups[within(word, WARMQ_MAX_GROUPS / 64)];
+
+		if (word == first)
+			bits &= ~0ULL << ((number + 1) % 64);
+		if (bits)
+			return word * 64 + ctzll(bits);
+	}
+	return 0;
+}
+
 /* See group_waits(). */
 __noinline int look_for_waiting_group(u32 place)
 {
-	struct place_state *there = place_of(place);
-	u32 word;
-	int i;
+	u32 i, number = 0;
 
-	bpf_for(word, 0, group_words()) {
-		u64 bits = there->groups[within(word, WARMQ_MAX_GROUPS / 64)];
-
-		bpf_for(i, 0, 64) {
-			u32 number = word * 64 + ctzll(bits);
-
-			if (!bits)
-				break;
-			bits &= bits - 1;
-			if (entity_of(WARMQ_GROUP_BASE + number)->queued && group_of(number)->home == place)
-				return 1;
-		}
+	bpf_for(i, 0, WARMQ_MAX_GROUPS) {
+		number = group_after(place, number);
+		if (!number)
+			break;
+		if (entity_of(WARMQ_GROUP_BASE + number)->queued && group_of(number)->home == place)
+			return 1;
 	}
 	return 0;
 }

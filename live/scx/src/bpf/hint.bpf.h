@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a task names its fragment, in one of three ways:
+ * How a task names its fragment, in one of these ways:
  *   prctl(WARMQ_PRCTL_HINT, hint)   by itself; acts at once (warmq.h)
  *   a slot                          by itself; a memory write, seen at its next scheduling event or
  *                                   tick (warmq.h)
+ *   a map of task hints             by whoever may write to it; seen as a slot is, which wins
  *   a label                         by an administrator; seen within a period, and it wins
  * warmq_abi.h says what a hint and a slot are. A program can only speak of its own tasks.
  */
@@ -28,6 +29,22 @@ struct {
 	__type(key, int);
 	__type(value, u64);
 } labels SEC(".maps");
+
+/*
+ * Hints as programs give them to scx_layered (--task-hint-map), whose struct has this layout: by a pidfd,
+ * by whoever may write to the pinned map.
+ */
+struct task_hint {
+	u64 hint; /* 0: none */
+	u64 unused[3];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct task_hint);
+} task_hints SEC(".maps");
 
 /*
  * An object of the type, so that BTF has its layout: the kernel needs the size of what a uptr
@@ -152,11 +169,24 @@ static void read_slot(struct task_struct *p, struct task_state *t, u32 cpu)
 	slot->acknowledged = hint;
 }
 
-/* Follows what a task wrote into its slot, if it has one. */
+/* Follows what stands in the map of task hints for a task, if anything does. */
+static void read_task_hint(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	struct task_hint *given = bpf_task_storage_get(&task_hints, p, 0, 0);
+
+	if (given)
+		follow(p, t, given->hint, false, cpu);
+}
+
+/* Follows what a task wrote into its slot, if it has one, or what was written for it. */
 static __always_inline void look(struct task_struct *p, struct task_state *t, u32 cpu)
 {
-	if (t->nonce && !t->labelled)
+	if (t->labelled)
+		return;
+	if (t->nonce)
 		read_slot(p, t, cpu);
+	else if (reads_task_hints)
+		read_task_hint(p, t, cpu);
 }
 
 /* Follows a label that was set or removed. Called once a period. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Idle CPUs: the previous one, then an idle core under its cache, then one beside it in its core, then
- * under its cache, then any. A member of a group looks at its home only.
+ * Idle CPUs: the previous one if its whole core is idle, then an idle core under its cache, then the
+ * previous one beside a busy sibling, then its sibling, then one under its cache, then any. A member of a
+ * group looks at its home only.
  */
 #pragma once
 
@@ -38,30 +39,49 @@ static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags
 	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), flags);
 }
 
-/*
- * An idle CPU for an unmanaged task under the cache of `prev`, where it is queued or was last; -1 if
- * there is none. `how` tells where it was found.
- */
-static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
+/* Whether all CPUs of the core of `cpu` are idle. */
+static bool is_core_idle(s32 cpu)
 {
-	u32 domain = domain_of_cpu(prev);
+	const struct cpumask *cores = scx_bpf_get_idle_smtmask();
+	bool idle = bpf_cpumask_test_cpu(cpu, cores);
+
+	scx_bpf_put_idle_cpumask(cores);
+	return idle;
+}
+
+/*
+ * An idle CPU of a domain; -1 if there is none. Two tasks on one core slow each other down, so an idle
+ * core comes before the warm data of a CPU whose sibling is busy. `how` tells where it was found.
+ */
+static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counter *how)
+{
+	bool was_here = domain_of_cpu(prev) == domain;
 	s32 cpu;
 
 	*how = COUNT_IDLE_PREVIOUS;
-	if (take_idle(p, prev))
+	if (was_here && (!smt_enabled || is_core_idle(prev)) && take_idle(p, prev))
 		return prev;
 	if (smt_enabled) {
 		*how = COUNT_IDLE_DOMAIN;
 		cpu = idle_in_domain(p, domain, prev, SCX_PICK_IDLE_CORE);
 		if (cpu >= 0)
 			return cpu;
+		*how = COUNT_IDLE_PREVIOUS;
+		if (was_here && take_idle(p, prev))
+			return prev;
 		*how = COUNT_IDLE_CORE;
-		cpu = idle_in_core(p, prev);
+		cpu = was_here ? idle_in_core(p, prev) : -1;
 		if (cpu >= 0)
 			return cpu;
 	}
 	*how = COUNT_IDLE_DOMAIN;
 	return idle_in_domain(p, domain, prev, 0);
+}
+
+/* An idle CPU for an unmanaged task under the cache of `prev`, where it is queued or was last, or -1. */
+static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
+{
+	return find_idle_in(p, domain_of_cpu(prev), prev, how);
 }
 
 /* An idle CPU to kick for an unmanaged task that was queued at `cpu`; -1 if there is none. */
@@ -91,17 +111,15 @@ static s32 find_idle(struct task_struct *p, s32 prev, enum counter *how)
 /* An idle CPU at a group's home. */
 static s32 idle_at_home(struct task_struct *p, u32 home, s32 prev)
 {
+	enum counter how = COUNT_IDLE_PREVIOUS;
 	s32 cpu;
 
-	if (place_of_cpu(prev) == home && take_idle(p, prev)) {
-		count(COUNT_IDLE_PREVIOUS);
-		return prev;
-	}
 	if (place_is_cpu)
-		return take_idle(p, home) ? (s32)home : -1;
-	cpu = idle_in_domain(p, home, prev, 0);
+		cpu = take_idle(p, home) ? (s32)home : -1;
+	else
+		cpu = find_idle_in(p, home, prev, &how);
 	if (cpu >= 0)
-		count(COUNT_IDLE_DOMAIN);
+		count_which(how);
 	return cpu;
 }
 

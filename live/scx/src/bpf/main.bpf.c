@@ -41,6 +41,8 @@ UEI_DEFINE(uei);
 #include "balance.bpf.h"
 #include "throttle.bpf.h"
 #include "cgroup_ops.bpf.h"
+#include "pick.bpf.h"
+#include "wait.bpf.h"
 
 /* The entity of a task that is, or will be, on `cpu`. */
 static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
@@ -53,20 +55,6 @@ static __always_inline u32 entity_for(struct task_struct *p, struct task_state *
 		group_of(t->group)->narrow = 1;
 	}
 	return domain_of_cpu(cpu);
-}
-
-/* The slice of the next task of a domain, in ns. */
-static __always_inline u64 slice_in(u32 domain)
-{
-	struct warmq_domain *time = &domain_of(domain)->time;
-
-	return warmq_slice(&policy, time->runnable, time->cpus);
-}
-
-/* The slice of a runnable task, in ns. */
-static __always_inline u64 slice_of(struct task_state *t)
-{
-	return slice_in(domain_of_entity(t->entity));
 }
 
 /*
@@ -167,9 +155,9 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	now = scx_bpf_now();
 	/* It leaves its queue without running if its affinity or its class changed. */
 	unqueue(t);
-	t->parked = false;
+	t->throttled = false;
 	if (out_of_quota(t->cgroup)) {
-		park(p, t, enq_flags);
+		throttle(p, t, enq_flags);
 		return;
 	}
 	waking = !t->weight;
@@ -195,214 +183,6 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 		preempt(p, t, cpu_of_place(group_of(entity)->home, cpu), deadline, policy.min_sleep, now);
 	else if (waking)
 		preempt(p, t, cpu, deadline, slept, now);
-}
-
-/* The deadline of the first task in an entity's queue, or `otherwise` if it is empty. */
-__noinline u64 first_deadline(u32 entity, u64 otherwise)
-{
-	struct task_struct *p = NULL;
-	struct bpf_iter_scx_dsq it;
-
-	if (!bpf_iter_scx_dsq_new(&it, dsq_of(entity), 0))
-		p = bpf_iter_scx_dsq_next(&it);
-	if (p)
-		otherwise = p->scx.dsq_vtime;
-	bpf_iter_scx_dsq_destroy(&it);
-	return otherwise;
-}
-
-/* The pick key of an entity for a CPU that would run its task with `deadline`. */
-static __always_inline u64 pick_key_of(u32 entity, u64 deadline)
-{
-	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
-
-	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), deadline);
-}
-
-/* The same for the first task in its queue. */
-__noinline u64 next_pick_key(u32 entity)
-{
-	return pick_key_of(entity, first_deadline(entity, entity_of(entity)->time.avg_vruntime));
-}
-
-/*
- * The entity with the least pick key so far. The key is computed only when there is a second
- * candidate.
- */
-struct first {
-	u64 key;
-	u32 entity;
-	bool looked;
-};
-
-static void consider(struct first *first, u32 entity)
-{
-	u64 key;
-
-	if (!entity_of(entity)->queued)
-		return;
-	if (first->entity == NO_ENTITY) {
-		first->entity = entity;
-		return;
-	}
-	if (!first->looked) {
-		first->key = next_pick_key(first->entity);
-		first->looked = true;
-	}
-	key = next_pick_key(entity);
-	if (warmq_before(key, first->key)) {
-		first->entity = entity;
-		first->key = key;
-	}
-}
-
-static void consider_groups(struct first *first, u32 place)
-{
-	struct place_state *here = place_of(place);
-	u32 word;
-	int i;
-
-	bpf_for(word, 0, group_words()) {
-		u64 bits = here->groups[within(word, WARMQ_MAX_GROUPS / 64)];
-
-		bpf_for(i, 0, 64) {
-			u32 number = word * 64 + ctzll(bits);
-			struct entity_state *state = entity_of(WARMQ_GROUP_BASE + number);
-
-			if (!bits)
-				break;
-			bits &= bits - 1;
-			if (group_of(number)->home != place || (!state->time.weight && !state->queued)) {
-				u64 bit = 1ULL << (number % 64);
-
-				__sync_fetch_and_and(&here->groups[within(word, WARMQ_MAX_GROUPS / 64)], ~bit);
-				/* A member may have joined just now. */
-				if (group_of(number)->home == place && (state->time.weight || state->queued))
-					__sync_fetch_and_or(&here->groups[within(word, WARMQ_MAX_GROUPS / 64)], bit);
-				continue;
-			}
-			consider(first, WARMQ_GROUP_BASE + number);
-		}
-	}
-}
-
-/*
- * The entity with the least pick key for a CPU, of those with queued tasks. NO_ENTITY: nothing
- * waits.
- */
-static __always_inline u32 first_entity(u32 cpu)
-{
-	struct first first = { .entity = NO_ENTITY };
-
-	consider(&first, domain_of_cpu(cpu));
-	consider(&first, WARMQ_PINNED_BASE + cpu);
-	if (groups_used > 1)
-		consider_groups(&first, place_of_cpu(cpu));
-	return first.entity;
-}
-
-/* Whether the task that ran so far comes before the next one of `entity`, and keeps the CPU. */
-static __always_inline bool goes_first(struct task_state *t, u32 entity)
-{
-	u64 deadline;
-
-	if (t->yields || !t->weight)
-		return false;
-	deadline = in_entity(t->entity, deadline_of(t, slice_of(t)));
-	if (t->entity == entity)
-		return warmq_before(deadline, first_deadline(entity, deadline));
-	return warmq_before(pick_key_of(t->entity, deadline), next_pick_key(entity));
-}
-
-static __always_inline void go_on(struct task_struct *prev, struct task_state *t, struct cpu_state *c)
-{
-	if (!t->weight) {
-		prev->scx.slice = policy.slice_max;
-		return;
-	}
-	prev->scx.slice = slice_of(t);
-	note_deadline(prev, t, c);
-}
-
-static __always_inline void note_batch(struct cpu_state *c, u32 entity)
-{
-	if (c->batch_entity != entity) {
-		c->batch_entity = entity;
-		c->batch_runs = 0;
-		c->batch_used = 0;
-		if (is_group(entity)) {
-			count(COUNT_BATCHES);
-			__sync_fetch_and_add(&group_of(entity)->batches, 1);
-		}
-	}
-	c->batch_runs++;
-	if (is_group(entity)) {
-		count(COUNT_BATCHED_RUNS);
-		__sync_fetch_and_add(&group_of(entity)->runs, 1);
-	}
-}
-
-/* Whether the group that this CPU works on goes on. */
-static __always_inline bool batch_goes_on(struct cpu_state *c, u32 cpu)
-{
-	u32 entity = c->batch_entity;
-
-	return is_group(entity) && entity_of(entity)->queued && group_of(entity)->home == place_of_cpu(cpu) &&
-	       warmq_batch_goes_on(&policy, c->batch_used, true);
-}
-
-static __always_inline bool take(struct cpu_state *c, u32 entity)
-{
-	if (!scx_bpf_dsq_move_to_local(dsq_of(entity), 0))
-		return false;
-	if (c->batch_entity == entity && is_group(entity) && c->batch_used >= policy.batch_budget)
-		c->batch_entity = NO_ENTITY; /* it was picked again: a new batch */
-	note_batch(c, entity);
-	count(COUNT_DISPATCHED);
-	return true;
-}
-
-/* The timer found another domain much busier: takes one of its unmanaged tasks. */
-static __always_inline bool pull_requested(u32 domain)
-{
-	u32 from = domain_of(domain)->pull_from;
-
-	if (!from)
-		return false;
-	domain_of(domain)->pull_from = 0;
-	if (!scx_bpf_dsq_move_to_local(dsq_of((from - 1) & (WARMQ_MAX_DOMAINS - 1)), 0))
-		return false;
-	count(COUNT_UNMANAGED_MOVES);
-	return true;
-}
-
-/*
- * The picked entity had no task for this CPU: another CPU was faster, or its tasks may not run
- * here. Takes any other.
- */
-static bool take_any(struct cpu_state *c, u32 cpu)
-{
-	u32 domain = domain_of_cpu(cpu), place = place_of_cpu(cpu), word;
-	int i;
-
-	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain))
-		return true;
-	if (groups_used <= 1)
-		return false;
-	bpf_for(word, 0, group_words()) {
-		u64 bits = place_of(place)->groups[within(word, WARMQ_MAX_GROUPS / 64)];
-
-		bpf_for(i, 0, 64) {
-			u32 number = word * 64 + ctzll(bits);
-
-			if (!bits)
-				break;
-			bits &= bits - 1;
-			if (entity_of(WARMQ_GROUP_BASE + number)->queued && take(c, WARMQ_GROUP_BASE + number))
-				return true;
-		}
-	}
-	return false;
 }
 
 void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
@@ -442,75 +222,6 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		pull(cpu);
 }
 
-/* Records a wait that was longer than promised, so that it can be explained. */
-static void note_overdue(struct task_struct *p, struct task_state *t, u64 now, u64 bound, u64 domain_weight)
-{
-	struct overdue_wait *wait = &overdue[within(__sync_fetch_and_add(&nr_overdue, 1), KEPT_OVERDUE)];
-
-	count(COUNT_OVER_BOUND);
-	wait->at = now;
-	wait->waited = now - t->queued_at;
-	wait->bound = bound;
-	wait->weight = t->weight;
-	wait->domain_weight = domain_weight;
-	wait->pid = p->pid;
-	wait->cpu = scx_bpf_task_cpu(p);
-	wait->entity = t->entity;
-	wait->cpus_allowed = p->nr_cpus_allowed;
-	bpf_probe_read_kernel_str(wait->comm, sizeof(wait->comm), p->comm);
-}
-
-/* The class of a wait; see WARMQ_WAIT_CLASSES. */
-static __always_inline u32 wait_class(u64 waited)
-{
-	u64 units = waited / 1024;
-	u32 bits, class = 0;
-
-	/* The number of its bits; most waits are short. */
-	if (!units)
-		return 0;
-	if (units < 4)
-		return units == 1 ? 1 : 2;
-	for (bits = 16; bits; bits /= 2) {
-		if (units >> bits) {
-			units >>= bits;
-			class += bits;
-		}
-	}
-	class++;
-	return class < WARMQ_WAIT_CLASSES ? class : WARMQ_WAIT_CLASSES - 1;
-}
-
-/*
- * Counts a wait, and compares it with the bound that is promised. Computes the bound only for long
- * waits.
- */
-static __always_inline void judge_wait(struct task_struct *p, struct task_state *t, struct cpu_state *c, u64 now)
-{
-	u64 waited = elapsed(t->queued_at, now);
-	u32 class = wait_class(waited);
-	struct warmq_domain then = domain_of(t->domain)->time;
-	u64 bound;
-
-	c->waits[class]++;
-	if (is_group(t->entity))
-		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
-	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
-		return;
-	if (then.weight < t->queued_weight)
-		then.weight = t->queued_weight;
-	if (then.runnable < t->queued_runnable)
-		then.runnable = t->queued_runnable;
-	then.cpus = cpus_of_entity(t->entity);
-	bound = warmq_wait_bound(&policy, &then, t->weight);
-	if (waited > c->counters[COUNT_LONGEST_WAIT]) {
-		c->counters[COUNT_LONGEST_WAIT] = waited;
-		c->counters[COUNT_LONGEST_BOUND] = bound;
-	}
-	if (waited > bound)
-		note_overdue(p, t, now, bound, then.weight);
-}
-
 void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 {
 	struct task_state *t = task_of(p);
@@ -542,12 +253,12 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	 * sleep, and the task is charged as any other.
 	 */
 	if (!t->weight) {
-		t->sleeps -= t->sleeps > 0 && !t->parked;
-		settle(p, t, cpu, !t->parked);
+		t->sleeps -= t->sleeps > 0 && !t->throttled;
+		settle(p, t, cpu, !t->throttled);
 	}
-	t->parked = false;
+	t->throttled = false;
 	if (out_of_quota(t->cgroup)) { /* it was queued before the others had it all */
-		p->scx.slice = 0;
+		scx_bpf_task_set_slice(p, 0);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
 	if (is_group(t->entity))
@@ -581,7 +292,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	note_deadline(p, t, c);
 	/* It must move before it runs on, or wait, or its slice is over. */
 	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup) || warmq_slice_ends(p->scx.slice, c->tick))
-		p->scx.slice = 0;
+		scx_bpf_task_set_slice(p, 0);
 }
 
 void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
@@ -619,7 +330,7 @@ bool BPF_STRUCT_OPS(warmq_yield, struct task_struct *from, struct task_struct *t
 
 	if (t)
 		t->yields = true;
-	from->scx.slice = 0;
+	scx_bpf_task_set_slice(from, 0);
 	return false;
 }
 

@@ -10,23 +10,21 @@
 /* cgroups with a quota. While there is none, nothing of this costs more than a look at it. */
 u32 nr_quotas;
 
-/* Begins a cgroup's next period, if it is time. */
-static void refill(struct cgroup_state *cgroup, u64 now)
+/* Begins a cgroup's next period, if it is time. Returns the ns that are left of the present one. */
+static u64 refill(struct cgroup_state *cgroup, u64 now)
 {
-	u64 began = cgroup->period_at, passed = elapsed(began, now), period = cgroup->period, periods, refilled, ran;
+	u64 passed = elapsed(cgroup->period_at, now), periods, refilled, ran = cgroup->ran;
 
-	if (!period || passed < period)
-		return;
-	periods = passed / period;
-	/* Of several CPUs one begins it. */
-	if (__sync_val_compare_and_swap(&cgroup->period_at, began, began + periods * period) != began)
-		return;
+	if (passed < cgroup->period)
+		return cgroup->period - passed;
+	periods = passed / cgroup->period;
+	cgroup->period_at += periods * cgroup->period;
 	refilled = periods * cgroup->quota;
-	ran = cgroup->ran;
 	__sync_fetch_and_sub(&cgroup->ran, ran < refilled ? ran : refilled);
+	return cgroup->period - elapsed(cgroup->period_at, now);
 }
 
-__noinline int look_for_quota(u32 number, u64 now)
+__noinline int look_for_quota(u32 number)
 {
 	int level;
 
@@ -35,11 +33,8 @@ __noinline int look_for_quota(u32 number, u64 now)
 
 		if (!number)
 			break;
-		if (cgroup->quota) {
-			refill(cgroup, now);
-			if (cgroup->ran >= cgroup->quota)
-				return 1;
-		}
+		if (cgroup->quota && cgroup->ran >= cgroup->quota)
+			return 1;
 		number = cgroup->parent;
 	}
 	return 0;
@@ -48,7 +43,7 @@ __noinline int look_for_quota(u32 number, u64 now)
 /* Whether a cgroup, or one that it is in, has had its quota. */
 static __always_inline bool out_of_quota(u32 number)
 {
-	return nr_quotas && look_for_quota(number, scx_bpf_now());
+	return nr_quotas && look_for_quota(number);
 }
 
 /* A task of a cgroup ran for `ran` ns. */

@@ -134,7 +134,7 @@ struct cgroup_state {
 	u64 counted; /* the weight that it has added to its parent's `active` */
 	u64 quota;   /* ns of CPU time in each period; 0: no bound */
 	u64 period;  /* ns */
-	u64 period_at; /* ns, when this period began */
+	u64 period_at; /* ns of CLOCK_MONOTONIC, when this period began */
 	u64 ran;     /* ns that it had in this period, and too much before */
 	u32 parent;
 	u32 state;
@@ -188,7 +188,7 @@ struct task_state {
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool running;
-	bool parked;    /* it waits, or has waited, since its cgroup was out of quota */
+	bool throttled;   /* it waits, or has waited, since its cgroup was out of quota */
 	bool yields;
 	bool inferred;
 	bool labelled;
@@ -212,6 +212,7 @@ const volatile bool infer;
 const volatile u32 infer_size = 64;
 const volatile u32 group_by; /* the origin of groups of tasks that named nothing; ORIGIN_NAMED: they have none */
 const volatile u32 scope; /* 0 process, 1 user, 2 system */
+const volatile bool reads_task_hints;
 const volatile u64 balance_interval = 10000000; /* ns */
 const volatile u32 cpu_domain[WARMQ_MAX_CPUS];
 const volatile u32 cpu_sibling[WARMQ_MAX_CPUS]; /* the next CPU of the same core, in a ring */
@@ -323,6 +324,13 @@ static __always_inline u64 dsq_of(u32 entity)
 static __always_inline void count(enum counter counter)
 {
 	cpu_of(bpf_get_smp_processor_id())->counters[counter]++;
+}
+
+/* The same for a counter that the verifier does not know to be one. */
+static __always_inline void count_which(enum counter counter)
+{
+	if (counter < NR_COUNTERS)
+		count(counter);
 }
 
 static __always_inline void count_by(enum counter counter, u64 value)

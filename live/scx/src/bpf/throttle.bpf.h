@@ -35,15 +35,13 @@ static void release(u32 number)
 
 	bpf_for_each(scx_dsq, p, QUOTA_DSQ_BASE + number, 0) {
 		struct task_state *t = task_of(p);
-		struct warmq_domain *domain;
 		u32 entity;
 		s32 idle;
 
 		if (!t)
 			continue;
 		entity = t->entity;
-		domain = &domain_of(domain_of_entity(entity))->time;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, warmq_slice(&policy, domain->runnable, domain->cpus));
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_of(t));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
 		/* Before it moves, since it may run at once. */
 		t->queued_in = entity;
@@ -65,18 +63,20 @@ static void release(u32 number)
 
 static int begin_periods(void *map, int *key, struct bpf_timer *timer)
 {
-	u64 next = balance_interval;
+	u64 next = balance_interval, now = bpf_ktime_get_ns();
 	u32 number;
 
-	bpf_rcu_read_lock();
 	bpf_for(number, 1, MAX_CGROUPS) {
 		struct cgroup_state *cgroup = cgroup_of(number);
+		u64 left = cgroup->state == CGROUP_USED && cgroup->quota ? refill(cgroup, now) : next;
 
-		if (cgroup->state != CGROUP_USED)
-			continue;
-		if (cgroup->quota && cgroup->period < next)
-			next = cgroup->period;
-		if (!out_of_quota(number) && scx_bpf_dsq_nr_queued(QUOTA_DSQ_BASE + number) > 0)
+		if (left < next)
+			next = left;
+	}
+	bpf_rcu_read_lock();
+	bpf_for(number, 1, MAX_CGROUPS) {
+		if (cgroup_of(number)->state == CGROUP_USED && !out_of_quota(number) &&
+		    scx_bpf_dsq_nr_queued(QUOTA_DSQ_BASE + number) > 0)
 			release(number);
 	}
 	bpf_rcu_read_unlock();
@@ -96,7 +96,7 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 	cgroup->period = period_us * 1000;
 	cgroup->quota = quota_us == NO_QUOTA ? 0 : quota_us * 1000;
 	cgroup->ran = 0;
-	cgroup->period_at = scx_bpf_now();
+	cgroup->period_at = bpf_ktime_get_ns();
 	if (before && !cgroup->quota) {
 		/* The timer expires once more after the last one, and releases whoever waits. */
 		__sync_fetch_and_sub(&nr_quotas, 1);
@@ -110,10 +110,10 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 }
 
 /* A task of a cgroup that is out of quota waits, and competes with nobody. */
-static void park(struct task_struct *p, struct task_state *t, u64 enq_flags)
+static void throttle(struct task_struct *p, struct task_state *t, u64 enq_flags)
 {
 	leave_all(t);
-	t->parked = true;
+	t->throttled = true;
 	scx_bpf_dsq_insert(p, QUOTA_DSQ_BASE + t->cgroup, policy.slice_min, enq_flags);
 }
 

@@ -42,13 +42,13 @@ static __always_inline s32 select_unmanaged(struct task_struct *p, struct task_s
 		if (cpu < 0 && (wake_flags & SCX_WAKE_SYNC) && bpf_cpumask_test_cpu(here, p->cpus_ptr) && !waits_at(here))
 			return here;
 		if (cpu >= 0) {
-			count(how);
+			count_which(how);
 			return cpu;
 		}
 	}
 	cpu = find_idle(p, prev, &how);
 	if (cpu >= 0)
-		count(how);
+		count_which(how);
 	return cpu;
 }
 

@@ -4,18 +4,8 @@ use std::fmt::Write;
 
 use warmq_decide::WEIGHT_NICE_0;
 
-use crate::stats::{Group, Home, Statistics, Waits};
+use crate::stats::{Group, Home, Interval, Statistics, Waits};
 use crate::words::plural;
-
-/// Two looks at a scheduler.
-pub struct Interval<'a> {
-    /// The earlier one.
-    pub before: &'a Statistics,
-    /// The later one.
-    pub now: &'a Statistics,
-    /// Between them.
-    pub seconds: f64,
-}
 
 /// Lines that are not groups: seven of rates, the heads of both tables, and those between.
 const OTHER_ROWS: usize = 12;
@@ -23,43 +13,6 @@ const OTHER_ROWS: usize = 12;
 const LEAST_GROUPS: usize = 3;
 /// Places that are shown when they do not all fit.
 const MOST_PLACES: usize = 16;
-
-impl Interval<'_> {
-    /// Whether the same scheduler ran at both looks; a new one counts from 0.
-    fn is_same(&self) -> bool {
-        self.before.started_at_ns == self.now.started_at_ns
-    }
-
-    fn grown(&self, counter: &str) -> u64 {
-        match self.is_same() {
-            true => self.now.counters.grown(&self.before.counters, counter),
-            false => self.now.counters.get(counter),
-        }
-    }
-
-    fn rate(&self, counter: &str) -> String {
-        per_second(self.grown(counter), self.seconds)
-    }
-
-    /// A group at the earlier look, if it was the same then.
-    fn earlier(&self, group: &Group) -> Option<&Group> {
-        let before = self
-            .before
-            .groups
-            .iter()
-            .find(|before| before.slot == group.slot);
-        let is_it = |before: &&Group| {
-            (before.uid, before.tgid, before.app, before.fragment)
-                == (group.uid, group.tgid, group.app, group.fragment)
-        };
-        before.filter(is_it).filter(|_| self.is_same())
-    }
-
-    fn group_grown(&self, group: &Group, field: impl Fn(&Group) -> u64) -> u64 {
-        let before = self.earlier(group).map_or(0, &field);
-        field(group).saturating_sub(before)
-    }
-}
 
 /// The picture, of at most `rows` rows if there are few places.
 pub fn draw(
@@ -88,6 +41,10 @@ fn head(interval: &Interval<'_>) -> String {
     lines.join("\n") + "\n\n"
 }
 
+fn rate(interval: &Interval<'_>, counter: &str) -> String {
+    per_second(interval.grown(counter), interval.seconds)
+}
+
 fn identity(interval: &Interval<'_>) -> String {
     let now = interval.now;
     let with_members = now.groups.iter().filter(|group| group.members > 0);
@@ -110,21 +67,21 @@ fn identity(interval: &Interval<'_>) -> String {
 fn wakeups(interval: &Interval<'_>) -> String {
     format!(
         "wakeups     {}; idle CPU found: {} previous, {} same core, {} same cache, {} elsewhere",
-        interval.rate("wakeups"),
-        interval.rate("idle_previous"),
-        interval.rate("idle_core"),
-        interval.rate("idle_domain"),
-        interval.rate("idle_elsewhere"),
+        rate(interval, "wakeups"),
+        rate(interval, "idle_previous"),
+        rate(interval, "idle_core"),
+        rate(interval, "idle_domain"),
+        rate(interval, "idle_elsewhere"),
     )
 }
 
 fn preemptions(interval: &Interval<'_>) -> String {
     format!(
         "preemption  {} granted; refused: {} deadline too close, {} too soon, {} short sleep",
-        interval.rate("granted"),
-        interval.rate("too_close"),
-        interval.rate("too_soon"),
-        interval.rate("short_sleep"),
+        rate(interval, "granted"),
+        rate(interval, "too_close"),
+        rate(interval, "too_soon"),
+        rate(interval, "short_sleep"),
     )
 }
 
@@ -132,29 +89,26 @@ fn groups(interval: &Interval<'_>) -> String {
     let (home, away) = (interval.grown("ran_home_ns"), interval.grown("ran_away_ns"));
     format!(
         "groups      {} batches of {} runs; {} CPUs used, {} of that at home; {} changes of fragment",
-        interval.rate("batches"),
+        rate(interval, "batches"),
         ratio(interval.grown("batched_runs"), interval.grown("batches")),
         cpus(home + away, interval.seconds),
         percent(home, home + away),
-        interval.rate("changes"),
+        rate(interval, "changes"),
     )
 }
 
 fn moves(interval: &Interval<'_>) -> String {
     format!(
         "moves       {} groups, {} tasks split off a group, {} tasks without a group, {} right after a hint",
-        interval.rate("group_moves"),
-        interval.rate("group_splits"),
-        interval.rate("unmanaged_moves"),
-        interval.rate("prompt_moves"),
+        rate(interval, "group_moves"),
+        rate(interval, "group_splits"),
+        rate(interval, "unmanaged_moves"),
+        rate(interval, "prompt_moves"),
     )
 }
 
 fn waits(interval: &Interval<'_>) -> String {
-    let waits = match interval.is_same() {
-        true => interval.now.waits.since(&interval.before.waits),
-        false => interval.now.waits.clone(),
-    };
+    let waits = interval.waits();
     let below = |part| below(&waits, part);
     format!(
         "waits       half of them below {}, 99% below {}, 99.9% below {}",
@@ -281,15 +235,8 @@ fn group_row(
         percent(home, home + away),
         per_second(grown(|group| group.batches), interval.seconds).trim_end_matches("/s"),
         group.moves,
-        below(&group_waits(interval, group), 0.99),
+        below(&interval.group_waits(group), 0.99),
     )
-}
-
-fn group_waits(interval: &Interval<'_>, group: &Group) -> Waits {
-    match interval.earlier(group) {
-        Some(before) => group.waits.since(&before.waits),
-        None => group.waits.clone(),
-    }
 }
 
 fn whose(group: &Group, name_of: &dyn Fn(u32) -> Option<String>) -> String {

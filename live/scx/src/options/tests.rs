@@ -55,6 +55,18 @@ fn the_default_policy_is_that_of_decide() {
 }
 
 #[test]
+fn scx_loader_may_start_it_in_each_mode() {
+    let entry: toml::Table = include_str!("../../scx_loader.toml").parse().expect("TOML");
+    let modes = entry["scheds"]["scx_warmq"].as_table().expect("a table");
+    assert_eq!(modes.len(), 5);
+    for (mode, options) in modes {
+        let words = options.as_array().expect("a list").iter();
+        let words: Vec<&str> = words.map(|word| word.as_str().expect("text")).collect();
+        read(&words.join(" ")).unwrap_or_else(|flaw| panic!("{mode}: {flaw}"));
+    }
+}
+
+#[test]
 fn the_other_defaults_are_those_of_the_bpf_program() {
     let schedule = read("").expect("nothing is right").schedule;
     let set = |name: &str| number(STATE, &format!("{name} ="));

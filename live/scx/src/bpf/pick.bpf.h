@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which task a CPU takes: the next of its batch, else the first of the entity with the least pick key.
+ */
+#pragma once
+
+/* The deadline of the first task in an entity's queue, or `otherwise` if it is empty. */
+__noinline u64 first_deadline(u32 entity, u64 otherwise)
+{
+	struct task_struct *p = NULL;
+	struct bpf_iter_scx_dsq it;
+
+	if (!bpf_iter_scx_dsq_new(&it, dsq_of(entity), 0))
+		p = bpf_iter_scx_dsq_next(&it);
+	if (p)
+		otherwise = p->scx.dsq_vtime;
+	bpf_iter_scx_dsq_destroy(&it);
+	return otherwise;
+}
+
+/* The pick key of an entity for a CPU that would run its task with `deadline`. */
+static __always_inline u64 pick_key_of(u32 entity, u64 deadline)
+{
+	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+
+	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), deadline);
+}
+
+/* The same for the first task in its queue. */
+__noinline u64 next_pick_key(u32 entity)
+{
+	return pick_key_of(entity, first_deadline(entity, entity_of(entity)->time.avg_vruntime));
+}
+
+/*
+ * The entity with the least pick key so far. The key is computed only when there is a second
+ * candidate.
+ */
+struct first {
+	u64 key;
+	u32 entity;
+	bool looked;
+};
+
+static void consider(struct first *first, u32 entity)
+{
+	u64 key;
+
+	if (!entity_of(entity)->queued)
+		return;
+	if (first->entity == NO_ENTITY) {
+		first->entity = entity;
+		return;
+	}
+	if (!first->looked) {
+		first->key = next_pick_key(first->entity);
+		first->looked = true;
+	}
+	key = next_pick_key(entity);
+	if (warmq_before(key, first->key)) {
+		first->entity = entity;
+		first->key = key;
+	}
+}
+
+/* Takes a group off the set of `place` if it has no runnable members there. Returns whether it has. */
+static bool is_group_there(u32 place, u32 number)
+{
+	u64 *word = &place_of(place)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], bit = 1ULL << (number % 64);
+	struct entity_state *state = entity_of(WARMQ_GROUP_BASE + number);
+
+	if (group_of(number)->home == place && (state->time.weight || state->queued))
+		return true;
+	__sync_fetch_and_and(word, ~bit);
+	/* A member may have joined just now. */
+	if (group_of(number)->home == place && (state->time.weight || state->queued))
+		__sync_fetch_and_or(word, bit);
+	return false;
+}
+
+static void consider_groups(struct first *first, u32 place)
+{
+	u32 i, number = 0;
+
+	bpf_for(i, 0, WARMQ_MAX_GROUPS) {
+		number = group_after(place, number);
+		if (!number)
+			break;
+		if (is_group_there(place, number))
+			consider(first, WARMQ_GROUP_BASE + number);
+	}
+}
+
+/*
+ * The entity with the least pick key for a CPU, of those with queued tasks. NO_ENTITY: nothing
+ * waits.
+ */
+static __always_inline u32 first_entity(u32 cpu)
+{
+	struct first first = { .entity = NO_ENTITY };
+
+	consider(&first, domain_of_cpu(cpu));
+	consider(&first, WARMQ_PINNED_BASE + cpu);
+	if (groups_used > 1)
+		consider_groups(&first, place_of_cpu(cpu));
+	return first.entity;
+}
+
+/* Whether the task that ran so far comes before the next one of `entity`, and keeps the CPU. */
+static __always_inline bool goes_first(struct task_state *t, u32 entity)
+{
+	u64 deadline;
+
+	if (t->yields || !t->weight)
+		return false;
+	deadline = in_entity(t->entity, deadline_of(t, slice_of(t)));
+	if (t->entity == entity)
+		return warmq_before(deadline, first_deadline(entity, deadline));
+	return warmq_before(pick_key_of(t->entity, deadline), next_pick_key(entity));
+}
+
+static __always_inline void go_on(struct task_struct *prev, struct task_state *t, struct cpu_state *c)
+{
+	if (!t->weight) {
+		scx_bpf_task_set_slice(prev, policy.slice_max);
+		return;
+	}
+	scx_bpf_task_set_slice(prev, slice_of(t));
+	note_deadline(prev, t, c);
+}
+
+static __always_inline void note_batch(struct cpu_state *c, u32 entity)
+{
+	if (c->batch_entity != entity) {
+		c->batch_entity = entity;
+		c->batch_runs = 0;
+		c->batch_used = 0;
+		if (is_group(entity)) {
+			count(COUNT_BATCHES);
+			__sync_fetch_and_add(&group_of(entity)->batches, 1);
+		}
+	}
+	c->batch_runs++;
+	if (is_group(entity)) {
+		count(COUNT_BATCHED_RUNS);
+		__sync_fetch_and_add(&group_of(entity)->runs, 1);
+	}
+}
+
+/* Whether the group that this CPU works on goes on. */
+static __always_inline bool batch_goes_on(struct cpu_state *c, u32 cpu)
+{
+	u32 entity = c->batch_entity;
+
+	return is_group(entity) && entity_of(entity)->queued && group_of(entity)->home == place_of_cpu(cpu) &&
+	       warmq_batch_goes_on(&policy, c->batch_used, true);
+}
+
+static __always_inline bool take(struct cpu_state *c, u32 entity)
+{
+	if (!scx_bpf_dsq_move_to_local(dsq_of(entity), 0))
+		return false;
+	if (c->batch_entity == entity && is_group(entity) && c->batch_used >= policy.batch_budget)
+		c->batch_entity = NO_ENTITY; /* it was picked again: a new batch */
+	note_batch(c, entity);
+	count(COUNT_DISPATCHED);
+	return true;
+}
+
+/* The timer found another domain much busier: takes one of its unmanaged tasks. */
+static __always_inline bool pull_requested(u32 domain)
+{
+	u32 from = domain_of(domain)->pull_from;
+
+	if (!from)
+		return false;
+	domain_of(domain)->pull_from = 0;
+	if (!scx_bpf_dsq_move_to_local(dsq_of((from - 1) & (WARMQ_MAX_DOMAINS - 1)), 0))
+		return false;
+	count(COUNT_UNMANAGED_MOVES);
+	return true;
+}
+
+/*
+ * The picked entity had no task for this CPU: another CPU was faster, or its tasks may not run
+ * here. Takes any other.
+ */
+static bool take_any(struct cpu_state *c, u32 cpu)
+{
+	u32 place = place_of_cpu(cpu), i, number = 0;
+
+	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain_of_cpu(cpu)))
+		return true;
+	bpf_for(i, 0, WARMQ_MAX_GROUPS) {
+		number = group_after(place, number);
+		if (!number)
+			break;
+		if (entity_of(WARMQ_GROUP_BASE + number)->queued && take(c, WARMQ_GROUP_BASE + number))
+			return true;
+	}
+	return false;
+}
