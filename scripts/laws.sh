@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The whole matrix of laws: `make laws`. Kernels, their own scheduler, scx_warmq, and three schedulers of the scx project; goes on
-# where it was interrupted. laws-out/laws.html and laws-out/laws.jsonl.
+# where it was interrupted. laws-out/laws.html and laws-out/laws.jsonl. By the wall clock a law that does not hold at first is
+# played once more, but for the other schedulers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,31 +23,38 @@ scheduler() { # NAME VERSION
     echo "$root/bin/$1"
 }
 
-others=()
-for known in "scx_bpfland 1.1.4" "scx_lavd 1.1.4" "scx_cosmos 1.1.7"; do
-    # shellcheck disable=SC2086
-    if path=$(scheduler $known); then
-        others+=("$path")
-    else
-        say "without ${known% *}: it cannot be built here"
-    fi
-done
-list=$(IFS=,; echo "${others[*]}")
+# Those that can be built, separated by commas.
+schedulers() { # "NAME VERSION"...
+    local known path list=()
+    for known in "$@"; do
+        # shellcheck disable=SC2086
+        if path=$(scheduler $known); then
+            list+=("$path")
+        else
+            say "without ${known% *}: it cannot be built here"
+        fi
+    done
+    (IFS=,; echo "${list[*]}")
+}
+others=$(schedulers "scx_bpfland 1.1.4" "scx_cosmos 1.1.7")
+slow=$(schedulers "scx_lavd 1.1.4")
 
 # One matrix in one folder, made in parts: which schedulers a kernel can have differs. Broken laws are results here.
 part() { "$warmq" laws --out "$out" --resume "$@" > /dev/null || [ $? -le 2 ]; }
 say "the lab"
 part --world lab --scheduler scx_warmq,linux24,mq
 say "the kernels' own schedulers"
-part --world guest --kernel 6.12,6.18,7.2 --scheduler kernel --repetitions 2
+part --world guest --kernel 6.12,6.18,7.2 --scheduler kernel --repetitions 2 --confirm
 say "what preemption changes: 6.18 as it is lazy, and full"
 part other-session other-cgroup receiver-beside-hog receiver-beside-hogs timer timer-same-group timer-other-group wake-chain \
-    --world guest --kernel 6.18 --preempt full --scheduler kernel --repetitions 2
+    --world guest --kernel 6.18 --preempt full --scheduler kernel --repetitions 2 --confirm
 say "scx_warmq in 6.18"
-part --world guest --kernel 6.18 --scheduler "$target/release/scx_warmq" --repetitions 2
-# Once each, because the kernel takes up to half a minute of emulated time to verify some of them.
-say "other schedulers of sched_ext in 6.18"
-[ -z "$list" ] || part --world guest --kernel 6.18 --scheduler "$list" --repetitions 1
+part --world guest --kernel 6.18 --scheduler "$target/release/scx_warmq" --repetitions 2 --confirm
+say "other schedulers of sched_ext in 6.18, once each"
+[ -z "$others" ] || part --world guest --kernel 6.18 --scheduler "$others" --repetitions 1
+say "a scheduler that the kernel takes half a minute of emulated time to verify: what a sleeper gets, and who pays"
+[ -z "$slow" ] || part other-session other-cgroup frequent-sleepers pipe-reader receiver-beside-hog receiver-beside-hogs timer \
+    timer-same-group timer-other-group wake-chain --world guest --kernel 6.18 --scheduler "$slow" --repetitions 1
 
 say "all of it: $out/laws.html"
 "$warmq" laws --out "$out" --show || [ $? -le 2 ]

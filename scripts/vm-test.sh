@@ -99,7 +99,7 @@ keep_laws fragments-at-home chat-rooms --scheduler "$bin/scx_warmq" || failed=1
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.
 say "two CPUs, one cache: where tasks run, what they get, whom hints help; one CPU: who preempts whom"
-guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ &
+guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ others/ &
 policy=$!
 guest alone --instructions=4 --cpus 1 -- "$drill" sleepers/ || failed=1
 guest faults --instructions=4 --cpus 2 -- "$drill" robust/ || failed=1

@@ -45,6 +45,9 @@ pub struct Arguments {
     /// Repetitions by the wall clock, which guests of several CPUs and this machine have [default: 3].
     #[arg(long, value_name = "N")]
     repetitions: Option<NonZeroUsize>,
+    /// Play a law that holds at its first repetition no further.
+    #[arg(long)]
+    confirm: bool,
     /// Runs at the same time [default: one per CPU].
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -89,6 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let playing = Playing {
         known: &known,
         repetitions: arguments.repetitions.map(|it| it.get() as u64),
+        confirm: arguments.confirm,
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
         folder: arguments.out.as_deref(),
     };

@@ -51,6 +51,11 @@ impl<'l> Case<'l> {
         })
     }
 
+    /// Its runs; none if it is skipped.
+    pub fn jobs(&self) -> &[Job] {
+        self.runs.as_deref().unwrap_or_default()
+    }
+
     /// Whether its runs have this machine for themselves, one after another.
     pub fn is_alone(&self) -> bool {
         by_the_clock(self.law, self.column.world)

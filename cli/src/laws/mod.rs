@@ -13,7 +13,7 @@ pub mod witness;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use warmq_experiment::{Problems, Runs};
+use warmq_experiment::{Job, Problems, Runs};
 use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 
 use self::case::Case;
@@ -54,6 +54,8 @@ pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
 pub struct Playing<'p> {
     /// Repetitions by the wall clock; none: three.
     pub repetitions: Option<u64>,
+    /// What holds at its first repetition is not repeated.
+    pub confirm: bool,
     /// Runs at the same time; 0: one for each CPU.
     pub threads: usize,
     /// Where traces of what does not hold are kept.
@@ -86,19 +88,18 @@ pub fn judged<'l>(
     let (mut cells, mut cases) = sorted(laws, columns, playing, &witness)?;
     // Runs that can be played at the same time come together, so that no CPU waits for the others.
     cases.sort_by_key(|(_, case)| case.is_alone());
-    let runs_of = |cases: &[(usize, Case<'l>)]| -> usize {
-        let runs = cases.iter().filter_map(|(_, case)| case.runs.as_ref().ok());
-        runs.map(Vec::len).sum()
-    };
-    let (total, mut before) = (runs_of(&cases), 0);
-    let watch = Watch::over("runs", total);
+    let mut play = Play::of(&cases, playing, &witness);
     for some in cases.chunks(TOGETHER) {
-        let jobs = some.iter().filter_map(|(_, case)| case.runs.as_ref().ok());
-        let jobs: Vec<_> = jobs.flatten().cloned().collect();
-        let runs = Runs::of(jobs, &witness, playing.threads, &|progress| {
-            watch.see(before + progress.done, total, progress.name);
+        let mut runs = play.runs(some.iter().flat_map(|(_, case)| play_first(case, playing)));
+        let doubtful = some.iter().filter(|(_, case)| {
+            let first = cell(case, &runs, &witness);
+            first.judged.verdict != Verdict::Holds
         });
-        before += runs_of(some);
+        let rest = doubtful.flat_map(|(_, case)| &case.jobs()[play_first(case, playing).len()..]);
+        let rest: Vec<&Job> = rest.collect();
+        play.total += rest.len();
+        let more = play.runs(rest.into_iter());
+        runs.0.extend(more.0);
         for (place, case) in some {
             let cell = cell(case, &runs, &witness);
             told(&cell)?;
@@ -106,6 +107,55 @@ pub fn judged<'l>(
         }
     }
     Ok(cells.into_iter().flatten().collect())
+}
+
+/// The runs of a case that are played in any case.
+fn play_first<'c>(case: &'c Case<'_>, playing: &Playing<'_>) -> &'c [Job] {
+    let jobs = case.jobs();
+    match playing.confirm {
+        true => &jobs[..jobs.len().min(1)],
+        false => jobs,
+    }
+}
+
+/// Plays runs, and shows how many are done.
+struct Play<'p> {
+    witness: &'p Witness<'p>,
+    threads: usize,
+    watch: Watch,
+    done: usize,
+    total: usize,
+}
+
+impl<'p> Play<'p> {
+    fn of(
+        cases: &[(usize, Case<'_>)],
+        playing: &Playing<'_>,
+        witness: &'p Witness<'p>,
+    ) -> Play<'p> {
+        let runs = cases
+            .iter()
+            .map(|(_, case)| play_first(case, playing).len());
+        let total = runs.sum();
+        Play {
+            witness,
+            threads: playing.threads,
+            watch: Watch::over("runs", total),
+            done: 0,
+            total,
+        }
+    }
+
+    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Runs {
+        let jobs: Vec<Job> = jobs.cloned().collect();
+        let (played, before) = (jobs.len(), self.done);
+        let runs = Runs::of(jobs, self.witness, self.threads, &|progress| {
+            self.watch
+                .see(before + progress.done, self.total, progress.name);
+        });
+        self.done += played;
+        runs
+    }
 }
 
 /// The cells that are in `lines`; the others are skipped.

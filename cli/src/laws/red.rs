@@ -35,6 +35,7 @@ fn under(fault: &str) -> Vec<Column> {
 fn cells<'l>(laws: &'l [(Law, String)], columns: &'l [Column]) -> Vec<Cell<'l>> {
     let playing = Playing {
         repetitions: None,
+        confirm: false,
         threads: 0,
         folder: None,
         known: &[],

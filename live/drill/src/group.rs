@@ -9,6 +9,8 @@ pub struct Group {
     pub slot: u64,
     /// The fragment that its tasks named; an inferred group has none.
     pub fragment: u64,
+    /// Why its tasks are together.
+    pub origin: String,
     /// The place where it lives.
     pub home: u64,
     /// Tasks in it.
@@ -38,6 +40,7 @@ impl Group {
         Group {
             slot: number("slot"),
             fragment: value["fragment"].as_u64().unwrap_or(u64::MAX),
+            origin: value["origin"].as_str().unwrap_or_default().to_owned(),
             home: number("home"),
             members: number("members"),
             ran_home: number("ran_home_ns"),

@@ -4,7 +4,10 @@
     reason = "system calls that the standard library does not have"
 )]
 
+use std::ffi::CString;
+use std::io;
 use std::num::NonZeroU64;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -58,6 +61,46 @@ pub fn hint(fragment: Option<(u32, u32)>) -> bool {
         std::thread::yield_now();
     }
     answer >= 0
+}
+
+/// Writes a hint for a thread into the map of task storage that is pinned at `path`: 32 bytes that begin
+/// with the hint, by a pidfd of the thread.
+pub fn write_task_hint(path: &str, tid: i32, hint: u64) -> io::Result<()> {
+    const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;
+    const BPF_OBJ_GET: libc::c_long = 7;
+    let path = CString::new(path)?;
+    // union bpf_attr of linux/bpf.h; what is not set is 0.
+    let opened = bpf(BPF_OBJ_GET, &[path.as_ptr() as u64, 0])?;
+    // SAFETY: no pointers.
+    let pidfd = owned(unsafe { libc::syscall(libc::SYS_pidfd_open, tid, libc::PIDFD_THREAD) })?;
+    let (key, value) = (pidfd.as_raw_fd(), [hint, 0, 0, 0]);
+    let pointers = [
+        std::ptr::from_ref(&key) as u64,
+        std::ptr::from_ref(&value) as u64,
+    ];
+    let map = opened.as_raw_fd() as u64;
+    bpf_status(BPF_MAP_UPDATE_ELEM, &[map, pointers[0], pointers[1], 0]).map(drop)
+}
+
+fn bpf_status(command: libc::c_long, attributes: &[u64]) -> io::Result<libc::c_long> {
+    let size = size_of_val(attributes);
+    // SAFETY: the kernel reads `size` bytes, and what they point to, which outlives the call.
+    match unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), size) } {
+        -1 => Err(io::Error::last_os_error()),
+        status => Ok(status),
+    }
+}
+
+fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<OwnedFd> {
+    bpf_status(command, attributes).and_then(owned)
+}
+
+fn owned(fd: libc::c_long) -> io::Result<OwnedFd> {
+    match i32::try_from(fd) {
+        // SAFETY: the kernel just made it, for the caller alone.
+        Ok(fd) if fd >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Sends a signal to a process.

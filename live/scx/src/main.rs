@@ -86,7 +86,7 @@ fn unpin() -> anyhow::Result<ExitCode> {
 }
 
 fn schedule(schedule: &Schedule) -> anyhow::Result<ExitCode> {
-    for warning in refuse::check(Path::new("/"))? {
+    for warning in refuse::check(Path::new("/"), schedule.ignore_quotas)? {
         say::error(&format!("scx_warmq: warning: {warning}"));
     }
     let stop = Stop::at_signals(schedule.exit_after.map(Duration::from_secs_f64))?;

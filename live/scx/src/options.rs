@@ -19,7 +19,7 @@ static VERSION: LazyLock<String> =
     LazyLock::new(|| scx_utils::build_id::full_version(env!("CARGO_PKG_VERSION")));
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "{}\nneeds Linux 6.13 or later with CONFIG_SCHED_CLASS_EXT; tested on 6.18",
+        "{}\nneeds Linux 6.13 or later with CONFIG_SCHED_CLASS_EXT; tested on 6.16 to 7.0",
         *VERSION
     )
 });
@@ -310,6 +310,12 @@ pub struct Schedule {
     /// other programs, and its tables say who runs what. Hints by prctl and labels need no group.
     #[arg(long, value_name = "GROUP", value_parser = access::group)]
     pub access_group: Option<u32>,
+
+    /// Start even where a quota (cpu.max) is set that this kernel does not tell schedulers of
+    ///
+    /// Before Linux 6.17. Without this, scx_warmq does not start there while a quota is set.
+    #[arg(long)]
+    pub ignore_quotas: bool,
 
     /// Also print what --monitor shows, every SECONDS seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]

@@ -12,14 +12,16 @@ const CAP_BPF: u32 = 39;
 /// The first kernel with task storage that points to user memory (BPF uptr).
 const FIRST: (u32, u32) = (6, 13);
 /// The first kernel that scx_warmq was tested on.
-const TRIED: (u32, u32) = (6, 18);
+const TRIED: (u32, u32) = (6, 16);
+/// The first kernel that tells schedulers of sched_ext of quotas (scx_cgroup_init_args.bw_quota_us).
+const QUOTAS: (u32, u32) = (6, 17);
 
 /// Why it does not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The kernel is too old.
     #[error(
-        "Linux {found} is too old: scx_warmq needs 6.13 or later (it was tested on 6.18); boot a newer \
+        "Linux {found} is too old: scx_warmq needs 6.13 or later (it was tested on 6.16 to 7.0); boot a newer \
          kernel"
     )]
     TooOld {
@@ -73,6 +75,17 @@ pub enum Refusal {
         /// The name that the kernel knows.
         name: String,
     },
+    /// Quotas that it would not obey.
+    #[error(
+        "{} sets a quota, and Linux {found} does not tell schedulers of it: set it to max, boot Linux \
+         6.17 or later, or start scx_warmq with --ignore-quotas", path.display()
+    )]
+    Quota {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's release.
+        found: String,
+    },
     /// No bpffs.
     #[error(
         "no BPF file system is mounted at /sys/fs/bpf, through which programs reach scx_warmq; mount \
@@ -94,7 +107,7 @@ fn stop(name: &str) -> String {
 pub enum Warning {
     /// The kernel is older than those that were tested.
     #[error(
-        "scx_warmq was not tested on Linux {found}; the oldest kernel it was tested on is 6.18"
+        "scx_warmq was not tested on Linux {found}; the oldest kernel it was tested on is 6.16"
     )]
     Untried {
         /// The kernel's release.
@@ -143,8 +156,9 @@ pub fn explained(error: anyhow::Error) -> anyhow::Error {
     error
 }
 
-/// Whether it can run on the machine whose file system starts at `root`.
-pub fn check(root: &Path) -> Result<Vec<Warning>, Refusal> {
+/// Whether it can run on the machine whose file system starts at `root`. `ignore_quotas`: even where it
+/// cannot obey one.
+pub fn check(root: &Path, ignore_quotas: bool) -> Result<Vec<Warning>, Refusal> {
     let release = release(root);
     check_kernel(root, &release)?;
     if !is_privileged(root) {
@@ -160,7 +174,26 @@ pub fn check(root: &Path) -> Result<Vec<Warning>, Refusal> {
     if !has_bpffs(root) {
         return Err(Refusal::NoBpffs);
     }
-    Ok(warnings(root, &release))
+    let deaf = version(&release).is_some_and(|version| version < QUOTAS);
+    match quota_below(&root.join("sys/fs/cgroup")) {
+        Some(path) if deaf && !ignore_quotas => Err(Refusal::Quota {
+            path,
+            found: release,
+        }),
+        _ => Ok(warnings(root, &release)),
+    }
+}
+
+/// A file cpu.max in or below a cgroup that is not `max`.
+fn quota_below(cgroup: &Path) -> Option<PathBuf> {
+    let own = cgroup.join("cpu.max");
+    let limits = |text: String| !text.starts_with("max");
+    if fs::read_to_string(&own).is_ok_and(limits) {
+        return Some(own);
+    }
+    let inner = fs::read_dir(cgroup).ok()?.filter_map(Result::ok);
+    let mut inner = inner.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    inner.find_map(|entry| quota_below(&entry.path()))
 }
 
 fn check_kernel(root: &Path, release: &str) -> Result<(), Refusal> {

@@ -24,23 +24,23 @@ WARMQ_INLINE u64 warmq_capacity(const struct warmq_domain *domain)
  * shortest slice. So bounds of lags are bounds of real time, however many tasks there are and
  * whatever they weigh:
  *
- *	scaled = ns * C / W             floor = slice_min * n * w0 / W
+ *	scaled = max(ns * C, slice_min * n * w0) / W
  *
  *	C := warmq_capacity()   W := domain->weight   n := domain->runnable
  *
  * With one task of nice 0 on each CPU that is `ns`, as it is in an empty domain.
- * Bounds: C < 2^26 (512 CPUs), so exact for ns < 2^38, 4 minutes; the floor for slice_min * n < 2^47,
+ * Bounds: C < 2^26 (512 CPUs), so exact for ns < 2^38, 4 minutes, and for slice_min * n < 2^47,
  * 280,000 tasks at half a millisecond.
  */
 WARMQ_INLINE u64 warmq_scale_lag(const struct warmq_policy *policy, const struct warmq_domain *domain, u64 ns)
 {
-	u64 scaled, least;
+	u64 served, least;
 
 	if (!domain->weight || !domain->runnable)
 		return ns;
-	scaled = ns * warmq_capacity(domain) / domain->weight;
-	least = policy->slice_min * domain->runnable * WARMQ_WEIGHT_NICE_0 / domain->weight;
-	return scaled < least ? least : scaled;
+	served = ns * warmq_capacity(domain);
+	least = policy->slice_min * domain->runnable * WARMQ_WEIGHT_NICE_0;
+	return (served < least ? least : served) / domain->weight;
 }
 
 /* The lag that the domain works off in WARMQ_REPAY_MAX. */

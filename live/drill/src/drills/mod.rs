@@ -4,6 +4,7 @@ mod affinity;
 mod domains;
 mod fairness;
 mod hints;
+mod others;
 mod robust;
 mod sleepers;
 mod switch;
@@ -17,6 +18,7 @@ pub fn all() -> Vec<&'static Drill> {
         fairness::DRILLS,
         sleepers::DRILLS,
         hints::DRILLS,
+        others::DRILLS,
         robust::DRILLS,
         domains::DRILLS,
         switch::DRILLS,

@@ -19,6 +19,11 @@ pub const DRILLS: &[Drill] = &[
         run: leaves,
     },
     Drill {
+        name: "robust/each-option",
+        law: "it loads with each option by which the verifier sees another program",
+        run: each_option,
+    },
+    Drill {
         name: "robust/one-at-a-time",
         law: "a second scx_warmq does not start, says why, and does not disturb the first",
         run: one_at_a_time,
@@ -71,6 +76,21 @@ fn leaves() -> Result<Outcome, Failure> {
         );
     }
     Ok(Outcome::Holds("both signals".to_owned()))
+}
+
+fn each_option() -> Result<Outcome, Failure> {
+    // Other drills load it with --infer, --group-by, --task-hint-map, --place cpu and --no-preempt.
+    const OPTIONS: &[&[&str]] = &[
+        &["--infer", "--place", "llc"],
+        &["--no-groups"],
+        &["--scope", "user"],
+        &["--scope", "system"],
+    ];
+    for options in OPTIONS {
+        let scheduler = Scheduler::start(options);
+        scheduler.map_err(|failure| Failure(format!("{options:?}: {failure}")))?;
+    }
+    Ok(Outcome::Holds(format!("{} of them", OPTIONS.len())))
 }
 
 fn one_at_a_time() -> Result<Outcome, Failure> {

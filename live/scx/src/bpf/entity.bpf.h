@@ -268,7 +268,7 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	struct cpu_state *c = cpu_of(cpu);
 	struct warmq_entity *entity;
 	struct warmq_domain *domain;
-	u64 ran = p->se.sum_exec_runtime - t->charged, weight;
+	u64 ran = p->se.sum_exec_runtime - t->charged, weight, of_entity, delta;
 
 	if (!t->weight || !t->running || (s64)ran <= 0)
 		return;
@@ -287,10 +287,13 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	 * While a group moves, the sums may be too small for a moment: never less than the task's
 	 * own weight.
 	 */
-	weight = entity->weight > weight ? entity->weight : weight;
-	__sync_fetch_and_add(&entity->avg_vruntime, warmq_delta_vruntime(ran, weight));
-	weight = domain->weight > weight ? domain->weight : weight;
-	__sync_fetch_and_add(&domain->avg_vruntime, warmq_delta_vruntime(ran, weight));
+	of_entity = entity->weight > weight ? entity->weight : weight;
+	delta = warmq_delta_vruntime(ran, of_entity);
+	__sync_fetch_and_add(&entity->avg_vruntime, delta);
+	weight = domain->weight > of_entity ? domain->weight : of_entity;
+	if (weight != of_entity) /* else one division is enough: the entity is alone in its domain */
+		delta = warmq_delta_vruntime(ran, weight);
+	__sync_fetch_and_add(&domain->avg_vruntime, delta);
 }
 
 /*

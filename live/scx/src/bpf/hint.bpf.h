@@ -119,7 +119,7 @@ static u32 usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64
 		key.uid = user_of(p) + 1;
 		/* A process has one memory; several processes may share one (CLONE_VM). */
 		if (group_by == ORIGIN_MEMORY)
-			key.hint = WARMQ_GROUPED | ((u64)p->mm & (WARMQ_GROUPED - 1));
+			key.hint = WARMQ_GROUPED | ((u64)BPF_CORE_READ(p, mm) & (WARMQ_GROUPED - 1));
 		else
 			key.hint = WARMQ_GROUPED | p->tgid;
 	}

@@ -11,6 +11,22 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) && scx_bpf_test_and_clear_cpu_idle(cpu);
 }
 
+/*
+ * Notes that a CPU goes idle or no longer is. While `idle` of a domain is 0, nobody needs to ask the
+ * kernel for an idle CPU there. A task is not forgotten for that: a CPU that goes idle first raises
+ * `idle` and then looks for queued tasks (update_idle); who queues a task first raises `queued` and then
+ * looks at `idle`.
+ */
+static __always_inline void note_idle(s32 cpu, bool idle)
+{
+	struct cpu_state *c = cpu_of(cpu);
+
+	if (c->idle == idle)
+		return;
+	c->idle = idle;
+	add_in_order(&domain_of(domain_of_cpu(cpu))->idle, idle ? 1 : -1);
+}
+
 /* An idle CPU of the core of `cpu`, or -1. */
 static s32 idle_in_core(const struct task_struct *p, s32 cpu)
 {
@@ -59,6 +75,8 @@ static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counte
 	s32 cpu;
 
 	*how = COUNT_IDLE_PREVIOUS;
+	if (!domain_of(domain)->idle)
+		return -1;
 	if (was_here && (!smt_enabled || is_core_idle(prev)) && take_idle(p, prev))
 		return prev;
 	if (smt_enabled) {
@@ -88,9 +106,10 @@ static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
 static s32 idle_to_kick(struct task_struct *p, s32 cpu)
 {
 	u32 domain = domain_of_cpu(cpu);
-	s32 idle = smt_enabled ? idle_in_domain(p, domain, cpu, SCX_PICK_IDLE_CORE) : -1;
+	bool there = domain_of(domain)->idle;
+	s32 idle = there && smt_enabled ? idle_in_domain(p, domain, cpu, SCX_PICK_IDLE_CORE) : -1;
 
-	if (idle < 0)
+	if (there && idle < 0)
 		idle = idle_in_domain(p, domain, cpu, 0);
 	if (idle < 0 && nr_domains > 1)
 		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);

@@ -173,7 +173,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	t->queued_at = now;
 	t->queued_weight = domain_of(t->domain)->time.weight;
 	t->queued_runnable = domain_of(t->domain)->time.runnable;
-	__sync_fetch_and_add(&entity_of(entity)->queued, 1);
+	add_in_order(&entity_of(entity)->queued, 1); /* see note_idle() */
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
@@ -232,6 +232,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 
 	if (!t)
 		return;
+	note_idle(cpu, false);
 	now = scx_bpf_now();
 	if (t->queued_in != NO_ENTITY) {
 		unqueue(t);
@@ -337,6 +338,7 @@ bool BPF_STRUCT_OPS(warmq_yield, struct task_struct *from, struct task_struct *t
 /* A CPU that goes idle is kicked if tasks wait: they may have been queued since it dispatched. */
 void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 {
+	note_idle(cpu, idle);
 	if (!idle)
 		return;
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
@@ -445,6 +447,8 @@ static s32 make_domain(u32 domain)
 		online++;
 	}
 	domain_of(domain)->time.cpus = online;
+	/* The kernel does not say which idle already. */
+	domain_of(domain)->idle = online;
 	mask = bpf_kptr_xchg(&value->mask, mask);
 	if (mask)
 		bpf_cpumask_release(mask);
@@ -463,6 +467,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init)
 	}
 	bpf_for(i, 0, nr_cpus) {
 		cpu_of(i)->batch_entity = NO_ENTITY;
+		cpu_of(i)->idle = 1;
 		error = scx_bpf_create_dsq(dsq_of(WARMQ_PINNED_BASE + i), -1);
 		if (error)
 			return error;

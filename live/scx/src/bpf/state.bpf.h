@@ -57,6 +57,7 @@ struct cpu_state {
 	u64 run_deadline; /* in its domain's time */
 	u32 runs;         /* a task of ours runs */
 	u32 run_idle;     /* it is of SCHED_IDLE */
+	u32 idle;         /* it is counted in its domain's `idle` */
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
 	/* The batch: tasks of one entity that run here in succession. */
@@ -69,6 +70,7 @@ struct cpu_state {
 
 struct domain_state {
 	struct warmq_domain time;
+	u64 idle; /* CPUs that idle, or have not run a task yet */
 	/* The timer asks this domain to take one unmanaged task of that one. Counted from 1; 0: none. */
 	u32 pull_from;
 	u32 unused;
@@ -253,6 +255,17 @@ static __always_inline u32 within(u32 index, u32 size)
 static __always_inline u64 elapsed(u64 then, u64 now)
 {
 	return warmq_before(now, then) ? 0 : now - then;
+}
+
+/*
+ * Adds, and orders that with the accesses before and after. (Where nobody uses the old value, clang
+ * makes an instruction that orders nothing on some architectures.)
+ */
+static __always_inline void add_in_order(u64 *sum, u64 value)
+{
+	u64 before = __sync_fetch_and_add(sum, value);
+
+	barrier_var(before);
 }
 
 static __always_inline struct cpu_state *cpu_of(u32 cpu)

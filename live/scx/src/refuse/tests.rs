@@ -45,18 +45,36 @@ type Change = Box<dyn Fn(&tempfile::TempDir)>;
 fn refused(change: impl Fn(&tempfile::TempDir)) -> String {
     let root = able();
     change(&root);
-    check(root.path()).expect_err("it is refused").to_string()
+    check(root.path(), false)
+        .expect_err("it is refused")
+        .to_string()
 }
 
 fn warned(change: impl Fn(&tempfile::TempDir)) -> Vec<Warning> {
     let root = able();
     change(&root);
-    check(root.path()).expect("it may run")
+    check(root.path(), false).expect("it may run")
 }
 
 #[test]
 fn a_machine_that_lacks_nothing_is_taken() {
-    assert_eq!(check(able().path()), Ok(vec![]));
+    assert_eq!(check(able().path(), false), Ok(vec![]));
+}
+
+#[test]
+fn a_quota_that_the_kernel_does_not_tell_of_is_refused_unless_it_is_ignored() {
+    let with_quota = |release: &str| {
+        let root = able();
+        put(&root, "proc/sys/kernel/osrelease", release);
+        put(&root, "sys/fs/cgroup/a/cpu.max", "max 100000\n");
+        put(&root, "sys/fs/cgroup/a/b/cpu.max", "20000 100000\n");
+        root
+    };
+    let old = with_quota("6.16.12");
+    let refusal = check(old.path(), false).expect_err("it is refused");
+    assert!(refusal.to_string().contains("a/b/cpu.max"), "{refusal}");
+    assert!(check(old.path(), true).is_ok());
+    assert!(check(with_quota("6.17.0").path(), false).is_ok());
 }
 
 #[test]
@@ -99,11 +117,11 @@ fn what_is_only_worse_is_a_warning() {
         (Warning::ClosedBpffs, Box::new(|root| set_mode(root, 0o700))),
         (
             Warning::Untried {
-                found: "6.16.3".to_owned(),
+                found: "6.14.3".to_owned(),
             },
             Box::new(|root| {
-                put(root, "proc/sys/kernel/osrelease", "6.16.3\n");
-                put(root, "boot/config-6.16.3", "");
+                put(root, "proc/sys/kernel/osrelease", "6.14.3\n");
+                put(root, "boot/config-6.14.3", "");
             }),
         ),
     ];
@@ -121,7 +139,7 @@ fn two_lesser_capabilities_suffice() {
             "proc/self/status",
             &format!("CapEff:\t{bits:016x}\n"),
         );
-        check(root.path())
+        check(root.path(), false)
     };
     assert_eq!(capabilities(1 << CAP_BPF | 1 << CAP_PERFMON), Ok(vec![]));
     assert_eq!(capabilities(1 << CAP_SYS_ADMIN), Ok(vec![]));
