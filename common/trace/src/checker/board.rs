@@ -46,7 +46,11 @@ pub(super) struct Cpu {
     idles: bool,
     /// Since when a reschedule interrupt is pending.
     reschedule: Option<Instant>,
-    /// True once no reschedule interrupt sent before the recording can still be pending.
+    /// One was sent while another was pending.
+    reschedule_merged: bool,
+    /// True unless a reschedule interrupt can be pending of which nothing is known: one that was sent
+    /// before the recording, or that merged with another, which may have been taken just before its
+    /// record says so.
     reschedules_known: bool,
     /// The interrupts that it is serving, outermost first.
     pub open: Vec<Interrupt>,
@@ -158,7 +162,7 @@ impl Board {
         self.cpus.get(cpu).and_then(|cpu| cpu.reschedule)
     }
 
-    /// True if `cpu` may still take a reschedule interrupt that was sent before the recording.
+    /// True if, in a recording, `cpu` may take a reschedule interrupt of which nothing is known.
     pub fn may_take_unknown_reschedule(&self, cpu: CpuId) -> bool {
         let known = self.cpus.get(cpu).is_some_and(|cpu| cpu.reschedules_known);
         !self.whole && !known
@@ -249,7 +253,7 @@ impl Board {
                 cpu.open.push(interrupt);
                 if interrupt == Interrupt::Reschedule {
                     cpu.reschedule = None;
-                    cpu.reschedules_known = true;
+                    cpu.reschedules_known = !std::mem::take(&mut cpu.reschedule_merged);
                 }
             }
             Record::InterruptExit { cpu, .. } => {
@@ -257,7 +261,9 @@ impl Board {
             }
             // If one is pending already the two merge, as in an APIC.
             Record::RescheduleSent { to, .. } => {
-                self.cpus.touch(to).reschedule.get_or_insert(at);
+                let to = self.cpus.touch(to);
+                to.reschedule_merged |= to.reschedule.is_some();
+                to.reschedule.get_or_insert(at);
             }
             Record::Lock { cpu, lock, .. } => {
                 self.cpus.touch(cpu);

@@ -557,6 +557,15 @@ fn a_reschedule_interrupt_is_taken_once_and_soon() {
         Some(2),
         "one may have been sent before"
     );
+    let mut merged = Checker::of_a_recording();
+    for record in [enter, exit, sent, sent, enter, exit, enter, exit, enter] {
+        merged.see(ms(1), &record);
+    }
+    assert_eq!(
+        merged.violation().map(|violation| violation.record),
+        Some(8),
+        "the first of two may have been taken when the second was sent"
+    );
 }
 
 #[test]
