@@ -16,7 +16,7 @@ if ! "$warmq" vm fetch > /dev/null; then
     echo "no guest: there is no kernel for one" >&2
     exit 0
 fi
-scheduler=$(ls -t "${CARGO_TARGET_DIR:-target}"/*/scx_warmq 2> /dev/null | head -n 1)
+scheduler=$(ls -t "${CARGO_TARGET_DIR:-target}"/*/scx_warmq 2> /dev/null | head -n 1) || true
 if [ -z "$scheduler" ]; then
     "$warmq" vm run -- uname -sr
     echo "scx_warmq is not built: cargo build --release -p scx_warmq (needs clang-19, libelf-dev), or make vm-test" >&2
