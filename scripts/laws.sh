@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole matrix of laws: `make laws`. Kernels, their own scheduler, scx_warmq, and three schedulers of the scx project; goes on
+# The whole matrix of laws: `make laws`. Kernels, their own scheduler, scx_warmq, and four schedulers of the scx project; goes on
 # where it was interrupted. laws-out/laws.html and laws-out/laws.jsonl. By the wall clock a law that does not hold at first is
 # played once more, but for the other schedulers.
 set -euo pipefail
@@ -36,7 +36,7 @@ schedulers() { # "NAME VERSION"...
     done
     (IFS=,; echo "${list[*]}")
 }
-others=$(schedulers "scx_bpfland 1.1.4" "scx_cosmos 1.1.7")
+others=$(schedulers "scx_bpfland 1.1.4" "scx_cosmos 1.1.7" "scx_flash 1.1.4")
 slow=$(schedulers "scx_lavd 1.1.4")
 
 # One matrix in one folder, made in parts: which schedulers a kernel can have differs. Broken laws are results here.
