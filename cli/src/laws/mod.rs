@@ -91,15 +91,18 @@ pub fn judged<'l>(
     let mut play = Play::of(&cases, playing, &witness);
     for some in cases.chunks(TOGETHER) {
         let mut runs = play.runs(some.iter().flat_map(|(_, case)| play_first(case, playing)));
-        let doubtful = some.iter().filter(|(_, case)| {
-            let first = cell(case, &runs, &witness);
-            first.judged.verdict != Verdict::Holds
+        let more = some.iter().flat_map(|(_, case)| {
+            let rest = &case.jobs()[play_first(case, playing).len()..];
+            let holds = || cell(case, &runs, &witness).judged.verdict == Verdict::Holds;
+            if rest.is_empty() || holds() {
+                &[]
+            } else {
+                rest
+            }
         });
-        let rest = doubtful.flat_map(|(_, case)| &case.jobs()[play_first(case, playing).len()..]);
-        let rest: Vec<&Job> = rest.collect();
-        play.total += rest.len();
-        let more = play.runs(rest.into_iter());
-        runs.0.extend(more.0);
+        let more: Vec<&Job> = more.collect();
+        play.total += more.len();
+        runs.0.extend(play.runs(more.into_iter()).0);
         for (place, case) in some {
             let cell = cell(case, &runs, &witness);
             told(&cell)?;
@@ -244,5 +247,35 @@ fn cell<'l>(case: &Case<'l>, runs: &Runs, witness: &Witness<'_>) -> Cell<'l> {
         kept,
         again: case.again(),
         digest: case.digest.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn to_confirm_one_run_comes_first() {
+        let laws = shipped::find(&["nice".to_owned()]).unwrap();
+        let columns = column::Columns::default().all().unwrap();
+        let engine = worlds::add(warmq_experiment::Engine::new(None));
+        let witness = Witness::new(engine, &laws, None).unwrap();
+        let case = Case::new(&laws[0].0, &columns[0], "", &witness, None, 2).unwrap();
+        let three = case.jobs().iter().cycle().take(3).cloned().collect();
+        let case = Case {
+            runs: Ok(three),
+            ..case
+        };
+        let first = |confirm| {
+            let playing = Playing {
+                repetitions: None,
+                confirm,
+                threads: 0,
+                folder: None,
+                known: &[],
+            };
+            play_first(&case, &playing).len()
+        };
+        assert_eq!((first(true), first(false)), (1, 3));
     }
 }

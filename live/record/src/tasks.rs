@@ -58,18 +58,13 @@ impl Tasks {
     /// use warmq_units::TaskId;
     /// let mut tasks = Tasks::with_strangers_from(TaskId(8));
     /// tasks.know(4711, TaskId(0));
-    /// assert_eq!(tasks.next_stranger(), TaskId(8));
+    /// assert_eq!(tasks.id(4711), Some(TaskId(0)));
     /// ```
     pub fn with_strangers_from(first: TaskId) -> Tasks {
         Tasks {
             next: first.0,
             ..Tasks::default()
         }
-    }
-
-    /// The id that the next thread gets that is not known yet.
-    pub fn next_stranger(&self) -> TaskId {
-        TaskId(self.next)
     }
 
     /// Thread `tid` is `task`, and the caller writes the records that introduce it
@@ -117,7 +112,7 @@ impl Tasks {
     pub(crate) fn meet(&mut self, tid: u32, comm: &[u8]) -> Slot {
         let slot = match self.alive(tid) {
             Some(slot) => slot,
-            None => self.put(tid, self.next_stranger(), false),
+            None => self.put(tid, TaskId(self.next), false),
         };
         let entry = &mut self.all[slot];
         entry.met = true;

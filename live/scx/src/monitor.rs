@@ -6,11 +6,11 @@ mod screen;
 use std::io;
 use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::say;
 use crate::state::State;
-use crate::stats::{Interval, Statistics};
+use crate::stats::Look;
 use crate::stop::Stop;
 use screen::Screen;
 
@@ -37,33 +37,13 @@ pub fn run(seconds: f64) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The statistics at a time.
-struct Look {
-    at: Instant,
-    statistics: Statistics,
-}
-
-impl Look {
-    fn at(state: &State) -> Look {
-        Look {
-            at: Instant::now(),
-            statistics: Statistics::of(state),
-        }
-    }
-}
-
 /// False if the reader is gone.
 fn draw(screen: &mut Screen, before: &Look, now: &Look) -> io::Result<bool> {
     screen.show(&text(before, now, screen.rows()))
 }
 
 fn text(before: &Look, now: &Look, rows: usize) -> String {
-    let rates = Interval {
-        before: &before.statistics,
-        now: &now.statistics,
-        seconds: now.at.duration_since(before.at).as_secs_f64(),
-    };
-    picture::draw(&rates, rows, &name_of)
+    picture::draw(&now.since(before), rows, &name_of)
 }
 
 /// `--stats`: prints the same every so many seconds, as plain lines, beside the scheduler of this

@@ -160,7 +160,7 @@ pub struct Schedule {
 
     /// The wakeup granularity for one sleep per second
     ///
-    /// A task that wakes preempts the running one only if its vruntime is less by more than this
+    /// A task that wakes preempts the running one only if its deadline is earlier by more than this
     /// times its sleeps per second (formula 5-1 of A. Al-Mane's thesis; a heavier task needs less).
     /// More: tasks that wake often (packets) disturb others less, and wait longer. 0 is the same as
     /// --no-granularity. 0 to 1ms.

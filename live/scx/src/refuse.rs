@@ -174,14 +174,16 @@ pub fn check(root: &Path, ignore_quotas: bool) -> Result<Vec<Warning>, Refusal> 
     if !has_bpffs(root) {
         return Err(Refusal::NoBpffs);
     }
-    let deaf = version(&release).is_some_and(|version| version < QUOTAS);
-    match quota_below(&root.join("sys/fs/cgroup")) {
-        Some(path) if deaf && !ignore_quotas => Err(Refusal::Quota {
+    if !ignore_quotas
+        && version(&release).is_some_and(|version| version < QUOTAS)
+        && let Some(path) = quota_below(&root.join("sys/fs/cgroup"))
+    {
+        return Err(Refusal::Quota {
             path,
             found: release,
-        }),
-        _ => Ok(warnings(root, &release)),
+        });
     }
+    Ok(warnings(root, &release))
 }
 
 /// A file cpu.max in or below a cgroup that is not `max`.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use warmq_decide::WEIGHT_NICE_0;
 use warmq_hint::{abi, unpack};
 
-pub use interval::Interval;
+pub use interval::{Interval, Look};
 pub use print::print;
 pub use waits::Waits;
 

@@ -6,7 +6,8 @@
  *                                   tick (warmq.h)
  *   a map of task hints             by whoever may write to it; seen as a slot is, which wins
  *   a label                         by an administrator; seen within a period, and it wins
- * warmq_abi.h says what a hint and a slot are. A program can only speak of its own tasks.
+ * warmq_abi.h says what a hint and a slot are. In the first two ways a program can only speak of its own
+ * tasks.
  */
 #pragma once
 

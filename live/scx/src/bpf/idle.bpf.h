@@ -15,7 +15,9 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
  * Notes that a CPU goes idle or no longer is. While `idle` of a domain is 0, nobody needs to ask the
  * kernel for an idle CPU there. A task is not forgotten for that: a CPU that goes idle first raises
  * `idle` and then looks for queued tasks (update_idle); who queues a task first raises `queued` and then
- * looks at `idle`.
+ * looks at `idle`. (While the kernel bypasses schedulers, as when it suspends, it does not say who goes
+ * idle: such a CPU gets its first task from the timer, and is counted from then on. __scx_update_idle()
+ * of kernel/sched/ext_idle.c.)
  */
 static __always_inline void note_idle(s32 cpu, bool idle)
 {

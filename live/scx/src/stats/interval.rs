@@ -1,6 +1,34 @@
 //! What a scheduler did between two looks at it.
 
+use std::time::Instant;
+
 use super::{Group, Statistics, Waits};
+use crate::state::State;
+
+/// The statistics at a time.
+pub struct Look {
+    at: Instant,
+    statistics: Statistics,
+}
+
+impl Look {
+    /// At a copy of the scheduler's state that was made just now.
+    pub fn at(state: &State) -> Look {
+        Look {
+            at: Instant::now(),
+            statistics: Statistics::of(state),
+        }
+    }
+
+    /// What happened since `before`.
+    pub fn since<'a>(&'a self, before: &'a Look) -> Interval<'a> {
+        Interval {
+            before: &before.statistics,
+            now: &self.statistics,
+            seconds: self.at.duration_since(before.at).as_secs_f64(),
+        }
+    }
+}
 
 /// Two looks at a scheduler.
 pub struct Interval<'a> {

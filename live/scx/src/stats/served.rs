@@ -2,14 +2,13 @@
 //! /var/run/scx/root/stats, and descriptions of what it answers.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use scx_stats::prelude::{StatsOpener, StatsOps, StatsReader, StatsServer, StatsServerData};
 use scx_stats::{Meta, ToJson};
 use scx_stats_derive::Stats;
 use serde::{Deserialize, Serialize};
 
-use super::{Group, Interval, Statistics};
+use super::{Group, Interval, Look};
 use crate::say;
 use crate::state::State;
 
@@ -146,27 +145,18 @@ fn per_second(ns: u64, seconds: f64) -> f64 {
     ns as f64 / 1e9 / seconds.max(1e-9)
 }
 
-/// A look at the scheduler of this process.
-struct Look(Instant, Statistics);
-
-impl Look {
-    fn now() -> anyhow::Result<Look> {
-        Ok(Look(Instant::now(), Statistics::of(&State::read()?)))
-    }
+/// At the scheduler of this process.
+fn look() -> anyhow::Result<Look> {
+    Ok(Look::at(&State::read()?))
 }
 
 /// What the socket answers. Each connection has its own intervals.
 fn data() -> StatsServerData<(), ()> {
     let open: Box<dyn StatsOpener<(), ()>> = Box::new(|_| {
-        let mut before = Look::now()?;
+        let mut before = look()?;
         let read: Box<dyn StatsReader<(), ()>> = Box::new(move |_, _| {
-            let now = Look::now()?;
-            let interval = Interval {
-                before: &before.1,
-                now: &now.1,
-                seconds: now.0.duration_since(before.0).as_secs_f64(),
-            };
-            let answer = Metrics::of(&interval).to_json();
+            let now = look()?;
+            let answer = Metrics::of(&now.since(&before)).to_json();
             before = now;
             answer
         });
@@ -201,6 +191,7 @@ pub fn describe() -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Statistics;
     use super::super::sample::state;
     use super::*;
 
