@@ -58,6 +58,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("live", "drill", &["hint"]),
     ("live", "scx", &["units", "decide", "hint"]),
     ("live", "vm", &[]),
+    ("live", "native", &["decide"]),
 ];
 
 /// What only the live wing may link: it asks the host or speaks to its kernel.

@@ -14,6 +14,8 @@ use crate::program::{Mailbox, Running};
 /// Invariant: `filled + reserved <= capacity` for a local peer.
 pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
+    /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that it wakes.
+    pub(crate) pipe: bool,
     /// The memory of the receive buffer, a ring.
     pub(crate) buffer: Region,
     pub(crate) capacity: u64,
@@ -56,6 +58,7 @@ impl Endpoint {
     pub(crate) fn new(peer: Peer, buffer: Region, capacity: Bytes) -> Endpoint {
         Endpoint {
             peer,
+            pipe: false,
             buffer,
             capacity: capacity.0,
             filled: 0,

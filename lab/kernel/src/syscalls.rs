@@ -278,8 +278,11 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         endpoint.filled += bytes;
+        let pipe = endpoint.pipe;
         self.core.record_packet(cpu, socket, bytes);
-        self.disable_softirqs(cpu);
+        if !pipe {
+            self.disable_softirqs(cpu);
+        }
         self.wake_ends(cpu, socket);
         Flow::Next
     }

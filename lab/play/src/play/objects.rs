@@ -106,7 +106,7 @@ impl Maker<'_, '_, '_> {
             })?),
             ObjectKind::Pipe { buffer } => Made::Streams(self.each(|maker, at| {
                 let buffer = Bytes(maker.eval(buffer, at)?);
-                Ok(maker.boot.socket_pair(buffer)?)
+                Ok(maker.boot.pipe(buffer)?)
             })?),
             ObjectKind::Stream { buffer } => Made::Streams(self.each(|maker, at| {
                 let buffer = maker.buffer(buffer.as_ref(), at)?;

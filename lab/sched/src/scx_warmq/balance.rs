@@ -1,5 +1,5 @@
-//! Balance: whole groups move, but none that runs. Where no group can move, unmanaged tasks do. A
-//! group is split if an imbalance lasts. A CPU that would go idle balances for itself; a timer
+//! Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If an
+//! imbalance lasts, a group that runs moves, too, or one that is too large is split. A CPU that would go idle balances for itself; a timer
 //! balances among busy places.
 
 use warmq_decide::{self as decide, Domain, Relief};
@@ -7,8 +7,7 @@ use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
-use super::entity::Coming;
-use super::idle::is_free;
+use super::queue::Waiting;
 use super::state::{BALANCE_INTERVAL, EntityId, State, ns};
 
 /// What should be done for a calm place.
@@ -25,9 +24,9 @@ const CLAMPS_EVERY: u64 = 16;
 impl State {
     /// Takes work from elsewhere for a CPU without any.
     pub(super) fn pull(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
-        let pulled = match self.managed_queued {
-            0 => None,
-            _ => self.pull_for_place(context),
+        let pulled = match self.groups.is_empty() {
+            true => None,
+            false => self.pull_for_place(context),
         };
         pulled.or_else(|| self.pull_unmanaged(context))
     }
@@ -37,10 +36,10 @@ impl State {
         match self.remedy_for(context, here, true)? {
             Remedy::MoveGroup(group) => {
                 let entity = self.groups[group].entity;
-                let moved = self.under_lock_of(context, entity, |state, context| {
+                self.under_lock_of(context, entity, |state, context| {
                     state.rehome(context, group, here);
                 });
-                moved.and_then(|()| self.first_of(context, entity))
+                self.first_of(context, entity)
             }
             Remedy::MoveUnmanaged { from } => self.take_unmanaged(context, from),
             Remedy::SplitGroup(group) => {
@@ -49,41 +48,39 @@ impl State {
                     let task = state.first_of(context, entity)?;
                     state.unqueue(context, task);
                     Some(task)
-                })?
+                })
             }
         }
     }
 
-    /// Does `work` under the lock of the domain of `entity`, if a try-lock gets it. This CPU holds
-    /// the lock of its own domain.
+    /// Does `work` under the lock of the domain of `entity`. This CPU holds the lock of its own domain, and
+    /// cannot wait for another here: if somebody has that, it goes on without. (The real one waits for
+    /// the queue's own lock, a fraction of a microsecond.)
     pub(super) fn under_lock_of<T>(
         &mut self,
         context: &mut Context<'_>,
         entity: EntityId,
         work: impl FnOnce(&mut State, &mut Context<'_>) -> T,
-    ) -> Option<T> {
+    ) -> T {
         let domain = self.domain_of_entity(entity);
-        if domain == self.topology.domain_of(context.cpu()) {
-            return Some(work(self, context));
-        }
         let lock = self.domains[domain].lock;
-        context.try_lock(lock).then(|| {
-            let done = work(self, context);
+        let other = domain != self.topology.domain_of(context.cpu());
+        let locked = other && context.try_lock(lock);
+        let done = work(self, context);
+        if locked {
             context.unlock(lock);
-            done
-        })
+        }
+        done
     }
 
-    /// Takes an unmanaged task of another domain into this one.
+    /// Takes an unmanaged task of another domain.
     fn take_unmanaged(&mut self, context: &mut Context<'_>, from: usize) -> Option<TaskId> {
-        let (entity, here) = (self.unmanaged(from), context.cpu());
+        let entity = self.unmanaged(from);
         self.under_lock_of(context, entity, |state, context| {
             let task = state.first_of(context, entity)?;
             state.unqueue(context, task);
-            state.settle(context, task, here, Coming::Awake);
-            state.queue(context, task);
             Some(task)
-        })?
+        })
     }
 
     /// Takes a waiting unmanaged task of any other domain for a CPU without work.
@@ -162,7 +159,8 @@ impl State {
         let since = *self.places[calm].imbalanced_since.get_or_insert(now);
         let excess = decide::excess(load, many, least, few);
         let unmanaged = self.unmanaged_to_give(busy, calm);
-        let best = self.best_group(busy, excess);
+        let lasted = now.saturating_sub(since);
+        let best = self.best_group(busy, excess, lasted >= self.policy.patience);
         let movable = best.map_or(0, |group| self.weight_of_group(group));
         let managed = self.places[busy].managed;
         let entity = self.unmanaged(self.topology.domain_of_place(busy));
@@ -174,7 +172,7 @@ impl State {
             unmanaged,
             task.weight.checked_div(task.runnable).unwrap_or(0),
             movable,
-            now.saturating_sub(since),
+            lasted,
         );
         match relief {
             Relief::Leave => None,
@@ -202,12 +200,13 @@ impl State {
         if none { 0 } else { entity.time.weight }
     }
 
-    /// The group of a place whose move corrects `excess` best, of those that neither run nor have
-    /// members with a narrow affinity.
-    fn best_group(&self, place: usize, excess: u64) -> Option<usize> {
+    /// The group of a place whose move corrects `excess` best, of those that have no members with a narrow
+    /// affinity and do not run, unless those may be moved, too.
+    fn best_group(&self, place: usize, excess: u64, running_too: bool) -> Option<usize> {
         let movable = self.places[place].groups.iter().filter(|group| {
             let state = &self.groups[**group];
-            self.has_queued(**group) && state.running == 0 && !state.narrow
+            let stays = state.narrow || (state.running > 0 && !running_too);
+            self.has_queued(**group) && !stays
         });
         let better = |best: Option<usize>, group: &usize| {
             let so_far = best.map_or(0, |best| self.weight_of_group(best));
@@ -313,40 +312,44 @@ impl State {
             }
             self.unqueue(context, last.task);
             let state = &mut self.tasks[last.task.index()];
-            state.vtime = state.vtime.wrapping_sub(deadline.wrapping_sub(clamped));
-            self.queue(context, last.task);
+            let earlier = deadline.wrapping_sub(clamped);
+            state.vtime = state.vtime.wrapping_sub(earlier);
+            let deadline = last.deadline.wrapping_sub(earlier);
+            self.insert(context, entity, Waiting { deadline, ..last });
         }
     }
 
-    fn wake_idle(&self, context: &mut Context<'_>) {
-        let waits: Vec<usize> = self
-            .topology
-            .domains()
-            .filter(|domain| self.waits_in(*domain))
-            .collect();
-        if waits.is_empty() {
-            return;
-        }
+    fn wake_idle(&mut self, context: &mut Context<'_>) {
         context.touch(self.idle_line, Access::Read);
-        for domain in waits {
-            let own = self.topology.cpus_of_domain(domain).iter();
-            let others = self.topology.domains().filter(|other| *other != domain);
-            let others = others.flat_map(|other| self.topology.cpus_of_domain(other));
-            if let Some(idle) = own.chain(others).find(|cpu| is_free(context, **cpu)) {
-                context.reschedule(*idle);
+        for domain in self.topology.domains() {
+            if !self.entities[self.unmanaged(domain)].queue.is_empty() {
+                self.wake_near(context, domain);
+            }
+        }
+        for place in self.topology.places() {
+            let mut groups = self.places[place].groups.iter();
+            if groups.any(|group| self.has_queued(*group)) {
+                self.wake_near(context, self.topology.domain_of_place(place));
+            }
+        }
+        for cpu in self.topology.cpus().map(|cpu| CpuId(cpu as u16)) {
+            let waits = !self.entities[self.pinned(cpu)].queue.is_empty();
+            if waits && self.is_idle(context, cpu) {
+                self.claim(context, cpu);
+                context.reschedule(cpu);
             }
         }
     }
 
-    /// Whether an unmanaged task of `domain`, or a group that lives there, waits.
-    fn waits_in(&self, domain: usize) -> bool {
-        let places = self.topology.places();
-        let mut here = places.filter(|place| self.topology.domain_of_place(*place) == domain);
-        !self.entities[self.unmanaged(domain)].queue.is_empty()
-            || here.any(|place| {
-                let mut groups = self.places[place].groups.iter();
-                groups.any(|group| self.has_queued(*group))
-            })
+    /// Kicks an idle CPU of `domain`, else of the next that has one.
+    fn wake_near(&mut self, context: &mut Context<'_>, domain: usize) {
+        let all = self.topology.domains().len();
+        let mut near = (0..all).map(|step| (domain + step) % all);
+        let found = near.find_map(|it| self.any_idle(context, self.topology.cpus_of_domain(it)));
+        if let Some(idle) = found {
+            self.claim(context, idle);
+            context.reschedule(idle);
+        }
     }
 
     /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without
@@ -356,10 +359,7 @@ impl State {
         match self.remedy_for(context, calm, false) {
             Some(Remedy::MoveGroup(group)) => {
                 self.rehome(context, group, calm);
-                let home = self.topology.cpus_of_place(calm);
-                if let Some(idle) = home.iter().find(|cpu| is_free(context, **cpu)) {
-                    context.reschedule(*idle);
-                }
+                self.wake_near(context, self.topology.domain_of_place(calm));
             }
             Some(Remedy::MoveUnmanaged { from }) => {
                 let domain = self.topology.domain_of_place(calm);

@@ -299,10 +299,10 @@ impl State {
             return;
         };
         let took = now.saturating_sub(state.charged_at);
-        let ran = took + std::mem::take(&mut state.owes);
-        if ran == 0 {
+        if took == 0 {
             return;
         }
+        let ran = took + std::mem::take(&mut state.owes);
         state.charged_at = now;
         let own = decide::delta_vruntime(ran, state.weight);
         state.vtime = state.vtime.wrapping_add(own);
@@ -338,18 +338,36 @@ impl State {
     pub(super) fn queue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let entity = self.tasks[task.index()].entity;
         let entity = entity.expect("runnable tasks have an entity");
-        let deadline = self.deadline(task, self.slice_in(self.domain_of_entity(entity)));
-        let state = &mut self.tasks[task.index()];
-        assert!(!state.queued, "{task} is queued already");
+        let slice = self.slice_in(self.domain_of_entity(entity));
+        let deadline = self.deadline(task, slice);
+        self.tasks[task.index()].slice = slice;
+        self.insert(context, entity, Waiting { deadline, task });
+    }
+
+    /// Puts a runnable task into the queue of its entity.
+    pub(super) fn insert(&mut self, context: &mut Context<'_>, entity: EntityId, new: Waiting) {
+        let state = &mut self.tasks[new.task.index()];
+        assert!(!state.waits(), "{} is queued already", new.task);
         state.queued = true;
+        state.deadline = new.deadline;
         if self.group_of_entity(entity).is_some() {
             self.managed_queued += 1;
         }
         let tasks = &self.tasks;
         let nodes = |task: TaskId| tasks[task.index()].node;
-        self.entities[entity]
-            .queue
-            .insert(context, nodes, Waiting { deadline, task });
+        self.entities[entity].queue.insert(context, nodes, new);
+    }
+
+    /// Puts a runnable task into the own queue of `cpu`.
+    pub(super) fn send(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        let slice = self.slice_in(self.topology.domain_of(cpu));
+        let state = &mut self.tasks[task.index()];
+        state.sent = Some(cpu);
+        state.slice = slice;
+        context.touch(state.node, Access::Write);
+        let there = &mut self.cpus[cpu.index()];
+        there.sent.push_back(task);
+        context.touch(there.line, Access::Write);
     }
 
     /// The deadline of a runnable task that may run for `slice` ns, in its entity's time.
@@ -366,6 +384,12 @@ impl State {
     /// Takes a task out of its queue, if it is in one.
     pub(super) fn unqueue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &mut self.tasks[task.index()];
+        if let Some(cpu) = state.sent.take() {
+            context.touch(state.node, Access::Write);
+            let there = &mut self.cpus[cpu.index()];
+            there.sent.retain(|sent| *sent != task);
+            context.touch(there.line, Access::Write);
+        }
         if !std::mem::take(&mut state.queued) {
             return;
         }

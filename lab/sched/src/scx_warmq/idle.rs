@@ -9,26 +9,10 @@ use warmq_units::{CpuId, TaskId};
 
 use super::state::{EntityId, Kind, State};
 
-/// Whether `cpu` is idle and has not been asked to reschedule.
-pub(super) fn is_free(context: &Context<'_>, cpu: CpuId) -> bool {
-    context.running_on(cpu).is_none() && !context.will_reschedule(cpu)
-}
-
-fn first_free<'a>(
-    context: &Context<'_>,
-    task: TaskId,
-    cpus: impl IntoIterator<Item = &'a CpuId>,
-) -> Option<CpuId> {
-    let view = context.task(task);
-    cpus.into_iter()
-        .copied()
-        .find(|cpu| view.may_run_on(*cpu) && is_free(context, *cpu))
-}
-
 /// The task that wakes another, if it is one.
 fn waker(why: Why) -> Option<TaskId> {
     match why {
-        Why::Wakeup(it) if it.context != WakeContext::Interrupt => it.current,
+        Why::Wakeup(it) if it.context == WakeContext::Task => it.current,
         Why::Wakeup(_) | Why::Fork => None,
     }
 }
@@ -39,6 +23,46 @@ fn is_sync(why: Why) -> bool {
 }
 
 impl State {
+    /// Whether `cpu` idles, and nobody has found a task for it.
+    pub(super) fn is_idle(&self, context: &Context<'_>, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].idle && context.is_online(cpu)
+    }
+
+    /// Takes a CPU out of the mask of idle ones: a task was found for it.
+    pub(super) fn claim(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        self.cpus[cpu.index()].idle = false;
+        context.touch(self.idle_line, Access::Write);
+    }
+
+    fn first_idle<'a>(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        cpus: impl IntoIterator<Item = &'a CpuId>,
+    ) -> Option<CpuId> {
+        let view = context.task(task);
+        cpus.into_iter()
+            .copied()
+            .find(|cpu| view.may_run_on(*cpu) && self.is_idle(context, *cpu))
+    }
+
+    /// Whether `task` goes to the CPU that was found for it when it woke. If the kernel has it queued
+    /// elsewhere, that CPU idles on.
+    pub(super) fn goes_where_found(
+        &mut self,
+        context: &Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+    ) -> bool {
+        let Some(found) = self.tasks[task.index()].found.take() else {
+            return false;
+        };
+        if found != cpu {
+            self.cpus[found.index()].idle = context.running_on(found).is_none();
+        }
+        found == cpu
+    }
+
     /// Where a task that wakes should go.
     pub(super) fn select(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         context.touch(self.tasks[task.index()].line, Access::Read);
@@ -60,21 +84,32 @@ impl State {
             Kind::Unmanaged { .. } => self.select_unmanaged(context, task, prev, why),
             Kind::Group { .. } => self.idle_at_home(context, task, entity, prev),
         };
-        if found.is_some() {
-            context.touch(self.idle_line, Access::Write);
+        if let Some(cpu) = found {
+            self.claim(context, cpu);
         }
-        found.unwrap_or_else(|| self.busy_cpu(entity, task, prev))
+        self.tasks[task.index()].found = found;
+        found.unwrap_or_else(|| self.cpu_to_queue_at(context, task, prev))
     }
 
     /// Where a task is queued if there is no idle CPU for it: where it was, or at its home.
-    fn busy_cpu(&self, entity: EntityId, task: TaskId, prev: CpuId) -> CpuId {
-        match self.group_of_entity(entity) {
-            Some(group) if !self.serves(prev, entity) => {
-                let home = self.topology.cpus_of_place(self.groups[group].home);
-                home[task.index() % home.len()]
-            }
-            Some(_) | None => prev,
+    pub(super) fn cpu_to_queue_at(
+        &mut self,
+        context: &Context<'_>,
+        task: TaskId,
+        prev: CpuId,
+    ) -> CpuId {
+        let entity = self.entity_for(context.task(task), prev);
+        let Some(group) = self.group_of_entity(entity) else {
+            return prev;
+        };
+        if self.serves(prev, entity) {
+            return prev;
         }
+        let home = self.topology.cpus_of_place(self.groups[group].home);
+        let last = &mut self.cpus[context.cpu().index()].distributed;
+        let next = home.iter().find(|cpu| **cpu > *last).or(home.first());
+        *last = next.copied().unwrap_or(prev);
+        *last
     }
 
     /// Two tasks that wake each other in turn belong under one cache: such a task looks for an idle CPU
@@ -98,7 +133,6 @@ impl State {
         let takes_over = is_sync(why) && context.task(task).may_run_on(here);
         let found = self.idle_in_domain(context, task, near);
         if found.is_none() && takes_over && !self.waits_at(here) {
-            self.tasks[task.index()].takes_over = true;
             return Some(here);
         }
         found.or_else(|| self.idle_elsewhere(context, task, near))
@@ -157,25 +191,43 @@ impl State {
     ) -> Option<CpuId> {
         let first = cpus.contains(&prev).then_some(prev);
         let siblings = first.map_or(&[][..], |it| self.topology.siblings(it));
+        let siblings = siblings.iter().filter(|it| cpus.contains(it));
         let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
-        first_free(context, task, first.iter().filter(whole))
-            .or_else(|| first_free(context, task, cpus.iter().filter(whole)))
-            .or_else(|| first_free(context, task, &first))
-            .or_else(|| first_free(context, task, siblings))
-            .or_else(|| first_free(context, task, cpus))
+        self.first_idle(context, task, first.iter().filter(whole))
+            .or_else(|| self.first_idle(context, task, cpus.iter().filter(whole)))
+            .or_else(|| self.first_idle(context, task, &first))
+            .or_else(|| self.first_idle(context, task, siblings))
+            .or_else(|| self.first_idle(context, task, cpus))
     }
 
     fn idle_elsewhere(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
         let domain = self.topology.domain_of(prev);
         let others = self.topology.domains().filter(|other| *other != domain);
-        let mut far = others.map(|other| self.topology.cpus_of_domain(other));
-        far.find_map(|cpus| first_free(context, task, cpus))
+        let far = || {
+            others
+                .clone()
+                .flat_map(|other| self.topology.cpus_of_domain(other))
+        };
+        let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
+        self.first_idle(context, task, far().filter(whole))
+            .or_else(|| self.first_idle(context, task, far()))
+    }
+
+    /// An idle CPU of `cpus` for whatever waits, if possible one whose core is idle.
+    pub(super) fn any_idle(&self, context: &Context<'_>, cpus: &[CpuId]) -> Option<CpuId> {
+        let idle = || {
+            cpus.iter()
+                .copied()
+                .filter(|cpu| self.is_idle(context, *cpu))
+        };
+        let mut whole = idle().filter(|cpu| self.is_core_idle(context, *cpu));
+        whole.next().or_else(|| idle().next())
     }
 
     /// Whether the other CPUs of the core of `cpu` are idle.
     fn is_core_idle(&self, context: &Context<'_>, cpu: CpuId) -> bool {
         let mut siblings = self.topology.siblings(cpu).iter();
-        siblings.all(|it| is_free(context, *it))
+        siblings.all(|it| self.is_idle(context, *it))
     }
 
     fn idle_at_home(
@@ -199,7 +251,7 @@ impl State {
     ) -> Option<CpuId> {
         let entity = self.tasks[task.index()].entity?;
         match self.entities[entity].kind {
-            Kind::Pinned { cpu: only } => Some(only).filter(|only| is_free(context, *only)),
+            Kind::Pinned { cpu: only } => Some(only).filter(|only| self.is_idle(context, *only)),
             Kind::Unmanaged { .. } => self.idle_for_unmanaged(context, task, cpu),
             Kind::Group { .. } => self.idle_at_home(context, task, entity, cpu),
         }
@@ -215,7 +267,7 @@ impl State {
     ) -> bool {
         let found = self.idle_for_queued(context, task, cpu);
         if let Some(idle) = found {
-            context.touch(self.idle_line, Access::Write);
+            self.claim(context, idle);
             context.reschedule(idle);
         }
         found.is_some()

@@ -163,16 +163,23 @@ impl Scheduler for ScxWarmq {
         context.compute(state.wakeup_cost);
         let now = ns(context);
         state.begin_period(task, now);
-        let keeps_lag = state.keeps_lag(task, now);
+        let keeps_lag = state.slept(task, now) >= state.policy.min_sleep;
         state.settle(context, task, cpu, Coming::Woken { keeps_lag });
-        state.queue(context, task);
+        match state.goes_where_found(context, task, cpu) {
+            true => state.send(context, task, cpu),
+            false => state.queue(context, task),
+        }
     }
 
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
         let state = &mut self.state;
-        let takes_over = std::mem::take(&mut state.tasks[task.index()].takes_over);
-        if !takes_over && !state.kick_idle(context, task, cpu) {
-            state.preempt(context, task, cpu);
+        if state.tasks[task.index()].sent.is_some() {
+            if context.running_on(cpu).is_none() {
+                context.reschedule(cpu);
+            }
+        } else if !state.kick_idle(context, task, cpu) {
+            let slept = state.slept(task, ns(context));
+            state.preempt(context, task, cpu, slept);
         }
     }
 
@@ -200,8 +207,11 @@ impl Scheduler for ScxWarmq {
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let state = &mut self.state;
-        if state.displaced.remove(&prev) && state.tasks[prev.index()].queued {
-            state.kick_idle(context, prev, context.cpu());
+        let moves = std::mem::take(&mut state.tasks[prev.index()].moves);
+        let displaced = state.displaced.remove(&prev) && state.tasks[prev.index()].waits();
+        if displaced && !state.kick_idle(context, prev, context.cpu()) && moves {
+            let home = state.cpu_to_queue_at(context, prev, context.cpu());
+            state.preempt(context, prev, home, state.policy.min_sleep);
         }
     }
 
@@ -214,13 +224,15 @@ impl Scheduler for ScxWarmq {
         let now = ns(context);
         state.begin_period(running, now);
         let here = &mut state.cpus[context.cpu().index()];
-        let since = now.saturating_sub(std::mem::replace(&mut here.ticked_at, now));
+        let last = here.ticked_at.replace(now);
+        let since = last.map_or(u64::MAX, |last| now.saturating_sub(last));
         here.tick = decide::tick_length(here.tick, since);
         let tick = here.tick;
-        let task = &state.tasks[running.index()];
-        let left = (task.picked_at + task.slice).saturating_sub(now);
+        let left = state.tasks[running.index()].slice_left(now);
         state.note_deadline(context.cpu(), running, left);
-        if left == 0 || decide::slice_ends(left, tick) {
+        // It must move before it runs on, or its slice is over.
+        let over = left == 0 || decide::slice_ends(left, tick);
+        if over || state.is_misplaced(context, running) {
             context.reschedule(context.cpu());
         }
     }
@@ -244,8 +256,8 @@ impl Scheduler for ScxWarmq {
         self.state.parameters_changed(context, task);
     }
 
-    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it only
-    /// changes its entity.
+    /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it changes its
+    /// entity when it is next queued, after the next tick at the latest.
     fn set_fragment(
         &mut self,
         context: &mut Context<'_>,
@@ -253,12 +265,9 @@ impl Scheduler for ScxWarmq {
         fragment: Option<Fragment>,
     ) {
         let (state, here) = (&mut self.state, context.cpu());
-        state.charge(context, task);
         state.follow(context, task, fragment, here);
         let entity = state.entity_for(context.task(task), here);
-        if state.serves(here, entity) {
-            state.change_entity(context, task);
-        } else {
+        if !state.serves(here, entity) {
             context.reschedule(here);
         }
     }
@@ -274,7 +283,7 @@ impl State {
     fn parameters_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
         self.tasks[task.index()].only = self.topology.only_cpu(view);
-        if self.tasks[task.index()].queued {
+        if self.tasks[task.index()].waits() {
             self.requeue(context, task);
         } else if let Some(cpu) = self.tasks[task.index()].on {
             context.reschedule(cpu);
@@ -294,23 +303,5 @@ impl State {
         self.settle(context, task, cpu, Coming::Awake);
         self.queue(context, task);
         self.kick_idle(context, task, cpu);
-    }
-
-    /// Puts a running task, which runs on here, into the entity where it belongs now.
-    fn change_entity(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let here = context.cpu();
-        self.stop(task);
-        self.settle(context, task, here, Coming::Awake);
-        let entity = self.tasks[task.index()].entity;
-        self.tasks[task.index()].on = Some(here);
-        self.cpus[here.index()].running = Some(task);
-        if let Some(group) = entity.and_then(|entity| self.group_of_entity(entity)) {
-            self.groups[group].running += 1;
-        }
-        self.cpus[here.index()].batch = entity;
-        self.cpus[here.index()].batch_used = 0;
-        let state = &self.tasks[task.index()];
-        let left = (state.picked_at + state.slice).saturating_sub(ns(context));
-        self.note_deadline(here, task, left);
     }
 }

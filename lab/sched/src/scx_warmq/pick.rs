@@ -9,45 +9,79 @@ use warmq_units::{CpuId, TaskId};
 use super::entity::Coming;
 use super::state::{EntityId, State, ns};
 
+/// The candidate with the least pick key so far.
+#[derive(Default)]
+struct First {
+    entity: Option<EntityId>,
+    key: Option<u64>,
+}
+
 impl State {
     pub(super) fn pick(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
         context.compute(self.pick_cost);
         let here = context.cpu();
         context.touch(self.cpus[here.index()].line, Access::Write);
         let awake = prev.filter(|prev| context.task(*prev).is_runnable());
-        let stays = awake.filter(|prev| self.may_stay(context, *prev));
         if let Some(awake) = awake {
             self.charge(context, awake);
-            match stays {
-                Some(_) => self.reweigh(context, awake),
-                None => self.send_away(context, awake),
-            }
         }
-        match self.choose(context, stays) {
-            Some(next) if stays == Some(next) => self.renew(context, next),
-            Some(next) => {
-                if let Some(stays) = stays {
-                    self.put_back(context, stays);
-                }
-                self.start(context, next);
-                Pick::Task(next)
-            }
+        let sent = self.first_sent(context);
+        let mut next = sent.or_else(|| self.choose(context, awake));
+        if next.is_some() && next == awake {
+            return next.map_or(Pick::Idle, |next| self.renew(context, next));
+        }
+        if let Some(awake) = awake {
+            self.put_back(context, awake);
+        }
+        // A CPU that goes idle looks once more if anything waits for it.
+        if next.is_none() && self.waits_at(here) {
+            next = self.choose(context, None);
+        }
+        match next {
+            Some(next) => self.start(context, next),
             None => self.idle(context),
         }
     }
 
-    /// Whether the running task still belongs on this CPU.
-    fn may_stay(&mut self, context: &Context<'_>, prev: TaskId) -> bool {
-        let (here, view) = (context.cpu(), context.task(prev));
-        let belongs = self.entity_for(view, here);
-        view.may_run_on(here)
-            && self.tasks[prev.index()].entity == Some(belongs)
-            && self.serves(here, belongs)
+    /// Whether a running task is not in the entity where it belongs.
+    pub(super) fn is_misplaced(&mut self, context: &Context<'_>, task: TaskId) -> bool {
+        let belongs = self.entity_for(context.task(task), context.cpu());
+        self.tasks[task.index()].entity != Some(belongs)
     }
 
-    /// Queues a task that belongs elsewhere there. When this CPU has switched away from it, an idle
-    /// CPU is kicked for it.
-    fn send_away(&mut self, context: &mut Context<'_>, prev: TaskId) {
+    /// Brings the weight and the entity of the running task up to date. Returns whether it may go on
+    /// here: not if it belongs elsewhere.
+    fn may_go_on(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        let (here, view) = (context.cpu(), context.task(task));
+        if !view.may_run_on(here) {
+            return false;
+        }
+        let belongs = self.entity_for(view, here);
+        if !self.serves(here, belongs) {
+            return false;
+        }
+        if self.tasks[task.index()].entity == Some(belongs) {
+            self.reweigh(context, task);
+        } else {
+            self.count_running(task, -1);
+            self.settle(context, task, here, Coming::Awake);
+            self.count_running(task, 1);
+        }
+        true
+    }
+
+    /// Counts a task in its group's running members, or no longer.
+    fn count_running(&mut self, task: TaskId, change: i64) {
+        let entity = self.tasks[task.index()].entity;
+        if let Some(group) = entity.and_then(|entity| self.group_of_entity(entity)) {
+            let running = &mut self.groups[group].running;
+            *running = running.saturating_add_signed(change);
+        }
+    }
+
+    /// Queues a task that loses the CPU where it belongs. When this CPU has switched away from it, an
+    /// idle CPU may have it.
+    fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let here = context.cpu();
         self.stop(prev);
         let view = context.task(prev);
@@ -56,31 +90,26 @@ impl State {
             false => self.topology.first_cpu(view).unwrap_or(here),
         };
         let entity = self.entity_for(view, cpu);
-        // If the try-lock fails, the queue is changed without its lock. The BPF program has no such
-        // path, because each of its queues has its own lock.
-        let joined = self.under_lock_of(context, entity, |state, context| {
+        let changes = self.tasks[prev.index()].entity != Some(entity);
+        self.tasks[prev.index()].moves = changes && self.group_of_entity(entity).is_some();
+        self.under_lock_of(context, entity, |state, context| {
             state.settle(context, prev, cpu, Coming::Awake);
             state.queue(context, prev);
         });
-        if joined.is_none() {
-            self.settle(context, prev, cpu, Coming::Awake);
-            self.queue(context, prev);
-        }
-        self.displaced.insert(prev);
-    }
-
-    /// Queues a task that loses the CPU to another. An idle CPU may have it.
-    fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId) {
-        self.stop(prev);
-        self.settle(context, prev, context.cpu(), Coming::Awake);
-        self.queue(context, prev);
-        if self.idle_for_queued(context, prev, context.cpu()).is_some() {
+        if !self.serves(here, entity) || self.idle_for_queued(context, prev, here).is_some() {
             self.displaced.insert(prev);
         }
     }
 
-    /// The next task of this CPU, still queued unless it is `stays`.
-    fn choose(&mut self, context: &mut Context<'_>, stays: Option<TaskId>) -> Option<TaskId> {
+    /// The first task that was sent to this CPU.
+    fn first_sent(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+        let sent = self.cpus[context.cpu().index()].sent.clone();
+        sent.into_iter().find(|task| self.is_free(context, *task))
+    }
+
+    /// The next task of this CPU, still queued unless it is `awake`, which ran until now.
+    fn choose(&mut self, context: &mut Context<'_>, awake: Option<TaskId>) -> Option<TaskId> {
+        let stays = awake.filter(|awake| self.may_go_on(context, *awake));
         if let Some(pulled) = self.pull_requested(context) {
             return Some(pulled);
         }
@@ -91,10 +120,13 @@ impl State {
         if let Some(stays) = stays.filter(|stays| self.goes_first(*stays, entity)) {
             return Some(stays);
         }
-        self.first_of(context, entity)
-            .or_else(|| self.first_of_any(context))
-            .or(stays)
-            .or_else(|| self.pull(context))
+        let taken = self
+            .take(context, entity)
+            .or_else(|| self.take_any(context));
+        match stays {
+            Some(_) => taken,
+            None => taken.or_else(|| self.pull(context)),
+        }
     }
 
     /// Whether a queued task can run here now. While its CPU still switches away from it, it
@@ -129,24 +161,50 @@ impl State {
             let groups = self.places[place].groups.iter();
             candidates.extend(groups.map(|group| self.groups[*group].entity));
         }
-        let mut first: Option<(EntityId, u64)> = None;
+        let mut first = First::default();
         for entity in candidates {
-            let state = &self.entities[entity];
             // In the BPF program a group without runnable members has no bit in its place's mask,
             // so its line is not read.
-            if state.time.weight > 0 {
-                context.touch(state.line, Access::Read);
+            if self.entities[entity].time.weight > 0 {
+                context.touch(self.entities[entity].line, Access::Read);
             }
-            let Some(next) = state.queue.iter().next() else {
-                continue;
-            };
-            context.touch(self.tasks[next.task.index()].node, Access::Read);
-            let key = self.pick_key(entity, next.deadline);
-            if first.is_none_or(|(_, best)| decide::before(key, best)) {
-                first = Some((entity, key));
-            }
+            self.consider(context, &mut first, entity);
         }
-        first.map(|(entity, _)| entity)
+        first.entity
+    }
+
+    /// Compares the pick key of `entity` with the least so far, which is computed only when there is a
+    /// second candidate.
+    fn consider(&mut self, context: &mut Context<'_>, first: &mut First, entity: EntityId) {
+        if self.entities[entity].queue.is_empty() {
+            return;
+        }
+        let Some(best) = first.entity else {
+            first.entity = Some(entity);
+            return;
+        };
+        let least = match first.key {
+            Some(key) => key,
+            None => self.next_pick_key(context, best),
+        };
+        let key = self.next_pick_key(context, entity);
+        (first.entity, first.key) = match decide::before(key, least) {
+            true => (Some(entity), Some(key)),
+            false => (Some(best), Some(least)),
+        };
+    }
+
+    /// The pick key of the first task in the queue of `entity`.
+    fn next_pick_key(&mut self, context: &mut Context<'_>, entity: EntityId) -> u64 {
+        let state = &self.entities[entity];
+        let deadline = match state.queue.iter().next() {
+            Some(next) => {
+                context.touch(self.tasks[next.task.index()].node, Access::Read);
+                next.deadline
+            }
+            None => state.time.avg_vruntime,
+        };
+        self.pick_key(entity, deadline)
     }
 
     /// Whether the task that ran so far comes before the first of `entity`, and keeps the CPU.
@@ -177,6 +235,13 @@ impl State {
         decide::pick_key(&self.policy, time, &domain, succession, deadline)
     }
 
+    /// The first task of `entity` that can run here, which goes on with the batch or begins another.
+    fn take(&mut self, context: &mut Context<'_>, entity: EntityId) -> Option<TaskId> {
+        let task = self.first_of(context, entity)?;
+        self.note_batch(context.cpu(), entity);
+        Some(task)
+    }
+
     /// The first task of `entity` that can run here.
     pub(super) fn first_of(
         &mut self,
@@ -195,7 +260,7 @@ impl State {
     }
 
     /// The picked entity had no task that can run here: takes any other.
-    fn first_of_any(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+    fn take_any(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let cpu = context.cpu();
         let own = [
             self.pinned(cpu),
@@ -205,10 +270,10 @@ impl State {
         let groups: Vec<EntityId> = groups.map(|group| self.groups[*group].entity).collect();
         own.into_iter()
             .chain(groups)
-            .find_map(|entity| self.first_of(context, entity))
+            .find_map(|entity| self.take(context, entity))
     }
 
-    /// A task keeps the CPU for another slice.
+    /// The running task keeps the CPU for another slice.
     fn renew(&mut self, context: &mut Context<'_>, task: TaskId) -> Pick {
         let now = ns(context);
         let domain = self.topology.domain_of(context.cpu());
@@ -232,25 +297,37 @@ impl State {
         self.cpus[cpu.index()].run_deadline = deadline;
     }
 
-    /// A queued task gets this CPU.
-    fn start(&mut self, context: &mut Context<'_>, task: TaskId) {
+    /// A queued task gets this CPU, with the slice and the deadline with which it was queued.
+    fn start(&mut self, context: &mut Context<'_>, task: TaskId) -> Pick {
+        let (now, cpu) = (ns(context), context.cpu());
+        let was_queued = self.tasks[task.index()].queued;
         self.unqueue(context, task);
         self.displaced.remove(&task);
-        self.renew(context, task);
-        let (now, cpu) = (ns(context), context.cpu());
+        let was_elsewhere = self.is_misplaced(context, task);
+        if was_elsewhere {
+            self.settle(context, task, cpu, Coming::Awake);
+        }
         let state = &mut self.tasks[task.index()];
         state.on = Some(cpu);
         state.charged_at = now;
+        state.picked_at = now;
+        state.yields = false;
+        let (slice, deadline) = (state.slice, state.deadline);
         context.touch(state.line, Access::Write);
         let entity = state.entity.expect("runnable tasks have an entity");
-        if let Some(group) = self.group_of_entity(entity) {
-            self.groups[group].running += 1;
+        self.count_running(task, 1);
+        match was_queued && !was_elsewhere {
+            true => {
+                let deadline = decide::vruntime(&self.entities[entity].time, deadline);
+                self.cpus[cpu.index()].run_deadline = deadline;
+            }
+            false => self.note_deadline(cpu, task, slice),
         }
         if self.cpus[cpu.index()].running.is_none() {
-            context.touch(self.idle_line, Access::Write);
+            self.claim(context, cpu);
         }
         self.cpus[cpu.index()].running = Some(task);
-        self.note_batch(cpu, entity);
+        Pick::Task(task)
     }
 
     /// Notes that a task of `entity` runs next on `cpu`, in the current batch or as the first of a
@@ -269,16 +346,14 @@ impl State {
     pub(super) fn stop(&mut self, task: TaskId) {
         let state = &mut self.tasks[task.index()];
         let Some(cpu) = state.on.take() else { return };
-        let entity = state.entity;
         self.cpus[cpu.index()].running = None;
-        if let Some(group) = entity.and_then(|entity| self.group_of_entity(entity)) {
-            self.groups[group].running -= 1;
-        }
+        self.count_running(task, -1);
     }
 
     fn idle(&mut self, context: &mut Context<'_>) -> Pick {
         context.touch(self.idle_line, Access::Write);
         let here = &mut self.cpus[context.cpu().index()];
+        here.idle = true;
         here.batch = None;
         here.batch_used = 0;
         Pick::Idle

@@ -1,6 +1,6 @@
 //! What the scheduler knows: CPUs, domains, places, entities, groups, tasks, and where each lies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warmq_decide::{Domain, Entity, Policy};
 use warmq_kernel::{Attach, Context, Fragment, GroupId, UnknownCost};
@@ -71,14 +71,21 @@ pub(super) struct GroupState {
 }
 
 pub(super) struct CpuState {
+    /// In the mask of idle CPUs. Whoever finds a task for one takes it out, and it comes back when it
+    /// idles again.
+    pub(super) idle: bool,
+    /// Tasks that were sent to it when they woke; they run before all others (its local dispatch queue).
+    pub(super) sent: VecDeque<TaskId>,
+    /// Where code on this CPU queued the last task for which no CPU was better than another.
+    pub(super) distributed: CpuId,
     /// The last wakeup preemption, in ns, if there has been one.
     pub(super) preempted_at: Option<u64>,
     pub(super) running: Option<TaskId>,
     /// The deadline of the task that runs, in its domain's time, from when it was picked or last
     /// charged.
     pub(super) run_deadline: u64,
-    /// When its last tick was, and how long one takes, in ns.
-    pub(super) ticked_at: u64,
+    /// When its last tick was, and how long one takes (0: nobody knows yet), in ns.
+    pub(super) ticked_at: Option<u64>,
     pub(super) tick: u64,
     /// The batch: the entity whose tasks run here in succession, and what they used, in ns.
     pub(super) batch: Option<EntityId>,
@@ -87,8 +94,8 @@ pub(super) struct CpuState {
 }
 
 /// Invariant: `entity` is there from when a task becomes runnable until it sleeps, and `weight` is
-/// what its entity and domain have for it. It is in that entity's queue if and only if `queued`; a
-/// task that has a CPU is not.
+/// what its entity and domain have for it. It is in that entity's queue if and only if `queued`, and in a
+/// CPU's own if and only if `sent`; a task that has a CPU is in neither.
 pub(super) struct TaskState {
     pub(super) entity: Option<EntityId>,
     pub(super) weight: u64,
@@ -107,8 +114,11 @@ pub(super) struct TaskState {
     /// The task that woke it last, and how often in a row the two woke each other.
     pub(super) waker: Option<TaskId>,
     pub(super) turns: u32,
-    /// It woke where its waker is about to sleep, and takes its place.
-    pub(super) takes_over: bool,
+    /// The CPU that was found for it when it woke, until it is queued there: one that idled, or that its
+    /// waker is about to leave.
+    pub(super) found: Option<CpuId>,
+    /// In whose own queue it waits.
+    pub(super) sent: Option<CpuId>,
     /// The only CPU where it may run, if there is but one.
     pub(super) only: Option<CpuId>,
     pub(super) on: Option<CpuId>,
@@ -116,6 +126,8 @@ pub(super) struct TaskState {
     pub(super) charged_at: u64,
     pub(super) picked_at: u64,
     pub(super) slice: u64,
+    /// With which it was queued last, in its entity's time.
+    pub(super) deadline: u64,
     /// The debts of its children that exited, for which it was not charged yet.
     pub(super) owes: u64,
     /// Since it woke.
@@ -127,10 +139,24 @@ pub(super) struct TaskState {
     /// In this period.
     pub(super) sleeps: u64,
     pub(super) yields: bool,
+    /// It was queued in a group that it did not run in, so that its home hears of it as of a wakeup.
+    pub(super) moves: bool,
     /// Its state in the task-storage map.
     pub(super) line: Address,
     /// Its part of the task structure: vtime and the node of the dispatch queue.
     pub(super) node: Address,
+}
+
+impl TaskState {
+    /// Whether it is in a queue.
+    pub(super) fn waits(&self) -> bool {
+        self.queued || self.sent.is_some()
+    }
+
+    /// What is left of the slice of a running task, in ns.
+    pub(super) fn slice_left(&self, now: u64) -> u64 {
+        (self.picked_at + self.slice).saturating_sub(now)
+    }
 }
 
 pub(super) struct State {
@@ -315,12 +341,14 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         parent: None,
         waker: None,
         turns: 0,
-        takes_over: false,
+        found: None,
+        sent: None,
         only: None,
         on: None,
         charged_at: now,
         picked_at: now,
         slice: 0,
+        deadline: 0,
         owes: 0,
         ran: 0,
         expected: 0,
@@ -328,6 +356,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         period_at: now,
         sleeps: 0,
         yields: false,
+        moves: false,
         line: context.data(line),
         node: context.data(line),
     }
@@ -344,10 +373,13 @@ pub(super) fn new_entity(kind: Kind, line: Address, head: Address) -> EntityStat
 
 fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
     CpuState {
+        idle: true,
+        sent: VecDeque::new(),
+        distributed: CpuId(0),
         preempted_at: None,
         running: None,
         run_deadline: 0,
-        ticked_at: 0,
+        ticked_at: None,
         tick: 0,
         batch: None,
         batch_used: 0,

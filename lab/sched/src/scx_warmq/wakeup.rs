@@ -17,16 +17,22 @@ impl State {
         }
     }
 
-    /// Whether a task that wakes now has slept long enough to keep positive lag.
-    pub(super) fn keeps_lag(&self, task: TaskId, now: u64) -> bool {
-        now.saturating_sub(self.tasks[task.index()].slept_at) >= self.policy.min_sleep
+    /// For how long a task that wakes now has slept, in ns.
+    pub(super) fn slept(&self, task: TaskId, now: u64) -> u64 {
+        now.saturating_sub(self.tasks[task.index()].slept_at)
     }
 
-    /// `task` was woken and queued at `cpu`, which is busy: it preempts if it may.
-    pub(super) fn preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+    /// `task`, which slept for `slept` ns, was queued at `cpu`, which is busy: it preempts if it may.
+    pub(super) fn preempt(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+        slept: u64,
+    ) {
         let now = ns(context);
         context.touch(self.cpus[cpu.index()].line, Access::Read);
-        let Some(wakeup) = self.wakeup(context, task, cpu, now) else {
+        let Some(wakeup) = self.wakeup(context, task, cpu, slept) else {
             return;
         };
         if decide::wakeup_preempts(&self.policy, &wakeup) == Verdict::Granted {
@@ -39,7 +45,14 @@ impl State {
 
     /// The wakeup of `task` beside the task that runs on `cpu`. `None` if none runs, or if `cpu`
     /// does not serve the entity of `task`.
-    fn wakeup(&self, context: &Context<'_>, task: TaskId, cpu: CpuId, now: u64) -> Option<Wakeup> {
+    fn wakeup(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+        slept: u64,
+    ) -> Option<Wakeup> {
+        let now = ns(context);
         let (state, here) = (&self.tasks[task.index()], &self.cpus[cpu.index()]);
         let entity = state.entity.filter(|entity| self.serves(cpu, *entity))?;
         let running = here.running?;
@@ -51,7 +64,7 @@ impl State {
             running: here.run_deadline,
             sleeps: state.sleeps,
             weight: state.weight,
-            slept: now.saturating_sub(state.slept_at),
+            slept,
             since: here
                 .preempted_at
                 .map_or(u64::MAX, |last| now.saturating_sub(last)),

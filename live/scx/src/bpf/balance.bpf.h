@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance: whole groups move, but none that runs. Where no group can move, unmanaged tasks do. A
- * group is split if an imbalance lasts. A CPU that would go idle balances for itself; a timer
+ * Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If an
+ * imbalance lasts, a group that runs moves, too, or one that is too large is split. A CPU that would go idle balances for itself; a timer
  * balances among busy places.
  */
 #pragma once
@@ -57,11 +57,15 @@ static u32 calmest_place(void)
 	return best;
 }
 
-/*
- * A group with queued tasks at `place`: the one whose move corrects `excess` best or, `to_split`,
- * the heaviest. 0: there is none.
- */
-static u32 best_group(u32 place, u64 excess, bool to_split)
+/* Which of the groups of a place, of those with queued tasks, is looked for. */
+enum wanted {
+	TO_MOVE,         /* the one whose move corrects the excess best, of those that do not run */
+	TO_MOVE_RUNNING, /* the same, of all */
+	TO_SPLIT,        /* the heaviest */
+};
+
+/* The wanted group of `place`. 0: there is none. */
+static u32 best_group(u32 place, u64 excess, enum wanted wanted)
 {
 	u32 i, number = 0, best = 0;
 	u64 best_weight = 0;
@@ -77,8 +81,9 @@ static u32 best_group(u32 place, u64 excess, bool to_split)
 		weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
 		if (group->home != place || !entity_of(WARMQ_GROUP_BASE + number)->queued)
 			continue;
-		if (to_split ? weight <= best_weight
-			     : group->running || group->narrow || !warmq_better_group(weight, best_weight, excess))
+		if (wanted == TO_SPLIT ? weight <= best_weight : group->narrow || !warmq_better_group(weight, best_weight, excess))
+			continue;
+		if (wanted == TO_MOVE && group->running)
 			continue;
 		best = number;
 		best_weight = weight;
@@ -149,14 +154,14 @@ static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
 		unmanaged = entity_of(domain)->time.weight;
 	if (entity_of(domain)->time.runnable)
 		task = unmanaged / entity_of(domain)->time.runnable;
-	group = managed ? best_group(busy, excess, false) : 0;
+	lasted = elapsed(here->imbalanced_since, now);
+	group = managed ? best_group(busy, excess, lasted < policy.patience ? TO_MOVE : TO_MOVE_RUNNING) : 0;
 	if (group)
 		movable = entity_of(WARMQ_GROUP_BASE + group)->time.weight;
-	lasted = elapsed(here->imbalanced_since, now);
 	relief = warmq_relieve(&policy, excess, managed, unmanaged, task, movable, lasted);
 	*what = relief == WARMQ_MOVE_UNMANAGED ? domain : group;
 	if (relief == WARMQ_SPLIT_GROUP) {
-		*what = best_group(busy, excess, true);
+		*what = best_group(busy, excess, TO_SPLIT);
 		if (!*what)
 			relief = WARMQ_LEAVE;
 	}
@@ -339,22 +344,26 @@ static s32 idle_near(u32 domain)
 	return idle;
 }
 
+/* Kicks an idle CPU of a domain, else of the next that has one. */
+static void wake_near(u32 domain)
+{
+	s32 idle = idle_near(domain);
+
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
 /* Kicks idle CPUs if tasks wait, in case an earlier kick got lost. */
 static void wake_idle(void)
 {
 	u32 place, domain, cpu;
-	s32 idle;
 
-	bpf_for(domain, 0, nr_domains) {
-		idle = entity_of(domain)->queued ? idle_near(domain) : -1;
-		if (idle >= 0)
-			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	}
-	bpf_for(place, 0, nr_places) {
-		idle = group_waits(place) ? idle_near(domain_of_place(place)) : -1;
-		if (idle >= 0)
-			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	}
+	bpf_for(domain, 0, nr_domains)
+		if (entity_of(domain)->queued)
+			wake_near(domain);
+	bpf_for(place, 0, nr_places)
+		if (group_waits(place))
+			wake_near(domain_of_place(place));
 	bpf_for(cpu, 0, nr_cpus)
 		if (entity_of(WARMQ_PINNED_BASE + cpu)->queued && scx_bpf_test_and_clear_cpu_idle(cpu))
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
@@ -368,6 +377,7 @@ static void balance_busy(u64 now)
 	switch (relief_for(calm, false, &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		rehome(what, calm);
+		wake_near(domain_of_place(calm));
 		break;
 	case WARMQ_MOVE_UNMANAGED:
 		domain_of(domain_of_place(calm))->pull_from = what + 1;
@@ -423,9 +433,9 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 		clamp_all();
 	bpf_rcu_read_lock(); /* for the masks of domains; up to 6.17 a timer is not known to hold it */
 	wake_idle();
-	bpf_rcu_read_unlock();
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());
+	bpf_rcu_read_unlock();
 	bpf_timer_start(timer, balance_interval, 0);
 	return 0;
 }

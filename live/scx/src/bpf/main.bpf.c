@@ -185,10 +185,38 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 		preempt(p, t, cpu, deadline, slept, now);
 }
 
+/*
+ * Charges the task that ran on `cpu` and is runnable, and brings its weight and its entity up to date.
+ * Returns whether it may go on there: not if it belongs elsewhere.
+ */
+static __always_inline bool may_go_on(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	u32 entity;
+
+	charge(p, t, cpu);
+	look(p, t, cpu);
+	if (!t->weight)
+		return t->at_once;
+	entity = entity_for(p, t, cpu);
+	if (is_group(entity) && group_of(entity)->home != place_of_cpu(cpu))
+		return false;
+	if (t->entity == entity) {
+		reweigh(p, t);
+		return true;
+	}
+	if (is_group(t->entity))
+		__sync_fetch_and_sub(&group_of(t->entity)->running, 1);
+	settle(p, t, cpu, false);
+	if (is_group(t->entity))
+		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
+	return true;
+}
+
 void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct task_state *t = NULL;
+	bool may_stay = false;
 	u32 entity;
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
@@ -197,28 +225,24 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 			charge(prev, t, cpu);
 			t = NULL;
 		}
-		if (t) {
-			charge(prev, t, cpu);
-			look(prev, t, cpu);
-			reweigh(prev, t);
-		}
+		may_stay = t && may_go_on(prev, t, cpu);
 	}
 	if (pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
-		if (t && (t->weight ? t->entity == entity_for(prev, t, cpu) : t->at_once))
+		if (may_stay)
 			go_on(prev, t, c);
-		else if (!t)
+		else
 			pull(cpu);
 		return;
 	}
-	if (t && t->entity == entity_for(prev, t, cpu) && goes_first(t, entity)) {
+	if (may_stay && goes_first(t, entity)) {
 		count(COUNT_KEPT);
 		go_on(prev, t, c);
 		return;
 	}
-	if (!take(c, entity) && !take_any(c, cpu) && !t)
+	if (!take(c, entity) && !take_any(c, cpu) && !may_stay)
 		pull(cpu);
 }
 
@@ -256,6 +280,9 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	if (!t->weight) {
 		t->sleeps -= t->sleeps > 0 && !t->throttled;
 		settle(p, t, cpu, !t->throttled);
+	} else if (t->entity != entity_for(p, t, cpu)) { /* taken from another cache */
+		settle(p, t, cpu, false);
+		deadline_known = false;
 	}
 	t->throttled = false;
 	if (out_of_quota(t->cgroup)) { /* it was queued before the others had it all */

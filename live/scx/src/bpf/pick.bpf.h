@@ -121,6 +121,7 @@ static __always_inline bool goes_first(struct task_state *t, u32 entity)
 
 static __always_inline void go_on(struct task_struct *prev, struct task_state *t, struct cpu_state *c)
 {
+	t->yields = false;
 	if (!t->weight) {
 		scx_bpf_task_set_slice(prev, policy.slice_max);
 		return;

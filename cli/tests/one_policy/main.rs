@@ -1,0 +1,101 @@
+//! One policy: the simulated scx_warmq and the BPF program of the real one are fed the same events, those
+//! of random workloads in the laboratory, and must decide the same each time: the CPU for a task that
+//! wakes, the CPUs that are asked to reschedule, the task that a CPU runs next, and when it gives way.
+//!
+//! The simulated one is followed. Decisions and switches take no time, because those of the BPF program
+//! take none here.
+
+mod pair;
+#[path = "../../../lab/sched/tests/stories/scripts.rs"]
+mod scripts;
+
+use proptest::prelude::*;
+use warmq_config::{Chosen, Value};
+use warmq_kernel::{Costs, Ending, Kernel, MakeScheduler, Policy, Settings};
+use warmq_machine::{builtin, read_toml};
+use warmq_units::{Cycles, Duration, Instant, Seed};
+
+use crate::pair::Pair;
+use crate::scripts::{Act, Script, scripts};
+
+/// What the model of sched_ext does not have is left out.
+fn playable(mut script: Script) -> Script {
+    for part in &mut script.parts {
+        part.acts
+            .retain(|act| !matches!(act, Act::Bind(_) | Act::Online(..) | Act::Nice(_)));
+        if matches!(part.policy, Policy::Fifo(_) | Policy::RoundRobin(_)) {
+            part.policy = Policy::Other;
+        }
+    }
+    script
+}
+
+/// System calls take time, so that not everything happens at once; nothing else of the kernel does.
+fn costs() -> Costs {
+    let mut table = Costs::free().table().clone();
+    let system_call = table.get_mut("system_call").expect("the kernel's own cost");
+    system_call.cycles = Cycles(300);
+    Costs::new(table)
+}
+
+/// A machine, and where groups live on it.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    machine: &'static str,
+    cpus: usize,
+    groups: &'static str,
+}
+
+/// Own caches, shared ones, several CPUs under each of several, and cores of two threads.
+fn places() -> impl Strategy<Value = Place> {
+    let machines = prop_oneof![
+        (1usize..=8).prop_map(|cpus| ("p3xeon-8way", cpus)),
+        (1usize..=8).prop_map(|cpus| ("small-4llc", cpus)),
+        (1usize..=4).prop_map(|cpus| ("small-smt", cpus)),
+    ];
+    (machines, prop::sample::select(&["llc", "cpu"][..])).prop_map(|((machine, cpus), groups)| {
+        Place {
+            machine,
+            cpus,
+            groups,
+        }
+    })
+}
+
+fn play(script: &Script, place: Place) -> Ending {
+    let text = builtin(place.machine).expect("a shipped machine");
+    let mut machine = read_toml(place.machine, text).expect("a sound machine");
+    machine.cpus.truncate(place.cpus);
+    let entry = warmq_sched::scheduler("scx_warmq").expect("the simulated scx_warmq");
+    let settings = Settings {
+        caches: false,
+        ..entry.kernel_settings(Seed(1))
+    };
+    let groups = [("place".to_owned(), Value::Text(place.groups.to_owned()))];
+    let chosen = Chosen::new(entry.settings(), groups.into()).expect("a place");
+    let build = entry.build(chosen);
+    let pair: MakeScheduler = Box::new(move |attach| {
+        let simulated = build(attach)?;
+        Ok(Box::new(Pair::new(
+            attach,
+            place.groups == "cpu",
+            simulated,
+        )))
+    });
+    let kernel = Kernel::boot(&machine, &costs(), settings, pair, script, ());
+    let mut kernel = kernel.expect("the workload fits");
+    kernel.run_until(Instant::START + Duration::from_ms(300))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+
+    #[test]
+    fn the_bpf_program_decides_as_the_simulated_scheduler(
+        script in scripts().prop_map(playable),
+        place in places(),
+    ) {
+        let ending = play(&script, place);
+        prop_assert!(matches!(ending, Ending::WorkDone | Ending::TimeUp), "{ending}");
+    }
+}

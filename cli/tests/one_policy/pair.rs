@@ -1,0 +1,267 @@
+//! The simulated scheduler and the BPF program side by side, as one scheduler of the laboratory.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+
+use warmq_decide::Policy;
+use warmq_kernel::{
+    Attach, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, View, WakeContext, Why,
+    group_weight_of_nice,
+};
+use warmq_native::{Kicks, Machine, Program, Waker};
+use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
+
+/// How often the balance timer expires: at the tick of CPU 0 in the simulated one, too.
+const BALANCE_INTERVAL: Duration = Duration::from_ms(10);
+
+pub struct Pair {
+    simulated: Box<dyn Scheduler>,
+    program: Program,
+    /// What the program asked for when the task was queued that wakes.
+    asked: Kicks,
+    /// The CPUs that the program asked for when a CPU's task lost it: by CPU, until it has switched.
+    owed: Vec<u64>,
+    balanced_at: u64,
+    /// What happened last, for the message when they differ.
+    events: VecDeque<String>,
+}
+
+fn machine(attach: &Attach<'_>, place_is_cpu: bool) -> Machine {
+    let cpus = || (0..attach.cpus()).map(CpuId);
+    Machine {
+        domain_of: cpus().map(|cpu| attach.place(cpu).llc.into()).collect(),
+        core_of: cpus().map(|cpu| attach.place(cpu).core.into()).collect(),
+        place_is_cpu,
+    }
+}
+
+/// When runs begin, by the program's clock: a machine has been up for a while when a scheduler is loaded,
+/// and what never happened was long ago.
+const BOOTED: u64 = 1_000_000_000_000;
+
+/// ns, by the program's clock.
+fn now(context: &Context<'_>) -> u64 {
+    BOOTED + context.now().since(Instant::START).as_ns()
+}
+
+fn here(context: &Context<'_>) -> u32 {
+    context.cpu().0.into()
+}
+
+/// The CPUs that will reschedule, as a mask.
+fn rescheduling(context: &Context<'_>) -> u64 {
+    let cpus = (0..context.cpus()).filter(|cpu| context.will_reschedule(CpuId(*cpu)));
+    cpus.fold(0, |mask, cpu| mask | 1 << cpu)
+}
+
+fn allowed(context: &Context<'_>, view: View<'_>) -> u64 {
+    let cpus = (0..context.cpus()).filter(|cpu| view.may_run_on(CpuId(*cpu)));
+    cpus.fold(0, |mask, cpu| mask | 1 << cpu)
+}
+
+/// The waker, and whether it is about to sleep.
+fn waker(why: Why) -> (Waker, bool) {
+    match why {
+        Why::Fork => (Waker::Fork, false),
+        Why::Wakeup(it) => match it.current.filter(|_| it.context == WakeContext::Task) {
+            Some(task) => (Waker::Task(task.0), it.sync),
+            None => (Waker::Interrupt, it.sync),
+        },
+    }
+}
+
+impl Pair {
+    pub fn new(attach: &Attach<'_>, place_is_cpu: bool, simulated: Box<dyn Scheduler>) -> Pair {
+        Pair {
+            simulated,
+            program: Program::load(&machine(attach, place_is_cpu), Policy::default()),
+            asked: Kicks::default(),
+            owed: vec![0; attach.cpus().into()],
+            balanced_at: BOOTED,
+            events: VecDeque::new(),
+        }
+    }
+
+    fn note(&mut self, context: &Context<'_>, what: std::fmt::Arguments<'_>) {
+        if self.events.len() == 40 {
+            self.events.pop_front();
+        }
+        let (at, cpu) = (context.now(), context.cpu());
+        self.events.push_back(format!("{at} {cpu}: {what}"));
+    }
+
+    /// Both decided, the simulated one and the program.
+    fn must_agree<T: PartialEq + Debug>(&self, simulated: T, native: T) {
+        if simulated != native {
+            let events: Vec<&str> = self.events.iter().map(String::as_str).collect();
+            panic!(
+                "the simulated one says {simulated:?}, the BPF program {native:?}, last of\n{}",
+                events.join("\n")
+            );
+        }
+    }
+
+    /// The balance timer, if it is time. Returns the CPUs that it asks to reschedule.
+    fn balance(&mut self, context: &mut Context<'_>) -> u64 {
+        let now = now(context);
+        if context.cpu() != CpuId(0) || now - self.balanced_at < BALANCE_INTERVAL.as_ns() {
+            return 0;
+        }
+        self.balanced_at = now;
+        let kicks = self.program.timer(0, now);
+        self.note(context, format_args!("the balance timer: {kicks:?}"));
+        kicks.idle
+    }
+}
+
+impl Scheduler for Pair {
+    fn lock_for(&self, cpu: CpuId) -> LockId {
+        self.simulated.lock_for(cpu)
+    }
+
+    /// None: where nothing takes time nobody waits for a lock, and the program has none of its own.
+    fn locks(&self, _: Callback<'_>, _: CpuId) -> Locks {
+        Locks::None
+    }
+
+    fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
+        self.simulated.fork(context, parent, child);
+        let view = context.task(child);
+        let weight = group_weight_of_nice(view.nice());
+        let (allowed, cpu) = (allowed(context, view), view.last_cpu().0.into());
+        let family = (child.0, parent.map(|parent| parent.0));
+        self.program
+            .fork(family, weight, allowed, cpu, now(context));
+    }
+
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
+        let prev = context.task(task).last_cpu().0.into();
+        let simulated = self.simulated.select_cpu(context, task, why);
+        let cpus = (here(context), prev);
+        let native = self.program.select(task.0, cpus, waker(why), now(context));
+        self.note(
+            context,
+            format_args!("a CPU for {task}, last on {prev}: {why:?}"),
+        );
+        self.must_agree(u32::from(simulated.0), native);
+        simulated
+    }
+
+    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        self.simulated.enqueue(context, task, cpu, why);
+        self.note(context, format_args!("{task} is queued on {cpu}"));
+        let (waker, _) = waker(why);
+        let cpus = (here(context), cpu.0.into());
+        self.asked = self.program.enqueue(task.0, cpus, waker, now(context));
+    }
+
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        let before = rescheduling(context);
+        self.simulated.wakeup_preempt(context, task, cpu, why);
+        let simulated = rescheduling(context) & !before;
+        let native = (self.asked.idle | self.asked.preempted) & !before;
+        let asked = self.asked;
+        self.note(
+            context,
+            format_args!("for {task}, {cpu} or another: {asked:?}"),
+        );
+        self.must_agree(simulated, native);
+    }
+
+    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.simulated.dequeue(context, task);
+        let exits = context.task(task).has_exited();
+        self.note(context, format_args!("{task} sleeps"));
+        self.program
+            .sleep(task.0, here(context), exits, now(context));
+    }
+
+    fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
+        self.must_agree(0, self.owed[context.cpu().index()]);
+        let pick = self.simulated.pick_next(context, prev);
+        let native = self.program.pick(here(context), now(context));
+        let simulated = match pick {
+            Pick::Task(task) => Some(task.0),
+            Pick::Idle | Pick::Retry => None,
+        };
+        self.note(context, format_args!("picks {native:?} after {prev:?}"));
+        self.must_agree(simulated, native);
+        let kicks = self.program.kicks();
+        let owed = kicks.idle | kicks.preempted;
+        self.owed[context.cpu().index()] = owed & !rescheduling(context);
+        pick
+    }
+
+    fn unlocked(&mut self, context: &mut Context<'_>) {
+        self.simulated.unlocked(context);
+    }
+
+    fn wants_put_prev(&self, prev: TaskId) -> bool {
+        self.simulated.wants_put_prev(prev)
+    }
+
+    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        let before = rescheduling(context);
+        self.simulated.put_prev(context, prev);
+        let owed = std::mem::take(&mut self.owed[context.cpu().index()]);
+        self.note(
+            context,
+            format_args!("for {prev}, which lost its CPU: {owed:#b}"),
+        );
+        self.must_agree(rescheduling(context) & !before, owed);
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
+        self.must_agree(0, self.owed[context.cpu().index()]);
+        let (asked, before) = (self.balance(context), rescheduling(context));
+        self.simulated.tick(context, running);
+        let own = u64::from(running.is_some()) << here(context);
+        self.must_agree(rescheduling(context) & !before & !own, asked & !before);
+        if running.is_none() {
+            return;
+        }
+        let simulated = context.will_reschedule(context.cpu());
+        let native = self.program.tick(here(context), now(context));
+        self.note(
+            context,
+            format_args!("a tick of {running:?}: it gives way: {native}"),
+        );
+        self.must_agree(simulated, native);
+    }
+
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        self.note(context, format_args!("{task} yields"));
+        self.program.yield_task(here(context), now(context));
+        self.simulated.yield_task(context, task)
+    }
+
+    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.simulated.set_weight(context, task);
+    }
+
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.simulated.set_cpumask(context, task);
+    }
+
+    fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
+        self.simulated.set_group_weight(context, group);
+    }
+
+    fn set_fragment(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        fragment: Option<Fragment>,
+    ) {
+        let hint = fragment.map_or(0, |it| (u64::from(it.app) << 32 | u64::from(it.number)) + 1);
+        self.note(context, format_args!("{task} names {fragment:?}"));
+        let native = self.program.hint(here(context), hint, now(context));
+        self.simulated.set_fragment(context, task, fragment);
+        self.must_agree(context.will_reschedule(context.cpu()), native);
+    }
+
+    fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
+        self.simulated.exit(context, task);
+        self.program.exit(task.0, here(context), now(context));
+    }
+}

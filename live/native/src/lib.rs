@@ -1,0 +1,284 @@
+//! The BPF program of scx_warmq in a process of its own: compiled by a C compiler as it is, with a small
+//! model of sched_ext around it (`sched_ext.h`), called as the kernel calls it (`native.c`).
+//!
+//! Purpose: tests. Whoever has another implementation of the same policy can feed both the same events
+//! and compare what they decide; the simulated scx_warmq is one.
+//!
+//! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
+//! callbacks, task storage and maps. What it leaves out: races, affinity that changes, hotplug, cgroups,
+//! real-time tasks.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use warmq_decide::Policy;
+
+/// The most CPUs that the model has.
+pub const MOST_CPUS: usize = 64;
+
+/// The most tasks that the model has.
+pub const MOST_TASKS: u32 = 512;
+
+/// CPUs and what they share; both lists have an entry for each CPU.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The number of a CPU's last-level cache.
+    pub domain_of: Vec<u32>,
+    /// The number of a CPU's core.
+    pub core_of: Vec<u32>,
+    /// Groups live on CPUs instead of under caches.
+    pub place_is_cpu: bool,
+}
+
+/// Who wakes a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waker {
+    /// A task, which also runs where the program is called.
+    Task(u32),
+    /// An interrupt.
+    Interrupt,
+    /// Nobody: it is new.
+    Fork,
+}
+
+impl Waker {
+    fn number(self) -> i32 {
+        match self {
+            Waker::Task(task) => task as i32,
+            Waker::Interrupt => -1,
+            Waker::Fork => -2,
+        }
+    }
+}
+
+/// CPUs that were asked to reschedule, as masks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kicks {
+    /// Idle ones, which are to look for work.
+    pub idle: u64,
+    /// Those whose task is preempted.
+    pub preempted: u64,
+}
+
+#[repr(C)]
+struct NativeMachine {
+    cpus: u32,
+    domains: u32,
+    place_is_cpu: bool,
+    domain_of: [u32; MOST_CPUS],
+    core_of: [u32; MOST_CPUS],
+    policy: Policy,
+}
+
+// SAFETY of all: native.c keeps its state in statics, and `Program` is the only caller, one at a time
+// (`ONLY`). Numbers are checked by `Program` where a wrong one would leave an array.
+#[allow(unsafe_code, reason = "the program is C")]
+unsafe extern "C" {
+    fn native_load(machine: *mut NativeMachine);
+    safe fn native_fork(task: u32, parent: i32, weight: u32, allowed: u64, cpu: u32, now: u64);
+    safe fn native_select(task: u32, here: u32, prev: i32, waker: i32, sync: bool, now: u64)
+    -> i32;
+    safe fn native_enqueue(task: u32, here: u32, cpu: u32, waker: i32, now: u64);
+    safe fn native_sleep(task: u32, here: u32, exits: bool, now: u64);
+    safe fn native_exit(task: u32, here: u32, now: u64);
+    safe fn native_pick(here: u32, now: u64) -> i32;
+    safe fn native_tick(here: u32, now: u64) -> bool;
+    safe fn native_timer(here: u32, now: u64);
+    safe fn native_yield(here: u32, now: u64);
+    safe fn native_set_weight(task: u32, weight: u32);
+    safe fn native_hint(here: u32, hint: u64, now: u64) -> bool;
+    safe fn native_vtime(task: u32) -> u64;
+    fn native_kicks(idle: *mut u64, preempted: *mut u64);
+}
+
+/// The program keeps its state in statics, as BPF programs do: there is one at a time.
+static ONLY: Mutex<()> = Mutex::new(());
+
+/// The loaded program. Times are ns since any start, and never fall.
+pub struct Program {
+    cpus: u32,
+    _only: MutexGuard<'static, ()>,
+}
+
+impl Program {
+    /// Loads the program for `machine`, all of whose CPUs idle. Waits until no other is loaded.
+    ///
+    /// # Panics
+    /// When the machine has no CPU, more than [`MOST_CPUS`], or lists of different lengths.
+    pub fn load(machine: &Machine, policy: Policy) -> Program {
+        let cpus = machine.domain_of.len();
+        assert!((1..=MOST_CPUS).contains(&cpus) && machine.core_of.len() == cpus);
+        let only = ONLY.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut native = NativeMachine {
+            cpus: cpus as u32,
+            domains: machine.domain_of.iter().max().map_or(0, |last| last + 1),
+            place_is_cpu: machine.place_is_cpu,
+            domain_of: [0; MOST_CPUS],
+            core_of: [0; MOST_CPUS],
+            policy,
+        };
+        native.domain_of[..cpus].copy_from_slice(&machine.domain_of);
+        native.core_of[..cpus].copy_from_slice(&machine.core_of);
+        #[allow(unsafe_code, reason = "the program is C")]
+        // SAFETY: a valid machine, read before the call returns; see above.
+        unsafe {
+            native_load(&raw mut native);
+        }
+        Program {
+            cpus: cpus as u32,
+            _only: only,
+        }
+    }
+
+    fn check(&self, task: u32, cpu: u32) {
+        assert!(
+            task < MOST_TASKS && cpu < self.cpus,
+            "task {task}, CPU {cpu}"
+        );
+    }
+
+    /// A task is made, on `cpu`, by `parent`. `weight`: sched_ext's, 1 to 10,000. `allowed`: its CPUs.
+    pub fn fork(
+        &mut self,
+        (task, parent): (u32, Option<u32>),
+        weight: u32,
+        allowed: u64,
+        cpu: u32,
+        now: u64,
+    ) {
+        self.check(task.max(parent.unwrap_or(0)), cpu);
+        let parent = parent.map_or(-1, |parent| parent as i32);
+        native_fork(task, parent, weight, allowed, cpu, now);
+    }
+
+    /// The CPU for a task that was last on `prev` and is woken, or made, by code on `here`. `sync`:
+    /// its waker is about to sleep.
+    pub fn select(
+        &mut self,
+        task: u32,
+        (here, prev): (u32, u32),
+        (waker, sync): (Waker, bool),
+        now: u64,
+    ) -> u32 {
+        self.check(task, here.max(prev));
+        native_select(task, here, prev as i32, waker.number(), sync, now) as u32
+    }
+
+    /// The task is queued on `cpu`, by code on `here`; on the CPU that was selected, if one was.
+    pub fn enqueue(&mut self, task: u32, (here, cpu): (u32, u32), waker: Waker, now: u64) -> Kicks {
+        self.check(task, here.max(cpu));
+        native_enqueue(task, here, cpu, waker.number(), now);
+        self.kicks()
+    }
+
+    /// The task that runs on `here` sleeps, or exits.
+    pub fn sleep(&mut self, task: u32, here: u32, exits: bool, now: u64) {
+        self.check(task, here);
+        native_sleep(task, here, exits, now);
+    }
+
+    /// The task is gone.
+    pub fn exit(&mut self, task: u32, here: u32, now: u64) {
+        self.check(task, here);
+        native_exit(task, here, now);
+    }
+
+    /// The task that `here` runs next; `None`: it idles.
+    pub fn pick(&mut self, here: u32, now: u64) -> Option<u32> {
+        self.check(0, here);
+        u32::try_from(native_pick(here, now)).ok()
+    }
+
+    /// A tick on `here`, where a task runs. Returns whether that has to give way.
+    pub fn tick(&mut self, here: u32, now: u64) -> bool {
+        self.check(0, here);
+        native_tick(here, now)
+    }
+
+    /// The balance timer, on `here`.
+    pub fn timer(&mut self, here: u32, now: u64) -> Kicks {
+        self.check(0, here);
+        native_timer(here, now);
+        self.kicks()
+    }
+
+    /// The task that runs on `here` yields.
+    pub fn yield_task(&mut self, here: u32, now: u64) {
+        self.check(0, here);
+        native_yield(here, now);
+    }
+
+    /// A task has another weight.
+    pub fn set_weight(&mut self, task: u32, weight: u32) {
+        self.check(task, 0);
+        native_set_weight(task, weight);
+    }
+
+    /// The task that runs on `here` names its data; 0: none in particular. Returns whether it is asked
+    /// to yield, as it then does.
+    pub fn hint(&mut self, here: u32, hint: u64, now: u64) -> bool {
+        self.check(0, here);
+        native_hint(here, hint, now)
+    }
+
+    /// The virtual time of a task in its entity, in virtual ns.
+    pub fn vtime(&self, task: u32) -> u64 {
+        self.check(task, 0);
+        native_vtime(task)
+    }
+
+    /// The kicks since they were last asked for.
+    pub fn kicks(&mut self) -> Kicks {
+        let mut kicks = Kicks::default();
+        #[allow(unsafe_code, reason = "the program is C")]
+        // SAFETY: both are written before the call returns.
+        unsafe {
+            native_kicks(&raw mut kicks.idle, &raw mut kicks.preempted);
+        }
+        kicks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_cpu() -> Program {
+        let machine = Machine {
+            domain_of: vec![0],
+            core_of: vec![0],
+            place_is_cpu: false,
+        };
+        Program::load(&machine, Policy::default())
+    }
+
+    fn wake(program: &mut Program, task: u32, now: u64) -> Kicks {
+        program.select(task, (0, 0), (Waker::Interrupt, false), now);
+        program.enqueue(task, (0, 0), Waker::Interrupt, now)
+    }
+
+    #[test]
+    fn an_idle_cpu_is_kicked_and_runs_the_task() {
+        let mut program = one_cpu();
+        program.fork((0, None), 100, 1, 0, 0);
+        assert_eq!(wake(&mut program, 0, 5).idle, 1);
+        assert_eq!(program.pick(0, 6), Some(0));
+    }
+
+    #[test]
+    fn two_tasks_take_turns_by_weight() {
+        let mut program = one_cpu();
+        let mut ran = [0, 0];
+        for (task, weight) in [(0, 100), (1, 300)] {
+            program.fork((task, None), weight, 1, 0, 0);
+            wake(&mut program, task, 0);
+        }
+        let mut running = program.pick(0, 0).expect("two are runnable") as usize;
+        for ms in 1..=4_000_u64 {
+            ran[running] += 1;
+            if program.tick(0, ms * 1_000_000) {
+                running = program.pick(0, ms * 1_000_000).expect("two are runnable") as usize;
+            }
+        }
+        assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
+    }
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The BPF program as it is, a model of sched_ext around it, and the calls that the kernel makes: the
+ * order is that of kernel/sched/ext.c of 6.18 (balance_one(), pick_task_scx(), put_prev_task_scx(),
+ * enqueue_task_scx(), dequeue_task_scx()). lib.rs declares the functions at the end.
+ */
+#include "../../scx/src/bpf/main.bpf.c"
+#include "sched_ext.h"
+
+static struct task_struct tasks_of_model[TASKS];
+static struct cred creds[TASKS];
+static struct signal_struct signals[TASKS];
+
+struct native_machine {
+	u32 cpus, domains;
+	bool place_is_cpu;
+	u32 domain_of[CPUS];
+	u32 core_of[CPUS];
+	struct warmq_policy policy;
+};
+
+static void at(u32 cpu, u64 now)
+{
+	model.cpu = cpu;
+	model.now = now;
+	model.current = model.running[cpu];
+	model.in_interrupt = false;
+}
+
+/* As update_curr_scx(): what a task ran is taken off its slice. */
+static void account(struct task_struct *p)
+{
+	u64 ran = model.now - p->se.exec_start;
+
+	p->se.exec_start = model.now;
+	p->se.sum_exec_runtime += ran;
+	p->scx.slice -= ran < p->scx.slice ? ran : p->scx.slice;
+}
+
+/* Everything that the program keeps outside of maps. */
+static void forget_everything(void)
+{
+	memset(cpus, 0, sizeof(cpus));
+	memset(domains, 0, sizeof(domains));
+	memset(places, 0, sizeof(places));
+	memset(entities, 0, sizeof(entities));
+	memset(groups, 0, sizeof(groups));
+	memset(cgroups, 0, sizeof(cgroups));
+	memset(overdue, 0, sizeof(overdue));
+	memset(domain_errors, 0, sizeof(domain_errors));
+	memset(runnable_errors, 0, sizeof(runnable_errors));
+	memset(place_errors, 0, sizeof(place_errors));
+	nr_overdue = balance_rounds = nr_quotas = 0;
+	next_group = groups_used = next_inferred = 1;
+	while (model.values)
+		drop(&model.values);
+	memset(&model, 0, sizeof(model));
+	memset(tasks_of_model, 0, sizeof(tasks_of_model));
+}
+
+/* The other CPUs of a core, in a ring. */
+static u32 sibling_of(struct native_machine *machine, u32 cpu)
+{
+	u32 other = cpu;
+
+	do
+		other = (other + 1) % machine->cpus;
+	while (machine->core_of[other] != machine->core_of[cpu]);
+	return other;
+}
+
+void native_load(struct native_machine *machine)
+{
+	u32 cpu, other;
+
+	forget_everything();
+	model.cpus = machine->cpus;
+	policy = machine->policy;
+	nr_cpus = machine->cpus;
+	nr_domains = machine->domains;
+	nr_places = machine->place_is_cpu ? machine->cpus : machine->domains;
+	place_is_cpu = machine->place_is_cpu;
+	smt_enabled = false;
+	scope = SCOPE_SYSTEM; /* the same hint of any two tasks means the same data */
+	for (cpu = 0; cpu < WARMQ_MAX_CPUS; cpu++)
+		cpu_domain[cpu] = WARMQ_MAX_DOMAINS;
+	for (cpu = 0; cpu < machine->cpus; cpu++) {
+		cpu_domain[cpu] = machine->domain_of[cpu];
+		cpu_sibling[cpu] = sibling_of(machine, cpu);
+		smt_enabled |= cpu_sibling[cpu] != cpu;
+		for (other = 0; other < machine->cpus; other++)
+			if (machine->core_of[other] == machine->core_of[cpu])
+				model.core[cpu] |= 1ULL << other;
+	}
+	model.idle = model.cpus < 64 ? (1ULL << model.cpus) - 1 : ~0ULL;
+	must(!warmq_init(), "it did not start");
+}
+
+static void allow(struct task_struct *p, u64 allowed)
+{
+	p->allowed.bits = allowed;
+	p->nr_cpus_allowed = __builtin_popcountll(allowed);
+}
+
+void native_fork(u32 id, s32 parent, u32 weight, u64 allowed, u32 cpu, u64 now)
+{
+	struct task_struct *p = &tasks_of_model[id];
+	struct scx_init_task_args args = { .fork = parent >= 0 };
+
+	at(cpu, now);
+	model.current = parent < 0 ? NULL : &tasks_of_model[parent];
+	p->pid = p->tgid = id + 1;
+	p->cpus_ptr = &p->allowed;
+	allow(p, allowed);
+	p->cred = &creds[id];
+	p->signal = &signals[id];
+	p->group_leader = p;
+	p->real_parent = parent < 0 ? &idle_task : &tasks_of_model[parent];
+	p->cpu = cpu;
+	p->scx.weight = weight;
+	must(!warmq_init_task(p, &args), "no memory");
+	warmq_enable(p);
+}
+
+s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
+{
+	struct task_struct *p = &tasks_of_model[id];
+	u64 flags = waker == -2 ? SCX_WAKE_FORK : SCX_WAKE_TTWU;
+
+	at(here, now);
+	model.current = waker < 0 ? NULL : &tasks_of_model[waker];
+	model.in_interrupt = waker == -1;
+	model.selecting = true;
+	p->direct = false;
+	p->cpu = prev;
+	if (p->nr_cpus_allowed == 1) /* the kernel does not ask; select_task_rq() */
+		return p->cpu = ctzll(p->cpus_ptr->bits);
+	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
+	model.selecting = false;
+	return p->cpu;
+}
+
+void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
+{
+	struct task_struct *p = &tasks_of_model[id];
+
+	at(here, now);
+	must(!p->direct || p->cpu == cpu, "a task is queued elsewhere than where it was sent");
+	p->cpu = cpu;
+	model.current = waker < 0 ? NULL : &tasks_of_model[waker];
+	model.in_interrupt = waker == -1;
+	p->scx.flags |= SCX_TASK_QUEUED;
+	if (!p->direct) {
+		warmq_enqueue(p, SCX_ENQ_WAKEUP);
+		return;
+	}
+	p->direct = false;
+	put_last(&model.local[p->cpu], p);
+	if (!model.running[p->cpu])
+		model.kicked |= 1ULL << p->cpu;
+}
+
+/* A running task sleeps or exits. */
+void native_sleep(u32 id, u32 here, bool exits, u64 now)
+{
+	struct task_struct *p = &tasks_of_model[id];
+
+	at(here, now);
+	account(p);
+	p->flags |= exits ? PF_EXITING : 0;
+	p->scx.flags &= ~SCX_TASK_QUEUED;
+	warmq_stopping(p, false);
+}
+
+void native_exit(u32 id, u32 here, u64 now)
+{
+	at(here, now);
+	warmq_exit_task(&tasks_of_model[id], NULL);
+}
+
+/* balance_one(): whether a CPU has a task to run, with `prev` if that goes on. */
+static bool keeps(struct task_struct *prev)
+{
+	return prev && (prev->scx.flags & SCX_TASK_QUEUED) && prev->scx.slice;
+}
+
+/* A CPU whose task sleeps, or that idles, takes another. */
+static s32 take_next(u32 here, bool was_idle)
+{
+	struct task_struct *next = model.local[here].first;
+
+	model.running[here] = next;
+	if (!next) {
+		model.idle |= 1ULL << here;
+		warmq_update_idle(here, true);
+		return -1;
+	}
+	take_out(next);
+	if (was_idle)
+		warmq_update_idle(here, false);
+	model.idle &= ~(1ULL << here);
+	next->se.exec_start = model.now;
+	warmq_running(next);
+	return next->pid - 1;
+}
+
+s32 native_pick(u32 here, u64 now)
+{
+	struct task_struct *prev = model.running[here];
+	bool awake = prev && (prev->scx.flags & SCX_TASK_QUEUED);
+	s32 next;
+
+	at(here, now);
+	if (awake)
+		account(prev);
+	if (keeps(prev))
+		return prev->pid - 1;
+	if (!model.local[here].first)
+		warmq_dispatch(here, prev);
+	if (keeps(prev))
+		return prev->pid - 1;
+	if (awake) {
+		warmq_stopping(prev, true);
+		warmq_enqueue(prev, 0);
+	}
+	next = take_next(here, !prev);
+	if (next >= 0 || !(model.kicked >> here & 1))
+		return next;
+	/* It asked itself to look once more. */
+	model.kicked &= ~(1ULL << here);
+	if (!model.local[here].first)
+		warmq_dispatch(here, NULL);
+	return take_next(here, true);
+}
+
+/* Returns whether the task of this CPU is to be preempted. */
+bool native_tick(u32 here, u64 now)
+{
+	struct task_struct *p = model.running[here];
+
+	at(here, now);
+	account(p);
+	warmq_tick(p);
+	return !p->scx.slice;
+}
+
+void native_timer(u32 here, u64 now)
+{
+	at(here, now);
+	model.in_interrupt = true;
+	balance(NULL, NULL, NULL);
+}
+
+void native_yield(u32 here, u64 now)
+{
+	at(here, now);
+	account(model.running[here]);
+	warmq_yield(model.running[here], NULL);
+}
+
+void native_set_weight(u32 id, u32 weight)
+{
+	tasks_of_model[id].scx.weight = weight;
+}
+
+/* A running task names its data. Returns whether it is asked to yield, as it then does (warmq.h). */
+bool native_hint(u32 here, u64 hint, u64 now)
+{
+	bool moves;
+
+	at(here, now);
+	moves = hear(WARMQ_PRCTL_HINT, hint) == WARMQ_ANSWER_MOVE;
+	if (moves)
+		native_yield(here, now);
+	return moves;
+}
+
+/* CPUs that were asked to reschedule since the last call: idle ones in the first place. */
+void native_kicks(u64 *kicked, u64 *preempted)
+{
+	*kicked = model.kicked;
+	*preempted = model.preempted;
+	model.kicked = model.preempted = 0;
+}
+
+/* The virtual time of a task in its entity, for messages. */
+u64 native_vtime(u32 id)
+{
+	struct task_state *t = task_of(&tasks_of_model[id]);
+
+	return t ? t->vtime : 0;
+}

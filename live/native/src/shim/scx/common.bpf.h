@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the BPF program of scx_warmq uses of the kernel, of BPF and of sched_ext, in its own process:
+ * types with the fields that it reads, and declarations of what it calls. sched_ext.h defines those.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint64_t u64;
+typedef int64_t s64;
+typedef uint32_t u32;
+typedef int32_t s32;
+
+/* --- The program as C ------------------------------------------------------------------------ */
+
+#define SEC(name)
+#define __noinline __attribute__((noinline))
+#define __always_inline inline __attribute__((always_inline))
+#define __weak __attribute__((weak))
+#define __ksym
+#define __kptr
+#define __uptr
+#define __arg_trusted
+#define __arg_nonnull
+#define barrier_var(var) asm volatile("" : "+r"(var))
+#define ctzll(x) ((u32)__builtin_ctzll(x))
+
+#define BPF_STRUCT_OPS(name, ...) name(__VA_ARGS__)
+#define BPF_STRUCT_OPS_SLEEPABLE(name, ...) name(__VA_ARGS__)
+#define BPF_PROG(name, ...) name(__VA_ARGS__)
+#define SCX_OPS_DEFINE(name, ...)
+#define UEI_DEFINE(name)
+#define UEI_RECORD(name, info)
+
+/* A loader changes what the program only reads. */
+#define const
+
+/* --- Types ------------------------------------------------------------------------------------ */
+
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+#define SCX_TASK_QUEUED 1
+
+struct cpumask {
+	u64 bits; /* CPUs 0 to 63 */
+};
+
+struct bpf_cpumask {
+	struct cpumask mask;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *parent;
+};
+
+struct cred {
+	struct {
+		u32 val;
+	} uid;
+};
+
+struct signal_struct {
+	int nr_threads;
+};
+
+struct native_dsq;
+
+struct task_struct {
+	int pid;
+	int tgid;
+	u32 flags;
+	u32 policy;
+	int nr_cpus_allowed;
+	char comm[16];
+	void *mm;
+	struct cpumask allowed;
+	struct cpumask *cpus_ptr;
+	struct cred *cred;
+	struct signal_struct *signal;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct {
+		u32 weight;
+		u32 flags;
+		u64 slice;
+		u64 dsq_vtime;
+	} scx;
+	struct {
+		u64 sum_exec_runtime;
+		u64 exec_start;
+	} se;
+	/* Of the model of sched_ext. */
+	s32 cpu;
+	struct native_dsq *dsq;
+	struct task_struct *next;
+	bool direct; /* select_cpu put it into the local queue of its CPU */
+};
+
+struct linux_binprm;
+struct scx_exit_info;
+struct scx_cpu_release_args;
+struct scx_exit_task_args;
+
+struct scx_init_task_args {
+	bool fork;
+	struct cgroup *cgroup;
+};
+
+struct scx_cgroup_init_args {
+	u32 weight;
+	u64 bw_period_us;
+	u64 bw_quota_us;
+};
+
+typedef int pid_t;
+enum cpuhp_state { CPUHP_OFFLINE };
+
+struct bpf_timer {
+	u64 unused;
+};
+
+/* --- BPF -------------------------------------------------------------------------------------- */
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+
+#define BPF_ANY 0
+#define BPF_NOEXIST 1
+#define BPF_F_NO_PREALLOC 1
+#define BPF_LOCAL_STORAGE_GET_F_CREATE 1
+
+#define __uint(name, value) int(*name)[value]
+#define __type(name, of) typeof(of) *name
+#define MAP_IS_ARRAY(map) (sizeof(*(map)->type) / sizeof(int) == BPF_MAP_TYPE_ARRAY)
+#define MAP_ENTRIES(map) (sizeof(*(map)->max_entries) / sizeof(int))
+
+void *native_storage(void *map, struct task_struct *p, u64 size, u64 flags);
+void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size, u64 size);
+int native_update(void *map, u64 entries, void *key, u64 key_size, void *value, u64 size, u64 flags);
+int native_delete(void *map, void *key, u64 key_size);
+
+#define bpf_task_storage_get(map, p, initial, flags) native_storage(map, p, sizeof(*(map)->value), flags)
+#define bpf_map_lookup_elem(map, k) \
+	native_lookup(map, MAP_IS_ARRAY(map), MAP_ENTRIES(map), k, sizeof(*(map)->key), sizeof(*(map)->value))
+#define bpf_map_update_elem(map, k, v, flags) \
+	native_update(map, MAP_ENTRIES(map), k, sizeof(*(map)->key), v, sizeof(*(map)->value), flags)
+#define bpf_map_delete_elem(map, k) native_delete(map, k, sizeof(*(map)->key))
+
+#define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
+#define bpf_rcu_read_lock()
+#define bpf_rcu_read_unlock()
+#define bpf_timer_init(timer, map, clock) 0
+#define bpf_timer_set_callback(timer, callback) ((void)(callback))
+#define bpf_timer_start(timer, in, flags) 0
+#define bpf_core_field_exists(field) 1
+#define bpf_probe_read_kernel_str(to, size, from) ((void)memcpy(to, from, size))
+#define bpf_strncmp(string, size, other) strncmp(string, other, size)
+#define bpf_this_cpu_ptr(variable) (variable)
+#define bpf_per_cpu_ptr(variable, cpu) (variable)
+
+#define READ_FIELD(p, a) ((p)->a)
+#define READ_FIELDS(p, a, b) ((p)->a->b)
+#define READ_BY_COUNT(p, a, b, name, ...) name
+#define BPF_CORE_READ(...) READ_BY_COUNT(__VA_ARGS__, READ_FIELDS, READ_FIELD)(__VA_ARGS__)
+
+#define bpf_kptr_xchg(place, with)            \
+	({                                    \
+		typeof(*(place)) was = *(place); \
+		*(place) = (with);            \
+		was;                          \
+	})
+
+struct bpf_cpumask *bpf_cpumask_create(void);
+void bpf_cpumask_release(struct bpf_cpumask *mask);
+void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask);
+bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask);
+bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b);
+u32 bpf_cpumask_any_distribute(struct cpumask *mask);
+#define cast_mask(mask) (&(mask)->mask)
+
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);
+#define bpf_cgroup_release(cgrp) ((void)(cgrp))
+
+u32 bpf_get_smp_processor_id(void);
+u64 bpf_ktime_get_ns(void);
+bool bpf_in_interrupt(void);
+struct task_struct *bpf_get_current_task_btf(void);
+
+/* --- sched_ext -------------------------------------------------------------------------------- */
+
+#define SCX_DSQ_LOCAL (1ULL << 63)
+#define SCX_DSQ_ITER_REV 1
+
+#define SCX_WAKE_FORK 0x04
+#define SCX_WAKE_TTWU 0x08
+#define SCX_WAKE_SYNC 0x10
+#define SCX_ENQ_WAKEUP 0x01
+#define SCX_ENQ_PREEMPT (1ULL << 32)
+#define SCX_KICK_IDLE 1
+#define SCX_KICK_PREEMPT 2
+#define SCX_PICK_IDLE_CORE 1
+#define SCX_ECODE_RSN_HOTPLUG 0
+#define SCX_ECODE_ACT_RESTART 0
+
+struct bpf_iter_scx_dsq {
+	struct task_struct *next;
+};
+
+u64 scx_bpf_now(void);
+s32 scx_bpf_task_cpu(struct task_struct *p);
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags);
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 flags);
+bool scx_bpf_dsq_move_to_local(u64 dsq, u64 flags);
+int scx_bpf_create_dsq(u64 dsq, int node);
+s32 scx_bpf_dsq_nr_queued(u64 dsq);
+void scx_bpf_task_set_slice(struct task_struct *p, u64 slice);
+void scx_bpf_kick_cpu(s32 cpu, u64 flags);
+void scx_bpf_reenqueue_local(void);
+bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
+s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags);
+s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags);
+struct cpumask *scx_bpf_get_idle_smtmask(void);
+#define scx_bpf_put_idle_cpumask(mask) ((void)(mask))
+#define scx_bpf_exit(code, ...) ((void)0)
+#define is_migration_disabled(p) false
+
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags);
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
+#define bpf_iter_scx_dsq_destroy(it) ((void)(it))
+
+/* A walk sees the tasks that are queued when it begins, each once. */
+struct native_walk {
+	struct task_struct *tasks[512];
+	u32 count, at;
+	u64 slice, vtime;
+	bool has_slice, has_vtime;
+};
+
+void native_walk_begin(struct native_walk *walk, u64 dsq, u64 flags);
+struct task_struct *native_walk_next(struct native_walk *walk);
+bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq);
+
+#define bpf_for_each(kind, p, dsq, flags)                                  \
+	for (struct native_walk walk, *begun = (native_walk_begin(&walk, dsq, flags), &walk); \
+	     begun && ((p) = native_walk_next(&walk));)
+#define BPF_FOR_EACH_ITER (&walk)
+#define scx_bpf_dsq_move_set_slice(walk, with) ((walk)->slice = (with), (walk)->has_slice = true)
+#define scx_bpf_dsq_move_set_vtime(walk, with) ((walk)->vtime = (with), (walk)->has_vtime = true)
+#define scx_bpf_dsq_move_vtime(walk, p, dsq, flags) native_walk_move(walk, p, dsq)
