@@ -46,12 +46,6 @@ pub(super) struct Cpu {
     idles: bool,
     /// Since when a reschedule interrupt is pending.
     reschedule: Option<Instant>,
-    /// One was sent while another was pending.
-    reschedule_merged: bool,
-    /// True unless a reschedule interrupt can be pending of which nothing is known: one that was sent
-    /// before the recording, or that merged with another, which may have been taken just before its
-    /// record says so.
-    reschedules_known: bool,
     /// The interrupts that it is serving, outermost first.
     pub open: Vec<Interrupt>,
     /// True once all interrupts that began before the recording are over.
@@ -162,12 +156,6 @@ impl Board {
         self.cpus.get(cpu).and_then(|cpu| cpu.reschedule)
     }
 
-    /// True if, in a recording, `cpu` may take a reschedule interrupt of which nothing is known.
-    pub fn may_take_unknown_reschedule(&self, cpu: CpuId) -> bool {
-        let known = self.cpus.get(cpu).is_some_and(|cpu| cpu.reschedules_known);
-        !self.whole && !known
-    }
-
     /// Whether the affinity of `task` allows `cpu`.
     pub fn allows(&self, task: TaskId, cpu: CpuId) -> bool {
         let allowed = self.tasks.get(task).map_or(&[][..], |task| &task.allowed);
@@ -253,7 +241,6 @@ impl Board {
                 cpu.open.push(interrupt);
                 if interrupt == Interrupt::Reschedule {
                     cpu.reschedule = None;
-                    cpu.reschedules_known = !std::mem::take(&mut cpu.reschedule_merged);
                 }
             }
             Record::InterruptExit { cpu, .. } => {
@@ -262,7 +249,6 @@ impl Board {
             // If one is pending already the two merge, as in an APIC.
             Record::RescheduleSent { to, .. } => {
                 let to = self.cpus.touch(to);
-                to.reschedule_merged |= to.reschedule.is_some();
                 to.reschedule.get_or_insert(at);
             }
             Record::Lock { cpu, lock, .. } => {
@@ -336,10 +322,6 @@ impl Board {
                 task.state = State::Unknown;
                 task.blocks = false;
             }
-        }
-        for cpu in self.cpus.values_mut() {
-            // It may have sent any of them one.
-            cpu.reschedules_known = false;
         }
     }
 

@@ -98,7 +98,12 @@ fn frees(tasks: &[TaskId], groups: &[GroupId], cpus: u16) -> Vec<Change> {
     };
     let of_group = |group: &GroupId| {
         let plenty = Duration::from_s(1_000);
-        [Change::Thaw(*group), Change::Quota(*group, plenty)]
+        [
+            Change::Thaw(*group),
+            Change::Quota(*group, plenty),
+            // A fair share of the least weights would be less than a turn.
+            Change::Weight(*group, 100),
+        ]
     };
     let of_tasks = tasks.iter().flat_map(of_task);
     let of_groups = groups[1..].iter().flat_map(of_group);
