@@ -85,6 +85,9 @@ pub(super) struct Domain {
     pub(super) failed: u32,
 }
 
+/// Which CPUs are together with one, in number order.
+type SpanOf<'a> = dyn Fn(CpuId) -> Vec<CpuId> + 'a;
+
 /// The domains of `cpu`, the smallest first.
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
     let all = || (0..attach.cpus()).map(CpuId);
@@ -97,13 +100,13 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
     let cores_of = |of: CpuId| -> Vec<CpuId> {
         with(&|other| cache(other) == cache(of) || core(other) == core(of))
     };
-    let levels: [(&'static Level, &dyn Fn(CpuId) -> Vec<CpuId>); 3] = [
+    let levels: [(&'static Level, &SpanOf<'_>); 3] = [
         (&THREADS, &core_of),
         (&CORES, &cores_of),
         (&ALL, &|_| all().collect()),
     ];
     let alone = |of: CpuId| vec![of];
-    let mut below: &dyn Fn(CpuId) -> Vec<CpuId> = &alone;
+    let mut below: &SpanOf<'_> = &alone;
     let mut domains = Vec::new();
     for (level, span_of) in levels {
         let span = span_of(cpu);
@@ -125,7 +128,7 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
 
 /// The groups of a span, each what `below` says of one CPU; that of `cpu` is the first, and the
 /// others follow in a ring.
-fn groups(cpu: CpuId, span: &[CpuId], below: &dyn Fn(CpuId) -> Vec<CpuId>) -> Vec<Vec<CpuId>> {
+fn groups(cpu: CpuId, span: &[CpuId], below: &SpanOf<'_>) -> Vec<Vec<CpuId>> {
     let mut groups: Vec<Vec<CpuId>> = Vec::new();
     for other in span {
         if !groups.iter().any(|group| group.contains(other)) {

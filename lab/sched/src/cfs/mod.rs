@@ -33,6 +33,8 @@
 
 mod account;
 mod balance;
+#[cfg(test)]
+mod checks;
 mod clock;
 mod domains;
 mod groups;
