@@ -13,6 +13,10 @@ mod family;
 mod linux24;
 mod mq;
 mod pls;
+/// Random scripts, for the tests of schedulers from within.
+#[cfg(test)]
+#[path = "../tests/stories/scripts.rs"]
+mod scripts;
 mod scx_warmq;
 #[cfg(test)]
 mod twins;

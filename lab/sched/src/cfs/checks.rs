@@ -13,11 +13,7 @@ use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use super::state::{Class, State, What};
 use super::{Cfs, settings};
-
-#[path = "../../tests/stories/scripts.rs"]
-mod scripts;
-
-use scripts::{Script, scripts};
+use crate::scripts::{Script, scripts};
 
 /// CFS, looked at after every callback.
 struct Watched {
