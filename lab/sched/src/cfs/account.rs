@@ -124,7 +124,9 @@ impl State {
             return;
         }
         let mut wakeup = wakeup;
-        for entity in self.upwards(entity) {
+        let mut next = Some(entity);
+        while let Some(entity) = next {
+            next = self.parent(entity);
             if self.entities[entity].queued {
                 break;
             }
@@ -144,7 +146,9 @@ impl State {
             self.cpu_mut(cpu).realtime.remove(task);
             return;
         }
-        for entity in self.upwards(entity) {
+        let mut next = Some(entity);
+        while let Some(entity) = next {
+            next = self.parent(entity);
             self.dequeue_entity(context, entity);
             if self.queues[self.entities[entity].queue].running > 0 {
                 break;
@@ -171,7 +175,9 @@ impl State {
         if self.tasks[task.index()].class == Class::RealTime {
             return self.charge_real_time(task);
         }
-        for entity in self.upwards(self.entity_of(task)) {
+        let mut next = Some(self.entity_of(task));
+        while let Some(entity) = next {
+            next = self.parent(entity);
             let queue = self.entities[entity].queue;
             if self.queues[queue].current != Some(entity) {
                 continue;
@@ -190,7 +196,9 @@ impl State {
         let cpu = self.tasks[task.index()].cpu;
         let now = self.cpu(cpu).clock.now();
         let fair = self.tasks[task.index()].class == Class::Fair;
-        for entity in self.upwards(self.entity_of(task)) {
+        let mut next = Some(self.entity_of(task));
+        while let Some(entity) = next {
+            next = self.parent(entity);
             if fair {
                 if self.entities[entity].queued {
                     self.uproot(context, entity);

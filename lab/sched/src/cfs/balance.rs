@@ -150,26 +150,32 @@ impl State {
         let here = context.cpu();
         let state = &mut self.cpu_mut(here).domains[domain];
         state.failed += 1;
-        state.interval = 1;
-        let (tries, most) = (state.level.cache_nice_tries, state.level.max_interval);
-        if state.failed <= tries + 2 {
-            return;
-        }
-        let Some(running) = self.cpu(busiest).current else {
+        let (failed, level) = (state.failed, state.level);
+        let running = self.cpu(busiest).current;
+        let Some(running) = running.filter(|_| failed > level.cache_nice_tries + 2) else {
+            self.cpu_mut(here).domains[domain].interval = 1;
             return;
         };
-        if !context.task(running).may_run_on(here) {
-            let domain = &mut self.cpu_mut(here).domains[domain];
-            domain.interval = (domain.interval * 2).min(MAX_PINNED_INTERVAL);
-            return;
-        }
-        self.cpu_mut(here).domains[domain].failed = tries + 1;
-        if self.cpu(busiest).push_to.is_none() {
+        let movable = context.task(running).may_run_on(here);
+        let pushes = movable && self.cpu(busiest).push_to.is_none();
+        if pushes {
             self.cpu_mut(busiest).push_to = Some(here);
             context.reschedule(busiest);
-            let domain = &mut self.cpu_mut(here).domains[domain];
-            domain.interval = (domain.interval * 2).min(most);
         }
+        let state = &mut self.cpu_mut(here).domains[domain];
+        if movable {
+            state.failed = level.cache_nice_tries + 1;
+        }
+        let most = if movable {
+            level.max_interval
+        } else {
+            MAX_PINNED_INTERVAL
+        };
+        state.interval = match pushes || !movable {
+            true if state.interval < most => state.interval * 2,
+            true => state.interval,
+            false => 1,
+        };
     }
 
     /// Looks at one domain. CPUs whose tasks may all not run here are left out, and it looks again.

@@ -12,17 +12,20 @@ pub(super) struct Clock {
     ticked_at: i64,
     tick: i64,
     ticks: u64,
+    jiffies: bool,
 }
 
 impl Clock {
-    /// A clock whose tick comes every `tick` ns.
-    pub(super) fn new(tick: i64) -> Clock {
+    /// A clock whose tick comes every `tick` ns. On a machine without a TSC, `sched_clock()` counts
+    /// `jiffies`.
+    pub(super) fn new(tick: i64, jiffies: bool) -> Clock {
         Clock {
             now: 0,
             raw: 0,
             ticked_at: 0,
             tick: tick.max(1),
             ticks: 0,
+            jiffies,
         }
     }
 
@@ -43,6 +46,10 @@ impl Clock {
 
     /// Brings the clock up to date, `raw` being the TSC (`__update_rq_clock()`).
     pub(super) fn update(&mut self, raw: i64) {
+        let raw = match self.jiffies {
+            true => raw - raw % self.tick,
+            false => raw,
+        };
         let passed = raw - std::mem::replace(&mut self.raw, raw);
         let limit = self.ticked_at + self.tick;
         if passed < 0 || self.now >= limit && passed > 0 {
@@ -67,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_clock_is_held_to_one_tick_past_the_last_tick() {
-        let mut clock = Clock::new(4_000);
+        let mut clock = Clock::new(4_000, false);
         clock.tick(4_000);
         clock.update(5_500);
         assert_eq!(clock.now(), 5_500, "the TSC between two ticks");
@@ -82,7 +89,7 @@ mod tests {
 
     #[test]
     fn each_tick_adds_one_tick_however_late_it_is_handled() {
-        let mut clock = Clock::new(4_000);
+        let mut clock = Clock::new(4_000, false);
         for (number, late) in [0, 300, 100, 900, 0].into_iter().enumerate() {
             let number = number as i64 + 1;
             clock.tick(number * 4_000 + late);
@@ -92,8 +99,18 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_of_jiffies_stands_still_between_ticks() {
+        let mut clock = Clock::new(4_000, true);
+        clock.tick(4_100);
+        clock.update(7_900);
+        assert_eq!(clock.now(), 4_000);
+        clock.update(8_100);
+        assert_eq!(clock.now(), 8_000);
+    }
+
+    #[test]
     fn a_clock_that_goes_back_is_not_followed() {
-        let mut clock = Clock::new(4_000);
+        let mut clock = Clock::new(4_000, false);
         clock.tick(4_000);
         clock.update(5_000);
         clock.update(4_900);

@@ -29,6 +29,8 @@
 //!   whose tick is stopped.
 //! - A CPU whose tick is stopped in idle loses that time on its clock, as on a machine whose idle
 //!   loop does not report it.
+//! - Nobody calls exec, so nobody is balanced there; a domain's interval is at most 100 ms for each CPU
+//!   that there is, where the kernel counts those that it was built for.
 //! - Costs besides memory accesses are those of `linux-2.4` until machines have `linux-2.6.24`.
 
 mod account;

@@ -68,9 +68,9 @@ impl State {
     /// (`pick_next_task_fair()`).
     fn leftmost(&mut self, context: &mut Context<'_>, queue: QueueId) -> Option<TaskId> {
         context.touch(self.queues[queue].line, Access::Read);
-        // Nearly always, the first one can.
-        let entities: Vec<usize> = self.queues[queue].tree.iter().collect();
-        for entity in entities {
+        let mut left = 0;
+        while let Some(entity) = self.queues[queue].tree.nth(left) {
+            left += 1;
             context.touch(self.entities[entity].node, Access::Read);
             let found = match self.entities[entity].what {
                 What::Task(task) => Some(task).filter(|task| self.is_free(context, *task)),

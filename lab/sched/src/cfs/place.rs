@@ -4,7 +4,7 @@ use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
 use super::settings::Tunables;
-use super::state::{EntityId, State, What};
+use super::state::{Class, EntityId, State, What};
 use super::weights::{NICE_0, share};
 
 impl Tunables {
@@ -51,6 +51,10 @@ impl State {
     pub(super) fn start(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let state = &self.tasks[task.index()];
         let (entity, forked) = (state.entity, state.parent.is_some());
+        if state.class == Class::RealTime {
+            self.activate(context, task, false);
+            return self.check_preempt(context, cpu, task);
+        }
         let queue = self.entities[entity].queue;
         self.charge(context, queue);
         let there = &self.queues[queue];

@@ -139,6 +139,10 @@ fn groups() -> Vec<Setting> {
 
 fn balancing() -> Vec<Setting> {
     vec![
+        Setting::choice("clock", &["tsc", "jiffies"]).says(
+            "what CPU time is measured by, held to a tick past the last tick; `jiffies` only counts ticks",
+            "Linux 2.6.24, sched_clock(): jiffies only without a TSC",
+        ),
         span(
             "migration_cost",
             Duration::ZERO,

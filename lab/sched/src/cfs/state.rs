@@ -174,6 +174,7 @@ impl State {
     pub(super) fn new(attach: &mut Attach<'_>, chosen: &Chosen) -> Result<State, UnknownCost> {
         let (line, cpus) = (attach.line(), attach.cpus());
         let tick = attach.tick().as_ns();
+        let jiffies = chosen.choice("clock") == "jiffies";
         let mut state = State {
             tunables: Tunables::new(chosen, cpus),
             cpus: Vec::new(),
@@ -193,7 +194,7 @@ impl State {
                 lock: attach.lock("rq_lock"),
                 root,
                 line: attach.data(Bytes(line)),
-                clock: Clock::new(tick as i64),
+                clock: Clock::new(tick as i64, jiffies),
                 current: None,
                 realtime: RealTime::default(),
                 running: 0,
@@ -314,11 +315,6 @@ impl State {
     /// The entity that stands for the queue of `entity` one level up.
     pub(super) fn parent(&self, entity: EntityId) -> Option<EntityId> {
         self.queues[self.entities[entity].queue].owner
-    }
-
-    /// `entity` and those that stand for it on the levels above (`for_each_sched_entity()`).
-    pub(super) fn upwards(&self, entity: EntityId) -> Vec<EntityId> {
-        std::iter::successors(Some(entity), |below| self.parent(*below)).collect()
     }
 
     /// The policy of a task that decides among fair tasks.

@@ -41,7 +41,9 @@ impl State {
 
     /// Level by level, a slice that is used up ends (`entity_tick()`). vruntimes are not compared.
     fn tick_fair(&mut self, context: &mut Context<'_>, current: TaskId) {
-        for entity in self.upwards(self.entity_of(current)) {
+        let mut next = Some(self.entity_of(current));
+        while let Some(entity) = next {
+            next = self.parent(entity);
             let queue = self.entities[entity].queue;
             self.charge(context, queue);
             let alone = self.queues[queue].running <= 1;

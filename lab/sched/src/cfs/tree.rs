@@ -33,6 +33,11 @@ impl Tree {
         self.waiting.last().map(|(vruntime, _)| *vruntime)
     }
 
+    /// The entity that has `left` others to its left.
+    pub(super) fn nth(&self, left: usize) -> Option<EntityId> {
+        self.waiting.get(left).map(|(_, entity)| *entity)
+    }
+
     /// From left to right.
     pub(super) fn iter(&self) -> impl Iterator<Item = EntityId> + '_ {
         self.waiting.iter().map(|(_, entity)| *entity)

@@ -268,6 +268,31 @@ fn an_idle_cpu_pulls_what_waits_elsewhere() {
     assert_eq!(lines, ["AAACCCCCCCCCCCCCCCCC", "BBBBAAAAAAAAAAAAAAAA"]);
 }
 
+/// B is woken on CPU 0, where A runs alone; CPU 1 idles, under the same cache or another.
+#[test]
+fn a_woken_task_goes_to_an_idle_core_under_its_cache() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        hog(boot, called("A").bound([cpu(0)]))?;
+        boot.task(called("B").bound([cpu(0)]), |task: Task| async move {
+            task.set_affinity(task.id(), [cpu(0), cpu(1)]).await;
+            loop {
+                task.sleep(ms(30)).await;
+                task.compute(Cycles(100_000)).await;
+            }
+        })?;
+        Ok(())
+    };
+    let moved = |sharing: u16| {
+        let stage = stage(2).tick_of(4).sharing(sharing);
+        let (_, kernel) = stage.plays(set(&[]), 1_000, workload);
+        let (hog, woken) = (task_figures(&kernel, 0), task_figures(&kernel, 1));
+        (woken.migrations, hog.involuntary)
+    };
+    // It moves once and stays, or preempts A at each of its 33 wakeups but the first.
+    assert_eq!(moved(2), (1, 1));
+    assert_eq!(moved(1), (0, 32));
+}
+
 /// Two caches with two CPUs each; a nice -20 task under one, four of nice 0 under the other. The
 /// first cache's load is greater, so that its idle CPU pulls nothing.
 #[test]
