@@ -61,8 +61,9 @@ impl SoftirqLimits {
         ksoftirqd: None,
     };
 
-    /// Linux 2.6.24 at HZ 250: ten rounds however long they take (`MAX_SOFTIRQ_TIME` came with 3.9),
-    /// 300 packets or a jiffy, weight 64, and `ksoftirqd` at the nice value of `kthreadd`, -5.
+    /// Linux 2.6.24 at HZ 250: ten rounds however long they take (`MAX_SOFTIRQ_TIME` came with
+    /// 3.9), 300 packets or a jiffy, weight 64, and `ksoftirqd` at the nice value of `kthreadd`,
+    /// -5.
     pub const LINUX_2_6_24: SoftirqLimits = SoftirqLimits {
         rounds: 10,
         time: Duration::from_s(1_000),

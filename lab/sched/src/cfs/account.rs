@@ -38,8 +38,8 @@ impl State {
         context.touch(self.queues[queue].line, Access::Write);
     }
 
-    /// Puts a queued entity into the tree.
-    fn plant(&mut self, context: &mut Context<'_>, entity: EntityId) {
+    /// Puts an entity into the tree of its queue.
+    fn insert_into_tree(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let at = &self.entities[entity];
         let (key, queue) = ((at.vruntime, entity), at.queue);
         let nodes = |other: EntityId| self.entities[other].node;
@@ -47,7 +47,8 @@ impl State {
         queue.tree.insert(context, queue.line, nodes, key);
     }
 
-    fn uproot(&mut self, context: &mut Context<'_>, entity: EntityId) {
+    /// Takes an entity out of the tree of its queue.
+    fn remove_from_tree(&mut self, context: &mut Context<'_>, entity: EntityId) {
         let at = &self.entities[entity];
         let (key, queue) = ((at.vruntime, entity), at.queue);
         let nodes = |other: EntityId| self.entities[other].node;
@@ -55,8 +56,8 @@ impl State {
         queue.tree.remove(context, queue.line, nodes, key);
     }
 
-    /// An entity joins its queue (`enqueue_entity()`). `wakeup`: it slept, and its vruntime is to be
-    /// placed.
+    /// An entity joins its queue (`enqueue_entity()`). `wakeup`: it slept, and its vruntime is to
+    /// be placed.
     pub(super) fn enqueue_entity(
         &mut self,
         context: &mut Context<'_>,
@@ -69,7 +70,7 @@ impl State {
             self.place_woken(entity);
         }
         if self.queues[queue].current != Some(entity) {
-            self.plant(context, entity);
+            self.insert_into_tree(context, entity);
         }
         self.entities[entity].queued = true;
         self.queues[queue].weight += self.entities[entity].weight;
@@ -81,7 +82,7 @@ impl State {
         let queue = self.entities[entity].queue;
         self.charge(context, queue);
         if self.queues[queue].current != Some(entity) {
-            self.uproot(context, entity);
+            self.remove_from_tree(context, entity);
         }
         self.entities[entity].queued = false;
         self.queues[queue].weight -= self.entities[entity].weight;
@@ -184,7 +185,7 @@ impl State {
             }
             if self.entities[entity].queued {
                 self.charge(context, queue);
-                self.plant(context, entity);
+                self.insert_into_tree(context, entity);
             }
             self.queues[queue].current = None;
         }
@@ -201,7 +202,7 @@ impl State {
             next = self.parent(entity);
             if fair {
                 if self.entities[entity].queued {
-                    self.uproot(context, entity);
+                    self.remove_from_tree(context, entity);
                 }
                 let queue = self.entities[entity].queue;
                 self.queues[queue].current = Some(entity);

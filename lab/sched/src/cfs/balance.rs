@@ -1,16 +1,16 @@
-//! Balancing: a CPU pulls load from the busiest CPU of the busiest group, in intervals, and when it is
-//! about to idle (`load_balance()` and `load_balance_newidle()` of 2.6.24).
+//! Balancing: a CPU pulls load from the busiest CPU of the busiest group, in intervals, and when it
+//! is about to idle (`load_balance()` and `load_balance_newidle()` of 2.6.24).
 //!
-//! What can be pulled is looked for before the locks are taken, where the kernel takes them first; so
-//! an attempt that finds nothing is cheaper here. The locks are taken, and the tasks looked at again,
-//! if there is something.
+//! What can be pulled is looked for before the locks are taken, where the kernel takes them first;
+//! so an attempt that finds nothing is cheaper here. The locks are taken, and the tasks looked at
+//! again, if there is something.
 
 use warmq_kernel::{Balance, Context};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::domains::BUSY_FACTOR;
-use super::state::{IDLE_PRIORITY, Pull, QueueId, State};
+use super::state::{IDLE_PRIORITY, Pull, QueueId, State, What};
 use super::weights::NICE_0;
 
 /// The longest interval of a domain where affinity keeps everybody from moving, in ms
@@ -221,8 +221,8 @@ impl State {
         }
     }
 
-    /// What this CPU can pull from the queue of `from` (`move_tasks()`): real-time tasks, then those
-    /// of each tree from its left.
+    /// What this CPU can pull from the queue of `from` (`move_tasks()`): real-time tasks, then
+    /// those of each tree from its left.
     fn offer(&self, context: &mut Context<'_>, from: CpuId, pull: Pull) -> Offer {
         let here = context.cpu();
         let current = self.cpu(here).current;
@@ -246,8 +246,8 @@ impl State {
             };
             let tree = self.queues[queue].tree.iter();
             let tasks = tree.filter_map(|entity| match self.entities[entity].what {
-                super::state::What::Task(task) => Some(task),
-                super::state::What::Group(_) => None,
+                What::Task(task) => Some(task),
+                What::Group(_) => None,
             });
             let tasks = tasks.collect();
             taking.left -= self.take(context, from, most, tasks, &mut taking);
@@ -255,8 +255,8 @@ impl State {
         taking.offer
     }
 
-    /// How much load may be taken from a queue: half of what a group has there more than here. `None`
-    /// if it has less (`load_balance_fair()`).
+    /// How much load may be taken from a queue: half of what a group has there more than here.
+    /// `None` if it has less (`load_balance_fair()`).
     fn most_of_queue(&self, queue: QueueId, here: CpuId, taking: &mut Taking) -> Option<i64> {
         if !self.tunables.groups {
             return Some(taking.left);
@@ -269,8 +269,8 @@ impl State {
         let own = &self.queues[own];
         let best = own.current.or(own.tree.first().map(|(_, entity)| entity));
         taking.best = best.map_or(IDLE_PRIORITY, |entity| match self.entities[entity].what {
-            super::state::What::Task(task) => self.tasks[task.index()].priority,
-            super::state::What::Group(_) => IDLE_PRIORITY,
+            What::Task(task) => self.tasks[task.index()].priority,
+            What::Group(_) => IDLE_PRIORITY,
         });
         Some(taking.left.min(more / 2))
     }

@@ -1,10 +1,10 @@
 //! The clock of a run queue.
 
-/// What a run queue takes for the time, in ns (`rq->clock` of 2.6.24): the TSC, held to one tick past
-/// the last tick, and at least a tick later with each tick.
+/// What a run queue takes for the time, in ns (`rq->clock` of 2.6.24): the TSC, held to one tick
+/// past the last tick, and at least a tick later with each tick.
 ///
-/// So a CPU's clock counts ticks, and the TSC only says where between two of them it is. While an idle
-/// CPU has its tick stopped, the clock stands still; nobody is charged there.
+/// So a CPU's clock counts ticks, and the TSC only says where between two of them it is. While an
+/// idle CPU has its tick stopped, the clock stands still; nobody is charged there.
 pub(super) struct Clock {
     now: i64,
     /// The TSC when the clock was last brought up to date.

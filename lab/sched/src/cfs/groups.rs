@@ -1,7 +1,8 @@
-//! Group scheduling: a group is an entity with a weight on each CPU, and has a tree of its own there.
+//! Group scheduling: a group is an entity with a weight on each CPU, and has a tree of its own
+//! there.
 //!
-//! The weight is not divided among the CPUs: a group whose tasks are on two CPUs has its full weight
-//! on each. The tasks in no group are a group, too (`init_task_group`).
+//! The weight is not divided among the CPUs: a group whose tasks are on two CPUs has its full
+//! weight on each. The tasks in no group are a group, too (`init_task_group`).
 
 use warmq_kernel::{Context, GroupId};
 use warmq_units::{Bytes, CpuId, TaskId};

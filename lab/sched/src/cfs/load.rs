@@ -1,9 +1,9 @@
 //! Loads of CPUs, which group of a domain is the busiest, and how much of its load to move
 //! (`find_busiest_group()` of 2.6.24).
 //!
-//! A group has the capacity for one task, also if it has several CPUs: so the kernel builds it where
-//! the CPUs of a group share a core or a cache (`init_sched_groups_power()`). Its power-saving
-//! balance is off by default, and not here.
+//! A group has the capacity for one task, also if it has several CPUs: so the kernel builds it
+//! where the CPUs of a group share a core or a cache (`init_sched_groups_power()`). Its
+//! power-saving balance is off by default, and not here.
 
 use warmq_kernel::Context;
 use warmq_machine::Access;
@@ -53,8 +53,8 @@ pub(super) struct GroupLoad {
     pub(super) uneven: bool,
 }
 
-/// How much load should move from the group `busiest` to the group `this`, the average of all groups
-/// of the domain being `average`; `None` if it is balanced, as far as `imbalance_pct` goes.
+/// How much load should move from the group `busiest` to the group `this`, the average of all
+/// groups of the domain being `average`; `None` if it is balanced, as far as `imbalance_pct` goes.
 ///
 /// All groups come to the average: no more is taken than `busiest` is above it, or `this` below.
 /// Where that is less than a task, one task is moved if that makes the difference smaller, or if

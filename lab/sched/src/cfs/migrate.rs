@@ -7,8 +7,8 @@ use super::state::{Class, State, class_of};
 use super::weights::weight_of;
 
 impl State {
-    /// A task that is in no queue belongs on `cpu` from now on (`set_task_cpu()`). Its vruntime keeps
-    /// its distance to the min_vruntime of its queue.
+    /// A task that is in no queue belongs on `cpu` from now on (`set_task_cpu()`). Its vruntime
+    /// keeps its distance to the min_vruntime of its queue.
     pub(super) fn set_cpu(&mut self, task: TaskId, cpu: CpuId) {
         let state = &mut self.tasks[task.index()];
         state.cpu = cpu;

@@ -4,22 +4,22 @@
 //! after. Each CPU has a tree of the tasks that wait, by vruntime: CPU time divided by weight. It
 //! runs the leftmost one, for the part of a period that its weight is of all weights, and looks at
 //! each tick whether that is over. `min_vruntime` follows the lower of the running and the leftmost
-//! task and never falls. A woken task is placed at most one latency behind it, and preempts if it is
-//! behind the running one by more than a granularity of CPU time. A new task starts one slice later,
-//! and changes places with its parent. With group scheduling, each group is an entity on each CPU,
-//! with a tree of its own. Load is the sum of the weights; CPUs pull it from the busiest one in
-//! intervals and when they are about to idle.
+//! task and never falls. A woken task is placed at most one latency behind it, and preempts if it
+//! is behind the running one by more than a granularity of CPU time. A new task starts one slice
+//! later, and changes places with its parent. With group scheduling, each group is an entity on
+//! each CPU, with a tree of its own. Load is the sum of the weights; CPUs pull it from the busiest
+//! one in intervals and when they are about to idle.
 //!
 //! It does badly
 //! - beside a task that sleeps often and shortly: the credit of a latency for any sleep lets each
-//!   wakeup preempt, if the granularity is less than the latency. A packet receiver so takes half of
-//!   the CPU from a hog, at hundreds of thousands of switches a second;
-//! - where wakeups wait: at the default granularity of 10 ms, a task with no credit left waits until
-//!   a slice ends;
-//! - where loads are far apart: a CPU under whose cache a nice -20 task runs may idle for ever beside
-//!   nice 0 tasks that wait under another, as that group has load enough;
-//! - where a task changes its group: its vruntime is taken as it is into a tree with another
-//!   `min_vruntime`, and it starves or rules until the two have met.
+//!   wakeup preempt, if the granularity is less than the latency. A packet receiver so takes half
+//!   of the CPU from a hog, with two switches for each time that it sleeps;
+//! - where wakeups wait: at the default granularity of 10 ms, a task with no credit left waits
+//!   until a slice ends;
+//! - where loads are far apart: a CPU under whose cache a nice -20 task runs may idle for ever
+//!   beside nice 0 tasks that wait under another, as that group has load enough;
+//! - where a task changes its group, or was real-time for long: its vruntime is taken as it is into
+//!   a tree with another `min_vruntime`, and it starves, or keeps the CPU, until the two have met.
 //!
 //! Different from the kernel:
 //! - A woken task that moves leaves its old queue without that queue's lock.
@@ -29,8 +29,8 @@
 //!   whose tick is stopped.
 //! - A CPU whose tick is stopped in idle loses that time on its clock, as on a machine whose idle
 //!   loop does not report it.
-//! - Nobody calls exec, so nobody is balanced there; a domain's interval is at most 100 ms for each CPU
-//!   that there is, where the kernel counts those that it was built for.
+//! - Nobody calls exec, so nobody is balanced there; a domain's interval is at most 100 ms for each
+//!   CPU that there is, where the kernel counts those that it was built for.
 //! - Costs besides memory accesses are those of `linux-2.4` until machines have `linux-2.6.24`.
 
 mod account;

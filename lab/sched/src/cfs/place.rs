@@ -1,4 +1,5 @@
-//! Where an entity that joins a queue stands: `place_entity()` of 2.6.24, and what follows at a fork.
+//! Where an entity that joins a queue stands: `place_entity()` of 2.6.24, and what follows at a
+//! fork.
 
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
@@ -45,7 +46,8 @@ impl State {
     }
 
     /// A new task joins the queue of `cpu`, and asks for it at once (`wake_up_new_task()`,
-    /// `task_new_fair()`). On its parent's CPU it takes over the vruntime of a parent that has less.
+    /// `task_new_fair()`). On its parent's CPU it takes over the vruntime of a parent that has
+    /// less.
     ///
     /// Tasks without a parent are those that a run begins with. They start where their queue is.
     pub(super) fn start(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {

@@ -1,4 +1,5 @@
-//! Real-time tasks, which run before all others (`kernel/sched_rt.c`). 2.6.24 does not throttle them.
+//! Real-time tasks, which run before all others (`kernel/sched_rt.c`). 2.6.24 does not throttle
+//! them.
 
 use warmq_units::TaskId;
 

@@ -1,10 +1,13 @@
-//! Where a task that becomes runnable goes: `try_to_wake_up()` and `sched_balance_self()` of 2.6.24.
+//! Where a task that becomes runnable goes: `try_to_wake_up()` and `sched_balance_self()` of
+//! 2.6.24.
 
 use warmq_kernel::{Context, Wakeup, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
-use super::state::State;
+use super::domains::Domain;
+use super::state::{Class, State};
+use super::weights::NICE_0;
 
 impl State {
     /// The CPU in whose queue `task` should go. One that is still being switched away from stays
@@ -33,8 +36,8 @@ impl State {
         near.find(|cpu| view.may_run_on(*cpu)).unwrap_or(cpu)
     }
 
-    /// The CPU of the waker, if that draws the task there, or `last`: a task that is not hot follows
-    /// a synchronous wakeup, others follow if the loads allow it.
+    /// The CPU of the waker, if that draws the task there, or `last`: a task that is not hot
+    /// follows a synchronous wakeup, others follow if the loads allow it.
     fn near_waker(
         &self,
         context: &mut Context<'_>,
@@ -59,7 +62,7 @@ impl State {
         let load = self.cpu(last).source_load(level.wake_idx);
         let mut own = self.cpu(here).target_load(level.wake_idx);
         let a_task = match self.cpu(here).running {
-            0 => super::weights::NICE_0,
+            0 => NICE_0,
             running => self.cpu(here).load / running,
         };
         if wakeup.sync {
@@ -79,7 +82,7 @@ impl State {
     pub(super) fn is_hot(&self, task: TaskId, cpu: CpuId) -> bool {
         let state = &self.tasks[task.index()];
         let since = self.cpu(cpu).clock.now() - self.entities[state.entity].charged_at;
-        state.class == super::state::Class::Fair && since < self.tunables.migration_cost
+        state.class == Class::Fair && since < self.tunables.migration_cost
     }
 
     /// If `cpu` runs one task, an idle thread of its core, or an idle core under its cache
@@ -122,7 +125,7 @@ impl State {
             let size = self.cpu(cpu).domains[level].span.len();
             cpu = idlest;
             // Domains of the new CPU that are smaller than the one just looked at.
-            let smaller = |domain: &&super::domains::Domain| domain.span.len() < size;
+            let smaller = |domain: &&Domain| domain.span.len() < size;
             level = self.cpu(cpu).domains.iter().filter(smaller).count();
         }
         cpu

@@ -50,8 +50,8 @@ fn spans() -> Vec<Setting> {
             "wakeup_granularity",
             any,
             ms(10),
-            "by how much CPU time of the running task a woken one must be behind to preempt it; for \
-             one CPU",
+            "by how much CPU time of the running task a woken one must be behind to preempt it; \
+             for one CPU",
         ),
         span(
             "batch_wakeup_granularity",
@@ -140,7 +140,8 @@ fn groups() -> Vec<Setting> {
 fn balancing() -> Vec<Setting> {
     vec![
         Setting::choice("clock", &["tsc", "jiffies"]).says(
-            "what CPU time is measured by, held to a tick past the last tick; `jiffies` only counts ticks",
+            "what CPU time is measured by, held to a tick past the last tick; `jiffies` counts \
+             ticks only",
             "Linux 2.6.24, sched_clock(): jiffies only without a TSC",
         ),
         span(

@@ -1,4 +1,5 @@
-//! What the scheduler knows: entities, the queues that they are in, CPUs, tasks, and where each lies.
+//! What the scheduler knows: entities, the queues that they are in, CPUs, tasks, and where each
+//! lies.
 
 use warmq_config::Chosen;
 use warmq_kernel::{Attach, Context, GroupId, Policy, UnknownCost, View};

@@ -43,8 +43,8 @@ impl Tree {
         self.waiting.iter().map(|(_, entity)| *entity)
     }
 
-    /// Queues `entity` behind all whose vruntime is not greater (`__enqueue_entity()`). `nodes` says
-    /// where each entity's node lies, `head` where the tree begins.
+    /// Queues `entity` behind all whose vruntime is not greater (`__enqueue_entity()`). `nodes`
+    /// says where each entity's node lies, `head` where the tree begins.
     pub(super) fn insert(
         &mut self,
         context: &mut Context<'_>,

@@ -63,7 +63,12 @@ impl State {
                 true => self.parent(entity).unwrap_or(entity),
                 false => entity,
             };
-            (one, other) = (up(one, own >= others), up(other, others >= own));
+            let above = (up(one, own >= others), up(other, others >= own));
+            if above == (one, other) {
+                // At the top: these would be two CPUs.
+                break;
+            }
+            (one, other) = above;
         }
         (one, other)
     }

@@ -1,7 +1,7 @@
 //! CFS of Linux 2.6.24: turns, sleepers, forks, yields, groups, and where it fails.
 //!
-//! In the charts a letter is 10 ms, and the tick comes every 4 ms, or as is said. A slice ends at the
-//! first tick after it is used up: 10 ms end at 12.
+//! In the charts a letter is 10 ms, and the tick comes every 4 ms, or as is said. A slice ends at
+//! the first tick after it is used up: 10 ms end at 12.
 
 use proptest::prelude::*;
 use warmq_config::Value;
@@ -81,8 +81,8 @@ fn a_heavier_task_runs_longer_not_more_often() {
     assert_eq!(lines, [format!("{a}{b}{b}{a}{b}{a}")]);
 }
 
-/// A hog, and a task that sleeps for `asleep` us and works for 200, for a second. How long they ran in
-/// ms, and how often the hog was preempted.
+/// A hog, and a task that sleeps for `asleep` us and works for 200, for a second. How long they ran
+/// in ms, and how often the hog was preempted.
 fn beside_a_sleeper(asleep: u64, settings: &[(&str, Value)]) -> (u64, u64, u64) {
     let workload = move |boot: &mut Boot<'_>| -> Started {
         hog(boot, called("hog"))?;
@@ -123,7 +123,8 @@ fn a_local_granularity_stops_who_sleeps_often_and_nobody_else() {
     let (_, _, often) = beside_a_sleeper(200, &local);
     let (_, _, seldom) = beside_a_sleeper(30_000, &local);
     // Four sleeps in a period of 20 ms make 4 * 50 * 100 us, one latency: four wakeups preempt in
-    // each of the 50 periods, and the slices end at times. One sleep in a period is no more than 5 ms.
+    // each of the 50 periods, and the slices end at times. One sleep in a period is no more than 5
+    // ms.
     assert_eq!((often, seldom), (208, 33));
 }
 
@@ -254,6 +255,56 @@ fn a_receiver_and_a_hog_of_one_group_behave_as_without_groups() {
     assert_eq!(on, chart(stage(1), set(&[]), 40, workload));
 }
 
+/// In 2.6.24 a group in a group cannot be made; its tasks are the outer one's.
+#[test]
+fn groups_in_groups_count_as_deep_as_is_said() {
+    let nested = |levels: i64| {
+        let set_ = set(&[groups_on(), ("group_levels", Value::Integer(levels))]);
+        ran::<3>(
+            stage(1).tick_of(4),
+            set_,
+            1_200,
+            |boot: &mut Boot<'_>| -> Started {
+                let outer = boot.group(GroupId::ROOT, "outer", 100);
+                let inner = boot.group(outer, "inner", 100);
+                hog(boot, called("A").group(outer))?;
+                hog(boot, called("b").group(inner))?;
+                hog(boot, called("c").group(inner))?;
+                Ok(())
+            },
+        )
+    };
+    assert_eq!(nested(1), [400, 400, 400]);
+    assert_eq!(nested(2), [600, 300, 300]);
+}
+
+/// Groups get no credit for sleep: in a group of its own, the receiver of the thesis preempts
+/// nobody.
+#[test]
+fn a_frequent_sleeper_in_a_group_of_its_own_preempts_nobody() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let (one, other) = (
+            boot.group(GroupId::ROOT, "one", 100),
+            boot.group(GroupId::ROOT, "other", 100),
+        );
+        hog(boot, called("hog").group(one))?;
+        boot.task(called("receiver").group(other), |task: Task| async move {
+            loop {
+                task.sleep(Duration::from_us(200)).await;
+                task.compute(Cycles(20_000)).await;
+            }
+        })?;
+        Ok(())
+    };
+    let preempted = |set_: MakeScheduler| {
+        let (_, kernel) = stage(1).tick_of(4).plays(set_, 1_000, workload);
+        task_figures(&kernel, 0).involuntary
+    };
+    assert_eq!(preempted(set(&[])), 2_471);
+    // At the ends of its slices.
+    assert_eq!(preempted(set(&[groups_on()])), 83);
+}
+
 #[test]
 fn an_idle_cpu_pulls_what_waits_elsewhere() {
     let lines = chart(stage(2), set(&[]), 20, |boot: &mut Boot<'_>| -> Started {
@@ -293,6 +344,39 @@ fn a_woken_task_goes_to_an_idle_core_under_its_cache() {
     assert_eq!(moved(1), (0, 32));
 }
 
+/// Two cores with two threads each: A and B run on one core, and the other idles. Nobody waits, so
+/// that nothing can be pulled; when they may move, attempts enough have failed, and A is pushed.
+#[test]
+fn of_two_tasks_on_one_core_one_is_pushed_to_an_idle_core() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        for (name, first) in [("A", 0), ("B", 1)] {
+            boot.task(called(name).bound([cpu(first)]), |task: Task| async move {
+                task.compute(ticks(4)).await;
+                task.set_affinity(task.id(), (0..4).map(cpu)).await;
+                loop {
+                    task.compute(ticks(1)).await;
+                }
+            })?;
+        }
+        Ok(())
+    };
+    let cores = stage(4).sharing(4).altered(|machine| {
+        for (number, place) in machine.cpus.iter_mut().enumerate() {
+            place.core = number as u16 / 2;
+        }
+    });
+    let lines = chart(cores, set(&[]), 12, workload);
+    assert_eq!(
+        lines,
+        [
+            "AAAAA.......",
+            "BBBBBBBBBBBB",
+            ".....AAAAAAA",
+            "............"
+        ]
+    );
+}
+
 /// Two caches with two CPUs each; a nice -20 task under one, four of nice 0 under the other. The
 /// first cache's load is greater, so that its idle CPU pulls nothing.
 #[test]
@@ -322,9 +406,9 @@ fn nice_values() -> impl Strategy<Value = Vec<i8>> {
     prop::collection::vec(-20i8..20, 1..8)
 }
 
-/// How much CPU time each of `weights` gets in `ms` may differ from its share, in ns, by the theory:
-/// it was leftmost when it was picked, so it is ahead by its own slice and a tick at most; it is
-/// behind by its part of what all others are ahead.
+/// How much CPU time each of `weights` gets in `ms` may differ from its share, in ns, by the
+/// theory: it was leftmost when it was picked, so it is ahead by its own slice and a tick at most;
+/// it is behind by its part of what all others are ahead.
 fn bounds(weights: &[u64], of: usize, tick: u64) -> (u64, u64) {
     let (total, running) = (weights.iter().sum::<u64>(), weights.len() as u64);
     let period = 20_000_000 * running.max(5) / 5;
@@ -378,7 +462,8 @@ proptest! {
     fn each_group_gets_its_share_within_a_slice(
         groups in prop::collection::vec((1u32..1_000, 1usize..4, -5i8..6), 1..5)
     ) {
-        let weights: Vec<u64> = groups.iter().map(|(weight, ..)| u64::from(*weight) * 1_024 / 100).collect();
+        let shares = groups.iter().map(|(weight, ..)| u64::from(*weight) * 1_024 / 100);
+        let weights: Vec<u64> = shares.collect();
         let total: u64 = weights.iter().sum();
         let workload = |boot: &mut Boot<'_>| -> Started {
             for (weight, tasks, nice) in &groups {
@@ -396,7 +481,8 @@ proptest! {
             task = own.end;
             let ran: u64 = own.map(|task| task_figures(&kernel, task).ran.as_ns()).sum();
             let share = 4_000_000_000 * weights[number] / total;
-            holds(&format!("{groups:?} {number}"), ran, share, bounds(&weights, number, 4_000_000))?;
+            let name = format!("{groups:?} {number}");
+            holds(&name, ran, share, bounds(&weights, number, 4_000_000))?;
         }
     }
 }
