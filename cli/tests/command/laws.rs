@@ -119,7 +119,7 @@ fn what_cannot_be_judged_is_refused_with_its_place_and_a_fix() {
         "laws family.toml",
         "laws none.toml",
         "laws nice --world moon",
-        "laws nice --scheduler cfs",
+        "laws nice --scheduler lottery",
         "laws nice --against lines.jsonl",
         "laws nice --resume",
         "laws nice --show --out nowhere",

@@ -38,6 +38,11 @@ impl Attach<'_> {
         self.core.places[cpu.index()]
     }
 
+    /// The period of the tick: 1 / HZ.
+    pub fn tick(&self) -> Duration {
+        self.core.settings.tick
+    }
+
     /// The size of a cache line in bytes.
     pub fn line(&self) -> u64 {
         self.core.memory.line()
@@ -213,6 +218,19 @@ impl<'a> Context<'a> {
     /// Allocates kernel data that is never freed, aligned on a cache line.
     pub fn data(&mut self, bytes: Bytes) -> Address {
         self.core.kernel_data(bytes)
+    }
+
+    /// Records that `task`, which waits and has no CPU, was moved to the queue of `to`
+    /// (`set_task_cpu()`): from now on that is its last CPU. Without it a task counts as moved when
+    /// another CPU picks it.
+    pub fn migrated(&mut self, task: TaskId, to: CpuId) {
+        if self.core.task(task).on_cpu.is_some() || to.index() >= self.core.cpus.len() {
+            return;
+        }
+        let from = std::mem::replace(&mut self.core.task_mut(task).last_cpu, to);
+        if from != to {
+            self.core.record(Record::Migrate { task, from, to });
+        }
     }
 
     /// Counts one walk over `visits` entries of a run queue.

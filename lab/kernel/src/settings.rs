@@ -61,6 +61,18 @@ impl SoftirqLimits {
         ksoftirqd: None,
     };
 
+    /// Linux 2.6.24 at HZ 250: ten rounds however long they take (`MAX_SOFTIRQ_TIME` came with
+    /// 3.9), 300 packets or a jiffy, weight 64, and `ksoftirqd` at the nice value of `kthreadd`,
+    /// -5.
+    pub const LINUX_2_6_24: SoftirqLimits = SoftirqLimits {
+        rounds: 10,
+        time: Duration::from_s(1_000),
+        packets: 300,
+        packets_time: Duration::from_ms(4),
+        weight: 64,
+        ksoftirqd: Some(-5),
+    };
+
     /// Linux 6: ten rounds or 2 ms, 300 packets or 8 ms (two jiffies at HZ 250), weight 64, and
     /// `ksoftirqd` at nice 0.
     pub const LINUX_6: SoftirqLimits = SoftirqLimits {
@@ -124,6 +136,19 @@ impl Settings {
             sync_socket_wakeups: true,
             softirqs: SoftirqLimits::LINUX_6,
             locks: LockKind::Queued,
+            ..Settings::linux24(seed)
+        }
+    }
+
+    /// Linux 2.6.24 on x86 as Fedora builds it: HZ 250, voluntary preemption, high-resolution sleep
+    /// timers, to a microsecond here, spin locks of one byte, and a tick also on idle CPUs, which
+    /// halt. Memory is laid out as in [`Settings::linux24`].
+    pub fn linux2624(seed: Seed) -> Settings {
+        Settings {
+            tick: Duration::from_ms(4),
+            timer_resolution: Duration::from_us(1),
+            preemption: Preemption::Voluntary,
+            softirqs: SoftirqLimits::LINUX_2_6_24,
             ..Settings::linux24(seed)
         }
     }

@@ -7,11 +7,16 @@
 #![deny(clippy::float_arithmetic)]
 
 mod broken;
+mod cfs;
 mod elsc;
 mod family;
 mod linux24;
 mod mq;
 mod pls;
+/// Random scripts, for the tests of schedulers from within.
+#[cfg(test)]
+#[path = "../tests/stories/scripts.rs"]
+mod scripts;
 mod scx_warmq;
 #[cfg(test)]
 mod twins;
@@ -90,7 +95,16 @@ const BROKEN_PROMISE: Promise = Promise {
     queues: Queues::Shared,
 };
 
+/// What CFS promises: idle CPUs pull from others, but not from a group of CPUs that has less load than
+/// their own, however many wait there; so a CPU answers for its own queue only. There a task waits
+/// beside an idle CPU for no longer than it takes to switch away from it.
+const CFS_PROMISE: Promise = Promise {
+    patience: Duration::from_ms(20),
+    queues: Queues::PerCpu,
+};
+
 const LINUX24: &str = "Linux 2.4 on x86";
+const LINUX2624: &str = "Linux 2.6.24 on x86";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
 /// Every scheduler, in the order in which they are listed.
@@ -138,6 +152,17 @@ pub const SCHEDULERS: &[Entry] = &[
         timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
+    },
+    Entry {
+        name: "cfs",
+        what: "Linux 2.6.24's Completely Fair Scheduler: a tree by virtual time for each CPU",
+        kernel: "linux-2.4",
+        timers_of: LINUX2624,
+        cgroups: false,
+        promise: CFS_PROMISE,
+        timers: Settings::linux2624,
+        settings: cfs::settings,
+        build: |chosen, attach| Ok(Box::new(cfs::Cfs::new(chosen, attach)?)),
     },
     Entry {
         name: "scx_warmq",

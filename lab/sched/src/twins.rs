@@ -11,11 +11,7 @@ use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use crate::linux24::{self, Linux24};
 use crate::pls::{self, Pls};
-
-#[path = "../tests/stories/scripts.rs"]
-mod scripts;
-
-use scripts::{Script, scripts};
+use crate::scripts::{Script, scripts};
 
 /// Both schedulers over the same tasks. Each hears everything; what PLS picks is run, as a pick
 /// changes nothing in vanilla's queue.

@@ -63,6 +63,10 @@ impl Case {
                 ("place", Value::Text(place.into()))
             }
             "broken" => ("fault", Value::Text("none".into())),
+            "cfs" => {
+                let groups = ["off", "on"][(self.seed % 2) as usize];
+                ("groups", Value::Text(groups.into()))
+            }
             _ => ("colors", Value::Integer(1 << (self.seed % 3))),
         }
     }

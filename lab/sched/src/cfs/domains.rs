@@ -1,0 +1,141 @@
+//! Scheduling domains: which CPUs a CPU balances with, from near to far (`struct sched_domain`).
+//!
+//! The levels are the threads of a core, the cores under a last-level cache (multi-core), and all
+//! CPUs. A level that has no more CPUs than the one below is left out. Nodes of a NUMA machine are
+//! not modelled as a level.
+
+use warmq_kernel::Attach;
+use warmq_units::CpuId;
+
+/// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`). Indices
+/// say which average of the load is used: 0 is the load of now, n the n-th average.
+pub(super) struct Level {
+    /// Its CPUs are threads of one core (`SD_SHARE_CPUPOWER`).
+    pub(super) shares_core: bool,
+    /// A wakeup looks for an idle CPU here (`SD_WAKE_IDLE`).
+    pub(super) wake_idle: bool,
+    /// In ms; the least is 1.
+    pub(super) max_interval: u64,
+    pub(super) imbalance_pct: u64,
+    /// Attempts that have to fail before hot tasks are pulled.
+    pub(super) cache_nice_tries: u32,
+    pub(super) busy_idx: usize,
+    pub(super) idle_idx: usize,
+    pub(super) newidle_idx: usize,
+    pub(super) wake_idx: usize,
+    pub(super) forkexec_idx: usize,
+}
+
+/// By how much the interval is longer on a busy CPU (`busy_factor`).
+pub(super) const BUSY_FACTOR: u64 = 64;
+
+const THREADS: Level = Level {
+    shares_core: true,
+    wake_idle: true,
+    max_interval: 2,
+    imbalance_pct: 110,
+    cache_nice_tries: 0,
+    busy_idx: 0,
+    idle_idx: 0,
+    newidle_idx: 0,
+    wake_idx: 0,
+    forkexec_idx: 0,
+};
+
+const CORES: Level = Level {
+    shares_core: false,
+    wake_idle: true,
+    max_interval: 4,
+    imbalance_pct: 125,
+    cache_nice_tries: 1,
+    busy_idx: 2,
+    idle_idx: 0,
+    newidle_idx: 0,
+    wake_idx: 1,
+    forkexec_idx: 1,
+};
+
+const ALL: Level = Level {
+    shares_core: false,
+    wake_idle: false,
+    max_interval: 4,
+    imbalance_pct: 125,
+    cache_nice_tries: 1,
+    busy_idx: 2,
+    idle_idx: 1,
+    newidle_idx: 2,
+    wake_idx: 1,
+    forkexec_idx: 1,
+};
+
+/// A domain of one CPU.
+///
+/// Invariant: `groups` divide `span`; the first is the CPU's own.
+pub(super) struct Domain {
+    pub(super) level: &'static Level,
+    pub(super) span: Vec<CpuId>,
+    pub(super) groups: Vec<Vec<CpuId>>,
+
+    // Changed by balancing.
+    /// In ticks of the CPU.
+    pub(super) last_balance: u64,
+    /// In ms.
+    pub(super) interval: u64,
+    /// Attempts in a row that pulled nothing.
+    pub(super) failed: u32,
+}
+
+/// Which CPUs are together with one, in number order.
+type SpanOf<'a> = dyn Fn(CpuId) -> Vec<CpuId> + 'a;
+
+/// The domains of `cpu`, the smallest first.
+pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
+    let all = || (0..attach.cpus()).map(CpuId);
+    let with = |same: &dyn Fn(CpuId) -> bool| all().filter(|other| same(*other)).collect();
+    let (core, cache) = (
+        |cpu: CpuId| attach.place(cpu).core,
+        |cpu: CpuId| attach.place(cpu).llc,
+    );
+    let core_of = |of: CpuId| -> Vec<CpuId> { with(&|other| core(other) == core(of)) };
+    let cores_of = |of: CpuId| -> Vec<CpuId> {
+        with(&|other| cache(other) == cache(of) || core(other) == core(of))
+    };
+    let levels: [(&'static Level, &SpanOf<'_>); 3] = [
+        (&THREADS, &core_of),
+        (&CORES, &cores_of),
+        (&ALL, &|_| all().collect()),
+    ];
+    let alone = |of: CpuId| vec![of];
+    let mut below: &SpanOf<'_> = &alone;
+    let mut domains = Vec::new();
+    for (level, span_of) in levels {
+        let span = span_of(cpu);
+        if span.len() > below(cpu).len() {
+            let groups = groups(cpu, &span, below);
+            domains.push(Domain {
+                level,
+                span,
+                groups,
+                last_balance: 0,
+                interval: 1,
+                failed: 0,
+            });
+            below = span_of;
+        }
+    }
+    domains
+}
+
+/// The groups of a span, each what `below` says of one CPU; that of `cpu` is the first, and the
+/// others follow in a ring.
+fn groups(cpu: CpuId, span: &[CpuId], below: &SpanOf<'_>) -> Vec<Vec<CpuId>> {
+    let mut groups: Vec<Vec<CpuId>> = Vec::new();
+    for other in span {
+        if !groups.iter().any(|group| group.contains(other)) {
+            groups.push(below(*other));
+        }
+    }
+    let own = groups.iter().position(|group| group.contains(&cpu));
+    groups.rotate_left(own.unwrap_or(0));
+    groups
+}
