@@ -49,8 +49,21 @@ impl State {
         self.tasks[task.index()].entity != Some(belongs)
     }
 
+    /// Whether a task that runs away from its group's home goes on here while nobody else wants the CPU.
+    fn is_split_off(&mut self, context: &Context<'_>, task: TaskId) -> bool {
+        let view = context.task(task);
+        let belongs = self.entity_for(view, context.cpu());
+        let Some(group) = self.group_of_entity(belongs) else {
+            return false;
+        };
+        let home = self.topology.cpus_of_place(self.groups[group].home);
+        let has_room = home.iter().any(|cpu| self.is_idle(context, *cpu));
+        let same = self.tasks[task.index()].entity == Some(belongs);
+        view.may_run_on(context.cpu()) && same && !has_room
+    }
+
     /// Brings the weight and the entity of the running task up to date. Returns whether it may go on
-    /// here: not if it belongs elsewhere.
+    /// here beside others: not if it belongs elsewhere.
     fn may_go_on(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
         if !view.may_run_on(here) {
@@ -115,7 +128,10 @@ impl State {
         }
         let batch = self.batch_that_goes_on(context.cpu());
         let Some(entity) = batch.or_else(|| self.first_entity(context)) else {
-            return stays.or_else(|| self.pull(context));
+            return match awake.filter(|it| stays.is_some() || self.is_split_off(context, *it)) {
+                Some(awake) => Some(awake),
+                None => self.pull(context),
+            };
         };
         if let Some(stays) = stays.filter(|stays| self.goes_first(*stays, entity)) {
             return Some(stays);

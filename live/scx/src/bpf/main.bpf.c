@@ -185,9 +185,17 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 		preempt(p, t, cpu, deadline, slept, now);
 }
 
+/* Whether a task that runs away from its group's home goes on there while nobody else wants the CPU. */
+static __always_inline bool is_split_off(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	u32 home = is_group(t->entity) ? group_of(t->entity)->home : 0;
+
+	return t->weight && t->entity == entity_for(p, t, cpu) && !(place_is_cpu ? cpu_of(home)->idle : domain_of(home)->idle);
+}
+
 /*
  * Charges the task that ran on `cpu` and is runnable, and brings its weight and its entity up to date.
- * Returns whether it may go on there: not if it belongs elsewhere.
+ * Returns whether it may go on there beside others: not if it belongs elsewhere.
  */
 static __always_inline bool may_go_on(struct task_struct *p, struct task_state *t, u32 cpu)
 {
@@ -231,7 +239,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
-		if (may_stay)
+		if (may_stay || (t && is_split_off(prev, t, cpu)))
 			go_on(prev, t, c);
 		else
 			pull(cpu);
