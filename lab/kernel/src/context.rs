@@ -38,6 +38,11 @@ impl Attach<'_> {
         self.core.places[cpu.index()]
     }
 
+    /// The period of the tick: 1 / HZ.
+    pub fn tick(&self) -> Duration {
+        self.core.settings.tick
+    }
+
     /// The size of a cache line in bytes.
     pub fn line(&self) -> u64 {
         self.core.memory.line()

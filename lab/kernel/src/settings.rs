@@ -61,6 +61,17 @@ impl SoftirqLimits {
         ksoftirqd: None,
     };
 
+    /// Linux 2.6.16: ten rounds whatever they take, 300 packets or two jiffies at HZ 250, weight 64,
+    /// and `ksoftirqd` at nice 19.
+    pub const LINUX_2_6_16: SoftirqLimits = SoftirqLimits {
+        rounds: 10,
+        time: Duration(u64::MAX),
+        packets: 300,
+        packets_time: Duration::from_ms(8),
+        weight: 64,
+        ksoftirqd: Some(19),
+    };
+
     /// Linux 6: ten rounds or 2 ms, 300 packets or 8 ms (two jiffies at HZ 250), weight 64, and
     /// `ksoftirqd` at nice 0.
     pub const LINUX_6: SoftirqLimits = SoftirqLimits {
@@ -124,6 +135,21 @@ impl Settings {
             sync_socket_wakeups: true,
             softirqs: SoftirqLimits::LINUX_6,
             locks: LockKind::Queued,
+            ..Settings::linux24(seed)
+        }
+    }
+
+    /// Linux 2.6.16 on x86 as Fedora Core 5 builds it: HZ 250, sleeps in whole jiffies, voluntary
+    /// preemption, the tick never stops, idle CPUs in `mwait`, and the default receive buffer of its
+    /// sockets. Locks and memory as in [`Settings::linux24`].
+    pub fn linux2616(seed: Seed) -> Settings {
+        Settings {
+            tick: Duration::from_ms(4),
+            timer_resolution: Duration::from_ms(4),
+            preemption: Preemption::Voluntary,
+            idle_loop: IdleLoop::Poll,
+            softirqs: SoftirqLimits::LINUX_2_6_16,
+            socket_buffer: Bytes(107_520),
             ..Settings::linux24(seed)
         }
     }
