@@ -11,6 +11,7 @@ mod elsc;
 mod family;
 mod linux24;
 mod mq;
+mod o1;
 mod pls;
 mod scx_warmq;
 #[cfg(test)]
@@ -76,6 +77,14 @@ const MQ_PROMISE: Promise = Promise {
     ..LINUX24_PROMISE
 };
 
+/// What O(1) promises: a CPU picks at once from its own queue. It may idle beside another CPU's queue
+/// for ever: it pulls from the busiest one only, where all tasks may be bound, and not where that
+/// runs one task and has one more.
+const O1_PROMISE: Promise = Promise {
+    patience: Duration::from_ms(20),
+    queues: Queues::PerCpu,
+};
+
 /// What scx_warmq promises to tasks that are in no group: a CPU that goes idle takes what waits under
 /// any cache, and the timer looks again every 10 ms. A group may wait beside an idle CPU, for ever
 /// where the busiest place has nothing to give (`tests/stories/scx_warmq.rs` shows both cases).
@@ -91,6 +100,7 @@ const BROKEN_PROMISE: Promise = Promise {
 };
 
 const LINUX24: &str = "Linux 2.4 on x86";
+const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
 /// Every scheduler, in the order in which they are listed.
@@ -138,6 +148,17 @@ pub const SCHEDULERS: &[Entry] = &[
         timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
+    },
+    Entry {
+        name: "o1",
+        what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
+        kernel: "linux-2.4",
+        timers_of: LINUX2616,
+        cgroups: false,
+        promise: O1_PROMISE,
+        timers: Settings::linux2616,
+        settings: o1::settings,
+        build: |chosen, attach| Ok(Box::new(o1::O1::new(chosen, attach)?)),
     },
     Entry {
         name: "scx_warmq",

@@ -55,7 +55,8 @@ impl Case {
         stage
     }
 
-    /// What is set on the scheduler: groups live on a CPU or under a cache.
+    /// What is set on the scheduler: groups live on a CPU or under a cache, a clock counts jiffies or is
+    /// exact, and so on.
     pub fn set(&self, name: &str) -> (&'static str, Value) {
         match name {
             "scx_warmq" => {
@@ -63,6 +64,10 @@ impl Case {
                 ("place", Value::Text(place.into()))
             }
             "broken" => ("fault", Value::Text("none".into())),
+            "o1" => {
+                let clock = ["jiffies", "tsc"][(self.seed % 2) as usize];
+                ("clock", Value::Text(clock.into()))
+            }
             _ => ("colors", Value::Integer(1 << (self.seed % 3))),
         }
     }
