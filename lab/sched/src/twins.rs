@@ -13,7 +13,7 @@ use crate::linux24::{self, Linux24};
 use crate::pls::{self, Pls};
 
 #[path = "../tests/stories/scripts.rs"]
-mod scripts;
+pub(crate) mod scripts;
 
 use scripts::{Script, scripts};
 

@@ -33,6 +33,8 @@
 
 mod arrays;
 mod balance;
+#[cfg(test)]
+mod checked;
 mod clock;
 mod credit;
 mod family;
@@ -50,6 +52,7 @@ mod wakeup;
 
 use warmq_config::Chosen;
 use warmq_kernel::{Attach, Balance, Callback, Context, Locks, Pick, Scheduler, UnknownCost, Why};
+use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
 use self::clock::Clock;
@@ -169,7 +172,7 @@ impl Scheduler for O1 {
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         context.compute(self.wakeup_cost);
-        context.touch(self.task(task).state_line(), warmq_machine::Access::Write);
+        context.touch(self.task(task).state_line(), Access::Write);
         self.task_mut(task).cpu = cpu;
         match why {
             Why::Fork => self.activate_new(context, task),
@@ -180,9 +183,10 @@ impl Scheduler for O1 {
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         match why {
             Why::Fork => self.preempt_for_new(context, task, cpu),
-            // The waker is about to leave its CPU to the task.
-            Why::Wakeup(wakeup) if wakeup.sync && cpu == context.cpu() => {}
-            Why::Wakeup(_) => self.preempt(context, task),
+            Why::Wakeup(wakeup) if wakeup::may_preempt(&wakeup, cpu, context.cpu()) => {
+                self.preempt(context, task);
+            }
+            Why::Wakeup(_) => {}
         }
     }
 

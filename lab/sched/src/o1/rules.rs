@@ -46,6 +46,19 @@ pub(super) struct Rules {
     pub(super) interactive_delta: Follows,
 }
 
+/// What decides whether expired tasks starve.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expired {
+    /// For how many jiffies the starvation clock has run, if it runs.
+    pub(super) waited: Option<u64>,
+    /// Runnable tasks of the queue, the running one among them.
+    pub(super) runnable: u64,
+    /// The static priority of the running task.
+    pub(super) running: usize,
+    /// The best static priority in the expired array.
+    pub(super) best: usize,
+}
+
 /// The static priority of `nice` (`NICE_TO_PRIO`).
 pub(super) fn static_priority(nice: i8) -> usize {
     (BEST + 20 + i64::from(nice)) as usize
@@ -170,11 +183,11 @@ impl Rules {
         left >= granularity && u64::from(used).is_multiple_of(granularity)
     }
 
-    /// Whether expired tasks have waited for too long: `waited` jiffies, if the starvation clock
-    /// runs, while `runnable` tasks were in the queue (the first half of `EXPIRED_STARVING`).
-    pub(super) fn waited_too_long(&self, waited: Option<u64>, runnable: u64) -> bool {
-        let limit = self.max_sleep_avg_jiffies() * runnable + 1;
-        waited.is_some_and(|waited| waited >= limit)
+    /// Whether tasks of the expired array starve (`EXPIRED_STARVING`): they have waited for too
+    /// long, or one of them has a better static priority than the task that runs.
+    pub(super) fn starves(&self, expired: &Expired) -> bool {
+        let limit = self.max_sleep_avg_jiffies() * expired.runnable + 1;
+        expired.waited.is_some_and(|waited| waited >= limit) || expired.running > expired.best
     }
 
     /// `sleep_avg` of a child after a fork, of a parent who has `sleep_avg`
@@ -326,14 +339,28 @@ mod tests {
         assert_eq!(used.collect::<Vec<_>>(), expected);
     }
 
-    /// Decision case 13, but for the nice values, which tick.rs compares.
+    /// Decision case 13.
     #[test]
-    fn patience_with_the_active_grows_with_their_number() {
-        for (runnable, first) in [(2, 501), (1, 251)] {
-            let starves = |waited| rules().waited_too_long(Some(waited), runnable);
-            assert!(starves(first) && !starves(first - 1), "{runnable} runnable");
+    fn expired_tasks_starve_after_a_second_for_each_runnable_one() {
+        let table = [
+            ("2 runnable", Some(500), 2, 0, PRIORITIES, false),
+            ("2 runnable", Some(501), 2, 0, PRIORITIES, true),
+            ("1 runnable", Some(250), 1, 0, PRIORITIES, false),
+            ("1 runnable", Some(251), 1, 0, PRIORITIES, true),
+            ("the clock stands", None, 1, 0, PRIORITIES, false),
+            ("nice 5 runs, nice 0 expired", Some(0), 2, 5, 120, true),
+            ("nice 5 runs, nice 5 expired", Some(0), 2, 5, 125, false),
+            ("nice 0 runs, nice 5 expired", Some(0), 2, 0, 125, false),
+        ];
+        for (case, waited, runnable, nice, best, starves) in table {
+            let expired = Expired {
+                waited,
+                runnable,
+                running: static_priority(nice),
+                best,
+            };
+            assert_eq!(rules().starves(&expired), starves, "{case}, {waited:?}");
         }
-        assert!(!rules().waited_too_long(None, 1));
     }
 
     /// Decision case 15.

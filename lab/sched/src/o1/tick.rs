@@ -5,7 +5,7 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::O1;
-use super::rules::{Follows, static_priority};
+use super::rules::{Expired, Follows, static_priority};
 
 impl O1 {
     /// A jiffy of the slice of `running` is over.
@@ -115,10 +115,13 @@ impl O1 {
         let waited = queue
             .expired_since
             .map(|since| jiffies.saturating_sub(since));
-        // `nr_running` counts the running task also while it is in no list.
-        let runnable = queue.running() as u64 + 1;
-        let too_long = self.rules.waited_too_long(waited, runnable);
-        too_long || static_priority(self.task(running).nice) > queue.best_expired
+        self.rules.starves(&Expired {
+            waited,
+            // `nr_running` counts the running task also while it is in no list.
+            runnable: queue.running() as u64 + 1,
+            running: static_priority(self.task(running).nice),
+            best: queue.best_expired,
+        })
     }
 
     /// `sched_yield()`: `task` goes to the expired array; a real-time task to the end of its list.

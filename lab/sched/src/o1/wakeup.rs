@@ -127,9 +127,22 @@ impl O1 {
     pub(super) fn preempts(&self, context: &Context<'_>, task: TaskId) -> bool {
         let state = self.task(task);
         let running = context.running_on(state.cpu);
-        let priority = running.map_or(PRIORITIES, |running| self.task(running).priority);
-        state.priority < priority
+        takes_over(
+            state.priority,
+            running.map(|running| self.task(running).priority),
+        )
     }
+}
+
+/// Whether a task of priority `woken` preempts one of priority `running`, or the idle task: less is
+/// better, and equal is not enough.
+fn takes_over(woken: usize, running: Option<usize>) -> bool {
+    woken < running.unwrap_or(PRIORITIES)
+}
+
+/// Whether a wakeup may preempt at all: a waker that is about to sleep leaves its own CPU anyway.
+pub(super) fn may_preempt(wakeup: &Wakeup, to: CpuId, waker: CpuId) -> bool {
+    !wakeup.sync || to != waker
 }
 
 /// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): that in the freezer is.
@@ -152,6 +165,36 @@ fn is_uninterruptible(slept: Waiting) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Decision case 14.
+    #[test]
+    fn a_woken_task_preempts_if_its_priority_is_better() {
+        let (here, other) = (CpuId(0), CpuId(1));
+        let table = [
+            ("better", 116, Some(117), false, here, true),
+            ("equal", 117, Some(117), false, here, false),
+            (
+                "sync, on the waker's CPU",
+                115,
+                Some(120),
+                true,
+                here,
+                false,
+            ),
+            ("sync, on another CPU", 115, Some(120), true, other, true),
+            ("the worst, on an idle CPU", 139, None, false, here, true),
+        ];
+        for (case, woken, running, sync, to, preempts) in table {
+            let wakeup = Wakeup {
+                current: None,
+                context: WakeContext::Task,
+                sync,
+                slept: Waiting::Timer,
+            };
+            let result = may_preempt(&wakeup, to, here) && takes_over(woken, running);
+            assert_eq!(result, preempts, "{case}");
+        }
+    }
 
     /// The rule of the specification, in tasks: the waker runs alone on its CPU unless it says
     /// otherwise, and the CPU of the woken task is idle or busy.
