@@ -154,6 +154,22 @@ impl Settings {
         }
     }
 
+    /// The same at another `hz`, for a kernel that counts the ends of sleeps and the time of the
+    /// receive softirq in jiffies: both stay as many of them.
+    pub fn at_hz(self, hz: u64) -> Settings {
+        let tick = Duration::from_s(1) / hz.max(1);
+        let jiffies = |span: Duration| tick * (span.0 / self.tick.0.max(1));
+        Settings {
+            tick,
+            timer_resolution: jiffies(self.timer_resolution),
+            softirqs: SoftirqLimits {
+                packets_time: jiffies(self.softirqs.packets_time),
+                ..self.softirqs
+            },
+            ..self
+        }
+    }
+
     /// Linux 2.4 on x86: HZ 100, spin locks of one byte, 8 KB blocks, 64 KB socket buffers, a
     /// machine that has been up for a long time.
     pub fn linux24(seed: Seed) -> Settings {

@@ -49,6 +49,16 @@ impl Entry {
         (self.timers)(seed)
     }
 
+    /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
+    /// of its kernel.
+    pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
+        let settings = self.kernel_settings(seed);
+        match self.settings().iter().any(|setting| setting.name == "hz") {
+            true => settings.at_hz(chosen.count("hz")),
+            false => settings,
+        }
+    }
+
     /// What can be set on it.
     pub fn settings(&self) -> Vec<Setting> {
         (self.settings)()
@@ -77,9 +87,9 @@ const MQ_PROMISE: Promise = Promise {
     ..LINUX24_PROMISE
 };
 
-/// What O(1) promises: a CPU picks at once from its own queue. It may idle beside another CPU's queue
-/// for ever: it pulls from the busiest one only, where all tasks may be bound, and not where that
-/// runs one task and has one more.
+/// What O(1) promises: a CPU picks at once from its own queue. It may idle for ever beside the queue of
+/// another: it looks at the busiest only, where all tasks may be bound, and a CPU whose tick stops in
+/// idle looks at none.
 const O1_PROMISE: Promise = Promise {
     patience: Duration::from_ms(20),
     queues: Queues::PerCpu,

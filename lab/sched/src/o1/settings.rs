@@ -27,6 +27,10 @@ pub(crate) fn settings() -> Vec<Setting> {
 
 fn variants() -> Vec<Setting> {
     vec![
+        Setting::count("hz", (100, 1_000), 250, "Hz").says(
+            "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
+            "Linux 2.6.16's default, and Fedora Core 5's; 100 and 1000 are the others",
+        ),
         Setting::choice("clock", &["jiffies", "tsc"]).says(
             "what sleeps and runs are measured with: the count of jiffies, or a clock that is exact",
             "Linux 2.6.16 on i386: sched_clock() counts jiffies where the clock is HPET or the ACPI timer",
@@ -127,5 +131,35 @@ impl Options {
             local: (percentile > 0).then_some(Estimate { percentile, window }),
             cache_hot_time: chosen.duration("cache_hot_time").as_ns(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use warmq_config::Value;
+    use warmq_units::Seed;
+
+    use super::*;
+
+    /// What the kernel counts in jiffies stays as many of them.
+    #[test]
+    fn the_kernel_ticks_as_often_as_the_scheduler_is_told() {
+        let entry = crate::scheduler("o1").expect("a scheduler");
+        let spans = |hz: Option<i64>| {
+            let set = hz.map(|hz| ("hz".to_owned(), Value::Integer(hz)));
+            let values = set.into_iter().collect::<BTreeMap<_, _>>();
+            let chosen = Chosen::new(settings(), values).expect("an hz that is allowed");
+            let kernel = entry.kernel_settings_as(&chosen, Seed(1));
+            [
+                kernel.tick,
+                kernel.timer_resolution,
+                kernel.softirqs.packets_time,
+            ]
+        };
+        let ms = Duration::from_ms;
+        assert_eq!(spans(None), [ms(4), ms(4), ms(8)]);
+        assert_eq!(spans(Some(1_000)), [ms(1), ms(1), ms(2)]);
     }
 }
