@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::*;
-use warmq_machine::{builtin, read_toml};
+use warmq_machine::{OutOfMemory, builtin, read_toml};
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
 use super::{O1, settings};
@@ -177,6 +177,30 @@ impl Scheduler for Checked {
     }
 }
 
+/// `script`, and tasks that sleep until they are interactive and then use up slices, with children
+/// that do so too.
+fn start(boot: &mut Boot<'_>, script: &Script) -> Result<(), OutOfMemory> {
+    script.start(boot)?;
+    for number in 1..4 {
+        let mm = boot.mm();
+        boot.task(
+            TaskSpec::new("late", Some(mm)),
+            move |task: Task| async move {
+                loop {
+                    task.sleep(Duration::from_ms(70 * number)).await;
+                    let child = TaskSpec::new("child", Some(mm));
+                    let works = |child: Task| async move {
+                        child.compute_for(Duration::from_ms(150)).await;
+                    };
+                    task.spawn(child, works).await;
+                    task.compute_for(Duration::from_ms(130 * number)).await;
+                }
+            },
+        )?;
+    }
+    Ok(())
+}
+
 /// Gives all tasks of `script` nice 0 for ever.
 fn alike(script: &mut Script) {
     for part in &mut script.parts {
@@ -207,9 +231,10 @@ proptest! {
         let clock = if tsc { "tsc" } else { "jiffies" };
         let checked: MakeScheduler =
             Box::new(move |attach| Ok(Box::new(Checked::new(attach, nice_0, clock)?)));
-        let kernel = Kernel::boot(&machine, &costs, settings, checked, &script, ());
+        let workload = |boot: &mut Boot<'_>| start(boot, &script);
+        let kernel = Kernel::boot(&machine, &costs, settings, checked, &workload, ());
         let mut kernel = kernel.expect("the workload fits");
-        let ending = kernel.run_until(Instant::START + Duration::from_ms(400));
+        let ending = kernel.run_until(Instant::START + Duration::from_ms(1_500));
         prop_assert!(matches!(ending, Ending::WorkDone | Ending::TimeUp), "{ending}");
     }
 }
