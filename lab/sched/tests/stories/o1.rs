@@ -5,7 +5,7 @@
 
 use warmq_config::Value;
 use warmq_kernel::*;
-use warmq_units::{Bytes, Cycles, Duration, Instant};
+use warmq_units::{Bytes, Cycles, Duration, Instant, Seed};
 
 use crate::stage::*;
 
@@ -314,4 +314,57 @@ fn a_task_with_a_warm_cache_moves_after_two_attempts() {
         lines[1].find(['A', 'C'])
     };
     assert_eq!((moves_at(0), moves_at(1_000)), (Some(12), Some(14)));
+}
+
+/// How long H, who needs 200 ms of a free CPU, takes beside R, who receives a packet each `gap` and
+/// computes for 9.8 us; in ms, at most 2000. H begins after 3 s and, as a batch task, without credit
+/// for having slept. The gaps do not divide a jiffy of 4 ms, so that ticks find R running as often as
+/// it runs.
+fn beside_a_receiver(gap: Duration) -> u64 {
+    let mut stage = stage(1);
+    stage.settings = Settings {
+        caches: false,
+        ..Settings::linux2616(Seed(1))
+    };
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let (first, second) = (boot.mm(), boot.mm());
+        let nic = boot.nic(1_000_000_000, Duration::from_us(50));
+        let socket = boot.datagram_socket(boot.socket_buffer())?;
+        boot.task(
+            TaskSpec::new("R", Some(first)),
+            move |task: Task| async move {
+                loop {
+                    task.receive_datagram(socket).await;
+                    task.compute(Cycles(980)).await;
+                }
+            },
+        )?;
+        let hog = TaskSpec::new("H", Some(second)).policy(Policy::Batch);
+        boot.task(hog, |task: Task| async move {
+            task.sleep(ms(3_000)).await;
+            task.compute(ticks(20)).await;
+        })?;
+        boot.remote(move |peer| async move {
+            loop {
+                peer.send_datagram(socket, nic, Bytes(64)).await;
+                peer.pause(gap).await;
+            }
+        });
+        Ok(())
+    };
+    let (_, kernel) = stage.plays(scheduler("o1", &[]), 5_000, workload);
+    let hog = task_figures(&kernel, 1);
+    (hog.ran + hog.waited).as_us() / 1_000
+}
+
+/// The starvation paper's finding. At 40,000 packets a second H has what R leaves, 61 %. At 95,000 that
+/// is 7 %: H has one slice, for which R waits. The wait counts as a sleep, and from then on R sleeps
+/// often enough to stay interactive. At 105,000 R never sleeps, and the two take turns of 100 ms.
+#[test]
+fn a_hog_starves_in_a_band_of_packet_rates_only() {
+    let kpps_40_95_105 = [25_013, 10_487, 9_533].map(Duration::from_ns);
+    let [slow, band, fast] = kpps_40_95_105.map(beside_a_receiver);
+    assert!((320..340).contains(&slow), "{slow}");
+    assert!(band > 1_200, "{band}");
+    assert!((380..=420).contains(&fast), "{fast}");
 }
