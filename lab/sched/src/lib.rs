@@ -87,11 +87,12 @@ const MQ_PROMISE: Promise = Promise {
     ..LINUX24_PROMISE
 };
 
-/// What O(1) promises: a CPU picks at once from its own queue. It may idle for ever beside the queue of
-/// another: it looks at the busiest only, where all tasks may be bound, and a CPU whose tick stops in
-/// idle looks at none.
+/// What O(1) promises: a CPU picks at once from its own queue. A task that another CPU has pulled from
+/// there may wait in that one's queue until this CPU, idle, pulls it back: it tries at least once in
+/// 512 ms, and for a task with a warm cache twice more. It may idle for ever where the busiest CPU has
+/// bound tasks only, as it looks at no other.
 const O1_PROMISE: Promise = Promise {
-    patience: Duration::from_ms(20),
+    patience: Duration::from_ms(600),
     queues: Queues::PerCpu,
 };
 

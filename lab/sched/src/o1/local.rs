@@ -1,10 +1,11 @@
 //! Local thresholds: a `network_min_sleep` for each task, estimated while it runs.
 //!
 //! The thesis proposes a threshold for each network task that is not interactive and leaves it
-//! untested. Its recipe looks at the sleeps of a task over all packet rates beforehand and takes the
-//! smallest value that about 90 % of them fall below. Here the sleeps are those of a sliding window,
-//! so that the threshold follows the rate. What is looked at is what a threshold is compared with:
-//! the weighted sleep in whole milliseconds, credited waits among them, or the sleep as it is.
+//! untested. Its recipe looks at the sleeps of a task over all packet rates beforehand, and takes
+//! the smallest value that about 90 % of them fall below. Here the sleeps are those of a sliding
+//! window, so that the threshold follows the rate. What is looked at is what a threshold is
+//! compared with: the weighted sleep in whole milliseconds, credited waits among them, or the sleep
+//! as it is.
 //!
 //! A kernel cannot tell which network tasks serve a person. Every task has a threshold whose last
 //! sleep was one for data on a socket, a telephone as well as a download.

@@ -7,9 +7,9 @@
 //!
 //! A task's priority is its nice value plus a bonus of -5 to +5 for sleeping. `sleep_avg` grows by
 //! a sleep, more so while it is low, and shrinks by running, less so while it is high. A task with
-//! enough bonus is *interactive*: with its slice used up, it goes back to the active array, and runs
-//! again before everybody in the expired one. That ends when the expired tasks have waited for a
-//! second for each runnable task (the starvation clock), or when one of them has a better nice
+//! enough bonus is *interactive*: with its slice used up, it goes back to the active array, and
+//! runs again before everybody in the expired one. That ends when the expired tasks have waited for
+//! a second for each runnable task (the starvation clock), or when one of them has a better nice
 //! value.
 //!
 //! It does badly where a task sleeps often and briefly. Each sleep is credited with up to ten times
@@ -19,17 +19,18 @@
 //! end in the active array, and the others starve until the starvation clock lets them go on.
 //!
 //! Different from 2.6.16:
-//! - One level of balancing domains, of all CPUs, with the parameters of `SD_CPU_INIT`. Hyperthreads
-//!   and NUMA nodes have levels of their own there, and a hyperthread is kept idle beside a task of
-//!   a much better nice value (`dependent_sleeper()`).
+//! - One level of balancing domains, of all CPUs, with the parameters of `SD_CPU_INIT`.
+//!   Hyperthreads and NUMA nodes have levels of their own there, and a hyperthread is kept idle
+//!   beside a task of a much better nice value (`dependent_sleeper()`).
 //! - Balancing follows the tick in a softirq; in 2.6.16 the handler of the tick balances itself.
 //! - No migration thread preempts a CPU from which its running task is to be pushed: the CPU picks
 //!   another task, and moves the first one once it has left.
 //! - Clocks of all CPUs agree, so that none is corrected at a remote wakeup or a migration.
-//! - The first tasks of a run have a whole slice and no `sleep_avg`.
+//! - The first tasks of a run have a whole slice and no `sleep_avg`. A process that is created with
+//!   another nice value or policy than its parent's is queued like a thread.
 //! - `exec()` does not balance, since programs of the laboratory do not call it.
-//! - No sleep is marked as not interactive, which pipes do: the laboratory has none. Freezing is the
-//!   only uninterruptible sleep: it has no disk either.
+//! - No sleep is marked as not interactive, which pipes do: the laboratory has none. Freezing is
+//!   the only uninterruptible sleep: it has no disk either.
 
 mod arrays;
 mod balance;
@@ -37,7 +38,7 @@ mod balance;
 mod checked;
 mod clock;
 mod credit;
-mod family;
+mod fork;
 mod links;
 mod local;
 mod migrate;
@@ -173,7 +174,10 @@ impl Scheduler for O1 {
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         context.compute(self.wakeup_cost);
         context.touch(self.task(task).state_line(), Access::Write);
-        self.task_mut(task).cpu = cpu;
+        let there = context.task(task).on_cpu();
+        let state = self.task_mut(task);
+        state.cpu = cpu;
+        state.displaced = there.is_some_and(|there| there != cpu);
         match why {
             Why::Fork => self.activate_new(context, task),
             Why::Wakeup(wakeup) => self.activate(context, task, &wakeup),
@@ -200,10 +204,12 @@ impl Scheduler for O1 {
     }
 
     fn wants_put_prev(&self, prev: TaskId) -> bool {
-        self.queue(self.task(prev).cpu).push_to.is_some()
+        let state = self.task(prev);
+        state.displaced || self.queue(state.cpu).push_to.is_some()
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        self.task_mut(prev).displaced = false;
         self.leave_forbidden(context, prev);
         self.push(context);
     }

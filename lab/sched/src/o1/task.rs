@@ -57,6 +57,9 @@ pub(super) struct TaskState {
     // Changed by queueing.
     pub(super) cpu: CpuId,
     pub(super) array: Option<usize>,
+    /// It was queued here while another CPU still switched away from it, which offers it again when
+    /// it is through.
+    pub(super) displaced: bool,
 }
 
 impl TaskState {
@@ -80,6 +83,7 @@ impl TaskState {
             exited: false,
             cpu: CpuId(0),
             array: None,
+            displaced: false,
         }
     }
 
