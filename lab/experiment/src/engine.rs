@@ -135,7 +135,8 @@ impl Engine {
         let workload_chosen = chosen(workload.settings(), &plan.workload.settings)?;
 
         let costs = machines::costs(&machine, entry.kernel);
-        let settings = kernel_settings(entry.kernel_settings(plan.seed), &machine_chosen);
+        let kernel = entry.kernel_settings_as(scheduler_chosen, plan.seed);
+        let settings = kernel_settings(kernel, &machine_chosen);
         let counters = Counters::default();
         let played = workload.build(&workload_chosen, &warmq_play::site(&machine), &counters);
         let played = played.map_err(|problems| setting(problems.to_string()))?;

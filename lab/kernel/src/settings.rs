@@ -61,6 +61,17 @@ impl SoftirqLimits {
         ksoftirqd: None,
     };
 
+    /// Linux 2.6.16: ten rounds whatever they take, 300 packets or two jiffies at HZ 250, weight 64,
+    /// and `ksoftirqd` at nice 19.
+    pub const LINUX_2_6_16: SoftirqLimits = SoftirqLimits {
+        rounds: 10,
+        time: Duration(u64::MAX),
+        packets: 300,
+        packets_time: Duration::from_ms(8),
+        weight: 64,
+        ksoftirqd: Some(19),
+    };
+
     /// Linux 2.6.24 at HZ 250: ten rounds however long they take (`MAX_SOFTIRQ_TIME` came with
     /// 3.9), 300 packets or a jiffy, weight 64, and `ksoftirqd` at the nice value of `kthreadd`,
     /// -5.
@@ -140,6 +151,21 @@ impl Settings {
         }
     }
 
+    /// Linux 2.6.16 on x86 as Fedora Core 5 builds it: HZ 250, sleeps in whole jiffies, voluntary
+    /// preemption, the tick never stops, idle CPUs in `mwait`, and the default receive buffer of its
+    /// sockets. Locks and memory as in [`Settings::linux24`].
+    pub fn linux2616(seed: Seed) -> Settings {
+        Settings {
+            tick: Duration::from_ms(4),
+            timer_resolution: Duration::from_ms(4),
+            preemption: Preemption::Voluntary,
+            idle_loop: IdleLoop::Poll,
+            softirqs: SoftirqLimits::LINUX_2_6_16,
+            socket_buffer: Bytes(107_520),
+            ..Settings::linux24(seed)
+        }
+    }
+
     /// Linux 2.6.24 on x86 as Fedora builds it: HZ 250, voluntary preemption, high-resolution sleep
     /// timers, to a microsecond here, spin locks of one byte, and a tick also on idle CPUs, which
     /// halt. Memory is laid out as in [`Settings::linux24`].
@@ -150,6 +176,22 @@ impl Settings {
             preemption: Preemption::Voluntary,
             softirqs: SoftirqLimits::LINUX_2_6_24,
             ..Settings::linux24(seed)
+        }
+    }
+
+    /// The same at another `hz`, for a kernel that counts the ends of sleeps and the time of the
+    /// receive softirq in jiffies: both stay as many of them.
+    pub fn at_hz(self, hz: u64) -> Settings {
+        let tick = Duration::from_s(1) / hz.max(1);
+        let jiffies = |span: Duration| tick * (span.0 / self.tick.0.max(1));
+        Settings {
+            tick,
+            timer_resolution: jiffies(self.timer_resolution),
+            softirqs: SoftirqLimits {
+                packets_time: jiffies(self.softirqs.packets_time),
+                ..self.softirqs
+            },
+            ..self
         }
     }
 

@@ -12,6 +12,7 @@ mod elsc;
 mod family;
 mod linux24;
 mod mq;
+mod o1;
 mod pls;
 /// Random scripts, for the tests of schedulers from within.
 #[cfg(test)]
@@ -53,6 +54,16 @@ impl Entry {
         (self.timers)(seed)
     }
 
+    /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
+    /// of its kernel.
+    pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
+        let settings = self.kernel_settings(seed);
+        match self.settings().iter().any(|setting| setting.name == "hz") {
+            true => settings.at_hz(chosen.count("hz")),
+            false => settings,
+        }
+    }
+
     /// What can be set on it.
     pub fn settings(&self) -> Vec<Setting> {
         (self.settings)()
@@ -81,6 +92,15 @@ const MQ_PROMISE: Promise = Promise {
     ..LINUX24_PROMISE
 };
 
+/// What O(1) promises: a CPU picks at once from its own queue. A task that another CPU has pulled from
+/// there may wait in that one's queue until this CPU, idle, pulls it back: it tries at least once in
+/// 512 ms, and for a task with a warm cache twice more. It may idle for ever where the busiest CPU has
+/// bound tasks only, as it looks at no other.
+const O1_PROMISE: Promise = Promise {
+    patience: Duration::from_ms(600),
+    queues: Queues::PerCpu,
+};
+
 /// What scx_warmq promises to tasks that are in no group: a CPU that goes idle takes what waits under
 /// any cache, and the timer looks again every 10 ms. A group may wait beside an idle CPU, for ever
 /// where the busiest place has nothing to give (`tests/stories/scx_warmq.rs` shows both cases).
@@ -105,6 +125,7 @@ const CFS_PROMISE: Promise = Promise {
 
 const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX2624: &str = "Linux 2.6.24 on x86";
+const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
 /// Every scheduler, in the order in which they are listed.
@@ -152,6 +173,17 @@ pub const SCHEDULERS: &[Entry] = &[
         timers: Settings::linux24,
         settings: pls::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
+    },
+    Entry {
+        name: "o1",
+        what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
+        kernel: "linux-2.4",
+        timers_of: LINUX2616,
+        cgroups: false,
+        promise: O1_PROMISE,
+        timers: Settings::linux2616,
+        settings: o1::settings,
+        build: |chosen, attach| Ok(Box::new(o1::O1::new(chosen, attach)?)),
     },
     Entry {
         name: "cfs",

@@ -8,7 +8,8 @@ use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
 /// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`). Indices
-/// say which average of the load is used: 0 is the load of now, n the n-th average.
+/// say which average of the load is used: 0 is the load of now, n the n-th average. The values are those of
+/// a header of 2.6.18 to 2.6.20; that of 2.6.24 was not to be had.
 pub(super) struct Level {
     /// Its CPUs are threads of one core (`SD_SHARE_CPUPOWER`).
     pub(super) shares_core: bool,
@@ -37,7 +38,7 @@ const THREADS: Level = Level {
     cache_nice_tries: 0,
     busy_idx: 0,
     idle_idx: 0,
-    newidle_idx: 0,
+    newidle_idx: 1,
     wake_idx: 0,
     forkexec_idx: 0,
 };
@@ -49,8 +50,8 @@ const CORES: Level = Level {
     imbalance_pct: 125,
     cache_nice_tries: 1,
     busy_idx: 2,
-    idle_idx: 0,
-    newidle_idx: 0,
+    idle_idx: 1,
+    newidle_idx: 2,
     wake_idx: 1,
     forkexec_idx: 1,
 };

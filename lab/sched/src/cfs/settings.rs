@@ -154,9 +154,10 @@ fn balancing() -> Vec<Setting> {
             "how many tasks of a queue are looked at in one pull",
             TUNABLES,
         ),
-        Setting::flag("fork_balance", true).says(
+        Setting::flag("fork_balance", false).says(
             "whether a child starts on the idlest CPU; if not, on its parent's",
-            "SD_BALANCE_FORK in include/linux/topology.h of 2.6.28; that of 2.6.24 was not seen",
+            "SD_BALANCE_FORK is in no level of a header of 2.6.18 to 2.6.20, and in all of 2.6.28's; that of \
+             2.6.24 was not to be had",
         ),
     ]
 }

@@ -55,7 +55,8 @@ impl Case {
         stage
     }
 
-    /// What is set on the scheduler: groups live on a CPU or under a cache.
+    /// What is set on the scheduler: groups live on a CPU or under a cache, a clock counts jiffies or is
+    /// exact, and so on.
     pub fn set(&self, name: &str) -> (&'static str, Value) {
         match name {
             "scx_warmq" => {
@@ -63,6 +64,10 @@ impl Case {
                 ("place", Value::Text(place.into()))
             }
             "broken" => ("fault", Value::Text("none".into())),
+            "o1" => {
+                let clock = ["jiffies", "tsc"][(self.seed % 2) as usize];
+                ("clock", Value::Text(clock.into()))
+            }
             "cfs" => {
                 let groups = ["off", "on"][(self.seed % 2) as usize];
                 ("groups", Value::Text(groups.into()))
@@ -87,6 +92,7 @@ impl Case {
         // Linux 2.4 tells nobody of a sync wakeup, and wakes no reader of a socket that way.
         let kernel = entry.kernel_settings(stage.settings.seed);
         stage.settings.sync_socket_wakeups &= kernel.sync_socket_wakeups;
+        stage.settings.nohz &= may_stop_ticks(entry);
         let scheduler = scheduler(entry.name, &[self.set(entry.name)]);
         let (ending, kernel) = stage.plays(scheduler, 1_000, workload);
         if let Some((nic, socket)) = flooded.get() {
@@ -94,6 +100,11 @@ impl Case {
         }
         (ending, kernel)
     }
+}
+
+/// False for o1, whose idle CPUs balance in their ticks: Linux 2.6.16 has no CONFIG_NO_HZ.
+pub fn may_stop_ticks(entry: &Entry) -> bool {
+    entry.name != "o1"
 }
 
 /// Whether any task of `script` names a fragment.

@@ -15,6 +15,7 @@ mod family;
 mod laws;
 mod linux24;
 mod mq;
+mod o1;
 mod random_changes;
 mod scenarios;
 mod scripts;

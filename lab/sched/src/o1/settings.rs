@@ -1,0 +1,165 @@
+//! What can be set on the scheduler, and what was.
+
+use warmq_config::{Chosen, Setting};
+use warmq_units::Duration;
+
+use super::clock::Source;
+use super::credit::{DynamicPriority, Variants};
+use super::local::Estimate;
+use super::rules::{Follows, MS};
+
+const KERNEL: &str = "Linux 2.6.16, kernel/sched.c";
+const THESIS: &str = "starvation paper (thesis of 2009)";
+
+/// What can be set.
+pub(crate) fn settings() -> Vec<Setting> {
+    let mut settings = variants();
+    settings.extend(thresholds());
+    settings.push(
+        Setting::duration("cache_hot_time", (Duration::ZERO, Duration::from_s(10)), Duration::from_ms(4)).says(
+            "a task that left its CPU less than this ago is not moved by balancing until two attempts \
+             have failed",
+            "ours: 2.6.16 measures it at boot, in steps of 4 ms on the jiffy clock; nobody published it",
+        ),
+    );
+    settings
+}
+
+fn variants() -> Vec<Setting> {
+    vec![
+        Setting::count("hz", (100, 1_000), 250, "Hz").says(
+            "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
+            "Linux 2.6.16's default, and Fedora Core 5's; 100 and 1000 are the others",
+        ),
+        Setting::choice("clock", &["jiffies", "tsc"]).says(
+            "what sleeps and runs are measured with: the count of jiffies, or a clock that is exact",
+            "Linux 2.6.16 on i386: sched_clock() counts jiffies where the clock is HPET or the ACPI timer",
+        ),
+        Setting::choice("dynamic_priority", &["on", "patch", "frozen"]).says(
+            "`patch`: the addition to sleep_avg is removed, but a long sleep still sets it; `frozen`: \
+             sleep_avg never grows",
+            KERNEL,
+        ),
+        Setting::choice("activated", &["source", "thesis"]).says(
+            "`source`: a wait after a wakeup in an interrupt counts whole as sleep, another by 30 %; \
+             `thesis`: the other way round",
+            KERNEL,
+        ),
+        Setting::choice("interactive_delta", &["source", "thesis"]).says(
+            "how much better than its static priority an interactive task is: nice / 4 + 2, or static \
+             priority / 4 - 28",
+            KERNEL,
+        ),
+        Setting::choice("starvation_clock", &["source", "thesis"]).says(
+            "`source`: the first slice that is used up starts the clock; `thesis`: the first task that \
+             expires does",
+            KERNEL,
+        ),
+        Setting::flag("wrap32", false).says(
+            "whether weighted sleeps and their sums are 32-bit nanoseconds, which wrap above 4295 ms",
+            "Linux 2.6.16 on i386; off as it matters for sleeps above 429 ms only",
+        ),
+    ]
+}
+
+fn thresholds() -> Vec<Setting> {
+    vec![
+        Setting::duration("network_min_sleep", (Duration::ZERO, Duration::from_s(10)), Duration::ZERO).says(
+            "sleeps of no more whole milliseconds than this add nothing to sleep_avg; 0 turns it off",
+            THESIS,
+        ),
+        Setting::choice("min_sleep_compares", &["weighted", "raw"]).says(
+            "what network_min_sleep and local thresholds are compared with: what a sleep would add, or \
+             the sleep",
+            THESIS,
+        ),
+        Setting::count("local_percentile", (0, 100), 0, "%").says(
+            "the share of its recent sleeps that a network task's own threshold is above, which then \
+             replaces network_min_sleep; 0 turns it off",
+            "ours: the thesis takes about 90 % of the sleeps at all rates, beforehand",
+        ),
+        Setting::count("local_window", (1, 10_000), 100, "sleeps").says(
+            "how many recent sleeps a local threshold is estimated from",
+            "ours: the fewest of which a percentile is one sleep",
+        ),
+    ]
+}
+
+/// What was set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) clock: Source,
+    pub(super) variants: Variants,
+    pub(super) interactive_delta: Follows,
+    pub(super) starvation_clock: Follows,
+    /// In whole ms, if it is on.
+    pub(super) network_min_sleep: Option<u64>,
+    /// If local thresholds are on.
+    pub(super) local: Option<Estimate>,
+    /// In ns.
+    pub(super) cache_hot_time: u64,
+}
+
+impl Options {
+    /// Reads what was chosen among [`settings`].
+    pub(super) fn new(chosen: &Chosen) -> Options {
+        let follows = |name| match chosen.choice(name) {
+            "thesis" => Follows::Thesis,
+            _ => Follows::Source,
+        };
+        let min_sleep = chosen.duration("network_min_sleep").as_ns() / MS;
+        let percentile = chosen.count("local_percentile");
+        let window = chosen.count("local_window") as usize;
+        Options {
+            clock: match chosen.choice("clock") {
+                "tsc" => Source::Tsc,
+                _ => Source::Jiffies,
+            },
+            variants: Variants {
+                dynamic_priority: match chosen.choice("dynamic_priority") {
+                    "patch" => DynamicPriority::Patch,
+                    "frozen" => DynamicPriority::Frozen,
+                    _ => DynamicPriority::On,
+                },
+                activated: follows("activated"),
+                wrap32: chosen.flag("wrap32"),
+                compares_raw: chosen.choice("min_sleep_compares") == "raw",
+            },
+            interactive_delta: follows("interactive_delta"),
+            starvation_clock: follows("starvation_clock"),
+            network_min_sleep: Some(min_sleep).filter(|ms| *ms > 0),
+            local: (percentile > 0).then_some(Estimate { percentile, window }),
+            cache_hot_time: chosen.duration("cache_hot_time").as_ns(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use warmq_config::Value;
+    use warmq_units::Seed;
+
+    use super::*;
+
+    /// What the kernel counts in jiffies stays as many of them.
+    #[test]
+    fn the_kernel_ticks_as_often_as_the_scheduler_is_told() {
+        let entry = crate::scheduler("o1").expect("a scheduler");
+        let spans = |hz: Option<i64>| {
+            let set = hz.map(|hz| ("hz".to_owned(), Value::Integer(hz)));
+            let values = set.into_iter().collect::<BTreeMap<_, _>>();
+            let chosen = Chosen::new(settings(), values).expect("an hz that is allowed");
+            let kernel = entry.kernel_settings_as(&chosen, Seed(1));
+            [
+                kernel.tick,
+                kernel.timer_resolution,
+                kernel.softirqs.packets_time,
+            ]
+        };
+        let ms = Duration::from_ms;
+        assert_eq!(spans(None), [ms(4), ms(4), ms(8)]);
+        assert_eq!(spans(Some(1_000)), [ms(1), ms(1), ms(2)]);
+    }
+}

@@ -1,0 +1,228 @@
+//! Wakeups: where a task is queued, what its sleep earns, and whom it preempts
+//! (`try_to_wake_up()`, `activate_task()`).
+
+use warmq_kernel::{Context, Waiting, WakeContext, Wakeup};
+use warmq_machine::Access;
+use warmq_units::{CpuId, TaskId};
+
+use super::O1;
+use super::credit::Activated;
+use super::queue::LOAD_SCALE;
+use super::rules::PRIORITIES;
+
+/// Which average of the load a wakeup looks at: that of the last tick (`wake_idx`).
+const WAKE_LOAD: usize = 1;
+/// How much busier than the waker's CPU that of the task must be to be left, in percent: half of
+/// the imbalance that balancing tolerates is above 100.
+const WAKE_IMBALANCE: u64 = 112;
+
+/// Whether a wakeup pulls a task to the waker's CPU, by the loads of the two.
+#[derive(Clone, Copy, Debug)]
+struct Affinity {
+    /// tq: the target load of the waker's CPU, without the waker if the wakeup is sync.
+    here: u64,
+    /// lp: the source load of the CPU where the task ran last.
+    there: u64,
+    /// tp: the target load of that CPU.
+    there_as_target: u64,
+}
+
+impl Affinity {
+    fn pulls(self) -> bool {
+        let Affinity {
+            here,
+            there,
+            there_as_target,
+        } = self;
+        let both_idle = here <= there && here + there_as_target <= LOAD_SCALE;
+        both_idle || 100 * (here + LOAD_SCALE) <= WAKE_IMBALANCE * there
+    }
+}
+
+impl O1 {
+    /// The CPU in whose queue a woken task goes: where it ran last, or where its waker runs, or an
+    /// idle sibling of that one.
+    pub(super) fn place_woken(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        sync: bool,
+    ) -> CpuId {
+        context.touch(self.task(task).state_line(), Access::Read);
+        let here = context.cpu();
+        let last = self.allowed_near(context.task(task), self.task(task).cpu);
+        let view = context.task(task);
+        if view.on_cpu() == Some(last) {
+            // That CPU still switches away from it, and may as well go back.
+            return last;
+        }
+        if last == here {
+            return self.idle_sibling(context, task, here);
+        }
+        if !view.may_run_on(here) {
+            return self.idle_sibling(context, task, last);
+        }
+        let lines = [here, last].map(|cpu| self.queue(cpu).line);
+        context.touch_all(lines, Access::Read);
+        let waker = if sync { LOAD_SCALE } else { 0 };
+        let affinity = Affinity {
+            here: self
+                .queue(here)
+                .target_load(WAKE_LOAD)
+                .saturating_sub(waker),
+            there: self.queue(last).source_load(WAKE_LOAD),
+            there_as_target: self.queue(last).target_load(WAKE_LOAD),
+        };
+        let chosen = if affinity.pulls() { here } else { last };
+        self.idle_sibling(context, task, chosen)
+    }
+
+    /// `cpu`, or an idle CPU of its core if it is busy (`wake_idle()`).
+    fn idle_sibling(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> CpuId {
+        let idle = |cpu: &CpuId| context.running_on(*cpu).is_none();
+        if idle(&cpu) {
+            return cpu;
+        }
+        let view = context.task(task);
+        let mut siblings = self.siblings[cpu.index()].iter();
+        let found = siblings.find(|sibling| idle(sibling) && view.may_run_on(**sibling));
+        found.copied().unwrap_or(cpu)
+    }
+
+    /// Credits a woken task with its sleep and puts it at the end of its list in the active array.
+    pub(super) fn activate(&mut self, context: &mut Context<'_>, task: TaskId, wakeup: &Wakeup) {
+        let (now, rules) = (self.now(context), self.rules);
+        let state = self.task_mut(task);
+        state.network = matches!(wakeup.slept, Waiting::Data(_));
+        state.activated = match is_uninterruptible(wakeup.slept) {
+            true => Activated::Uninterruptible,
+            false => Activated::No,
+        };
+        let slept = now.saturating_sub(state.timestamp);
+        if !state.is_real_time() {
+            self.credit_sleep(task, slept);
+        }
+        let state = self.task_mut(task);
+        state.priority = state.effective_priority(&rules);
+        if state.activated == Activated::No {
+            state.activated = match wakeup.context {
+                WakeContext::Interrupt | WakeContext::Softirq => Activated::ByInterrupt,
+                WakeContext::Task => Activated::ByTask,
+            };
+        }
+        state.timestamp = now;
+        self.add_active(context, task);
+    }
+
+    /// Preempts the CPU in whose queue `task` is if that runs a task of a worse priority.
+    pub(super) fn preempt(&self, context: &mut Context<'_>, task: TaskId) {
+        let cpu = self.task(task).cpu;
+        if self.preempts(context, task) {
+            context.reschedule(cpu);
+        }
+    }
+
+    /// Whether `task` has a better priority than what runs on its CPU (`TASK_PREEMPTS_CURR`). The
+    /// idle task has the worst.
+    pub(super) fn preempts(&self, context: &Context<'_>, task: TaskId) -> bool {
+        let state = self.task(task);
+        let running = context.running_on(state.cpu);
+        takes_over(
+            state.priority,
+            running.map(|running| self.task(running).priority),
+        )
+    }
+}
+
+/// Whether a task of priority `woken` preempts one of priority `running`, or the idle task: less is
+/// better, and equal is not enough.
+fn takes_over(woken: usize, running: Option<usize>) -> bool {
+    woken < running.unwrap_or(PRIORITIES)
+}
+
+/// Whether a wakeup may preempt at all: a waker that is about to sleep leaves its own CPU anyway.
+pub(super) fn may_preempt(wakeup: &Wakeup, to: CpuId, waker: CpuId) -> bool {
+    !wakeup.sync || to != waker
+}
+
+/// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): that in the freezer is.
+fn is_uninterruptible(slept: Waiting) -> bool {
+    match slept {
+        Waiting::Thaw => true,
+        Waiting::Timer
+        | Waiting::Data(_)
+        | Waiting::Room(_)
+        | Waiting::Connection(_)
+        | Waiting::Mutex(_)
+        | Waiting::Condition(_)
+        | Waiting::Softirqs
+        | Waiting::Semaphore(_)
+        | Waiting::Continue
+        | Waiting::Quota => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decision case 14.
+    #[test]
+    fn a_woken_task_preempts_if_its_priority_is_better() {
+        let (here, other) = (CpuId(0), CpuId(1));
+        let table = [
+            ("better", 116, Some(117), false, here, true),
+            ("equal", 117, Some(117), false, here, false),
+            (
+                "sync, on the waker's CPU",
+                115,
+                Some(120),
+                true,
+                here,
+                false,
+            ),
+            ("sync, on another CPU", 115, Some(120), true, other, true),
+            ("the worst, on an idle CPU", 139, None, false, here, true),
+        ];
+        for (case, woken, running, sync, to, preempts) in table {
+            let wakeup = Wakeup {
+                current: None,
+                context: WakeContext::Task,
+                sync,
+                slept: Waiting::Timer,
+            };
+            let result = may_preempt(&wakeup, to, here) && takes_over(woken, running);
+            assert_eq!(result, preempts, "{case}");
+        }
+    }
+
+    /// The rule of the specification, in tasks: the waker runs alone on its CPU unless it says
+    /// otherwise, and the CPU of the woken task is idle or busy.
+    #[test]
+    fn a_wakeup_pulls_to_a_cpu_that_is_not_busier() {
+        let table = [
+            ("the waker is sync, the task's CPU idle", 0, 0, 0, true),
+            ("sync, that CPU was busy at the last tick", 0, 0, 1, true),
+            ("sync, that CPU is busy", 0, 1, 1, true),
+            ("the waker stays, the task's CPU idle", 1, 0, 0, false),
+            ("the waker stays, one runs there", 1, 1, 1, false),
+            ("the waker stays, two run there", 1, 2, 2, true),
+            ("interrupt on an idle CPU, one runs there", 0, 1, 1, true),
+            (
+                "interrupt on an idle CPU, two there at the last tick",
+                0,
+                0,
+                2,
+                false,
+            ),
+        ];
+        for (case, here, there, there_as_target, pulls) in table {
+            let affinity = Affinity {
+                here: here * LOAD_SCALE,
+                there: there * LOAD_SCALE,
+                there_as_target: there_as_target * LOAD_SCALE,
+            };
+            assert_eq!(affinity.pulls(), pulls, "{case}");
+        }
+    }
+}
