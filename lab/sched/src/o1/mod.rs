@@ -29,8 +29,9 @@
 //! - The first tasks of a run have a whole slice and no `sleep_avg`. A process that is created with
 //!   another nice value or policy than its parent's is queued like a thread.
 //! - `exec()` does not balance, since programs of the laboratory do not call it.
-//! - No sleep is marked as not interactive, which pipes do: the laboratory has none. Freezing is
-//!   the only uninterruptible sleep: it has no disk either.
+//! - No sleep is marked as not interactive, which pipes do: the laboratory does not tell a scheduler
+//!   whether a task waits for a pipe or for a socket. Freezing is the only uninterruptible sleep: it has
+//!   no disk.
 
 mod arrays;
 mod balance;
