@@ -79,8 +79,8 @@ enum warmq_relief {
  * Data affinity (the online algorithm). Whole groups move first where groups weigh more than
  * unmanaged tasks. Where no group can move, unmanaged tasks do. A group is split only if nothing
  * else helped for `patience`. `excess` is the weight that should move, `managed` that of the
- * place's groups, `movable` that of the best group (0: each of them is too large or, before `patience`
- * is over, runs),
+ * place's groups, `movable` that of the best group (0: each of them is too large, or runs and has CPUs
+ * enough),
  * `unmanaged` that of the queued unmanaged tasks, and `task` that of one of them. One that would only
  * turn the imbalance round stays for a while: a move costs the contents of a cache.
  */

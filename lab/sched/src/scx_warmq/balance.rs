@@ -1,5 +1,5 @@
-//! Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If an
-//! imbalance lasts, a group that runs moves, too, or one that is too large is split. A CPU that would go idle balances for itself; a timer
+//! Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If the
+//! queue of a group has not been empty for long, it moves although it runs, or is split if it is too large. A CPU that would go idle balances for itself; a timer
 //! balances among busy places.
 
 use warmq_decide::{self as decide, Domain, Relief};
@@ -160,7 +160,7 @@ impl State {
         let excess = decide::excess(load, many, least, few);
         let unmanaged = self.unmanaged_to_give(busy, calm);
         let lasted = now.saturating_sub(since);
-        let best = self.best_group(busy, excess, lasted >= self.policy.patience);
+        let best = self.best_group(busy, excess, now);
         let movable = best.map_or(0, |group| self.weight_of_group(group));
         let managed = self.places[busy].managed;
         let entity = self.unmanaged(self.topology.domain_of_place(busy));
@@ -180,7 +180,7 @@ impl State {
             Relief::MoveUnmanaged => Some(Remedy::MoveUnmanaged {
                 from: self.topology.domain_of_place(busy),
             }),
-            Relief::SplitGroup => self.heaviest_group(busy).map(Remedy::SplitGroup),
+            Relief::SplitGroup => self.group_to_split(busy, now).map(Remedy::SplitGroup),
         }
     }
 
@@ -200,13 +200,20 @@ impl State {
         if none { 0 } else { entity.time.weight }
     }
 
+    /// Whether a group is too much for its home: its queue has not been empty for `patience`. One whose
+    /// tasks wait for moments only is best left where its data is.
+    fn is_short_of_cpus(&self, group: usize, now: u64) -> bool {
+        let entity = &self.entities[self.groups[group].entity];
+        now.saturating_sub(entity.queued_since) >= self.policy.patience
+    }
+
     /// The group of a place whose move corrects `excess` best, of those that have no members with a narrow
-    /// affinity and do not run, unless those may be moved, too.
-    fn best_group(&self, place: usize, excess: u64, running_too: bool) -> Option<usize> {
+    /// affinity, and that do not run or are short of CPUs.
+    fn best_group(&self, place: usize, excess: u64, now: u64) -> Option<usize> {
         let movable = self.places[place].groups.iter().filter(|group| {
             let state = &self.groups[**group];
-            let stays = state.narrow || (state.running > 0 && !running_too);
-            self.has_queued(**group) && !stays
+            let runs_well = state.running > 0 && !self.is_short_of_cpus(**group, now);
+            self.has_queued(**group) && !state.narrow && !runs_well
         });
         let better = |best: Option<usize>, group: &usize| {
             let so_far = best.map_or(0, |best| self.weight_of_group(best));
@@ -218,11 +225,12 @@ impl State {
         movable.fold(None, better)
     }
 
-    /// The group to split: the heaviest with queued tasks.
-    fn heaviest_group(&self, place: usize) -> Option<usize> {
+    /// The group to split: the heaviest that is short of CPUs.
+    fn group_to_split(&self, place: usize, now: u64) -> Option<usize> {
         let groups = self.places[place].groups.iter().copied();
         groups
-            .filter(|group| self.has_queued(*group))
+            .filter(|group| self.has_queued(*group) && self.is_short_of_cpus(*group, now))
+            .rev() // the first of equals
             .max_by_key(|group| self.weight_of_group(*group))
     }
 
@@ -315,7 +323,9 @@ impl State {
             let earlier = deadline.wrapping_sub(clamped);
             state.vtime = state.vtime.wrapping_sub(earlier);
             let deadline = last.deadline.wrapping_sub(earlier);
+            let since = self.entities[entity].queued_since;
             self.insert(context, entity, Waiting { deadline, ..last });
+            self.entities[entity].queued_since = since;
         }
     }
 

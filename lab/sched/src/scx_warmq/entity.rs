@@ -350,6 +350,9 @@ impl State {
         assert!(!state.waits(), "{} is queued already", new.task);
         state.queued = true;
         state.deadline = new.deadline;
+        if self.entities[entity].queue.is_empty() {
+            self.entities[entity].queued_since = ns(context);
+        }
         if self.group_of_entity(entity).is_some() {
             self.managed_queued += 1;
         }

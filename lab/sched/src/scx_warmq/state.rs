@@ -33,6 +33,8 @@ pub(super) struct EntityState {
     pub(super) kind: Kind,
     pub(super) time: Entity,
     pub(super) queue: Queue,
+    /// Since when its queue has not been empty, in ns.
+    pub(super) queued_since: u64,
     pub(super) line: Address,
 }
 
@@ -367,6 +369,7 @@ pub(super) fn new_entity(kind: Kind, line: Address, head: Address) -> EntityStat
         kind,
         time: Entity::default(),
         queue: Queue::new(head),
+        queued_since: 0,
         line,
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If an
- * imbalance lasts, a group that runs moves, too, or one that is too large is split. A CPU that would go idle balances for itself; a timer
+ * Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If the
+ * queue of a group has not been empty for long, it moves although it runs, or is split if it is too large. A CPU that would go idle balances for itself; a timer
  * balances among busy places.
  */
 #pragma once
@@ -57,15 +57,20 @@ static u32 calmest_place(void)
 	return best;
 }
 
-/* Which of the groups of a place, of those with queued tasks, is looked for. */
-enum wanted {
-	TO_MOVE,         /* the one whose move corrects the excess best, of those that do not run */
-	TO_MOVE_RUNNING, /* the same, of all */
-	TO_SPLIT,        /* the heaviest */
-};
+/*
+ * Whether a group is too much for its home: its queue has not been empty for `patience`. One whose tasks
+ * wait for moments only is best left where its data is.
+ */
+static bool is_short_of_cpus(u32 number, u64 now)
+{
+	return elapsed(entity_of(WARMQ_GROUP_BASE + number)->queued_since, now) >= policy.patience;
+}
 
-/* The wanted group of `place`. 0: there is none. */
-static u32 best_group(u32 place, u64 excess, enum wanted wanted)
+/*
+ * A group with queued tasks at `place`: the one whose move corrects `excess` best, of those that do not run
+ * or are short of CPUs; or, `to_split`, the heaviest that is short of CPUs. 0: there is none.
+ */
+static u32 best_group(u32 place, u64 excess, bool to_split, u64 now)
 {
 	u32 i, number = 0, best = 0;
 	u64 best_weight = 0;
@@ -81,9 +86,9 @@ static u32 best_group(u32 place, u64 excess, enum wanted wanted)
 		weight = entity_of(WARMQ_GROUP_BASE + number)->time.weight;
 		if (group->home != place || !entity_of(WARMQ_GROUP_BASE + number)->queued)
 			continue;
-		if (wanted == TO_SPLIT ? weight <= best_weight : group->narrow || !warmq_better_group(weight, best_weight, excess))
+		if (to_split ? weight <= best_weight : group->narrow || !warmq_better_group(weight, best_weight, excess))
 			continue;
-		if (wanted == TO_MOVE && group->running)
+		if ((to_split || group->running) && !is_short_of_cpus(number, now))
 			continue;
 		best = number;
 		best_weight = weight;
@@ -154,14 +159,14 @@ static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
 		unmanaged = entity_of(domain)->time.weight;
 	if (entity_of(domain)->time.runnable)
 		task = unmanaged / entity_of(domain)->time.runnable;
-	lasted = elapsed(here->imbalanced_since, now);
-	group = managed ? best_group(busy, excess, lasted < policy.patience ? TO_MOVE : TO_MOVE_RUNNING) : 0;
+	group = managed ? best_group(busy, excess, false, now) : 0;
 	if (group)
 		movable = entity_of(WARMQ_GROUP_BASE + group)->time.weight;
+	lasted = elapsed(here->imbalanced_since, now);
 	relief = warmq_relieve(&policy, excess, managed, unmanaged, task, movable, lasted);
 	*what = relief == WARMQ_MOVE_UNMANAGED ? domain : group;
 	if (relief == WARMQ_SPLIT_GROUP) {
-		*what = best_group(busy, excess, TO_SPLIT);
+		*what = best_group(busy, excess, true, now);
 		if (!*what)
 			relief = WARMQ_LEAVE;
 	}

@@ -317,6 +317,14 @@ static __always_inline void leave_debt(struct task_struct *p, struct task_state 
 		__sync_fetch_and_add(&state->owes, debt);
 }
 
+/* Notes that a task is about to be put into the dispatch queue of `entity`. */
+static __always_inline void note_queued(struct task_state *t, u32 entity, u64 now)
+{
+	t->queued_in = entity;
+	if (!add_in_order(&entity_of(entity)->queued, 1)) /* in order: see note_idle() */
+		entity_of(entity)->queued_since = now;
+}
+
 /* Notes that a task is no longer in a dispatch queue. */
 static __always_inline void unqueue(struct task_state *t)
 {

@@ -169,11 +169,10 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	settle(p, t, cpu, slept >= policy.min_sleep);
 	moves = !waking && entity != t->entity && is_group(t->entity);
 	entity = t->entity;
-	t->queued_in = entity;
 	t->queued_at = now;
 	t->queued_weight = domain_of(t->domain)->time.weight;
 	t->queued_runnable = domain_of(t->domain)->time.runnable;
-	add_in_order(&entity_of(entity)->queued, 1); /* see note_idle() */
+	note_queued(t, entity, now);
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);

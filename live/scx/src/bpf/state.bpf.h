@@ -89,6 +89,7 @@ struct place_state {
 struct entity_state {
 	struct warmq_entity time;
 	u64 queued; /* tasks in its dispatch queue, or about to be put there */
+	u64 queued_since; /* ns, when the first of them came: since then it has not been empty */
 } __attribute__((aligned(64)));
 
 /* Whose fragment, and which. A uid or tgid of 0: everybody's. */
@@ -258,14 +259,15 @@ static __always_inline u64 elapsed(u64 then, u64 now)
 }
 
 /*
- * Adds, and orders that with the accesses before and after. (Where nobody uses the old value, clang
- * makes an instruction that orders nothing on some architectures.)
+ * Adds, and orders that with the accesses before and after. Returns what it was before. (Where nobody
+ * uses that, clang makes an instruction that orders nothing on some architectures.)
  */
-static __always_inline void add_in_order(u64 *sum, u64 value)
+static __always_inline u64 add_in_order(u64 *sum, u64 value)
 {
 	u64 before = __sync_fetch_and_add(sum, value);
 
 	barrier_var(before);
+	return before;
 }
 
 static __always_inline struct cpu_state *cpu_of(u32 cpu)

@@ -44,8 +44,7 @@ static void release(u32 number)
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_of(t));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
 		/* Before it moves, since it may run at once. */
-		t->queued_in = entity;
-		__sync_fetch_and_add(&entity_of(entity)->queued, 1);
+		note_queued(t, entity, scx_bpf_now());
 		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0)) {
 			unqueue(t);
 			continue;
