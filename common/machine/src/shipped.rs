@@ -7,8 +7,10 @@ macro_rules! shipped {
 }
 
 const SHIPPED: &[(&str, &str)] = shipped![
+    "core2duo",
     "epyc-12llc",
     "p3xeon-8way",
+    "p4",
     "ppro-4way",
     "server-24llc",
     "small-4llc",

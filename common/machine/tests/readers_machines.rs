@@ -166,3 +166,36 @@ fn overrides_that_make_no_machine_are_refused() {
     assert_eq!(refusal(none().cache(2, Bytes(100))).key, "cache.l2.ways");
     assert_eq!(refusal(none().cache(2, Bytes(0))).key, "cache.l2.size");
 }
+
+/// The packet costs of machine C meet what they are fitted to: at 85 Kpps the CPU has nothing left,
+/// a sleep for each packet fits at 40 Kpps, and softirqs take 1.3 us a packet at 150 Kpps.
+#[test]
+fn the_machines_of_the_starvation_paper_have_the_costs_of_its_kernels() {
+    let reference = shipped("p3xeon-8way");
+    let names: Vec<&String> = reference.costs["linux-2.4"].keys().collect();
+    for (name, cpus) in [("p4", 1), ("core2duo", 2)] {
+        let machine = shipped(name);
+        assert_eq!((machine.cpus.len(), machine.llcs()), (cpus, 1));
+        assert_eq!(machine.clock.khz(), 3_200_000);
+        for kernel in ["linux-2.6.16", "linux-2.6.24"] {
+            let own: Vec<&String> = machine.costs[kernel].keys().collect();
+            assert_eq!(own, names, "{name} {kernel}");
+        }
+    }
+    let costs = &shipped("p4").costs["linux-2.6.16"];
+    let ns = |names: &[&str]| -> u64 {
+        let cycles: u64 = names.iter().map(|name| costs[*name].cycles.0).sum();
+        cycles * 10 / 32
+    };
+    let interrupt = ns(&["interrupt_entry", "interrupt_exit"]);
+    let packet = ns(&["network_packet"]);
+    let receive = ns(&["system_call", "socket_receive"]);
+    // Two packets share an interrupt at 85 Kpps, and three at 150.
+    let each = interrupt / 2 + packet + receive;
+    assert!((11_600..=11_900).contains(&each), "{each}");
+    let switch = ns(&["schedule_fixed", "context_switch", "mm_switch"]);
+    let with_sleep = interrupt + packet + ns(&["wakeup"]) + 2 * switch + receive;
+    assert!(with_sleep <= 25_000, "{with_sleep}");
+    let offered = interrupt / 3 + packet;
+    assert!((1_200..=1_350).contains(&offered), "{offered}");
+}

@@ -54,6 +54,7 @@ const NO_FILES: &str = "there are no files and no devices here";
 const PATTERNS: &str = "the processor fetches ahead, and other programs share the caches";
 const LOCAL: &str =
     "sent by threads of the player over loopback, from CPUs of their own if there are any";
+const NO_CARD: &str = "there is no card: loopback neither interrupts nor drops";
 const OTHERS: &str = "other programs of this machine compete for its CPUs";
 const NO_COPY: &str = "no page tables are copied, and no page is copied at the first write";
 const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to end";
@@ -83,6 +84,7 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("write", [Refused(NO_FILES), Exact, Exact]),
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
+    ("card", [Exact, Approximate(NO_CARD), Approximate(NO_CARD)]),
     ("group", [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)]),
     (
         "autogroup",
@@ -150,6 +152,7 @@ mod tests {
             "stop",
             "online",
             "cpu",
+            "card",
             "scheduler",
             "autogroup",
         ];

@@ -137,9 +137,38 @@ pub struct Source {
     /// On which CPUs its datagrams arrive: in the lab those that take the card's interrupts, in
     /// real worlds those that the sending thread may use.
     pub cpu: Option<Place>,
+    /// The model of the card through which its datagrams come, in the lab; none: one that interrupts
+    /// for each packet that finds it idle.
+    pub card: Option<Card>,
     /// The latency span from a datagram to its answer ([`Action::Reply`](crate::Action::Reply)),
     /// as the source measures it. [`Bound::echo_number`](crate::Bound::echo_number) numbers them.
     pub echo: Option<SpanId>,
+}
+
+/// The models of network cards. The lab says what each does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the lab says what each is")]
+pub enum Card {
+    Bcm5752,
+    IntelE100,
+    MultiQueue,
+    PerPacket,
+}
+
+impl Card {
+    /// Every model by its name, which is that in the lab, too.
+    pub const NAMES: [(&'static str, Card); 4] = [
+        ("bcm5752", Card::Bcm5752),
+        ("intel-e100", Card::IntelE100),
+        ("multi-queue", Card::MultiQueue),
+        ("per-packet", Card::PerPacket),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let named = Card::NAMES.iter().find(|(_, card)| *card == self);
+        named.map_or("", |(name, _)| name)
+    }
 }
 
 /// When a source sends.

@@ -7,6 +7,7 @@ use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::answer::Measured;
+use crate::card::{Card, CardModel, DEFAULT_RING};
 use crate::context::Attach;
 use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
@@ -15,7 +16,7 @@ use crate::engine::Engine;
 use crate::group::{Group, GroupId};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
-use crate::network::{Backlog, Card, DEFAULT_RING, Endpoint, Peer, RemoteState};
+use crate::network::{Backlog, Endpoint, Peer, RemoteState};
 use crate::operation::{Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket};
 use crate::program::{Mailbox, Program, RemotePeer, Running};
 use crate::scheduler::{Scheduler, Why};
@@ -212,6 +213,21 @@ impl Boot<'_> {
         let card = Card::new(bits_per_second, delay, ring, first_cpu);
         self.core.cards.push(card);
         Nic(self.core.cards.len() as u32 - 1)
+    }
+
+    /// A network card of a model, with a delay of `delay` each way.
+    pub fn nic_of(&mut self, model: &CardModel, delay: Duration) -> Nic {
+        let first = self.core.cards.len() as u32;
+        let cpus = self.core.cpus.len() as u16;
+        let queues = if model.queue_per_cpu { cpus } else { 1 };
+        for queue in 0..queues {
+            let mut card = Card::of_model(model, delay, first as u16, queues);
+            if queues > 1 {
+                card.steer(&[CpuId(queue)].into_iter().collect());
+            }
+            self.core.cards.push(card);
+        }
+        Nic(first)
     }
 
     /// A peer on another machine.

@@ -7,6 +7,7 @@ use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
 use crate::answer::Origin;
+use crate::card::Card;
 use crate::change::Change;
 use crate::costs::Times;
 use crate::cpu::Cpu;
@@ -16,7 +17,7 @@ use crate::figures::Walks;
 use crate::group::Groups;
 use crate::lock::{LockKind, SpinLock, Spinning};
 use crate::memory::Memory;
-use crate::network::{Backlog, Card, Datagram, Endpoint, Packet, RemoteState};
+use crate::network::{Backlog, Datagram, Endpoint, Packet, RemoteState};
 use crate::operation::{Nic, Remote, Socket};
 use crate::operator::OperatorState;
 use crate::semaphore::Semaphores;
@@ -43,6 +44,8 @@ pub(crate) enum Event {
     SchedulerTimer(Timer),
     /// A CPU that polls in idle reads `need_resched`.
     IdlePoll(CpuId),
+    /// A card with a model may have packets to report.
+    Card(Nic),
     /// A packet reached a card's ring.
     Packet(Nic, Packet),
     /// An answer to a datagram is back at its sender.
@@ -309,7 +312,8 @@ impl Core {
         socket: Socket,
         datagram: Datagram,
     ) -> bool {
-        let queued = self.endpoints[socket.index()].queue_datagram(datagram);
+        let rule = self.settings.receive_charge;
+        let queued = self.endpoints[socket.index()].queue_datagram(datagram, rule);
         if !queued {
             self.record_drop(cpu);
         }

@@ -6,6 +6,8 @@ use warmq_units::{Duration, Instant, TaskId};
 
 use crate::figures::CpuTime;
 use crate::interrupt::{PendingInterrupts, PendingSoftirqs};
+use crate::net_rx::Polled;
+use crate::network::Packet;
 use crate::operation::{Mm, Nic};
 use crate::step::{Activity, Mode, Step};
 use crate::timer::TimerOwner;
@@ -56,8 +58,10 @@ pub(crate) struct Cpu {
     pub(crate) softirqs: PendingSoftirqs,
     /// Timers that expired and whose interrupt is pending.
     pub(crate) expired: VecDeque<TimerOwner>,
-    /// Cards that wait to be polled here, in turn; their interrupts are masked.
-    pub(crate) poll_list: VecDeque<Nic>,
+    /// What waits to be polled here, in turn; the interrupts of cards in it are masked.
+    pub(crate) poll_list: VecDeque<Polled>,
+    /// Packets of cards that are not polled, with their cards (`softnet_data.input_pkt_queue`).
+    pub(crate) backlog: VecDeque<(Nic, Packet)>,
 
     /// Set while the current task may have something to do before it goes on in user mode
     /// (`TIF_SIGPENDING`, `TIF_NOTIFY_RESUME`).
@@ -118,6 +122,7 @@ impl Cpu {
             softirqs: PendingSoftirqs::default(),
             expired: VecDeque::new(),
             poll_list: VecDeque::new(),
+            backlog: VecDeque::new(),
             has_work: false,
             shown_idle: false,
             charged_until: Instant::START,
@@ -175,6 +180,13 @@ impl Cpu {
         CpuTime {
             user: since(Mode::User),
             system: since(Mode::System) + since(Mode::Spin),
+        }
+    }
+
+    /// Puts something on the poll list, unless it is there: there is one backlog.
+    pub(crate) fn will_poll(&mut self, polled: Polled) {
+        if polled != Polled::Backlog || !self.poll_list.contains(&polled) {
+            self.poll_list.push_back(polled);
         }
     }
 

@@ -229,11 +229,7 @@ impl Engine {
                 self.core.record(Record::InterruptExit { cpu, interrupt });
                 Flow::Next
             }
-            Step::NetRx {
-                packets,
-                weight,
-                since,
-            } => self.net_rx(cpu, packets, weight, since),
+            Step::NetRx(run) => self.net_rx(cpu, run),
             Step::EnableSoftirqs => {
                 self.core.cpu(cpu).softirq_depth -= 1;
                 Flow::Next

@@ -37,6 +37,7 @@ impl Engine {
                 self.release(lock, cpu);
             }
             Event::Timer(timer) | Event::SchedulerTimer(timer) => self.timer_expired(timer),
+            Event::Card(nic) => self.card_looks(nic),
             Event::Packet(nic, packet) => self.packet_arrived(nic, packet),
             Event::Answered(datagram) => self.core.answered(datagram),
             Event::Delivered {

@@ -98,12 +98,16 @@ impl Core {
         let other = self.online_or_first(cpu);
         let here = self.cpu(cpu);
         here.softirqs = PendingSoftirqs::default();
-        let cards = std::mem::take(&mut here.poll_list);
-        if cards.is_empty() {
+        let polled = std::mem::take(&mut here.poll_list);
+        let backlog = std::mem::take(&mut here.backlog);
+        if polled.is_empty() {
             return;
         }
         let there = self.cpu(other);
-        there.poll_list.extend(cards);
+        there.backlog.extend(backlog);
+        for polled in polled {
+            there.will_poll(polled);
+        }
         there.softirqs.raise(Softirq::NetRx);
     }
 }

@@ -12,6 +12,7 @@ use crate::ending::Waiting;
 use crate::engine::Engine;
 use crate::interrupt::{CARD_VECTORS, Softirq, Vector};
 use crate::memory::Within;
+use crate::net_rx::Run;
 use crate::scheduler::{Balance, Callback};
 use crate::step::{Mode, Step, wake};
 use crate::timer::{Timer, TimerOwner};
@@ -119,13 +120,7 @@ impl Engine {
     /// here.
     pub(crate) fn schedule_napi(&mut self, cpu: CpuId, vector: u32) -> Flow {
         for index in (vector..self.core.cards.len() as u32).step_by(CARD_VECTORS as usize) {
-            let nic = crate::operation::Nic(index);
-            let card = &mut self.core.cards[nic.index()];
-            if card.begins_polling(cpu) {
-                let here = self.core.cpu(cpu);
-                here.poll_list.push_back(nic);
-                here.softirqs.raise(Softirq::NetRx);
-            }
+            self.interrupted_by(cpu, crate::operation::Nic(index));
         }
         Flow::Next
     }
@@ -149,7 +144,7 @@ impl Engine {
             here.softirq_depth -= 1;
             return Flow::Next;
         }
-        let preempts = here.need_resched == NeedResched::Now && limits.ksoftirqd.is_some();
+        let preempts = here.need_resched == NeedResched::Now && limits.ends_for_tasks;
         let enough = round >= limits.rounds || now - since >= limits.time || preempts;
         if round > 0 && enough {
             here.softirq_depth -= 1;
@@ -176,11 +171,11 @@ impl Engine {
         let (interrupt, handler) = match softirq {
             Softirq::NetRx => (
                 Interrupt::NetworkSoftirq,
-                Step::NetRx {
+                Step::NetRx(Run {
                     packets: limits.packets,
-                    weight: limits.weight,
+                    polled: 0,
                     since,
-                },
+                }),
             ),
             Softirq::Sched => {
                 let when = here.current.map_or(Balance::Idle, |_| Balance::Tick);
@@ -259,9 +254,11 @@ impl Core {
     }
 
     /// The tick of `cpu` interrupted code of this mode: a whole tick is charged to it, as kernels
-    /// without exact accounting do (`account_process_tick()`).
+    /// without exact accounting do (`account_process_tick()`). If that was an interrupt or a
+    /// softirq, the task below is charged only in kernels that do so.
     fn sample_tick(&mut self, cpu: CpuId, interrupted: Mode) {
         let tick = self.settings.tick;
+        let below = self.settings.tick_charges_interrupts;
         let Some(current) = self.cpu(cpu).current else {
             return;
         };
@@ -269,6 +266,7 @@ impl Core {
         match interrupted {
             Mode::User => sampled.user += tick,
             Mode::System | Mode::Spin => sampled.system += tick,
+            Mode::Interrupt | Mode::Softirq if below => sampled.system += tick,
             Mode::Interrupt | Mode::Softirq | Mode::Idle => {}
         }
     }

@@ -27,8 +27,10 @@
 #![deny(clippy::float_arithmetic)]
 
 mod answer;
+mod arrivals;
 mod bandwidth;
 mod boot;
+mod card;
 mod change;
 mod context;
 mod core;
@@ -49,6 +51,7 @@ mod kernel;
 mod lock;
 mod measured;
 mod memory;
+mod net_rx;
 mod network;
 mod note;
 mod operation;
@@ -71,6 +74,7 @@ mod weight;
 
 pub use answer::Sender;
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
+pub use card::{CARD_MODELS, CardModel, LastOfPoll, Moderation, PacketCounts};
 pub use change::Change;
 pub use context::{Attach, Context};
 pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
@@ -82,14 +86,16 @@ pub use group::{Group, GroupId};
 pub use kernel::Kernel;
 pub use lock::LockKind;
 pub use memory::{AccessCounts, Within};
-pub use network::{DatagramCounts, PacketCounts};
+pub use network::DatagramCounts;
 pub use note::{Role, Span};
 pub use operation::{Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote};
 pub use operation::{Semaphore, Socket, Touch};
 pub use operator::Operator;
 pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};
 pub use scheduler::{Balance, Callback, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
-pub use settings::{IdleLoop, Preemption, Settings, SoftirqLimits};
+pub use settings::{
+    IdleLoop, LastPoll, PollTime, Preemption, ReceiveCharge, Settings, SoftirqLimits,
+};
 pub use step::Mode;
 pub use task::{Policy, TaskSpec, View};
 pub use timeline::Timeline;

@@ -4,10 +4,11 @@ use warmq_machine::Counts;
 use warmq_trace::Observer;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
+use crate::card::PacketCounts;
 use crate::figures::{CpuTime, TaskCpuTime, Walks};
 use crate::kernel::Kernel;
 use crate::memory::{AccessCounts, Within};
-use crate::network::{DatagramCounts, PacketCounts};
+use crate::network::DatagramCounts;
 use crate::operation::{Nic, Socket};
 use crate::step::Mode;
 
@@ -118,7 +119,7 @@ impl<O: Observer> Kernel<O> {
 
     /// The counts of the packets of `nic`.
     pub fn packets(&self, nic: Nic) -> PacketCounts {
-        self.core().cards[nic.index()].counts()
+        self.core().packets(nic)
     }
 
     /// The counts of the datagrams sent to `socket`.

@@ -1,13 +1,14 @@
-//! Sockets, network cards, and remote peers.
+//! Sockets, packets, and remote peers.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, TaskId};
+use warmq_units::{Bytes, Duration, Instant, TaskId};
 
 use crate::answer::{Measured, Origin, Sender};
 use crate::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
 use crate::program::{Mailbox, Running};
+use crate::settings::ReceiveCharge;
 
 /// One end of a stream, on this machine.
 ///
@@ -83,14 +84,16 @@ impl Endpoint {
         Endpoint::new(Peer::None, buffer, capacity)
     }
 
-    /// Queues a datagram and returns true, unless the queue exceeds the receive buffer already:
-    /// then drops it and returns false (`__udp_enqueue_schedule_skb()` compares the limit with the
-    /// memory that the queue holds before this datagram).
-    pub(crate) fn queue_datagram(&mut self, datagram: Datagram) -> bool {
-        let room = self.queued_true <= self.capacity;
+    /// Queues a datagram and returns true, unless the receive buffer is full by the kernel's rule:
+    /// then drops it and returns false.
+    pub(crate) fn queue_datagram(&mut self, datagram: Datagram, rule: ReceiveCharge) -> bool {
+        let room = match rule {
+            ReceiveCharge::Before => self.queued_true <= self.capacity,
+            ReceiveCharge::With { .. } => self.queued_true + datagram.true_size < self.capacity,
+        };
         if room {
             self.queued.push_back(datagram);
-            self.queued_true += true_size(datagram.bytes);
+            self.queued_true += datagram.true_size;
         } else {
             self.datagrams.dropped += 1;
         }
@@ -100,7 +103,7 @@ impl Endpoint {
     /// Takes the oldest datagram.
     pub(crate) fn take_datagram(&mut self) -> Option<Datagram> {
         let datagram = self.queued.pop_front()?;
-        self.queued_true -= true_size(datagram.bytes);
+        self.queued_true -= datagram.true_size;
         self.datagrams.received += 1;
         Some(datagram)
     }
@@ -116,6 +119,8 @@ pub(crate) struct Datagram {
     /// Its payload.
     pub(crate) bytes: Bytes,
     pub(crate) from: Sender,
+    /// What it is charged with while it waits.
+    pub(crate) true_size: u64,
 }
 
 /// The datagrams that were sent to a socket, by their fate.
@@ -179,6 +184,17 @@ impl Packet {
         }
     }
 
+    /// The socket that it is for, if it is for one.
+    pub(crate) fn socket(&self) -> Option<Socket> {
+        match self {
+            Packet::Connect { socket, .. }
+            | Packet::Data { socket, .. }
+            | Packet::End { socket }
+            | Packet::Datagram { socket, .. } => Some(*socket),
+            Packet::Acknowledge => None,
+        }
+    }
+
     /// How long after a drop its sender retransmits it: the least retransmission timeout
     /// (`TCP_RTO_MIN`), or the initial one for a connection request (3 s up to Linux 3.0, RFC
     /// 1122). `None` for acknowledgements and datagrams, which are not retransmitted.
@@ -191,182 +207,8 @@ impl Packet {
     }
 }
 
-/// The packets sent to a card, by their fate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct PacketCounts {
-    /// Sent by remote peers, retransmissions included.
-    pub sent: u64,
-    /// Taken off the ring by the receive softirq.
-    pub received: u64,
-    /// Dropped because the ring was full.
-    pub dropped: u64,
-    /// On the link, or in the ring.
-    pub in_flight: u64,
-}
-
-/// The interrupt state of a card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Napi {
-    /// The next packet raises an interrupt.
-    Armed,
-    /// An interrupt was raised on this CPU and is not yet handled.
-    Raised(CpuId),
-    /// Interrupts are masked: the card is on a CPU's poll list.
-    Polled,
-}
-
-/// The default size of a card's receive ring, in packets (as of `e1000`).
-pub(crate) const DEFAULT_RING: usize = 256;
-
-/// A network card: a full-duplex link with a bandwidth and a delay, and a ring of packets.
-/// Interrupts of one card go to the CPUs in turn, as the I/O APIC of a P6 machine spreads them, or
-/// to those of a set (`/proc/irq/N/smp_affinity`).
-pub(crate) struct Card {
-    ps_per_byte: u64,
-    delay: Duration,
-    receive_free: Instant,
-    send_free: Instant,
-    ring: VecDeque<Packet>,
-    /// Frames in the ring.
-    ring_used: u64,
-    ring_size: u64,
-    napi: Napi,
-    on_link: u64,
-    counts: PacketCounts,
-    /// The CPUs that take its interrupts; `None`: all.
-    steered: Option<Vec<CpuId>>,
-    /// Whose turn it is among them.
-    turn: usize,
-}
-
-/// Ethernet, IP and TCP headers with the gap between frames: 14 + 4 + 20 + 20 + 12 (time stamps)
-/// + 20 (preamble and gap).
-const FRAME_OVERHEAD: u64 = 90;
 /// A full segment on Ethernet with TCP time stamps.
 pub(crate) const SEGMENT: u64 = 1_448;
-
-impl Card {
-    pub(crate) fn new(bits_per_second: u64, delay: Duration, ring: usize, first_cpu: u16) -> Card {
-        Card {
-            ps_per_byte: 8_000_000_000_000 / bits_per_second.max(1),
-            delay,
-            receive_free: Instant::START,
-            send_free: Instant::START,
-            ring: VecDeque::new(),
-            ring_used: 0,
-            ring_size: ring.max(1) as u64,
-            napi: Napi::Armed,
-            on_link: 0,
-            counts: PacketCounts::default(),
-            steered: None,
-            turn: first_cpu.into(),
-        }
-    }
-
-    fn occupies(&self, bytes: u64) -> Duration {
-        let frames = bytes.div_ceil(SEGMENT).max(1);
-        Duration((bytes + frames * FRAME_OVERHEAD) * self.ps_per_byte)
-    }
-
-    /// The time at which `bytes` that the other side sends at `now` arrive here.
-    pub(crate) fn receive(&mut self, bytes: u64, now: Instant) -> Instant {
-        self.receive_free = self.receive_free.max(now) + self.occupies(bytes);
-        self.receive_free + self.delay
-    }
-
-    /// The time at which `bytes` that this machine sends at `now` arrive at the other side.
-    pub(crate) fn send(&mut self, bytes: u64, now: Instant) -> Instant {
-        self.send_free = self.send_free.max(now) + self.occupies(bytes);
-        self.send_free + self.delay
-    }
-
-    pub(crate) fn delay(&self) -> Duration {
-        self.delay
-    }
-
-    /// Counts a packet that was sent to this card.
-    pub(crate) fn sent(&mut self) {
-        self.counts.sent += 1;
-        self.on_link += 1;
-    }
-
-    /// Puts a packet that arrived over the link into the ring, or drops it if the ring is full. A
-    /// packet of more frames than the ring holds is accepted when the ring is empty.
-    pub(crate) fn arrived(&mut self, packet: Packet) -> bool {
-        self.on_link -= 1;
-        let frames = packet.frames();
-        let room = self.ring_used + frames <= self.ring_size || self.ring.is_empty();
-        if room {
-            self.ring.push_back(packet);
-            self.ring_used += frames;
-        } else {
-            self.counts.dropped += 1;
-        }
-        room
-    }
-
-    /// Whether the card raises an interrupt for the packet that has just arrived.
-    pub(crate) fn is_armed(&self) -> bool {
-        self.napi == Napi::Armed
-    }
-
-    /// It raises an interrupt on `cpu`, and the turn passes on.
-    pub(crate) fn raise(&mut self, cpu: CpuId, turn: usize) {
-        self.napi = Napi::Raised(cpu);
-        self.turn = turn + 1;
-    }
-
-    /// The interrupt handler on `cpu` masks the card's interrupts; true if the card had raised one
-    /// there.
-    pub(crate) fn begins_polling(&mut self, cpu: CpuId) -> bool {
-        let raised = self.napi == Napi::Raised(cpu);
-        if raised {
-            self.napi = Napi::Polled;
-        }
-        raised
-    }
-
-    /// Takes the next packet off the ring. If there is none, the card's interrupts are unmasked
-    /// (`napi_complete()`).
-    pub(crate) fn poll(&mut self) -> Option<Packet> {
-        let packet = self.ring.pop_front();
-        match packet {
-            Some(packet) => {
-                self.ring_used -= packet.frames();
-                self.counts.received += 1;
-            }
-            None => self.napi = Napi::Armed,
-        }
-        packet
-    }
-
-    pub(crate) fn counts(&self) -> PacketCounts {
-        PacketCounts {
-            in_flight: self.on_link + self.ring.len() as u64,
-            ..self.counts
-        }
-    }
-
-    /// Has the card interrupt the CPUs in `cpus`, which is not empty, the first of them first. A
-    /// CPU that polls the card goes on.
-    pub(crate) fn steer(&mut self, cpus: &CpuSet) {
-        self.steered = Some(cpus.iter().collect());
-        self.turn = 0;
-    }
-
-    /// Whose turn it is to take an interrupt on a machine of `cpus` CPUs: the place in the order,
-    /// and the CPU. Among CPUs of its own a card skips those that are not `online`, unless all are.
-    pub(crate) fn next_turn(&self, cpus: u16, online: impl Fn(CpuId) -> bool) -> (usize, CpuId) {
-        let Some(steered) = &self.steered else {
-            let turn = self.turn % usize::from(cpus);
-            return (turn, CpuId(turn as u16));
-        };
-        let mut order = (0..steered.len()).map(|later| (self.turn + later) % steered.len());
-        let found = order.find(|turn| online(steered[*turn]));
-        let turn = found.unwrap_or(self.turn % steered.len());
-        (turn, steered[turn])
-    }
-}
 
 /// A remote peer, and what it waits for.
 pub(crate) struct RemoteState {

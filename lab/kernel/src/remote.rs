@@ -1,17 +1,16 @@
 //! Traffic between this machine and its remote peers.
 
-use warmq_units::{CpuId, CpuSet, Instant};
+use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::answer::{Origin, Sender};
 use crate::core::{Core, Event};
-use crate::cpu_loop::{Flow, STEPS_AT_ONCE};
+use crate::cpu_loop::STEPS_AT_ONCE;
 use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
-use crate::interrupt::{Softirq, Vector};
+use crate::interrupt::Vector;
 use crate::network::{Datagram, Endpoint, Packet, Peer, SEGMENT};
 use crate::operation::{Nic, Remote, RemoteOperation, Socket};
 use crate::program::resume;
-use crate::step::{Mode, Step};
 
 /// Bytes of a packet that carries no data; the link adds the headers.
 const EMPTY: u64 = 0;
@@ -124,9 +123,10 @@ impl Engine {
     fn inbound(&mut self, nic: Nic, packet: Packet, bytes: u64) {
         let now = self.core.now();
         let card = &mut self.core.cards[nic.index()];
-        card.sent();
-        let at = card.receive(bytes, now);
-        self.core.schedule(at, Event::Packet(nic, packet));
+        let at = card.receive(&packet, bytes, now);
+        let queue = self.core.queue_of(nic, &packet);
+        self.core.cards[queue.index()].sent();
+        self.core.on_its_way(queue, packet, at);
     }
 
     /// Creates a socket for a connection from a remote peer. If memory is full, ends the run and
@@ -165,7 +165,7 @@ impl Engine {
             // No CPU sees it: it is told of the one that would have been interrupted next.
             let (_, cpu) = self.core.next_turn(nic);
             self.core.record_drop(cpu);
-            return self.packet_dropped(nic, packet);
+            return self.core.packet_dropped(nic, packet);
         }
         self.core.receive_by_dma(packet);
         if self.core.cards[nic.index()].is_armed() {
@@ -176,71 +176,8 @@ impl Engine {
         }
     }
 
-    /// The ring was full and the packet is dropped. On a stream, the sender retransmits it.
-    fn packet_dropped(&mut self, nic: Nic, packet: Packet) {
-        if let Some(after) = packet.sent_again_after() {
-            self.core.cards[nic.index()].sent();
-            let again = self.core.now() + after;
-            self.core.schedule(again, Event::Packet(nic, packet));
-        }
-        if let Packet::Datagram { socket, .. } = packet {
-            self.core.endpoints[socket.index()].datagrams.dropped += 1;
-        }
-    }
-
-    /// `net_rx_action()`: takes one packet after another from the cards on the poll list up the
-    /// protocol stack, until the list is empty or a budget is used up. The remaining packets wait
-    /// for another run of the softirq.
-    pub(crate) fn net_rx(&mut self, cpu: CpuId, packets: u32, weight: u32, since: Instant) -> Flow {
-        let limits = self.core.settings.softirqs;
-        let now = self.core.now();
-        let here = &mut self.core.cpus[cpu.index()];
-        let Some(nic) = here.poll_list.front().copied() else {
-            return Flow::Next;
-        };
-        let polled = limits.weight - weight;
-        if packets == 0 || now - since >= limits.packets_time {
-            here.softirqs.raise(Softirq::NetRx);
-            self.core.record_poll(cpu, polled);
-            return Flow::Next;
-        }
-        if weight == 0 {
-            here.poll_list.rotate_left(1);
-            let weight = limits.weight;
-            here.stack.push(Step::NetRx {
-                packets,
-                weight,
-                since,
-            });
-            self.core.record_poll(cpu, polled);
-            return Flow::Next;
-        }
-        let Some(packet) = self.core.cards[nic.index()].poll() else {
-            here.poll_list.pop_front();
-            let weight = limits.weight;
-            here.stack.push(Step::NetRx {
-                packets,
-                weight,
-                since,
-            });
-            self.core.record_poll(cpu, polled);
-            return Flow::Next;
-        };
-        here.stack.push(Step::NetRx {
-            packets: packets - 1,
-            weight: weight - 1,
-            since,
-        });
-        let sync = self.core.settings.sync_socket_wakeups;
-        if let Some(task) = self.accept_packet(cpu, packet) {
-            self.core.cpu(cpu).stack.push(Step::Wake { task, sync });
-        }
-        let took = self.core.times.network_packet * packet.frames();
-        Flow::Takes(took, Mode::Softirq)
-    }
-
     /// Delivers a packet to its socket. Returns the task that it wakes, if any.
-    fn accept_packet(&mut self, cpu: CpuId, packet: Packet) -> Option<warmq_units::TaskId> {
+    pub(crate) fn accept_packet(&mut self, cpu: CpuId, packet: Packet) -> Option<TaskId> {
         match packet {
             Packet::Connect { listener, socket } => {
                 let backlog = &mut self.core.backlogs[listener.index()];
@@ -269,10 +206,17 @@ impl Engine {
                 from,
             } => {
                 self.core.record_packet(cpu, socket, bytes.0);
+                let true_size = self.core.true_size(Some(from.nic), bytes);
                 let from = Sender(Some(from));
-                let queued = self
-                    .core
-                    .queue_datagram(cpu, socket, Datagram { bytes, from });
+                let queued = self.core.queue_datagram(
+                    cpu,
+                    socket,
+                    Datagram {
+                        bytes,
+                        from,
+                        true_size,
+                    },
+                );
                 let endpoint = &mut self.core.endpoints[socket.index()];
                 queued.then(|| endpoint.readers.pop_front()).flatten()
             }
@@ -296,8 +240,7 @@ impl Engine {
             let card = &mut self.core.cards[nic.index()];
             card.sent();
             let back = at + card.delay();
-            self.core
-                .schedule(back, Event::Packet(nic, Packet::Acknowledge));
+            self.core.on_its_way(nic, Packet::Acknowledge, back);
         }
     }
 
@@ -320,18 +263,27 @@ impl Engine {
 }
 
 impl Core {
-    /// Has `nic` interrupt the CPUs in `cpus` from now on. CPUs that the machine lacks are ignored;
+    /// Has `nic` interrupt the CPUs in `cpus` from now on; of a card with several queues, each queue
+    /// interrupts one of them. CPUs that the machine lacks are ignored;
     /// if none is left, nothing changes.
     pub(crate) fn steer(&mut self, nic: Nic, cpus: &CpuSet) {
         let all = CpuSet::first_cpus(self.cpus.len() as u16);
         let existing = cpus.intersection(&all);
         if !existing.is_empty() {
-            self.cards[nic.index()].steer(&existing);
+            let queues = self.cards[nic.index()].queues();
+            for queue in 0..queues {
+                let own = existing.iter().nth(usize::from(queue) % existing.len());
+                let card = &mut self.cards[nic.index() + usize::from(queue)];
+                match own.filter(|_| queues > 1) {
+                    Some(own) => card.steer(&[own].into_iter().collect()),
+                    None => card.steer(&existing),
+                }
+            }
         }
     }
 
     /// Whose turn it is to take an interrupt of `nic`.
-    fn next_turn(&self, nic: Nic) -> (usize, CpuId) {
+    pub(crate) fn next_turn(&self, nic: Nic) -> (usize, CpuId) {
         let online = |cpu: CpuId| self.cpus[cpu.index()].online;
         self.cards[nic.index()].next_turn(self.cpus.len() as u16, online)
     }

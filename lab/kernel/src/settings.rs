@@ -30,6 +30,26 @@ pub enum IdleLoop {
     Poll,
 }
 
+/// When a run of the receive softirq ends for the time that it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollTime {
+    /// At the first packet that begins so long after the run did.
+    After(Duration),
+    /// At the first poll that begins when the jiffies have changed so often since the run began: a
+    /// run that begins just before a tick is short. 1 or more.
+    Jiffies(u32),
+}
+
+impl PollTime {
+    /// The same in a kernel whose jiffy is `to` instead of `from`: as many jiffies.
+    fn in_jiffies_of(self, from: Duration, to: Duration) -> PollTime {
+        match self {
+            PollTime::After(span) => PollTime::After(to * (span.0 / from.0.max(1))),
+            PollTime::Jiffies(_) => self,
+        }
+    }
+}
+
 /// The limits of softirqs (`kernel/softirq.c`, `net/core/dev.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SoftirqLimits {
@@ -41,12 +61,18 @@ pub struct SoftirqLimits {
     /// Packets that one run of the receive softirq handles (`netdev_budget`).
     pub packets: u32,
     /// Time after which a run of the receive softirq ends (`netdev_budget_usecs`).
-    pub packets_time: Duration,
+    pub packets_time: PollTime,
+    /// Whether a poll takes its whole weight when the run's packets end within it, as since 2.6.24;
+    /// else it takes what the run may still handle.
+    pub whole_polls: bool,
     /// Packets of one card before the next one's turn (`dev_rx_weight`).
     pub weight: u32,
     /// The nice value of `ksoftirqd`, to which softirqs are deferred. `None` if the kernel has no
     /// such thread: then they run before the CPU returns to user mode.
     pub ksoftirqd: Option<i8>,
+    /// Whether a task that should run ends the series after a round, so that the remaining softirqs
+    /// are deferred (`need_resched()` in `__do_softirq()`, since Linux 3.9).
+    pub ends_for_tasks: bool,
 }
 
 impl SoftirqLimits {
@@ -56,44 +82,77 @@ impl SoftirqLimits {
         rounds: 1,
         time: Duration::from_ms(10),
         packets: 300,
-        packets_time: Duration::from_ms(10),
+        packets_time: PollTime::After(Duration::from_ms(10)),
+        whole_polls: false,
         weight: 300,
         ksoftirqd: None,
+        ends_for_tasks: false,
     };
 
-    /// Linux 2.6.16: ten rounds whatever they take, 300 packets or two jiffies at HZ 250, weight 64,
-    /// and `ksoftirqd` at nice 19.
+    /// Linux 2.6.16: ten rounds whatever they take, 300 packets or until two jiffies have changed
+    /// (`jiffies - start_time > 1` in `net_rx_action()`), weight 64, and `ksoftirqd` at nice 19.
     pub const LINUX_2_6_16: SoftirqLimits = SoftirqLimits {
         rounds: 10,
         time: Duration(u64::MAX),
         packets: 300,
-        packets_time: Duration::from_ms(8),
+        packets_time: PollTime::Jiffies(2),
+        whole_polls: false,
         weight: 64,
         ksoftirqd: Some(19),
+        ends_for_tasks: false,
     };
 
     /// Linux 2.6.24 at HZ 250: ten rounds however long they take (`MAX_SOFTIRQ_TIME` came with
-    /// 3.9), 300 packets or a jiffy, weight 64, and `ksoftirqd` at the nice value of `kthreadd`,
-    /// -5.
+    /// 3.9), 300 packets or until a jiffy has changed (`jiffies != start_time`), weight 64, and
+    /// `ksoftirqd` at the nice value of `kthreadd`, -5.
     pub const LINUX_2_6_24: SoftirqLimits = SoftirqLimits {
         rounds: 10,
         time: Duration::from_s(1_000),
         packets: 300,
-        packets_time: Duration::from_ms(4),
+        packets_time: PollTime::Jiffies(1),
+        whole_polls: true,
         weight: 64,
         ksoftirqd: Some(-5),
+        ends_for_tasks: false,
     };
 
     /// Linux 6: ten rounds or 2 ms, 300 packets or 8 ms (two jiffies at HZ 250), weight 64, and
-    /// `ksoftirqd` at nice 0.
+    /// `ksoftirqd` at nice 0. Here a poll takes no more than the run may still handle; Linux 6 lets
+    /// it take its whole weight.
     pub const LINUX_6: SoftirqLimits = SoftirqLimits {
         rounds: 10,
         time: Duration::from_ms(2),
         packets: 300,
-        packets_time: Duration::from_ms(8),
+        packets_time: PollTime::After(Duration::from_ms(8)),
+        whole_polls: false,
         weight: 64,
         ksoftirqd: Some(0),
+        ends_for_tasks: true,
     };
+}
+
+/// When a receive buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiveCharge {
+    /// When the datagrams that wait exceed it (`__udp_enqueue_schedule_skb()` of Linux 6).
+    Before,
+    /// When those that wait and the one that comes would reach it (`sock_queue_rcv_skb()` of 2.6).
+    With {
+        /// The size of a `struct sk_buff`, which each datagram is charged with.
+        sk_buff: Bytes,
+    },
+}
+
+/// `sizeof(struct sk_buff)` of 2.6.16 on i386 as Fedora configures it, computed from its fields.
+const SK_BUFF_I386: Bytes = Bytes(164);
+
+/// When the driver `e100` stops polling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastPoll {
+    /// After a poll that found nothing (`e100_poll()` up to 2.6.23).
+    Empty,
+    /// After a poll that found less than its weight (since 2.6.24).
+    BelowWeight,
 }
 
 /// How the kernel is configured, apart from its scheduler.
@@ -103,6 +162,11 @@ pub struct Settings {
     pub tick: Duration,
     /// Sleeps end at multiples of this (a jiffy in 2.4).
     pub timer_resolution: Duration,
+    /// Whether a tick that hits an interrupt or a softirq is charged, whole, to the running task's
+    /// system time (`account_system_time()` of 2.6), so that what runs on top of a task counts as
+    /// its own; else no task is charged. What `time` and `top` show then is no measure of a task's
+    /// progress under network load.
+    pub tick_charges_interrupts: bool,
     /// Where the kernel itself can be preempted.
     pub preemption: Preemption,
     /// How an idle CPU notices that it should reschedule.
@@ -118,6 +182,10 @@ pub struct Settings {
     pub block: Bytes,
     /// The receive buffer of a socket.
     pub socket_buffer: Bytes,
+    /// When it is full.
+    pub receive_charge: ReceiveCharge,
+    /// When the driver `e100` stops polling.
+    pub e100_last_poll: LastPoll,
     /// How spin locks work.
     pub locks: LockKind,
     /// How long a runnable task may wait without running before the run is reported as stalled.
@@ -158,6 +226,11 @@ impl Settings {
         Settings {
             tick: Duration::from_ms(4),
             timer_resolution: Duration::from_ms(4),
+            tick_charges_interrupts: true,
+            receive_charge: ReceiveCharge::With {
+                sk_buff: SK_BUFF_I386,
+            },
+            e100_last_poll: LastPoll::Empty,
             preemption: Preemption::Voluntary,
             idle_loop: IdleLoop::Poll,
             softirqs: SoftirqLimits::LINUX_2_6_16,
@@ -173,6 +246,10 @@ impl Settings {
         Settings {
             tick: Duration::from_ms(4),
             timer_resolution: Duration::from_us(1),
+            tick_charges_interrupts: true,
+            receive_charge: ReceiveCharge::With {
+                sk_buff: SK_BUFF_I386,
+            },
             preemption: Preemption::Voluntary,
             softirqs: SoftirqLimits::LINUX_2_6_24,
             ..Settings::linux24(seed)
@@ -188,7 +265,7 @@ impl Settings {
             tick,
             timer_resolution: jiffies(self.timer_resolution),
             softirqs: SoftirqLimits {
-                packets_time: jiffies(self.softirqs.packets_time),
+                packets_time: self.softirqs.packets_time.in_jiffies_of(self.tick, tick),
                 ..self.softirqs
             },
             ..self
@@ -201,6 +278,7 @@ impl Settings {
         Settings {
             tick: Duration::from_ms(10),
             timer_resolution: Duration::from_ms(10),
+            tick_charges_interrupts: false,
             preemption: Preemption::None,
             idle_loop: IdleLoop::Halt,
             nohz: false,
@@ -208,6 +286,8 @@ impl Settings {
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
             socket_buffer: Bytes::from_kb(64),
+            receive_charge: ReceiveCharge::Before,
+            e100_last_poll: LastPoll::BelowWeight,
             locks: LockKind::TestAndSet,
             patience: Duration::from_s(120),
             caches: true,

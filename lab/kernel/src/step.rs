@@ -10,6 +10,7 @@ use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 use crate::answer::Origin;
 use crate::group::GroupId;
+use crate::net_rx::Run;
 use crate::operation::{Fragment, Nic, Operation, Semaphore, Socket, Touch};
 use crate::scheduler::{Balance, Locks, Why};
 
@@ -138,11 +139,7 @@ pub(crate) enum Step {
     BeginSoftirq(Interrupt),
     EndSoftirq(Interrupt),
     /// Handles packets of the poll list one after another, within the budgets.
-    NetRx {
-        packets: u32,
-        weight: u32,
-        since: Instant,
-    },
+    NetRx(Run),
     /// Ends a stretch of a system call that ran as a softirq (`local_bh_enable()`).
     EnableSoftirqs,
     /// What `ksoftirqd` does next.

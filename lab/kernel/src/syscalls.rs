@@ -326,6 +326,7 @@ impl Engine {
         let datagram = Datagram {
             bytes: Bytes(bytes),
             from: Sender::default(),
+            true_size: self.core.true_size(None, Bytes(bytes)),
         };
         if self.core.queue_datagram(cpu, socket, datagram)
             && let Some(task) = self.core.endpoints[socket.index()].readers.pop_front()

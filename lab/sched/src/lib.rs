@@ -35,7 +35,8 @@ pub struct Entry {
     pub name: &'static str,
     /// What it is, in a sentence.
     pub what: &'static str,
-    /// The cost table of a machine that it uses: `linux-2.4`.
+    /// The cost table of a machine that it uses, where the machine has it: `linux-2.6.16`. Else it uses
+    /// `linux-2.4`.
     pub kernel: &'static str,
     /// Whose timers it runs with: `Linux 2.4 on x86`.
     pub timers_of: &'static str,
@@ -177,7 +178,7 @@ pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "o1",
         what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
-        kernel: "linux-2.4",
+        kernel: "linux-2.6.16",
         timers_of: LINUX2616,
         cgroups: false,
         promise: O1_PROMISE,
@@ -188,7 +189,7 @@ pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "cfs",
         what: "Linux 2.6.24's Completely Fair Scheduler: a tree by virtual time for each CPU",
-        kernel: "linux-2.4",
+        kernel: "linux-2.6.24",
         timers_of: LINUX2624,
         cgroups: false,
         promise: CFS_PROMISE,

@@ -9,7 +9,7 @@ use super::references;
 use super::scope::{Scope, spot};
 use super::values::{amount, dimensions, optional, place, rate, time};
 use crate::expr::{Expr, Spot};
-use crate::object::{Arrivals, Class, Object, ObjectKind, Source};
+use crate::object::{Arrivals, Card, Class, Object, ObjectKind, Source};
 use crate::quantity::Quantity::{self, Count, Size, Time};
 use crate::step::SpanId;
 
@@ -208,6 +208,10 @@ impl Reader<'_, '_> {
         if cpu.is_some() {
             self.scope.names.uses("cpu");
         }
+        let card = self.fields.item("card");
+        if card.is_some() {
+            self.scope.names.uses("card");
+        }
         let echo = self.echo();
         Some(Source {
             to: to?,
@@ -220,6 +224,7 @@ impl Reader<'_, '_> {
             end,
             packets,
             cpu: cpu.and_then(|item| place(&item, self.scope)),
+            card: card.and_then(|item| item.choice(&Card::NAMES)),
             echo,
         })
     }

@@ -191,6 +191,11 @@ const SOURCE: &[Key] = &[
     may("packets", Kind::Count, "After how many datagrams it ends."),
     may("cpu", Kind::Place, "On which CPUs its datagrams arrive."),
     may(
+        "card",
+        Kind::Words(&["bcm5752", "intel-e100", "multi-queue", "per-packet"]),
+        "The model of its network card, in the lab.",
+    ),
+    may(
         "echo",
         Kind::Flag,
         "Whether it measures how long answers take.",

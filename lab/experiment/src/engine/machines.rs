@@ -108,12 +108,20 @@ pub(super) fn set(
         .map_err(|flaw| flaw.to_string())
 }
 
-/// The costs of `kernel` on `machine`, or those of a present-day server if it gives none.
+/// The kernel whose costs stand for those of one that a machine does not describe: the only one that
+/// machines had before 2.6 was measured on any.
+const OLDEST: &str = "linux-2.4";
+
+/// The costs of `kernel` on `machine`, or else those of Linux 2.4 there, or else those of a
+/// present-day server.
 pub(super) fn costs(machine: &MachineDescription, kernel: &str) -> CostTable {
-    let own = machine.costs.get(kernel).cloned();
+    let of = |machine: &MachineDescription| {
+        let costs = &machine.costs;
+        costs.get(kernel).or_else(|| costs.get(OLDEST)).cloned()
+    };
+    let own = of(machine);
     let stand_in = || {
-        let described = find(STAND_IN, None).ok()?;
-        let mut table = described.costs.get(kernel)?.clone();
+        let mut table = of(&find(STAND_IN, None).ok()?)?;
         for cost in table.values_mut() {
             cost.source = format!("taken from {STAND_IN}: {}", cost.source);
         }

@@ -90,3 +90,23 @@ fn a_program_that_breaks_a_rule_is_the_cause_of_a_failed_run() {
     assert_eq!(error.cause, Cause::ProgramBroke);
     assert!(error.what.contains("thief"), "{error}");
 }
+
+/// Machines that describe no kernel of 2.6 keep the costs that they had for its schedulers.
+#[test]
+fn costs_are_those_of_the_kernel_or_of_2_4() {
+    let engine = Engine::default();
+    let (old, new) = (
+        engine.machine("tiny-1cpu").unwrap(),
+        engine.machine("p4").unwrap(),
+    );
+    let send = |machine, kernel| machines::costs(machine, kernel)["socket_send"].cycles;
+    assert_eq!(send(&old, "linux-2.6.16"), send(&old, "linux-2.4"));
+    let of_p4 = |kernel: &str| new.costs[kernel]["socket_receive"].source.clone();
+    let source = |kernel| {
+        machines::costs(&new, kernel)["socket_receive"]
+            .source
+            .clone()
+    };
+    assert_eq!(source("linux-2.6.16"), of_p4("linux-2.6.16"));
+    assert_eq!(source("linux-2.6.24"), of_p4("linux-2.6.24"));
+}

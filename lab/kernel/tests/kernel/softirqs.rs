@@ -192,3 +192,115 @@ fn a_stream_survives_a_full_ring_because_its_sender_sends_again() {
     assert_eq!(story.ending, Ending::WorkDone);
     assert!(story.exit_us(0) > 200_000, "after a retransmission timeout");
 }
+
+/// The packets of each poll, in order.
+fn polls(story: &Story) -> Vec<u32> {
+    let taken = story
+        .records()
+        .iter()
+        .filter_map(|(_, record)| match record {
+            Record::Poll { packets, .. } => Some(*packets),
+            _ => None,
+        });
+    taken.collect()
+}
+
+/// Case 16 of the starvation paper: what a pass over a full ring takes. Packets of 1 ns never fill
+/// the time, so a pass ends for its budget.
+#[test]
+fn a_pass_of_2_6_16_ends_within_a_poll_and_one_of_2_6_24_after_it() {
+    for (limits, pass) in [
+        (SoftirqLimits::LINUX_2_6_16, [64, 64, 64, 64, 44]),
+        (SoftirqLimits::LINUX_2_6_24, [64, 64, 64, 64, 64]),
+    ] {
+        let mut on = stage(1)
+            .costs(costs(&[("network_packet", 2_000)]))
+            .until_ms(20);
+        on.settings.softirqs = limits;
+        on.settings.tick = Duration::from_s(1);
+        let story = on.plays(flood_of(10_000));
+        let polls = polls(&story);
+        assert_eq!(polls[..5], pass);
+        assert_eq!(polls[5..10], pass);
+    }
+}
+
+/// So many datagrams, as fast as a link of 1 Gbit/s carries them, to a task that receives.
+fn flood_of(datagrams: u32) -> impl Workload {
+    move |boot: &mut Boot<'_>| -> Started {
+        let nic = boot.nic(1_000_000_000, Duration::ZERO);
+        let socket = boot.datagram_socket(Bytes::from_kb(64))?;
+        boot.task(called("hog"), |task: Task| async move {
+            task.compute(us(10_000_000)).await;
+        })?;
+        boot.task(called("receiver"), move |task: Task| async move {
+            loop {
+                task.receive_datagram(socket).await;
+            }
+        })?;
+        boot.remote(move |peer| async move {
+            for _ in 0..datagrams {
+                peer.send_datagram(socket, nic, Bytes(64)).await;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// A packet takes 500 us and a jiffy 4 ms, so that a poll of 4 packets is half a jiffy. Runs end at
+/// the first poll that begins after the wanted ticks, wherever in a jiffy they began.
+#[test]
+fn a_run_ends_when_the_jiffies_have_changed_and_not_after_a_span() {
+    for (most, whole) in [(1, true), (2, false)] {
+        let mut on = stage(1)
+            .costs(costs(&[("network_packet", 500_000)]))
+            .until_ms(60);
+        on.settings.tick = Duration::from_ms(4);
+        on.settings.softirqs = SoftirqLimits {
+            packets_time: PollTime::Jiffies(most),
+            weight: 4,
+            whole_polls: whole,
+            ..SoftirqLimits::LINUX_2_6_16
+        };
+        let story = on.plays(flood_of(10_000));
+        let mut runs = Vec::new();
+        let mut since = None;
+        for (at, record) in story.records() {
+            match record {
+                Record::InterruptEnter {
+                    interrupt: Interrupt::NetworkSoftirq,
+                    ..
+                } => since = Some(*at),
+                Record::InterruptExit {
+                    interrupt: Interrupt::NetworkSoftirq,
+                    ..
+                } => runs.extend(since.take().map(|since| (since, *at))),
+                _ => {}
+            }
+        }
+        assert!(runs.len() > 3);
+        for (from, to) in runs {
+            let jiffy = Duration::from_ms(4).0;
+            let changed = to.0 / jiffy - from.0 / jiffy;
+            assert_eq!(changed, u64::from(most), "from {from:?} to {to:?}");
+        }
+    }
+}
+
+/// The softirq takes most of the hog's time. Only some kernels charge it to the hog.
+#[test]
+fn a_tick_that_hits_a_softirq_is_charged_to_the_task_below_where_the_kernel_does_so() {
+    let sampled = |charges: bool| {
+        let mut on = stage(1)
+            .costs(costs(&[("network_packet", 50_000)]))
+            .until_ms(200);
+        on.settings.softirqs = SoftirqLimits::LINUX_2_4;
+        on.settings.tick_charges_interrupts = charges;
+        let story = on.plays(flood_of(100_000));
+        let hog = story.kernel.task(warmq_units::TaskId(0)).expect("the hog");
+        hog.sampled
+    };
+    assert_eq!(sampled(false).system, Duration::ZERO);
+    let charged = sampled(true);
+    assert!(charged.system >= Duration::from_ms(50), "{charged:?}");
+}

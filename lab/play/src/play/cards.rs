@@ -1,35 +1,41 @@
 //! The cards by which sources reach the machine.
 //!
 //! All sources that do not say which CPUs take their interrupts share a card; so do those that name
-//! the same CPUs. One that a change moves has a card of its own, so that it moves no other.
+//! the same CPUs, if they name the same model. One that a change moves has a card of its own, so that it moves no other.
 
-use warmq_kernel::{Boot, Nic};
-use warmq_scenario::{EvalError, Object, ObjectId, ObjectKind, Set, Source};
+use warmq_kernel::{Boot, CardModel, Nic};
+use warmq_scenario::{Card, EvalError, Object, ObjectId, ObjectKind, Set, Source};
 use warmq_units::{CpuSet, Duration};
 
 use super::Trouble;
 use super::orders::changes_of;
 use super::stage::Stage;
 
-/// The link of each card: 1 Gbit/s, and 50 us for each packet.
+/// The link of each card: 1 Gbit/s unless its model says otherwise, and 50 us for each packet.
 const LINK: (u64, Duration) = (1_000_000_000, Duration::from_us(50));
 
 /// What is wrong with a source whose interrupts no CPU could take.
 pub(super) const NO_CPU: &str = "a source whose `cpu` the machine lacks";
 
-/// The cards that sources share, by the CPUs that take their interrupts; `None`: all of them.
-pub(super) struct Cards(Vec<(Option<CpuSet>, Nic)>);
+/// What sources have in common that share a card: the CPUs that take its interrupts (`None`: all of
+/// them), and its model, if it has one.
+type Kind = (Option<CpuSet>, Option<Card>);
+
+/// The cards that sources share.
+pub(super) struct Cards(Vec<(Kind, Nic)>);
 
 impl Cards {
-    /// The card of those that name no CPUs, if there are any. It is the first, so that its
+    /// The card of those that name neither CPUs nor a model, if there are any. It is the first, so that its
     /// interrupts go to the same CPUs wherever those of other sources go.
     pub(super) fn new(stage: &Stage, boot: &mut Boot<'_>) -> Cards {
         let anywhere = |object: &Object| match &object.kind {
-            ObjectKind::Source(source) => source.cpu.is_none(),
+            ObjectKind::Source(source) => source.cpu.is_none() && source.card.is_none(),
             _ => false,
         };
         let any = stage.scenario().objects().iter().any(anywhere);
-        Cards(any.then(|| (None, card(None, boot))).into_iter().collect())
+        let kind = (None, None);
+        let first = any.then(|| card(&kind, boot));
+        Cards(first.map(|nic| (kind, nic)).into_iter().collect())
     }
 
     /// The card of the `number`th source of table `id`.
@@ -43,20 +49,25 @@ impl Cards {
         boot: &mut Boot<'_>,
     ) -> Result<Nic, Trouble> {
         let named = named(source, &stage.bound.indexes_of_object(id, number), stage)?;
+        let kind = (named, source.card);
         if moves(stage, id, number)? {
-            return Ok(card(named.as_ref(), boot));
+            return Ok(card(&kind, boot));
         }
-        if let Some((_, shared)) = self.0.iter().find(|(cpus, _)| *cpus == named) {
+        if let Some((_, shared)) = self.0.iter().find(|(known, _)| *known == kind) {
             return Ok(*shared);
         }
-        let nic = card(named.as_ref(), boot);
-        self.0.push((named, nic));
+        let nic = card(&kind, boot);
+        self.0.push((kind, nic));
         Ok(nic)
     }
 }
 
-fn card(cpus: Option<&CpuSet>, boot: &mut Boot<'_>) -> Nic {
-    let nic = boot.nic(LINK.0, LINK.1);
+fn card((cpus, model): &Kind, boot: &mut Boot<'_>) -> Nic {
+    let model = model.and_then(|card| CardModel::named(card.name()));
+    let nic = match model {
+        Some(model) => boot.nic_of(model, LINK.1),
+        None => boot.nic(LINK.0, LINK.1),
+    };
     if let Some(cpus) = cpus {
         boot.steer(nic, cpus);
     }
@@ -80,4 +91,18 @@ fn moves(stage: &Stage, id: ObjectId, number: u64) -> Result<bool, EvalError> {
     let moves = |set: &Set| matches!(set, Set::Arrival(_));
     let changes = changes_of(stage, id, number)?;
     Ok(changes.iter().any(|change| change.set.iter().any(moves)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_card_that_a_scenario_can_name_has_a_model() {
+        let modelled: Vec<_> = warmq_kernel::CARD_MODELS.iter().map(|it| it.name).collect();
+        assert_eq!(Card::NAMES.map(|(name, _)| name).to_vec(), modelled);
+        for (name, card) in Card::NAMES {
+            assert_eq!(card.name(), name);
+        }
+    }
 }

@@ -31,7 +31,7 @@
 //!   loop does not report it.
 //! - Nobody calls exec, so nobody is balanced there; a domain's interval is at most 100 ms for each
 //!   CPU that there is, where the kernel counts those that it was built for.
-//! - Costs besides memory accesses are those of `linux-2.4` until machines have `linux-2.6.24`.
+//! - Costs besides memory accesses are those of `linux-2.4` where a machine has no `linux-2.6.24`.
 
 mod account;
 mod balance;

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use warmq_kernel::{IdleLoop, Preemption, Settings, SoftirqLimits};
+use warmq_kernel::{IdleLoop, PollTime, Preemption, Settings, SoftirqLimits};
 use warmq_units::Duration;
 
 /// How a kernel is configured, apart from its timers.
@@ -61,9 +61,11 @@ fn softirq_limits() -> impl Strategy<Value = SoftirqLimits> {
                 rounds,
                 time: Duration::from_us(time),
                 packets,
-                packets_time: Duration::from_us(packets_time),
+                packets_time: PollTime::After(Duration::from_us(packets_time)),
+                whole_polls: false,
                 weight,
                 ksoftirqd,
+                ends_for_tasks: ksoftirqd.is_some(),
             },
         )
 }

@@ -23,5 +23,6 @@ mod scx_warmq;
 mod sessions;
 mod sources;
 mod stage;
+mod starvation;
 mod symmetry;
 mod told;

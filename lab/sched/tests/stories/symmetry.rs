@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use warmq_config::Value;
-use warmq_kernel::{Costs, Settings};
+use warmq_kernel::{Costs, PollTime, Settings};
 use warmq_machine::MachineDescription;
 use warmq_machine::description::Coherence;
 use warmq_sched::{Entry, SCHEDULERS};
@@ -82,9 +82,11 @@ fn twice_as_long(settings: &mut Settings) {
         &mut settings.timer_resolution,
         &mut settings.patience,
         &mut softirqs.time,
-        &mut softirqs.packets_time,
     ] {
         *span = *span * 2;
+    }
+    if let PollTime::After(span) = softirqs.packets_time {
+        softirqs.packets_time = PollTime::After(span * 2);
     }
 }
 
