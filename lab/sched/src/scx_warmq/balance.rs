@@ -35,6 +35,9 @@ impl State {
         let here = self.topology.place_of(context.cpu());
         match self.remedy_for(context, here, true)? {
             Remedy::MoveGroup(group) => {
+                if self.leaves_it_to_another(context, here) {
+                    return None;
+                }
                 let entity = self.groups[group].entity;
                 self.under_lock_of(context, entity, |state, context| {
                     state.rehome(context, group, here);
@@ -232,6 +235,22 @@ impl State {
             .filter(|group| self.has_queued(*group) && self.is_short_of_cpus(*group, now))
             .rev() // the first of equals
             .max_by_key(|group| self.weight_of_group(*group))
+    }
+
+    /// Whether another place is a better home for a group than `place`, a CPU of which idles: the tasks of
+    /// the groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes
+    /// the group.
+    fn leaves_it_to_another(&mut self, context: &mut Context<'_>, place: usize) -> bool {
+        let calm = self.calmest_place();
+        if !self.is_less_loaded(calm, place) {
+            return false;
+        }
+        let idle = self.any_idle(context, &self.topology.cpus_of_place(calm));
+        if let Some(idle) = idle {
+            self.claim(context, idle);
+            context.reschedule(idle);
+        }
+        idle.is_some()
     }
 
     /// Gives a group another home. Its tasks are in its own queue, so none of them is touched.

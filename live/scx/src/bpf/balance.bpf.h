@@ -173,6 +173,55 @@ static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
 	return relief;
 }
 
+/* An idle CPU of a domain, else of any, without the mark that it is idle; -1 if there is none. */
+static s32 idle_near(u32 domain)
+{
+	struct bpf_cpumask *mask = mask_of_domain(domain);
+	s32 idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	u32 i;
+
+	bpf_for(i, 1, nr_domains) {
+		if (idle >= 0)
+			break;
+		mask = mask_of_domain((domain + i) % nr_domains);
+		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	}
+	return idle;
+}
+
+/* Kicks an idle CPU of a domain, else of the next that has one. */
+static void wake_near(u32 domain)
+{
+	s32 idle = idle_near(domain);
+
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
+/*
+ * Whether another place is a better home for a group than `place`, a CPU of which idles: the tasks of the
+ * groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes the group.
+ */
+static bool leaves_it_to_another(u32 place)
+{
+	u32 calm = calmest_place();
+	struct bpf_cpumask *mask;
+	s32 idle;
+
+	if (!warmq_less_loaded(load_of_place(calm), place_cpus(calm), load_of_place(place), place_cpus(place)))
+		return false;
+	if (place_is_cpu) {
+		idle = scx_bpf_test_and_clear_cpu_idle(calm) ? (s32)calm : -1;
+	} else {
+		mask = mask_of_domain(calm);
+		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	}
+	if (idle < 0)
+		return false;
+	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	return true;
+}
+
 /* Takes work from a busier place for a CPU without any. Returns whether it got a task. */
 static bool pull_for_place(u32 cpu, u64 now)
 {
@@ -180,6 +229,8 @@ static bool pull_for_place(u32 cpu, u64 now)
 
 	switch (relief_for(place_of_cpu(cpu), true, &what, now)) {
 	case WARMQ_MOVE_GROUP:
+		if (leaves_it_to_another(place_of_cpu(cpu)))
+			return false;
 		rehome(what, place_of_cpu(cpu));
 		return scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0);
 	case WARMQ_MOVE_UNMANAGED:
@@ -331,31 +382,6 @@ static void clamp_all(void)
 		clamp_last(WARMQ_PINNED_BASE + number);
 	bpf_for(number, 1, groups_used)
 		clamp_last(WARMQ_GROUP_BASE + number);
-}
-
-/* An idle CPU of a domain, else of any, without the mark that it is idle; -1 if there is none. */
-static s32 idle_near(u32 domain)
-{
-	struct bpf_cpumask *mask = mask_of_domain(domain);
-	s32 idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
-	u32 i;
-
-	bpf_for(i, 1, nr_domains) {
-		if (idle >= 0)
-			break;
-		mask = mask_of_domain((domain + i) % nr_domains);
-		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
-	}
-	return idle;
-}
-
-/* Kicks an idle CPU of a domain, else of the next that has one. */
-static void wake_near(u32 domain)
-{
-	s32 idle = idle_near(domain);
-
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }
 
 /* Kicks idle CPUs if tasks wait, in case an earlier kick got lost. */
