@@ -121,23 +121,22 @@ impl State {
         Some(group)
     }
 
-    /// A group that has had no member for a while, or one more.
+    /// One more group or, when there are as many as there may be, one that has had no member for a while.
     fn vacant_group(&mut self, context: &mut Context<'_>) -> Option<usize> {
+        if self.groups.len() < MOST_GROUPS {
+            return Some(self.another_group(context));
+        }
         let now = ns(context);
         let vacant = self.groups.iter().position(|group| {
             group.members == 0
                 && now.saturating_sub(group.left_at) >= GROUP_LINGERS
                 && self.entities[group.entity].time.weight == 0
         });
-        match vacant {
-            Some(group) => {
-                if let Some(fragment) = self.groups[group].fragment.take() {
-                    self.group_of.remove(&fragment);
-                }
-                Some(group)
-            }
-            None => (self.groups.len() < MOST_GROUPS).then(|| self.another_group(context)),
+        let group = vacant?;
+        if let Some(fragment) = self.groups[group].fragment.take() {
+            self.group_of.remove(&fragment);
         }
+        Some(group)
     }
 
     fn another_group(&mut self, context: &mut Context<'_>) -> usize {

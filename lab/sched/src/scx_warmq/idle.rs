@@ -252,9 +252,19 @@ impl State {
         let entity = self.tasks[task.index()].entity?;
         match self.entities[entity].kind {
             Kind::Pinned { cpu: only } => Some(only).filter(|only| self.is_idle(context, *only)),
-            Kind::Unmanaged { .. } => self.idle_for_unmanaged(context, task, cpu),
+            Kind::Unmanaged { .. } => self.idle_to_kick(context, task, cpu),
             Kind::Group { .. } => self.idle_at_home(context, task, entity, cpu),
         }
+    }
+
+    /// An idle CPU to kick for an unmanaged task that is queued under the cache of `cpu`, if possible one
+    /// whose core is idle.
+    fn idle_to_kick(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Option<CpuId> {
+        let near = self.topology.cpus_of_domain(self.topology.domain_of(cpu));
+        let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
+        self.first_idle(context, task, near.iter().filter(whole))
+            .or_else(|| self.first_idle(context, task, near))
+            .or_else(|| self.idle_elsewhere(context, task, cpu))
     }
 
     /// Kicks an idle CPU, if there is one, for `task`, which was just queued. Returns whether there
