@@ -84,9 +84,7 @@ unsafe extern "C" {
     safe fn native_tick(here: u32, now: u64) -> bool;
     safe fn native_timer(here: u32, now: u64);
     safe fn native_yield(here: u32, now: u64);
-    safe fn native_set_weight(task: u32, weight: u32);
     safe fn native_hint(here: u32, hint: u64, now: u64) -> bool;
-    safe fn native_vtime(task: u32) -> u64;
     fn native_kicks(idle: *mut u64, preempted: *mut u64);
 }
 
@@ -207,12 +205,6 @@ impl Program {
         native_yield(here, now);
     }
 
-    /// A task has another weight.
-    pub fn set_weight(&mut self, task: u32, weight: u32) {
-        self.check(task, 0);
-        native_set_weight(task, weight);
-    }
-
     /// The task that runs on `here` names its data; 0: none in particular. Returns whether it is asked
     /// to yield, as it then does.
     pub fn hint(&mut self, here: u32, hint: u64, now: u64) -> bool {
@@ -220,13 +212,7 @@ impl Program {
         native_hint(here, hint, now)
     }
 
-    /// The virtual time of a task in its entity, in virtual ns.
-    pub fn vtime(&self, task: u32) -> u64 {
-        self.check(task, 0);
-        native_vtime(task)
-    }
-
-    /// The kicks since they were last asked for.
+    /// The kicks since the last call, as those that [`Program::pick`] leads to.
     pub fn kicks(&mut self) -> Kicks {
         let mut kicks = Kicks::default();
         #[allow(unsafe_code, reason = "the program is C")]

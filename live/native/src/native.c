@@ -258,11 +258,6 @@ void native_yield(u32 here, u64 now)
 	warmq_yield(model.running[here], NULL);
 }
 
-void native_set_weight(u32 id, u32 weight)
-{
-	tasks_of_model[id].scx.weight = weight;
-}
-
 /* A running task names its data. Returns whether it is asked to yield, as it then does (warmq.h). */
 bool native_hint(u32 here, u64 hint, u64 now)
 {
@@ -281,12 +276,4 @@ void native_kicks(u64 *kicked, u64 *preempted)
 	*kicked = model.kicked;
 	*preempted = model.preempted;
 	model.kicked = model.preempted = 0;
-}
-
-/* The virtual time of a task in its entity, for messages. */
-u64 native_vtime(u32 id)
-{
-	struct task_state *t = task_of(&tasks_of_model[id]);
-
-	return t ? t->vtime : 0;
 }

@@ -80,9 +80,8 @@ enum warmq_relief {
  * unmanaged tasks. Where no group can move, unmanaged tasks do. A group is split only if nothing
  * else helped for `patience`. `excess` is the weight that should move, `managed` that of the
  * place's groups, `movable` that of the best group (0: each of them is too large, or runs and has CPUs
- * enough),
- * `unmanaged` that of the queued unmanaged tasks, and `task` that of one of them. One that would only
- * turn the imbalance round stays for a while: a move costs the contents of a cache.
+ * enough), `unmanaged` that of the queued unmanaged tasks, and `task` that of one of them. One that would
+ * only turn the imbalance round stays for a while: a move costs the contents of a cache.
  */
 WARMQ_INLINE enum warmq_relief warmq_relieve(const struct warmq_policy *policy, u64 excess, u64 managed, u64 unmanaged,
 					     u64 task, u64 movable, u64 lasted)

@@ -99,8 +99,7 @@ const INTEL_E100: CardModel = CardModel {
 const MULTI_QUEUE: CardModel = CardModel {
     name: "multi-queue",
     what: "a present-day card: a queue with an interrupt for each CPU, 1024 buffers each, reports 16 us \
-           after the first packet or at 32 (mlx5: MLX5E_PARAMS_DEFAULT_RX_CQ_MODERATION_USEC and \
-           _PKTS); that drivers adapt this to the load is not modelled",
+           after the first packet or at 32 (estimate, of the order of mlx5's defaults); that drivers adapt this to the load is not modelled",
     bits_per_second: 10_000_000_000,
     ring: 1_024,
     weight: None,

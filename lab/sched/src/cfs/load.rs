@@ -3,7 +3,7 @@
 //!
 //! A group has the capacity for one task, also if it has several CPUs: so the kernel builds it
 //! where the CPUs of a group share a core or a cache (`init_sched_groups_power()`). Its
-//! power-saving balance is off by default, and not here.
+//! balancing that saves power is off by default, and not modelled.
 
 use warmq_kernel::Context;
 use warmq_machine::Access;
@@ -119,7 +119,7 @@ pub(super) struct Survey {
 }
 
 impl State {
-    /// Looks at the groups of a domain of `cpu`, apart from the CPUs `without`. `index` says which
+    /// Looks at the groups of a domain of `cpu`, except the CPUs `without`. `index` says which
     /// average counts; a newly idle CPU looks whoever's turn it is.
     pub(super) fn survey(
         &self,

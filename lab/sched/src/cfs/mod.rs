@@ -16,7 +16,7 @@
 //!   of the CPU from a hog, with two switches for each time that it sleeps;
 //! - where wakeups wait: at the default granularity of 10 ms, a task with no credit left waits
 //!   until a slice ends;
-//! - where loads are far apart: a CPU under whose cache a nice -20 task runs may idle for ever
+//! - where loads differ much: a CPU under whose cache a nice -20 task runs may idle for ever
 //!   beside nice 0 tasks that wait under another, as that group has load enough;
 //! - where a task changes its group, or was real-time for long: its vruntime is taken as it is into
 //!   a tree with another `min_vruntime`, and it starves, or keeps the CPU, until the two have met.

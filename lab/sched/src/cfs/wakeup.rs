@@ -8,7 +8,8 @@ use super::settings::{Granularity, Tunables};
 use super::state::{Class, EntityId, State};
 use super::weights::delta_fair;
 
-/// Whether an entity at `woken` preempts one at `running`: the two may be a granularity apart.
+/// Whether an entity whose vruntime is `woken` preempts one whose vruntime is `running`: it must be less by
+/// more than `granularity`. All in virtual ns.
 pub(super) fn preempts(woken: i64, granularity: i64, running: i64) -> bool {
     woken.saturating_add(granularity) < running
 }

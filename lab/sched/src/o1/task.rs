@@ -7,7 +7,7 @@ use super::credit::Activated;
 use super::local::Sleeps;
 use super::rules::{Rules, static_priority};
 
-/// About `sizeof(struct task_struct)` on i386; 2.6 allocates it in slabs, apart from the stack.
+/// About `sizeof(struct task_struct)` on i386; 2.6 allocates it in slabs, not beside the stack.
 pub(super) const STRUCTURE: Bytes = Bytes(1_344);
 /// Offsets about where i386 has them: `state` and the flags; `prio`, `run_list`, `array`,
 /// `sleep_avg` and `timestamp`; `activated`, `policy` and `time_slice`.

@@ -1,6 +1,6 @@
 //! Balance: whole groups move, at first none that runs. Where no group can move, unmanaged tasks do. If the
-//! queue of a group has not been empty for long, it moves although it runs, or is split if it is too large. A CPU that would go idle balances for itself; a timer
-//! balances among busy places.
+//! queue of a group has not been empty for long, it moves although it runs, or is split if it is too large.
+//! A CPU that would go idle balances for itself; a timer balances among busy places.
 
 use warmq_decide::{self as decide, Domain, Relief};
 use warmq_kernel::Context;

@@ -27,10 +27,10 @@ impl State {
         }
         let sent = self.first_sent(context);
         let mut next = sent.or_else(|| self.choose(context, awake));
-        if next.is_some() && next == awake {
-            return next.map_or(Pick::Idle, |next| self.renew(context, next));
-        }
         if let Some(awake) = awake {
+            if next == Some(awake) {
+                return self.renew(context, awake);
+            }
             self.put_back(context, awake);
         }
         // A CPU that goes idle looks once more if anything waits for it.

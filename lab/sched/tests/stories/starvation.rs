@@ -33,7 +33,7 @@ impl Observer for Seen {
     }
 }
 
-/// What a run of Simplex beside a receiver came to.
+/// How long a run of Simplex beside a receiver took, and how often it was preempted.
 #[derive(Debug)]
 #[expect(dead_code, reason = "shown where an expectation fails")]
 struct Outcome {
@@ -49,7 +49,7 @@ struct Outcome {
     datagrams: DatagramCounts,
 }
 
-/// How far apart packets come.
+/// The time from one packet to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Gaps {
     Even,
