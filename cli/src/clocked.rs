@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use warmq_experiment::{
     HistogramDescription, Measured, MetricDescription, Part, PartError, Plan, RunError, Setting,
-    Simulator,
+    Simulator, Used,
 };
 
 /// Hands everything on, and looks at the clock before and after each run.
@@ -43,16 +43,16 @@ impl Simulator for Clocked<'_> {
         self.simulator.takes(world, part, name)
     }
 
-    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription> {
-        self.simulator.metrics(workloads)
+    fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription> {
+        self.simulator.metrics(used)
     }
 
     fn needs_quiet(&self, plan: &Plan) -> bool {
         self.simulator.needs_quiet(plan)
     }
 
-    fn histograms(&self) -> Vec<HistogramDescription> {
-        self.simulator.histograms()
+    fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription> {
+        self.simulator.histograms(used)
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use warmq_experiment::{
-    Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator,
+    Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator, Used,
 };
 use warmq_report::{PointValue, Row, Section};
 use warmq_scenario::Scenario;
@@ -43,7 +43,10 @@ pub fn run(
         let _watch = Watch::until_done(&format!("tracing {name}"));
         written(engine, &plan, &name, file)?
     };
-    let metrics = engine.metrics(&[plan.workload.name.as_str()]);
+    let metrics = engine.metrics(&Used {
+        workloads: vec![plan.workload.name.as_str()],
+        schedulers: vec![plan.scheduler.name.as_str()],
+    });
     let section = section(experiment, point, &measured, metrics);
     Ok(Traced { name, section })
 }

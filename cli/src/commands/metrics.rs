@@ -1,7 +1,7 @@
 //! `warmq metrics`: what an experiment can measure.
 
 use clap::Args;
-use warmq_experiment::{Engine, HistogramDescription, MetricDescription, Simulator};
+use warmq_experiment::{Engine, HistogramDescription, MetricDescription, Simulator, Used};
 
 use crate::failure::Failure;
 use crate::{listing, machines, output};
@@ -19,12 +19,15 @@ pub struct Arguments {
 /// There is no such workload.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let engine = Engine::new(None);
-    let workloads: Vec<&str> = arguments.workload.as_deref().into_iter().collect();
-    for name in &workloads {
+    let used = Used {
+        workloads: arguments.workload.as_deref().into_iter().collect(),
+        schedulers: warmq_sched::SCHEDULERS.iter().map(|it| it.name).collect(),
+    };
+    for name in &used.workloads {
         machines::found("workload", name, engine.workload(name))?;
     }
     let mut figures = listing::table();
-    for MetricDescription { name, unit, what } in engine.metrics(&workloads) {
+    for MetricDescription { name, unit, what } in engine.metrics(&used) {
         figures.add_row([listing::name(name), unit.into(), what.into()]);
     }
     let mut histograms = listing::table();
@@ -33,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         along,
         unit,
         what,
-    } in engine.histograms()
+    } in engine.histograms(&used)
     {
         let what = format!("{what}, along {along}");
         histograms.add_row([listing::name(name), unit.into(), what.into()]);

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use warmq_experiment::{
     Cause, Engine, HistogramDescription, Measured, MetricDescription, Part, PartError, Plan,
-    RunError, Setting, Simulator,
+    RunError, Setting, Simulator, Used,
 };
 use warmq_law::{
     Bound, Evidence, Fault, Law, LawMeter, Places, Repetition, Verdict, evidence, judge,
@@ -274,16 +274,16 @@ impl Simulator for Witness<'_> {
         self.engine.takes(world, part, name)
     }
 
-    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription> {
-        self.engine.metrics(workloads)
+    fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription> {
+        self.engine.metrics(used)
     }
 
     fn needs_quiet(&self, plan: &Plan) -> bool {
         self.engine.needs_quiet(plan)
     }
 
-    fn histograms(&self) -> Vec<HistogramDescription> {
-        self.engine.histograms()
+    fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription> {
+        self.engine.histograms(used)
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {

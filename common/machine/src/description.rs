@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 
+use crate::card::CardModel;
+
 /// Everything that the models need to know about a machine.
 ///
 /// Invariant, established by [`MachineDescription::check`]: at least one CPU; every CPU has a
@@ -33,10 +35,12 @@ pub struct MachineDescription {
     /// its siblings idle: 1000 if siblings do not slow each other down, or without SMT. This covers
     /// the shared pipeline only; contention in shared caches is simulated.
     pub smt_speed: u64,
+    /// Its network card; `None`: one of no known model.
+    pub card: Option<CardModel>,
     /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`). The
     /// machine only stores them; the simulated kernel interprets them.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
-    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`)
+    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`, `network`)
     /// or single key (`cache.l2.latency`) to source.
     pub sources: BTreeMap<String, String>,
 }

@@ -123,6 +123,7 @@ pub struct Options {
 ///     },
 ///     miss_overlap: 1,
 ///     smt_speed: 1_000,
+///     card: None,
 ///     costs: BTreeMap::new(),
 ///     sources: BTreeMap::new(),
 /// };

@@ -12,6 +12,7 @@
 
 mod bus;
 mod cache;
+mod card;
 mod check;
 mod coherence;
 mod counts;
@@ -32,6 +33,7 @@ mod topology;
 
 pub use bus::Timetable;
 pub use cache::LineState;
+pub use card::{CARD_MODELS, CardModel, LastOfPoll, Moderation, PLAIN, on_ethernet};
 pub use check::MOST_CPUS;
 pub use counts::{BusCounts, Counts, Histogram, LevelCounts, MissKind, MissKinds, Transaction};
 pub use description::{

@@ -149,6 +149,7 @@ impl Observed {
             },
             miss_overlap: ASSUMED_OVERLAP,
             smt_speed: self.assumed_smt_speed(),
+            card: None,
             costs: BTreeMap::new(),
             title: self.title,
             sources,

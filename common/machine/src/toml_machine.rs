@@ -1,14 +1,15 @@
 //! Machines from TOML.
 //!
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`,
-//! `[topology]`, `[[cache]]` (one a level), `[coherence]`, `[memory]` and any number of
-//! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
+//! `[topology]`, `[[cache]]` (one a level), `[coherence]`, `[memory]`, perhaps `[network]`, and any number
+//! of `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
 
 use std::collections::BTreeMap;
 
 use warmq_config::{Document, Fields, Item, NodeKind, Problems};
 use warmq_units::{Bytes, Cycles, Duration, Hertz, thousandths};
 
+use crate::card::{CARD_MODELS, CardModel};
 use crate::check::{MOST_CPUS, NOT_SLOWED_DOWN};
 use crate::description::{Coherence, Cost, MachineDescription, MemoryDescription};
 use crate::toml_blame::blame;
@@ -56,6 +57,7 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let layout = read_topology(root, &mut sources);
     let coherence = read_coherence(root, &mut sources);
     let memory = read_memory(root, &mut sources);
+    let card = read_card(root, &mut sources);
     let costs = read_costs(root);
     let levels = read_levels(root, &mut sources);
     let (layout, (clock, miss_overlap), name) = (layout?, cpu?, name?);
@@ -78,6 +80,7 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
         cpus,
         coherence: coherence?,
         memory: memory?,
+        card,
         costs,
         sources,
     })
@@ -274,6 +277,18 @@ fn read_memory(root: &Fields<'_>, sources: &mut Sources) -> Option<MemoryDescrip
         latency: latency?,
         dma_into_llc,
     })
+}
+
+/// The network card, by the name of its model.
+fn read_card(root: &Fields<'_>, sources: &mut Sources) -> Option<CardModel> {
+    let network = root.table("network")?;
+    note_source(&network, "network", sources);
+    let models: Vec<(&str, CardModel)> = CARD_MODELS.iter().map(|it| (it.name, *it)).collect();
+    let card = required(&network, "card", "card = \"bcm5752\"", |item| {
+        item.choice(&models)
+    });
+    network.finish();
+    card
 }
 
 type Costs = BTreeMap<String, BTreeMap<String, Cost>>;

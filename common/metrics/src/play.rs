@@ -82,6 +82,13 @@ impl PlayMeter {
         }
     }
 
+    /// The tasks of a scenario's table.
+    pub fn tasks_of_table(&self, table: usize) -> impl Iterator<Item = TaskId> {
+        let roles = self.roles.iter();
+        let tasks = roles.filter(move |(_, role)| **role == Some(table));
+        tasks.map(|(task, _)| task)
+    }
+
     /// What every task did since the measurement began.
     pub fn tasks(&self) -> &TaskMeter {
         &self.whole.tasks
@@ -156,10 +163,8 @@ impl PlayMeter {
 
     /// What each task of a table did in `window`.
     fn tasks_of(&self, table: usize, window: &Window, end: Instant) -> Vec<TaskFigures> {
-        let roles = self.roles.iter();
-        let tasks = roles.filter(|(_, role)| **role == Some(table));
-        tasks
-            .map(|(task, _)| match self.switches {
+        self.tasks_of_table(table)
+            .map(|task| match self.switches {
                 true => window.tasks.figures(task, end).unwrap_or_default(),
                 false => TaskFigures {
                     ran: self.ran_in(task, window),
@@ -341,6 +346,17 @@ impl Found {
             self.put(&format!("{name}_share_most"), most);
         }
         let sum = |of: fn(&TaskFigures) -> u64| tasks.iter().map(of).sum::<u64>();
+        let wakeups = sum(|task| task.wakeups);
+        self.rate(&format!("{name}_wakeups_per_second"), wakeups);
+        self.put(
+            &format!("{name}_preemptions"),
+            sum(|task| task.involuntary) as f64,
+        );
+        if tasks.iter().all(|task| task.exited) {
+            let elapsed: Duration = tasks.iter().map(TaskFigures::elapsed).sum();
+            let mean = elapsed.as_s_f64() / tasks.len() as f64;
+            self.put(&format!("{name}_elapsed"), mean);
+        }
         let preempted = sum(|task| task.involuntary);
         self.rate(&format!("{name}_preemptions_per_second"), preempted);
         let migrations = sum(|task| task.migrations);
@@ -398,6 +414,11 @@ pub fn described(names: &Names) -> Vec<Described> {
             "1/s",
             what(preempted),
         );
+        add(format!("{task}_preemptions"), "", what(preempted));
+        let woken = "wakeups that ended a sleep";
+        add(format!("{task}_wakeups_per_second"), "1/s", what(woken));
+        let elapsed = "mean time from the start to the end, where all have ended,";
+        add(format!("{task}_elapsed"), "s", what(elapsed));
         let moved = "moves to another CPU";
         add(format!("{task}_migrations_per_second"), "1/s", what(moved));
     }

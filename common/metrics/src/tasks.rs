@@ -28,9 +28,17 @@ pub struct TaskFigures {
     pub involuntary: u64,
     /// How often it moved to another CPU.
     pub migrations: u64,
+    /// Whether it has exited.
+    pub exited: bool,
 }
 
 impl TaskFigures {
+    /// From its fork, or from the beginning of the measurement, to its exit or to the end (`time -v`:
+    /// "elapsed").
+    pub fn elapsed(&self) -> Duration {
+        sum(sum(self.ran, self.waited), self.slept)
+    }
+
     /// `ran / whole`: the share of one CPU if `whole` is the elapsed time; the share of all work if
     /// it is the sum of all tasks' `ran`.
     pub fn share_of(&self, whole: Duration) -> f64 {
@@ -104,6 +112,7 @@ impl TaskMeter {
         for (id, task) in self.tasks.iter() {
             let figures = TaskFigures {
                 comm: task.figures.comm,
+                exited: task.figures.exited,
                 ..TaskFigures::default()
             };
             *tasks.touch(id) = Task { figures, ..*task };
@@ -169,7 +178,9 @@ impl Observer for TaskMeter {
                 task.becomes(at, State::Asleep, self.from);
             }
             Record::Exit { task, .. } => {
-                self.tasks.touch(task).becomes(at, State::Gone, self.from);
+                let task = self.tasks.touch(task);
+                task.becomes(at, State::Gone, self.from);
+                task.figures.exited = true;
             }
             Record::Wakeup { task, .. } => {
                 let task = self.tasks.touch(task);
@@ -272,8 +283,10 @@ mod tests {
             voluntary: 1,
             involuntary: 1,
             migrations: 1,
+            exited: true,
         };
         assert_eq!(a, expected);
+        assert_eq!(a.elapsed(), Duration(50));
         // B: asleep 20, waits 10, runs 10 (picked again at 33), sleeps 60.
         assert_eq!(
             (b.ran, b.waited, b.slept),

@@ -143,6 +143,15 @@ impl Bound {
         product(&self.tasks[id.0 as usize])
     }
 
+    /// Whether a run waits for the tasks of `id` to end. Where all that start by themselves are in
+    /// the background, it waits for them all.
+    pub fn is_awaited(&self, id: TaskKindId) -> bool {
+        let kinds = (0..).map(TaskKindId).zip(self.scenario.tasks());
+        let mut first = kinds.filter(|(id, kind)| !kind.spawned && self.tasks(*id) > 0);
+        let background = self.scenario.task(id).background;
+        !background || first.all(|(_, kind)| kind.background)
+    }
+
     /// The indexes of the `number`th object.
     pub fn indexes_of_object(&self, id: ObjectId, number: u64) -> Indexes {
         split(self.dimensions_of_object(id), number)

@@ -38,6 +38,8 @@ pub struct TaskKind {
     pub dimensions: Vec<Dimension>,
     /// True if only a step starts it, not the beginning of time.
     pub spawned: bool,
+    /// True if a run ends without it once all others have ended.
+    pub background: bool,
     /// Its address space; none: its own, or its spawner's if a `spawn` starts it.
     pub process: Option<Reference>,
     /// Its nice value; none: 0.

@@ -2,6 +2,7 @@
 
 mod machines;
 mod measure;
+mod of_tasks;
 mod parameters;
 mod real;
 #[cfg(test)]
@@ -17,17 +18,18 @@ use warmq_machine::description::Cost;
 use warmq_machine::{Fragmentation, MachineDescription, Options};
 use warmq_play::Counters;
 use warmq_scenario::Scenario;
-use warmq_sched::Entry;
-use warmq_trace::{Checker, Digest, Observer};
+use warmq_sched::{Entry, Said};
+use warmq_trace::{Checker, Digest, Names, Observer};
 use warmq_units::Instant;
 
 use self::measure::{Done, RunMeters, Totals};
+use self::of_tasks::OfTasks;
 pub use self::real::fidelity;
 pub use self::workloads::Workload;
 use self::workloads::Workloads;
 use crate::plan::{Part, Plan};
 use crate::simulator::{
-    Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator,
+    Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator, Used,
 };
 use crate::world::World;
 
@@ -71,6 +73,16 @@ impl Engine {
     /// If there is none, or its file is wrong.
     pub fn workload(&self, name: &str) -> Result<Arc<Workload>, PartError> {
         self.workloads.find(name)
+    }
+
+    /// The names of the scenarios among the workloads.
+    fn names_of(&self, used: &Used<'_>) -> Vec<Names> {
+        let workloads = used
+            .workloads
+            .iter()
+            .filter_map(|name| self.workload(name).ok());
+        let names = workloads.filter_map(|it| it.entry().scenario().map(Scenario::names));
+        names.collect()
     }
 
     /// Makes a scenario known that is in no file: `name`, which ends as its file would, is how plans
@@ -164,8 +176,19 @@ impl Engine {
             scheduler: scheduler_chosen,
             workload: &workload_chosen,
         };
-        let mut figures = measure::figures(&kernel, &kernel.observer().1.0, &done);
-        let histograms = measure::histograms(&kernel);
+        let meters = &kernel.observer().1.0;
+        let mut figures = measure::figures(&kernel, meters, &done);
+        let mut histograms = measure::histograms(&kernel);
+        if let Some(names) = &names {
+            let of_tasks = OfTasks {
+                kernel: &kernel,
+                play: meters.play(),
+                names,
+                said: entry.statistics,
+            };
+            figures.extend(of_tasks.figures());
+            histograms.extend(of_tasks.histograms());
+        }
         let end = kernel.now();
         let (digest, (meters, (checker, _))) = kernel.into_observer();
         if let Some(names) = &names {
@@ -310,11 +333,17 @@ impl Simulator for Engine {
         self.goes_with(world, part, name)
     }
 
-    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription> {
-        let workloads = workloads.iter().filter_map(|name| self.workload(name).ok());
-        let workloads: Vec<Arc<Workload>> = workloads.collect();
-        let scenarios = workloads.iter().filter_map(|it| it.entry().scenario());
-        measure::metrics(scenarios.map(Scenario::names))
+    fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription> {
+        let names = self.names_of(used);
+        let mut metrics = measure::metrics(names.iter().cloned());
+        for (names, said) in with_each(&names, &used.schedulers) {
+            for metric in of_tasks::described(names, said) {
+                if metrics.iter().all(|known| known.name != metric.name) {
+                    metrics.push(metric);
+                }
+            }
+        }
+        metrics
     }
 
     fn needs_quiet(&self, plan: &Plan) -> bool {
@@ -322,13 +351,29 @@ impl Simulator for Engine {
             .is_some_and(|world| world.needs_quiet(plan))
     }
 
-    fn histograms(&self) -> Vec<HistogramDescription> {
-        measure::histogram_descriptions()
+    fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription> {
+        let mut histograms = measure::histogram_descriptions();
+        for (names, said) in with_each(&self.names_of(used), &used.schedulers) {
+            histograms.extend(of_tasks::histograms_described(names, said));
+        }
+        histograms
     }
 
     fn simulate(&self, plan: &Plan) -> Result<Measured, RunError> {
         self.observe(plan, ())
     }
+}
+
+/// The names of each scenario, with what each of the schedulers says of its tasks; with nothing, if
+/// there is no scheduler.
+fn with_each<'n>(names: &'n [Names], schedulers: &[&str]) -> Vec<(&'n Names, &'static [Said])> {
+    let entries = schedulers
+        .iter()
+        .filter_map(|name| warmq_sched::scheduler(name));
+    let mut said: Vec<&'static [Said]> = entries.map(|entry| entry.statistics).collect();
+    said.push(&[]);
+    let each = |names| said.iter().map(move |said| (names, *said));
+    names.iter().flat_map(each).collect()
 }
 
 /// A table of costs, by name.

@@ -8,6 +8,7 @@ use warmq_units::{Duration, Seed};
 
 use crate::plan::{Chosen, Part, Plan};
 use crate::point::{Filter, Point};
+use crate::simulator::Used;
 use warmq_config::Value;
 
 /// An experiment that can be run.
@@ -161,6 +162,13 @@ pub enum HistogramRead {
     PeakShare,
     /// The tallest bin over the second tallest.
     PeakOverNext,
+    /// The share of the bins from one position to another in the whole, in percent.
+    Share {
+        /// The first position.
+        from: u64,
+        /// The last position.
+        to: u64,
+    },
 }
 
 /// How a value is compared with its base.
@@ -356,6 +364,14 @@ impl Parts {
     pub(crate) fn names_of(&self, part: Part) -> Vec<&str> {
         let of_part = self.defaults.keys().filter(|(of, _)| *of == part);
         of_part.map(|(_, name)| name.as_str()).collect()
+    }
+
+    /// The parts in use whose runs give figures of their own.
+    pub(crate) fn used(&self) -> Used<'_> {
+        Used {
+            workloads: self.names_of(Part::Workload),
+            schedulers: self.names_of(Part::Scheduler),
+        }
     }
 
     /// The name of a part at `point`.

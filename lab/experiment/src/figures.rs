@@ -180,6 +180,11 @@ fn read_off(bins: &[(f64, f64)], read: HistogramRead) -> Option<f64> {
         HistogramRead::PeakAt => place,
         HistogramRead::PeakShare => height / whole * 100.0,
         HistogramRead::PeakOverNext => height / next,
+        HistogramRead::Share { from, to } => {
+            let within = |(place, _): &&(f64, f64)| (from as f64..=to as f64).contains(place);
+            let heights = bins.iter().filter(within).map(|(_, height)| *height);
+            heights.sum::<f64>() / whole * 100.0
+        }
     };
     value.is_finite().then_some(value)
 }
@@ -271,6 +276,8 @@ mod tests {
             (HistogramRead::PeakAt, 48.0),
             (HistogramRead::PeakShare, 60.0),
             (HistogramRead::PeakOverNext, 3.0),
+            (HistogramRead::Share { from: 16, to: 48 }, 80.0),
+            (HistogramRead::Share { from: 17, to: 47 }, 0.0),
         ];
         for (read, value) in table {
             assert_eq!(read_off(&bins, read), Some(value));

@@ -34,7 +34,7 @@ pub use run::{Difference, Job, Options, Progress, Runs, seeds};
 
 pub use simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, Parameter, PartError, RunError,
-    Simulator, TIME_UP,
+    Simulator, TIME_UP, Used,
 };
 pub use warmq_config::{Document, Kind, Problem, Problems, Setting, Value};
 pub use world::{Played, Request, World};

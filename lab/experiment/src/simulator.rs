@@ -26,14 +26,14 @@ pub trait Simulator: Sync {
     /// Why not, and what to use.
     fn takes(&self, world: &str, part: Part, name: &str) -> Result<(), String>;
 
-    /// Every figure that a run of one of these workloads can give.
-    fn metrics(&self, workloads: &[&str]) -> Vec<MetricDescription>;
+    /// Every figure that a run of these can give.
+    fn metrics(&self, used: &Used<'_>) -> Vec<MetricDescription>;
 
     /// Whether other runs would disturb this one.
     fn needs_quiet(&self, plan: &Plan) -> bool;
 
-    /// Every histogram that a run can give.
-    fn histograms(&self) -> Vec<HistogramDescription>;
+    /// Every histogram that a run of these can give.
+    fn histograms(&self, used: &Used<'_>) -> Vec<HistogramDescription>;
 
     /// Runs `plan` to its end.
     ///
@@ -79,6 +79,15 @@ pub struct HistogramDescription {
     pub unit: String,
     /// What it is, in a sentence.
     pub what: String,
+}
+
+/// Parts whose runs give figures of their own, by name. Unknown names are ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Used<'n> {
+    /// Workloads: figures of their tasks, spans and counters.
+    pub workloads: Vec<&'n str>,
+    /// Schedulers: what they say of those tasks.
+    pub schedulers: Vec<&'n str>,
 }
 
 /// The measurement of one run.

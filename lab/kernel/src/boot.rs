@@ -2,12 +2,14 @@
 
 use std::fmt;
 
-use warmq_machine::{CpuPlace, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory};
+use warmq_machine::{
+    CardModel, CpuPlace, Hierarchy, MachineDescription, OutOfMemory, PhysicalMemory,
+};
 use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::answer::Measured;
-use crate::card::{Card, CardModel, DEFAULT_RING};
+use crate::card::{Card, DEFAULT_RING};
 use crate::context::Attach;
 use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
@@ -215,6 +217,11 @@ impl Boot<'_> {
         Nic(self.core.cards.len() as u32 - 1)
     }
 
+    /// The model of the machine's network card, if it is known.
+    pub fn card(&self) -> Option<CardModel> {
+        self.core.card
+    }
+
     /// A network card of a model, with a delay of `delay` each way.
     pub fn nic_of(&mut self, model: &CardModel, delay: Duration) -> Nic {
         let first = self.core.cards.len() as u32;
@@ -323,6 +330,7 @@ fn hardware(machine: &MachineDescription, settings: &Settings) -> Hardware {
     Hardware {
         clock: machine.clock,
         places: machine.cpus.clone(),
+        card: machine.card,
         way_sizes: way_sizes(machine),
         smt: Smt::of(machine),
         memory: Memory::new(hierarchy, physical, page, line, machine.miss_overlap),

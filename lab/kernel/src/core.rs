@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use warmq_machine::{CpuPlace, OutOfMemory};
+use warmq_machine::{CardModel, CpuPlace, OutOfMemory};
 use warmq_trace::Record;
 use warmq_units::{Address, Bytes, CpuId, CpuSet, Hertz, Instant, LockId, TaskId};
 
@@ -23,6 +23,7 @@ use crate::operator::OperatorState;
 use crate::semaphore::Semaphores;
 use crate::settings::Settings;
 use crate::smt::Smt;
+use crate::statistic::Statistics;
 use crate::sync::{ConditionState, MutexState};
 use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
@@ -85,6 +86,8 @@ pub(crate) struct Core {
     pub(crate) times: Times,
     /// Where each CPU sits.
     pub(crate) places: Vec<CpuPlace>,
+    /// The network card, if its model is known.
+    pub(crate) card: Option<CardModel>,
     /// Size divided by associativity of the caches of CPU 0, innermost first.
     pub(crate) way_sizes: Vec<u64>,
 
@@ -103,7 +106,7 @@ pub(crate) struct Core {
 
     pub(crate) tasks: Vec<TaskStruct>,
     /// Tasks that have not exited; kernel threads do not count.
-    pub(crate) alive: u64,
+    pub(crate) awaited: u64,
     pub(crate) address_spaces: u32,
     pub(crate) groups: Groups,
     /// False as long as no task was ever stopped, frozen, told to name data or in a group with a
@@ -150,12 +153,14 @@ pub(crate) struct Core {
     // Figures, from `measured_from` on.
     pub(crate) measured_from: Instant,
     pub(crate) walks: Walks,
+    pub(crate) statistics: Statistics,
 }
 
 /// The parts of the machine's description that the core keeps.
 pub(crate) struct Hardware {
     pub(crate) clock: Hertz,
     pub(crate) places: Vec<CpuPlace>,
+    pub(crate) card: Option<CardModel>,
     pub(crate) way_sizes: Vec<u64>,
     pub(crate) smt: Option<Smt>,
     pub(crate) memory: Memory,
@@ -166,6 +171,7 @@ impl Core {
         let Hardware {
             clock,
             places,
+            card,
             way_sizes,
             smt,
             memory,
@@ -177,6 +183,7 @@ impl Core {
             times,
             cpus: places.iter().map(|_| Cpu::new()).collect(),
             places,
+            card,
             way_sizes,
             timeline: Timeline::default(),
             pending: 0,
@@ -186,7 +193,7 @@ impl Core {
             detail: false,
             ending: None,
             tasks: Vec::new(),
-            alive: 0,
+            awaited: 0,
             address_spaces: 0,
             groups: Groups::new(),
             holds: false,
@@ -216,6 +223,7 @@ impl Core {
             semaphores: Semaphores::default(),
             measured_from: Instant::START,
             walks: Walks::default(),
+            statistics: Statistics::default(),
         };
         core.make_lock_nodes();
         core
@@ -373,6 +381,7 @@ impl Core {
         let now = self.now();
         self.measured_from = now;
         self.walks = Walks::default();
+        self.restart_statistics();
         self.memory.reset_counts();
         for index in 0..self.cpus.len() {
             let cpu = CpuId(index as u16);

@@ -82,7 +82,7 @@ impl Engine {
         let now = self.core.now();
         let until = now + self.core.stretched(cpu, span);
         // A run that is over ends at the present time, not after this step.
-        let over = self.core.alive == 0 || self.core.ending.is_some();
+        let over = self.core.awaited == 0 || self.core.ending.is_some();
         if over || !self.core.timeline.pass_until(until) {
             return false;
         }

@@ -29,10 +29,9 @@ impl Core {
         let next_in_turn = CpuId((id.0 % self.cpus.len() as u32) as u16);
         let placed = on.filter(may).or(first).unwrap_or(next_in_turn);
         let placed = self.online_or_first(placed);
-        let now = self.now();
-        self.tasks
-            .push(TaskStruct::new(spec, allowed, block, placed, now));
-        self.alive += u64::from(!spec.kernel_thread);
+        let task = TaskStruct::new(spec, allowed, block, placed, self.now());
+        self.awaited += u64::from(task.awaited);
+        self.tasks.push(task);
         Ok(id)
     }
 

@@ -78,7 +78,7 @@ impl Engine {
 
     /// Ends the run if nothing can happen any more.
     pub(crate) fn end_if_stalled(&mut self) {
-        if self.core.ending.is_none() && self.core.alive > 0 && self.nothing_can_happen() {
+        if self.core.ending.is_none() && self.core.awaited > 0 && self.nothing_can_happen() {
             self.core.ending = Some(Ending::Stalled(self.who_waits()));
         }
     }

@@ -70,7 +70,7 @@ impl<O: Observer> Kernel<O> {
     /// Whether the run has ended, be it because every task has exited.
     fn is_over(&mut self) -> bool {
         let core = &mut self.engine.core;
-        if core.alive == 0 && core.ending.is_none() {
+        if core.awaited == 0 && core.ending.is_none() {
             core.ending = Some(Ending::WorkDone);
         }
         core.ending.is_some()

@@ -63,6 +63,7 @@ mod scheduler;
 mod semaphore;
 mod settings;
 mod smt;
+mod statistic;
 mod step;
 mod sync;
 mod syscalls;
@@ -74,7 +75,7 @@ mod weight;
 
 pub use answer::Sender;
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
-pub use card::{CARD_MODELS, CardModel, LastOfPoll, Moderation, PacketCounts};
+pub use card::PacketCounts;
 pub use change::Change;
 pub use context::{Attach, Context};
 pub use costs::{Costs, KERNEL_COSTS, SCHEDULER_COSTS, UnknownCost};
@@ -96,6 +97,7 @@ pub use scheduler::{Balance, Callback, Locks, Pick, Scheduler, WakeContext, Wake
 pub use settings::{
     IdleLoop, LastPoll, PollTime, Preemption, ReceiveCharge, Settings, SoftirqLimits,
 };
+pub use statistic::{Sampled, Statistic};
 pub use step::Mode;
 pub use task::{Policy, TaskSpec, View};
 pub use timeline::Timeline;

@@ -127,6 +127,16 @@ impl<O: Observer> Kernel<O> {
         self.core().endpoints[socket.index()].datagrams
     }
 
+    /// The counts of the datagrams sent to all sockets since the start.
+    pub fn all_datagrams(&self) -> DatagramCounts {
+        let counts = self.core().endpoints.iter().map(|it| it.datagrams);
+        counts.fold(DatagramCounts::default(), |sum, it| DatagramCounts {
+            sent: sum.sent + it.sent,
+            dropped: sum.dropped + it.dropped,
+            received: sum.received + it.received,
+        })
+    }
+
     /// How many tasks are runnable now.
     pub fn runnable(&self) -> usize {
         self.core()

@@ -262,10 +262,10 @@ impl Engine {
         let current = self.core.cpu(cpu).current;
         let current = current.expect("the idle task does not exit");
         let task = self.core.task_mut(current);
-        let counts = u64::from(!task.kernel_thread);
+        let awaited = u64::from(task.awaited);
         task.state = State::Dead;
         task.program = None;
-        self.core.alive -= counts;
+        self.core.awaited -= awaited;
         self.core.record(Record::Exit { cpu, task: current });
         self.core.cpu(cpu).stack.push(Step::Schedule);
         Flow::Takes(self.core.times.exit, Mode::System)

@@ -240,8 +240,8 @@ impl Settings {
     }
 
     /// Linux 2.6.24 on x86 as Fedora builds it: HZ 250, voluntary preemption, high-resolution sleep
-    /// timers, to a microsecond here, spin locks of one byte, and a tick also on idle CPUs, which
-    /// halt. Memory is laid out as in [`Settings::linux24`].
+    /// timers, to a microsecond here, spin locks of one byte, a tick also on idle CPUs, which halt,
+    /// and the receive buffer of 2.6.16. Memory is laid out as in [`Settings::linux24`].
     pub fn linux2624(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),
@@ -252,6 +252,7 @@ impl Settings {
             },
             preemption: Preemption::Voluntary,
             softirqs: SoftirqLimits::LINUX_2_6_24,
+            socket_buffer: Bytes(107_520),
             ..Settings::linux24(seed)
         }
     }

@@ -39,6 +39,8 @@ pub struct TaskSpec {
     pub mm: Option<Mm>,
     /// Whether it is a kernel thread: a run does not wait for kernel threads to exit.
     pub kernel_thread: bool,
+    /// Whether the run ends without it once all others have exited.
+    pub background: bool,
     /// Its nice value, -20 to 19.
     pub nice: i8,
     /// Its policy.
@@ -62,6 +64,7 @@ impl TaskSpec {
             comm: Comm::new(comm),
             mm,
             kernel_thread: false,
+            background: false,
             nice: 0,
             policy: Policy::Other,
             slice: None,
@@ -77,6 +80,11 @@ impl TaskSpec {
             kernel_thread: true,
             ..TaskSpec::new(comm, None)
         }
+    }
+
+    /// The same, which the run does not wait for if `background`.
+    pub fn background(self, background: bool) -> TaskSpec {
+        TaskSpec { background, ..self }
     }
 
     /// The same asking for slices of `slice`.
@@ -131,6 +139,8 @@ pub(crate) struct TaskStruct {
     pub(crate) comm: Comm,
     pub(crate) mm: Option<Mm>,
     pub(crate) kernel_thread: bool,
+    /// Whether the run waits for it to exit.
+    pub(crate) awaited: bool,
     pub(crate) role: Option<Role>,
     /// The 8 KB block of kernel stack (and, without slab coloring, task structure).
     pub(crate) block: Address,
@@ -189,6 +199,7 @@ impl TaskStruct {
             comm: spec.comm,
             mm: spec.mm,
             kernel_thread: spec.kernel_thread,
+            awaited: !spec.kernel_thread && !spec.background,
             role: spec.role,
             block,
             nice: spec.nice.clamp(-20, 19),

@@ -42,11 +42,25 @@ pub struct Entry {
     pub timers_of: &'static str,
     /// Whether it shares a CPU out to cgroups by their weights; else it sees tasks alone.
     pub cgroups: bool,
+    /// What it says of its tasks for statistics, in the order of their numbers.
+    pub statistics: &'static [Said],
     /// For how long a CPU may idle while a task waits that it could run.
     pub promise: Promise,
     timers: fn(Seed) -> Settings,
     settings: fn() -> Vec<Setting>,
     build: Constructor,
+}
+
+/// A statistic that a scheduler keeps for each task (`warmq_kernel::Statistic`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Its name: `expirations`.
+    pub name: &'static str,
+    /// The unit of its values, each of which holds until the next; none: it says that something
+    /// happened.
+    pub unit: Option<&'static str>,
+    /// What it is, in a few words that `of TASK` can follow.
+    pub what: &'static str,
 }
 
 impl Entry {
@@ -137,6 +151,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         timers_of: LINUX24,
         cgroups: false,
+        statistics: &[],
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: linux24::settings,
@@ -148,6 +163,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         timers_of: LINUX24,
         cgroups: false,
+        statistics: &[],
         promise: MQ_PROMISE,
         timers: Settings::linux24,
         settings: mq::settings,
@@ -159,6 +175,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         timers_of: LINUX24,
         cgroups: false,
+        statistics: &[],
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: elsc::settings,
@@ -170,6 +187,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         timers_of: LINUX24,
         cgroups: false,
+        statistics: &[],
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
         settings: pls::settings,
@@ -181,6 +199,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.6.16",
         timers_of: LINUX2616,
         cgroups: false,
+        statistics: o1::STATISTICS,
         promise: O1_PROMISE,
         timers: Settings::linux2616,
         settings: o1::settings,
@@ -192,6 +211,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.6.24",
         timers_of: LINUX2624,
         cgroups: false,
+        statistics: &[],
         promise: CFS_PROMISE,
         timers: Settings::linux2624,
         settings: cfs::settings,
@@ -203,6 +223,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         timers_of: LINUX6,
         cgroups: true,
+        statistics: &[],
         promise: WARMQ_PROMISE,
         timers: Settings::linux6,
         settings: scx_warmq::settings,
@@ -214,6 +235,7 @@ pub const SCHEDULERS: &[Entry] = &[
         kernel: "linux-2.4",
         timers_of: LINUX6,
         cgroups: true,
+        statistics: &[],
         promise: BROKEN_PROMISE,
         timers: Settings::linux6,
         settings: broken::settings,

@@ -49,6 +49,7 @@ fn machine() -> MachineDescription {
         },
         miss_overlap: 4,
         smt_speed: 1_000,
+        card: None,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

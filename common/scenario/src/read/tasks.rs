@@ -55,6 +55,7 @@ fn task(key: &str, item: &Item<'_>, names: &Names) -> Option<TaskKind> {
         key: key.to_owned(),
         name: name(&fields, key, item),
         spawned: fields.flag("spawned"),
+        background: fields.flag("background"),
         process,
         nice: optional(&fields, "nice", &scope, &[Count]),
         policy: fields

@@ -223,6 +223,11 @@ pub(super) const TASK: &[Key] = &[
         "What the kernel calls it, at most 15 bytes.",
     ),
     may("spawned", Kind::Flag, "True if only a step starts it."),
+    may(
+        "background",
+        Kind::Flag,
+        "True if a run ends without it once all others have ended.",
+    ),
     may("nice", Kind::Count, "Its nice value, from -20 to 19."),
     may("policy", Kind::Policy, "Its scheduling policy."),
     may("slice", Kind::Time, "The slice that it asks for."),

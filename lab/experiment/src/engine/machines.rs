@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use warmq_config::{Chosen, Setting};
-use warmq_machine::{MachineDescription, Overrides, builtin, builtin_names, read_hwloc, read_toml};
+use warmq_machine::{
+    CARD_MODELS, CardModel, MachineDescription, Overrides, PLAIN, builtin, builtin_names,
+    read_hwloc, read_toml,
+};
 use warmq_units::Bytes;
 
 use super::CostTable;
@@ -61,6 +64,10 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
         ),
         Setting::count("memory_used", (0, 90), 40, "%")
             .says("share of memory that is permanently in use", "assumed"),
+        Setting::choice("card", &cards(machine)).says(
+            "the model of the network card; `plain`: none, it interrupts when a packet finds it idle",
+            "the machine's description",
+        ),
         Setting::flag("caches", true).says(
             "whether accesses go through the caches; without them, accesses are free",
             "ours",
@@ -75,6 +82,15 @@ pub(super) fn settings(machine: &MachineDescription) -> Vec<Setting> {
         ),
     ]);
     settings
+}
+
+/// What the network card can be, that of `machine` first.
+fn cards(machine: &MachineDescription) -> Vec<&'static str> {
+    let own = machine.card.map_or(PLAIN, |card| card.name);
+    let all = std::iter::once(PLAIN).chain(CARD_MODELS.iter().map(|it| it.name));
+    std::iter::once(own)
+        .chain(all.filter(|name| *name != own))
+        .collect()
 }
 
 fn level_sizes(machine: &MachineDescription) -> Vec<(u8, Bytes)> {
@@ -103,9 +119,13 @@ pub(super) fn set(
             overrides = overrides.cache(level, wanted);
         }
     }
-    machine
+    let machine = machine
         .with_overrides(&overrides)
-        .map_err(|flaw| flaw.to_string())
+        .map_err(|flaw| flaw.to_string())?;
+    Ok(MachineDescription {
+        card: CardModel::named(chosen.choice("card")).copied(),
+        ..machine
+    })
 }
 
 /// The kernel whose costs stand for those of one that a machine does not describe: the only one that

@@ -7,7 +7,7 @@ use warmq_machine::Counts;
 use warmq_metrics::{
     CpuFigures, CpuMeter, Described, LockFigures, LockMeter, PlayMeter, TaskFigures, described,
 };
-use warmq_trace::{Names, Observer, Record};
+use warmq_trace::{Interrupt, Names, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use crate::simulator::{HistogramDescription, MetricDescription};
@@ -57,6 +57,9 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
     cpu_interrupt_share "%" "time in interrupts and softirqs"
     cpu_spin_share "%" "time spinning for locks"
     cpu_idle_share "%" "idle time"
+    card_interrupts_per_second "1/s" "interrupts of network cards"
+    datagrams_lost_share "%"
+        "share of the datagrams sent to sockets since the start that cards or full buffers dropped"
     l2_misses_cold "%" "share of level-2 misses on lines never seen; needs classify_misses"
     l2_misses_conflict "%" "share of level-2 misses that full associativity would have avoided"
     l2_misses_capacity "%" "share of level-2 misses that only a larger cache would have avoided"
@@ -197,6 +200,11 @@ impl RunMeters {
         }
     }
 
+    /// The meter of the scenario.
+    pub(super) fn play(&self) -> &PlayMeter {
+        &self.play
+    }
+
     /// The figures of the scenario, of which the lab's player counts outside of records.
     pub(super) fn played(
         mut self,
@@ -247,6 +255,13 @@ pub(super) fn figures<O: Observer>(
     put_locks(&mut figures, &locks);
     put_cpus(&mut figures, kernel);
     put_events(&mut figures, &meters.play, kernel.now());
+    let interrupts = &meters.play.events().interrupts;
+    figures.put_rate(
+        "card_interrupts_per_second",
+        *interrupts.of(Interrupt::Network),
+    );
+    let datagrams = kernel.all_datagrams();
+    figures.put_share("datagrams_lost_share", datagrams.dropped, datagrams.sent);
     if let Some(counts) = kernel.counts() {
         put_bus(&mut figures, counts, work);
         put_misses(&mut figures, counts);

@@ -6,13 +6,12 @@ use warmq_config::{Fields, Item, did_you_mean};
 
 use super::sweep::in_order;
 use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, Take};
-use crate::plan::Part;
 use crate::point::Point;
 use crate::simulator::{MetricDescription, Simulator};
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
     let tables = fields.tables("measure");
-    let metrics = simulator.metrics(&experiment.parts.names_of(Part::Workload));
+    let metrics = simulator.metrics(&experiment.parts.used());
     for table in &tables {
         let read = if let Some(item) = table.item("metric") {
             let names = item.one_or_more();
@@ -113,18 +112,22 @@ fn histogram(
         ("peak_at", HistogramRead::PeakAt),
         ("peak_share", HistogramRead::PeakShare),
         ("peak_over_next", HistogramRead::PeakOverNext),
+        ("share", whole()),
     ];
-    let read = table.choice("take", &reads);
+    let read = table.choice("take", &reads).map(|read| match read {
+        HistogramRead::Share { .. } => share(table),
+        other => other,
+    });
     if read.is_none() {
         table.report(
             "a histogram needs `take`",
-            "write peak_at, peak_share or peak_over_next",
+            "write peak_at, peak_share, peak_over_next or share",
         );
     }
     let (Some(of), Some((name, title)), Some(read)) = (item.text(), named(table), read) else {
         return Vec::new();
     };
-    let known = simulator.histograms();
+    let known = simulator.histograms(&experiment.parts.used());
     if !known.iter().any(|histogram| histogram.name == of) {
         let names = known.iter().map(|histogram| histogram.name.as_str());
         item.report(
@@ -133,10 +136,9 @@ fn histogram(
         );
         return Vec::new();
     }
-    let unit = if read == HistogramRead::PeakShare {
-        "%"
-    } else {
-        ""
+    let unit = match read {
+        HistogramRead::PeakShare | HistogramRead::Share { .. } => "%",
+        HistogramRead::PeakAt | HistogramRead::PeakOverNext => "",
     };
     let domain = experiment.points.clone();
     vec![Measure {
@@ -146,6 +148,25 @@ fn histogram(
         domain,
         how: How::Histogram { of, read },
     }]
+}
+
+/// The share of all bins, which is 100 %.
+fn whole() -> HistogramRead {
+    HistogramRead::Share {
+        from: 0,
+        to: u64::MAX,
+    }
+}
+
+/// The share of the bins from `from` to `to`, or of one.
+fn share(table: &Fields) -> HistogramRead {
+    let help = "give the position of the first bin that counts";
+    let from = table.required("from", help).and_then(|it| it.count());
+    let to = table.item("to").and_then(|it| it.count()).or(from);
+    HistogramRead::Share {
+        from: from.unwrap_or(0),
+        to: to.unwrap_or(u64::MAX),
+    }
 }
 
 fn named(table: &Fields) -> Option<(String, String)> {

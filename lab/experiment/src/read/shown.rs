@@ -56,7 +56,7 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
     let x = table.item("x");
     let y = table.required("y", "name the measure or histogram to draw")?;
     let drawn = match kind {
-        PlotKind::Histogram => histogram_of(&y, simulator)?,
+        PlotKind::Histogram => histogram_of(&y, simulator, experiment)?,
         _ => drawn_over(table, x, &y, experiment)?,
     };
     let Drawn { x, y, label, unit } = drawn;
@@ -103,9 +103,9 @@ fn drawn_over(table: &Fields, x: Option<Item>, y: &Item, experiment: &Experiment
     })
 }
 
-fn histogram_of(item: &Item, simulator: &dyn Simulator) -> Option<Drawn> {
+fn histogram_of(item: &Item, simulator: &dyn Simulator, experiment: &Experiment) -> Option<Drawn> {
     let name = item.text()?;
-    let known = simulator.histograms();
+    let known = simulator.histograms(&experiment.parts.used());
     if let Some(it) = known.iter().find(|histogram| histogram.name == name) {
         let (x, unit) = (it.along.clone(), it.unit.clone());
         return Some(Drawn {

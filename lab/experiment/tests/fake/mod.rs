@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use warmq_experiment::{
     Cause, Experiment, HistogramDescription, Kind, Measured, MetricDescription, Options, Outcome,
-    Parameter, Part, PartError, Plan, RunError, Runs, Setting, Simulator, Value,
+    Parameter, Part, PartError, Plan, RunError, Runs, Setting, Simulator, Used, Value,
 };
 use warmq_units::{Bytes, Duration};
 
@@ -137,7 +137,7 @@ impl Simulator for Fake {
         false
     }
 
-    fn metrics(&self, _: &[&str]) -> Vec<MetricDescription> {
+    fn metrics(&self, _: &Used<'_>) -> Vec<MetricDescription> {
         let metric = |(name, unit): (&str, &str)| MetricDescription {
             name: name.into(),
             unit: unit.into(),
@@ -146,7 +146,7 @@ impl Simulator for Fake {
         METRICS.into_iter().map(metric).collect()
     }
 
-    fn histograms(&self) -> Vec<HistogramDescription> {
+    fn histograms(&self, _: &Used<'_>) -> Vec<HistogramDescription> {
         vec![HistogramDescription {
             name: "bus_by_page_offset".into(),
             along: "offset in the page".into(),

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use warmq_kernel::*;
+use warmq_machine::CardModel;
 use warmq_trace::{Interrupt, Record};
 use warmq_units::{Bytes, CpuId, Duration, Instant};
 

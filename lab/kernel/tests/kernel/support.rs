@@ -51,6 +51,7 @@ pub fn machine(cpus: u16) -> MachineDescription {
         },
         miss_overlap: 1,
         smt_speed: 1_000,
+        card: None,
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

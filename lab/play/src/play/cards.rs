@@ -3,7 +3,8 @@
 //! All sources that do not say which CPUs take their interrupts share a card; so do those that name
 //! the same CPUs, if they name the same model. One that a change moves has a card of its own, so that it moves no other.
 
-use warmq_kernel::{Boot, CardModel, Nic};
+use warmq_kernel::{Boot, Nic};
+use warmq_machine::CardModel;
 use warmq_scenario::{Card, EvalError, Object, ObjectId, ObjectKind, Set, Source};
 use warmq_units::{CpuSet, Duration};
 
@@ -11,7 +12,8 @@ use super::Trouble;
 use super::orders::changes_of;
 use super::stage::Stage;
 
-/// The link of each card: 1 Gbit/s unless its model says otherwise, and 50 us for each packet.
+/// The link of each card: 1 Gbit/s unless its model says otherwise, and 50 us for each packet. A source
+/// that names no model has that of the machine, if it is known.
 const LINK: (u64, Duration) = (1_000_000_000, Duration::from_us(50));
 
 /// What is wrong with a source whose interrupts no CPU could take.
@@ -63,9 +65,9 @@ impl Cards {
 }
 
 fn card((cpus, model): &Kind, boot: &mut Boot<'_>) -> Nic {
-    let model = model.and_then(|card| CardModel::named(card.name()));
-    let nic = match model {
-        Some(model) => boot.nic_of(model, LINK.1),
+    let named = model.and_then(|card| CardModel::named(card.name()));
+    let nic = match named.copied().or(boot.card()) {
+        Some(model) => boot.nic_of(&model, LINK.1),
         None => boot.nic(LINK.0, LINK.1),
     };
     if let Some(cpus) = cpus {
@@ -99,7 +101,10 @@ mod tests {
 
     #[test]
     fn every_card_that_a_scenario_can_name_has_a_model() {
-        let modelled: Vec<_> = warmq_kernel::CARD_MODELS.iter().map(|it| it.name).collect();
+        let modelled: Vec<_> = warmq_machine::CARD_MODELS
+            .iter()
+            .map(|it| it.name)
+            .collect();
         assert_eq!(Card::NAMES.map(|(name, _)| name).to_vec(), modelled);
         for (name, card) in Card::NAMES {
             assert_eq!(card.name(), name);

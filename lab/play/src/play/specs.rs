@@ -63,12 +63,14 @@ impl Stage {
             // There are at most 100,000 tasks.
             number: number as u32,
         };
+        let background = !self.bound.is_awaited(kind);
         let kind = self.scenario().task(kind);
         let mm = match &kind.process {
             Some(process) => Some(self.process(process, at)?),
             None => own,
         };
         let spec = TaskSpec::new(&kind.name, mm).role(role);
+        let spec = spec.background(background);
         let mut spec = spec.policy(policy(&kind.policy));
         if let Some(nice) = &kind.nice {
             spec = spec.nice(nice_of(self.bound.eval_signed(nice, at)?));

@@ -73,6 +73,8 @@ pub(super) struct Credit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Credited {
     pub(super) sleep_avg: u64,
+    /// w, in whole ms, where (b) applied.
+    pub(super) weighted_ms: Option<u64>,
     /// What a threshold is compared with, in whole ms, where (b) applied.
     pub(super) compared_ms: Option<u64>,
 }
@@ -83,6 +85,7 @@ pub(super) fn credit(rules: &Rules, variants: &Variants, credit: &Credit) -> Cre
     let slept = credit.slept.min(rules.max_sleep_avg());
     let unchanged = Credited {
         sleep_avg,
+        weighted_ms: None,
         compared_ms: None,
     };
     if slept == 0 || variants.dynamic_priority == DynamicPriority::Frozen {
@@ -117,6 +120,7 @@ pub(super) fn credit(rules: &Rules, variants: &Variants, credit: &Credit) -> Cre
     Credited {
         // From nice 12 on, L is more than the greatest `sleep_avg`.
         sleep_avg: sleep_avg.min(rules.max_sleep_avg()),
+        weighted_ms: Some(weighted / MS),
         compared_ms: Some(compared_ms),
     }
 }

@@ -48,6 +48,7 @@ mod pick;
 mod queue;
 mod rules;
 mod settings;
+mod statistics;
 mod task;
 mod tick;
 mod wakeup;
@@ -62,6 +63,7 @@ use self::queue::RunQueue;
 use self::rules::Rules;
 use self::settings::Options;
 pub(crate) use self::settings::settings;
+pub(crate) use self::statistics::STATISTICS;
 use self::task::TaskState;
 
 /// The scheduler.

@@ -6,7 +6,9 @@ use warmq_units::{CpuId, TaskId};
 
 use super::O1;
 use super::credit::{Activated, Credit, credit};
+use super::rules::MS;
 use super::settings::Options;
+use super::statistics::{PRIORITY, SLEEP_AVG, SLEEP_CREDIT};
 
 impl O1 {
     /// Charges `prev` for its run, and picks the first task of the best list of the active array.
@@ -40,6 +42,7 @@ impl O1 {
         state.sleep_avg = rules.debited(state.sleep_avg, ran);
         state.timestamp = now;
         state.last_ran = now;
+        context.statistic(SLEEP_AVG, prev, state.sleep_avg / MS);
         context.touch(self.task(prev).list_line(), Access::Write);
     }
 
@@ -84,17 +87,18 @@ impl O1 {
         if state.is_real_time() {
             return;
         }
-        self.credit_sleep(next, slept);
+        self.credit_sleep(context, next, slept);
         let Some(array) = self.remove(context, next) else {
             return;
         };
         let priority = self.task(next).effective_priority(&self.rules);
         self.task_mut(next).priority = priority;
+        context.statistic(PRIORITY, next, priority as u64);
         self.add_last(context, next, array);
     }
 
     /// Credits `task` with a sleep of `slept` ns (`recalc_task_prio()`, but for the priority).
-    pub(super) fn credit_sleep(&mut self, task: TaskId, slept: u64) {
+    pub(super) fn credit_sleep(&mut self, context: &mut Context<'_>, task: TaskId, slept: u64) {
         let Options {
             variants,
             local,
@@ -115,6 +119,10 @@ impl O1 {
         };
         let credited = credit(&rules, &variants, &due);
         state.sleep_avg = credited.sleep_avg;
+        context.statistic(SLEEP_AVG, task, state.sleep_avg / MS);
+        if let Some(weighted) = credited.weighted_ms.filter(|ms| *ms > 0) {
+            context.statistic(SLEEP_CREDIT, task, weighted);
+        }
         if let (Some(estimate), Some(ms)) = (estimate, credited.compared_ms) {
             state.sleeps.add(estimate, ms);
         }

@@ -6,6 +6,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::O1;
 use super::rules::{Expired, Follows, static_priority};
+use super::statistics::{EXPIRATIONS, PRIORITY, REINSERTIONS, SLICES_USED_UP};
 
 impl O1 {
     /// A jiffy of the slice of `running` is over.
@@ -83,6 +84,8 @@ impl O1 {
         context.reschedule(here);
         let state = self.task_mut(running);
         state.priority = state.effective_priority(&rules);
+        context.statistic(PRIORITY, running, state.priority as u64);
+        context.statistic(SLICES_USED_UP, running, 1);
         self.renew(running);
         if self.options.starvation_clock == Follows::Source {
             self.start_starvation_clock(context);
@@ -90,9 +93,11 @@ impl O1 {
         let state = self.task(running);
         let interactive = rules.is_interactive(state.nice, state.priority);
         if interactive && !self.starves(context, running) {
+            context.statistic(REINSERTIONS, running, 1);
             self.add_active(context, running);
             return;
         }
+        context.statistic(EXPIRATIONS, running, 1);
         self.start_starvation_clock(context);
         let expired = self.queue(here).expired();
         self.add_last(context, running, expired);

@@ -9,6 +9,7 @@ use super::O1;
 use super::credit::Activated;
 use super::queue::LOAD_SCALE;
 use super::rules::PRIORITIES;
+use super::statistics::PRIORITY;
 
 /// Which average of the load a wakeup looks at: that of the last tick (`wake_idx`).
 const WAKE_LOAD: usize = 1;
@@ -100,10 +101,11 @@ impl O1 {
         };
         let slept = now.saturating_sub(state.timestamp);
         if !state.is_real_time() {
-            self.credit_sleep(task, slept);
+            self.credit_sleep(context, task, slept);
         }
         let state = self.task_mut(task);
         state.priority = state.effective_priority(&rules);
+        context.statistic(PRIORITY, task, state.priority as u64);
         if state.activated == Activated::No {
             state.activated = match wakeup.context {
                 WakeContext::Interrupt | WakeContext::Softirq => Activated::ByInterrupt,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use warmq_kernel::*;
-use warmq_machine::{builtin, read_toml};
+use warmq_machine::{CardModel, builtin, read_toml};
 use warmq_trace::{Checker, Interrupt, Observer, Record};
 use warmq_units::{Bytes, Cycles, Duration, Instant, Seed, TaskId};
 

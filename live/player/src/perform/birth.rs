@@ -36,7 +36,9 @@ pub fn perform(stage: &'static Stage, index: u32) {
     let ran_ns = thread_cpu_ns().saturating_sub(slot.base_ns.load(Ordering::Relaxed));
     slot.ran_ns.store(ran_ns, Ordering::Relaxed);
     slot.set_state(TaskState::Ended);
-    stage.board.leave(now_ns());
+    if stage.bound.is_awaited(stage.role(slot).0) {
+        stage.board.leave(now_ns());
+    }
 }
 
 fn play(stage: &'static Stage, index: u32) -> Result<(), Left> {

@@ -28,7 +28,9 @@ impl Performer {
         let stage = self.stage;
         let number = stage.bound.task_number(task, &self.indexes)?;
         let child = stage.take_slot(task.task, number)?;
-        stage.board.live.fetch_add(1, Ordering::AcqRel);
+        if stage.bound.is_awaited(task.task) {
+            stage.board.awaited.fetch_add(1, Ordering::AcqRel);
+        }
         self.tell(Mark::Starts, child, 0);
         let started = match as_thread {
             true => thread::start(STACK, thread_of_slot, child as usize),

@@ -36,8 +36,8 @@ pub struct Board {
     news: AtomicU32,
     /// Tasks that wait for the start.
     ready: AtomicU32,
-    /// Tasks that have not ended yet.
-    pub live: AtomicU32,
+    /// Tasks that the run waits for and that have not ended yet.
+    pub awaited: AtomicU32,
     /// Slots that were given to tasks.
     pub used: AtomicU32,
     /// When the run began, on the monotonic clock.
@@ -105,9 +105,9 @@ impl Board {
         futex::wait(&self.news, seen, Some(deadline_ns));
     }
 
-    /// A task has ended; the last one ends the run.
+    /// A task that the run waits for has ended; the last one ends the run.
     pub fn leave(&self, now_ns: u64) {
-        if self.live.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.awaited.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.done_ns.store(now_ns, Ordering::Relaxed);
             if self.decide(UNDECIDED, DONE) {
                 self.tell();
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_last_task_to_leave_ends_the_run_unless_it_failed() {
         let done = board();
-        done.live.store(2, Ordering::Relaxed);
+        done.awaited.store(2, Ordering::Relaxed);
         done.leave(5);
         assert_eq!(done.verdict(), None);
         done.leave(7);

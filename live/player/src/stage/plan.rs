@@ -116,9 +116,11 @@ impl Stage {
             slot.table.store(kind.0, Memory::Relaxed);
             slot.number.store(*number, Memory::Relaxed);
         }
+        let is_awaited = |(kind, _): &&(TaskKindId, u64)| self.bound.is_awaited(*kind);
+        let awaited = self.first.iter().filter(is_awaited).count() as u32;
         let all = self.first.len() as u32;
         self.board.used.store(all, Memory::Release);
-        self.board.live.store(all, Memory::Release);
+        self.board.awaited.store(awaited, Memory::Release);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Models of network cards with their drivers, by name.
+//! Models of network cards with their drivers, by name. They answer what a card does with packets; they know
+//! no CPU that takes its interrupts.
 
 use warmq_units::{Bytes, Duration};
 
@@ -19,7 +20,7 @@ pub enum LastOfPoll {
     RingEmpty,
     /// One that took less than its weight.
     BelowWeight,
-    /// As the kernel says ([`Settings::e100_last_poll`](crate::Settings::e100_last_poll)).
+    /// As the kernel says: up to 2.6.23 one that found nothing, then one that took less than its weight.
     E100,
     /// None: the card is not polled. Its interrupts are never masked; the handler puts packets on the
     /// CPU's backlog, and drops what exceeds 1000 (`netif_rx()`, `netdev_max_backlog`). What the
@@ -30,7 +31,7 @@ pub enum LastOfPoll {
 /// A network card with its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardModel {
-    /// Its name in scenarios.
+    /// Its name in machine files and scenarios.
     pub name: &'static str,
     /// What it is, and where its numbers come from.
     pub what: &'static str,
@@ -128,6 +129,9 @@ const PER_PACKET: CardModel = CardModel {
     queue_per_cpu: false,
 };
 
+/// What stands for no model where a card can be chosen.
+pub const PLAIN: &str = "plain";
+
 /// Every model.
 pub const CARD_MODELS: &[CardModel] = &[BCM5752, INTEL_E100, MULTI_QUEUE, PER_PACKET];
 
@@ -159,7 +163,7 @@ const HEADERS: u64 = 42;
 
 /// The bytes that a UDP datagram occupies on Ethernet: with its headers, at least 60 bytes, the
 /// check sum of 4, and the preamble and gap of 20.
-pub(super) fn on_ethernet(payload: u64) -> u64 {
+pub fn on_ethernet(payload: u64) -> u64 {
     (payload + HEADERS).max(60) + 4 + 20
 }
 
@@ -192,6 +196,7 @@ mod tests {
         for (index, model) in CARD_MODELS.iter().enumerate() {
             assert_eq!(CardModel::named(model.name), Some(&CARD_MODELS[index]));
             assert!(model.moderation.packets > 0 && model.ring > 0);
+            assert_ne!(model.name, PLAIN);
         }
         assert_eq!(CardModel::named("ne2000"), None);
     }

@@ -5,13 +5,10 @@
 //! link only when somebody asks what has arrived by then ([`Card::advance`]), so that packets cost
 //! no events while its interrupts are masked.
 
-mod model;
-
 use std::collections::{BTreeMap, VecDeque};
 
+use warmq_machine::{CardModel, LastOfPoll, Moderation, on_ethernet};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant};
-
-pub use model::{CARD_MODELS, CardModel, LastOfPoll, Moderation};
 
 use crate::network::{Packet, SEGMENT};
 use crate::settings::LastPoll;
@@ -184,7 +181,7 @@ impl Card {
     pub(crate) fn receive(&mut self, packet: &Packet, bytes: u64, now: Instant) -> Instant {
         let occupies = match packet {
             Packet::Datagram { .. } if self.has_model() => {
-                Duration(model::on_ethernet(bytes) * self.ps_per_byte)
+                Duration(on_ethernet(bytes) * self.ps_per_byte)
             }
             _ => self.occupies(bytes),
         };
