@@ -18,34 +18,96 @@ macro_rules! shipped {
     };
 }
 
-/// The paper on coloring: its figures and tables first, in its order, then ours.
-pub const COLORING: &[Shipped] = shipped![
-    "coloring":
-    "fig1-bus-histogram",
-    "fig3-processes",
-    "table2-miss-ratio",
-    "fig6-web-throughput",
-    "fig7-bus-transactions",
-    "fig8-colors",
-    "table4-web-scaling",
-    "table5-walk-misses",
-    "table6-lock",
-    "table7-chat-misses",
-    "table8-chat-lock",
-    "fig10-chat-scaling",
-    "wrong-bits",
-    "colored-mq",
-    "alternatives",
-    "schedulers",
-    "too-many-colors",
-];
+/// The experiments of a paper.
+#[derive(Debug)]
+pub struct Paper {
+    /// Its name, which is that of its folder in `experiments/`.
+    pub name: &'static str,
+    /// The title of a report of them.
+    pub title: &'static str,
+    /// What the paper is.
+    pub subtitle: &'static str,
+    /// The figures and tables of the paper first, in its order, then ours.
+    pub experiments: &'static [Shipped],
+}
 
-/// The paper on affinity by data: first looks so far, none of its figures.
-pub const AFFINITY: &[Shipped] = shipped!["affinity": "first-look"];
+/// The paper on coloring.
+pub const COLORING: Paper = Paper {
+    name: "coloring",
+    title: "Cache coloring of the run queue, reproduced",
+    subtitle: "S. Yamamura, A. Hirai, M. Sato, M. Yamamoto, A. Naruse, K. Kumon: Speeding Up Kernel Scheduler by \
+               Reducing Cache Misses (USENIX 2002). Published figures beside simulated ones.",
+    experiments: shipped![
+        "coloring":
+        "fig1-bus-histogram",
+        "fig3-processes",
+        "table2-miss-ratio",
+        "fig6-web-throughput",
+        "fig7-bus-transactions",
+        "fig8-colors",
+        "table4-web-scaling",
+        "table5-walk-misses",
+        "table6-lock",
+        "table7-chat-misses",
+        "table8-chat-lock",
+        "fig10-chat-scaling",
+        "wrong-bits",
+        "colored-mq",
+        "alternatives",
+        "schedulers",
+        "too-many-colors",
+    ],
+};
+
+/// The thesis on starvation.
+pub const STARVATION: Paper = Paper {
+    name: "starvation",
+    title: "Starvation by network receivers, reproduced",
+    subtitle: "A. Al-Mane': Performance of CPU-bound processes in the presence of network I/O under Linux (KFUPM, \
+               2009). Published figures beside simulated ones, and the thesis's future work.",
+    experiments: shipped![
+        "starvation":
+        "itgrecv",
+        "tcpdump",
+        "ethereal",
+        "dynamic-priority-off",
+        "sleeps",
+        "slices",
+        "min-sleep",
+        "min-sleep-network",
+        "cfs-default",
+        "two-receivers",
+        "intel-nic",
+        "cfs-granularity",
+        "cfs-network",
+        "smp-o1-min-sleep",
+        "smp-cfs-granularity",
+        "local-o1",
+        "local-cfs",
+        "local-smp",
+        "voip",
+        "why-20ms",
+        "groups",
+        "clock-resolution",
+        "modern-nic",
+    ],
+};
+
+/// The paper on affinity by data.
+pub const AFFINITY: Paper = Paper {
+    name: "affinity",
+    title: "Scheduling by data affinity, a first look",
+    subtitle: "Tasks that use the same data run in the same place, one after another: scx_warmq in the laboratory. \
+               None of the paper's figures yet.",
+    experiments: shipped!["affinity": "first-look"],
+};
+
+/// All papers.
+pub const PAPERS: [&Paper; 3] = [&COLORING, &STARVATION, &AFFINITY];
 
 /// Every experiment that there is.
 pub fn all() -> impl Iterator<Item = Shipped> {
-    COLORING.iter().chain(AFFINITY).copied()
+    PAPERS.iter().flat_map(|paper| paper.experiments).copied()
 }
 
 /// The experiment with this id.
@@ -59,13 +121,11 @@ mod tests {
 
     #[test]
     fn every_experiment_of_the_repository_is_shipped_once() {
-        for (folder, shipped) in [("coloring", COLORING), ("affinity", AFFINITY)] {
-            assert_eq!(files(folder), sorted(shipped));
+        for paper in PAPERS {
+            assert_eq!(files(paper.name), sorted(paper.experiments));
         }
-        assert_eq!(
-            all().count(),
-            sorted(COLORING).len() + sorted(AFFINITY).len()
-        );
+        let ids: std::collections::BTreeSet<&str> = all().map(|it| it.id).collect();
+        assert_eq!(all().count(), ids.len(), "two have the same name");
     }
 
     fn sorted(shipped: &[Shipped]) -> Vec<String> {

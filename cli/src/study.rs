@@ -294,7 +294,10 @@ mod tests {
             check_determinism: true,
             ..Extent::default()
         };
-        let (text, engine) = (crate::shipped::COLORING[0].text, Engine::default());
+        let (text, engine) = (
+            crate::shipped::COLORING.experiments[0].text,
+            Engine::default(),
+        );
         let experiment = Experiment::read("fig1.toml", text, &engine).unwrap();
         let run = RunFailure {
             name: "fig1: colors = 32, seed 2".to_owned(),

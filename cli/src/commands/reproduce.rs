@@ -15,19 +15,15 @@ const EXAMPLES: &str = "\
 Examples:
   warmq reproduce --quick                 about two minutes on two cores
   warmq reproduce coloring --full         everything, within a quarter of an hour
+  warmq reproduce starvation --quick      receivers of packets under O(1) and CFS, in half a minute
   warmq reproduce affinity --quick        scx_warmq with and without hints, in seconds
   warmq reproduce --quick --with-walk     with the real walk on this machine on the same page";
 
-/// Title and subtitle of a page.
-const COLORING: (&str, &str) = (
-    "Cache coloring of the run queue, reproduced",
-    "S. Yamamura, A. Hirai, M. Sato, M. Yamamoto, A. Naruse, K. Kumon: Speeding Up Kernel Scheduler by \
-     Reducing Cache Misses (USENIX 2002). Published figures beside simulated ones.",
-);
-const AFFINITY: (&str, &str) = (
-    "Scheduling by data affinity, a first look",
-    "Tasks that use the same data run in the same place, one after another: scx_warmq in the laboratory. \
-     None of the paper's figures yet.",
+/// Title and subtitle of a report of all papers.
+const ALL: (&str, &str) = (
+    "Three papers on scheduling, reproduced",
+    "Cache coloring of the run queue (USENIX 2002), starvation by network receivers (KFUPM, 2009), and a first look at \
+     scheduling by data affinity. Published figures beside simulated ones.",
 );
 
 /// The papers.
@@ -35,6 +31,8 @@ const AFFINITY: (&str, &str) = (
 enum Paper {
     /// S. Yamamura et al., "Speeding Up Kernel Scheduler by Reducing Cache Misses", USENIX 2002.
     Coloring,
+    /// A. Al-Mane', "Performance of CPU-bound processes in the presence of network I/O under Linux", 2009.
+    Starvation,
     /// Data-affinity scheduling for Linux 2.6 on multiprocessors; a first look at scx_warmq so far.
     Affinity,
     /// All of them.
@@ -63,8 +61,7 @@ pub struct Arguments {
 
 /// Runs what comes with warmq, then the real walk if that was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let documents = papers(arguments.paper);
-    let documents = documents.iter().map(source::shipped);
+    let documents = arguments.paper.experiments().map(source::shipped);
     let documents: Vec<_> = documents.collect::<Result<_, _>>()?;
     let extent = &arguments.extent;
     let engine = extent.engine(machines::engine(&documents)?);
@@ -83,11 +80,33 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     study.finish(extent, &engine, "")
 }
 
-fn papers(paper: Paper) -> Vec<shipped::Shipped> {
-    match paper {
-        Paper::Coloring => shipped::COLORING.to_vec(),
-        Paper::Affinity => shipped::AFFINITY.to_vec(),
-        Paper::All => shipped::all().collect(),
+impl Paper {
+    /// The papers that this stands for; the first names the report.
+    fn shipped(self) -> &'static [&'static shipped::Paper] {
+        match self {
+            Paper::Coloring => &[&shipped::COLORING],
+            Paper::Starvation => &[&shipped::STARVATION],
+            Paper::Affinity => &[&shipped::AFFINITY],
+            Paper::All => &shipped::PAPERS,
+        }
+    }
+
+    fn experiments(self) -> impl Iterator<Item = &'static shipped::Shipped> {
+        self.shipped().iter().flat_map(|paper| paper.experiments)
+    }
+
+    fn title(self) -> (&'static str, &'static str) {
+        match self.shipped() {
+            [paper] => (paper.title, paper.subtitle),
+            _ => ALL,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self.shipped() {
+            [paper] => paper.name,
+            _ => "all",
+        }
     }
 }
 
@@ -109,15 +128,7 @@ fn show(report: &Report, study: &Study, json: bool) -> Result<(), Failure> {
 
 fn report(arguments: &Arguments, study: &Study) -> Report {
     let typed = arguments.extent.typed();
-    let name = match arguments.paper {
-        Paper::Coloring => "coloring",
-        Paper::Affinity => "affinity",
-        Paper::All => "all",
-    };
-    let (title, subtitle) = match arguments.paper {
-        Paper::Coloring | Paper::All => COLORING,
-        Paper::Affinity => AFFINITY,
-    };
+    let (name, (title, subtitle)) = (arguments.paper.name(), arguments.paper.title());
     let walk = if arguments.with_walk {
         " --with-walk"
     } else {

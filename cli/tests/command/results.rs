@@ -185,7 +185,7 @@ fn what_the_system_refuses_has_a_code_of_its_own() {
 fn every_shipped_experiment_is_fine_by_name_and_as_a_file() {
     let folder = Folder::new("results-shipped");
     let experiments = concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments");
-    let mut files: Vec<String> = ["affinity", "coloring"]
+    let mut files: Vec<String> = ["affinity", "coloring", "starvation"]
         .iter()
         .flat_map(|paper| std::fs::read_dir(format!("{experiments}/{paper}")).unwrap())
         .map(|entry| entry.unwrap().path().to_str().unwrap().to_owned())

@@ -13,7 +13,7 @@ const TIME: Duration = Duration::from_ms(20);
 
 fn shipped() -> Vec<(String, Experiment)> {
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    let mut files: Vec<_> = ["coloring", "affinity"]
+    let mut files: Vec<_> = ["coloring", "starvation", "affinity"]
         .into_iter()
         .flat_map(|paper| fs::read_dir(experiments.join(paper)).unwrap())
         .map(|entry| entry.unwrap().path())

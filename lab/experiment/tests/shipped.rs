@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use warmq_experiment::{Engine, Experiment, Finding, Options};
 
 /// The papers, by the names of their folders.
-const PAPERS: [&str; 2] = ["affinity", "coloring"];
+const PAPERS: [&str; 3] = ["affinity", "coloring", "starvation"];
 
 fn files() -> Vec<PathBuf> {
     let experiments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");

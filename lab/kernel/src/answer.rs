@@ -128,11 +128,13 @@ impl Engine {
         )
     }
 
-    /// Sends an answer that was copied over the link of its card.
-    pub(crate) fn transmit_answer(&mut self, to: Origin, bytes: u64) -> Flow {
+    /// Sends an answer that was copied over the link of its card. That enables softirqs again, so that
+    /// those that are left over run.
+    pub(crate) fn transmit_answer(&mut self, cpu: CpuId, to: Origin, bytes: u64) -> Flow {
         let now = self.core.now();
         let at = self.core.cards[to.nic.index()].send(bytes, now);
         self.core.schedule(at, Event::Answered(to));
+        self.run_pending_softirqs(cpu);
         Flow::Next
     }
 }

@@ -232,6 +232,7 @@ impl Engine {
             Step::NetRx(run) => self.net_rx(cpu, run),
             Step::EnableSoftirqs => {
                 self.core.cpu(cpu).softirq_depth -= 1;
+                self.run_pending_softirqs(cpu);
                 Flow::Next
             }
             Step::Ksoftirqd => {
@@ -256,7 +257,7 @@ impl Engine {
                 self.set_fragment(cpu, current, fragment)
             }
             Step::DeliverDatagram { socket, bytes } => self.deliver_datagram(cpu, socket, bytes),
-            Step::TransmitAnswer { to, bytes } => self.transmit_answer(to, bytes),
+            Step::TransmitAnswer { to, bytes } => self.transmit_answer(cpu, to, bytes),
             Step::Perform(operation) => self.perform_operation(cpu, operation),
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
             Step::Take { socket, bytes } => self.take(cpu, socket, bytes),

@@ -99,8 +99,14 @@ impl Engine {
 
     /// The handler is over: raised softirqs run next.
     pub(crate) fn leave_interrupt(&mut self, cpu: CpuId) {
+        self.core.cpu(cpu).irq_depth -= 1;
+        self.run_pending_softirqs(cpu);
+    }
+
+    /// Softirqs that were raised meanwhile, or that are left over, run now unless an interrupt or
+    /// another stretch without softirqs goes on.
+    pub(crate) fn run_pending_softirqs(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
-        here.irq_depth -= 1;
         if here.irq_depth == 0 && here.softirq_depth == 0 && !here.softirqs.is_empty() {
             self.begin_softirqs(cpu);
         }

@@ -140,7 +140,8 @@ pub(crate) enum Step {
     EndSoftirq(Interrupt),
     /// Handles packets of the poll list one after another, within the budgets.
     NetRx(Run),
-    /// Ends a stretch of a system call that ran as a softirq (`local_bh_enable()`).
+    /// Ends a stretch of a system call that ran as a softirq (`local_bh_enable()`): what was raised
+    /// meanwhile runs next.
     EnableSoftirqs,
     /// What `ksoftirqd` does next.
     Ksoftirqd,

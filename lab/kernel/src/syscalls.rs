@@ -273,6 +273,7 @@ impl Engine {
     pub(crate) fn deliver(&mut self, cpu: CpuId, socket: Socket, bytes: u64) -> Flow {
         if let Peer::Remote { remote, nic } = self.core.endpoints[socket.index()].peer {
             self.transmit(remote, nic, socket, bytes);
+            self.run_pending_softirqs(cpu);
             return Flow::Next;
         }
         let endpoint = &mut self.core.endpoints[socket.index()];

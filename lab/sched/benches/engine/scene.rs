@@ -85,6 +85,28 @@ pub(crate) const SCENES: &[Scene] = &[
         workload: "web",
         set: &[("processes", 1_024)],
     },
+    Scene {
+        name: "starvation-100kpps",
+        what: "Simplex beside a receiver of 100 Kpps on machine C, o1, with caches: a minute within 6 s",
+        time: Duration::from_s(60),
+        machine: "p4",
+        cpus: None,
+        caches: true,
+        scheduler: "o1",
+        workload: "starvation",
+        set: &[("kpps", 100), ("seconds", 100)],
+    },
+    Scene {
+        name: "starvation-80kpps",
+        what: "the same at 80 Kpps, where the receiver sleeps and preempts",
+        time: Duration::from_s(60),
+        machine: "p4",
+        cpus: None,
+        caches: true,
+        scheduler: "o1",
+        workload: "starvation",
+        set: &[("kpps", 80), ("seconds", 100)],
+    },
 ];
 
 /// What a run came to.
@@ -140,11 +162,12 @@ impl Scene {
         let scheduler = scheduler(self.scheduler).expect("a scheduler of ours");
         let workload = workload(self.workload).expect("a workload of ours");
         let costs = Costs::new(machine.costs[scheduler.kernel].clone());
+        let defaults = chosen(scheduler.settings(), &[]);
         let settings = Settings {
             caches: self.caches,
-            ..Settings::linux24(Seed(1))
+            ..scheduler.kernel_settings_as(&defaults, Seed(1))
         };
-        let policy = scheduler.build(chosen(scheduler.settings(), &[]));
+        let policy = scheduler.build(defaults);
         let chosen = chosen(workload.settings(), self.set);
         let load = workload.build(&chosen, &warmq_play::site(&machine), &Counters::default());
         let load = load.expect("settings that it can be played with");
