@@ -77,6 +77,10 @@ impl State {
         if view.on_cpu() == Some(prev) {
             return prev;
         }
+        // The kernel does not ask the program about a task that may run on one CPU only.
+        if self.topology.cpus().len() == 1 {
+            return prev;
+        }
         let entity = self.entity_for(view, prev);
         let found = match self.entities[entity].kind {
             // Its CPU may have gone offline, of which nobody has told us yet.
