@@ -68,31 +68,40 @@ impl State {
         context.touch(self.tasks[task.index()].line, Access::Read);
         context.touch(self.idle_line, Access::Read);
         let view = context.task(task);
-        let last = view.last_cpu();
-        let prev = match view.may_run_on(last) {
-            true => last,
-            false => self.topology.first_cpu(view).unwrap_or(last),
-        };
+        let prev = view.last_cpu();
         // The CPU that still switches away from the task is the one that sees when it is done.
         if view.on_cpu() == Some(prev) {
             return prev;
         }
+        let allowed = |cpu| view.may_run_on(cpu);
+        let fallback = match allowed(prev) {
+            true => prev,
+            false => self.topology.first_cpu(view).unwrap_or(prev),
+        };
         // The kernel does not ask the program about a task that may run on one CPU only.
         if self.topology.cpus().len() == 1 {
             return prev;
         }
+        if let Some(only) = self.tasks[task.index()].only {
+            // It may have gone offline, of which nobody has told us yet.
+            return if allowed(only) { only } else { fallback };
+        }
         let entity = self.entity_for(view, prev);
         let found = match self.entities[entity].kind {
-            // Its CPU may have gone offline, of which nobody has told us yet.
-            Kind::Pinned { cpu } => return if view.may_run_on(cpu) { cpu } else { prev },
-            Kind::Unmanaged { .. } => self.select_unmanaged(context, task, prev, why),
+            Kind::Unmanaged { .. } | Kind::Pinned { .. } => {
+                self.select_unmanaged(context, task, prev, why)
+            }
             Kind::Group { .. } => self.idle_at_home(context, task, entity, prev),
         };
         if let Some(cpu) = found {
             self.claim(context, cpu);
         }
         self.tasks[task.index()].found = found;
-        found.unwrap_or_else(|| self.cpu_to_queue_at(context, task, prev))
+        let cpu = found.unwrap_or_else(|| self.cpu_to_queue_at(context, task, prev));
+        match context.task(task).may_run_on(cpu) {
+            true => cpu,
+            false => fallback,
+        }
     }
 
     /// Where a task is queued if there is no idle CPU for it: where it was, or at its home.
