@@ -5,7 +5,7 @@
 use warmq_decide as decide;
 use warmq_kernel::{Context, WakeContext, Why};
 use warmq_machine::Access;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, CpuSet, TaskId};
 
 use super::state::{EntityId, Kind, State};
 
@@ -275,8 +275,14 @@ impl State {
     fn idle_to_kick(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Option<CpuId> {
         let near = self.topology.cpus_of_domain(self.topology.domain_of(cpu));
         let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
-        self.first_idle(context, task, near.iter().filter(whole))
-            .or_else(|| self.first_idle(context, task, near))
+        // Where not all CPUs are allowed, the kernel looks at the task's own first
+        // (scx_bpf_select_cpu_and()).
+        let all = self.topology.cpus().len();
+        let allowed = context.task(task).allowed().map_or(all, CpuSet::len);
+        let own = (allowed < all).then_some(cpu);
+        let near = || own.iter().chain(near);
+        self.first_idle(context, task, near().filter(whole))
+            .or_else(|| self.first_idle(context, task, near()))
             .or_else(|| self.idle_elsewhere(context, task, cpu))
     }
 
