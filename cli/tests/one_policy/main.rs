@@ -2,9 +2,13 @@
 //! of random workloads in the laboratory, and must decide the same each time: the CPU for a task that
 //! wakes, the CPUs that are asked to reschedule, the task that a CPU runs next, and when it gives way.
 //!
+//! Tasks change their own nice value and affinity, and others change these and cgroups from outside. CPUs
+//! stay online: the real scx_warmq is loaded anew when one goes or comes (SCX_ECODE_ACT_RESTART, load.rs).
+//!
 //! The simulated one is followed. Decisions and switches take no time, because those of the BPF program
 //! take none here.
 
+mod later;
 mod pair;
 #[path = "../../../lab/sched/tests/stories/scripts.rs"]
 mod scripts;
@@ -16,14 +20,14 @@ use warmq_kernel::{Costs, Ending, Kernel, MakeScheduler, Policy, Settings};
 use warmq_machine::{builtin, read_toml};
 use warmq_units::{Cycles, Duration, Instant, Seed};
 
+use crate::later::{Changing, Later, later};
 use crate::pair::Pair;
 use crate::scripts::{Act, Script, scripts};
 
 /// What the model of sched_ext does not have is left out.
 fn playable(mut script: Script) -> Script {
     for part in &mut script.parts {
-        part.acts
-            .retain(|act| !matches!(act, Act::Bind(_) | Act::Online(..) | Act::Nice(_)));
+        part.acts.retain(|act| !matches!(act, Act::Online(..)));
         if matches!(part.policy, Policy::Fifo(_) | Policy::RoundRobin(_)) {
             part.policy = Policy::Other;
         }
@@ -63,7 +67,7 @@ fn places() -> impl Strategy<Value = Place> {
     })
 }
 
-fn play(script: &Script, place: Place) -> Ending {
+fn play(script: &Script, later: &Later, place: Place) -> Ending {
     let text = builtin(place.machine).expect("a shipped machine");
     let mut machine = read_toml(place.machine, text).expect("a sound machine");
     machine.cpus.truncate(place.cpus);
@@ -83,7 +87,8 @@ fn play(script: &Script, place: Place) -> Ending {
             simulated,
         )))
     });
-    let kernel = Kernel::boot(&machine, &costs(), settings, pair, script, ());
+    let workload = &Changing { script, later };
+    let kernel = Kernel::boot(&machine, &costs(), settings, pair, workload, ());
     let mut kernel = kernel.expect("the workload fits");
     kernel.run_until(Instant::START + Duration::from_ms(300))
 }
@@ -94,9 +99,10 @@ proptest! {
     #[test]
     fn the_bpf_program_decides_as_the_simulated_scheduler(
         script in scripts().prop_map(playable),
+        later in later(),
         place in places(),
     ) {
-        let ending = play(&script, place);
+        let ending = play(&script, &later, place);
         prop_assert!(matches!(ending, Ending::WorkDone | Ending::TimeUp), "{ending}");
     }
 }

@@ -1,6 +1,6 @@
 //! The simulated scheduler and the BPF program side by side, as one scheduler of the laboratory.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 
 use warmq_decide::Policy;
@@ -8,7 +8,7 @@ use warmq_kernel::{
     Attach, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, View, WakeContext, Why,
     group_weight_of_nice,
 };
-use warmq_native::{Kicks, Machine, Program, Waker};
+use warmq_native::{Birth, Kicks, Machine, Program, Waker};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 /// How often the balance timer expires: at the tick of CPU 0 in the simulated one, too.
@@ -22,6 +22,9 @@ pub struct Pair {
     /// The CPUs that the program asked for when a CPU's task lost it: by CPU, until it has switched.
     owed: Vec<u64>,
     balanced_at: u64,
+    /// The cgroups that the program knows, and the tasks' nice values and cgroups.
+    cgroups: BTreeSet<usize>,
+    tasks: BTreeMap<TaskId, (i8, GroupId)>,
     /// What happened last, for the message when they differ.
     events: VecDeque<String>,
 }
@@ -78,6 +81,8 @@ impl Pair {
             asked: Kicks::default(),
             owed: vec![0; attach.cpus().into()],
             balanced_at: BOOTED,
+            cgroups: BTreeSet::from([GroupId::ROOT.index()]),
+            tasks: BTreeMap::new(),
             events: VecDeque::new(),
         }
     }
@@ -99,6 +104,25 @@ impl Pair {
                 events.join("\n")
             );
         }
+    }
+
+    /// The number of a cgroup, which is made known to the program with those that it is in.
+    fn cgroup(&mut self, context: &Context<'_>, group: GroupId) -> u32 {
+        let number = group.index() as u32;
+        if self.cgroups.insert(group.index()) {
+            let (parent, weight) = (context.group(group).parent, context.group(group).weight);
+            let parent = self.cgroup(context, parent.unwrap_or(GroupId::ROOT));
+            self.program.make_cgroup(number, parent, weight);
+        }
+        number
+    }
+
+    /// A task was changed: both must ask the same CPUs to reschedule, besides that where it runs.
+    fn must_kick_alike(&mut self, context: &Context<'_>, task: TaskId, before: u64, asked: Kicks) {
+        let own = context.task(task).on_cpu().map_or(0, |cpu| 1 << cpu.0);
+        self.note(context, format_args!("for {task}, changed: {asked:?}"));
+        let native = (asked.idle | asked.preempted) & !before & !own;
+        self.must_agree(rescheduling(context) & !before & !own, native);
     }
 
     /// The balance timer, if it is time. Returns the CPUs that it asks to reschedule.
@@ -128,10 +152,17 @@ impl Scheduler for Pair {
         self.simulated.fork(context, parent, child);
         let view = context.task(child);
         let weight = group_weight_of_nice(view.nice());
-        let (allowed, cpu) = (allowed(context, view), view.last_cpu().0.into());
-        let family = (child.0, parent.map(|parent| parent.0));
-        self.program
-            .fork(family, weight, allowed, cpu, now(context));
+        let allowed = allowed(context, view);
+        let cpu = view.last_cpu().0.into();
+        let (nice, group) = (view.nice(), view.group());
+        self.tasks.insert(child, (nice, group));
+        let birth = Birth {
+            parent: parent.map(|parent| parent.0),
+            weight,
+            allowed,
+            cgroup: self.cgroup(context, group),
+        };
+        self.program.fork(child.0, birth, cpu, now(context));
     }
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
@@ -179,6 +210,12 @@ impl Scheduler for Pair {
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
         self.must_agree(0, self.owed[context.cpu().index()]);
         let pick = self.simulated.pick_next(context, prev);
+        let awake = prev.filter(|prev| context.task(*prev).is_runnable());
+        let forbidden = |task: &TaskId| !context.task(*task).may_run_on(context.cpu());
+        if let Some(task) = awake.filter(forbidden) {
+            self.note(context, format_args!("{task} is moved elsewhere"));
+            self.program.migrate(here(context), now(context));
+        }
         let native = self.program.pick(here(context), now(context));
         let simulated = match pick {
             Pick::Task(task) => Some(task.0),
@@ -236,15 +273,43 @@ impl Scheduler for Pair {
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let before = rescheduling(context);
         self.simulated.set_weight(context, task);
+        let view = context.task(task);
+        let (nice, group) = (view.nice(), view.group());
+        let was = self.tasks.insert(task, (nice, group));
+        let was = was.expect("every task is forked");
+        let (here, now) = (here(context), now(context));
+        if was.0 != nice {
+            self.note(context, format_args!("{task} gets nice {nice}"));
+            let weight = group_weight_of_nice(nice);
+            let asked = self.program.set_weight(task.0, here, weight, now);
+            self.must_kick_alike(context, task, before, asked);
+        }
+        if was.1 != group {
+            self.note(context, format_args!("{task} moves to {group:?}"));
+            let cgroups = (self.cgroup(context, was.1), self.cgroup(context, group));
+            let asked = self.program.move_to_cgroup(task.0, here, cgroups, now);
+            self.must_kick_alike(context, task, before, asked);
+        }
     }
 
     fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let before = rescheduling(context);
         self.simulated.set_cpumask(context, task);
+        let allowed = allowed(context, context.task(task));
+        self.note(context, format_args!("{task} may run on {allowed:#b}"));
+        let (here, now) = (here(context), now(context));
+        let asked = self.program.set_cpumask(task.0, here, allowed, now);
+        self.must_kick_alike(context, task, before, asked);
     }
 
     fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
         self.simulated.set_group_weight(context, group);
+        let weight = context.group(group).weight;
+        self.note(context, format_args!("{group:?} weighs {weight}"));
+        let number = self.cgroup(context, group);
+        self.program.set_cgroup_weight(number, weight);
     }
 
     fn set_fragment(

@@ -5,8 +5,8 @@
 //! and compare what they decide; the simulated scx_warmq is one.
 //!
 //! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
-//! callbacks, task storage and maps. What it leaves out: races, affinity that changes, hotplug, cgroups,
-//! real-time tasks.
+//! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
+//! of cgroups. What it leaves out: races, hotplug, quotas, real-time tasks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +17,9 @@ pub const MOST_CPUS: usize = 64;
 
 /// The most tasks that the model has.
 pub const MOST_TASKS: u32 = 512;
+
+/// The most cgroups that the model has, the root included.
+pub const MOST_CGROUPS: u32 = 64;
 
 /// CPUs and what they share; both lists have an entry for each CPU.
 #[derive(Clone, Debug)]
@@ -50,6 +53,19 @@ impl Waker {
     }
 }
 
+/// What a task is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Birth {
+    /// The task that makes it.
+    pub parent: Option<u32>,
+    /// sched_ext's, 1 to 10,000.
+    pub weight: u32,
+    /// The CPUs that it may run on, as a mask.
+    pub allowed: u64,
+    /// The number of its cgroup; 0 is the root.
+    pub cgroup: u32,
+}
+
 /// CPUs that were asked to reschedule, as masks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kicks {
@@ -74,7 +90,15 @@ struct NativeMachine {
 #[allow(unsafe_code, reason = "the program is C")]
 unsafe extern "C" {
     fn native_load(machine: *mut NativeMachine);
-    safe fn native_fork(task: u32, parent: i32, weight: u32, allowed: u64, cpu: u32, now: u64);
+    safe fn native_fork(
+        task: u32,
+        parent: i32,
+        weight: u32,
+        allowed: u64,
+        cgroup: u32,
+        cpu: u32,
+        now: u64,
+    );
     safe fn native_select(task: u32, here: u32, prev: i32, waker: i32, sync: bool, now: u64)
     -> i32;
     safe fn native_enqueue(task: u32, here: u32, cpu: u32, waker: i32, now: u64);
@@ -85,7 +109,18 @@ unsafe extern "C" {
     safe fn native_timer(here: u32, now: u64);
     safe fn native_yield(here: u32, now: u64);
     safe fn native_hint(here: u32, hint: u64, now: u64) -> bool;
+    safe fn native_set_weight(task: u32, here: u32, weight: u32, now: u64);
+    safe fn native_set_cpumask(task: u32, here: u32, allowed: u64, now: u64);
+    safe fn native_migrate(here: u32, now: u64);
+    safe fn native_cgroup_init(cgroup: u32, parent: u32, weight: u32);
+    safe fn native_cgroup_exit(cgroup: u32);
+    safe fn native_cgroup_set_weight(cgroup: u32, weight: u32);
+    safe fn native_cgroup_move(task: u32, here: u32, from: u32, to: u32, now: u64);
     fn native_kicks(idle: *mut u64, preempted: *mut u64);
+}
+
+fn check_cgroup(cgroup: u32) {
+    assert!(cgroup < MOST_CGROUPS, "cgroup {cgroup}");
 }
 
 /// The program keeps its state in statics, as BPF programs do: there is one at a time.
@@ -134,18 +169,18 @@ impl Program {
         );
     }
 
-    /// A task is made, on `cpu`, by `parent`. `weight`: sched_ext's, 1 to 10,000. `allowed`: its CPUs.
-    pub fn fork(
-        &mut self,
-        (task, parent): (u32, Option<u32>),
-        weight: u32,
-        allowed: u64,
-        cpu: u32,
-        now: u64,
-    ) {
+    /// A task is made, on `cpu`.
+    pub fn fork(&mut self, task: u32, birth: Birth, cpu: u32, now: u64) {
+        let Birth {
+            parent,
+            weight,
+            allowed,
+            cgroup,
+        } = birth;
         self.check(task.max(parent.unwrap_or(0)), cpu);
+        check_cgroup(cgroup);
         let parent = parent.map_or(-1, |parent| parent as i32);
-        native_fork(task, parent, weight, allowed, cpu, now);
+        native_fork(task, parent, weight, allowed, cgroup, cpu, now);
     }
 
     /// The CPU for a task that was last on `prev` and is woken, or made, by code on `here`. `sync`:
@@ -212,6 +247,60 @@ impl Program {
         native_hint(here, hint, now)
     }
 
+    /// Code on `here` changes the nice value of a task, and so its weight.
+    pub fn set_weight(&mut self, task: u32, here: u32, weight: u32, now: u64) -> Kicks {
+        self.check(task, here);
+        native_set_weight(task, here, weight, now);
+        self.kicks()
+    }
+
+    /// Code on `here` changes the affinity of a task. If that runs where it no longer may,
+    /// [`Program::migrate`] follows.
+    pub fn set_cpumask(&mut self, task: u32, here: u32, allowed: u64, now: u64) -> Kicks {
+        self.check(task, here);
+        native_set_cpumask(task, here, allowed, now);
+        self.kicks()
+    }
+
+    /// The kernel's migration thread takes `here` from its task, which may no longer run there, and
+    /// queues the task on the first CPU where it may.
+    pub fn migrate(&mut self, here: u32, now: u64) {
+        self.check(0, here);
+        native_migrate(here, now);
+    }
+
+    /// A cgroup is made in `parent`; 0 is the root, which is there.
+    pub fn make_cgroup(&mut self, cgroup: u32, parent: u32, weight: u32) {
+        check_cgroup(cgroup.max(parent));
+        native_cgroup_init(cgroup, parent, weight);
+    }
+
+    /// A cgroup is removed.
+    pub fn remove_cgroup(&mut self, cgroup: u32) {
+        check_cgroup(cgroup);
+        native_cgroup_exit(cgroup);
+    }
+
+    /// The weight of a cgroup changes.
+    pub fn set_cgroup_weight(&mut self, cgroup: u32, weight: u32) {
+        check_cgroup(cgroup);
+        native_cgroup_set_weight(cgroup, weight);
+    }
+
+    /// Code on `here` moves a task to another cgroup.
+    pub fn move_to_cgroup(
+        &mut self,
+        task: u32,
+        here: u32,
+        (from, to): (u32, u32),
+        now: u64,
+    ) -> Kicks {
+        self.check(task, here);
+        check_cgroup(from.max(to));
+        native_cgroup_move(task, here, from, to, now);
+        self.kicks()
+    }
+
     /// The kicks since the last call, as those that [`Program::pick`] leads to.
     pub fn kicks(&mut self) -> Kicks {
         let mut kicks = Kicks::default();
@@ -237,6 +326,16 @@ mod tests {
         Program::load(&machine, Policy::default())
     }
 
+    fn born(program: &mut Program, task: u32, weight: u32) {
+        let birth = Birth {
+            parent: None,
+            weight,
+            allowed: 1,
+            cgroup: 0,
+        };
+        program.fork(task, birth, 0, 0);
+    }
+
     fn wake(program: &mut Program, task: u32, now: u64) -> Kicks {
         program.select(task, (0, 0), (Waker::Interrupt, false), now);
         program.enqueue(task, (0, 0), Waker::Interrupt, now)
@@ -245,7 +344,7 @@ mod tests {
     #[test]
     fn an_idle_cpu_is_kicked_and_runs_the_task() {
         let mut program = one_cpu();
-        program.fork((0, None), 100, 1, 0, 0);
+        born(&mut program, 0, 100);
         assert_eq!(wake(&mut program, 0, 5).idle, 1);
         assert_eq!(program.pick(0, 6), Some(0));
     }
@@ -253,11 +352,17 @@ mod tests {
     #[test]
     fn two_tasks_take_turns_by_weight() {
         let mut program = one_cpu();
-        let mut ran = [0, 0];
         for (task, weight) in [(0, 100), (1, 300)] {
-            program.fork((task, None), weight, 1, 0, 0);
+            born(&mut program, task, weight);
             wake(&mut program, task, 0);
         }
+        let ran = shares(&mut program);
+        assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
+    }
+
+    /// How much of 4 s two tasks get that take turns on one CPU.
+    fn shares(program: &mut Program) -> [u64; 2] {
+        let mut ran = [0, 0];
         let mut running = program.pick(0, 0).expect("two are runnable") as usize;
         for ms in 1..=4_000_u64 {
             ran[running] += 1;
@@ -265,6 +370,26 @@ mod tests {
                 running = program.pick(0, ms * 1_000_000).expect("two are runnable") as usize;
             }
         }
+        ran
+    }
+
+    #[test]
+    fn a_cgroup_shares_by_its_weight_also_in_the_place_of_one_that_was_removed() {
+        let mut program = one_cpu();
+        program.make_cgroup(1, 0, 500);
+        program.remove_cgroup(1);
+        program.make_cgroup(2, 0, 300);
+        for (task, cgroup) in [(0, 0), (1, 2)] {
+            let birth = Birth {
+                parent: None,
+                weight: 100,
+                allowed: 1,
+                cgroup,
+            };
+            program.fork(task, birth, 0, 0);
+            wake(&mut program, task, 0);
+        }
+        let ran = shares(&mut program);
         assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
     }
 }

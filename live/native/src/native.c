@@ -2,7 +2,8 @@
 /*
  * The BPF program as it is, a model of sched_ext around it, and the calls that the kernel makes: the
  * order is that of kernel/sched/ext.c of 6.18 (balance_one(), pick_task_scx(), put_prev_task_scx(),
- * enqueue_task_scx(), dequeue_task_scx()). lib.rs declares the functions at the end.
+ * enqueue_task_scx(), dequeue_task_scx()). change.h has what is called when a task or a cgroup changes.
+ * lib.rs declares the functions at the end.
  */
 #include "../../scx/src/bpf/main.bpf.c"
 #include "sched_ext.h"
@@ -10,6 +11,9 @@
 static struct task_struct tasks_of_model[TASKS];
 static struct cred creds[TASKS];
 static struct signal_struct signals[TASKS];
+/* Number 0 is the root. */
+static struct cgroup cgroups_of_model[CGROUPS];
+static struct kernfs_node cgroup_nodes[CGROUPS];
 
 struct native_machine {
 	u32 cpus, domains;
@@ -56,6 +60,7 @@ static void forget_everything(void)
 		drop(&model.values);
 	memset(&model, 0, sizeof(model));
 	memset(tasks_of_model, 0, sizeof(tasks_of_model));
+	memset(cgroups_of_model, 0, sizeof(cgroups_of_model));
 }
 
 /* The other CPUs of a core, in a ring. */
@@ -68,6 +73,8 @@ static u32 sibling_of(struct native_machine *machine, u32 cpu)
 	while (machine->core_of[other] != machine->core_of[cpu]);
 	return other;
 }
+
+void native_cgroup_init(u32 number, u32 parent, u32 weight);
 
 void native_load(struct native_machine *machine)
 {
@@ -94,6 +101,7 @@ void native_load(struct native_machine *machine)
 	}
 	model.idle = model.cpus < 64 ? (1ULL << model.cpus) - 1 : ~0ULL;
 	must(!warmq_init(), "it did not start");
+	native_cgroup_init(0, 0, 100);
 }
 
 static void allow(struct task_struct *p, u64 allowed)
@@ -102,10 +110,15 @@ static void allow(struct task_struct *p, u64 allowed)
 	p->nr_cpus_allowed = __builtin_popcountll(allowed);
 }
 
-void native_fork(u32 id, s32 parent, u32 weight, u64 allowed, u32 cpu, u64 now)
+static bool may_run_on(struct task_struct *p, u32 cpu)
+{
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+void native_fork(u32 id, s32 parent, u32 weight, u64 allowed, u32 cgroup, u32 cpu, u64 now)
 {
 	struct task_struct *p = &tasks_of_model[id];
-	struct scx_init_task_args args = { .fork = parent >= 0 };
+	struct scx_init_task_args args = { .fork = parent >= 0, .cgroup = &cgroups_of_model[cgroup] };
 
 	at(cpu, now);
 	model.current = parent < 0 ? NULL : &tasks_of_model[parent];
@@ -137,6 +150,8 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 		return p->cpu = ctzll(p->cpus_ptr->bits);
 	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
 	model.selecting = false;
+	if (!may_run_on(p, p->cpu)) /* as select_fallback_rq(): its first CPU */
+		p->cpu = ctzll(p->cpus_ptr->bits);
 	return p->cpu;
 }
 
@@ -149,6 +164,7 @@ void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 	p->cpu = cpu;
 	model.current = waker < 0 ? NULL : &tasks_of_model[waker];
 	model.in_interrupt = waker == -1;
+	p->__state = 0;
 	p->scx.flags |= SCX_TASK_QUEUED;
 	if (!p->direct) {
 		warmq_enqueue(p, SCX_ENQ_WAKEUP);
@@ -168,6 +184,7 @@ void native_sleep(u32 id, u32 here, bool exits, u64 now)
 	at(here, now);
 	account(p);
 	p->flags |= exits ? PF_EXITING : 0;
+	p->__state = 1;
 	p->scx.flags &= ~SCX_TASK_QUEUED;
 	warmq_stopping(p, false);
 }
@@ -192,7 +209,8 @@ static s32 take_next(u32 here, bool was_idle)
 	model.running[here] = next;
 	if (!next) {
 		model.idle |= 1ULL << here;
-		warmq_update_idle(here, true);
+		if (!was_idle) /* the program is told once that a CPU goes idle */
+			warmq_update_idle(here, true);
 		return -1;
 	}
 	take_out(next);
@@ -207,6 +225,7 @@ static s32 take_next(u32 here, bool was_idle)
 s32 native_pick(u32 here, u64 now)
 {
 	struct task_struct *prev = model.running[here];
+	bool was_idle = !prev && !(model.stopped >> here & 1);
 	bool awake = prev && (prev->scx.flags & SCX_TASK_QUEUED);
 	s32 next;
 
@@ -223,7 +242,8 @@ s32 native_pick(u32 here, u64 now)
 		warmq_stopping(prev, true);
 		warmq_enqueue(prev, 0);
 	}
-	next = take_next(here, !prev);
+	model.stopped &= ~(1ULL << here);
+	next = take_next(here, was_idle);
 	if (next >= 0 || !(model.kicked >> here & 1))
 		return next;
 	/* It asked itself to look once more. */
@@ -232,6 +252,8 @@ s32 native_pick(u32 here, u64 now)
 		warmq_dispatch(here, NULL);
 	return take_next(here, true);
 }
+
+#include "change.h"
 
 /* Returns whether the task of this CPU is to be preempted. */
 bool native_tick(u32 here, u64 now)

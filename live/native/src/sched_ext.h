@@ -13,6 +13,7 @@
 
 #define CPUS 64
 #define TASKS 512
+#define CGROUPS 64
 #define USER_QUEUES 0x1000 /* where the numbers of user queues begin */
 #define QUEUES 0x20000
 
@@ -37,6 +38,7 @@ static struct {
 	bool in_interrupt;
 	struct task_struct *current;
 	struct task_struct *running[CPUS];
+	u64 stopped; /* CPUs that a migration thread runs on */
 	u64 idle; /* CPUs */
 	u64 core[CPUS]; /* the CPUs of a CPU's core */
 	u32 distributed[CPUS];
@@ -429,6 +431,21 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 	}
 }
 
+/* All tasks of the CPU's local queue but the one that is about to be moved. */
 void scx_bpf_reenqueue_local(void)
 {
+	struct native_dsq *queue = &model.local[model.cpu], taken = {};
+	struct task_struct *p, *next;
+
+	for (p = queue->first; p; p = next) {
+		next = p->next;
+		if (p->migrates)
+			continue;
+		take_out(p);
+		put_last(&taken, p);
+	}
+	while ((p = taken.first)) {
+		take_out(p);
+		warmq_enqueue(p, SCX_ENQ_REENQ);
+	}
 }

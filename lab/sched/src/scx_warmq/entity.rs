@@ -23,8 +23,8 @@ impl State {
     /// The entity of a task that is, or will be, on `cpu`.
     pub(super) fn entity_for(&mut self, view: View<'_>, cpu: CpuId) -> EntityId {
         let state = &self.tasks[view.id().index()];
-        if let Some(only) = state.only {
-            return self.pinned(only);
+        if state.only.is_some() {
+            return self.pinned(cpu);
         }
         if let Some(group) = state.group {
             if self.topology.fits(view, self.groups[group].home) {

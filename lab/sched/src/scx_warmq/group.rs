@@ -51,12 +51,14 @@ impl State {
 
     /// The least loaded place on all of whose CPUs a task may run; its own if there is no better
     /// one.
-    fn least_loaded_place(&self, view: View<'_>, own: usize) -> Option<usize> {
+    fn least_loaded_place(&self, view: View<'_>, own: usize) -> usize {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)
             .chain(others)
             .filter(|place| self.topology.fits(view, *place));
-        let first = fitting.next()?;
+        let Some(first) = fitting.next() else {
+            return own;
+        };
         let lesser = |best, place| {
             if self.is_less_loaded(place, best) {
                 place
@@ -64,7 +66,17 @@ impl State {
                 best
             }
         };
-        Some(fitting.fold(first, lesser))
+        fitting.fold(first, lesser)
+    }
+
+    /// Whether the home of the group of `view`, which runs on `cpu`, is elsewhere, and the task may run
+    /// everywhere there.
+    pub(super) fn group_belongs_elsewhere(&self, view: View<'_>, cpu: CpuId) -> bool {
+        let group = self.tasks[view.id().index()].group;
+        group.is_some_and(|group| {
+            let home = self.groups[group].home;
+            home != self.topology.place_of(cpu) && self.topology.fits(view, home)
+        })
     }
 
     /// Puts `task`, which runs on `cpu`, into the group of `fragment`.
@@ -107,7 +119,7 @@ impl State {
             self.read_load(context, place);
         }
         let own = self.topology.place_of(cpu);
-        let home = self.least_loaded_place(context.task(task), own)?;
+        let home = self.least_loaded_place(context.task(task), own);
         let group = self.vacant_group(context)?;
         let state = &mut self.groups[group];
         state.fragment = Some(fragment);

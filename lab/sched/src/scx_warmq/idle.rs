@@ -5,7 +5,7 @@
 use warmq_decide as decide;
 use warmq_kernel::{Context, WakeContext, Why};
 use warmq_machine::Access;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, CpuSet, TaskId};
 
 use super::state::{EntityId, Kind, State};
 
@@ -68,27 +68,40 @@ impl State {
         context.touch(self.tasks[task.index()].line, Access::Read);
         context.touch(self.idle_line, Access::Read);
         let view = context.task(task);
-        let last = view.last_cpu();
-        let prev = match view.may_run_on(last) {
-            true => last,
-            false => self.topology.first_cpu(view).unwrap_or(last),
-        };
+        let prev = view.last_cpu();
         // The CPU that still switches away from the task is the one that sees when it is done.
         if view.on_cpu() == Some(prev) {
             return prev;
         }
+        let allowed = |cpu| view.may_run_on(cpu);
+        let fallback = match allowed(prev) {
+            true => prev,
+            false => self.topology.first_cpu(view).unwrap_or(prev),
+        };
+        // The kernel does not ask the program about a task that may run on one CPU only.
+        if self.topology.cpus().len() == 1 {
+            return prev;
+        }
+        if let Some(only) = self.tasks[task.index()].only {
+            // It may have gone offline, of which nobody has told us yet.
+            return if allowed(only) { only } else { fallback };
+        }
         let entity = self.entity_for(view, prev);
         let found = match self.entities[entity].kind {
-            // Its CPU may have gone offline, of which nobody has told us yet.
-            Kind::Pinned { cpu } => return if view.may_run_on(cpu) { cpu } else { prev },
-            Kind::Unmanaged { .. } => self.select_unmanaged(context, task, prev, why),
+            Kind::Unmanaged { .. } | Kind::Pinned { .. } => {
+                self.select_unmanaged(context, task, prev, why)
+            }
             Kind::Group { .. } => self.idle_at_home(context, task, entity, prev),
         };
         if let Some(cpu) = found {
             self.claim(context, cpu);
         }
         self.tasks[task.index()].found = found;
-        found.unwrap_or_else(|| self.cpu_to_queue_at(context, task, prev))
+        let cpu = found.unwrap_or_else(|| self.cpu_to_queue_at(context, task, prev));
+        match context.task(task).may_run_on(cpu) {
+            true => cpu,
+            false => fallback,
+        }
     }
 
     /// Where a task is queued if there is no idle CPU for it: where it was, or at its home.
@@ -262,8 +275,14 @@ impl State {
     fn idle_to_kick(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Option<CpuId> {
         let near = self.topology.cpus_of_domain(self.topology.domain_of(cpu));
         let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
-        self.first_idle(context, task, near.iter().filter(whole))
-            .or_else(|| self.first_idle(context, task, near))
+        // Where not all CPUs are allowed, the kernel looks at the task's own first
+        // (scx_bpf_select_cpu_and()).
+        let all = self.topology.cpus().len();
+        let allowed = context.task(task).allowed().map_or(all, CpuSet::len);
+        let own = (allowed < all).then_some(cpu);
+        let near = || own.iter().chain(near);
+        self.first_idle(context, task, near().filter(whole))
+            .or_else(|| self.first_idle(context, task, near()))
             .or_else(|| self.idle_elsewhere(context, task, cpu))
     }
 

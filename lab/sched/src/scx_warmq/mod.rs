@@ -24,6 +24,7 @@
 
 mod balance;
 mod cgroup;
+mod change;
 mod entity;
 mod group;
 mod idle;
@@ -162,6 +163,7 @@ impl Scheduler for ScxWarmq {
         let state = &mut self.state;
         context.compute(state.wakeup_cost);
         let now = ns(context);
+        state.tasks[task.index()].queued_at = cpu;
         state.begin_period(task, now);
         let keeps_lag = state.slept(task, now) >= state.policy.min_sleep;
         state.settle(context, task, cpu, Coming::Woken { keeps_lag });
@@ -207,11 +209,14 @@ impl Scheduler for ScxWarmq {
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
         let state = &mut self.state;
-        let moves = std::mem::take(&mut state.tasks[prev.index()].moves);
-        let displaced = state.displaced.remove(&prev) && state.tasks[prev.index()].waits();
-        if displaced && !state.kick_idle(context, prev, context.cpu()) && moves {
-            let home = state.cpu_to_queue_at(context, prev, context.cpu());
-            state.preempt(context, prev, home, state.policy.min_sleep);
+        let Some(asked) = state.displaced.remove(&prev) else {
+            return;
+        };
+        if let Some(cpu) = asked {
+            context.reschedule(cpu);
+        } else if state.tasks[prev.index()].waits() {
+            let queued_at = state.tasks[prev.index()].queued_at;
+            state.kick_idle(context, prev, queued_at);
         }
     }
 
@@ -233,6 +238,7 @@ impl Scheduler for ScxWarmq {
         // It must move before it runs on, or its slice is over.
         let over = left == 0 || decide::slice_ends(left, tick);
         if over || state.is_misplaced(context, running) {
+            state.tasks[running.index()].slice = 0;
             context.reschedule(context.cpu());
         }
     }
@@ -240,12 +246,13 @@ impl Scheduler for ScxWarmq {
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let task = &mut self.state.tasks[task.index()];
         task.yields = true;
+        task.slice = 0;
         context.touch(task.line, Access::Write);
         true
     }
 
     fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state.parameters_changed(context, task);
+        self.state.weight_changed(context, task);
     }
 
     fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
@@ -253,7 +260,7 @@ impl Scheduler for ScxWarmq {
     }
 
     fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.state.parameters_changed(context, task);
+        self.state.affinity_changed(context, task);
     }
 
     /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it changes its
@@ -266,8 +273,11 @@ impl Scheduler for ScxWarmq {
     ) {
         let (state, here) = (&mut self.state, context.cpu());
         state.follow(context, task, fragment, here);
-        let entity = state.entity_for(context.task(task), here);
-        if !state.serves(here, entity) {
+        if state.group_belongs_elsewhere(context.task(task), here) {
+            // The library yields.
+            let task = &mut state.tasks[task.index()];
+            task.yields = true;
+            task.slice = 0;
             context.reschedule(here);
         }
     }
@@ -275,33 +285,5 @@ impl Scheduler for ScxWarmq {
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
         let now = ns(context);
         self.state.enter(task, None, now);
-    }
-}
-
-impl State {
-    /// The weight or the affinity of a task has changed.
-    fn parameters_changed(&mut self, context: &mut Context<'_>, task: TaskId) {
-        let view = context.task(task);
-        self.tasks[task.index()].only = self.topology.only_cpu(view);
-        if self.tasks[task.index()].waits() {
-            self.requeue(context, task);
-        } else if let Some(cpu) = self.tasks[task.index()].on {
-            context.reschedule(cpu);
-        }
-    }
-
-    /// The nice value, policy or affinity of a queued task has changed: queues it where it belongs
-    /// now.
-    fn requeue(&mut self, context: &mut Context<'_>, task: TaskId) {
-        self.unqueue(context, task);
-        let view = context.task(task);
-        let last = view.last_cpu();
-        let cpu = match view.may_run_on(last) {
-            true => last,
-            false => self.topology.first_cpu(view).unwrap_or(last),
-        };
-        self.settle(context, task, cpu, Coming::Awake);
-        self.queue(context, task);
-        self.kick_idle(context, task, cpu);
     }
 }

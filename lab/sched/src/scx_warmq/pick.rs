@@ -21,9 +21,16 @@ impl State {
         context.compute(self.pick_cost);
         let here = context.cpu();
         context.touch(self.cpus[here.index()].line, Access::Write);
-        let awake = prev.filter(|prev| context.task(*prev).is_runnable());
-        if let Some(awake) = awake {
-            self.charge(context, awake);
+        let mut awake = prev.filter(|prev| context.task(*prev).is_runnable());
+        if let Some(task) = awake {
+            self.charge(context, task);
+            if !context.task(task).may_run_on(here) {
+                self.migrate(context, task);
+                awake = None;
+            } else if self.tasks[task.index()].slice_left(ns(context)) > 0 {
+                // The kernel asks the program for another task only when the slice is over.
+                return Pick::Task(task);
+            }
         }
         let sent = self.first_sent(context);
         let mut next = sent.or_else(|| self.choose(context, awake));
@@ -31,10 +38,10 @@ impl State {
             if next == Some(awake) {
                 return self.renew(context, awake);
             }
-            self.put_back(context, awake);
+            self.put_back(context, awake, here);
         }
         // A CPU that goes idle looks once more if anything waits for it.
-        if next.is_none() && self.waits_at(here) {
+        if next.is_none() && prev.is_some() && self.waits_at(here) {
             next = self.choose(context, None);
         }
         match next {
@@ -84,7 +91,7 @@ impl State {
     }
 
     /// Counts a task in its group's running members, or no longer.
-    fn count_running(&mut self, task: TaskId, change: i64) {
+    pub(super) fn count_running(&mut self, task: TaskId, change: i64) {
         let entity = self.tasks[task.index()].entity;
         if let Some(group) = entity.and_then(|entity| self.group_of_entity(entity)) {
             let running = &mut self.groups[group].running;
@@ -92,25 +99,30 @@ impl State {
         }
     }
 
-    /// Queues a task that loses the CPU where it belongs. When this CPU has switched away from it, an
+    /// Queues a task that loses the CPU where it belongs on `cpu`. When this CPU has switched away from it, an
     /// idle CPU may have it.
-    fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId) {
+    pub(super) fn put_back(&mut self, context: &mut Context<'_>, prev: TaskId, cpu: CpuId) {
         let here = context.cpu();
         self.stop(prev);
+        self.tasks[prev.index()].queued_at = cpu;
         let view = context.task(prev);
-        let cpu = match view.may_run_on(here) {
-            true => here,
-            false => self.topology.first_cpu(view).unwrap_or(here),
-        };
         let entity = self.entity_for(view, cpu);
         let changes = self.tasks[prev.index()].entity != Some(entity);
-        self.tasks[prev.index()].moves = changes && self.group_of_entity(entity).is_some();
+        let moves = changes && self.group_of_entity(entity).is_some();
         self.under_lock_of(context, entity, |state, context| {
             state.settle(context, prev, cpu, Coming::Awake);
             state.queue(context, prev);
         });
-        if !self.serves(here, entity) || self.idle_for_queued(context, prev, here).is_some() {
-            self.displaced.insert(prev);
+        let mut asked = self.idle_for_queued(context, prev, cpu);
+        if let Some(idle) = asked {
+            self.claim(context, idle);
+        } else if moves {
+            let home = self.cpu_to_queue_at(context, prev, cpu);
+            let least = self.policy.min_sleep;
+            asked = Some(home).filter(|home| self.ends_slice(context, prev, *home, least));
+        }
+        if asked.is_some() || !self.serves(here, entity) {
+            self.displaced.insert(prev, asked);
         }
     }
 
@@ -139,10 +151,8 @@ impl State {
         let taken = self
             .take(context, entity)
             .or_else(|| self.take_any(context));
-        match stays {
-            Some(_) => taken,
-            None => taken.or_else(|| self.pull(context)),
-        }
+        // What waits may not run here: the task goes on.
+        taken.or(stays).or_else(|| self.pull(context))
     }
 
     /// Whether a queued task can run here now. While its CPU still switches away from it, it
@@ -151,7 +161,7 @@ impl State {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);
         if elsewhere {
-            self.displaced.insert(task);
+            self.displaced.entry(task).or_insert(None);
         }
         !elsewhere && view.may_run_on(here)
     }
@@ -318,13 +328,16 @@ impl State {
         let (now, cpu) = (ns(context), context.cpu());
         let was_queued = self.tasks[task.index()].queued;
         self.unqueue(context, task);
-        self.displaced.remove(&task);
+        if let Some(Some(asked)) = self.displaced.remove(&task) {
+            context.reschedule(asked);
+        }
         let was_elsewhere = self.is_misplaced(context, task);
         if was_elsewhere {
             self.settle(context, task, cpu, Coming::Awake);
         }
         let state = &mut self.tasks[task.index()];
         state.on = Some(cpu);
+        state.queued_at = cpu;
         state.charged_at = now;
         state.picked_at = now;
         state.yields = false;

@@ -7,6 +7,7 @@ use warmq_kernel::{Attach, Context, Fragment, GroupId, UnknownCost};
 use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use super::cgroup::Cgroups;
+use super::change::Known;
 use super::queue::Queue;
 use super::topology::{PlaceKind, Topology};
 
@@ -121,6 +122,9 @@ pub(super) struct TaskState {
     pub(super) found: Option<CpuId>,
     /// In whose own queue it waits.
     pub(super) sent: Option<CpuId>,
+    /// In whose run queue the kernel has it while it waits.
+    pub(super) queued_at: CpuId,
+    pub(super) known: Option<Known>,
     /// The only CPU where it may run, if there is but one.
     pub(super) only: Option<CpuId>,
     pub(super) on: Option<CpuId>,
@@ -141,8 +145,6 @@ pub(super) struct TaskState {
     /// In this period.
     pub(super) sleeps: u64,
     pub(super) yields: bool,
-    /// It was queued in a group that it did not run in, so that its home hears of it as of a wakeup.
-    pub(super) moves: bool,
     /// Its state in the task-storage map.
     pub(super) line: Address,
     /// Its part of the task structure: vtime and the node of the dispatch queue.
@@ -175,7 +177,8 @@ pub(super) struct State {
     /// Queued tasks of groups.
     pub(super) managed_queued: u64,
     /// Queued tasks whose CPU still switches away from them, and that another CPU would run.
-    pub(super) displaced: BTreeSet<TaskId>,
+    /// With the CPU that is to reschedule for it: one that idles, or whose task it preempts.
+    pub(super) displaced: BTreeMap<TaskId, Option<CpuId>>,
     pub(super) balanced_at: u64,
     pub(super) balance_rounds: u64,
     /// The mask of idle CPUs, one for the machine.
@@ -223,7 +226,7 @@ impl State {
             cpus,
             tasks: Vec::new(),
             managed_queued: 0,
-            displaced: BTreeSet::new(),
+            displaced: BTreeMap::new(),
             balanced_at: 0,
             balance_rounds: 0,
             idle_line: line(attach),
@@ -250,6 +253,8 @@ impl State {
         state.parent = parent;
         state.only = self.topology.only_cpu(view);
         state.domain = self.topology.domain_of(view.last_cpu());
+        state.queued_at = view.last_cpu();
+        state.known = Some(Known::of(view));
     }
 
     /// The entity of the unmanaged tasks of `domain`.
@@ -345,6 +350,8 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         turns: 0,
         found: None,
         sent: None,
+        queued_at: CpuId(0),
+        known: None,
         only: None,
         on: None,
         charged_at: now,
@@ -358,7 +365,6 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         period_at: now,
         sleeps: 0,
         yields: false,
-        moves: false,
         line: context.data(line),
         node: context.data(line),
     }

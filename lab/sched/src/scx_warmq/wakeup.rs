@@ -30,17 +30,34 @@ impl State {
         cpu: CpuId,
         slept: u64,
     ) {
+        if self.ends_slice(context, task, cpu, slept) {
+            context.reschedule(cpu);
+        }
+    }
+
+    /// Ends the slice of the task that runs on `cpu` if `task` may preempt it. Returns whether it may.
+    pub(super) fn ends_slice(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        cpu: CpuId,
+        slept: u64,
+    ) -> bool {
         let now = ns(context);
         context.touch(self.cpus[cpu.index()].line, Access::Read);
         let Some(wakeup) = self.wakeup(context, task, cpu, slept) else {
-            return;
+            return false;
         };
-        if decide::wakeup_preempts(&self.policy, &wakeup) == Verdict::Granted {
+        let granted = decide::wakeup_preempts(&self.policy, &wakeup) == Verdict::Granted;
+        if granted {
             let here = &mut self.cpus[cpu.index()];
             here.preempted_at = Some(now);
             context.touch(here.line, Access::Write);
-            context.reschedule(cpu);
+            if let Some(running) = here.running {
+                self.tasks[running.index()].slice = 0;
+            }
         }
+        granted
     }
 
     /// The wakeup of `task` beside the task that runs on `cpu`. `None` if none runs, or if `cpu`

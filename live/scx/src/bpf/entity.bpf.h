@@ -104,20 +104,45 @@ static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, b
 	return warmq_join(members, vruntime);
 }
 
+/*
+ * Counts a runnable task in its cgroup with the weight that its nice value has now. Returns its weight among
+ * all tasks.
+ */
+static __always_inline u64 count_own_weight(struct task_struct *p, struct task_state *t)
+{
+	u64 own = own_weight(p), before = t->own_weight;
+
+	if (own != before && t->cgroup) {
+		/* First the new weight, so that a cgroup that stays active is never left. */
+		cgroup_add(t->cgroup, own);
+		if (before)
+			cgroup_sub(t->counted_cgroup, before);
+	}
+	t->own_weight = own;
+	t->counted_cgroup = t->cgroup;
+	return t->cgroup ? flat_weight(t->cgroup, own) : own;
+}
+
+/*
+ * Counts a task in another cgroup from now on. It stays in its entity, where its weight is brought up to date
+ * when it is queued again or goes on.
+ */
+static __always_inline void move_to_cgroup(struct task_state *t, u32 cgroup)
+{
+	if (t->own_weight) {
+		cgroup_add(cgroup, t->own_weight);
+		cgroup_sub(t->counted_cgroup, t->own_weight);
+		t->counted_cgroup = cgroup;
+	}
+	t->cgroup = cgroup;
+}
+
 /* Makes a task runnable in `entity`. `keeps_lag`: it slept long enough to keep positive lag. */
 static __always_inline void join(struct task_struct *p, struct task_state *t, u32 entity, bool keeps_lag)
 {
 	bool awake = t->own_weight;
-	u64 weight;
+	u64 weight = usable_weight(p, entity, count_own_weight(p, t), 0);
 
-	if (!awake) {
-		t->own_weight = own_weight(p);
-		t->counted_cgroup = t->cgroup;
-		if (t->cgroup)
-			cgroup_add(t->cgroup, t->own_weight);
-	}
-	weight = t->cgroup ? flat_weight(t->cgroup, t->own_weight) : t->own_weight;
-	weight = usable_weight(p, entity, weight, 0);
 	t->vtime = place(t, entity, weight, awake, keeps_lag);
 	t->fresh = false;
 	t->entity = entity;
@@ -155,19 +180,11 @@ static __always_inline void leave_all(struct task_state *t)
  */
 static __always_inline void reweigh(struct task_struct *p, struct task_state *t)
 {
-	u64 own = own_weight(p), weight = own;
+	u64 weight;
 
 	if (!t->weight)
 		return;
-	if (t->cgroup) {
-		if (own != t->own_weight) {
-			cgroup_add(t->counted_cgroup, own);
-			cgroup_sub(t->counted_cgroup, t->own_weight);
-		}
-		weight = flat_weight(t->cgroup, own);
-	}
-	t->own_weight = own;
-	weight = usable_weight(p, t->entity, weight, t->weight);
+	weight = usable_weight(p, t->entity, count_own_weight(p, t), t->weight);
 	if (weight == t->weight)
 		return;
 	if (weight > t->weight)

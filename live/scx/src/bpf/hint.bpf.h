@@ -221,9 +221,12 @@ static void remember(struct task_struct *p, struct task_state *t, u32 cpu)
  * preempted here: it would stop inside this program, and as the kernel runs no second instance of a
  * program on a CPU meanwhile, hints of other tasks would be lost.
  */
-static int answer(struct task_state *t, u32 cpu)
+static int answer(struct task_struct *p, struct task_state *t, u32 cpu)
 {
-	if (!t->group || group_of(t->group)->home == place_of_cpu(cpu))
+	u32 home = t->group ? group_of(t->group)->home : 0;
+
+	/* A task that may not run everywhere at the home is unmanaged, and stays. */
+	if (!t->group || home == place_of_cpu(cpu) || !fits(p, home))
 		return WARMQ_ANSWER_HEARD;
 	count(COUNT_PROMPT_MOVES);
 	return WARMQ_ANSWER_MOVE;
@@ -255,7 +258,7 @@ static int hear_hint(struct task_struct *p, u64 hint)
 		acknowledge(p, t, hint);
 	if (t->labelled || !follow(p, t, hint, false, cpu))
 		return WARMQ_ANSWER_HEARD;
-	return answer(t, cpu);
+	return answer(p, t, cpu);
 }
 
 static int hear_nonce(struct task_struct *p, u64 nonce)

@@ -176,6 +176,9 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
+	/* Its affinity has changed, and the kernel is about to queue it elsewhere. */
+	if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+		return;
 	if (kick_idle(p, entity, cpu) || !preempts)
 		return;
 	if (moves) /* treated as a wakeup at its new home */
@@ -249,7 +252,11 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		go_on(prev, t, c);
 		return;
 	}
-	if (!take(c, entity) && !take_any(c, cpu) && !may_stay)
+	if (take(c, entity) || take_any(c, cpu))
+		return;
+	if (may_stay) /* what waits may not run here */
+		go_on(prev, t, c);
+	else
 		pull(cpu);
 }
 
@@ -280,17 +287,18 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		return;
 	}
 	/*
-	 * The kernel put the task on this CPU itself, without enqueue: its affinity changed while
-	 * it ran (or it may migrate again), and the kernel dequeued it and put it back. That was no
-	 * sleep, and the task is charged as any other.
+	 * The kernel put the task on this CPU itself, without enqueue: it was changed just before it slept (see
+	 * is_changed()), and the kernel dequeued it and put it back. That was no sleep, and the task is
+	 * charged as any other.
 	 */
 	if (!t->weight) {
 		t->sleeps -= t->sleeps > 0 && !t->throttled;
 		settle(p, t, cpu, !t->throttled);
-	} else if (t->entity != entity_for(p, t, cpu)) { /* taken from another cache */
+	} else if (t->changed || t->entity != entity_for(p, t, cpu)) { /* or taken from another cache */
 		settle(p, t, cpu, false);
 		deadline_known = false;
 	}
+	t->changed = false;
 	t->throttled = false;
 	if (out_of_quota(t->cgroup)) { /* it was queued before the others had it all */
 		scx_bpf_task_set_slice(p, 0);
@@ -330,6 +338,16 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 		scx_bpf_task_set_slice(p, 0);
 }
 
+/*
+ * Whether a task that no longer counts as runnable neither sleeps nor exits. The kernel (6.18) takes a task off
+ * its CPU while it changes its nice value, its affinity or its cgroup, and then puts it back without enqueue.
+ * A task sets its state before it sleeps.
+ */
+static __always_inline bool is_changed(const struct task_struct *p)
+{
+	return !p->__state; /* TASK_RUNNING */
+}
+
 void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 {
 	struct task_state *t = task_of(p);
@@ -344,6 +362,10 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 	cpu_of(cpu)->runs = false;
 	if (runnable)
 		return;
+	if (is_changed(p)) {
+		t->changed = true;
+		return;
+	}
 	t->slept_at = scx_bpf_now();
 	t->sleeps++;
 	t->expected = warmq_expect(t->expected, t->ran);
@@ -457,8 +479,7 @@ void BPF_STRUCT_OPS(warmq_cgroup_move, struct task_struct *p, struct cgroup *fro
 
 	if (!t)
 		return;
-	leave_all(t);
-	t->cgroup = number_of_cgroup(to);
+	move_to_cgroup(t, number_of_cgroup(to));
 	if (group_by == ORIGIN_CGROUP)
 		leave_usual_group(t, scx_bpf_now());
 }

@@ -191,6 +191,7 @@ struct task_state {
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool running;
+	bool changed;   /* the kernel took it off its CPU to change it, and puts it back at once */
 	bool throttled;   /* it waits, or has waited, since its cgroup was out of quota */
 	bool yields;
 	bool inferred;

@@ -79,6 +79,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	u32 flags;
+	u32 __state; /* 0: it has not said that it is about to sleep */
 	u32 policy;
 	int nr_cpus_allowed;
 	char comm[16];
@@ -103,6 +104,7 @@ struct task_struct {
 	s32 cpu;
 	struct native_dsq *dsq;
 	struct task_struct *next;
+	bool migrates;
 	bool direct; /* select_cpu put it into the local queue of its CPU */
 };
 
@@ -208,6 +210,9 @@ struct task_struct *bpf_get_current_task_btf(void);
 #define SCX_WAKE_TTWU 0x08
 #define SCX_WAKE_SYNC 0x10
 #define SCX_ENQ_WAKEUP 0x01
+#define SCX_ENQ_RESTORE 0x02
+#define SCX_ENQ_REENQ (1ULL << 40)
+#define SCX_ENQ_LAST (1ULL << 41)
 #define SCX_ENQ_PREEMPT (1ULL << 32)
 #define SCX_KICK_IDLE 1
 #define SCX_KICK_PREEMPT 2
