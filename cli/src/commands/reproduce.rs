@@ -15,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   warmq reproduce --quick                 about two minutes on two cores
   warmq reproduce coloring --full         everything, within a quarter of an hour
-  warmq reproduce starvation --quick      receivers of packets under O(1) and CFS, in half a minute
+  warmq reproduce starvation --quick      receivers of packets under O(1) and CFS, in a minute
   warmq reproduce affinity --quick        scx_warmq with and without hints, in seconds
   warmq reproduce --quick --with-walk     with the real walk on this machine on the same page";
 

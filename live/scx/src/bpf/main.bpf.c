@@ -176,8 +176,8 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
-	/* Its affinity has changed, and the kernel is about to queue it elsewhere. */
-	if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+	/* Its affinity has changed, and the kernel is about to queue it elsewhere. (No wakeup is sent there.) */
+	if (!(enq_flags & SCX_ENQ_WAKEUP) && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 		return;
 	if (kick_idle(p, entity, cpu) || !preempts)
 		return;
