@@ -167,6 +167,16 @@ fn overrides_that_make_no_machine_are_refused() {
     assert_eq!(refusal(none().cache(2, Bytes(0))).key, "cache.l2.size");
 }
 
+#[test]
+fn a_machine_names_a_card_that_there_is() {
+    assert_eq!(shipped("p4").card.unwrap().name, "bcm5752");
+    assert_eq!(shipped("p3xeon-8way").card, None);
+    let text = builtin("p4").unwrap().replace("bcm5752", "ne2000");
+    let problems = read_toml("p4.toml", &text).unwrap_err().to_string();
+    assert!(problems.contains("`network.card`"), "{problems}");
+    assert!(problems.contains("intel-e100"), "{problems}");
+}
+
 /// The packet costs of machine C meet what they are fitted to: at 85 Kpps the CPU has nothing left for
 /// more than a sleep for each five packets, and at 95 for none; a sleep for each packet fits at 40 Kpps, and softirqs
 /// take 1.3 us a packet at 150 Kpps.

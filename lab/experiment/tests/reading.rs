@@ -241,6 +241,14 @@ const MISTAKES: &[(&str, &str)] = &[
         "*[[measure]]\nname = \"x\"\nof = \"gain\"\nalong = \"cpus\"\ntake = \"peak\"",
     ),
     (
+        "share of no bins",
+        "+[[measure]]\nname = \"x\"\nhistogram = \"bus_by_page_offset\"\ntake = \"share\"",
+    ),
+    (
+        "bins of a peak",
+        "+[[measure]]\nname = \"x\"\nhistogram = \"bus_by_page_offset\"\ntake = \"peak_at\"\nfrom = 1",
+    ),
+    (
         "share of a peak",
         "*[[measure]]\nname = \"x\"\nof = \"gain\"\nalong = \"cpus\"\ntake = \"peak_at\"\nshare = 9",
     ),

@@ -8,8 +8,8 @@ use crate::context::Context;
 use crate::core::Core;
 use crate::kernel::Kernel;
 
-/// How far apart samples of a value are. The thesis of the starvation paper took one in 2 s; runs
-/// here are shorter.
+/// The time from one sample of a value to the next. The thesis of the starvation paper took one in 2 s;
+/// runs here are shorter.
 const PERIOD: Duration = Duration::from_ms(20);
 
 /// One of a scheduler's statistics, by its place in the scheduler's list of them.

@@ -110,3 +110,60 @@ fn costs_are_those_of_the_kernel_or_of_2_4() {
     assert_eq!(source("linux-2.6.16"), of_p4("linux-2.6.16"));
     assert_eq!(source("linux-2.6.24"), of_p4("linux-2.6.24"));
 }
+
+/// A receiver beside a program that computes, on machine C under O(1).
+fn starving() -> Measured {
+    let text = "title = \"t\"\nmachine = \"p4\"\nscheduler = \"o1\"\nworkload = \"starvation\"\n\
+                [settings]\nkpps = 20\nseconds = 1\n[run]\nwarmup = \"0ms\"\ntime = \"3s\"\n\
+                [[measure]]\nmetric = \"simplex_elapsed\"";
+    let experiment = Experiment::read("trial.toml", text, &Engine::default()).unwrap();
+    let plan = experiment.jobs(&Options::default()).remove(0).plan;
+    Engine::default().simulate(&plan).unwrap()
+}
+
+#[test]
+fn figures_of_tasks_are_those_of_time_and_of_the_scheduler() {
+    let measured = starving();
+    let figure = |name: &str| measured.figures[name];
+    assert!((figure("simplex_user_exact") - 1.0).abs() < 0.001);
+    assert!((figure("simplex_user") - 1.0).abs() < 0.1, "sampled");
+    let elapsed = figure("simplex_elapsed");
+    let sampled = figure("simplex_user") + figure("simplex_system");
+    assert!((100.0 * sampled / elapsed - figure("simplex_cpu")).abs() < 0.001);
+    assert!(figure("simplex_system_exact") < elapsed - 1.0);
+    // Simplex has no bonus, and the receiver the greatest.
+    assert_eq!(figure("simplex_priority"), 125.0);
+    assert!(figure("receiver_priority") < 117.0);
+    let all: f64 = figure("receiver_slices_used_up_per_second");
+    let ended =
+        figure("receiver_expirations_per_second") + figure("receiver_reinsertions_per_second");
+    assert!(
+        (all - ended).abs() < 1e-9,
+        "{all} end in one of two arrays, {ended}"
+    );
+    let samples: f64 = measured.histograms["receiver_sleep_avg"]
+        .iter()
+        .map(|(_, seen)| seen)
+        .sum();
+    assert!(
+        samples > 40.0 * elapsed && samples <= 50.0 * elapsed + 1.0,
+        "{samples}"
+    );
+}
+
+#[test]
+fn every_figure_and_histogram_of_a_run_is_described() {
+    let measured = starving();
+    let used = Used {
+        workloads: vec!["starvation"],
+        schedulers: vec!["o1"],
+    };
+    let described = Engine::default().metrics(&used);
+    for name in measured.figures.keys() {
+        assert!(described.iter().any(|it| it.name == *name), "{name}");
+    }
+    let described = Engine::default().histograms(&used);
+    for name in measured.histograms.keys() {
+        assert!(described.iter().any(|it| it.name == *name), "{name}");
+    }
+}

@@ -108,16 +108,13 @@ fn histogram(
     simulator: &dyn Simulator,
     experiment: &Experiment,
 ) -> Vec<Measure> {
-    let reads = [
-        ("peak_at", HistogramRead::PeakAt),
-        ("peak_share", HistogramRead::PeakShare),
-        ("peak_over_next", HistogramRead::PeakOverNext),
-        ("share", whole()),
+    let reads: [(&str, fn(&Fields) -> HistogramRead); 4] = [
+        ("peak_at", |_| HistogramRead::PeakAt),
+        ("peak_share", |_| HistogramRead::PeakShare),
+        ("peak_over_next", |_| HistogramRead::PeakOverNext),
+        ("share", share),
     ];
-    let read = table.choice("take", &reads).map(|read| match read {
-        HistogramRead::Share { .. } => share(table),
-        other => other,
-    });
+    let read = table.choice("take", &reads).map(|read| read(table));
     if read.is_none() {
         table.report(
             "a histogram needs `take`",
@@ -148,14 +145,6 @@ fn histogram(
         domain,
         how: How::Histogram { of, read },
     }]
-}
-
-/// The share of all bins, which is 100 %.
-fn whole() -> HistogramRead {
-    HistogramRead::Share {
-        from: 0,
-        to: u64::MAX,
-    }
 }
 
 /// The share of the bins from `from` to `to`, or of one.

@@ -2,8 +2,8 @@
 //! (`find_busiest_group()` of 2.6.24).
 //!
 //! A group has the capacity for one task, also if it has several CPUs: so the kernel builds it
-//! where the CPUs of a group share a core or a cache (`init_sched_groups_power()`). Its
-//! balancing that saves power is off by default, and not modelled.
+//! where the CPUs of a group share a core or a cache (`init_sched_groups_power()`). It can
+//! also balance to save power (`sched_mc_power_savings`, 0 unless set), which is not modelled.
 
 use warmq_kernel::Context;
 use warmq_machine::Access;

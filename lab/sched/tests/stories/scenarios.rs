@@ -85,6 +85,17 @@ fn a_loop_counts_its_rounds_and_leaves_out_what_it_is_told_to() {
 }
 
 #[test]
+fn a_run_ends_without_tasks_in_the_background_unless_all_are() {
+    let hog = "[task.hog]\nbackground = true\nbody = [{ run = \"1ms\" }]\n";
+    let (ending, _, _) = played(hog, 1, 5);
+    assert_eq!(ending, Ending::TimeUp);
+    let worker = "[task.worker]\ntimes = 2\nbody = [{ sleep = \"20ms\" }]";
+    let (ending, _, counters) = played(&format!("{hog}{worker}"), 1, 500);
+    assert_eq!(ending, Ending::WorkDone);
+    assert!(counters.get("rounds") > 2, "the hog ran, too");
+}
+
+#[test]
 fn nothing_is_lost_in_queues_pipes_streams_and_at_barriers() {
     let text = r#"
         [queue.q]
