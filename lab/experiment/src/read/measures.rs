@@ -108,7 +108,9 @@ fn histogram(
     simulator: &dyn Simulator,
     experiment: &Experiment,
 ) -> Vec<Measure> {
-    let reads: [(&str, fn(&Fields) -> HistogramRead); 4] = [
+    /// What makes a way of reading from the measure's own table.
+    type Reader = fn(&Fields<'_>) -> HistogramRead;
+    let reads: [(&str, Reader); 4] = [
         ("peak_at", |_| HistogramRead::PeakAt),
         ("peak_share", |_| HistogramRead::PeakShare),
         ("peak_over_next", |_| HistogramRead::PeakOverNext),
