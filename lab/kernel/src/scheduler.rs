@@ -61,6 +61,8 @@ pub struct Wakeup {
     pub sync: bool,
     /// What the task waited for.
     pub slept: Waiting,
+    /// That is an end of a pipe.
+    pub pipe: bool,
 }
 
 /// Why a task joins the run queue.

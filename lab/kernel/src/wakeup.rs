@@ -56,6 +56,10 @@ impl Engine {
             context,
             sync,
             slept,
+            pipe: match slept {
+                Waiting::Data(end) | Waiting::Room(end) => self.core.endpoints[end as usize].pipe,
+                _ => false,
+            },
         }
     }
 

@@ -29,9 +29,7 @@
 //! - The first tasks of a run have a whole slice and no `sleep_avg`. A process that is created with
 //!   another nice value or policy than its parent's is queued like a thread.
 //! - `exec()` does not balance, since programs of the laboratory do not call it.
-//! - No sleep is marked as not interactive, which pipes do: the laboratory does not tell a scheduler
-//!   whether a task waits for a pipe or for a socket. Freezing is the only uninterruptible sleep: it has
-//!   no disk.
+//! - Freezing is the only uninterruptible sleep: the laboratory has no disk.
 
 mod arrays;
 mod balance;

@@ -90,8 +90,18 @@ impl O1 {
         found.copied().unwrap_or(cpu)
     }
 
-    /// Credits a woken task with its sleep and puts it at the end of its list in the active array.
+    /// Puts a woken task at the end of its list in the active array. A sleep in a pipe is no sign of
+    /// an interactive task (`TASK_NONINTERACTIVE`), and leaves everything as it was; any other is
+    /// credited.
     pub(super) fn activate(&mut self, context: &mut Context<'_>, task: TaskId, wakeup: &Wakeup) {
+        if !wakeup.pipe {
+            self.credit_wakeup(context, task, wakeup);
+        }
+        self.add_active(context, task);
+    }
+
+    /// Credits a woken task with its sleep, which sets its priority.
+    fn credit_wakeup(&mut self, context: &mut Context<'_>, task: TaskId, wakeup: &Wakeup) {
         let (now, rules) = (self.now(context), self.rules);
         let state = self.task_mut(task);
         state.network = matches!(wakeup.slept, Waiting::Data(_));
@@ -113,7 +123,6 @@ impl O1 {
             };
         }
         state.timestamp = now;
-        self.add_active(context, task);
     }
 
     /// Preempts the CPU in whose queue `task` is if that runs a task of a worse priority.
@@ -192,6 +201,7 @@ mod tests {
                 context: WakeContext::Task,
                 sync,
                 slept: Waiting::Timer,
+                pipe: false,
             };
             let result = may_preempt(&wakeup, to, here) && takes_over(woken, running);
             assert_eq!(result, preempts, "{case}");

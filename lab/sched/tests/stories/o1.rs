@@ -368,3 +368,37 @@ fn a_hog_starves_in_a_band_of_packet_rates_only() {
     assert!(band > 1_200, "{band}");
     assert!((380..=420).contains(&fast), "{fast}");
 }
+
+/// The longest wait of H beside R, for whom CPU 1 writes every 5 ms and who then computes for 4 ms.
+fn beside_a_reader(
+    pair: impl Fn(&mut Boot<'_>) -> Result<(Socket, Socket), warmq_machine::OutOfMemory>,
+) -> usize {
+    let tsc = [choice("clock", "tsc")];
+    let stage = stage(2).tick_of(10);
+    let lines = chart(stage, &tsc, 1_000, |boot: &mut Boot<'_>| -> Started {
+        let (writes, reads) = pair(boot)?;
+        hog(boot, called("H").bound([cpu(0)]))?;
+        boot.task(called("R").bound([cpu(0)]), move |task: Task| async move {
+            loop {
+                task.receive(reads, Bytes(1)).await;
+                task.compute(Cycles(400_000)).await;
+            }
+        })?;
+        boot.task(called("W").bound([cpu(1)]), move |task: Task| async move {
+            loop {
+                task.send(writes, Bytes(1)).await;
+                task.sleep(Duration::from_ms(5)).await;
+            }
+        })?;
+        Ok(())
+    });
+    longest_wait('H', &lines[0])
+}
+
+/// Whoever waits for a socket gets the best priority for it, whoever waits for a pipe gets nothing.
+#[test]
+fn sleeps_in_a_pipe_earn_nothing() {
+    let by_socket = beside_a_reader(|boot| boot.socket_pair(Bytes(2)));
+    let by_pipe = beside_a_reader(|boot| boot.pipe(Bytes(2)));
+    assert!(by_socket > 900 && by_pipe < 30, "{by_socket} {by_pipe}");
+}
