@@ -66,6 +66,7 @@ impl Engine {
     pub(crate) fn enter_changes(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
         here.irq_depth += 1;
+        here.in_user = false;
         here.stack.push(Step::Changes);
     }
 

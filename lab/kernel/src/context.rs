@@ -150,6 +150,11 @@ impl<'a> Context<'a> {
         self.core.cpus[cpu.index()].need_resched != NeedResched::No
     }
 
+    /// Whether `cpu` was asked to reschedule at once, not lazily, and has not done so yet.
+    pub fn must_reschedule(&self, cpu: CpuId) -> bool {
+        self.core.cpus[cpu.index()].need_resched == NeedResched::Now
+    }
+
     /// The time of the last switch on `cpu`.
     pub fn last_switch(&self, cpu: CpuId) -> Instant {
         self.core.cpus[cpu.index()].last_switch

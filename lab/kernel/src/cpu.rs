@@ -72,6 +72,9 @@ pub(crate) struct Cpu {
     /// True while it is recorded as idle.
     pub(crate) shown_idle: bool,
 
+    /// It runs user code, or has done so since the kernel was entered last.
+    pub(crate) in_user: bool,
+
     /// Set by requests to reschedule, cleared by the pick.
     pub(crate) need_resched: NeedResched,
 
@@ -125,6 +128,7 @@ impl Cpu {
             backlog: VecDeque::new(),
             has_work: false,
             shown_idle: false,
+            in_user: false,
             charged_until: Instant::START,
             need_resched: NeedResched::No,
             first_tick: Instant::START,
@@ -221,6 +225,7 @@ impl Cpu {
             since: now,
             until,
         };
+        self.in_user |= mode == Mode::User;
         self.generation = self.generation.wrapping_add(1);
     }
 }

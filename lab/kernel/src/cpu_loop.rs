@@ -150,7 +150,8 @@ impl Engine {
             .is_some_and(|current| self.core.task(current).is_runnable());
         let now = here.need_resched == NeedResched::Now;
         match (class, self.core.settings.preemption) {
-            (Preemptible::User, _) => true,
+            // A lazy request is seen where the kernel is left, not within user code.
+            (Preemptible::User, _) => now || !here.in_user,
             (Preemptible::No, _)
             | (_, Preemption::None)
             | (Preemptible::Kernel, Preemption::Voluntary) => false,

@@ -46,6 +46,7 @@ impl Engine {
         let times = self.core.times;
         let here = self.core.cpu(cpu);
         here.irq_depth += 1;
+        here.in_user = false;
         here.stack.push(Step::EndInterrupt { interrupt });
         here.stack.push(Step::Busy {
             left: times.interrupt_exit,

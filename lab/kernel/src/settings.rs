@@ -257,11 +257,14 @@ impl Settings {
         }
     }
 
-    /// The same at another `hz`, for a kernel that counts the ends of sleeps and the time of the
-    /// receive softirq in jiffies: both stay as many of them.
+    /// The same at another `hz`. A kernel that counts the ends of sleeps and the time of the receive
+    /// softirq in jiffies goes on doing so: both stay as many of them.
     pub fn at_hz(self, hz: u64) -> Settings {
         let tick = Duration::from_s(1) / hz.max(1);
-        let jiffies = |span: Duration| tick * (span.0 / self.tick.0.max(1));
+        let jiffies = |span: Duration| match span < self.tick {
+            true => span,
+            false => tick * (span.0 / self.tick.0.max(1)),
+        };
         Settings {
             tick,
             timer_resolution: jiffies(self.timer_resolution),

@@ -46,8 +46,9 @@ impl Engine {
             operation => {
                 let now = self.core.now();
                 let left = self.core.times.system_call + self.stack_touch(cpu, now);
-                let stack = &mut self.core.cpu(cpu).stack;
-                stack.push(Step::Perform(operation));
+                let here = self.core.cpu(cpu);
+                here.in_user = false;
+                here.stack.push(Step::Perform(operation));
                 Step::Busy { left, user: false }
             }
         };

@@ -306,6 +306,14 @@ impl<'a> View<'a> {
         self.task.is_runnable()
     }
 
+    /// What it waits for, if it sleeps.
+    pub fn waits_for(&self) -> Option<Waiting> {
+        match self.task.state {
+            State::Sleeping(waiting) => Some(waiting),
+            State::New | State::Runnable | State::Dead => None,
+        }
+    }
+
     /// Whether it has exited, or is about to leave its CPU for good.
     pub fn has_exited(&self) -> bool {
         self.task.state == State::Dead

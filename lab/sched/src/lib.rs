@@ -8,7 +8,9 @@
 
 mod broken;
 mod cfs;
+mod eevdf;
 mod elsc;
+mod fair;
 mod family;
 mod linux24;
 mod mq;
@@ -23,7 +25,7 @@ mod scx_warmq;
 mod twins;
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, MakeScheduler, Scheduler, Settings, UnknownCost};
+use warmq_kernel::{Attach, MakeScheduler, Preemption, Scheduler, Settings, UnknownCost};
 use warmq_trace::{Promise, Queues};
 use warmq_units::{Duration, Seed};
 
@@ -70,13 +72,23 @@ impl Entry {
     }
 
     /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
-    /// of its kernel.
+    /// of its kernel; one with a setting `preempt` says where its kernel can be preempted.
     pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
-        let settings = self.kernel_settings(seed);
-        match self.settings().iter().any(|setting| setting.name == "hz") {
-            true => settings.at_hz(chosen.count("hz")),
-            false => settings,
+        let mut settings = self.kernel_settings(seed);
+        let known = self.settings();
+        let has = |name: &str| known.iter().any(|setting| setting.name == name);
+        if has("hz") {
+            settings = settings.at_hz(chosen.count("hz"));
         }
+        if has("preempt") {
+            settings.preemption = match chosen.choice("preempt") {
+                "none" => Preemption::None,
+                "voluntary" => Preemption::Voluntary,
+                "full" => Preemption::Full,
+                _ => Preemption::Lazy,
+            };
+        }
+        settings
     }
 
     /// What can be set on it.
@@ -137,6 +149,17 @@ const CFS_PROMISE: Promise = Promise {
     patience: Duration::from_ms(20),
     queues: Queues::PerCpu,
 };
+
+/// What EEVDF promises: a CPU that is about to idle pulls, unless that rarely pays, and an idle one is
+/// woken at the tick of a busy one. Tasks that are bound, or a moment too warm, wait longer.
+const EEVDF_PROMISE: Promise = Promise {
+    patience: Duration::from_ms(100),
+    queues: Queues::PerCpu,
+};
+
+fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost> {
+    Ok(Box::new(eevdf::Eevdf::new(chosen, attach)?))
+}
 
 const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX2624: &str = "Linux 2.6.24 on x86";
@@ -216,6 +239,42 @@ pub const SCHEDULERS: &[Entry] = &[
         timers: Settings::linux2624,
         settings: cfs::settings,
         build: |chosen, attach| Ok(Box::new(cfs::Cfs::new(chosen, attach)?)),
+    },
+    Entry {
+        name: "eevdf-6.12",
+        what: "Linux 6.12's EEVDF: the eligible task with the earliest virtual deadline runs",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_6_12,
+        build: eevdf,
+    },
+    Entry {
+        name: "eevdf-6.18",
+        what: "the same of Linux 6.18: groups whose tasks sleep often starve others",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_6_18,
+        build: eevdf,
+    },
+    Entry {
+        name: "eevdf-7.1",
+        what: "the same of Linux 7.1 and 7.2: slices end by a timer, and no group starves",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_7_1,
+        build: eevdf,
     },
     Entry {
         name: "scx_warmq",

@@ -4,7 +4,9 @@ use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::TaskId;
 
-use super::state::{Class, EntityId, Queue, QueueId, State};
+use crate::fair::tree::EntityId;
+
+use super::state::{Class, Queue, QueueId, State};
 use super::weights::delta_fair;
 
 impl Queue {
@@ -44,7 +46,12 @@ impl State {
         let (key, queue) = ((at.vruntime, entity), at.queue);
         let nodes = |other: EntityId| self.entities[other].node;
         let queue = &mut self.queues[queue];
-        queue.tree.insert(context, queue.line, nodes, key);
+        queue.tree.insert(
+            |at, access| context.touch(at, access),
+            queue.line,
+            nodes,
+            key,
+        );
     }
 
     /// Takes an entity out of the tree of its queue.
@@ -53,7 +60,12 @@ impl State {
         let (key, queue) = ((at.vruntime, entity), at.queue);
         let nodes = |other: EntityId| self.entities[other].node;
         let queue = &mut self.queues[queue];
-        queue.tree.remove(context, queue.line, nodes, key);
+        queue.tree.remove(
+            |at, access| context.touch(at, access),
+            queue.line,
+            nodes,
+            key,
+        );
     }
 
     /// An entity joins its queue (`enqueue_entity()`). `wakeup`: it slept, and its vruntime is to

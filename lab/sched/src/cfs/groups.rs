@@ -7,7 +7,9 @@
 use warmq_kernel::{Context, GroupId};
 use warmq_units::{Bytes, CpuId, TaskId};
 
-use super::state::{EntityId, QueueId, State, What};
+use crate::fair::tree::EntityId;
+
+use super::state::{QueueId, State, What};
 use super::weights::weight_of_group;
 
 impl State {

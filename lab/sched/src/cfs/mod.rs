@@ -44,12 +44,10 @@ mod load;
 mod migrate;
 mod pick;
 mod place;
-mod realtime;
 mod select;
 mod settings;
 mod state;
 mod tick;
-mod tree;
 mod wakeup;
 mod weights;
 

@@ -4,8 +4,10 @@
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
+use crate::fair::tree::EntityId;
+
 use super::settings::Tunables;
-use super::state::{Class, EntityId, State, What};
+use super::state::{Class, State, What};
 use super::weights::{NICE_0, share};
 
 impl Tunables {

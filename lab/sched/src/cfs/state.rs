@@ -8,12 +8,11 @@ use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use super::clock::Clock;
 use super::domains::{Domain, domains};
-use super::realtime::RealTime;
 use super::settings::Tunables;
-use super::tree::Tree;
 use super::weights::{NICE_0, weight_of};
+use crate::fair::realtime::RealTime;
+use crate::fair::tree::{EntityId, Tree};
 
-pub(super) type EntityId = usize;
 pub(super) type QueueId = usize;
 
 /// Averages of a CPU's load that are kept (`CPU_LOAD_IDX_MAX`).

@@ -4,8 +4,10 @@ use warmq_kernel::{Context, Policy};
 use warmq_machine::Access;
 use warmq_units::TaskId;
 
+use crate::fair::tree::EntityId;
+
 use super::settings::Tunables;
-use super::state::{Class, EntityId, State, ns};
+use super::state::{Class, State, ns};
 use super::weights::share;
 
 impl Tunables {
@@ -97,7 +99,7 @@ impl State {
             self.update_clock(context, cpu);
             return self.charge(context, queue);
         }
-        let last = self.queues[queue].tree.last_vruntime();
+        let last = self.queues[queue].tree.last_key();
         context.touch(self.queues[queue].line, Access::Read);
         if let Some(last) = last.filter(|last| *last >= self.entities[entity].vruntime)
             && self.queues[queue].current == Some(entity)

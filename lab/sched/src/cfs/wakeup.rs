@@ -4,8 +4,10 @@ use warmq_kernel::Context;
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
+use crate::fair::tree::EntityId;
+
 use super::settings::{Granularity, Tunables};
-use super::state::{Class, EntityId, State};
+use super::state::{Class, State};
 use super::weights::delta_fair;
 
 /// Whether an entity whose vruntime is `woken` preempts one whose vruntime is `running`: it must be less by

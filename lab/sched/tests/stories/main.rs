@@ -10,6 +10,7 @@ mod changes;
 mod colors;
 mod configurations;
 mod details;
+mod eevdf;
 mod elsc;
 mod family;
 mod laws;

@@ -185,6 +185,15 @@ impl Stage {
         (ending, kernel)
     }
 
+    /// A kernel that is about to run `workload`, watched.
+    pub fn boots(self, scheduler: MakeScheduler, workload: impl Workload) -> Kernel<Watch> {
+        let chart = Chart::new(self.cpus.into(), Duration::from_ms(10));
+        let meters = Meters::new(self.cpus.into());
+        let checker = Checker::of_a_run().promised(self.promised.1);
+        let watch = ((chart, meters), (checker, Digest::new()));
+        self.plays_before(watch, scheduler, 0, workload).1
+    }
+
     /// Runs `workload` for `ms` before `watch`, and judges nothing.
     pub fn plays_before<O: Observer>(
         self,

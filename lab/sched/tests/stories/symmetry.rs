@@ -241,13 +241,13 @@ proptest! {
     }
 
     /// Without caches, since bus and memory keep their pace. Schedulers of the 2.4 family count in
-    /// ticks. Not scx_warmq, broken and cfs: virtual times, slices and the mean of virtual times are
+    /// ticks. Not scx_warmq, broken, cfs and eevdf: virtual times, slices and the mean of virtual times are
     /// quotients that are rounded to nanoseconds, so twice a span is not always twice the quotient.
     /// Nor o1, whose slices and limits are milliseconds in whole ticks.
     #[test]
     fn all_times_doubled_give_the_same_schedule(case in cases()) {
-        let others = ["scx_warmq", "broken", "o1", "cfs"];
-        for entry in SCHEDULERS.iter().filter(|entry| !others.contains(&entry.name)) {
+        let in_ticks = ["linux24", "mq", "elsc", "pls"];
+        for entry in SCHEDULERS.iter().filter(|entry| in_ticks.contains(&entry.name)) {
             let run = |slower| slowed(&case, entry, slower, slower);
             let once: Vec<_> = run(1).iter().map(doubled).collect();
             compared(entry.name, &once, &run(2))?;
@@ -257,11 +257,12 @@ proptest! {
     /// Every task is bound to one CPU, since a scheduler that may choose lets the lower number win
     /// where nothing else decides. For that reason mq has two CPUs: with more, it asks those whose
     /// offers are equal in the order of their numbers. Not broken, which has one virtual time for the
-    /// machine: the order of the CPUs' ticks shows in it. Nor o1, whose CPUs balance in the order of
-    /// their numbers, and whose jiffies are those of CPU 0.
+    /// machine: the order of the CPUs' ticks shows in it. Nor o1 and eevdf, whose CPUs balance in the
+    /// order of their numbers; the jiffies of o1 are those of CPU 0.
     #[test]
     fn cpus_renamed_give_the_same_schedule_renamed(case in cases(), cpus in 2u16..5) {
-        for entry in SCHEDULERS.iter().filter(|entry| !["broken", "o1"].contains(&entry.name)) {
+        let numbered = ["broken", "o1", "eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
+        for entry in SCHEDULERS.iter().filter(|entry| !numbered.contains(&entry.name)) {
             let cpus = if entry.name == "mq" { 2 } else { cpus };
             let (first, other) = (rotated(&case, entry, cpus, 0), rotated(&case, entry, cpus, 1));
             let first: Vec<_> = first.iter().map(|record| renamed(record, 1, cpus)).collect();

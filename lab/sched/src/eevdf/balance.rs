@@ -1,0 +1,312 @@
+//! Balancing: a CPU pulls tasks from the busiest CPU of the busiest group, in intervals, and when it
+//! is about to idle (`sched_balance_rq()`, `sched_balance_newidle()`).
+
+use warmq_kernel::{Balance, Context};
+use warmq_machine::Access;
+use warmq_units::{CpuId, TaskId};
+
+use super::busiest::{Amount, Busiest};
+use super::domains::BUSY_FACTOR;
+use super::queueing::Leaving;
+use super::rules::MS;
+use super::state::State;
+
+/// What `look` has found, for `pull_from`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pull {
+    pub(super) domain: usize,
+    pub(super) amount: Amount,
+    pub(super) idleness: Idleness,
+}
+
+/// How idle a CPU is that balances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idleness {
+    Busy,
+    Idle,
+    /// It is about to be.
+    NewlyIdle,
+}
+
+impl State {
+    /// Looks for a CPU to pull from. Domains above the one that is pulled in come at the next time.
+    pub(super) fn look(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
+        let here = context.cpu();
+        self.decay_blocked(here);
+        let found = match when {
+            Balance::NewlyIdle => self.look_newly_idle(context),
+            Balance::Idle => self.look_in_intervals(context, Idleness::Idle),
+            Balance::Tick => self.look_in_intervals(context, Idleness::Busy),
+        };
+        found.map(|(from, pull)| {
+            self.cpu_mut(here).pull = Some(pull);
+            from
+        })
+    }
+
+    /// A CPU that is about to idle pulls one task, unless idling has been short or looking rarely paid.
+    fn look_newly_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
+        let here = context.cpu();
+        let clock = self.cpu(here).clock;
+        self.cpu_mut(here).idle_since = Some(clock);
+        if self.cpu(here).average_idle < self.rules.migration_cost {
+            return None;
+        }
+        let mut found = None;
+        for domain in 0..self.cpu(here).domains.len() {
+            if !self.newidle_pays(context, domain) {
+                continue;
+            }
+            found = self.search(context, domain, Idleness::NewlyIdle).ok();
+            self.cpu_mut(here).domains[domain]
+                .newidle
+                .count(found.is_some());
+            if found.is_some() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// Whether to look in a domain, by a throw of dice weighted by how often that found something
+    /// (`NI_RANDOM`).
+    fn newidle_pays(&self, context: &Context<'_>, domain: usize) -> bool {
+        if !self.rules.newidle_random {
+            return true;
+        }
+        let ratio = self.cpu(context.cpu()).domains[domain].newidle.ratio;
+        // The low bits of the clock: what the kernel draws is as unpredictable, and this can be replayed.
+        let drawn = (self.cpu(context.cpu()).clock / 7) % 1_024;
+        drawn <= i64::from(ratio)
+    }
+
+    fn look_in_intervals(
+        &mut self,
+        context: &mut Context<'_>,
+        idleness: Idleness,
+    ) -> Option<(CpuId, Pull)> {
+        let here = context.cpu();
+        let now = self.cpu(here).clock;
+        let mut next = i64::MAX;
+        let mut found = None;
+        for domain in 0..self.cpu(here).domains.len() {
+            let due =
+                self.cpu(here).domains[domain].last_balance + self.interval(here, domain, idleness);
+            if now < due {
+                next = next.min(due);
+                continue;
+            }
+            self.cpu_mut(here).domains[domain].last_balance = now;
+            if self.is_our_turn(context, domain, idleness) {
+                match self.search(context, domain, idleness) {
+                    Ok(pull) => found = Some(pull),
+                    Err(failed) => self.pulled_nothing(context, domain, failed),
+                }
+            }
+            next = next.min(now + self.interval(here, domain, idleness));
+            if found.is_some() {
+                break;
+            }
+        }
+        self.cpu_mut(here).next_balance = if found.is_some() { now } else { next };
+        found
+    }
+
+    /// How often a domain is balanced, in ns (`get_sd_balance_interval()`).
+    fn interval(&self, cpu: CpuId, domain: usize, idleness: Idleness) -> i64 {
+        let interval = self.cpu(cpu).domains[domain].interval;
+        let tick = self.rules.tick;
+        let jiffies = match idleness {
+            Idleness::Busy => interval * BUSY_FACTOR / tick - 1,
+            Idleness::Idle | Idleness::NewlyIdle => interval / tick,
+        };
+        let second = 1_000 * MS / tick;
+        let most = second * self.cpus.len() as i64 / 10;
+        jiffies.clamp(1, most.max(1)) * tick
+    }
+
+    /// One CPU of each group balances for it: the first that is idle, or the first
+    /// (`should_we_balance()`).
+    fn is_our_turn(&self, context: &Context<'_>, domain: usize, idleness: Idleness) -> bool {
+        let here = context.cpu();
+        if idleness == Idleness::NewlyIdle {
+            return true;
+        }
+        let own = &self.cpu(here).domains[domain].groups[0];
+        let mut online = own.iter().copied().filter(|cpu| context.is_online(*cpu));
+        let first = online.clone().min();
+        let idle = online.find(|cpu| self.is_idle(*cpu));
+        idle.or(first) == Some(here)
+    }
+
+    /// What can be pulled in a domain; if nothing, from whom it was tried. CPUs whose tasks may all not
+    /// run here are left out, and it looks again.
+    fn search(
+        &mut self,
+        context: &mut Context<'_>,
+        domain: usize,
+        idleness: Idleness,
+    ) -> Result<(CpuId, Pull), Option<CpuId>> {
+        let mut without = Vec::new();
+        while let Some(busiest) = self.busiest(context, domain, idleness, &without) {
+            let Busiest { cpu: from, amount } = busiest;
+            let pull = Pull {
+                domain,
+                amount,
+                idleness,
+            };
+            if self.running(from) <= 1 {
+                return Err(Some(from));
+            }
+            let offer = self.offer(context, from, pull);
+            if !offer.tasks.is_empty() {
+                return Ok((from, pull));
+            }
+            if !offer.all_pinned {
+                return Err(Some(from));
+            }
+            without.push(from);
+        }
+        Err(None)
+    }
+
+    /// What this CPU can pull from the queue of `from` (`detach_tasks()`).
+    fn offer(&mut self, context: &mut Context<'_>, from: CpuId, pull: Pull) -> Offer {
+        let here = context.cpu();
+        let mut left = pull.amount;
+        let mut offer = Offer {
+            tasks: Vec::new(),
+            all_pinned: true,
+        };
+        let failed = self.cpu(here).domains[pull.domain].failed;
+        let mut remaining = self.running(from);
+        for task in self.waiting(from).into_iter().take(self.rules.nr_migrate) {
+            if left.is_nothing() || remaining <= 1 && pull.idleness != Idleness::Busy {
+                break;
+            }
+            context.touch(self.entities[self.entity_of(task)].node, Access::Read);
+            if !self.can_move(context, task, from, pull.domain, &mut offer.all_pinned) {
+                continue;
+            }
+            let (load, util) = (
+                self.load_of(task),
+                self.entities[self.entity_of(task)].load.util,
+            );
+            if !left.takes(load, util, failed) {
+                continue;
+            }
+            offer.tasks.push(task);
+            remaining -= 1;
+            if pull.idleness == Idleness::NewlyIdle {
+                break;
+            }
+        }
+        offer
+    }
+
+    /// The tasks that wait on `cpu`, that which had it longest ago first. Delayed ones are not among
+    /// them.
+    fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
+        let there = self.cpu(cpu);
+        let all = there.recency.iter().copied();
+        all.filter(|task| there.current != Some(*task)).collect()
+    }
+
+    /// `can_migrate_task()`.
+    fn can_move(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        from: CpuId,
+        domain: usize,
+        all_pinned: &mut bool,
+    ) -> bool {
+        let (here, view) = (context.cpu(), context.task(task));
+        if !view.may_run_on(here) {
+            return false;
+        }
+        *all_pinned = false;
+        let domain = &self.cpu(here).domains[domain];
+        let waits = view.on_cpu().is_none();
+        waits && (!self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries)
+    }
+
+    /// Whether a task ran so recently that its data are still in the cache (`task_hot()`).
+    fn is_hot(&self, task: TaskId, from: CpuId) -> bool {
+        let since = self.cpu(from).clock - self.entities[self.entity_of(task)].charged_at;
+        since < self.rules.migration_cost
+    }
+
+    /// Counts a failed attempt, if there was an imbalance. After enough of them, the running task of
+    /// the busiest CPU is pushed here (`need_active_balance()`).
+    fn pulled_nothing(&mut self, context: &mut Context<'_>, domain: usize, from: Option<CpuId>) {
+        let here = context.cpu();
+        let Some(from) = from else {
+            let state = &mut self.cpu_mut(here).domains[domain];
+            state.failed = 0;
+            if state.interval < 2 * state.least_interval() {
+                state.interval *= 2;
+            }
+            return;
+        };
+        let state = &mut self.cpu_mut(here).domains[domain];
+        state.failed += 1;
+        let (failed, tries) = (state.failed, state.level.cache_nice_tries);
+        state.interval = state.least_interval();
+        let running = self.cpu(from).current;
+        let movable = running.is_some_and(|running| context.task(running).may_run_on(here));
+        if failed > tries + 2 && movable && self.cpu(from).push_to.is_none() {
+            self.cpu_mut(from).push_to = Some(here);
+            self.effects.request(from, super::effects::Urgency::Now);
+            self.cpu_mut(here).domains[domain].failed = tries + 1;
+        }
+    }
+
+    /// Pulls what `look` has found, under the locks of both CPUs.
+    pub(super) fn pull_from(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
+        let here = context.cpu();
+        let Some(pull) = self.cpu(here).pull else {
+            return;
+        };
+        let offer = self.offer(context, from, pull);
+        self.cpu_mut(here).pull = None;
+        for task in &offer.tasks {
+            self.deactivate(*task, Leaving::Moves);
+            self.arrive(context, *task, here);
+        }
+        if !offer.tasks.is_empty() {
+            let domain = &mut self.cpu_mut(here).domains[pull.domain];
+            domain.failed = 0;
+            domain.interval = domain.least_interval();
+        } else if when != Balance::NewlyIdle {
+            self.pulled_nothing(context, pull.domain, Some(from));
+        }
+    }
+
+    /// A busy CPU with tasks that wait wakes an idle one, so that it balances
+    /// (`nohz_balancer_kick()`).
+    pub(super) fn kick_idle(&mut self, context: &mut Context<'_>) {
+        let here = context.cpu();
+        if self.running(here) < 2 {
+            return;
+        }
+        let spans = self
+            .cpu(here)
+            .domains
+            .last()
+            .map(|domain| domain.span.clone());
+        let mut others = spans.into_iter().flatten();
+        let idle = others.find(|cpu| self.is_idle(*cpu) && context.is_online(*cpu));
+        if let Some(idle) = idle.filter(|idle| self.cpu(*idle).next_balance <= self.cpu(here).clock)
+        {
+            context.raise_balance(idle);
+        }
+    }
+}
+
+/// What a queue can give.
+struct Offer {
+    tasks: Vec<TaskId>,
+    /// None of those that were looked at may run on the CPU that asks.
+    all_pinned: bool,
+}

@@ -1,0 +1,638 @@
+//! The decision cases of the EEVDF specification, on the decisions alone: no machine, no kernel.
+//!
+//! Weights are in those of nice 0, times in virtual or real ms. The rules are those of two CPUs, where
+//! a slice is 1.4 ms, and of HZ 250.
+
+#![expect(clippy::float_arithmetic, reason = "cases are given in ms")]
+
+use std::collections::BTreeMap;
+
+use warmq_config::Chosen;
+use warmq_units::{Address, CpuId, LockId, TaskId};
+
+use crate::fair::realtime::RealTime;
+use crate::fair::tree::EntityId;
+
+use super::effects::{Effects, Urgency};
+use super::queueing::Leaving;
+use super::rules::Rules;
+use super::settings::Version::{self, V6_12, V6_18, V7_1};
+use super::settings::settings;
+use super::state::{CpuState, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What};
+use super::wakeup::Woken;
+use super::weights::NICE_0;
+
+const ALL: [Version; 3] = [V6_12, V6_18, V7_1];
+const TICK: u64 = 4_000_000;
+const HERE: CpuId = CpuId(0);
+const AWAKE: Woken = Woken {
+    is_new: false,
+    sync: false,
+    selected: true,
+};
+
+/// ms in ns.
+fn ns(ms: f64) -> i64 {
+    (ms * 1e6).round() as i64
+}
+
+fn ms(ns: i64) -> f64 {
+    ns as f64 / 1e6
+}
+
+/// Whether a time in ns is `expected` ms, to half a us.
+fn close(ns: i64, expected: f64) -> bool {
+    (ms(ns) - expected).abs() < 0.000_5
+}
+
+/// An empty CPU under the rules of `version`.
+fn bench(version: Version) -> State {
+    let chosen = Chosen::new(settings(version), BTreeMap::new()).expect("its own defaults");
+    let nowhere = Address(0);
+    State {
+        rules: Rules::new(&chosen, 2, TICK),
+        cpus: vec![CpuState {
+            lock: LockId(0),
+            root: 0,
+            line: nowhere,
+            clock: 0,
+            current: None,
+            realtime: RealTime::default(),
+            recency: Vec::new(),
+            leaving: None,
+            push_to: None,
+            idle_since: None,
+            average_idle: 0,
+            hrtick: None,
+            domains: Vec::new(),
+            next_balance: 0,
+            pull: None,
+        }],
+        queues: vec![Queue::new(HERE, nowhere)],
+        entities: Vec::new(),
+        tasks: Vec::new(),
+        groups: Vec::new(),
+        effects: Effects::default(),
+        timers: Vec::new(),
+        line: 64,
+        round_robin: 25,
+    }
+}
+
+impl State {
+    fn entity_in(&mut self, what: What, queue: QueueId, weight: f64) -> EntityId {
+        let slice = self.rules.base_slice;
+        self.entities
+            .push(Entity::new(what, queue, slice, [Address(0); 2]));
+        let entity = self.entities.len() - 1;
+        self.entities[entity].weight = (weight * NICE_0 as f64).round() as u64;
+        self.entities[entity].attached = true;
+        entity
+    }
+
+    /// A task that is in no queue, and belongs in `queue`.
+    fn task_in(&mut self, queue: QueueId, weight: f64) -> EntityId {
+        let task = TaskId(self.tasks.len() as u32);
+        let entity = self.entity_in(What::Task(task), queue, weight);
+        self.tasks.push(TaskState::new(entity));
+        entity
+    }
+
+    fn id(&self, entity: EntityId) -> TaskId {
+        match self.entities[entity].what {
+            What::Task(task) => task,
+            What::Group(_) => panic!("a group is no task"),
+        }
+    }
+
+    /// A task that waits in `queue` at (w, v, d).
+    fn waits_in(&mut self, queue: QueueId, (weight, v, d): (f64, f64, f64)) -> EntityId {
+        let entity = self.task_in(queue, weight);
+        self.put_at(entity, v, d);
+        entity
+    }
+
+    fn waits(&mut self, at: (f64, f64, f64)) -> EntityId {
+        self.waits_in(0, at)
+    }
+
+    fn put_at(&mut self, entity: EntityId, v: f64, d: f64) {
+        let state = &mut self.entities[entity];
+        (state.vruntime, state.deadline) = (ns(v), ns(d));
+        self.count_in(entity);
+        if let What::Task(task) = self.entities[entity].what {
+            self.task_mut(task).runnable = true;
+            self.count_runnable(entity, true);
+        }
+    }
+
+    /// A task that runs at (w, v, d), protected as if it had just been picked.
+    fn runs(&mut self, at: (f64, f64, f64)) -> EntityId {
+        let entity = self.waits(at);
+        let task = self.id(entity);
+        self.cpus[0].current = Some(task);
+        self.set_current(task, None);
+        entity
+    }
+
+    /// A group with `shares`, whose entity in the root queue is returned with its own queue.
+    fn group(&mut self, shares: f64) -> (EntityId, QueueId) {
+        let own = self.queues.len();
+        let entity = self.entity_in(What::Group(own), 0, shares);
+        let number = self.groups.len();
+        self.queues.push(Queue {
+            group: Some(number),
+            owner: Some(entity),
+            depth: 1,
+            ..Queue::new(HERE, Address(0))
+        });
+        self.groups.push(GroupState {
+            id: warmq_kernel::GroupId::ROOT,
+            shares: (shares * NICE_0 as f64) as u64,
+            load: 0,
+            queues: vec![own],
+            line: Address(0),
+        });
+        (entity, own)
+    }
+
+    fn v(&self, entity: EntityId) -> i64 {
+        self.entities[entity].vruntime
+    }
+
+    /// Time passes on the CPU, and what runs is charged.
+    fn passes(&mut self, span: f64) {
+        self.cpus[0].clock += ns(span);
+        self.charge(0);
+    }
+
+    /// Whether the wakeup of `woken`, which is queued, asks the CPU to pick again.
+    fn preempts(&mut self, woken: EntityId, how: Woken) -> bool {
+        self.effects.take_requests();
+        let task = self.id(woken);
+        self.check_preempt(HERE, task, how, false);
+        !self.effects.take_requests().is_empty()
+    }
+}
+
+#[test]
+fn case_1_the_average_is_weighted() {
+    let mut state = bench(V6_18);
+    let a = state.waits((1.0, 0.0, 1.4));
+    let b = state.waits((1.0, 10.0, 11.4));
+    assert!(close(state.average(0), 5.0));
+    assert!(state.is_eligible(a) && !state.is_eligible(b));
+    let mut state = bench(V6_18);
+    state.waits((2.0, 0.0, 1.4));
+    state.waits((1.0, 9.0, 10.4));
+    assert!(close(state.average(0), 3.0));
+}
+
+#[test]
+fn case_2_the_average_is_rounded_down_and_eligibility_is_not() {
+    let mut state = bench(V6_18);
+    let first = state.waits((1.0, -0.000_001, 1.4));
+    let second = state.waits((1.0, 0.0, 1.4));
+    assert_eq!(state.average(0), -1);
+    assert!(state.is_eligible(first) && !state.is_eligible(second));
+}
+
+#[test]
+fn case_4_the_earliest_deadline_of_the_eligible_is_picked() {
+    let mut state = bench(V6_18);
+    let x = state.waits((1.0, 0.0, 5.0));
+    let y = state.waits((1.0, 2.0, 3.0));
+    state.waits((1.0, 10.0, 2.0));
+    assert!(close(state.average(0), 4.0));
+    assert!(state.is_eligible(x) && state.is_eligible(y));
+    assert_eq!(state.best(0, true), Some(y));
+}
+
+#[test]
+fn case_5_a_protected_entity_keeps_its_cpu() {
+    for version in ALL {
+        let mut state = bench(version);
+        let c = state.runs((1.0, 1.0, 2.4));
+        let d = state.waits((1.0, 1.0, 1.9));
+        assert_eq!(state.best(0, true), Some(c), "{version:?}");
+        state.unprotect(c);
+        assert_eq!(state.best(0, true), Some(d), "{version:?}");
+    }
+}
+
+#[test]
+fn case_6_who_owes_is_not_picked_however_protected() {
+    let mut state = bench(V6_18);
+    let c = state.runs((1.0, 1.3, 2.4));
+    let d = state.waits((1.0, 0.0, 1.4));
+    assert!(close(state.average(0), 0.65) && !state.is_eligible(c));
+    assert_eq!(state.best(0, true), Some(d));
+}
+
+#[test]
+fn case_7_of_equal_deadlines_the_queued_one_is_picked() {
+    let mut state = bench(V6_18);
+    let running = state.runs((1.0, 1.0, 2.4));
+    let queued = state.waits((1.0, 1.0, 2.4));
+    state.unprotect(running);
+    assert_eq!(state.best(0, true), Some(queued));
+}
+
+#[test]
+fn case_7_who_is_alone_goes_on_and_begins_another_slice() {
+    let mut state = bench(V6_18);
+    let alone = state.runs((1.0, 0.0, 1.4));
+    state.effects.take_requests();
+    state.passes(1.5);
+    assert!(close(state.entities[alone].deadline, 2.9));
+    assert!(state.effects.take_requests().is_empty());
+    assert_eq!(state.best(0, true), Some(alone));
+}
+
+/// Two hogs are asked to change places by the first tick that finds a slice over; with HRTICK a timer
+/// is set to the end of the slice.
+#[test]
+fn case_8_slices_end_with_a_tick_or_by_a_timer() {
+    for (version, timer) in [(V6_12, None), (V6_18, None), (V7_1, Some(ns(1.4)))] {
+        let mut state = bench(version);
+        state.runs((1.0, 0.0, 1.4));
+        state.waits((1.0, 0.0, 1.4));
+        state.plan_hrtick(HERE);
+        assert_eq!(
+            state.timers.first().map(|(_, span)| *span),
+            timer,
+            "{version:?}"
+        );
+        state.effects.take_requests();
+        state.passes(4.0);
+        assert_eq!(
+            state.effects.take_requests(),
+            [(HERE, Urgency::Lazy)],
+            "{version:?}"
+        );
+    }
+}
+
+#[test]
+fn case_9_protection_is_for_the_shortest_slice_of_the_queue() {
+    for (version, until) in [(V6_12, 10.0), (V6_18, 1.4), (V7_1, 1.4)] {
+        let mut state = bench(version);
+        let long = state.task_in(0, 1.0);
+        state.entities[long].slice = ns(10.0);
+        state.entities[long].custom_slice = true;
+        state.put_at(long, 0.0, 10.0);
+        state.waits((1.0, 5.0, 6.4));
+        let task = state.id(long);
+        state.cpus[0].current = Some(task);
+        state.set_current(task, None);
+        assert!(close(state.entities[long].protected, until), "{version:?}");
+    }
+}
+
+#[test]
+fn case_10_lag_counts_up_to_a_limit() {
+    for (version, weight, lag) in [
+        (V6_12, 1.0, 4.0),
+        (V6_18, 1.0, 4.0),
+        (V7_1, 1.0, 5.4),
+        (V6_12, 335.0 / 1024.0, 10.0),
+        (V7_1, 335.0 / 1024.0, 10.0),
+    ] {
+        let mut state = bench(version);
+        let behind = state.waits((weight, 0.0, 1.4));
+        // So heavy that the average is where it stands.
+        state.waits((80.0, 10.0 * (1.0 + weight / 80.0), 20.0));
+        assert!(close(state.average(0), 10.0));
+        assert!(
+            close(state.lag_now(behind), lag),
+            "{version:?} {}",
+            state.lag_now(behind)
+        );
+    }
+}
+
+#[test]
+fn case_11_who_joins_has_the_lag_that_it_left_with() {
+    for (weight, lag, v, average) in [
+        (1.0, 2.0, 96.0, 98.0),
+        (2.0, 2.0, 94.0, 96.0),
+        (1.0, -2.0, 104.0, 102.0),
+    ] {
+        let mut state = bench(V6_18);
+        state.waits((1.0, 100.0, 101.4));
+        let new = state.task_in(0, weight);
+        state.entities[new].lag = ns(lag);
+        state.place(new, false);
+        state.count_in(new);
+        assert!(close(state.v(new), v), "{weight} {lag}");
+        assert!(close(state.average(0), average), "{weight} {lag}");
+        assert!(close(state.lag_now(new), lag), "{weight} {lag}");
+    }
+}
+
+#[test]
+fn case_12_an_empty_queue_forgets_lag_and_a_child_gets_half_a_slice() {
+    let mut state = bench(V6_18);
+    state.queues[0].zero = ns(50.0);
+    let first = state.task_in(0, 1.0);
+    state.entities[first].lag = ns(3.0);
+    state.place(first, false);
+    assert!(close(state.v(first), 50.0));
+
+    let mut state = bench(V6_18);
+    state.waits((1.0, 100.0, 101.0));
+    let child = state.task_in(0, 1.0);
+    state.place(child, true);
+    assert!(close(state.v(child), 100.0) && close(state.entities[child].deadline, 100.7));
+    state.place(child, false);
+    assert!(close(state.entities[child].deadline, 101.4));
+}
+
+/// r has run for 0.02 ms and sleeps beside b, which is at 0 and goes on to `b_at`. Where r stands when
+/// it wakes.
+fn after_a_delayed_sleep(version: Version, b_at: f64) -> (State, EntityId) {
+    let mut state = bench(version);
+    let b = state.waits((1.0, 0.0, 1.4));
+    let r = state.waits((1.0, 0.02, 1.42));
+    let task = state.id(r);
+    state.deactivate(task, Leaving::Sleeps);
+    assert!(state.entities[r].delayed && state.entities[r].queued);
+    state.remove(b);
+    state.entities[b].vruntime = ns(b_at);
+    state.insert(b);
+    state.take_back(r);
+    (state, r)
+}
+
+#[test]
+fn cases_13_and_14_who_slept_while_owing_is_owed_nothing_and_owes_what_is_left() {
+    for version in ALL {
+        let (state, r) = after_a_delayed_sleep(version, 1.0);
+        assert!(close(state.v(r), 1.0), "{version:?}: paid");
+        let (state, r) = after_a_delayed_sleep(version, 0.01);
+        assert!(close(state.v(r), 0.02), "{version:?}: still owing");
+    }
+}
+
+#[test]
+fn case_15_from_7_1_a_debt_does_not_grow_in_sleep() {
+    for (version, v) in [(V6_12, 0.02), (V6_18, 0.02), (V7_1, -0.485)] {
+        let mut state = bench(version);
+        state.waits((1.0, 0.0, 1.4));
+        let r = state.waits((1.0, 0.02, 1.42));
+        let task = state.id(r);
+        state.deactivate(task, Leaving::Sleeps);
+        state.waits((1.0, -1.0, 0.4));
+        state.take_back(r);
+        let near = (ms(state.v(r)) - v).abs() < 0.006;
+        assert!(near, "{version:?} {}", ms(state.v(r)));
+    }
+}
+
+#[test]
+fn case_16_who_is_picked_in_its_sleep_leaves_with_nothing() {
+    for version in ALL {
+        let mut state = bench(version);
+        let r = state.waits((1.0, 0.5, 1.0));
+        state.waits((1.0, 0.0, 1.4));
+        let task = state.id(r);
+        state.deactivate(task, Leaving::Sleeps);
+        assert!(state.entities[r].delayed);
+        let other = state.waits((1.0, 2.0, 2.4));
+        assert!(state.is_eligible(r));
+        let picked = state.pick_fair(HERE);
+        assert_ne!(picked, Some(task), "{version:?}");
+        assert!(!state.entities[r].queued, "{version:?}");
+        assert_eq!(state.entities[r].lag, 0, "{version:?}");
+        assert!(state.entities[other].queued);
+    }
+}
+
+#[test]
+fn case_17_a_wakeup_preempts_whoever_owes() {
+    for version in ALL {
+        let mut state = bench(version);
+        state.runs((1.0, 0.5, 1.4));
+        let p = state.waits((1.0, 0.2, 1.6));
+        assert!(state.preempts(p, AWAKE), "{version:?}");
+        let mut state = bench(version);
+        state.runs((1.0, 0.1, 1.4));
+        let p = state.waits((1.0, 0.2, 1.6));
+        assert!(!state.preempts(p, AWAKE), "{version:?}");
+    }
+}
+
+#[test]
+fn case_18_a_shorter_slice_preempts_if_its_deadline_is_earlier() {
+    for version in ALL {
+        for (weight, deadline, expected) in [(1.0, 0.1, true), (0.0547, 1.83, false)] {
+            let mut state = bench(version);
+            state.runs((1.0, 0.0, 1.4));
+            let p = state.task_in(0, weight);
+            state.entities[p].slice = ns(0.1);
+            state.entities[p].custom_slice = true;
+            state.put_at(p, 0.0, deadline);
+            assert_eq!(state.preempts(p, AWAKE), expected, "{version:?} {weight}");
+        }
+    }
+}
+
+#[test]
+fn case_19_policies_decide_before_virtual_time() {
+    let table = [
+        (Policy::Other, Policy::Batch, false),
+        (Policy::Other, Policy::Idle, false),
+        (Policy::Idle, Policy::Other, true),
+        (Policy::Idle, Policy::Batch, true),
+    ];
+    for version in ALL {
+        for (runs, wakes, expected) in table {
+            // The one that should not preempt would, by virtual time, and the other way round.
+            let (v, d) = if expected { (9.0, 9.4) } else { (-9.0, -8.6) };
+            let mut state = bench(version);
+            let running = state.runs((1.0, 0.0, 1.4));
+            let p = state.waits((1.0, v, d));
+            let (running, task) = (state.id(running), state.id(p));
+            state.task_mut(running).policy = runs;
+            state.task_mut(task).policy = wakes;
+            assert_eq!(
+                state.preempts(p, AWAKE),
+                expected,
+                "{version:?} {runs:?} {wakes:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn case_20_from_6_19_a_child_does_not_preempt() {
+    let forked = Woken {
+        is_new: true,
+        ..AWAKE
+    };
+    for (version, expected) in [(V6_12, true), (V6_18, true), (V7_1, false)] {
+        let mut state = bench(version);
+        let running = state.runs((1.0, 1.0, 1.4));
+        let child = state.waits((1.0, 0.0, 0.7));
+        assert!(!state.is_eligible(running));
+        assert_eq!(state.preempts(child, forked), expected, "{version:?}");
+    }
+}
+
+#[test]
+fn case_21_groups_are_compared_and_then_a_task_is_picked_in_the_group() {
+    for version in ALL {
+        let mut state = bench(version);
+        let (a, own_a) = state.group(1.0);
+        let (b, own_b) = state.group(1.0);
+        let hog = state.waits_in(own_a, (1.0, 0.0, 1.4));
+        state.put_at(a, 5.0, 6.0);
+        let first = state.waits_in(own_b, (1.0, 0.0, 1.4));
+        let wakee = state.waits_in(own_b, (1.0, 9.0, 10.4));
+        state.put_at(b, 4.0, 5.0);
+        let task = state.id(hog);
+        state.cpus[0].current = Some(task);
+        state.set_current(task, None);
+        assert!(!state.is_eligible(wakee));
+        assert!(state.preempts(wakee, AWAKE), "{version:?}");
+        let first = state.id(first);
+        assert_eq!(state.pick_fair(HERE), Some(first), "{version:?}");
+    }
+}
+
+/// Weights of an entity that runs, or waits, change beside another one of weight 1.
+fn reweighed(
+    version: Version,
+    runs: bool,
+    at: (f64, f64, f64),
+    other: f64,
+    to: &[f64],
+) -> (State, EntityId) {
+    let mut state = bench(version);
+    let entity = if runs {
+        state.runs(at)
+    } else {
+        state.waits(at)
+    };
+    state.waits((1.0, other, other + 1.4));
+    for weight in to {
+        state.reweigh(entity, (weight * NICE_0 as f64) as u64);
+    }
+    (state, entity)
+}
+
+#[test]
+fn case_23_the_running_entity_is_compensated_twice_from_6_13_to_7_0() {
+    for (version, runs, v, d, average) in [
+        (V6_12, true, 2.0, 3.5, 3.0),
+        (V7_1, true, 2.0, 3.5, 3.0),
+        (V6_18, false, 2.0, 3.5, 3.0),
+        (V6_18, true, 1.0, 2.5, 2.5),
+    ] {
+        let (state, e) = reweighed(version, runs, (0.5, 1.0, 4.0), 4.0, &[1.0]);
+        assert!(close(state.v(e), v), "{version:?} {}", ms(state.v(e)));
+        assert!(close(state.entities[e].deadline, d), "{version:?}");
+        assert!(close(state.average(0), average), "{version:?}");
+    }
+}
+
+#[test]
+fn case_24_and_back_again_it_is_further_behind_than_it_was() {
+    for (version, v) in [(V6_18, -1.0), (V7_1, 1.0)] {
+        let (state, e) = reweighed(version, true, (0.5, 1.0, 4.0), 4.0, &[1.0, 0.5]);
+        assert!(close(state.v(e), v), "{version:?} {}", ms(state.v(e)));
+    }
+}
+
+/// x is how far the entity that changes, and runs, is behind the other one. With a limit on lag that
+/// does not bind.
+#[test]
+fn case_25_a_wakeup_and_a_sleep_multiply_lag() {
+    let x = |version, weights: &[f64], x: f64| {
+        let (mut state, b) = reweighed(version, true, (weights[0], 0.0, 9.0), x, &[]);
+        for weight in &weights[1..] {
+            state.reweigh(b, (weight * NICE_0 as f64) as u64);
+        }
+        x - ms(state.v(b))
+    };
+    let (half, two_thirds) = (0.5, 2.0 / 3.0);
+    let table = [
+        (V6_18, vec![half, two_thirds], 4.0, 4.4),
+        (V6_18, vec![half, two_thirds, half], 4.0, 6.16),
+        (V7_1, vec![half, two_thirds], 4.0, 3.333),
+        (V7_1, vec![half, two_thirds, half], 4.0, 4.0),
+        (V6_18, vec![two_thirds, half], -2.0, -2.8),
+        (V7_1, vec![two_thirds, half], -2.0, -2.4),
+    ];
+    for (version, weights, before, after) in table {
+        let became = x(version, &weights, before);
+        // Weights without the bits behind their point are 1 part in 700 off two thirds.
+        assert!(
+            (became - after).abs() < 0.01,
+            "{version:?} {weights:?}: {became}"
+        );
+    }
+}
+
+#[test]
+fn case_26_in_6_18_a_reweight_ends_protection() {
+    for (version, protected) in [(V6_12, false), (V6_18, false), (V7_1, true)] {
+        let mut state = bench(version);
+        let long = ns(1_000_000.0);
+        state.queues[0].zero = long;
+        let e = state.runs((0.5, 1e6, 1e6 + 1.4));
+        state.waits((1.0, 1e6, 1e6 + 1.4));
+        assert!(state.is_protected(e), "{version:?}");
+        state.reweigh(e, NICE_0);
+        assert_eq!(state.is_protected(e), protected, "{version:?}");
+    }
+}
+
+#[test]
+fn case_27_a_yield_gives_away_the_slice_of_whoever_is_owed() {
+    let mut state = bench(V6_18);
+    let e = state.runs((1.0, 0.2, 1.4));
+    state.waits((1.0, 0.2, 1.6));
+    let task = state.id(e);
+    state.yields(task);
+    assert!(close(state.v(e), 1.4) && close(state.entities[e].deadline, 2.8));
+    state.yields(task);
+    assert!(close(state.v(e), 1.4), "who owes keeps what it has");
+
+    let mut state = bench(V6_12);
+    state.rules.yield_forfeits = false;
+    let e = state.runs((1.0, 0.2, 1.4));
+    state.waits((1.0, 0.2, 1.6));
+    let task = state.id(e);
+    state.yields(task);
+    assert!(close(state.v(e), 0.2) && close(state.entities[e].deadline, 2.8));
+
+    let mut state = bench(V6_18);
+    let e = state.runs((1.0, 0.2, 1.4));
+    let task = state.id(e);
+    state.yields(task);
+    assert!(close(state.v(e), 0.2), "alone on the CPU: nothing");
+}
+
+/// A receiver that sleeps while it owes changes no weight, one that is owed does, at both ends.
+#[test]
+fn case_31_only_a_real_sleep_changes_the_weight_of_a_group() {
+    for (v, changes) in [(0.5, 0), (-0.5, 2)] {
+        let mut state = bench(V6_18);
+        let (b, own) = state.group(1.0);
+        state.groups[0].load = 1_024;
+        state.waits_in(own, (1.0, 0.0, 1.4));
+        let r = state.waits_in(own, (1.0, v, 1.4 + v));
+        state.put_at(b, 0.0, 1.4);
+        state.waits((1.0, 0.0, 1.4));
+        state.update_shares(b);
+        let mut weights = vec![state.entities[b].weight];
+        let task = state.id(r);
+        state.deactivate(task, Leaving::Sleeps);
+        weights.push(state.entities[b].weight);
+        state.activate(task, false);
+        weights.push(state.entities[b].weight);
+        let changed = weights.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert_eq!(changed, changes, "{weights:?}");
+    }
+}

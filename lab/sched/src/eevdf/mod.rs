@@ -1,0 +1,391 @@
+//! EEVDF: the fair scheduler of Linux 6.12 to 7.2 (Earliest Eligible Virtual Deadline First).
+//!
+//! Purpose: what users run today, so that the laboratory can say where it does badly. Each CPU has a
+//! queue for each task group, and a group is an entity with a weight in the queue above. Running for t
+//! moves an entity's vruntime by t / weight. The average of a queue is V; an entity whose vruntime is
+//! not after V is owed time and is *eligible*. Of the eligible entities the one with the earliest
+//! virtual deadline runs, which is its vruntime when its slice began, and the slice by its weight; it
+//! keeps the CPU for the slice. What an entity is owed or owes when it leaves, its lag, it has again
+//! when it comes back; whoever sleeps while owing stays queued until that is paid.
+//!
+//! It does badly
+//! - from 6.13 to 7.0, where a group's tasks sleep and wake often: each change of the group's weight
+//!   multiplies its lag while it runs, and a group beside it gets nothing (`reweight`);
+//! - where a slice ends only with a tick: up to 7.0 two hogs take turns of 4 ms at HZ 250, not of a
+//!   slice;
+//! - under lazy preemption, where another CPU wakes a task beside a hog: it waits for the hog's next
+//!   interrupt, up to a tick;
+//! - where a receiver is owed nothing: it waits for a slice, as it preempts only whoever owes time.
+//!
+//! Different from the kernels:
+//! - All wakeups are done by the waker under the other CPU's lock: none is sent by an interrupt to a
+//!   CPU under another cache (TTWU_QUEUE).
+//! - Time in interrupts is charged to who runs, as in Debian's kernels.
+//! - The load of a group's entity follows its own weight: load that moves with a task is not propagated
+//!   to the groups above at once.
+//! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and pushes
+//!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
+//!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
+//! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
+//! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks are not throttled, and no
+//!   deadline server serves fair tasks.
+//! - Costs besides memory accesses are those of `linux-2.4` where a machine has no `linux-6.18`.
+
+mod account;
+mod balance;
+mod busiest;
+#[cfg(test)]
+mod cases;
+mod change;
+mod domains;
+mod effects;
+mod groups;
+mod load;
+mod pelt;
+mod pick;
+mod place;
+mod protect;
+mod queueing;
+mod reweight;
+mod rules;
+mod select;
+mod settings;
+mod state;
+mod tick;
+mod virtual_time;
+mod wakeup;
+mod weights;
+
+use warmq_config::Chosen;
+use warmq_kernel::{
+    Attach, Balance, Callback, Context, GroupId, Locks, Pick, Scheduler, UnknownCost, Waiting, Why,
+};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
+
+use crate::fair::realtime::RealTime;
+
+use self::domains::domains;
+use self::effects::Effects;
+use self::queueing::Leaving;
+use self::rules::Rules;
+use self::select::allowed_near;
+pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1};
+use self::state::{CpuState, Queue, State};
+use self::wakeup::Woken;
+
+/// The scheduler.
+pub(crate) struct Eevdf {
+    state: State,
+    pick_cost: Cycles,
+    wakeup_cost: Cycles,
+}
+
+impl Eevdf {
+    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Eevdf, UnknownCost> {
+        Ok(Eevdf {
+            state: State::attach(attach, chosen),
+            pick_cost: attach.cost("schedule_fixed")?,
+            wakeup_cost: attach.cost("wakeup")?,
+        })
+    }
+}
+
+impl State {
+    fn attach(attach: &mut Attach<'_>, chosen: &Chosen) -> State {
+        let (line, cpus, tick) = (attach.line(), attach.cpus(), attach.tick().as_ns());
+        let rules = Rules::new(chosen, cpus, tick);
+        let mut state = State {
+            cpus: Vec::new(),
+            queues: Vec::new(),
+            entities: Vec::new(),
+            tasks: Vec::new(),
+            groups: Vec::new(),
+            effects: Effects::default(),
+            timers: Vec::new(),
+            line,
+            round_robin: RealTime::slice(tick),
+            rules,
+        };
+        for cpu in (0..cpus).map(CpuId) {
+            state.queues.push(Queue::new(cpu, attach.data(Bytes(line))));
+            state.cpus.push(CpuState {
+                lock: attach.lock("rq_lock"),
+                root: state.queues.len() - 1,
+                line: attach.data(Bytes(line)),
+                clock: 0,
+                current: None,
+                realtime: RealTime::default(),
+                recency: Vec::new(),
+                leaving: None,
+                push_to: None,
+                idle_since: None,
+                average_idle: 2 * state.rules.migration_cost,
+                hrtick: None,
+                domains: domains(attach, cpu),
+                next_balance: 0,
+                pull: None,
+            });
+        }
+        state
+    }
+
+    /// Brings the clock of `cpu` up to date (`update_rq_clock()`).
+    fn sync(&mut self, context: &Context<'_>, cpu: CpuId) {
+        let now = (context.now() - Instant::START).as_ns() as i64;
+        let clock = &mut self.cpu_mut(cpu).clock;
+        *clock = now.max(*clock);
+    }
+
+    /// Makes happen what has been decided.
+    fn settle(&mut self, context: &mut Context<'_>) {
+        self.effects.apply(context);
+        while let Some((cpu, span)) = self.timers.pop() {
+            let at = context.now() + Duration::from_ns(span as u64);
+            let armed = self.cpu_mut(cpu).hrtick.take();
+            armed.map(|armed| context.cancel_timer(armed));
+            self.cpu_mut(cpu).hrtick = Some(context.arm_timer(cpu, at, 0));
+        }
+    }
+
+    /// The task that `here` runs next. One that may not stay, or is pushed elsewhere, leaves first.
+    fn pick(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
+        let here = context.cpu();
+        let prev = self.cpu(here).current;
+        if let Some(prev) = prev {
+            self.send_away(context, prev);
+        }
+        self.cpu_mut(here).push_to = None;
+        let real_time = self.cpu(here).realtime.iter();
+        let first = real_time
+            .into_iter()
+            .find(|task| context.task(*task).may_run_on(here));
+        let next = match first {
+            Some(first) => Some(first),
+            None => self.pick_fair(here),
+        };
+        self.turn_to(here, next);
+        self.effects.has_picked(here);
+        if next != prev {
+            if let Some(armed) = self.cpu_mut(here).hrtick.take() {
+                context.cancel_timer(armed);
+            }
+            self.plan_hrtick(here);
+        }
+        next
+    }
+
+    /// If the running task may not stay here, or is to be pushed elsewhere, it leaves the queue; when
+    /// this CPU has switched away from it, it joins another.
+    fn send_away(&mut self, context: &mut Context<'_>, current: TaskId) {
+        let here = context.cpu();
+        if !self.task(current).runnable {
+            return;
+        }
+        let view = context.task(current);
+        let to = match view.may_run_on(here) {
+            true => self.cpu(here).push_to.filter(|to| view.may_run_on(*to)),
+            false => Some(allowed_near(context, current, here)),
+        };
+        let Some(to) = to.filter(|to| *to != here) else {
+            return;
+        };
+        self.deactivate(current, Leaving::Moves);
+        self.displace(current, here, to);
+    }
+
+    /// `task` is to be queued on `to` when `from` has switched away from it.
+    fn displace(&mut self, task: TaskId, from: CpuId, to: CpuId) {
+        self.task_mut(task).displaced = Some(to);
+        self.cpu_mut(from).leaving = Some(to);
+    }
+
+    /// `cpu` is about to have a task: it idled until now (`ttwu_do_wakeup()`).
+    fn end_idling(&mut self, cpu: CpuId) {
+        let most = 2 * self.rules.migration_cost;
+        let there = self.cpu_mut(cpu);
+        if let Some(since) = there.idle_since.take() {
+            let idled = there.clock - since;
+            there.average_idle += (idled - there.average_idle) / 8;
+            there.average_idle = there.average_idle.min(most);
+        }
+    }
+}
+
+impl Scheduler for Eevdf {
+    fn lock_for(&self, cpu: CpuId) -> LockId {
+        self.state.cpu(cpu).lock
+    }
+
+    fn locks(&self, callback: Callback<'_>, cpu: CpuId) -> Locks {
+        let own = self.lock_for(cpu);
+        let of_task = |task: TaskId| {
+            let known = self.state.tasks.get(task.index());
+            known.map(|known| self.lock_for(known.cpu))
+        };
+        match callback {
+            Callback::Enqueue | Callback::PickNext | Callback::Tick | Callback::YieldTask => {
+                Locks::One(own)
+            }
+            Callback::PutPrev => match self.state.cpu(cpu).leaving {
+                Some(to) => Locks::Two(own, self.lock_for(to)),
+                None => Locks::One(own),
+            },
+            Callback::SetWeight(view) => of_task(view.id()).map_or(Locks::None, Locks::One),
+            Callback::SetCpumask(view) => {
+                let mut cpus = (0..self.state.cpus.len() as u16).map(CpuId);
+                let to = cpus.find(|cpu| view.may_run_on(*cpu));
+                match (of_task(view.id()), to) {
+                    (Some(from), Some(to)) => Locks::Two(from, self.lock_for(to)),
+                    (Some(from), None) => Locks::One(from),
+                    (None, _) => Locks::None,
+                }
+            }
+            Callback::Pull { from } => Locks::Two(own, self.lock_for(from)),
+        }
+    }
+
+    fn fork(&mut self, context: &mut Context<'_>, _: Option<TaskId>, child: TaskId) {
+        self.state.admit(context, child);
+    }
+
+    fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
+        self.state.sync(context, context.cpu());
+        self.state.select(context, task, why)
+    }
+
+    fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        context.compute(self.wakeup_cost);
+        let state = &mut self.state;
+        state.sync(context, cpu);
+        if let Some(there) = context.task(task).on_cpu().filter(|there| *there != cpu) {
+            return state.displace(task, there, cpu);
+        }
+        state.set_cpu(task, cpu);
+        state.end_idling(cpu);
+        state.activate(task, why == Why::Fork);
+        state.settle(context);
+    }
+
+    fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
+        let state = &mut self.state;
+        if state.task(task).displaced.is_some() {
+            return;
+        }
+        state.sync(context, cpu);
+        let sync = matches!(why, Why::Wakeup(wakeup) if wakeup.sync);
+        let woken = Woken {
+            is_new: why == Why::Fork,
+            sync,
+            selected: true,
+        };
+        state.check_preempt(cpu, task, woken, context.must_reschedule(cpu));
+        state.settle(context);
+    }
+
+    fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = &mut self.state;
+        let view = context.task(task);
+        let special = matches!(
+            view.waits_for(),
+            Some(Waiting::Continue | Waiting::Thaw | Waiting::Quota)
+        );
+        let leaving = match special || view.has_exited() {
+            true => Leaving::AtOnce,
+            false => Leaving::Sleeps,
+        };
+        state.sync(context, state.task(task).cpu);
+        if state.task(task).runnable {
+            state.deactivate(task, leaving);
+        }
+    }
+
+    fn pick_next(&mut self, context: &mut Context<'_>, _: Option<TaskId>) -> Pick {
+        context.compute(self.pick_cost);
+        let state = &mut self.state;
+        state.sync(context, context.cpu());
+        let next = state.pick(context);
+        state.settle(context);
+        next.map_or(Pick::Idle, Pick::Task)
+    }
+
+    fn wants_put_prev(&self, prev: TaskId) -> bool {
+        self.state.task(prev).displaced.is_some()
+    }
+
+    fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
+        let state = &mut self.state;
+        state.cpu_mut(context.cpu()).leaving = None;
+        if let Some(to) = state.task_mut(prev).displaced.take() {
+            let to = allowed_near(context, prev, to);
+            state.sync(context, to);
+            state.end_idling(to);
+            state.arrive(context, prev, to);
+        } else {
+            state.cpumask_changed(context, prev);
+        }
+        state.settle(context);
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>, _: Option<TaskId>) {
+        self.state.sync(context, context.cpu());
+        self.state.tick(context);
+        self.state.settle(context);
+    }
+
+    fn timer(&mut self, context: &mut Context<'_>, _: u64) {
+        let here = context.cpu();
+        self.state.sync(context, here);
+        self.state.slice_is_over(here);
+        self.state.settle(context);
+    }
+
+    fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        let state = &mut self.state;
+        state.sync(context, context.cpu());
+        state.yields(task);
+        state.settle(context);
+        true
+    }
+
+    fn set_weight(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = &mut self.state;
+        state.sync(context, state.task(task).cpu);
+        state.parameters_changed(context, task);
+        state.settle(context);
+    }
+
+    fn set_cpumask(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let state = &mut self.state;
+        state.sync(context, state.task(task).cpu);
+        state.cpumask_changed(context, task);
+        state.settle(context);
+    }
+
+    fn cpu_offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
+        self.state.sync(context, cpu);
+        self.state.vacate(context, cpu);
+        self.state.settle(context);
+    }
+
+    fn balance(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
+        self.state.sync(context, context.cpu());
+        let from = self.state.look(context, when);
+        self.state.settle(context);
+        from
+    }
+
+    fn pull(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
+        let state = &mut self.state;
+        state.sync(context, context.cpu());
+        state.sync(context, from);
+        state.pull_from(context, from, when);
+        state.settle(context);
+    }
+
+    fn set_group_weight(&mut self, context: &mut Context<'_>, group: GroupId) {
+        self.state.group_changed(context, group);
+        self.state.settle(context);
+    }
+
+    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
+}

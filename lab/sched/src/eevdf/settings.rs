@@ -1,0 +1,325 @@
+//! What can be set, and what a kernel's version has by default.
+
+use warmq_config::{Setting, Value};
+use warmq_units::Duration;
+
+const FEATURES: &str = "Linux, kernel/sched/features.h";
+const TUNABLES: &str = "Linux, kernel/sched/fair.c";
+
+/// A kernel whose scheduler is a default of the settings. The commits that divide them, and the stable
+/// releases that have them, are in the sources of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Version {
+    /// 6.12 as Debian 13 has it.
+    V6_12,
+    /// 6.18 up to 6.18.16.
+    V6_18,
+    /// 7.1, and 7.2 without cache-aware balancing.
+    V7_1,
+}
+
+use Version::{V6_12, V6_18, V7_1};
+
+/// What can be set on the scheduler of 6.12.
+pub(crate) fn of_6_12() -> Vec<Setting> {
+    settings(V6_12)
+}
+
+/// The same for 6.18.
+pub(crate) fn of_6_18() -> Vec<Setting> {
+    settings(V6_18)
+}
+
+/// The same for 7.1.
+pub(crate) fn of_7_1() -> Vec<Setting> {
+    settings(V7_1)
+}
+
+/// What can be set on the scheduler of `version`, with its defaults.
+pub(super) fn settings(version: Version) -> Vec<Setting> {
+    let parts = [
+        preemption(version),
+        slices(),
+        virtual_time(version),
+        protection(version),
+        sleeping(version),
+        groups(),
+        balancing(version),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn choice(name: &str, names: &[&str], default: &str, what: &str, source: &str) -> Setting {
+    let choice = Setting::choice(name, names).says(what, source);
+    Setting {
+        default: Value::Text(default.to_owned()),
+        ..choice
+    }
+}
+
+fn flag(name: &str, default: bool, what: &str, source: &str) -> Setting {
+    Setting::flag(name, default).says(what, source)
+}
+
+fn preemption(version: Version) -> Vec<Setting> {
+    let (models, default): (&[&str], &str) = match version {
+        V6_12 => (&["none", "voluntary", "full"], "voluntary"),
+        V6_18 => (&["none", "voluntary", "full", "lazy"], "lazy"),
+        V7_1 => (&["full", "lazy"], "lazy"),
+    };
+    vec![
+        choice(
+            "preempt",
+            models,
+            default,
+            "where the kernel can be preempted, as of its `preempt=`; under `lazy`, a request to reschedule \
+             waits for the way back to user mode or for the next tick, and no interrupt is sent",
+            "Linux, PREEMPT_DYNAMIC; lazy since 6.13, only full and lazy on x86 since 7.0 (7dadeaa6e851)",
+        ),
+        Setting::count("hz", (100, 1_000), 250, "Hz")
+            .says("ticks a second", "Debian's kernels: CONFIG_HZ=250"),
+        flag(
+            "hrtick",
+            version >= V7_1,
+            "whether a timer ends the slice of a task that is not alone; if not, a tick does",
+            "off in features.h until 7.1, which turns it on where timers can be re-armed late (x86)",
+        ),
+    ]
+}
+
+fn slices() -> Vec<Setting> {
+    let slice = (Duration::from_us(100), Duration::from_ms(100));
+    vec![
+        Setting::duration("base_slice", slice, Duration::from_us(700)).says(
+            "the slice of a task that asks for none; for one CPU",
+            "base_slice_ns; 0.75 ms before 6.15 and 6.12.30",
+        ),
+        Setting::choice("tunable_scaling", &["log", "none", "linear"]).says(
+            "`log`: base_slice is multiplied by 1 + floor(log2 CPUs), of 8 CPUs at most; `linear`: by the \
+             number of CPUs, 8 at most",
+            TUNABLES,
+        ),
+    ]
+}
+
+fn virtual_time(version: Version) -> Vec<Setting> {
+    let (lag_limit, reweight) = match version {
+        V6_12 => ("own-slice", "keeps-average"),
+        V6_18 => ("own-slice", "places-again"),
+        V7_1 => ("longest-slice", "keeps-average"),
+    };
+    vec![
+        choice(
+            "reweight",
+            &["keeps-average", "places-again"],
+            reweight,
+            "what happens to a queued entity whose weight changes, as that of a group does when its tasks \
+             sleep and wake: `keeps-average` scales its lag; `places-again` places it as if it had just \
+             joined, even if it runs, and starves other groups",
+            "6d71a9c61604 (6.13), reverted by 101f3498b4bd (7.1, 6.18.45)",
+        ),
+        choice(
+            "lag_limit",
+            &["own-slice", "longest-slice"],
+            lag_limit,
+            "the most lag that counts: two slices of its own or a tick, or the longest slice of its queue and \
+             a tick",
+            "6e3c0a4e1ad1 (7.0, 6.18.17, 6.19.7)",
+        ),
+        flag(
+            "full_weights",
+            version >= V7_1,
+            "whether weights count with the ten bits behind their point",
+            "Linux 7.1",
+        ),
+        flag(
+            "place_lag",
+            true,
+            "whether an entity that joins a queue has the lag that it left its last with",
+            FEATURES,
+        ),
+        flag(
+            "place_deadline_initial",
+            true,
+            "whether the first slice of a new task is half of one",
+            FEATURES,
+        ),
+        flag(
+            "place_rel_deadline",
+            true,
+            "whether an entity that moves keeps the distance to its deadline",
+            FEATURES,
+        ),
+        flag(
+            "yield_forfeits",
+            true,
+            "whether sched_yield also gives away what is left of the slice; if not, it only puts off the deadline",
+            "79104becf42b (6.17; in 6.12 since a release between .56 and .63)",
+        ),
+    ]
+}
+
+fn protection(version: Version) -> Vec<Setting> {
+    let (protection, test) = match version {
+        V6_12 => ("deadline", "6.12"),
+        V6_18 => ("shortest-slice", "6.18"),
+        V7_1 => ("shortest-slice", "6.19"),
+    };
+    vec![
+        choice(
+            "protection",
+            &["deadline", "shortest-slice"],
+            protection,
+            "until when a picked entity keeps the CPU: until its own slice is over, or for the shortest slice \
+             of its queue",
+            "74eec63661d4 and others (6.17)",
+        ),
+        flag(
+            "reweight_keeps_protection",
+            version >= V7_1,
+            "whether the running entity is still protected after its weight has changed",
+            "80390ead2080 (7.0, 6.18.45): lag and protection are no longer kept in one word",
+        ),
+        flag(
+            "run_to_parity",
+            true,
+            "whether a picked entity is protected at all; if not, for 0.7 ms from 6.17 on",
+            FEATURES,
+        ),
+        choice(
+            "wakeup_test",
+            &["6.12", "6.18", "6.19"],
+            test,
+            "by which kernel's rules a woken task preempts: they differ for short slices, children and tasks \
+             whose dequeue is delayed",
+            "check_preempt_wakeup_fair(); e837456fdca8 and 15257cc2f905 (6.19)",
+        ),
+        flag(
+            "preempt_short",
+            true,
+            "whether a woken task with a shorter slice preempts a protected one",
+            FEATURES,
+        ),
+        flag(
+            "wakeup_preemption",
+            true,
+            "whether wakeups preempt at all",
+            FEATURES,
+        ),
+        flag(
+            "pick_buddy",
+            true,
+            "whether the next buddy is picked first while it is eligible",
+            FEATURES,
+        ),
+        flag(
+            "next_buddy",
+            false,
+            "whether a woken task becomes the next buddy",
+            "aceccac58ad7, off again by 4f70f106bca1 before 6.19",
+        ),
+    ]
+}
+
+fn sleeping(version: Version) -> Vec<Setting> {
+    vec![
+        flag(
+            "delay_dequeue",
+            true,
+            "whether a task that owes time stays queued in its sleep until its lag is paid",
+            FEATURES,
+        ),
+        flag(
+            "delay_zero",
+            true,
+            "whether such a task earns nothing meanwhile",
+            FEATURES,
+        ),
+        flag(
+            "delayed_lag_bounded",
+            version >= V7_1,
+            "whether such a task never owes more than when it fell asleep",
+            "Linux 7.1",
+        ),
+    ]
+}
+
+fn groups() -> Vec<Setting> {
+    vec![
+        flag(
+            "groups",
+            true,
+            "whether a CPU is shared out to task groups by their shares, then to their tasks",
+            "Linux, CONFIG_FAIR_GROUP_SCHED",
+        ),
+        flag(
+            "autogroup",
+            true,
+            "whether each session is a group of its own",
+            "Linux, kernel.sched_autogroup_enabled",
+        ),
+    ]
+}
+
+fn balancing(version: Version) -> Vec<Setting> {
+    let second = Duration::from_s(1);
+    vec![
+        flag(
+            "wake_affine",
+            true,
+            "whether a waker draws a woken task to its own CPU (WA_IDLE, WA_WEIGHT)",
+            FEATURES,
+        ),
+        flag(
+            "sis_util",
+            true,
+            "whether a wakeup looks at the fewer CPUs for an idle one, the busier those of a cache are",
+            FEATURES,
+        ),
+        Setting::duration(
+            "migration_cost",
+            (Duration::ZERO, second),
+            Duration::from_us(500),
+        )
+        .says(
+            "a task that ran less than this ago is cache-hot and is not pulled at first",
+            TUNABLES,
+        ),
+        Setting::count("nr_migrate", (0, 10_000), 32, "tasks").says(
+            "how many tasks of a queue are looked at in one pull",
+            TUNABLES,
+        ),
+        flag(
+            "newidle_random",
+            version != V6_18,
+            "whether a CPU that is about to idle looks for work only as often as it found some before",
+            "NI_RANDOM (6.19, 6.12.65, and a release of 6.18 between .3 and .35)",
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_versions_have_the_same_settings() {
+        let names = |version| -> Vec<String> {
+            settings(version)
+                .into_iter()
+                .map(|setting| setting.name)
+                .collect()
+        };
+        assert_eq!(names(V6_12), names(V6_18));
+        assert_eq!(names(V6_12), names(V7_1));
+    }
+
+    #[test]
+    fn each_default_is_allowed() {
+        for version in [V6_12, V6_18, V7_1] {
+            for setting in settings(version) {
+                assert!(setting.kind.admits(&setting.default), "{}", setting.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What the scheduler knows: entities, the queues that they are in, groups, CPUs and tasks.
+
+use warmq_kernel::GroupId;
+use warmq_units::{Address, CpuId, LockId, TaskId};
+
+use crate::fair::realtime::RealTime;
+use crate::fair::tree::{EntityId, Tree};
+
+use super::domains::Domain;
+use super::effects::Effects;
+use super::pelt::Average;
+use super::rules::Rules;
+use super::weights::NICE_0;
+
+pub(super) type QueueId = usize;
+
+/// Where virtual time begins in a new queue, in ns (`init_cfs_rq()`).
+const BEGINNING: i64 = -(1 << 20);
+
+/// What waits for a turn in a queue: a task, or all tasks of a group on one CPU
+/// (`struct sched_entity`).
+///
+/// Invariant: in the tree of its queue if it is queued and not the queue's current one.
+pub(super) struct Entity {
+    pub(super) what: What,
+    /// With ten bits behind the point: nice 0 is 2^20.
+    pub(super) weight: u64,
+    /// In virtual ns, on the scale of its queue; of no meaning while it is in none.
+    pub(super) vruntime: i64,
+    /// The virtual deadline; while `relative` and in no queue, its distance from vruntime.
+    pub(super) deadline: i64,
+    pub(super) relative: bool,
+    /// What it asks for at a time, in ns, and whether it or its tasks have chosen that.
+    pub(super) slice: i64,
+    pub(super) custom_slice: bool,
+    /// What it was owed when it left its queue or was reweighted last, in virtual ns.
+    pub(super) lag: i64,
+    /// Until when it keeps the CPU, in virtual ns. Under [`Protection::Deadline`](super::rules::Protection):
+    /// the deadline when it was picked.
+    pub(super) protected: i64,
+    /// When it was last charged, in ns (`exec_start`).
+    pub(super) charged_at: i64,
+    /// CPU time in ns (`sum_exec_runtime`), and what that was when it was picked.
+    pub(super) ran: i64,
+    pub(super) ran_when_picked: i64,
+    /// It is counted in its queue (`on_rq`).
+    pub(super) queued: bool,
+    /// It sleeps, and is still queued until its lag is paid (`sched_delayed`).
+    pub(super) delayed: bool,
+    /// Its averages count in those of its queue.
+    pub(super) attached: bool,
+    pub(super) load: Average,
+    /// The queue that it belongs in.
+    pub(super) queue: QueueId,
+    pub(super) line: Address,
+    pub(super) node: Address,
+}
+
+/// What an entity stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Task(TaskId),
+    /// The tasks in this queue.
+    Group(QueueId),
+}
+
+/// The entities of one group on one CPU, or those of a CPU (`struct cfs_rq`).
+///
+/// Invariant: `weight` and `entities` are the sum and number of the queued entities; `sum` and
+/// `tree_weight` are those of w * (v - zero) and w over the tree, with w as it counts in averages;
+/// `runnable` is the number of tasks below that do not sleep.
+pub(super) struct Queue {
+    pub(super) cpu: CpuId,
+    /// The group whose tasks they are; `None` for the CPU's own queue.
+    pub(super) group: Option<usize>,
+    /// The entity that stands for this queue one level up.
+    pub(super) owner: Option<EntityId>,
+    /// Levels above it.
+    pub(super) depth: u32,
+    /// By deadline.
+    pub(super) tree: Tree,
+    pub(super) zero: i64,
+    pub(super) sum: i128,
+    pub(super) tree_weight: u64,
+    /// The entity that has the CPU, if it is of this queue.
+    pub(super) current: Option<EntityId>,
+    /// Who should be picked next, if eligible (`next`).
+    pub(super) buddy: Option<EntityId>,
+    pub(super) weight: u64,
+    pub(super) entities: u64,
+    pub(super) runnable: u64,
+    /// How many queued entities have another slice than the base slice.
+    pub(super) unlike: u64,
+    pub(super) load: Average,
+    /// What of `load` counts in the group's, and since when (`tg_load_avg_contrib`).
+    pub(super) contribution: u64,
+    pub(super) contributed_at: i64,
+    pub(super) line: Address,
+}
+
+/// A task group on all CPUs (`struct task_group`).
+pub(super) struct GroupState {
+    pub(super) id: GroupId,
+    /// With ten bits behind the point.
+    pub(super) shares: u64,
+    /// The sum of the contributions of its queues.
+    pub(super) load: u64,
+    /// Its queue on each CPU.
+    pub(super) queues: Vec<QueueId>,
+    pub(super) line: Address,
+}
+
+/// A CPU's run queue (`struct rq`).
+pub(super) struct CpuState {
+    // Set when the scheduler is attached, and never after.
+    pub(super) lock: LockId,
+    pub(super) root: QueueId,
+    pub(super) line: Address,
+
+    // Changed under the lock.
+    /// What the clock read when the lock was taken last, in ns.
+    pub(super) clock: i64,
+    /// The task that was picked last; `None` is the idle task.
+    pub(super) current: Option<TaskId>,
+    pub(super) realtime: RealTime,
+    /// The fair tasks that are runnable here, the latest that was queued or picked last
+    /// (`cfs_tasks`).
+    pub(super) recency: Vec<TaskId>,
+    /// Where the task goes that this CPU switches away from.
+    pub(super) leaving: Option<CpuId>,
+    /// The CPU that its running task is pushed to at the next pick.
+    pub(super) push_to: Option<CpuId>,
+    /// When it began to idle, and how long it does on average, in ns (`idle_stamp`, `avg_idle`).
+    pub(super) idle_since: Option<i64>,
+    pub(super) average_idle: i64,
+    /// The timer that ends the slice of the running task.
+    pub(super) hrtick: Option<warmq_kernel::Timer>,
+
+    // Changed by balancing on this CPU.
+    pub(super) domains: Vec<Domain>,
+    /// When to balance next, in ns.
+    pub(super) next_balance: i64,
+    pub(super) pull: Option<super::balance::Pull>,
+}
+
+/// The class of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Fair,
+    RealTime,
+}
+
+/// How a fair task stands to others at a wakeup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Other,
+    Batch,
+    Idle,
+}
+
+pub(super) struct TaskState {
+    pub(super) entity: EntityId,
+    pub(super) class: Class,
+    /// 0 is the best of the real-time priorities.
+    pub(super) priority: i32,
+    pub(super) policy: Policy,
+    pub(super) round_robin: bool,
+    /// Ticks that are left of a SCHED_RR slice.
+    pub(super) rr_slice: u64,
+    /// The CPU in whose queue it is, or was last (`task_cpu()`).
+    pub(super) cpu: CpuId,
+    /// It is runnable there, or runs there.
+    pub(super) runnable: bool,
+    /// The CPU that it is to be queued on once another has switched away from it.
+    pub(super) displaced: Option<CpuId>,
+    /// Whom it woke last, and how often that changed, halved each second (`last_wakee`,
+    /// `wakee_flips`).
+    pub(super) last_wakee: Option<TaskId>,
+    pub(super) wakee_flips: u64,
+    pub(super) flips_halved_at: i64,
+    /// Where it ran before its last CPU (`recent_used_cpu`).
+    pub(super) recent_cpu: CpuId,
+}
+
+/// The scheduler's whole state, without the machine.
+pub(super) struct State {
+    pub(super) rules: Rules,
+    pub(super) cpus: Vec<CpuState>,
+    pub(super) queues: Vec<Queue>,
+    pub(super) entities: Vec<Entity>,
+    pub(super) tasks: Vec<TaskState>,
+    pub(super) groups: Vec<GroupState>,
+    pub(super) effects: Effects,
+    /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
+    pub(super) timers: Vec<(CpuId, i64)>,
+    /// The size of a cache line.
+    pub(super) line: u64,
+    /// A slice of SCHED_RR, in ticks.
+    pub(super) round_robin: u64,
+}
+
+impl Queue {
+    pub(super) fn new(cpu: CpuId, line: Address) -> Queue {
+        Queue {
+            cpu,
+            group: None,
+            owner: None,
+            depth: 0,
+            tree: Tree::new(),
+            zero: BEGINNING,
+            sum: 0,
+            tree_weight: 0,
+            current: None,
+            buddy: None,
+            weight: 0,
+            entities: 0,
+            runnable: 0,
+            unlike: 0,
+            load: Average::default(),
+            contribution: 0,
+            contributed_at: 0,
+            line,
+        }
+    }
+}
+
+impl TaskState {
+    /// A task that nothing is known of.
+    pub(super) fn new(entity: EntityId) -> TaskState {
+        TaskState {
+            entity,
+            class: Class::Fair,
+            priority: 0,
+            policy: Policy::Other,
+            round_robin: false,
+            rr_slice: 0,
+            cpu: CpuId(0),
+            runnable: false,
+            displaced: None,
+            last_wakee: None,
+            wakee_flips: 0,
+            flips_halved_at: 0,
+            recent_cpu: CpuId(0),
+        }
+    }
+}
+
+impl Entity {
+    /// An entity that is in no queue yet, and belongs in `queue`.
+    pub(super) fn new(what: What, queue: QueueId, slice: i64, lines: [Address; 2]) -> Entity {
+        Entity {
+            what,
+            weight: NICE_0,
+            vruntime: 0,
+            deadline: 0,
+            relative: false,
+            slice,
+            custom_slice: false,
+            lag: 0,
+            protected: 0,
+            charged_at: 0,
+            ran: 0,
+            ran_when_picked: 0,
+            queued: false,
+            delayed: false,
+            attached: false,
+            load: Average::default(),
+            queue,
+            line: lines[0],
+            node: lines[1],
+        }
+    }
+}
+
+impl State {
+    pub(super) fn cpu(&self, cpu: CpuId) -> &CpuState {
+        &self.cpus[cpu.index()]
+    }
+
+    pub(super) fn cpu_mut(&mut self, cpu: CpuId) -> &mut CpuState {
+        &mut self.cpus[cpu.index()]
+    }
+
+    pub(super) fn task(&self, task: TaskId) -> &TaskState {
+        &self.tasks[task.index()]
+    }
+
+    pub(super) fn task_mut(&mut self, task: TaskId) -> &mut TaskState {
+        &mut self.tasks[task.index()]
+    }
+
+    pub(super) fn entity_of(&self, task: TaskId) -> EntityId {
+        self.tasks[task.index()].entity
+    }
+
+    /// The clock of the CPU of `queue`.
+    pub(super) fn now(&self, queue: QueueId) -> i64 {
+        self.cpu(self.queues[queue].cpu).clock
+    }
+
+    /// The entity that stands for the queue of `entity` one level up.
+    pub(super) fn parent(&self, entity: EntityId) -> Option<EntityId> {
+        self.queues[self.entities[entity].queue].owner
+    }
+
+    /// Whether `entity` has the CPU, as far as its queue goes.
+    pub(super) fn is_current(&self, entity: EntityId) -> bool {
+        self.queues[self.entities[entity].queue].current == Some(entity)
+    }
+}

@@ -1,0 +1,322 @@
+//! EEVDF of Linux 6.12, 6.18 and 7.1: turns, groups, lazy preemption, and the starvation of 6.13 to 7.0.
+//!
+//! The kernel costs nothing here, and HZ is 250.
+
+use proptest::prelude::*;
+
+use warmq_config::Value;
+use warmq_kernel::*;
+use warmq_units::{Bytes, Cycles, Duration, Instant, Seed};
+
+use crate::stage::*;
+
+const VERSIONS: [&str; 3] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
+
+/// CPUs under one cache, with the timers of Linux 6.
+fn machine(cpus: u16, preemption: Preemption) -> Stage {
+    let mut stage = stage(cpus).sharing(cpus).promised_nothing();
+    stage.settings = Settings {
+        caches: false,
+        preemption,
+        ..Settings::linux6(Seed(1))
+    };
+    stage
+}
+
+/// CPU time in units of 1 ns, as cycles of the 100 MHz machine.
+fn us(us: u64) -> Cycles {
+    Cycles(us * 100)
+}
+
+fn flag(name: &'static str, value: bool) -> (&'static str, Value) {
+    (name, Value::Bool(value))
+}
+
+/// What the first tasks are given of a CPU from 2 s to 12 s, in tenths of a percent.
+fn shares<const N: usize>(
+    stage: Stage,
+    name: &str,
+    set: &[(&str, Value)],
+    workload: impl Workload,
+) -> [u64; N] {
+    let settles = Instant::START + Duration::from_s(2);
+    let end = settles + Duration::from_s(10);
+    let mut kernel = stage.boots(scheduler(name, set), workload);
+    kernel.run_until(settles);
+    let ran = |kernel: &Kernel<Watch>, task: usize| task_figures(kernel, task as u32).ran.as_us();
+    let before: [u64; N] = std::array::from_fn(|task| ran(&kernel, task));
+    kernel.run_until(end);
+    std::array::from_fn(|task| (ran(&kernel, task) - before[task]) / 10_000)
+}
+
+/// Decision case 8: equal hogs on one CPU, whose slice is 0.7 ms.
+#[test]
+fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
+    let turns = |name: &str, set: &[(&str, Value)]| {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            hog(boot, called("A"))?;
+            hog(boot, called("B"))?;
+            Ok(())
+        };
+        let (_, kernel) = machine(1, Preemption::Lazy).plays(scheduler(name, set), 1_000, workload);
+        let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
+        figures.iter().sum::<u64>()
+    };
+    assert_eq!(VERSIONS.map(|name| turns(name, &[])), [250, 250, 1_429]);
+    assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
+    assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
+}
+
+fn groups_of(sizes: &'static [usize], sessions: bool) -> impl Workload {
+    move |boot: &mut Boot<'_>| -> Started {
+        for (number, size) in sizes.iter().enumerate() {
+            let group = match sessions {
+                true => boot.autogroup("session", 0),
+                false => boot.group(GroupId::ROOT, "group", 100),
+            };
+            for task in 0..*size {
+                let name = format!("{number}.{task}");
+                hog(boot, called(&name).group(group))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decision cases 29 and 30.
+#[test]
+fn a_cpu_is_shared_out_to_groups_and_then_to_their_tasks() {
+    for name in VERSIONS {
+        let full = || machine(1, Preemption::Full);
+        let shares_of = |set: &[(&str, Value)], sessions| -> [u64; 4] {
+            shares(full(), name, set, groups_of(&[1, 3], sessions))
+        };
+        let grouped = [500, 166, 166, 166];
+        let alike = [250, 250, 250, 250];
+        for (case, found, expected) in [
+            ("cgroups", shares_of(&[], false), grouped),
+            ("sessions", shares_of(&[], true), grouped),
+            (
+                "no autogroup",
+                shares_of(&[flag("autogroup", false)], true),
+                alike,
+            ),
+            (
+                "no groups",
+                shares_of(&[flag("groups", false)], false),
+                alike,
+            ),
+        ] {
+            let near = found
+                .iter()
+                .zip(expected)
+                .all(|(found, expected)| found.abs_diff(expected) <= 3);
+            assert!(near, "{name}, {case}: {found:?}");
+        }
+        let beside_root = |boot: &mut Boot<'_>| -> Started {
+            hog(boot, called("root"))?;
+            let session = boot.autogroup("session", 0);
+            hog(boot, called("a").group(session))?;
+            hog(boot, called("b").group(session))?;
+            Ok(())
+        };
+        let found: [u64; 3] = shares(full(), name, &[], beside_root);
+        let near = found
+            .iter()
+            .zip([500, 250, 250])
+            .all(|(found, expected)| found.abs_diff(expected) <= 3);
+        assert!(near, "{name}: {found:?}");
+    }
+}
+
+/// Decision case 28: a hog on CPU 0 and on CPU 1, from which a task with a short slice is woken. How
+/// long it waits at most, in us.
+fn longest_wait(preemption: Preemption) -> u64 {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let (writes, reads) = boot.pipe(Bytes(64))?;
+        let short = called("R").slice(Duration::from_us(100));
+        boot.task(short.bound([cpu(0)]), move |task: Task| async move {
+            loop {
+                task.receive(reads, Bytes(1)).await;
+                task.compute(us(10)).await;
+            }
+        })?;
+        hog(boot, called("H").bound([cpu(0)]))?;
+        boot.task(called("W").bound([cpu(1)]), move |task: Task| async move {
+            loop {
+                task.compute(us(17_300)).await;
+                task.send(writes, Bytes(1)).await;
+            }
+        })?;
+        Ok(())
+    };
+    let stage = machine(2, preemption);
+    let (_, kernel) = stage.plays(scheduler("eevdf-6.18", &[]), 2_000, workload);
+    task_figures(&kernel, 0).longest_wait.as_us()
+}
+
+#[test]
+fn case_28_a_lazy_request_of_another_cpu_waits_for_a_tick() {
+    let [lazy, full] = [Preemption::Lazy, Preemption::Full].map(longest_wait);
+    assert!(
+        full <= 2 && (1_000..=4_000).contains(&lazy),
+        "{full} {lazy}"
+    );
+}
+
+/// Section 11 of the EEVDF specification: hog A of one group, and of another group hog b and receiver
+/// r, all on CPU 1, and on CPU 0 a thread of the other group, which wakes r every `gap` us. r computes
+/// for `work` us. What A is given. Gaps are such that wakeups and ticks do not keep step.
+struct Starves {
+    name: &'static str,
+    preemption: Preemption,
+    gap: u64,
+    work: u64,
+    /// Whether the thread on CPU 0 is of the receiver's group.
+    together: bool,
+}
+
+const STARVES: Starves = Starves {
+    name: "eevdf-6.18",
+    preemption: Preemption::Full,
+    gap: 997,
+    work: 20,
+    together: true,
+};
+
+impl Starves {
+    fn share(&self, set: &[(&str, Value)]) -> u64 {
+        let Starves {
+            gap,
+            work,
+            together,
+            ..
+        } = *self;
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            let (a, b) = (boot.autogroup("a", 0), boot.autogroup("b", 0));
+            let elsewhere = match together {
+                true => b,
+                false => boot.autogroup("c", 0),
+            };
+            let (writes, reads) = boot.pipe(Bytes(1 << 20))?;
+            hog(boot, called("A").group(a).bound([cpu(1)]))?;
+            hog(boot, called("b").group(b).bound([cpu(1)]))?;
+            boot.task(
+                called("r").group(b).bound([cpu(1)]),
+                move |task: Task| async move {
+                    loop {
+                        task.receive(reads, Bytes(1)).await;
+                        task.compute(us(work)).await;
+                    }
+                },
+            )?;
+            boot.task(
+                called("s").group(elsewhere).bound([cpu(0)]),
+                move |task: Task| async move {
+                    loop {
+                        task.compute(us(gap)).await;
+                        task.send(writes, Bytes(1)).await;
+                    }
+                },
+            )?;
+            Ok(())
+        };
+        let [share] = shares(machine(2, self.preemption), self.name, set, workload);
+        share
+    }
+}
+
+/// The check values of the specification, in tenths of a percent, from a program of exactly these
+/// rules; measured were 60, 0, 50 to 55 and 60 %.
+#[test]
+fn who_shares_a_cpu_with_a_group_that_is_woken_often_starves_from_6_13_to_7_0() {
+    let table = [
+        ("eevdf-6.12", Preemption::Voluntary, 606),
+        ("eevdf-6.18", Preemption::Full, 0),
+        ("eevdf-6.18", Preemption::Lazy, 548),
+        ("eevdf-7.1", Preemption::Full, 607),
+        ("eevdf-7.1", Preemption::Lazy, 600),
+    ];
+    for (name, preemption, expected) in table {
+        let share = Starves {
+            name,
+            preemption,
+            ..STARVES
+        }
+        .share(&[]);
+        assert!(
+            share.abs_diff(expected) <= 10,
+            "{name}, {preemption:?}: {share}"
+        );
+    }
+}
+
+/// That one setting does it.
+#[test]
+fn the_rule_of_reweights_alone_makes_the_difference() {
+    let rule = |rule: &str| [("reweight", Value::Text(rule.into()))];
+    assert!(STARVES.share(&rule("keeps-average")) > 550);
+    for name in ["eevdf-6.12", "eevdf-7.1"] {
+        let share = Starves { name, ..STARVES }.share(&rule("places-again"));
+        assert!(share < 10, "{name}: {share}");
+    }
+}
+
+/// Measured on 6.18.15: 59.5 % at 250 wakeups a second, 57.7 at 400, 3.2 at 667, 1.0 at 800; at 500 it
+/// begins during a run. A group that runs on one CPU only has a constant weight there.
+#[test]
+fn it_begins_at_500_wakeups_a_second_and_needs_a_group_on_two_cpus() {
+    for (gap, expected) in [
+        (4_003, 595),
+        (2_497, 577),
+        (1_499, 32),
+        (1_249, 10),
+        (499, 0),
+    ] {
+        let share = Starves { gap, ..STARVES }.share(&[]);
+        assert!(share.abs_diff(expected) <= 32, "every {gap} us: {share}");
+    }
+    for name in VERSIONS {
+        let share = Starves {
+            name,
+            together: false,
+            ..STARVES
+        }
+        .share(&[]);
+        assert!(
+            share.abs_diff(500) <= 10,
+            "{name}, the sender of a third group: {share}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(config(24))]
+
+    /// Hogs on one CPU get their part of it by weight, within two slices and a tick each.
+    #[test]
+    fn hogs_are_given_their_parts_by_weight(
+        nices in prop::collection::vec(-5i8..=5, 2..6),
+        version in 0usize..3,
+    ) {
+        let all = nices.clone();
+        let workload = move |boot: &mut Boot<'_>| -> Started {
+            for (number, nice) in all.iter().enumerate() {
+                hog(boot, called(&format!("hog {number}")).nice(*nice))?;
+            }
+            Ok(())
+        };
+        let name = VERSIONS[version];
+        let stage = machine(1, Preemption::Full);
+        let (_, kernel) = stage.plays(scheduler(name, &[]), 4_000, workload);
+        let weights: Vec<u64> = nices.iter().map(|nice| weight_of_nice(*nice)).collect();
+        let total: u64 = weights.iter().sum();
+        for (task, weight) in weights.iter().enumerate() {
+            let ran = task_figures(&kernel, task as u32).ran.as_us();
+            let fair = 4_000_000 * weight / total;
+            // Lag is at most two ticks of virtual time, which is longer for the light.
+            let bound = 9_000 + 9_000 * weight / 1_024;
+            prop_assert!(ran.abs_diff(fair) <= bound, "{name} {nices:?}: {task} ran {ran}, fair {fair}");
+        }
+    }
+}
