@@ -7,14 +7,12 @@ use std::path::Path;
 use clap::Args;
 use warmq_experiment::LAB;
 use warmq_play::{workload, workloads};
-use warmq_scenario::{Scenario, World};
+use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
 use crate::machines::HOST;
 
-/// What the lab stands in with where no scheduler is named: the one that it shares with guests.
-const SCHEDULER_OF_LAB: &str = "scx_warmq";
-/// The scheduler of real worlds where none is named.
+/// The scheduler where none is named: the kernel's own, whose model in the lab is eevdf.
 const SCHEDULER_OF_KERNEL: &str = "kernel";
 
 /// In which worlds scenarios are played, and how. Lists are swept.
@@ -23,13 +21,14 @@ pub struct Worlds {
     /// Who plays: lab, guest (a real kernel in QEMU), host (this machine) [default: lab].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub world: Vec<String>,
-    /// Schedulers [default: scx_warmq in the lab, the kernel's own elsewhere].
+    /// Schedulers [default: kernel, whose model in the lab is eevdf].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
-    /// Kernels of guests: series (6.12, 7.1) or files [default: 6.18].
+    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernel: Vec<String>,
-    /// Preemption models of guests: none, voluntary, full, lazy [default: the kernel's].
+    /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
+    /// kernel's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub preempt: Vec<String>,
     /// How long a scenario is measured [default: 1s].
@@ -145,29 +144,22 @@ impl Worlds {
         }
     }
 
-    /// A block for each world, which may have schedulers of its own.
+    /// Every world with every scheduler, kernel and preemption model that it has.
     fn sweep(&self) -> String {
         let mut text = String::new();
-        for world in self.worlds() {
-            let scheduler = match world {
-                LAB => SCHEDULER_OF_LAB,
-                _ => SCHEDULER_OF_KERNEL,
-            };
-            let usual = vec![scheduler.to_owned()];
-            let schedulers = match self.scheduler.is_empty() {
-                true => &usual,
-                false => &self.scheduler,
-            };
-            let _ = writeln!(
-                text,
-                "\n[[sweep]]\nworld = [{world:?}]\nscheduler = {schedulers:?}"
-            );
-            // What only guests have can be swept where there is one.
-            let guests = self.worlds().contains(&World::Guest.name());
-            for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
-                if guests && !list.is_empty() {
-                    let _ = writeln!(text, "{key} = {list:?}");
-                }
+        let usual = vec![SCHEDULER_OF_KERNEL.to_owned()];
+        let schedulers = match self.scheduler.is_empty() {
+            true => &usual,
+            false => &self.scheduler,
+        };
+        let worlds = self.worlds();
+        let _ = writeln!(
+            text,
+            "\n[sweep]\nworld = {worlds:?}\nscheduler = {schedulers:?}"
+        );
+        for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
+            if !list.is_empty() {
+                let _ = writeln!(text, "{key} = {list:?}");
             }
         }
         text
@@ -176,9 +168,8 @@ impl Worlds {
     /// Worlds side by side: the work, each span, each task's share of CPU time and its waits.
     fn add_plots(&self, text: &mut String, scenario: &Scenario) {
         let mut series = vec!["scheduler"];
-        let guests = self.worlds().contains(&World::Guest.name());
         for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
-            if guests && list.len() > 1 {
+            if list.len() > 1 {
                 series.push(key);
             }
         }

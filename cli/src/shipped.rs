@@ -105,8 +105,23 @@ pub const AFFINITY: Paper = Paper {
     experiments: shipped!["affinity": "first-look"],
 };
 
+/// No paper: the starvation that kernels of today have.
+pub const TODAY: Paper = Paper {
+    name: "today",
+    title: "The starvation of Linux 6.13 to 7.0",
+    subtitle: "A group whose tasks are woken often takes all of a CPU from another group, from 6.13 to 7.0: simulated, beside \
+               what was measured in guests.",
+    experiments: shipped![
+        "today":
+        "other-group",
+        "one-setting",
+        "cures",
+        "two-containers",
+    ],
+};
+
 /// All papers.
-pub const PAPERS: [&Paper; 3] = [&COLORING, &STARVATION, &AFFINITY];
+pub const PAPERS: [&Paper; 4] = [&COLORING, &STARVATION, &AFFINITY, &TODAY];
 
 /// Every experiment that there is.
 pub fn all() -> impl Iterator<Item = Shipped> {

@@ -35,6 +35,8 @@ enum Paper {
     Starvation,
     /// Data-affinity scheduling for Linux 2.6 on multiprocessors; a first look at scx_warmq so far.
     Affinity,
+    /// No paper: the starvation of Linux 6.13 to 7.0, beside what was measured.
+    Today,
     /// All of them.
     All,
 }
@@ -87,6 +89,7 @@ impl Paper {
             Paper::Coloring => &[&shipped::COLORING],
             Paper::Starvation => &[&shipped::STARVATION],
             Paper::Affinity => &[&shipped::AFFINITY],
+            Paper::Today => &[&shipped::TODAY],
             Paper::All => &shipped::PAPERS,
         }
     }

@@ -9,8 +9,7 @@ use warmq_scenario::World;
 
 use crate::pair::Pair;
 
-/// The lab's scheduler that real worlds have, too.
-const OF_LAB: &str = "scx_warmq";
+/// The scheduler of a kernel, in any world.
 const OF_KERNEL: &str = "kernel";
 const KERNEL: &str = "6.18";
 
@@ -21,14 +20,14 @@ pub struct Columns {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub world: Vec<String>,
     /// Schedulers: `kernel`, scx_warmq, or a sched_ext scheduler's program; one of the lab with
-    /// settings as NAME:KEY=VALUE;KEY=VALUE [default: scx_warmq in the lab, the kernel's own
-    /// elsewhere].
+    /// settings as NAME:KEY=VALUE;KEY=VALUE [default: kernel, whose model in the lab is eevdf].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
-    /// Kernels of guests: series (6.12, 7.1) or files [default: 6.18].
+    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernel: Vec<String>,
-    /// Preemption models of guests: none, voluntary, full, lazy [default: the kernel's].
+    /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
+    /// kernel's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub preempt: Vec<String>,
 }
@@ -38,9 +37,9 @@ pub struct Columns {
 pub struct Column {
     /// The world.
     pub world: World,
-    /// Its kernel; of guests only.
+    /// Its kernel; of guests, and of the lab where that has the kernel's own scheduler.
     pub kernel: Option<String>,
-    /// Its preemption model; of guests only, where one was asked for.
+    /// Its preemption model, where one was asked for; this machine's is as it is.
     pub preempt: Option<String>,
     /// The scheduler; one of the lab with its settings, as they were typed.
     pub scheduler: String,
@@ -57,20 +56,23 @@ impl Columns {
         for name in &worlds {
             let known = World::ALL.into_iter().find(|world| world.name() == name);
             let world = known.ok_or_else(|| format!("no world is called {name}"))?;
-            let usual = if world == World::Lab {
-                OF_LAB
-            } else {
-                OF_KERNEL
-            };
-            let schedulers = or(&self.scheduler, usual);
+            let schedulers = or(&self.scheduler, OF_KERNEL);
             for kernel in self.kernels(world) {
                 for preempt in self.models(world) {
-                    columns.extend(schedulers.iter().map(|scheduler| Column {
+                    let of_scheduler = |scheduler: &String| Column {
                         world,
-                        kernel: kernel.clone(),
+                        // The lab's other schedulers are the same whatever the kernel.
+                        kernel: kernel
+                            .clone()
+                            .filter(|_| world == World::Guest || scheduler == OF_KERNEL),
                         preempt: preempt.clone(),
                         scheduler: scheduler.clone(),
-                    }));
+                    };
+                    for column in schedulers.iter().map(of_scheduler) {
+                        if !columns.contains(&column) {
+                            columns.push(column);
+                        }
+                    }
                 }
             }
         }
@@ -93,14 +95,16 @@ impl Columns {
 
     fn kernels(&self, world: World) -> Vec<Option<String>> {
         match world {
-            World::Guest => or(&self.kernel, KERNEL).into_iter().map(Some).collect(),
-            World::Lab | World::Host => vec![None],
+            World::Guest | World::Lab => or(&self.kernel, KERNEL).into_iter().map(Some).collect(),
+            World::Host => vec![None],
         }
     }
 
     fn models(&self, world: World) -> Vec<Option<String>> {
         match (world, self.preempt.as_slice()) {
-            (World::Guest, [_, ..]) => self.preempt.iter().cloned().map(Some).collect(),
+            (World::Guest | World::Lab, [_, ..]) => {
+                self.preempt.iter().cloned().map(Some).collect()
+            }
             _ => vec![None],
         }
     }
@@ -116,6 +120,9 @@ fn or(list: &[String], usual: &str) -> Vec<String> {
 impl fmt::Display for Column {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheduler = self.scheduler.rsplit('/').next().unwrap_or_default();
+        if self.world == World::Lab && self.kernel.is_some() {
+            write!(formatter, "lab ")?;
+        }
         match &self.kernel {
             Some(kernel) => write!(
                 formatter,
@@ -238,6 +245,28 @@ mod tests {
         assert_eq!(column.typed(), typed);
         assert!(columns("lab", "broken:fault")[0].settings().is_err());
         assert!(columns("lab", "broken")[0].settings().unwrap().is_empty());
+    }
+
+    #[test]
+    fn lab_and_guest_have_the_kernels_side_by_side() {
+        let columns = Columns {
+            world: vec!["lab".into(), "guest".into()],
+            scheduler: vec!["kernel".into(), "scx_warmq".into()],
+            kernel: vec!["6.12".into(), "7.2".into()],
+            preempt: vec!["full".into()],
+        };
+        let shown = columns.all().unwrap();
+        let shown: Vec<String> = shown.iter().map(Column::to_string).collect();
+        let expected = [
+            "lab 6.12 kernel, full",
+            "lab scx_warmq, full",
+            "lab 7.2 kernel, full",
+            "6.12 kernel, full",
+            "6.12 scx_warmq, full",
+            "7.2 kernel, full",
+            "7.2 scx_warmq, full",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -157,7 +157,13 @@ impl<'l> Witness<'l> {
 /// What tells the run of a plan from others of the suite, in the name of a file; `set` is what was
 /// set on the scheduler.
 fn file_name(law: &Law, plan: &Plan, set: &[String]) -> String {
-    let values = plan.world.settings.values().map(ToString::to_string);
+    // In the lab a scheduler is not of the world that it is played in.
+    let of_world = plan
+        .world
+        .settings
+        .values()
+        .filter(|_| !plan.is_simulated());
+    let values = of_world.map(ToString::to_string);
     let parts = [
         law.name.clone(),
         plan.world.name.clone(),

@@ -1,5 +1,6 @@
 //! The engine behind [`Simulator`]: machines, schedulers and workloads by name, one run at a time.
 
+mod kernel;
 mod machines;
 mod measure;
 mod of_tasks;
@@ -27,7 +28,7 @@ use self::of_tasks::OfTasks;
 pub use self::real::fidelity;
 pub use self::workloads::Workload;
 use self::workloads::Workloads;
-use crate::plan::{Part, Plan};
+use crate::plan::{KERNEL, Part, Plan};
 use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator, Used,
 };
@@ -121,8 +122,7 @@ impl Engine {
         if let Some(world) = self.world(plan) {
             return self.play(world, plan, observer);
         }
-        let entry = warmq_sched::scheduler(&plan.scheduler.name)
-            .ok_or_else(|| setting(format!("no scheduler is called {}", plan.scheduler.name)))?;
+        let entry = kernel::entry(plan)?;
         let chosen = chosen(entry.settings(), &plan.scheduler.settings)?;
         let make_scheduler = entry.build(chosen.clone());
         self.run_under(make_scheduler, entry, &chosen, plan, observer)
@@ -148,7 +148,11 @@ impl Engine {
 
         let costs = machines::costs(&machine, entry.kernel);
         let kernel = entry.kernel_settings_as(scheduler_chosen, plan.seed);
-        let settings = kernel_settings(kernel, &machine_chosen);
+        let preemption = kernel::preemption(plan, entry)?.unwrap_or(kernel.preemption);
+        let settings = Settings {
+            preemption,
+            ..kernel_settings(kernel, &machine_chosen)
+        };
         let counters = Counters::default();
         let played = workload.build(&workload_chosen, &warmq_play::site(&machine), &counters);
         let played = played.map_err(|problems| setting(problems.to_string()))?;
@@ -322,7 +326,7 @@ impl Simulator for Engine {
                 .map(|machine| machines::settings(&machine)),
             Part::Scheduler => match warmq_sched::scheduler(name) {
                 Some(entry) => Ok(entry.settings()),
-                None if self.is_real(name) => Ok(Vec::new()),
+                None if name == KERNEL || self.is_real(name) => Ok(Vec::new()),
                 None => Err(PartError::Unknown),
             },
             Part::Workload => self.workload(name).map(|it| it.entry().settings()),

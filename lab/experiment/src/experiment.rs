@@ -7,7 +7,7 @@ use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 use warmq_units::{Duration, Seed};
 
 use crate::plan::{Chosen, Part, Plan};
-use crate::point::{Filter, Point};
+use crate::point::{Filter, Point, is_no_value};
 use crate::simulator::Used;
 use warmq_config::Value;
 
@@ -402,6 +402,7 @@ impl Parts {
             if let (Target::Setting(of, setting), Some(value)) =
                 (&axis.target, point.0.get(&axis.key))
                 && *of == part
+                && !is_no_value(value)
             {
                 set(setting, value);
             }

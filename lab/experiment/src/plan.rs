@@ -69,6 +69,9 @@ pub struct Plan {
     pub time: Duration,
 }
 
+/// The kernel's own scheduler, in any world; and the setting of a world that says which kernel.
+pub const KERNEL: &str = "kernel";
+
 impl Plan {
     /// Whether the laboratory plays it.
     pub fn is_simulated(&self) -> bool {

@@ -5,6 +5,14 @@ use std::fmt;
 
 use warmq_config::Value;
 
+/// Stands in a point for a setting that its world lacks.
+pub(crate) const NO_VALUE: &str = "-";
+
+/// Whether a value of a point stands for none.
+pub(crate) fn is_no_value(value: &Value) -> bool {
+    matches!(value, Value::Text(text) if text == NO_VALUE)
+}
+
 /// A point of a sweep, perhaps without some of its keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point(pub BTreeMap<String, Value>);

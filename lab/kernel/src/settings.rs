@@ -20,6 +20,18 @@ pub enum Preemption {
     Lazy,
 }
 
+impl Preemption {
+    /// Its name on the kernel's command line (`preempt=`).
+    pub fn name(self) -> &'static str {
+        match self {
+            Preemption::None => "none",
+            Preemption::Voluntary => "voluntary",
+            Preemption::Full => "full",
+            Preemption::Lazy => "lazy",
+        }
+    }
+}
+
 /// How an idle CPU notices that it should reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleLoop {

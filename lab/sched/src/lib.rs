@@ -42,6 +42,8 @@ pub struct Entry {
     pub kernel: &'static str,
     /// Whose timers it runs with: `Linux 2.4 on x86`.
     pub timers_of: &'static str,
+    /// Where its kernel can be made to be preempted (`preempt=` of its command line).
+    pub models: &'static [Preemption],
     /// Whether it shares a CPU out to cgroups by their weights; else it sees tasks alone.
     pub cgroups: bool,
     /// What it says of its tasks for statistics, in the order of their numbers.
@@ -72,23 +74,13 @@ impl Entry {
     }
 
     /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
-    /// of its kernel; one with a setting `preempt` says where its kernel can be preempted.
+    /// of its kernel.
     pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
-        let mut settings = self.kernel_settings(seed);
-        let known = self.settings();
-        let has = |name: &str| known.iter().any(|setting| setting.name == name);
-        if has("hz") {
-            settings = settings.at_hz(chosen.count("hz"));
+        let settings = self.kernel_settings(seed);
+        match self.settings().iter().any(|setting| setting.name == "hz") {
+            true => settings.at_hz(chosen.count("hz")),
+            false => settings,
         }
-        if has("preempt") {
-            settings.preemption = match chosen.choice("preempt") {
-                "none" => Preemption::None,
-                "voluntary" => Preemption::Voluntary,
-                "full" => Preemption::Full,
-                _ => Preemption::Lazy,
-            };
-        }
-        settings
     }
 
     /// What can be set on it.
@@ -161,6 +153,28 @@ fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>,
     Ok(Box::new(eevdf::Eevdf::new(chosen, attach)?))
 }
 
+/// 2.4 has no choice.
+const NOWHERE: &[Preemption] = &[Preemption::None];
+/// What a 2.6 kernel can be built with, and one from 5.12 to 6.12 be told.
+const BEFORE_LAZY: &[Preemption] = &[Preemption::None, Preemption::Voluntary, Preemption::Full];
+/// From 6.13 on.
+const ANYWHERE: &[Preemption] = &[
+    Preemption::None,
+    Preemption::Voluntary,
+    Preemption::Full,
+    Preemption::Lazy,
+];
+/// From 7.0 on x86 (7dadeaa6e851).
+const FULL_OR_LAZY: &[Preemption] = &[Preemption::Full, Preemption::Lazy];
+
+/// Linux 6.12 as Debian builds it.
+fn linux612(seed: Seed) -> Settings {
+    Settings {
+        preemption: Preemption::Voluntary,
+        ..Settings::linux6(seed)
+    }
+}
+
 const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX2624: &str = "Linux 2.6.24 on x86";
 const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
@@ -173,6 +187,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 2.4.4: one run queue, one lock, a walk over all that is runnable",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        models: NOWHERE,
         cgroups: false,
         statistics: &[],
         promise: LINUX24_PROMISE,
@@ -185,6 +200,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "IBM's multi-queue scheduler for 2.4: a run queue and a lock for each CPU",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        models: NOWHERE,
         cgroups: false,
         statistics: &[],
         promise: MQ_PROMISE,
@@ -197,6 +213,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a table of lists by static goodness, of which only the top is searched",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        models: NOWHERE,
         cgroups: false,
         statistics: &[],
         promise: LINUX24_PROMISE,
@@ -209,6 +226,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "2.4 with a list for each priority level, walked from the top",
         kernel: "linux-2.4",
         timers_of: LINUX24,
+        models: NOWHERE,
         cgroups: false,
         statistics: &[],
         promise: LINUX24_PROMISE,
@@ -221,6 +239,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
         kernel: "linux-2.6.16",
         timers_of: LINUX2616,
+        models: BEFORE_LAZY,
         cgroups: false,
         statistics: o1::STATISTICS,
         promise: O1_PROMISE,
@@ -233,6 +252,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 2.6.24's Completely Fair Scheduler: a tree by virtual time for each CPU",
         kernel: "linux-2.6.24",
         timers_of: LINUX2624,
+        models: BEFORE_LAZY,
         cgroups: false,
         statistics: &[],
         promise: CFS_PROMISE,
@@ -245,10 +265,11 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "Linux 6.12's EEVDF: the eligible task with the earliest virtual deadline runs",
         kernel: "linux-6.18",
         timers_of: LINUX6,
+        models: BEFORE_LAZY,
         cgroups: true,
         statistics: &[],
         promise: EEVDF_PROMISE,
-        timers: Settings::linux6,
+        timers: linux612,
         settings: eevdf::of_6_12,
         build: eevdf,
     },
@@ -257,6 +278,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the same of Linux 6.18: groups whose tasks sleep often starve others",
         kernel: "linux-6.18",
         timers_of: LINUX6,
+        models: ANYWHERE,
         cgroups: true,
         statistics: &[],
         promise: EEVDF_PROMISE,
@@ -269,6 +291,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the same of Linux 7.1 and 7.2: slices end by a timer, and no group starves",
         kernel: "linux-6.18",
         timers_of: LINUX6,
+        models: FULL_OR_LAZY,
         cgroups: true,
         statistics: &[],
         promise: EEVDF_PROMISE,
@@ -281,6 +304,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
         timers_of: LINUX6,
+        models: ANYWHERE,
         cgroups: true,
         statistics: &[],
         promise: WARMQ_PROMISE,
@@ -293,6 +317,7 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "shows that laws can fail: a plain fair scheduler, with one property broken by `fault`",
         kernel: "linux-2.4",
         timers_of: LINUX6,
+        models: ANYWHERE,
         cgroups: true,
         statistics: &[],
         promise: BROKEN_PROMISE,
@@ -305,6 +330,25 @@ pub const SCHEDULERS: &[Entry] = &[
 /// The scheduler called `name`.
 pub fn scheduler(name: &str) -> Option<&'static Entry> {
     SCHEDULERS.iter().find(|entry| entry.name == name)
+}
+
+/// The scheduler of Linux `release`, such as `6.18` or `6.18.15`; `None` before 6.12, which is before
+/// what there is here, and for what is no release.
+///
+/// ```
+/// assert_eq!(warmq_sched::of_kernel("6.18.15").unwrap().name, "eevdf-6.18");
+/// assert_eq!(warmq_sched::of_kernel("7.2").unwrap().name, "eevdf-7.1");
+/// assert!(warmq_sched::of_kernel("5.15").is_none());
+/// ```
+pub fn of_kernel(release: &str) -> Option<&'static Entry> {
+    let mut numbers = release.split(['.', '-', '+']).map(str::parse::<u32>);
+    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    scheduler(match version {
+        (..=5, _) | (6, ..=11) => return None,
+        (6, 12) => "eevdf-6.12",
+        (6, _) | (7, 0) => "eevdf-6.18",
+        _ => "eevdf-7.1",
+    })
 }
 
 /// The page that shows how to add a scheduler, compiled and run.

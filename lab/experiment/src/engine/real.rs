@@ -7,8 +7,8 @@ use warmq_scenario::{Fidelity, Scenario};
 use warmq_trace::{Digest, Observer, Record};
 use warmq_units::{Duration, Instant};
 
-use super::{Engine, chosen, machines, setting};
-use crate::plan::{LAB, Part, Plan};
+use super::{Engine, chosen, kernel, machines, setting};
+use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
 use warmq_config::Setting;
@@ -25,7 +25,7 @@ impl Engine {
     pub(super) fn world_settings(&self, name: &str) -> Result<Vec<Setting>, PartError> {
         match self.world_called(name) {
             Some(world) => Ok(world.settings()),
-            None if name == LAB => Ok(Vec::new()),
+            None if name == LAB => Ok(kernel::settings()),
             None => Err(PartError::Unknown),
         }
     }
@@ -50,7 +50,7 @@ impl Engine {
             (Some(world), Part::Scheduler) => world.takes_scheduler(name),
             (Some(world), Part::Machine) => world.takes_machine(name),
             (Some(_), Part::Workload) => self.is_a_scenario(world, name),
-            (None, Part::Scheduler) if warmq_sched::scheduler(name).is_none() => {
+            (None, Part::Scheduler) if name != KERNEL && warmq_sched::scheduler(name).is_none() => {
                 let known = warmq_sched::SCHEDULERS.iter().map(|entry| entry.name);
                 let known: Vec<&str> = known.collect();
                 let known = known.join(", ");

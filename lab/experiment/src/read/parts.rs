@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use warmq_config::{Entry, Fields, Item, NodeKind, Setting, Value, did_you_mean};
 
 use crate::experiment::{Parts, Target};
-use crate::plan::{LAB, Part};
+use crate::plan::{KERNEL, LAB, Part};
+use crate::point::NO_VALUE;
 use crate::point::{Filter, Point};
 use crate::simulator::{PartError, Simulator};
-
-/// Stands in a point for a setting that its world lacks.
-pub(super) const NO_VALUE: &str = "-";
 
 /// The meaning of names in one file: the parts in use and their settings.
 pub(super) struct Scope<'a> {
@@ -146,8 +144,13 @@ impl<'a> Scope<'a> {
     fn is_simulated(&mut self) {
         let key = (Part::World, LAB.to_owned());
         self.parts.names.insert(Part::World, LAB.to_owned());
-        self.parts.defaults.insert(key.clone(), BTreeMap::new());
-        self.settings.insert(key, Vec::new());
+        let settings = self.simulator.settings(Part::World, LAB);
+        let settings = settings.unwrap_or_default();
+        let defaults = settings
+            .iter()
+            .map(|it| (it.name.clone(), it.default.clone()));
+        self.parts.defaults.insert(key.clone(), defaults.collect());
+        self.settings.insert(key, settings);
     }
 
     /// Why the parts of `point` do not go together.
@@ -160,10 +163,15 @@ impl<'a> Scope<'a> {
         refused.next()
     }
 
-    /// `point` with [`NO_VALUE`] for the settings that its world lacks.
+    /// `point` with [`NO_VALUE`] for the settings that its world lacks. A scheduler of the lab that is of
+    /// no kernel is the same whatever the kernel.
     pub(super) fn of_its_world(&self, point: &Point) -> Point {
         let world = (Part::World, self.parts.name_at(Part::World, point));
+        let of_kernel = world.1 != LAB || self.parts.name_at(Part::Scheduler, point) == KERNEL;
         let has = |setting: &str| {
+            if setting == KERNEL && !of_kernel {
+                return false;
+            }
             let settings = self.settings.get(&world).into_iter().flatten();
             settings.into_iter().any(|it| it.name == setting)
         };

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Fields, Item, Value};
 
-use super::parts::{NO_VALUE, Scope, flattened};
+use super::parts::{Scope, flattened};
 use crate::experiment::{Axis, Experiment, Target};
 use crate::plan::Part;
-use crate::point::Point;
+use crate::point::{NO_VALUE, Point};
 
 /// The most points of a sweep; more are surely a typing error.
 const MOST_POINTS: usize = 4_000;

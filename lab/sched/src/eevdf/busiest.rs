@@ -6,10 +6,8 @@ use warmq_machine::Access;
 use warmq_units::CpuId;
 
 use super::balance::Idleness;
+use super::load::CAPACITY;
 use super::state::State;
-
-/// The capacity of a CPU.
-const CAPACITY: u64 = 1_024;
 
 /// How much is to be pulled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +65,7 @@ enum Fullness {
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     cpus: u64,
+    capacity: u64,
     load: u64,
     util: u64,
     running: u64,
@@ -75,18 +74,14 @@ struct Standing {
 }
 
 impl Standing {
-    fn capacity(&self) -> u64 {
-        self.cpus * CAPACITY
-    }
-
     fn average_load(&self) -> u64 {
-        self.load * CAPACITY / self.capacity()
+        self.load * CAPACITY / self.capacity
     }
 
     /// `group_classify()`.
     fn classify(mut self, imbalance_pct: u64) -> Standing {
-        let used_up = self.capacity() * 100 < self.util * imbalance_pct;
-        let crowded = self.capacity() * imbalance_pct < self.running * CAPACITY * 100;
+        let used_up = self.capacity * 100 < self.util * imbalance_pct;
+        let crowded = self.capacity * imbalance_pct < self.running * CAPACITY * 100;
         self.fullness = if self.running > self.cpus && (used_up || crowded) {
             Fullness::Overloaded
         } else if self.running < self.cpus || !crowded && !used_up {
@@ -123,7 +118,7 @@ fn imbalance(
         return None;
     }
     let total: u64 = all.iter().map(|standing| standing.load).sum();
-    let capacity: u64 = all.iter().map(Standing::capacity).sum();
+    let capacity: u64 = all.iter().map(|standing| standing.capacity).sum();
     let mean = total * CAPACITY / capacity;
     if local.fullness == Overloaded {
         let balanced = local.average_load() >= busiest.average_load()
@@ -145,7 +140,7 @@ fn imbalance(
     }
     let amount = match local.fullness {
         HasSpare if busiest.fullness > FullyBusy && !shares_cache => {
-            let spare = local.capacity().max(local.util) - local.util;
+            let spare = local.capacity.max(local.util) - local.util;
             match spare {
                 0 if idleness != Idleness::Busy => Amount::Tasks(1),
                 spare => Amount::Util(spare),
@@ -154,8 +149,8 @@ fn imbalance(
         HasSpare if busiest.cpus == 1 || prefers_siblings => Amount::Tasks(more / 2),
         HasSpare => Amount::Tasks(local.idle.saturating_sub(busiest.idle) / 2),
         FullyBusy | Overloaded => {
-            let over = busiest.average_load().saturating_sub(mean) * busiest.capacity();
-            let under = mean.saturating_sub(local.average_load()) * local.capacity();
+            let over = busiest.average_load().saturating_sub(mean) * busiest.capacity;
+            let under = mean.saturating_sub(local.average_load()) * local.capacity;
             Amount::Load(over.min(under) / CAPACITY)
         }
     };
@@ -205,6 +200,7 @@ impl State {
     fn standing(&self, context: &Context<'_>, group: &[CpuId], without: &[CpuId]) -> Standing {
         let mut standing = Standing {
             cpus: 0,
+            capacity: 0,
             load: 0,
             util: 0,
             running: 0,
@@ -213,6 +209,7 @@ impl State {
         };
         for cpu in group.iter().filter(|cpu| context.is_online(**cpu)) {
             standing.cpus += 1;
+            standing.capacity += self.capacity(*cpu);
             if without.contains(cpu) {
                 continue;
             }
@@ -221,7 +218,7 @@ impl State {
             standing.running += self.running(*cpu);
             standing.idle += u64::from(self.is_idle(*cpu));
         }
-        standing.cpus = standing.cpus.max(1);
+        (standing.cpus, standing.capacity) = (standing.cpus.max(1), standing.capacity.max(1));
         standing
     }
 
@@ -251,6 +248,7 @@ mod tests {
     fn of(running: u64, load: u64) -> Standing {
         let standing = Standing {
             cpus: 1,
+            capacity: CAPACITY,
             load,
             util: running.min(1) * CAPACITY,
             running,

@@ -14,6 +14,7 @@ use crate::fair::realtime::RealTime;
 use crate::fair::tree::EntityId;
 
 use super::effects::{Effects, Urgency};
+use super::pelt::Average;
 use super::queueing::Leaving;
 use super::rules::Rules;
 use super::settings::Version::{self, V6_12, V6_18, V7_1};
@@ -58,6 +59,7 @@ fn bench(version: Version) -> State {
             clock: 0,
             current: None,
             realtime: RealTime::default(),
+            real_time_load: Average::default(),
             recency: Vec::new(),
             leaving: None,
             push_to: None,

@@ -6,13 +6,15 @@ use warmq_units::CpuId;
 use crate::fair::tree::EntityId;
 
 use super::rules::MS;
-use super::state::{QueueId, State};
+use super::state::{Class, QueueId, State};
 use super::weights::down;
 
 /// How often a queue tells its group what it has become, in ns (`update_tg_load_avg()`).
 const CONTRIBUTION_INTERVAL: i64 = MS;
 /// By what part it must have changed for that.
 const CONTRIBUTION_PART: u64 = 64;
+/// All of a CPU (`SCHED_CAPACITY_SCALE`).
+pub(super) const CAPACITY: u64 = 1_024;
 
 impl State {
     /// Brings the averages of `entity` and of its queue up to date, those of an entity that is new there
@@ -75,9 +77,25 @@ impl State {
         self.tell_group(queue, now);
     }
 
+    /// Brings up to date how much of `cpu` real-time tasks use (`update_rt_rq_load_avg()`).
+    pub(super) fn update_real_time_load(&mut self, cpu: CpuId) {
+        let there = self.cpu(cpu);
+        let current = there.current.map(|task| self.task(task).class);
+        let (now, runs) = (there.clock, current == Some(Class::RealTime));
+        self.cpu_mut(cpu).real_time_load.of_queue(now, 0, runs);
+    }
+
+    /// What of `cpu` is left to fair tasks, in 1024ths (`scale_rt_capacity()`).
+    pub(super) fn capacity(&self, cpu: CpuId) -> u64 {
+        CAPACITY
+            .saturating_sub(self.cpu(cpu).real_time_load.util)
+            .max(1)
+    }
+
     /// Averages of queues where nothing runs decay only when somebody looks
     /// (`update_blocked_averages()`).
     pub(super) fn decay_blocked(&mut self, cpu: CpuId) {
+        self.update_real_time_load(cpu);
         let now = self.cpu(cpu).clock;
         let queues = self.groups.iter().map(|group| group.queues[cpu.index()]);
         let queues: Vec<QueueId> = queues.chain([self.cpu(cpu).root]).collect();

@@ -66,6 +66,7 @@ use crate::fair::realtime::RealTime;
 
 use self::domains::domains;
 use self::effects::Effects;
+use self::pelt::Average;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::select::allowed_near;
@@ -115,6 +116,7 @@ impl State {
                 clock: 0,
                 current: None,
                 realtime: RealTime::default(),
+                real_time_load: Average::default(),
                 recency: Vec::new(),
                 leaving: None,
                 push_to: None,

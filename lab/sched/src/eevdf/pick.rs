@@ -81,6 +81,7 @@ impl State {
         if prev == next {
             return;
         }
+        self.update_real_time_load(cpu);
         let common = match (prev, next) {
             (Some(prev), Some(next)) => self.common_queue(prev, next),
             _ => None,

@@ -38,7 +38,7 @@ pub(crate) fn of_7_1() -> Vec<Setting> {
 /// What can be set on the scheduler of `version`, with its defaults.
 pub(super) fn settings(version: Version) -> Vec<Setting> {
     let parts = [
-        preemption(version),
+        ticks(version),
         slices(),
         virtual_time(version),
         protection(version),
@@ -61,21 +61,8 @@ fn flag(name: &str, default: bool, what: &str, source: &str) -> Setting {
     Setting::flag(name, default).says(what, source)
 }
 
-fn preemption(version: Version) -> Vec<Setting> {
-    let (models, default): (&[&str], &str) = match version {
-        V6_12 => (&["none", "voluntary", "full"], "voluntary"),
-        V6_18 => (&["none", "voluntary", "full", "lazy"], "lazy"),
-        V7_1 => (&["full", "lazy"], "lazy"),
-    };
+fn ticks(version: Version) -> Vec<Setting> {
     vec![
-        choice(
-            "preempt",
-            models,
-            default,
-            "where the kernel can be preempted, as of its `preempt=`; under `lazy`, a request to reschedule \
-             waits for the way back to user mode or for the next tick, and no interrupt is sent",
-            "Linux, PREEMPT_DYNAMIC; lazy since 6.13, only full and lazy on x86 since 7.0 (7dadeaa6e851)",
-        ),
         Setting::count("hz", (100, 1_000), 250, "Hz")
             .says("ticks a second", "Debian's kernels: CONFIG_HZ=250"),
         flag(

@@ -123,6 +123,8 @@ pub(super) struct CpuState {
     /// The task that was picked last; `None` is the idle task.
     pub(super) current: Option<TaskId>,
     pub(super) realtime: RealTime,
+    /// How much of the CPU they use (`avg_rt`).
+    pub(super) real_time_load: Average,
     /// The fair tasks that are runnable here, the latest that was queued or picked last
     /// (`cfs_tasks`).
     pub(super) recency: Vec<TaskId>,

@@ -44,6 +44,7 @@ impl State {
 
     /// SCHED_RR tasks of one priority take turns (`task_tick_rt()`).
     fn tick_real_time(&mut self, here: CpuId, current: TaskId) {
+        self.update_real_time_load(here);
         self.charge_real_time(current);
         let renewed = self.round_robin;
         let state = self.task_mut(current);

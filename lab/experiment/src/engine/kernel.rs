@@ -1,0 +1,66 @@
+//! The kernel that the lab plays: whose scheduler `kernel` is, and where it can be preempted.
+
+use warmq_config::{Setting, Value};
+use warmq_kernel::Preemption;
+use warmq_sched::{Entry, of_kernel};
+
+use super::setting;
+use crate::plan::{KERNEL, Plan};
+use crate::simulator::RunError;
+
+/// The preemption model that a kernel has if it is told nothing.
+const DEFAULT: &str = "default";
+
+/// What can be set in the lab.
+pub(super) fn settings() -> Vec<Setting> {
+    vec![
+        Setting::text(KERNEL, "6.18").says(
+            "with the scheduler `kernel`: which kernel's, from 6.12 on",
+            "the series of which most is known",
+        ),
+        Setting::choice("preempt", &[DEFAULT, "none", "voluntary", "full", "lazy"]).says(
+            "the preemption model of the scheduler's kernel",
+            "preempt= of its command line; which there are depends on the kernel",
+        ),
+    ]
+}
+
+fn text<'p>(plan: &'p Plan, name: &str) -> Option<&'p str> {
+    match plan.world.settings.get(name) {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// The scheduler that `plan` names.
+pub(super) fn entry(plan: &Plan) -> Result<&'static Entry, RunError> {
+    let name = &plan.scheduler.name;
+    if name != KERNEL {
+        let known = warmq_sched::scheduler(name);
+        return known.ok_or_else(|| setting(format!("no scheduler is called {name}")));
+    }
+    let release = text(plan, KERNEL).unwrap_or("6.18");
+    of_kernel(release).ok_or_else(|| {
+        setting(format!(
+            "the lab has no scheduler of kernel {release}: name a series from 6.12 on, or a scheduler \
+             of the lab"
+        ))
+    })
+}
+
+/// Where the kernel of `entry` is preempted in `plan`; `None`: as it is by default.
+pub(super) fn preemption(plan: &Plan, entry: &Entry) -> Result<Option<Preemption>, RunError> {
+    let Some(wanted) = text(plan, "preempt").filter(|wanted| *wanted != DEFAULT) else {
+        return Ok(None);
+    };
+    let found = entry.models.iter().find(|model| model.name() == wanted);
+    let names: Vec<&str> = entry.models.iter().map(|model| model.name()).collect();
+    match found {
+        Some(model) => Ok(Some(*model)),
+        None => Err(setting(format!(
+            "the kernel of {} has no preempt={wanted}: write {}",
+            entry.name,
+            names.join(" or ")
+        ))),
+    }
+}
