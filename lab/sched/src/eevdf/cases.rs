@@ -638,3 +638,43 @@ fn case_31_only_a_real_sleep_changes_the_weight_of_a_group() {
         assert_eq!(changed, changes, "{weights:?}");
     }
 }
+
+/// The first rounds of section 11: how far B is behind A, in virtual ms, after r has slept, before it
+/// wakes and after it has woken. B runs for 0.98 ms at half of A's weight, then for 0.02 ms, with r, at
+/// two thirds of it. Beyond 5.7 the distance grows from round to round; below, it falls.
+fn rounds(version: Version, start: f64, rounds: usize) -> Vec<[f64; 3]> {
+    let (mut state, b) = reweighed(version, true, (0.5, 0.0, 1e3), start, &[]);
+    let behind = |state: &State| start - ms(state.v(b));
+    let to = |weight: f64| (weight * NICE_0 as f64) as u64;
+    let mut lines = Vec::new();
+    for _ in 0..rounds {
+        let asleep = behind(&state);
+        state.passes(0.98);
+        let before = behind(&state);
+        state.reweigh(b, to(2.0 / 3.0));
+        let awake = behind(&state);
+        state.passes(0.02);
+        state.reweigh(b, to(0.5));
+        lines.push([asleep, before, awake]);
+    }
+    lines
+}
+
+#[test]
+fn what_a_group_is_behind_by_grows_where_it_should_be_paid_back() {
+    let expected = [
+        (V6_18, 6.0, [[6.0, 4.04, 4.444], [6.18, 4.22, 4.642]]),
+        (V6_18, 5.0, [[5.0, 3.04, 3.344], [4.64, 2.68, 2.948]]),
+        (V7_1, 6.0, [[6.0, 4.04, 3.367], [4.004, 2.044, 1.703]]),
+    ];
+    for (version, start, lines) in expected {
+        let found = rounds(version, start, 2);
+        let all = found.iter().flatten().zip(lines.iter().flatten());
+        for (found_at, at) in all {
+            assert!(
+                (found_at - at).abs() < 0.02,
+                "{version:?} {start}: {found:?}"
+            );
+        }
+    }
+}
