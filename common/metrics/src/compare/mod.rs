@@ -8,6 +8,7 @@
 
 mod decisions;
 mod difference;
+mod letters;
 mod moment;
 mod roles;
 
@@ -20,6 +21,7 @@ use crate::PlayMeter;
 
 pub use self::decisions::{Decision, Left};
 pub use self::difference::{Difference, Side};
+pub use self::letters::letters;
 pub use self::moment::{Waits, Woken};
 pub use self::roles::Who;
 
@@ -110,6 +112,12 @@ pub enum Incomparable {
          a guest, or with access to tracefs), or choose another CPU or time"
     )]
     NoSwitches,
+}
+
+/// The decisions of a recording, of each CPU.
+pub fn decisions(recording: &Recording, extent: Extent) -> BTreeMap<CpuId, Vec<Decision>> {
+    let [roles, _] = Roles::of([recording, &Recording::default()]);
+    Decisions::of(recording, &roles, extent).cpus
 }
 
 /// Compares two recordings.
