@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
 
 use crate::commands::{
-    bench, check, completions, laws, machines, man, metrics, parts, reproduce, run, vm,
+    bench, check, compare, completions, laws, machines, man, metrics, parts, reproduce, run, vm,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -46,6 +46,8 @@ pub enum Command {
     Run(run::Arguments),
     /// Repeat the experiments of a paper and show its figures beside ours.
     Reproduce(reproduce::Arguments),
+    /// Compare two recordings of a scenario, switch by switch.
+    Compare(compare::Arguments),
     /// Hold schedulers to what any decent scheduler keeps.
     Laws(laws::Arguments),
     /// Check experiments' files without running anything.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 /// How the command ended, in a number. The codes never change their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// A claim failed, and `--strict` was given.
+    /// A claim failed, or recordings differ, and `--strict` was given.
     ClaimFailed = 1,
     /// Bad input or usage. (clap's own code for a wrong option, too.)
     BadInput = 2,

@@ -8,6 +8,7 @@ mod arguments;
 mod chart;
 mod clocked;
 mod commands;
+mod compare;
 mod described;
 mod exit;
 mod failure;

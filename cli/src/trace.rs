@@ -1,5 +1,7 @@
-//! One run of an experiment, written as a trace for the Perfetto UI.
+//! One run of an experiment, written as a trace: for the Perfetto UI where the file's name says so,
+//! else in WarmQ's own format, which `warmq compare` reads.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use warmq_experiment::{
@@ -7,7 +9,9 @@ use warmq_experiment::{
 };
 use warmq_report::{PointValue, Row, Section};
 use warmq_scenario::Scenario;
-use warmq_trace::Perfetto;
+use warmq_trace::file::Writer;
+use warmq_trace::{Header, Observer, Perfetto, Record};
+use warmq_units::Instant;
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
@@ -90,17 +94,34 @@ fn chosen<'e>(
     })
 }
 
+/// How the names of files for the Perfetto UI end.
+const PERFETTO: &[&str] = &["perfetto", "perfetto-trace", "pftrace"];
+
+/// Whether a file of this name is for the Perfetto UI.
+pub fn is_for_perfetto(file: &Path) -> bool {
+    let ending = file.extension();
+    ending.is_some_and(|ending| PERFETTO.iter().any(|known| ending == *known))
+}
+
 fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
     let (unfinished, out) = Unfinished::begin(file)?;
-    let workload = engine.workload(&plan.workload.name).ok();
-    let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
-    let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names.unwrap_or_default());
-    let measured = engine.observe(plan, &mut perfetto);
+    let (measured, out) = match is_for_perfetto(file) {
+        true => {
+            let workload = engine.workload(&plan.workload.name).ok();
+            let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
+            let mut perfetto =
+                Perfetto::new(out, &plan.machine.name).named(names.unwrap_or_default());
+            (engine.observe(plan, &mut perfetto), perfetto.finish())
+        }
+        false => {
+            let mut recorded = Recorded::new(out);
+            (engine.observe(plan, &mut recorded), recorded.finish())
+        }
+    };
     let began = !matches!(&measured, Err(error) if error.cause == Cause::Setting);
     if began {
         // A run that failed is the one to look at.
-        let out = perfetto.finish().map_err(|error| refused(file, &error))?;
-        unfinished.finish(out)?;
+        unfinished.finish(out.map_err(|error| refused(file, &error))?)?;
     }
     measured.map_err(|error| {
         let trace = match began {
@@ -109,6 +130,43 @@ fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Meas
         };
         Failure::Runs(exit_of(&error), vec![format!("{name}: {error}{trace}")])
     })
+}
+
+/// A file in WarmQ's own format, which begins with what the run is of.
+struct Recorded<W: Write> {
+    /// What to write to, until the run says what it is of.
+    to: Option<W>,
+    writer: Option<Writer<W>>,
+}
+
+impl<W: Write> Recorded<W> {
+    fn new(to: W) -> Recorded<W> {
+        Recorded {
+            to: Some(to),
+            writer: None,
+        }
+    }
+
+    /// Ends the file; one of a run that did not begin has no records.
+    fn finish(mut self) -> io::Result<W> {
+        self.about(&Header::default());
+        let nowhere = || io::Error::other("there is nothing to write to");
+        self.writer.ok_or_else(nowhere)?.finish()
+    }
+}
+
+impl<W: Write> Observer for Recorded<W> {
+    fn about(&mut self, header: &Header) {
+        if let Some(to) = self.to.take() {
+            self.writer = Some(Writer::new(to, header));
+        }
+    }
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        if let Some(writer) = &mut self.writer {
+            writer.see(at, record);
+        }
+    }
 }
 
 fn section(

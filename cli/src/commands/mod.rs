@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod check;
+pub mod compare;
 pub mod completions;
 pub mod laws;
 pub mod machines;
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),
         Command::Schedulers(arguments) => parts::schedulers(&arguments),

@@ -48,7 +48,8 @@ pub struct Arguments {
     /// Set a setting for all runs, as under [settings] in the file.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Pair>,
-    /// Run only one point, and write what happened in it for <https://ui.perfetto.dev>.
+    /// Run only one point, and write what happened in it: for <https://ui.perfetto.dev> if FILE ends
+    /// in .perfetto, else for `warmq compare`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "check_determinism"])]
     trace: Option<PathBuf>,
     /// Draw who runs on which CPU, a letter for each TIME, for each point with its first seed, and
@@ -200,8 +201,10 @@ fn traced(
         sections: vec![traced.section],
         ..Report::default()
     })?;
+    let use_it = match trace::is_for_perfetto(file) {
+        true => "open it at https://ui.perfetto.dev",
+        false => "compare it with another by `warmq compare`",
+    };
     let (file, name) = (file.display(), traced.name);
-    output::print(&format!(
-        "trace of {name}: {file} (open it at https://ui.perfetto.dev)"
-    ))
+    output::print(&format!("trace of {name}: {file} ({use_it})"))
 }

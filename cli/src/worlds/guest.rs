@@ -27,6 +27,11 @@ const CLOCKS: &[&str] = &["auto", "instructions", "wall"];
 /// Where the guest finds the scenario.
 const FOLDER: &str = "/scenario";
 
+/// No statistics of memory accesses (30 times a second since 6.17), no sums of counters, no compaction
+/// in advance, no writing back.
+const QUIET: &str = "damon_stat.enabled=0 sysctl.vm.stat_interval=3600 \
+     sysctl.vm.compaction_proactiveness=0 sysctl.vm.dirty_writeback_centisecs=0";
+
 /// QEMU emulates each instruction, so that a second of the guest may take many.
 const SLOWEST: u32 = 60;
 const LONGEST_BOOT: Duration = Duration::from_secs(120);
@@ -157,6 +162,8 @@ impl Guests {
             .timeout(LONGEST_BOOT + longest)
             // The kernel tests its ciphers in the first seconds, beside what is measured.
             .append("cryptomgr.notests=1")
+            // What else it does now and then takes the CPU from tasks that are compared switch by switch.
+            .append(QUIET)
             .file_at(file.path(), scenario.as_str())
             .file_at(&player, "/bin/warmq-player");
         let preempt = text(&plan.world, "preempt");

@@ -1,5 +1,7 @@
 //! The command as people and scripts meet it.
 
+mod compare;
+mod decisions;
 mod help;
 mod laws;
 mod lists;

@@ -9,6 +9,7 @@ macro_rules! shipped {
 const SHIPPED: &[(&str, &str)] = shipped![
     "core2duo",
     "epyc-12llc",
+    "guest-1cpu",
     "p3xeon-8way",
     "p4",
     "ppro-4way",

@@ -16,8 +16,11 @@
 //! - [`LockMeter`]: requests, waits and tenures of each spin lock (Lockmeter);
 //! - [`Counts`]: how often things happen in a second;
 //! - [`Chart`]: a schedule as text, for tests.
+//!
+//! [`mod@compare`] looks at two whole recordings, decision by decision.
 
 mod chart;
+pub mod compare;
 mod counts;
 mod cpus;
 mod locks;

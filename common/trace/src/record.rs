@@ -5,7 +5,7 @@ use std::fmt;
 
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
-use crate::{Cause, Context, Policy, State};
+use crate::{Cause, Context, Header, Policy, State};
 
 /// A task's short name, as `/proc/PID/comm` has it: at most 15 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -414,6 +414,10 @@ pub trait Observer {
     /// simulator need not build them.
     const DETAIL: bool = true;
 
+    /// What the records that follow are of. Whoever has records of a whole run says so before the
+    /// first of them; most observers need not know.
+    fn about(&mut self, _: &Header) {}
+
     /// Takes in `record`, which happened at `at`.
     fn see(&mut self, at: Instant, record: &Record);
 }
@@ -430,6 +434,9 @@ impl Observer for () {
 impl<O: Observer> Observer for &mut O {
     const LISTENS: bool = O::LISTENS;
     const DETAIL: bool = O::DETAIL;
+    fn about(&mut self, header: &Header) {
+        O::about(self, header);
+    }
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         O::see(self, at, record);
@@ -440,6 +447,11 @@ impl<O: Observer> Observer for &mut O {
 impl<O: Observer> Observer for Option<O> {
     const LISTENS: bool = O::LISTENS;
     const DETAIL: bool = O::DETAIL;
+    fn about(&mut self, header: &Header) {
+        if let Some(observer) = self {
+            observer.about(header);
+        }
+    }
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         if let Some(observer) = self {
@@ -452,6 +464,10 @@ impl<O: Observer> Observer for Option<O> {
 impl<A: Observer, B: Observer> Observer for (A, B) {
     const LISTENS: bool = A::LISTENS || B::LISTENS;
     const DETAIL: bool = A::DETAIL || B::DETAIL;
+    fn about(&mut self, header: &Header) {
+        self.0.about(header);
+        self.1.about(header);
+    }
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
         self.0.see(at, record);

@@ -20,15 +20,15 @@ use warmq_machine::{Fragmentation, MachineDescription, Options};
 use warmq_play::Counters;
 use warmq_scenario::Scenario;
 use warmq_sched::{Entry, Said};
-use warmq_trace::{Checker, Digest, Names, Observer};
-use warmq_units::Instant;
+use warmq_trace::{Checker, Digest, Header, Names, Observer};
+use warmq_units::{Duration, Instant};
 
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;
 pub use self::real::fidelity;
 pub use self::workloads::Workload;
 use self::workloads::Workloads;
-use crate::plan::{KERNEL, Part, Plan};
+use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, PartError, RunError, Simulator, Used,
 };
@@ -136,7 +136,7 @@ impl Engine {
         entry: &Entry,
         scheduler_chosen: &Chosen,
         plan: &Plan,
-        observer: O,
+        mut observer: O,
     ) -> Result<Measured, RunError> {
         let described = |error: PartError| setting(error.to_string());
         let machine = self.machine(&plan.machine.name).map_err(described)?;
@@ -160,6 +160,7 @@ impl Engine {
         let checker = self.checked.then(checker);
         let names = workload.scenario().map(Scenario::names);
         let from = Instant::START + plan.warmup;
+        observer.about(&header(plan, entry, &settings, names.as_ref()));
         let meters = RunMeters::starting_at(names.clone().unwrap_or_default(), from);
         let mut kernel = Kernel::boot(
             &machine,
@@ -209,6 +210,20 @@ impl Engine {
             parameters: parts.parameters(),
             notes: workload.scenario().map(notes_of_lab).unwrap_or_default(),
         })
+    }
+}
+
+/// What the records of a simulated run are of.
+fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>) -> Header {
+    Header {
+        world: LAB.to_owned(),
+        machine: plan.machine.name.clone(),
+        kernel: entry.timers_of.to_owned(),
+        scheduler: entry.name.to_owned(),
+        clock: "simulated".to_owned(),
+        hz: (Duration::from_s(1).0 / settings.tick.0.max(1)).to_string(),
+        preemption: settings.preemption.name().to_owned(),
+        names: names.cloned().unwrap_or_default(),
     }
 }
 

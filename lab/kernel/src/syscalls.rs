@@ -214,7 +214,7 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Room(peer.0));
             return Flow::Next;
         }
-        let (buffer, written) = (to.buffer, to.written);
+        let (buffer, written, pipe) = (to.buffer, to.written, to.pipe);
         to.reserved += bytes;
         to.written += bytes;
         let touch = Touch {
@@ -235,7 +235,11 @@ impl Engine {
             done: 0,
             user: false,
         });
-        let packets = bytes.div_ceil(SEGMENT);
+        // What goes through a pipe passes no protocol.
+        let packets = match pipe {
+            true => 0,
+            false => bytes.div_ceil(SEGMENT),
+        };
         Flow::Takes(
             self.core.times.socket_send + self.core.times.network_packet * packets,
             Mode::System,

@@ -85,6 +85,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
     let run = Run {
         stage,
         times: options.times,
+        on_a_tick: options.world == GUEST,
         notes: &notes,
     };
     let played = run.conduct(schedulers, options.recorder, &mut seen);
@@ -217,6 +218,8 @@ type Played = (Result<(), PlayError>, Option<Box<dyn Recording>>);
 struct Run<'n> {
     stage: &'static Stage,
     times: Times,
+    /// Whether it begins as the kernel ticks: guests are compared with the lab, whose time begins so.
+    on_a_tick: bool,
     notes: &'n Notes,
 }
 
@@ -245,6 +248,7 @@ impl Run<'_> {
             }
         };
         let mut control = Control::new(stage, lines, crew, schedulers);
+        control.on_a_tick = self.on_a_tick;
         control.wait_until_ready()?;
         control.say_other_slices(notes);
         let recorder = recorder.and_then(|start| match start() {

@@ -27,7 +27,10 @@ pub struct ReadError {
 #[derive(Debug, Error)]
 pub enum Damage {
     /// The file does not begin with the header of a trace.
-    #[error("this is not a trace of WarmQ; give a file that `warmq run --trace` wrote")]
+    #[error(
+        "this is not a trace of WarmQ; give a file that `warmq run --trace` wrote under a name \
+             that does not end in .perfetto"
+    )]
     NotATrace,
     /// The file has another version of the format.
     #[error(

@@ -97,6 +97,7 @@ impl Engine {
         };
         let played = world.play(&request)?;
         let mut digest = Digest::new();
+        observer.about(&played.header);
         for (at, record) in &played.records {
             digest.see(*at, record);
             observer.see(*at, record);

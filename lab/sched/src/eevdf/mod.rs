@@ -79,6 +79,8 @@ pub(crate) struct Eevdf {
     state: State,
     pick_cost: Cycles,
     wakeup_cost: Cycles,
+    /// A task has left its queue in a `schedule()` whose pick follows.
+    scheduling: bool,
 }
 
 impl Eevdf {
@@ -87,6 +89,7 @@ impl Eevdf {
             state: State::attach(attach, chosen),
             pick_cost: attach.cost("schedule_fixed")?,
             wakeup_cost: attach.cost("wakeup")?,
+            scheduling: false,
         })
     }
 }
@@ -273,7 +276,8 @@ impl Scheduler for Eevdf {
         if state.task(task).displaced.is_some() {
             return;
         }
-        state.sync(context, cpu);
+        // The clock is that of the enqueue (ttwu_do_activate() updates it once): were the running task
+        // charged for the nanoseconds since, it would be ahead of whoever was placed at V.
         let sync = matches!(why, Why::Wakeup(wakeup) if wakeup.sync);
         let woken = Woken {
             is_new: why == Why::Fork,
@@ -299,12 +303,16 @@ impl Scheduler for Eevdf {
         if state.task(task).runnable {
             state.deactivate(task, leaving);
         }
+        self.scheduling = true;
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, _: Option<TaskId>) -> Pick {
-        context.compute(self.pick_cost);
         let state = &mut self.state;
-        state.sync(context, context.cpu());
+        // __schedule() updates the clock once, before a task that sleeps leaves its queue.
+        if !std::mem::take(&mut self.scheduling) {
+            state.sync(context, context.cpu());
+        }
+        context.compute(self.pick_cost);
         let next = state.pick(context);
         state.settle(context);
         next.map_or(Pick::Idle, Pick::Task)

@@ -202,6 +202,9 @@ impl State {
     /// owed, or its debt has grown, it is placed anew.
     pub(super) fn take_back(&mut self, entity: EntityId) {
         let queue = self.entities[entity].queue;
+        if self.rules.requeue_charges {
+            self.charge(queue);
+        }
         let (now, lag) = (self.lag_now(entity), self.lag_after_delay(entity));
         let runs = self.is_current(entity);
         if now != lag {

@@ -223,6 +223,14 @@ fn sleeping(version: Version) -> Vec<Setting> {
             FEATURES,
         ),
         flag(
+            "requeue_charges",
+            false,
+            "whether the running task is charged before such a task that wakes is placed again; if not, what \
+             that is owed is as of the last tick",
+            "off as seen in guests of 6.12, 6.18 and 7.1.13, on as seen in one of 7.2.12 \
+             (experiments/decisions/short-slice.toml)",
+        ),
+        flag(
             "delayed_lag_bounded",
             version >= V7_1,
             "whether such a task never owes more than when it fell asleep",

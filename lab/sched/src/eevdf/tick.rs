@@ -3,8 +3,10 @@
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
+use crate::fair::tree::EntityId;
+
 use super::effects::Urgency;
-use super::state::{Class, State};
+use super::state::{Class, QueueId, State, What};
 
 /// The shortest that a slice's timer is armed for, in ns (`hrtick_start()`).
 const SHORTEST_HRTICK: i64 = 10_000;
@@ -85,9 +87,12 @@ impl State {
     }
 
     /// When the slice of the running task is to be ended by a timer: when it has run up to its
-    /// deadline, if it is not alone (`hrtick_start_fair()`). Groups above it are not asked.
+    /// deadline, if it is not alone (`hrtick_start_fair()`), where those that are still queued in their
+    /// sleep count. Groups above it are not asked.
     pub(super) fn plan_hrtick(&mut self, cpu: CpuId) {
-        if !self.rules.hrtick || self.queues[self.cpu(cpu).root].runnable <= 1 {
+        let root = self.cpu(cpu).root;
+        let alone = |state: &State| state.queues[root].runnable + state.delayed_below(root) <= 1;
+        if !self.rules.hrtick || alone(self) {
             return;
         }
         let Some(current) = self.cpu(cpu).current else {
@@ -100,6 +105,15 @@ impl State {
         let left = i128::from(entity.deadline - entity.vruntime) * i128::from(entity.weight);
         let left = (left >> 20) as i64;
         self.timers.push((cpu, left.max(SHORTEST_HRTICK)));
+    }
+
+    /// The tasks that are still queued in their sleep, in `queue` and below.
+    fn delayed_below(&self, queue: QueueId) -> u64 {
+        let of = |entity: EntityId| match self.entities[entity].what {
+            What::Task(_) => u64::from(self.entities[entity].delayed),
+            What::Group(own) => self.delayed_below(own),
+        };
+        self.members(queue).map(of).sum()
     }
 
     /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case.

@@ -84,7 +84,7 @@ impl State {
     }
 
     /// The queued entities of a queue, the running one last.
-    fn members(&self, queue: QueueId) -> impl Iterator<Item = EntityId> + '_ {
+    pub(super) fn members(&self, queue: QueueId) -> impl Iterator<Item = EntityId> + '_ {
         let there = &self.queues[queue];
         let current = there
             .current

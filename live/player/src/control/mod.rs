@@ -20,7 +20,7 @@ use crate::specs::{Spec, attributes_of};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
-use crate::sys::clock::now_ns;
+use crate::sys::clock::{now_ns, sleep_until_ns};
 use crate::sys::process::End;
 use crate::sys::sched::Attributes;
 use crate::sys::{futex, process};
@@ -72,6 +72,8 @@ pub struct Control {
     schedulers: RefCell<Schedulers>,
     /// When the run should end, on the monotonic clock.
     last_ns: Cell<u64>,
+    /// Whether the run begins as the kernel ticks, so that its ticks are where the lab's are.
+    pub on_a_tick: bool,
     over: bool,
 }
 
@@ -144,6 +146,7 @@ impl Control {
             crew: Cell::new(Some(crew)),
             schedulers: RefCell::new(schedulers),
             last_ns: Cell::new(0),
+            on_a_tick: false,
             over: false,
         }
     }
@@ -273,7 +276,12 @@ impl Control {
 
     fn start(&self) {
         let stage = self.stage;
-        stage.board.start_ns.store(now_ns(), Ordering::Release);
+        let start_ns = match self.on_a_tick {
+            true => next_tick_ns(now_ns()),
+            false => now_ns(),
+        };
+        sleep_until_ns(start_ns);
+        stage.board.start_ns.store(start_ns, Ordering::Release);
         stage.board.start_sources();
         for (_, slot) in stage.tasks() {
             open(slot);
@@ -403,6 +411,14 @@ extern "C" fn ignored(_: i32) {}
 extern "C" fn hangs(_: i32) {
     process::complain("error: the run did not end in time: the player hangs in the kernel\n");
     process::exit_now(3);
+}
+
+/// A time after `now` at which kernels of 100, 250 and 1000 Hz have a tick: they tick at multiples of
+/// the period on the monotonic clock (`tick_init_jiffy_update()`).
+fn next_tick_ns(now: u64) -> u64 {
+    const TICKS_NS: u64 = 20_000_000;
+    // There is some time left for what the controller does before it sleeps.
+    (now + TICKS_NS / 4).next_multiple_of(TICKS_NS)
 }
 
 /// Lets a task begin.

@@ -1,0 +1,93 @@
+//! A recording from its file.
+
+use std::fs::File;
+
+use warmq_metrics::compare::Recording;
+use warmq_trace::file::{ReadError, Reader};
+
+use crate::failure::Failure;
+
+/// The recording in the file called `name`.
+///
+/// # Errors
+/// It is not there, or what is wrong with it: where, and how to fix it.
+pub fn read(name: &str) -> Result<Recording, Failure> {
+    let file = File::open(name).map_err(|error| {
+        let help = "give a file that `warmq run --trace` wrote";
+        Failure::usage(format!("{name}: cannot read it: {error}"), help)
+    })?;
+    of(file).map_err(|error| Failure::usage(format!("{name}: {error}"), ""))
+}
+
+fn of(file: impl std::io::Read) -> Result<Recording, ReadError> {
+    let reader = Reader::new(file)?;
+    let header = reader.header().clone();
+    let records = reader.collect::<Result<_, _>>()?;
+    Ok(Recording { header, records })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use warmq_metrics::compare::{Extent, compare};
+    use warmq_trace::file::Writer;
+    use warmq_trace::{Header, Observer, Record};
+    use warmq_units::{CpuId, Instant, TaskId};
+
+    use super::*;
+
+    /// A file with some tasks that take turns.
+    fn written() -> Vec<u8> {
+        let mut header = Header::default();
+        header.names.tasks = vec!["hog".to_owned()];
+        let mut writer = Writer::new(Vec::new(), &header);
+        for number in 0..3 {
+            let task = TaskId(number);
+            let role = Record::Role {
+                task,
+                table: 0,
+                number,
+            };
+            writer.see(Instant(0), &role);
+        }
+        for turn in 0..40 {
+            let switch = Record::Switch {
+                cpu: CpuId(0),
+                prev: Some(TaskId(turn % 3)),
+                prev_runnable: true,
+                next: Some(TaskId((turn + 1) % 3)),
+            };
+            writer.see(Instant(u64::from(turn) * 1_000_000), &switch);
+        }
+        writer.finish().unwrap()
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_refused_with_the_byte() {
+        let whole = written();
+        assert_eq!(of(&whole[..]).unwrap().records.len(), 43);
+        for end in 0..whole.len() {
+            let error = of(&whole[..end]).unwrap_err();
+            assert_eq!(error.offset, end as u64);
+            assert!(error.to_string().contains(&format!("(byte {end}, ")));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_file_is_refused_or_compared_but_nothing_panics(
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            end in any::<prop::sample::Index>(),
+        ) {
+            let whole = of(&written()[..]).unwrap();
+            let mut bytes = written();
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+            bytes.truncate(end.index(bytes.len()) + 1);
+            if let Ok(damaged) = of(&bytes[..]) {
+                let _ = compare([&whole, &damaged], Extent::default());
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A comparison as text.
+
+use comfy_table::Cell;
+use warmq_metrics::compare::{
+    Agreement, Decision, Difference, LATE, Left, Side, WINDOW, Waits, Woken,
+};
+use warmq_trace::{Context, Header};
+use warmq_units::CpuId;
+
+use super::{Compared, figures};
+use crate::listing;
+
+/// More tasks than this that wait are not listed.
+const WAITING_SHOWN: usize = 8;
+
+/// All of it, without an end of line after the last.
+pub fn text(compared: &Compared<'_>) -> String {
+    let mut parts = vec![what(compared)];
+    let comparison = compared.comparison;
+    if comparison.identical {
+        let count = compared.both[0].records.len();
+        parts.push(format!("The recordings are identical: {count} records."));
+        return parts.join("\n\n");
+    }
+    let mut lines: Vec<String> = comparison.cpus.iter().map(agreement).collect();
+    lines.extend(left_out(compared));
+    parts.push(lines.join("\n"));
+    match &comparison.first {
+        Some(difference) => parts.push(first(compared, difference)),
+        None => parts.push("No decision differs.".to_owned()),
+    }
+    parts.push(side_by_side(compared));
+    parts.join("\n\n")
+}
+
+/// Which recordings these are.
+fn what(compared: &Compared<'_>) -> String {
+    let mut table = listing::table();
+    for (letter, name, recording) in [
+        ("A", compared.names[0], compared.both[0]),
+        ("B", compared.names[1], compared.both[1]),
+    ] {
+        table.add_row([
+            listing::name(letter),
+            Cell::new(name),
+            Cell::new(facts(&recording.header)),
+        ]);
+    }
+    table.trim_fmt()
+}
+
+fn facts(header: &Header) -> String {
+    let hz = match header.hz.as_str() {
+        "" => String::new(),
+        hz => format!("{hz} Hz"),
+    };
+    let facts = [
+        &header.world,
+        &header.machine,
+        &header.scheduler,
+        &header.kernel,
+        &hz,
+        &header.preemption,
+    ];
+    let known: Vec<&str> = facts
+        .into_iter()
+        .map(String::as_str)
+        .filter(|fact| !fact.is_empty())
+        .collect();
+    known.join(", ")
+}
+
+fn agreement((cpu, agreement): (&CpuId, &Agreement)) -> String {
+    let Agreement {
+        decisions: [a, b],
+        same,
+        in_order,
+        apart,
+        late,
+    } = agreement;
+    let cpu = cpu.0;
+    let times = match late {
+        None if *same == 0 => String::new(),
+        None => format!("\n      Their times are at most {apart} apart."),
+        Some(late) => format!(
+            "\n      Their times are up to {apart} apart, more than {LATE} from switch {} on.",
+            late + 1
+        ),
+    };
+    if same == a && a == b {
+        return format!("cpu{cpu}: all {a} switches agree.{times}");
+    }
+    let looked = (*a.min(b)).min(WINDOW);
+    format!(
+        "cpu{cpu}: the first {same} switches agree, of {a} in A and {b} in B.{times}\n      Of the first \
+         {looked}, {in_order} are in both in this order."
+    )
+}
+
+/// What was left out of each, a sentence each.
+fn left_out(compared: &Compared<'_>) -> Vec<String> {
+    let [a, b] = compared.comparison.left_out;
+    let mut lines = Vec::new();
+    for (count, what) in [
+        (
+            [a.others, b.others],
+            "switches to tasks that are none of the scenario's",
+        ),
+        ([a.idle, b.idle], "switches to idle"),
+    ] {
+        if count != [0, 0] {
+            lines.push(format!(
+                "Left out: {} in A and {} in B {what}.",
+                count[0], count[1]
+            ));
+        }
+    }
+    if a.lost + b.lost > 0 {
+        let (a, b) = (a.lost, b.lost);
+        lines.push(format!(
+            "Lost by the recorder: {a} events in A and {b} in B, perhaps switches."
+        ));
+    }
+    lines
+}
+
+fn first(compared: &Compared<'_>, difference: &Difference) -> String {
+    let mut table = listing::table();
+    table.set_header(["", "A", "B"].map(listing::name));
+    let [a, b] = &difference.before;
+    for (back, (a, b)) in a.iter().zip(b).enumerate() {
+        let number = difference.place - difference.before[0].len() + back + 1;
+        table.add_row([number.to_string(), timed(a), timed(b)]);
+    }
+    let sides = difference.sides.each_ref().map(Option::as_ref);
+    let row = |word: &str, of: &dyn Fn(&Side) -> String| {
+        let [a, b] = sides.map(|side| side.map_or("–".to_owned(), of));
+        [word.to_owned(), a, b]
+    };
+    let decided = sides.map(|side| side.map_or("no switch".to_owned(), |it| timed(&it.decision)));
+    let [a, b] = decided;
+    table.add_row([(difference.place + 1).to_string(), a, b]);
+    table.add_row(row("could run", &|side| waiting(compared, side)));
+    table.add_row(row("woken before", &woken));
+    format!(
+        "The first difference is switch {} of cpu{}:\n{}",
+        difference.place + 1,
+        difference.cpu.0,
+        table.trim_fmt()
+    )
+}
+
+/// `12.003 ms  hog, preempted -> nap`.
+fn timed(decision: &Decision) -> String {
+    let next = &decision.next;
+    match &decision.prev {
+        None => format!("{}  {next}", decision.at),
+        Some((prev, left)) => format!("{}  {prev} {} -> {next}", decision.at, word(*left)),
+    }
+}
+
+/// Why a task left its CPU.
+pub fn word(left: Left) -> &'static str {
+    match left {
+        Left::Preempted => "preempted",
+        Left::Slept => "slept",
+    }
+}
+
+fn waiting(compared: &Compared<'_>, side: &Side) -> String {
+    let cpus = compared.comparison.cpus.len();
+    let one = |it: &Waits| match it.cpu.filter(|_| cpus > 1) {
+        Some(cpu) => format!("{} for {} on cpu{}", it.who, it.span, cpu.0),
+        None => format!("{} for {}", it.who, it.span),
+    };
+    let shown = side.waiting.iter().take(WAITING_SHOWN);
+    let mut lines: Vec<String> = shown.map(one).collect();
+    if let more @ 1.. = side.waiting.len().saturating_sub(WAITING_SHOWN) {
+        lines.push(format!("… and {more} more"));
+    }
+    lines.join("\n")
+}
+
+fn woken(side: &Side) -> String {
+    let one = |it: &Woken| format!("{}  {} by {}", it.at, it.who, waker(it));
+    let lines: Vec<String> = side.wakeups.iter().map(one).collect();
+    match lines.is_empty() {
+        true => "none".to_owned(),
+        false => lines.join("\n"),
+    }
+}
+
+/// Who woke it.
+pub fn waker(woken: &Woken) -> String {
+    match (woken.context, &woken.by) {
+        (Context::Interrupt, _) => "an interrupt".to_owned(),
+        (Context::Softirq, _) => "a softirq".to_owned(),
+        (_, Some(by)) => by.to_string(),
+        (Context::Task, None) => "another task".to_owned(),
+        (Context::Unknown, None) => "nobody known".to_owned(),
+    }
+}
+
+fn side_by_side(compared: &Compared<'_>) -> String {
+    let mut table = listing::table();
+    table.set_header(["", "A", "B"].map(listing::name));
+    for (name, unit) in figures(compared) {
+        let figures = &compared.comparison.figures;
+        let [a, b] = figures.each_ref().map(|figures| match figures.get(&name) {
+            Some(value) => format!("{value:.1}"),
+            None => "–".to_owned(),
+        });
+        table.add_row([format!("{name} ({unit})"), a, b]);
+    }
+    listing::align_numbers(&mut table, Some(0));
+    table.trim_fmt()
+}
