@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
 
 use crate::commands::{
-    bench, check, completions, laws, machines, man, metrics, parts, reproduce, run, vm,
+    bench, check, completions, diagnose, laws, machines, man, metrics, parts, reproduce, run, vm,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -48,6 +48,8 @@ pub enum Command {
     Reproduce(reproduce::Arguments),
     /// Hold schedulers to what any decent scheduler keeps.
     Laws(laws::Arguments),
+    /// Say who starves in a trace, who ran instead, and why it could.
+    Diagnose(diagnose::Arguments),
     /// Check experiments' files without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.

@@ -9,6 +9,7 @@ mod chart;
 mod clocked;
 mod commands;
 mod described;
+mod diagnose;
 mod exit;
 mod failure;
 mod files;

@@ -1,14 +1,19 @@
-//! One run of an experiment, written as a trace for the Perfetto UI.
+//! One run of an experiment, written as a trace: for `warmq diagnose`, or for the Perfetto UI.
 
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use warmq_experiment::{
-    Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, Simulator, Used,
+    Cause, Engine, Experiment, Measured, MetricDescription, Options, Plan, Point, RunError,
+    Simulator, Used, Value,
 };
 use warmq_report::{PointValue, Row, Section};
-use warmq_scenario::Scenario;
-use warmq_trace::Perfetto;
+use warmq_scenario::{Scenario, World};
+use warmq_trace::file::Writer;
+use warmq_trace::{Header, Names, Observer, Perfetto};
 
+use crate::diagnose::{self, Kept};
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 use crate::pair::Pair;
@@ -92,14 +97,21 @@ fn chosen<'e>(
 
 fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
     let (unfinished, out) = Unfinished::begin(file)?;
-    let workload = engine.workload(&plan.workload.name).ok();
-    let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
-    let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names.unwrap_or_default());
-    let measured = engine.observe(plan, &mut perfetto);
+    let (measured, out) = match (diagnose::is_trace(file), plan.is_simulated()) {
+        (false, _) => {
+            let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names(engine, plan));
+            (engine.observe(plan, &mut perfetto), perfetto.finish())
+        }
+        (true, true) => {
+            let mut writer = Writer::new(out, &header(engine, plan, None));
+            (engine.observe(plan, &mut writer), writer.finish())
+        }
+        (true, false) => real(engine, plan, out),
+    };
     let began = !matches!(&measured, Err(error) if error.cause == Cause::Setting);
     if began {
         // A run that failed is the one to look at.
-        let out = perfetto.finish().map_err(|error| refused(file, &error))?;
+        let out = out.map_err(|error| refused(file, &error))?;
         unfinished.finish(out)?;
     }
     measured.map_err(|error| {
@@ -109,6 +121,71 @@ fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Meas
         };
         Failure::Runs(exit_of(&error), vec![format!("{name}: {error}{trace}")])
     })
+}
+
+/// A real world says only afterwards what it was, and has all records in memory by then.
+fn real(
+    engine: &Engine,
+    plan: &Plan,
+    out: BufWriter<File>,
+) -> (Result<Measured, RunError>, io::Result<BufWriter<File>>) {
+    let mut kept = Kept::default();
+    let measured = engine.observe(plan, &mut kept);
+    let header = header(engine, plan, measured.as_ref().ok());
+    let mut writer = Writer::new(out, &header);
+    for (at, record) in &kept.0 {
+        writer.see(*at, record);
+    }
+    (measured, writer.finish())
+}
+
+fn names(engine: &Engine, plan: &Plan) -> Names {
+    let workload = engine.workload(&plan.workload.name).ok();
+    let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
+    names.unwrap_or_default()
+}
+
+/// What a trace is of: by its plan, and where it was played, by what the world said.
+fn header(engine: &Engine, plan: &Plan, measured: Option<&Measured>) -> Header {
+    let world = &plan.world.name;
+    let parameters = measured.map_or(&[][..], |it| &it.parameters);
+    let said = |name: &str| {
+        let wanted = format!("{world}.{name}");
+        let known = parameters.iter().find(|it| it.name == wanted);
+        known.map(|it| it.value.clone())
+    };
+    let set = |name: &str| plan.scheduler.settings.get(name).map(ToString::to_string);
+    Header {
+        world: world.clone(),
+        machine: said("machine").unwrap_or_else(|| plan.machine.name.clone()),
+        kernel: said("kernel").unwrap_or_default(),
+        scheduler: said("scheduler").unwrap_or_else(|| plan.scheduler.name.clone()),
+        clock: said("clock").unwrap_or_else(|| match plan.is_simulated() {
+            true => "simulated".to_owned(),
+            false => String::new(),
+        }),
+        hz: said("tick").unwrap_or_default(),
+        preemption: said("preemption")
+            .or_else(|| set("preempt"))
+            .unwrap_or_default(),
+        places: places(engine, plan),
+        names: names(engine, plan),
+    }
+}
+
+/// The core and the last-level cache of each CPU. Guests number the CPUs of a core in succession,
+/// the lab as Linux does on x86.
+fn places(engine: &Engine, plan: &Plan) -> Vec<(u16, u16)> {
+    // A machine that is not there was refused before.
+    let machine = engine.machine(&plan.machine.name).ok();
+    let mut cpus: Vec<_> = machine.into_iter().flat_map(|it| it.cpus).collect();
+    if let Some(Value::Integer(wanted)) = plan.machine.settings.get("cpus") {
+        cpus.truncate(*wanted as usize);
+    }
+    if plan.world.name == World::Guest.name() {
+        cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
+    }
+    cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
 }
 
 fn section(

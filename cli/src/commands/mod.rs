@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod completions;
+pub mod diagnose;
 pub mod laws;
 pub mod machines;
 pub mod man;
@@ -24,6 +25,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Run(arguments) => run::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),
         Command::Schedulers(arguments) => parts::schedulers(&arguments),

@@ -14,7 +14,7 @@ use crate::pair::Pair;
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, machines, output, present, trace};
+use crate::{chart, diagnose, machines, output, present, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,7 +24,8 @@ Examples:
   warmq run table2-miss-ratio --quick
   warmq run mine.toml --seeds 5 --out results
   warmq run mine.toml --machine host --set processes=1024
-  warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32";
+  warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32
+  warmq run receiver --world guest --trace it.warmq && warmq diagnose it.warmq";
 
 /// Run experiments or scenarios and show their results.
 ///
@@ -48,7 +49,8 @@ pub struct Arguments {
     /// Set a setting for all runs, as under [settings] in the file.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Pair>,
-    /// Run only one point, and write what happened in it for <https://ui.perfetto.dev>.
+    /// Run only one point, and write what happened in it: for `warmq diagnose` if FILE ends in
+    /// `.warmq`, else for <https://ui.perfetto.dev>.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "check_determinism"])]
     trace: Option<PathBuf>,
     /// Draw who runs on which CPU, a letter for each TIME, for each point with its first seed, and
@@ -200,8 +202,11 @@ fn traced(
         sections: vec![traced.section],
         ..Report::default()
     })?;
+    let is_ours = diagnose::is_trace(file);
     let (file, name) = (file.display(), traced.name);
-    output::print(&format!(
-        "trace of {name}: {file} (open it at https://ui.perfetto.dev)"
-    ))
+    let next = match is_ours {
+        true => format!("see `warmq diagnose {file}`"),
+        false => "open it at https://ui.perfetto.dev".to_owned(),
+    };
+    output::print(&format!("trace of {name}: {file} ({next})"))
 }
