@@ -8,6 +8,7 @@ use warmq_experiment::Engine;
 
 use crate::commands::{
     bench, check, completions, diagnose, laws, machines, man, metrics, parts, reproduce, run, vm,
+    watch,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -50,6 +51,8 @@ pub enum Command {
     Laws(laws::Arguments),
     /// Say who starves in a trace, who ran instead, and why it could.
     Diagnose(diagnose::Arguments),
+    /// Record this machine, and say who starves on it.
+    Watch(watch::Arguments),
     /// Check experiments' files without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.

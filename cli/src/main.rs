@@ -22,6 +22,7 @@ mod page;
 mod pair;
 mod present;
 mod progress;
+mod recorded;
 mod scenario;
 mod seeds;
 mod shipped;

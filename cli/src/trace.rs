@@ -146,7 +146,7 @@ fn names(engine: &Engine, plan: &Plan) -> Names {
 }
 
 /// What a trace is of: by its plan, and where it was played, by what the world said.
-fn header(engine: &Engine, plan: &Plan, measured: Option<&Measured>) -> Header {
+pub(crate) fn header(engine: &Engine, plan: &Plan, measured: Option<&Measured>) -> Header {
     let world = &plan.world.name;
     let parameters = measured.map_or(&[][..], |it| &it.parameters);
     let said = |name: &str| {

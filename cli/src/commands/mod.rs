@@ -12,6 +12,7 @@ pub mod parts;
 pub mod reproduce;
 pub mod run;
 pub mod vm;
+pub mod watch;
 
 use crate::arguments::Command;
 use crate::failure::Failure;
@@ -26,6 +27,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),
         Command::Schedulers(arguments) => parts::schedulers(&arguments),

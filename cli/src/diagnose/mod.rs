@@ -1,6 +1,8 @@
 //! Diagnoses of traces: read, told, and shown on a page.
 
 mod page;
+#[cfg(test)]
+mod played;
 mod text;
 
 use std::fs::{self, File};
@@ -30,14 +32,6 @@ pub struct Span {
     pub from: Instant,
     /// The end.
     pub until: Instant,
-}
-
-impl Span {
-    /// All of it.
-    pub const ALL: Span = Span {
-        from: Instant::START,
-        until: Instant(u64::MAX),
-    };
 }
 
 /// A diagnosis, and what it is of.

@@ -75,7 +75,7 @@ fn waiting(diagnosis: &Diagnosis) -> Markup {
                     th { (it.task) } td { (it.group) } td { (time(it.ran_ns)) }
                     td { (time(it.waited_ns)) } td { (time(it.longest_ns)) } td { (time(it.due_ns)) }
                     td { (time(it.idle_allowed_ns)) } td { (time(it.idle_excluded_ns)) }
-                    td class="words" { (instead(it)) }
+                    td class="words" { (instead(it, it.instead.len())) }
                 } } }
             } }
         }

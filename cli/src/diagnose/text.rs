@@ -97,7 +97,7 @@ fn waiting(diagnosis: &Diagnosis) -> String {
             time(it.waited_ns),
             time(it.longest_ns),
             time(it.due_ns),
-            instead(it),
+            instead(it, 2),
         ]);
     }
     listing::align_numbers(&mut table, None);
@@ -109,13 +109,13 @@ fn waiting(diagnosis: &Diagnosis) -> String {
     format!("Who was runnable and did not run:\n{}", table.trim_fmt())
 }
 
-/// Who ran, most first.
-pub fn instead(waiting: &Waiting) -> String {
+/// The first `most` of those who ran, most first.
+pub fn instead(waiting: &Waiting, most: usize) -> String {
     let mut parts: Vec<String> = Vec::new();
     if waiting.throttled_ns > 0 {
         parts.push(format!("its quota {}", time(waiting.throttled_ns)));
     }
-    let others = waiting.instead.iter();
+    let others = waiting.instead.iter().take(most);
     parts.extend(others.map(|it| format!("{} {} ({})", it.task, time(it.ran_ns), it.why)));
     parts.join("; ")
 }

@@ -4,7 +4,7 @@ use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::facts::Facts;
 use crate::watch::Tally;
-use crate::words::{part, thousandths};
+use crate::words::{part, rate, thousandths};
 
 /// A task that wanted less of the time than this, in thousandths, is not looked at: it can have
 /// waited for no more.
@@ -18,6 +18,9 @@ const LONG_WAIT: Duration = Duration::from_ms(100);
 /// Who is runnable for so much of its life, in thousandths, could always use a CPU. Whoever sleeps
 /// in between may have got all that it asked for.
 const ALWAYS: u64 = 800;
+/// Who is woken more often in a second does sleep, and is runnable most of the time because it waits
+/// each time: that is a matter of slices and ticks as long as no wait is long.
+const MOST_WOKEN: u64 = 10;
 /// Who waited for so much of what it wanted, in thousandths, waited long, be it fair or not.
 const WAITED_LONG: u64 = 750;
 
@@ -39,17 +42,19 @@ pub(crate) struct Case<'f, 'w> {
 }
 
 impl<'f, 'w> Case<'f, 'w> {
-    /// The task, unless it hardly wanted a CPU.
+    /// The task, unless it hardly wanted a CPU, or nobody knows when it ran.
     pub fn of(facts: &'f Facts<'w>, id: TaskId) -> Option<Case<'f, 'w>> {
         let task = facts.task(id);
         let tally = &task.tally;
         let wanted = tally.ran + tally.waited;
         let asked = wanted + tally.held.throttled;
-        if asked < LEAST_SPAN || thousandths(asked, facts.period) < LEAST_WANTED {
+        if tally.doubts > 0 || asked < LEAST_SPAN || thousandths(asked, facts.period) < LEAST_WANTED
+        {
             return None;
         }
         let due = facts.dues.due(task, facts.period);
-        let always = thousandths(asked, facts.lived(task)) >= ALWAYS;
+        let always = thousandths(asked, facts.lived(task)) >= ALWAYS
+            && rate(tally.wakeups, facts.period) <= MOST_WOKEN;
         let starves =
             tally.ran < part(due, STARVED) && (tally.longest.span() >= LONG_WAIT || always);
         let waited = thousandths(tally.waited, wanted);
@@ -100,6 +105,11 @@ impl<'f, 'w> Case<'f, 'w> {
     pub fn share_beside(&self, is: impl Fn(TaskId) -> bool) -> u64 {
         let all = self.beside(|_| true) + self.tally.beside_others;
         thousandths(self.beside(is), all)
+    }
+
+    /// The same in thousandths of those that are told apart: of a large crowd some are not.
+    pub fn share_of_known(&self, is: impl Fn(TaskId) -> bool) -> u64 {
+        thousandths(self.beside(is), self.beside(|_| true))
     }
 
     /// Who ran there of whom `is` is true, most first.

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::facts::Facts;
 use crate::told::Told;
 use crate::verdict::{Finding, ns};
-use crate::words::{count, share, span, thousandths};
+use crate::words::{count, list, share, span, thousandths};
 use crate::{Kind, Verdict, Watcher, rules};
 
 /// From when to when was measured, in ns of the trace.
@@ -116,6 +116,13 @@ fn verdict(facts: &Facts<'_>, together: Together) -> Verdict {
     }
 }
 
+/// The tasks of which records are missing.
+fn doubtful(facts: &Facts<'_>) -> Vec<String> {
+    let all = facts.watcher.tasks.iter();
+    let those = all.filter(|(_, task)| task.tally.doubts > 0);
+    those.map(|(id, _)| facts.name(id)).collect()
+}
+
 /// Of a CPU's time interrupts are told from here on, in thousandths.
 const INTERRUPTS_TOLD: u64 = 50;
 
@@ -126,6 +133,13 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
         notes.push(format!(
             "{} events were lost: times around the gaps are guesses.",
             count(watcher.lost)
+        ));
+    }
+    let doubtful: Vec<String> = doubtful(facts);
+    if !doubtful.is_empty() {
+        notes.push(format!(
+            "The trace does not tell each time that these ran, so they are not judged: {}.",
+            list(&doubtful, 5)
         ));
     }
     if !watcher.interrupts_seen {

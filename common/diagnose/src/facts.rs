@@ -48,6 +48,8 @@ const OF_KERNEL: &[&str] = &[
     "backlog_napi/",
     "napi/",
 ];
+/// So many times a second a task must have taken a CPU at its wakeup to be told for it.
+const LEAST_TAKES: u64 = 10;
 /// The thread that runs softirqs where they are too many.
 const SOFTIRQS: &str = "ksoftirqd/";
 
@@ -109,7 +111,7 @@ impl<'w> Facts<'w> {
         match (group, name.as_str()) {
             (0, _) => "the root group".to_owned(),
             (_, "") => format!("group {group}"),
-            (_, name) => format!("group {name}"),
+            (_, name) => format!("group {group} ({name})"),
         }
     }
 
@@ -192,9 +194,9 @@ impl<'w> Facts<'w> {
                 words::count(less)
             ));
         }
-        let took = self.task(id).tally.took_at_wakeup;
-        if self.takes_at_wakeup(id) >= 100 && took > 0 {
-            let often = words::count(rate(took, self.period).max(1));
+        let often = rate(self.task(id).tally.took_at_wakeup, self.period);
+        if self.takes_at_wakeup(id) >= 100 && often >= LEAST_TAKES {
+            let often = words::count(often);
             why.push(format!("took the CPU at its wakeup {often} times a second"));
         }
         match why.is_empty() {

@@ -140,13 +140,14 @@ impl Watcher {
 
     fn put_prev(&mut self, at: Instant, cpu: CpuId, id: TaskId, runnable: bool) {
         let task = self.tasks.touch(id);
-        match (runnable, task.throttles.take()) {
-            (true, Some(())) => {
+        // Kernels differ in whether a throttled task leaves as a runnable one.
+        match (std::mem::take(&mut task.throttles), runnable) {
+            (true, _) => {
                 task.life = Life::Asleep;
                 task.held_since = Some(at);
             }
-            (true, None) => self.begin_wait(at, cpu, id, false),
-            (false, _) => task.life = Life::Asleep,
+            (false, true) => self.begin_wait(at, cpu, id, false),
+            (false, false) => task.life = Life::Asleep,
         }
     }
 
@@ -242,6 +243,21 @@ impl Watcher {
         match self.tasks.get(id)?.life {
             Life::Waits(wait) => Some(wait),
             Life::Unknown | Life::Running | Life::Asleep => None,
+        }
+    }
+
+    /// Somebody is about to wake `id`. If it waits since it was woken before, it must have run and
+    /// slept in between: in some virtual machines the kernel does not tell what some tasks do. Nobody
+    /// knows when the wait ended, so it does not count.
+    fn doubt(&mut self, id: TaskId) {
+        let Some(wait) = self.take_wait(id) else {
+            return;
+        };
+        let task = self.tasks.touch(id);
+        if task.woken.take().is_some() {
+            task.life = Life::Asleep;
+            task.tally.doubts += 1;
+            self.cpu(wait.cpu).unqueue(wait.place);
         }
     }
 
@@ -354,7 +370,10 @@ impl Observer for Watcher {
                 waker,
                 context,
                 ..
-            } => self.tasks.touch(task).wakes = Some((waker, context)),
+            } => {
+                self.doubt(task);
+                self.tasks.touch(task).wakes = Some((waker, context));
+            }
             Record::Wakeup {
                 waker,
                 task,
@@ -375,7 +394,7 @@ impl Observer for Watcher {
                 cause: Cause::Quota,
                 state: State::Runnable,
                 ..
-            } => self.tasks.touch(task).throttles = Some(()),
+            } => self.tasks.touch(task).throttles = true,
             Record::InterruptEnter { cpu, interrupt } => {
                 self.interrupts_seen = true;
                 self.cpu(cpu).enters(at, interrupt);

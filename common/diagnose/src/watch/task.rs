@@ -115,7 +115,7 @@ pub(crate) struct Task {
     /// Who is about to wake it.
     pub(super) wakes: Option<(Option<TaskId>, Context)>,
     /// It is about to be throttled.
-    pub(super) throttles: Option<()>,
+    pub(super) throttles: bool,
     pub(super) held_since: Option<Instant>,
     last_cpu: Option<(CpuId, Option<u16>)>,
 }
@@ -188,6 +188,8 @@ pub(crate) struct Tally {
     pub wakeups: u64,
     /// How often it had a CPU at once when it was woken, and another task had to leave.
     pub took_at_wakeup: u64,
+    /// How often it was woken though it seemed to wait: records of it are missing.
+    pub doubts: u64,
     pub cpu_moves: u64,
     pub llc_moves: u64,
     /// While it waited, some CPU idled that it may use, or may not.

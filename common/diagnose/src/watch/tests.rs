@@ -135,6 +135,27 @@ fn a_throttled_task_does_not_wait() {
 }
 
 #[test]
+fn a_task_that_is_woken_while_it_seems_to_wait_has_run_unseen() {
+    let waking = Record::Waking {
+        cpu: CpuId(0),
+        waker: None,
+        task: B,
+        context: Context::Interrupt,
+        synchronous: false,
+    };
+    let records = [
+        (0, switch(0, None, Some(A))),
+        (10, waking),
+        (10, woken(B, 0)),
+        (90, waking),
+        (100, Record::Recalculate { cpu: CpuId(1) }),
+    ];
+    let watcher = watched(&records, 0);
+    let tally = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!((tally.waited, tally.doubts), (Duration::ZERO, 1));
+}
+
+#[test]
 fn a_child_is_like_its_parent() {
     let group = Record::Group { task: A, group: 7 };
     let fork = Record::Fork {
