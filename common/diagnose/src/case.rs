@@ -42,14 +42,13 @@ pub(crate) struct Case<'f, 'w> {
 }
 
 impl<'f, 'w> Case<'f, 'w> {
-    /// The task, unless it hardly wanted a CPU, or nobody knows when it ran.
+    /// The task, unless it hardly wanted a CPU.
     pub fn of(facts: &'f Facts<'w>, id: TaskId) -> Option<Case<'f, 'w>> {
         let task = facts.task(id);
         let tally = &task.tally;
         let wanted = tally.ran + tally.waited;
         let asked = wanted + tally.held.throttled;
-        if tally.doubts > 0 || asked < LEAST_SPAN || thousandths(asked, facts.period) < LEAST_WANTED
-        {
+        if asked < LEAST_SPAN || thousandths(asked, facts.period) < LEAST_WANTED {
             return None;
         }
         let due = facts.dues.due(task, facts.period);

@@ -138,7 +138,8 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
     let doubtful: Vec<String> = doubtful(facts);
     if !doubtful.is_empty() {
         notes.push(format!(
-            "The trace does not tell each time that these ran, so they are not judged: {}.",
+            "The trace does not tell each time that these ran; what is not told counts neither as \
+             running nor as waiting: {}.",
             list(&doubtful, 5)
         ));
     }

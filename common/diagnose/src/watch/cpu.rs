@@ -35,6 +35,8 @@ pub(super) struct Cpu {
     open: Option<(Instant, Interrupt)>,
     depth: u32,
     pub interrupted: Interrupted,
+    /// A switch at this time was not told and must have happened.
+    pub inferred: Option<Instant>,
 }
 
 impl Cpu {

@@ -128,9 +128,13 @@ impl Watcher {
         next: Option<TaskId>,
     ) {
         self.leave_cpu(at, cpu);
+        let inferred = self.cpu(cpu).inferred.take() == Some(at);
         let preempted = prev.is_some_and(|(_, runnable)| runnable);
         if let Some((task, runnable)) = prev.filter(|(task, _)| Some(*task) != next) {
-            self.put_prev(at, cpu, task, runnable);
+            match inferred {
+                true => self.tasks.touch(task).vanishes(),
+                false => self.put_prev(at, cpu, task, runnable),
+            }
         }
         if let Some(task) = next {
             self.run(at, cpu, task, preempted);
@@ -285,6 +289,7 @@ impl Watcher {
 
     fn wakeup(&mut self, at: Instant, waker: CpuId, id: TaskId, target: CpuId) {
         let running = self.cpus.get(&waker).and_then(|it| it.running(at));
+        self.cpu(target).inferred = None;
         self.release(at, id);
         let task = self.tasks.touch(id);
         let by = task.wakes.take();
@@ -401,6 +406,10 @@ impl Observer for Watcher {
             }
             Record::InterruptExit { cpu, interrupt } => self.cpu(cpu).exits(at, interrupt),
             Record::Hotplug { cpu, online: false } => self.idle.set(at, cpu, false),
+            // A recorder says so before a switch or a wakeup that must have happened and was not told.
+            Record::Lost { cpu, events: 1 } => {
+                self.cpu(cpu).inferred = Some(at);
+            }
             Record::Lost { events, .. } => self.lost += events.max(1),
             Record::Affinity { task, .. } => self.bind(at, task, record),
             _ => self.learn(record),

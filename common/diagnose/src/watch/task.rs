@@ -141,6 +141,13 @@ impl Task {
         }
     }
 
+    /// It does not run any more, and nobody knows whether it waits or sleeps.
+    pub(super) fn vanishes(&mut self) {
+        self.life = Life::Unknown;
+        self.woken = None;
+        self.tally.doubts += 1;
+    }
+
     /// It runs on `cpu`, which is under the cache `llc`.
     pub(super) fn comes_to(&mut self, cpu: CpuId, llc: Option<u16>) {
         if let Some((last, under)) = self.last_cpu.replace((cpu, llc)) {
@@ -188,7 +195,8 @@ pub(crate) struct Tally {
     pub wakeups: u64,
     /// How often it had a CPU at once when it was woken, and another task had to leave.
     pub took_at_wakeup: u64,
-    /// How often it was woken though it seemed to wait: records of it are missing.
+    /// How often records of it were missing: it was woken though it seemed to wait, or left its CPU
+    /// unseen.
     pub doubts: u64,
     pub cpu_moves: u64,
     pub llc_moves: u64,

@@ -156,6 +156,27 @@ fn a_task_that_is_woken_while_it_seems_to_wait_has_run_unseen() {
 }
 
 #[test]
+fn who_left_a_cpu_unseen_is_not_taken_to_wait() {
+    let lost = Record::Lost {
+        cpu: CpuId(0),
+        events: 1,
+    };
+    let records = [
+        (0, switch(0, None, Some(B))),
+        (5, lost),
+        (5, switch(0, Some(B), Some(A))),
+        (100, Record::Recalculate { cpu: CpuId(1) }),
+    ];
+    let watcher = watched(&records, 0);
+    let tally = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(
+        (tally.ran, tally.waited),
+        (Duration::from_ms(5), Duration::ZERO)
+    );
+    assert_eq!(tally.doubts, 1);
+}
+
+#[test]
 fn a_child_is_like_its_parent() {
     let group = Record::Group { task: A, group: 7 };
     let fork = Record::Fork {
