@@ -296,11 +296,11 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
     ("behind-pinned", &[Kind::TooMany]),
     ("fork-storm", &[Kind::TooMany]),
     ("lying-hints", &[Kind::TooMany]),
+    // Six hogs bind themselves to one of two CPUs and to the other all the time.
+    ("changes", &[Kind::TooMany]),
     // They are about quotas.
     ("quota", &[Kind::Quota]),
     ("quota-sleepers", &[Kind::Quota]),
-    // Its tasks bind themselves to one CPU or the other all the time, whichever idles.
-    ("changes", &[Kind::Affinity]),
 ];
 
 #[test]

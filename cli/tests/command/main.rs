@@ -1,5 +1,6 @@
 //! The command as people and scripts meet it.
 
+mod diagnose;
 mod help;
 mod laws;
 mod lists;

@@ -143,6 +143,13 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
             list(&doubtful, 5)
         ));
     }
+    if facts.cpus_take_turns() {
+        notes.push(
+            "The guest's CPUs took turns: what happened between them is not as on hardware, and \
+             interrupts are not judged."
+                .to_owned(),
+        );
+    }
     if !watcher.interrupts_seen {
         notes.push("The trace has no interrupts: what they took counts as running.".to_owned());
     }

@@ -80,6 +80,12 @@ impl<'w> Facts<'w> {
         self.watcher.tasks.get(id).expect("a task that was seen")
     }
 
+    /// Whether CPUs take turns, as in a guest whose instructions are counted: while one does, the
+    /// others seem to be in an interrupt.
+    pub fn cpus_take_turns(&self) -> bool {
+        self.header.clock == "instructions" && self.watcher.cpu_count() > 1
+    }
+
     /// For how much of the time measured the task was there.
     pub fn lived(&self, task: &Task) -> Duration {
         let until = task.died.unwrap_or(self.to).min(self.to);

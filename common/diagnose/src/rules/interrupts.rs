@@ -11,7 +11,7 @@ const LEAST: u64 = 300;
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
-    if facts.is_softirqd(case.id) {
+    if facts.is_softirqd(case.id) || facts.cpus_take_turns() {
         return None;
     }
     let deferred = case.beside(|id| facts.is_softirqd(id));
