@@ -7,7 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
 
 use crate::commands::{
-    bench, check, compare, completions, laws, machines, man, metrics, parts, reproduce, run, vm,
+    bench, check, compare, completions, diagnose, laws, machines, man, metrics, parts, reproduce,
+    run, vm, watch,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -50,6 +51,10 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Hold schedulers to what any decent scheduler keeps.
     Laws(laws::Arguments),
+    /// Say who starves in a trace, who ran instead, and why it could.
+    Diagnose(diagnose::Arguments),
+    /// Record this machine, and say who starves on it.
+    Watch(watch::Arguments),
     /// Check experiments' files without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.

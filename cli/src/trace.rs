@@ -1,5 +1,5 @@
 //! One run of an experiment, written as a trace: for the Perfetto UI where the file's name says so,
-//! else in WarmQ's own format, which `warmq compare` reads.
+//! else in WarmQ's own format, which `warmq compare` and `warmq diagnose` read.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use warmq_experiment::{
 use warmq_report::{PointValue, Row, Section};
 use warmq_scenario::Scenario;
 use warmq_trace::file::Writer;
-use warmq_trace::{Header, Observer, Perfetto, Record};
+use warmq_trace::{Header, Names, Observer, Perfetto, Record};
 use warmq_units::Instant;
 
 use crate::failure::Failure;
@@ -107,10 +107,7 @@ fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Meas
     let (unfinished, out) = Unfinished::begin(file)?;
     let (measured, out) = match is_for_perfetto(file) {
         true => {
-            let workload = engine.workload(&plan.workload.name).ok();
-            let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
-            let mut perfetto =
-                Perfetto::new(out, &plan.machine.name).named(names.unwrap_or_default());
+            let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names(engine, plan));
             (engine.observe(plan, &mut perfetto), perfetto.finish())
         }
         false => {
@@ -121,7 +118,8 @@ fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Meas
     let began = !matches!(&measured, Err(error) if error.cause == Cause::Setting);
     if began {
         // A run that failed is the one to look at.
-        unfinished.finish(out.map_err(|error| refused(file, &error))?)?;
+        let out = out.map_err(|error| refused(file, &error))?;
+        unfinished.finish(out)?;
     }
     measured.map_err(|error| {
         let trace = match began {
@@ -167,6 +165,12 @@ impl<W: Write> Observer for Recorded<W> {
             writer.see(at, record);
         }
     }
+}
+
+fn names(engine: &Engine, plan: &Plan) -> Names {
+    let workload = engine.workload(&plan.workload.name).ok();
+    let names = workload.and_then(|it| it.entry().scenario().map(Scenario::names));
+    names.unwrap_or_default()
 }
 
 fn section(

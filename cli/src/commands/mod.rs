@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod compare;
 pub mod completions;
+pub mod diagnose;
 pub mod laws;
 pub mod machines;
 pub mod man;
@@ -12,6 +13,7 @@ pub mod parts;
 pub mod reproduce;
 pub mod run;
 pub mod vm;
+pub mod watch;
 
 use crate::arguments::Command;
 use crate::failure::Failure;
@@ -26,6 +28,8 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Watch(arguments) => watch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),
         Command::Schedulers(arguments) => parts::schedulers(&arguments),

@@ -24,7 +24,8 @@ Examples:
   warmq run table2-miss-ratio --quick
   warmq run mine.toml --seeds 5 --out results
   warmq run mine.toml --machine host --set processes=1024
-  warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32";
+  warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32
+  warmq run receiver --world guest --trace it.warmq && warmq diagnose it.warmq";
 
 /// Run experiments or scenarios and show their results.
 ///
@@ -49,7 +50,7 @@ pub struct Arguments {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Pair>,
     /// Run only one point, and write what happened in it: for <https://ui.perfetto.dev> if FILE ends
-    /// in .perfetto, else for `warmq compare`.
+    /// in .perfetto, else for `warmq compare` and `warmq diagnose`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "check_determinism"])]
     trace: Option<PathBuf>,
     /// Draw who runs on which CPU, a letter for each TIME, for each point with its first seed, and
@@ -201,10 +202,10 @@ fn traced(
         sections: vec![traced.section],
         ..Report::default()
     })?;
-    let use_it = match trace::is_for_perfetto(file) {
-        true => "open it at https://ui.perfetto.dev",
-        false => "compare it with another by `warmq compare`",
+    let (shown, name) = (file.display(), traced.name);
+    let next = match trace::is_for_perfetto(file) {
+        true => "open it at https://ui.perfetto.dev".to_owned(),
+        false => format!("see `warmq diagnose {shown}` and `warmq compare`"),
     };
-    let (file, name) = (file.display(), traced.name);
-    output::print(&format!("trace of {name}: {file} ({use_it})"))
+    output::print(&format!("trace of {name}: {shown} ({next})"))
 }

@@ -8,8 +8,8 @@ use super::column::Column;
 use super::matrix::{self, asked, value};
 use super::{Cell, told};
 
-const STYLE: &str = include_str!("page.css");
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+pub(crate) const STYLE: &str = include_str!("page.css");
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// Colors that are told apart on light and on dark ground, also by the color-blind (after Okabe and
 /// Ito's palette).
@@ -122,7 +122,7 @@ const ROW: f64 = 26.0;
 const BAR: f64 = 18.0;
 
 /// Who ran when on each CPU; the longest wait is framed.
-fn chart(evidence: &Evidence) -> Markup {
+pub(crate) fn chart(evidence: &Evidence) -> Markup {
     let Chart {
         from,
         to,

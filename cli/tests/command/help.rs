@@ -23,6 +23,8 @@ fn the_help_of_each_command_explains_its_options() {
     shown("run", "run --help");
     shown("reproduce", "reproduce --help");
     shown("compare", "compare --help");
+    shown("diagnose", "diagnose --help");
+    shown("watch", "watch --help");
     shown("check", "check --help");
     shown("machines", "machines --help");
     shown("bench_walk", "bench walk --help");

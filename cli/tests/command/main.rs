@@ -2,6 +2,7 @@
 
 mod compare;
 mod decisions;
+mod diagnose;
 mod help;
 mod laws;
 mod lists;

@@ -70,24 +70,64 @@ pub fn evidence(
     }
     story.end(end, table, from);
     let (task, began, ended) = story.longest?;
-    let name = |task: TaskId| story.name(task, names);
-    let may_use = |cpu: CpuId| story.tasks.get(task).is_none_or(|it| it.may_use(cpu));
-    let mut ran: BTreeMap<String, Duration> = BTreeMap::new();
-    for stretch in &story.stretches {
-        let overlap = overlap(stretch, began, ended);
-        if overlap > Duration::ZERO && may_use(stretch.cpu) {
-            *ran.entry(name(stretch.task)).or_default() += overlap;
+    Some(story.told(names, task, (began, ended)))
+}
+
+/// What the CPUs did while `task` waited from `from` to `to`. All records up to `to` are to be given,
+/// and some beyond: a tenth of the wait after its end is shown, too.
+pub fn evidence_of(
+    records: impl IntoIterator<Item = (Instant, Record)>,
+    names: &Names,
+    task: TaskId,
+    (from, to): (Instant, Instant),
+) -> Evidence {
+    let (shown_from, shown_to) = margins(from, to);
+    let mut story = Story {
+        kept: (shown_from, shown_to.max(to)),
+        ..Story::default()
+    };
+    let mut last = to;
+    for (at, record) in records {
+        if at > story.kept.1 {
+            last = story.kept.1;
+            break;
+        }
+        last = last.max(at);
+        story.see(at, &record, None, from);
+    }
+    story.end(last, None, from);
+    story.told(names, task, (from, to))
+}
+
+/// A tenth before and after a wait shows what it was between. Of a long one the beginning is shown.
+fn margins(began: Instant, ended: Instant) -> (Instant, Instant) {
+    let margin = Duration(ended.since(began).0 / 10 + 1);
+    let from = Instant(began.0.saturating_sub(margin.0));
+    (from, (ended + margin).min(from + LONGEST))
+}
+
+impl Story {
+    fn told(&self, names: &Names, task: TaskId, (began, ended): (Instant, Instant)) -> Evidence {
+        let story = self;
+        let name = |task: TaskId| story.name(task, names);
+        let may_use = |cpu: CpuId| story.tasks.get(task).is_none_or(|it| it.may_use(cpu));
+        let mut ran: BTreeMap<String, Duration> = BTreeMap::new();
+        for stretch in &story.stretches {
+            let overlap = overlap(stretch, began, ended);
+            if overlap > Duration::ZERO && may_use(stretch.cpu) {
+                *ran.entry(name(stretch.task)).or_default() += overlap;
+            }
+        }
+        let mut ran: Vec<(String, Duration)> = ran.into_iter().collect();
+        ran.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));
+        Evidence {
+            task: name(task),
+            from: began,
+            to: ended,
+            ran,
+            chart: chart(&story.stretches, began, ended, &name),
         }
     }
-    let mut ran: Vec<(String, Duration)> = ran.into_iter().collect();
-    ran.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));
-    Some(Evidence {
-        task: name(task),
-        from: began,
-        to: ended,
-        ran,
-        chart: chart(&story.stretches, began, ended, &name),
-    })
 }
 
 fn overlap(stretch: &Stretch, from: Instant, to: Instant) -> Duration {
@@ -100,10 +140,7 @@ fn chart(
     ended: Instant,
     name: &dyn Fn(TaskId) -> String,
 ) -> Chart {
-    // A tenth before and after shows what it waited between.
-    let margin = Duration(ended.since(began).0 / 10 + 1);
-    let from = Instant(began.0.saturating_sub(margin.0));
-    let to = (ended + margin).min(from + LONGEST);
+    let (from, to) = margins(began, ended);
     let cell = (to.since(from).0 / CELLS as u64).max(1);
     let mut who: Vec<String> = Vec::new();
     let mut cpus: BTreeMap<CpuId, Vec<(u64, Option<usize>)>> = BTreeMap::new();
@@ -153,12 +190,25 @@ impl Known {
 }
 
 /// What was seen so far.
-#[derive(Default)]
 struct Story {
+    /// Who ran is kept within these times.
+    kept: (Instant, Instant),
     tasks: Table<TaskId, Known>,
     running: BTreeMap<CpuId, (TaskId, Instant)>,
     stretches: Vec<Stretch>,
     longest: Option<(TaskId, Instant, Instant)>,
+}
+
+impl Default for Story {
+    fn default() -> Story {
+        Story {
+            kept: (Instant::START, Instant(u64::MAX)),
+            tasks: Table::default(),
+            running: BTreeMap::new(),
+            stretches: Vec::new(),
+            longest: None,
+        }
+    }
 }
 
 impl Story {
@@ -223,6 +273,9 @@ impl Story {
     }
 
     fn ran(&mut self, task: TaskId, cpu: CpuId, from: Instant, to: Instant) {
+        if to < self.kept.0 || from > self.kept.1 {
+            return;
+        }
         self.stretches.push(Stretch {
             cpu,
             task,
@@ -332,6 +385,15 @@ mod tests {
             (ran(10), ran(CELLS / 2), ran(CELLS - 2)),
             (Some("audio 0"), Some("hog 0"), Some("audio 0"))
         );
+    }
+
+    #[test]
+    fn what_ran_during_a_given_wait_is_told_of_any_task() {
+        let mut story = story();
+        story.retain(|(_, record)| !matches!(record, Record::Role { .. }));
+        let found = evidence_of(story, &names(), B, (ms(16), ms(40)));
+        assert_eq!(found.ran, [("task 1".to_owned(), Duration::from_ms(24))]);
+        assert_eq!((found.task.as_str(), found.to), ("task 2", ms(40)));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod placement;
 mod read;
 mod verdict;
 
-pub use evidence::{Chart, Evidence, evidence};
+pub use evidence::{Chart, Evidence, evidence, evidence_of};
 pub use law::{Bound, Family, Law, Limit, Side};
 pub use meter::LawMeter;
 pub use placement::Places;

@@ -29,7 +29,7 @@ fn interrupt() -> impl Strategy<Value = Interrupt> {
 
 /// Any record; its ids are usually small.
 pub(crate) fn record() -> impl Strategy<Value = Record> {
-    prop_oneof![scheduled(), of_tasks(), of_cpus(), played()]
+    prop_oneof![scheduled(), of_tasks(), of_groups(), of_cpus(), played()]
 }
 
 /// What tasks are and why they sleep.
@@ -81,7 +81,24 @@ fn of_tasks() -> impl Strategy<Value = Record> {
         }),
         (task(), span()).prop_map(|(task, slice)| Record::Slice { task, slice }),
         (task(), any::<u32>()).prop_map(|(task, group)| Record::Group { task, group }),
+        task().prop_map(|task| Record::KernelThread { task }),
         (task(), fragment).prop_map(|(task, fragment)| Record::Fragment { task, fragment }),
+    ]
+}
+
+/// What groups are.
+fn of_groups() -> impl Strategy<Value = Record> {
+    let number = any::<u32>;
+    prop_oneof![
+        (number(), number(), number(), ".{0,20}").prop_map(|(group, parent, weight, name)| {
+            Record::Cgroup {
+                group,
+                parent,
+                weight,
+                name: Comm::new(&name),
+            }
+        }),
+        (number(), span()).prop_map(|(group, span)| Record::Throttled { group, span }),
     ]
 }
 

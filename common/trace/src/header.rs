@@ -17,6 +17,8 @@ pub struct Header {
     pub hz: String,
     /// The kernel's preemption model: `none`, `voluntary`, `full`, `lazy`.
     pub preemption: String,
+    /// The core and the last-level cache of each CPU, in the order of CPUs; empty if unknown.
+    pub places: Vec<(u16, u16)>,
     /// The names of the scenario.
     pub names: Names,
 }
@@ -38,9 +40,9 @@ pub struct Names {
 
 impl Header {
     /// Every fact as a key and a text, in a fixed order; lists repeat their key.
-    pub(crate) fn facts(&self) -> Vec<(&'static str, &str)> {
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let names = &self.names;
-        let mut facts: Vec<(&'static str, &str)> = [
+        let mut facts: Vec<(&'static str, String)> = [
             ("world", &self.world),
             ("machine", &self.machine),
             ("kernel", &self.kernel),
@@ -52,15 +54,17 @@ impl Header {
         ]
         .into_iter()
         .filter(|(_, value)| !value.is_empty())
-        .map(|(key, value)| (key, value.as_str()))
+        .map(|(key, value)| (key, value.clone()))
         .collect();
+        let place = |(core, llc): &(u16, u16)| ("place", format!("{core} {llc}"));
+        facts.extend(self.places.iter().map(place));
         for (key, list) in [
             ("task", &names.tasks),
             ("span", &names.spans),
             ("counter", &names.counters),
             ("phase", &names.phases),
         ] {
-            facts.extend(list.iter().map(|name| (key, name.as_str())));
+            facts.extend(list.iter().map(|name| (key, name.clone())));
         }
         facts
     }
@@ -80,7 +84,15 @@ impl Header {
             "span" => self.names.spans.push(value),
             "counter" => self.names.counters.push(value),
             "phase" => self.names.phases.push(value),
+            // A place that is no pair of numbers is none that this version knows.
+            "place" => self.places.extend(place(&value)),
             _ => {}
         }
     }
+}
+
+/// `CORE LLC`.
+fn place(text: &str) -> Option<(u16, u16)> {
+    let (core, llc) = text.split_once(' ')?;
+    Some((core.parse().ok()?, llc.parse().ok()?))
 }

@@ -279,6 +279,29 @@ pub enum Record {
         /// The group, by a number that is unique in the trace; 0 is the root.
         group: u32,
     },
+    /// What a group is: from now on it is part of `parent` and has `weight` there.
+    Cgroup {
+        /// The group, as [`Record::Group`] numbers it.
+        group: u32,
+        /// The group that it is part of; 0 is the root.
+        parent: u32,
+        /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 100 is usual.
+        weight: u32,
+        /// Its name, cut to the length of a task's.
+        name: Comm,
+    },
+    /// Tasks of `group` were held back by its quota.
+    Throttled {
+        /// The group.
+        group: u32,
+        /// For how long since the last such record.
+        span: Duration,
+    },
+    /// `task` is a thread of the kernel. Without such a record its name may tell.
+    KernelThread {
+        /// The task.
+        task: TaskId,
+    },
     /// The data that `task` says it uses from now on.
     Fragment {
         /// The task.
@@ -395,6 +418,9 @@ impl Record {
                 | Record::Policy { .. }
                 | Record::Slice { .. }
                 | Record::Group { .. }
+                | Record::Cgroup { .. }
+                | Record::Throttled { .. }
+                | Record::KernelThread { .. }
                 | Record::Fragment { .. }
                 | Record::Packet { .. }
                 | Record::Drop { .. }

@@ -86,6 +86,9 @@ kinds! {
     32 2 Count { counter, total },
     33 1 Phase { phase },
     34 2 Ran { task, total },
+    35 5 Cgroup { group, parent, weight, name },
+    36 2 Throttled { group, span },
+    37 1 KernelThread { task },
 }
 
 impl Words {

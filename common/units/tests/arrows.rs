@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         "law",
         &["units", "config", "scenario", "trace", "metrics"],
     ),
+    ("common", "diagnose", &["units", "trace"]),
     ("common", "report", &["units", "metrics"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
     (

@@ -160,7 +160,10 @@ impl Engine {
         let checker = self.checked.then(checker);
         let names = workload.scenario().map(Scenario::names);
         let from = Instant::START + plan.warmup;
-        observer.about(&header(plan, entry, &settings, names.as_ref()));
+        observer.about(&Header {
+            places: places(&machine, warmq_scenario::World::Lab),
+            ..header(plan, entry, &settings, names.as_ref())
+        });
         let meters = RunMeters::starting_at(names.clone().unwrap_or_default(), from);
         let mut kernel = Kernel::boot(
             &machine,
@@ -223,8 +226,19 @@ fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>
         clock: "simulated".to_owned(),
         hz: (Duration::from_s(1).0 / settings.tick.0.max(1)).to_string(),
         preemption: settings.preemption.name().to_owned(),
+        places: Vec::new(),
         names: names.cloned().unwrap_or_default(),
     }
+}
+
+/// The core and the last-level cache of each CPU that `machine` has in `world`: guests number the CPUs
+/// of a core in succession, the lab as Linux does on x86.
+fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u16, u16)> {
+    let mut cpus = machine.cpus.clone();
+    if world == warmq_scenario::World::Guest {
+        cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
+    }
+    cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
 }
 
 fn notes_of_lab(scenario: &Scenario) -> Vec<String> {

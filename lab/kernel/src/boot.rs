@@ -172,7 +172,7 @@ impl Boot<'_> {
 
     /// A task group within `parent`, of `weight` (1 to 10,000, as `cpu.weight`) among its siblings.
     pub fn group(&mut self, parent: GroupId, name: &str, weight: u32) -> GroupId {
-        self.core.groups.create(Group {
+        self.create_group(Group {
             name: Comm::new(name),
             parent: Some(parent),
             weight,
@@ -182,12 +182,18 @@ impl Boot<'_> {
 
     /// The group of a session (autogroup), of the weight of `nice`.
     pub fn autogroup(&mut self, name: &str, nice: i8) -> GroupId {
-        self.core.groups.create(Group {
+        self.create_group(Group {
             name: Comm::new(name),
             parent: Some(GroupId::ROOT),
             weight: group_weight_of_nice(nice),
             autogroup: true,
         })
+    }
+
+    fn create_group(&mut self, group: Group) -> GroupId {
+        let group = self.core.groups.create(group);
+        self.core.record_cgroup(group);
+        group
     }
 
     /// Gives `group` at most `quota` of CPU time in each `period` (`cpu.max`); both are more than

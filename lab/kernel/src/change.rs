@@ -131,6 +131,7 @@ impl Engine {
             Change::Continue(task) => self.stop(cpu, task, false),
             Change::Weight(group, weight) => {
                 self.core.groups.set_weight(group, weight);
+                self.core.record_cgroup(group);
                 self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
                 Flow::Next
             }

@@ -7,6 +7,7 @@ use warmq_units::{CpuId, Duration, TaskId};
 use crate::boot::Boot;
 use crate::core::Core;
 use crate::ending::Waiting;
+use crate::group::GroupId;
 use crate::operation::{Condition, Fragment, Mutex, Semaphore, Socket};
 use crate::scheduler::{WakeContext, Wakeup};
 use crate::settings::IdleLoop;
@@ -113,6 +114,19 @@ impl Core {
         self.record_detail(|core| Record::Group {
             task,
             group: core.task(task).group.0,
+        });
+    }
+
+    /// Records what `group` is: when it is made, and when its weight changes.
+    pub(crate) fn record_cgroup(&mut self, group: GroupId) {
+        self.record_detail(|core| {
+            let known = core.groups.get(group);
+            Record::Cgroup {
+                group: group.0,
+                parent: known.parent.map_or(0, |parent| parent.0),
+                weight: known.weight,
+                name: known.name,
+            }
         });
     }
 

@@ -90,6 +90,14 @@ fn locked(folder: &Folder) -> Result<Option<File>, RecordError> {
     Ok(folder.has("tracing_on").then_some(file))
 }
 
+/// Removes what killed recorders left behind: their tracing instances.
+///
+/// # Errors
+/// As [`crate::Recorder::start`].
+pub fn sweep_now() -> Result<(), RecordError> {
+    sweep(&Tracefs::open()?.folder("instances"))
+}
+
 /// Removes the instances whose owners are gone.
 fn sweep(all: &Folder) -> Result<(), RecordError> {
     for name in all.names()?.iter().filter(|name| name.starts_with(PREFIX)) {

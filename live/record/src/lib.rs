@@ -15,6 +15,8 @@
 //!   tracefs. [`Wanted`] says what.
 //! - [`Recording`] is the result; [`Recording::records`] reads it.
 //! - [`Tasks`] says which thread is which task.
+//! - [`Snapshot`] says what no event tells of tasks: groups, nice values, policies, affinity.
+//! - [`sweep_now`] removes what killed recorders left behind.
 //!
 //! Only little-endian machines are supported.
 
@@ -32,6 +34,7 @@ mod proc;
 mod reader;
 mod recorder;
 mod recording;
+mod snapshot;
 mod tasks;
 mod tracefs;
 mod wall;
@@ -39,6 +42,9 @@ mod wall;
 pub use convert::VECTORS;
 pub use error::RecordError;
 pub use events::Wanted;
+pub use instance::sweep_now;
 pub use recorder::Recorder;
 pub use recording::Recording;
+pub use snapshot::Snapshot;
 pub use tasks::Tasks;
+pub use wall::{cpu_time_ns, monotonic_ns};

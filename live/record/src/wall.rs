@@ -8,8 +8,13 @@ use crate::tracefs::Folder;
 /// Clocks of a trace, the best first.
 const CLOCKS: [&str; 3] = ["mono", "boot", "global"];
 
-/// The monotonic clock, in ns.
-pub(crate) fn monotonic_ns() -> u64 {
+/// The CPU time of this process so far, all threads together, in ns.
+pub fn cpu_time_ns() -> u64 {
+    ns(ClockId::ProcessCPUTime)
+}
+
+/// The monotonic clock, in ns, by which recordings are timed.
+pub fn monotonic_ns() -> u64 {
     ns(ClockId::Monotonic)
 }
 

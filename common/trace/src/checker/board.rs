@@ -281,6 +281,9 @@ impl Board {
             | Record::Policy { .. }
             | Record::Slice { .. }
             | Record::Group { .. }
+            | Record::Cgroup { .. }
+            | Record::Throttled { .. }
+            | Record::KernelThread { .. }
             | Record::Fragment { .. }
             | Record::Packet { .. }
             | Record::Drop { .. }

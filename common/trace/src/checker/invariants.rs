@@ -80,6 +80,9 @@ pub(super) fn judge(
         | Record::Policy { .. }
         | Record::Slice { .. }
         | Record::Group { .. }
+        | Record::Cgroup { .. }
+        | Record::Throttled { .. }
+        | Record::KernelThread { .. }
         | Record::Fragment { .. }
         | Record::Packet { .. }
         | Record::Drop { .. }

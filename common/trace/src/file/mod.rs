@@ -4,7 +4,7 @@
 //!     file    := header record* end
 //!     header  := 0x89 "WarmQ" CR LF  version  about              version := one byte, now 2
 //!     about   := count  (text text)*  checksum                   a key and its value, as [`Header`](crate::Header)
-//!     record  := kind  time  word*                               kind    := one byte, 1 to 34
+//!     record  := kind  time  word*                               kind    := one byte, 1 to 37
 //!     end     := 0x00  count  digest                             digest  := 8 bytes, low byte first
 //!
 //!     time    := varint of the zigzag of the difference to the time before (0 at first), in ps

@@ -14,6 +14,7 @@ fn header() -> Header {
     Header {
         world: "lab".to_owned(),
         machine: "four CPUs".to_owned(),
+        places: vec![(0, 0), (0, 0), (1, 7)],
         names: Names {
             tasks: vec!["hog".to_owned(), "Ärger".to_owned()],
             ..Names::default()
@@ -141,8 +142,9 @@ fn the_format_never_changes() {
     .concat();
     let first = [b"\x89WarmQ\r\n\x01".as_slice(), &records_and_end].concat();
     assert_eq!(read(&first).0, records, "format 1 is still read");
-    let about =
-        b"\x04\x05world\x03lab\x07machine\x09four CPUs\x04task\x03hog\x04task\x06\xc3\x84rger";
+    let about = b"\x07\x05world\x03lab\x07machine\x09four CPUs\
+        \x05place\x030 0\x05place\x030 0\x05place\x031 7\
+        \x04task\x03hog\x04task\x06\xc3\x84rger";
     let checksum = xxhash_rust::xxh3::xxh3_64(about).to_le_bytes();
     let second = [
         b"\x89WarmQ\r\n\x02".as_slice(),

@@ -59,7 +59,7 @@ impl<W: Write> Writer<W> {
     fn describe(&mut self, header: &Header) {
         let facts = header.facts();
         let mut bytes = varint(facts.len() as u64);
-        for text in facts.iter().flat_map(|(key, value)| [key, value]) {
+        for text in facts.iter().flat_map(|(key, value)| [*key, value.as_str()]) {
             bytes.extend(varint(text.len() as u64));
             bytes.extend(text.bytes());
         }

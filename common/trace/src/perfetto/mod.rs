@@ -380,6 +380,7 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::Policy { .. }
             | Record::Slice { .. }
             | Record::Group { .. }
+            | Record::KernelThread { .. }
             | Record::Fragment { .. }
             | Record::Role { .. }
             | Record::Ran { .. } => self.see_task(when, record),
@@ -387,6 +388,8 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::SpanEnd { .. }
             | Record::Count { .. }
             | Record::Phase { .. } => self.see_scenario(when, record),
+            // A group has no track, and its tasks say which one they are in.
+            Record::Cgroup { .. } | Record::Throttled { .. } => {}
         }
     }
 }

@@ -46,6 +46,7 @@ impl<W: Write> Perfetto<W> {
             } => (task, "slice: the scheduler's own".to_owned()),
             Record::Slice { task, slice } => (task, format!("slice {slice}")),
             Record::Group { task, group } => (task, format!("group {group}")),
+            Record::KernelThread { task } => (task, "thread of the kernel".to_owned()),
             Record::Fragment {
                 task,
                 fragment: None,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use warmq_metrics::{CpuMeter, PlayMeter};
 use warmq_scenario::{Fidelity, Scenario};
-use warmq_trace::{Digest, Observer, Record};
+use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
-use super::{Engine, chosen, kernel, machines, setting};
+use super::{Engine, chosen, kernel, machines, places, setting};
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
@@ -97,7 +97,10 @@ impl Engine {
         };
         let played = world.play(&request)?;
         let mut digest = Digest::new();
-        observer.about(&played.header);
+        observer.about(&Header {
+            places: places(&machine, world.kind()),
+            ..played.header.clone()
+        });
         for (at, record) in &played.records {
             digest.see(*at, record);
             observer.see(*at, record);

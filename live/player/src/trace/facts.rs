@@ -17,6 +17,8 @@ pub fn header(world: &str, scheduler: &str, names: Names) -> Header {
         hz: option(&config, "CONFIG_HZ").unwrap_or_default().to_owned(),
         preemption: preemption(&config).unwrap_or_default(),
         kernel,
+        // Whoever reads the trace knows the machine.
+        places: Vec::new(),
         names,
     }
 }

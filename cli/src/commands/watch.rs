@@ -1,0 +1,90 @@
+//! `warmq watch`: what this machine does, recorded and diagnosed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use warmq_units::Duration;
+
+use super::diagnose::How;
+use crate::diagnose;
+use crate::failure::Failure;
+use crate::output;
+use crate::recorded::{self, Asked};
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq watch                              ten seconds of this machine, diagnosed
+  warmq watch --for 30s --page diagnosis   with a page and pictures
+  warmq watch --out it.warmq -- make -j8   while a command runs; the trace is kept
+  warmq watch --only-record --out it.warmq && warmq diagnose it.warmq --from 2s";
+
+/// Record this machine, and say who starves on it, who ran instead, and why it could.
+///
+/// All of it is recorded by the kernel's tracepoints (tracefs), for a time or while a command runs, and
+/// nothing is changed. That needs root. What the recorder itself took and what was lost are told. Group,
+/// nice value, policy and affinity are those at the start, or when a task was first seen.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// How long to record [default: 10s, or until the command ends].
+    #[arg(long = "for", value_name = "TIME")]
+    time: Option<Duration>,
+    /// Keep the trace in this file, which ends in `.warmq`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Record only, without a diagnosis.
+    #[arg(long, requires = "out", conflicts_with_all = ["page", "json", "from", "until"])]
+    only_record: bool,
+    /// Write diagnosis.html and diagnosis.json into this folder.
+    #[arg(long, value_name = "DIR")]
+    page: Option<PathBuf>,
+    /// The kernel's buffer for each CPU, in KiB: more where events are lost.
+    #[arg(long, value_name = "KIB", default_value_t = 8192)]
+    buffer: u32,
+    #[command(flatten)]
+    how: How,
+    /// Wait until standard input ends, then remove what killed recorders left behind.
+    #[arg(long, hide = true, exclusive = true)]
+    sweep: bool,
+    /// Record while this command runs; --for ends the recording, not the command.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Records, tells what that took, diagnoses.
+///
+/// # Errors
+/// A machine that cannot be recorded, a command that does not start, a file that cannot be written.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.sweep {
+        recorded::sweep_when_left();
+        return Ok(());
+    }
+    let span = arguments.how.span()?;
+    if let Some(file) = arguments
+        .out
+        .as_deref()
+        .filter(|it| !diagnose::is_trace(it))
+    {
+        let what = format!("--out: {} is no name of a trace", file.display());
+        return Err(Failure::usage(what, "let it end in .warmq"));
+    }
+    let asked = Asked {
+        time: arguments.time,
+        buffer_kb: arguments.buffer,
+        command: &arguments.command,
+    };
+    let kept = recorded::Kept::at(arguments.out.as_deref())?;
+    let took = recorded::record(&asked, &kept)?;
+    output::say(&took.told());
+    if arguments.only_record {
+        return Ok(());
+    }
+    let found = diagnose::of_file(kept.path(), span)?;
+    diagnose::tell(&found, arguments.how.json)?;
+    match &arguments.page {
+        Some(folder) => diagnose::write(&found, kept.path(), folder, arguments.how.json),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,160 @@
+//! Diagnoses of traces: read, told, and shown on a page.
+
+mod page;
+#[cfg(test)]
+mod played;
+mod text;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use warmq_diagnose::{Diagnosis, Verdict, Watcher};
+use warmq_law::{Evidence, evidence_of};
+use warmq_trace::file::{Damage, ReadError, Reader};
+use warmq_trace::{Header, Observer};
+use warmq_units::{Duration, Instant, TaskId};
+
+use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
+use crate::output;
+
+/// The ending of files that hold traces.
+pub const ENDING: &str = "warmq";
+
+/// Of more verdicts than these no picture is drawn.
+const MOST_PICTURES: usize = 4;
+
+/// What time of a trace is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The beginning.
+    pub from: Instant,
+    /// The end.
+    pub until: Instant,
+}
+
+/// A diagnosis, and what it is of.
+pub struct Found {
+    /// What the trace is of.
+    pub header: Header,
+    /// The diagnosis.
+    pub diagnosis: Diagnosis,
+}
+
+/// Whether a file of this name holds a trace of ours.
+pub fn is_trace(file: &Path) -> bool {
+    file.extension().is_some_and(|ending| ending == ENDING)
+}
+
+/// Diagnoses the trace in `file`.
+///
+/// # Errors
+/// It cannot be read, or is no trace.
+pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
+    let reader = open(file)?;
+    let header = reader.header().clone();
+    let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
+    let mut watcher = Watcher::new(llcs, span.from, span.until);
+    let mut cut = None;
+    for entry in reader {
+        match entry {
+            Ok((at, record)) => watcher.see(at, &record),
+            Err(error) if is_cut(&error) => cut = Some(error.records),
+            Err(error) => return Err(unreadable(file, &error)),
+        }
+    }
+    let mut diagnosis = Diagnosis::of(watcher, &header);
+    if let Some(records) = cut {
+        let note = format!("The trace is cut off: it ends after {records} whole records.");
+        diagnosis.notes.push(note);
+    }
+    Ok(Found { header, diagnosis })
+}
+
+/// Prints a diagnosis: as text, or as a line of JSON.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn tell(found: &Found, json: bool) -> Result<(), Failure> {
+    match json {
+        true => output::print(&line(&found.diagnosis)?),
+        false => output::print(&text::of(found)),
+    }
+}
+
+/// Writes the page and the JSON of the diagnosis of `file` into `folder`.
+///
+/// # Errors
+/// A folder that cannot be written, or a trace that cannot be read again.
+pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(), Failure> {
+    let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
+    fs::create_dir_all(folder).map_err(make)?;
+    let pictures = pictures(found, file)?;
+    let page = folder.join("diagnosis.html");
+    written(
+        &page,
+        &page::page(found, &pictures, &file.display().to_string()),
+    )?;
+    written(&folder.join("diagnosis.json"), &line(&found.diagnosis)?)?;
+    match quiet {
+        true => Ok(()),
+        false => output::print(&format!("\nThe page: {}", page.display())),
+    }
+}
+
+fn written(path: &Path, text: &str) -> Result<(), Failure> {
+    let (unfinished, mut out) = Unfinished::begin(path)?;
+    writeln!(out, "{text}").map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)
+}
+
+fn line(diagnosis: &Diagnosis) -> Result<String, Failure> {
+    let text = serde_json::to_string(diagnosis);
+    text.map_err(|error| Failure::System("write JSON".to_owned(), error.to_string()))
+}
+
+/// What the CPUs did during the longest wait of each verdict. The file is read again, so that no
+/// more of it is kept than is shown.
+fn pictures(found: &Found, file: &Path) -> Result<Vec<Evidence>, Failure> {
+    let verdicts = found.diagnosis.verdicts.iter().take(MOST_PICTURES);
+    verdicts
+        .map(|verdict| picture(verdict, &found.header, file))
+        .collect()
+}
+
+fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Evidence, Failure> {
+    let time = |ns| Instant::START + Duration::from_ns(ns);
+    let (from, to) = verdict.longest_ns;
+    // What cannot be read now could not be read before either.
+    let records = open(file)?.map_while(Result::ok);
+    let times = (time(from), time(to));
+    let mut evidence = evidence_of(records, &header.names, TaskId(verdict.task), times);
+    // The diagnosis knows more names.
+    if let Some(name) = verdict.tasks.first() {
+        evidence.task.clone_from(name);
+    }
+    Ok(evidence)
+}
+
+fn open(file: &Path) -> Result<Reader<File>, Failure> {
+    let opened = File::open(file).map_err(|error| {
+        let what = format!("{}: cannot read it: {error}", file.display());
+        Failure::usage(what, "give a trace that warmq wrote")
+    })?;
+    Reader::new(opened).map_err(|error| unreadable(file, &error))
+}
+
+fn is_cut(error: &ReadError) -> bool {
+    matches!(error.damage, Damage::CutOff)
+}
+
+fn unreadable(file: &Path, error: &ReadError) -> Failure {
+    let help = match error.damage {
+        Damage::NotATrace => {
+            "traces for Perfetto cannot be read: write one with --trace NAME.warmq"
+        }
+        _ => "",
+    };
+    Failure::usage(format!("{}: {error}", file.display()), help)
+}

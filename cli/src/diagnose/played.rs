@@ -1,0 +1,357 @@
+//! Each verdict is provoked by a scenario that is played in the lab, and laws that are kept provoke
+//! no others.
+
+use std::collections::BTreeMap;
+
+use warmq_config::Document;
+use warmq_diagnose::{Diagnosis, Kind, Watcher};
+use warmq_experiment::{Engine, Experiment, Options, Plan};
+use warmq_scenario::World;
+use warmq_trace::{Header, Observer, Record};
+use warmq_units::Instant;
+
+use super::Found;
+use crate::laws::case::{Case, workload};
+use crate::laws::column::Column;
+use crate::laws::shipped;
+
+/// Plays `plan`, and diagnoses it.
+fn diagnosed(engine: &Engine, plan: &Plan) -> Diagnosis {
+    let mut told = Told {
+        from: Instant::START + plan.warmup,
+        about: None,
+    };
+    let played = engine.observe(plan, &mut told);
+    played.unwrap_or_else(|error| panic!("{}: {error}", plan.workload.name));
+    let (header, watcher) = told.about.expect("a run says what it is of");
+    Diagnosis::of(watcher, &header)
+}
+
+/// Watches a run from when it says what it is of.
+struct Told {
+    from: Instant,
+    about: Option<(Header, Watcher)>,
+}
+
+impl Observer for Told {
+    fn about(&mut self, header: &Header) {
+        let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
+        let watcher = Watcher::new(llcs, self.from, Instant(u64::MAX));
+        self.about = Some((header.clone(), watcher));
+    }
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        if let Some((_, watcher)) = &mut self.about {
+            watcher.see(at, record);
+        }
+    }
+}
+
+/// Plays the scenario `text` for two seconds on CPUs that share a cache; `settings` are of the machine,
+/// the kernel and the scheduler.
+fn story(text: &str, scheduler: &str, settings: &str) -> Diagnosis {
+    let engine = Engine::new(None);
+    engine
+        .know("story.toml", text)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let experiment = format!(
+        "title = \"a story\"\nmachine = \"tiny-2cpu\"\nscheduler = {scheduler:?}\n\
+         workload = \"story.toml\"\n[settings]\n{settings}\n[run]\nwarmup = \"100ms\"\n\
+         time = \"2s\"\n[[measure]]\nmetric = \"*\"\n"
+    );
+    let document = Document::parse("story-experiment.toml", &experiment)
+        .unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment =
+        Experiment::of(&document, &engine).unwrap_or_else(|problems| panic!("{problems}"));
+    let options = Options {
+        quick: false,
+        seeds: Some(vec![1]),
+    };
+    let jobs = experiment.jobs(&options);
+    diagnosed(&engine, &jobs[0].plan)
+}
+
+/// Of a trace of which nothing is known.
+fn nothing_found() -> Found {
+    let header = Header::default();
+    let watcher = Watcher::new(Vec::new(), Instant::START, Instant(u64::MAX));
+    Found {
+        diagnosis: Diagnosis::of(watcher, &header),
+        header,
+    }
+}
+
+/// The kinds of the verdicts, and of each whom it is about.
+fn verdicts(diagnosis: &Diagnosis) -> BTreeMap<&'static str, Vec<String>> {
+    let all = diagnosis.verdicts.iter();
+    all.map(|it| (it.kind.name(), it.tasks.clone())).collect()
+}
+
+/// That there is one verdict: of `kind`, about `tasks`.
+fn only(diagnosis: &Diagnosis, kind: Kind, tasks: &[&str]) {
+    let mut found = verdicts(diagnosis);
+    for about in found.values_mut() {
+        about.sort();
+    }
+    let tasks = tasks.iter().map(|it| (*it).to_owned()).collect();
+    assert_eq!(
+        found,
+        BTreeMap::from([(kind.name(), tasks)]),
+        "{diagnosis:#?}"
+    );
+}
+
+const HOGS: &str = "[task.hog]\ncount = 2\nbody = [{ run = \"1ms\" }]\n";
+/// The scheduler that is fair in all of this.
+const FAIR: &str = "scx_warmq";
+
+#[test]
+fn nothing_starves_where_nothing_does() {
+    for cpus in ["cpus = 1", "cpus = 2"] {
+        assert_eq!(verdicts(&story(HOGS, FAIR, cpus)), BTreeMap::new());
+    }
+}
+
+#[test]
+fn a_session_beside_a_receiver_is_starved_by_its_group() {
+    let receiver = include_str!("../../../scenarios/receiver.toml");
+    let found = story(receiver, "eevdf-6.18", "preempt = \"full\"");
+    only(&found, Kind::GroupStarved, &["hog"]);
+    let text = super::text::of(&Found {
+        header: Header {
+            world: "lab".to_owned(),
+            scheduler: "eevdf-6.18".to_owned(),
+            preemption: "full".to_owned(),
+            ..Header::default()
+        },
+        diagnosis: found,
+    });
+    insta::assert_snapshot!(text);
+    for (scheduler, settings) in [
+        ("eevdf-6.18", "preempt = \"lazy\""),
+        ("eevdf-6.12", ""),
+        ("eevdf-7.1", "preempt = \"full\""),
+        (FAIR, ""),
+    ] {
+        let found = story(receiver, scheduler, settings);
+        assert_eq!(verdicts(&found), BTreeMap::new(), "{scheduler}: {settings}");
+    }
+}
+
+#[test]
+fn a_hog_beside_frequent_sleepers_that_go_first_is_starved_by_them() {
+    let law = include_str!("../../../laws/frequent-sleepers.toml");
+    let scenario = without_law(law);
+    let found = story(&scenario, "broken", "cpus = 1\nfault = \"woken-first\"");
+    only(&found, Kind::SleeperPreempts, &["hog"]);
+}
+
+#[test]
+fn hogs_that_are_bound_to_one_cpu_beside_an_idle_one_have_too_narrow_an_affinity() {
+    let bound = "[task.hog]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
+    only(&story(bound, FAIR, ""), Kind::Affinity, &["hog 0", "hog 1"]);
+    only(
+        &story(bound, "eevdf-7.1", ""),
+        Kind::Affinity,
+        &["hog 0", "hog 1"],
+    );
+}
+
+#[test]
+fn a_task_that_is_left_beside_an_idle_cpu_is_told() {
+    // All begin bound to CPU 0; when they may use the other, nobody moves them.
+    let law = include_str!("../../../laws/affinity-widened.toml");
+    let found = story(&without_law(law), "broken", "fault = \"no-balance\"");
+    let hogs = ["hog 0", "hog 1", "hog 2", "hog 3"];
+    only(&found, Kind::IdleBeside, &hogs);
+}
+
+#[test]
+fn whoever_has_the_least_weight_waits_for_it() {
+    let nice = "[task.hog]\nbody = [{ run = \"1ms\" }]\n[task.least]\nnice = 19\n\
+                body = [{ run = \"1ms\" }]\n";
+    for scheduler in [FAIR, "eevdf-7.1"] {
+        only(
+            &story(nice, scheduler, "cpus = 1"),
+            Kind::LeastWeight,
+            &["least"],
+        );
+    }
+    let idle = nice.replace("nice = 19", "policy = \"idle\"");
+    only(
+        &story(&idle, "eevdf-7.1", "cpus = 1"),
+        Kind::LeastWeight,
+        &["least"],
+    );
+    let group = "[group.heavy]\nweight = 1000\n[group.light]\nweight = 50\n[task.hog]\n\
+                 group = \"heavy\"\nbody = [{ run = \"1ms\" }]\n[task.least]\ngroup = \"light\"\n\
+                 body = [{ run = \"1ms\" }]\n";
+    only(
+        &story(group, "eevdf-7.1", "cpus = 1"),
+        Kind::LeastWeight,
+        &["least"],
+    );
+}
+
+#[test]
+fn a_real_time_task_that_never_sleeps_is_told() {
+    let urgent = "[task.urgent]\npolicy = \"fifo 50\"\ncpus = \"cpu 0\"\nbody = [{ run = \"10ms\" }]\n\
+                  [task.hog]\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
+    only(&story(urgent, "eevdf-6.18", ""), Kind::Realtime, &["hog"]);
+}
+
+#[test]
+fn interrupts_that_have_the_cpu_are_told() {
+    let flood = "[datagram.socket]\n[source.network]\nto = \"socket\"\nbytes = \"64B\"\n\
+                 rate = \"400000 per s\"\n[task.receiver]\nbody = [{ receive = \"socket\" }]\n\
+                 [task.hog]\nbody = [{ run = \"1ms\" }]\n";
+    let found = story(flood, FAIR, "cpus = 1");
+    let kinds: Vec<&str> = verdicts(&found).into_keys().collect();
+    assert_eq!(kinds, [Kind::Interrupts.name()], "{found:#?}");
+}
+
+#[test]
+fn a_quota_that_holds_a_group_back_is_told() {
+    let limited = "[group.limited]\nquota = \"20ms\"\nperiod = \"100ms\"\n[task.hog]\ncount = 2\n\
+                   group = \"limited\"\nbody = [{ run = \"1ms\" }]\n";
+    for scheduler in [FAIR, "eevdf-7.1"] {
+        only(
+            &story(limited, scheduler, ""),
+            Kind::Quota,
+            &["hog 0", "hog 1"],
+        );
+    }
+}
+
+#[test]
+fn too_many_tasks_that_have_their_turns_are_told() {
+    let many = "[task.hog]\ncount = 12\nbody = [{ run = \"1ms\" }]\n";
+    for scheduler in [FAIR, "eevdf-7.1"] {
+        let found = story(many, scheduler, "");
+        let kinds: Vec<&str> = verdicts(&found).into_keys().collect();
+        assert_eq!(kinds, [Kind::TooMany.name()], "{found:#?}");
+        assert_eq!(found.verdicts[0].tasks.len(), 12);
+    }
+}
+
+#[test]
+fn who_starves_for_no_known_reason_starves_all_the_same() {
+    // Whoever became runnable last goes first: of three hogs of one weight one gets nothing.
+    let three = "[task.hog]\ncount = 3\nbody = [{ run = \"1ms\" }]\n";
+    let found = story(three, "broken", "cpus = 1\nfault = \"lifo\"");
+    let kinds: Vec<&str> = verdicts(&found).into_keys().collect();
+    assert_eq!(kinds, [Kind::Unexplained.name()], "{found:#?}");
+}
+
+#[test]
+fn a_diagnosis_and_its_page_are_written_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = nothing_found();
+    let page = super::page::page(&found, &[], "it.warmq");
+    assert!(page.contains(super::text::NOTHING), "{page}");
+    let file = folder.path().join("it.warmq");
+    let writer = warmq_trace::file::Writer::new(Vec::new(), &found.header);
+    std::fs::write(&file, writer.finish().unwrap()).unwrap();
+    let span = super::Span {
+        from: Instant::START,
+        until: Instant(u64::MAX),
+    };
+    let again = super::of_file(&file, span).unwrap();
+    assert_eq!(again.diagnosis, found.diagnosis);
+    super::write(&again, &file, folder.path(), true).unwrap();
+    assert!(folder.path().join("diagnosis.html").exists());
+    let json = std::fs::read_to_string(folder.path().join("diagnosis.json")).unwrap();
+    assert!(json.starts_with("{\"window\":"), "{json}");
+}
+
+#[test]
+fn what_is_no_trace_is_refused_and_what_is_cut_off_is_diagnosed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("it.warmq");
+    let span = super::Span {
+        from: Instant::START,
+        until: Instant(u64::MAX),
+    };
+    std::fs::write(&file, "no trace").unwrap();
+    assert!(super::of_file(&file, span).is_err());
+    let writer = warmq_trace::file::Writer::new(Vec::new(), &Header::default());
+    let whole = writer.finish().unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    let found = super::of_file(&file, span).unwrap();
+    let notes = &found.diagnosis.notes;
+    assert!(
+        notes.iter().any(|note| note.contains("cut off")),
+        "{notes:?}"
+    );
+}
+
+/// The scenario of a law.
+fn without_law(text: &str) -> String {
+    let mut kept = String::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with('[') {
+            inside = line.starts_with("[law]") || line.starts_with("[[law.");
+        }
+        if !inside {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// What laws provoke that scx_warmq keeps, and why that is right.
+const OF_LAWS: &[(&str, &[Kind])] = &[
+    // They are about weights, and who has the least of them waits for four fifths of the time.
+    ("nice-on-two-cpus", &[Kind::LeastWeight]),
+    ("weights", &[Kind::LeastWeight]),
+    ("unusable-weights", &[Kind::LeastWeight]),
+    // Of a hundred tasks on one CPU one has the least weight.
+    ("least-weight", &[Kind::LeastWeight, Kind::TooMany]),
+    // They have four tasks and more for each CPU that these may use, which have their turns.
+    ("nested", &[Kind::TooMany]),
+    ("one-against-many", &[Kind::TooMany]),
+    ("frequent-sleepers", &[Kind::TooMany]),
+    ("behind-pinned", &[Kind::TooMany]),
+    ("fork-storm", &[Kind::TooMany]),
+    ("lying-hints", &[Kind::TooMany]),
+    // Six hogs bind themselves to one of two CPUs and to the other all the time.
+    ("changes", &[Kind::TooMany]),
+    // They are about quotas.
+    ("quota", &[Kind::Quota]),
+    ("quota-sleepers", &[Kind::Quota]),
+];
+
+#[test]
+fn laws_that_are_kept_provoke_no_other_verdicts_than_they_are_made_for() {
+    let laws = shipped::find(&[]).unwrap();
+    let column = Column {
+        world: World::Lab,
+        kernel: None,
+        preempt: None,
+        scheduler: FAIR.to_owned(),
+    };
+    let mut wrong = Vec::new();
+    for (law, text) in &laws {
+        let engine = Engine::new(None);
+        engine.know(&workload(law), text).unwrap();
+        let case = Case::new(law, &column, "", &engine, None, 1).unwrap();
+        let expected = OF_LAWS.iter().find(|(name, _)| *name == law.name);
+        let expected: Vec<&str> = expected
+            .into_iter()
+            .flat_map(|(_, kinds)| kinds.iter().map(|kind| kind.name()))
+            .collect();
+        for job in case.jobs() {
+            let found = diagnosed(&engine, &job.plan);
+            let mut kinds: Vec<&str> = found.verdicts.iter().map(|it| it.kind.name()).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            if kinds != expected {
+                let says: Vec<&str> = found.verdicts.iter().map(|it| it.says.as_str()).collect();
+                wrong.push(format!("{}: {kinds:?}: {}", law.name, says.join(" | ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

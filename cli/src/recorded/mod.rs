@@ -1,0 +1,261 @@
+//! This machine, recorded into a trace.
+
+mod child;
+mod facts;
+mod sweeper;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::time::Duration as Real;
+
+use warmq_record::{RecordError, Recorder, Recording, Snapshot, Tasks, Wanted};
+use warmq_record::{cpu_time_ns, monotonic_ns};
+use warmq_trace::file::Writer;
+use warmq_trace::{Observer, Record};
+use warmq_units::{Duration, Instant};
+
+use self::child::Child;
+use self::sweeper::Sweeper;
+pub use self::sweeper::sweep_when_left;
+use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
+
+/// How long is recorded where nobody says.
+const USUAL: Duration = Duration::from_s(10);
+/// How often it is looked whether the command still runs.
+const LOOK: Real = Real::from_millis(20);
+/// How often tasks that were forked meanwhile are looked at. A look reads four files of /proc for each
+/// new task.
+const NEW_TASKS: Real = Real::from_secs(1);
+
+/// What is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// For how long at most.
+    pub time: Option<Duration>,
+    /// The kernel's buffer for each CPU, in KiB.
+    pub buffer_kb: u32,
+    /// While this command runs; empty: none.
+    pub command: &'a [OsString],
+}
+
+/// The file of a recording: one that was asked for, or one that goes with this value.
+#[derive(Debug)]
+pub struct Kept {
+    path: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
+}
+
+impl Kept {
+    /// At `path`, or for now.
+    ///
+    /// # Errors
+    /// There is no room for temporary files.
+    pub fn at(path: Option<&Path>) -> Result<Kept, Failure> {
+        if let Some(path) = path {
+            return Ok(Kept {
+                path: path.to_owned(),
+                _temporary: None,
+            });
+        }
+        let folder = tempfile::Builder::new().prefix("warmq-watch-").tempdir();
+        let folder = folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
+        Ok(Kept {
+            path: folder.path().join("it.warmq"),
+            _temporary: Some(folder),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What a recording took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Took {
+    /// For how long was recorded, in ns.
+    pub ns: u64,
+    /// The CPU time of the recorder meanwhile, in ns.
+    pub cpu_ns: u64,
+    /// How many records there are.
+    pub records: u64,
+    /// How many events were lost.
+    pub lost: u64,
+    /// How many switches and wakeups the kernel did not tell, as in some virtual machines.
+    pub untold: u64,
+    /// What is missing, a sentence each.
+    pub missing: Vec<String>,
+}
+
+impl Took {
+    /// As sentences.
+    pub fn told(&self) -> String {
+        let seconds = self.ns as f64 / 1e9;
+        let share = 100.0 * self.cpu_ns as f64 / self.ns.max(1) as f64;
+        let each = self.records as f64 / seconds.max(1e-9);
+        let lost = match self.lost {
+            0 => "nothing was lost".to_owned(),
+            lost => format!("{lost} events were lost (give more --buffer)"),
+        };
+        let mut text = format!(
+            "warmq: recorded {seconds:.2} s: {} records, {each:.0} a second; {lost}; the recorder took \
+             {share:.1} % of a CPU, and each event the kernel some hundreds of ns",
+            self.records
+        );
+        if self.untold > 0 {
+            text.push_str(&format!(
+                "\nwarmq: note: the kernel did not tell {} switches and wakeups, which were inferred",
+                self.untold
+            ));
+        }
+        for missing in &self.missing {
+            text.push_str(&format!("\nwarmq: note: not recorded: {missing}"));
+        }
+        text
+    }
+}
+
+/// Records into `kept`.
+///
+/// # Errors
+/// A machine that cannot be recorded, a command that does not start, a file that cannot be written.
+pub fn record(asked: &Asked<'_>, kept: &Kept) -> Result<Took, Failure> {
+    let wanted = Wanted {
+        buffer_kb_per_cpu: asked.buffer_kb,
+        ..Wanted::default()
+    };
+    let mut snapshot = Snapshot::default();
+    snapshot.look();
+    let _sweeper = Sweeper::start();
+    let recorder = Recorder::start(&wanted).map_err(|error| cannot(&error))?;
+    let (start_ns, cpu_ns) = (monotonic_ns(), cpu_time_ns());
+    wait(asked, &mut snapshot)?;
+    snapshot.look();
+    let (end_ns, cpu_end_ns) = (monotonic_ns(), cpu_time_ns());
+    let recording = recorder.stop().map_err(|error| cannot(&error))?;
+    let took = Took {
+        ns: end_ns.saturating_sub(start_ns),
+        cpu_ns: cpu_end_ns.saturating_sub(cpu_ns),
+        missing: recording.missing().to_vec(),
+        ..Took::default()
+    };
+    written(&recording, &snapshot, (start_ns, end_ns), kept.path(), took)
+}
+
+/// Until the time is over or the command ends.
+fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<(), Failure> {
+    let mut child = Child::start(asked.command)?;
+    let usual = child.is_none().then_some(USUAL);
+    let time = asked.time.or(usual);
+    let began = std::time::Instant::now();
+    let mut looked = began;
+    loop {
+        let left = time.map(|time| {
+            let time = Real::from_nanos(time.as_ns());
+            time.saturating_sub(began.elapsed())
+        });
+        let ended = child.as_mut().is_some_and(Child::has_ended);
+        if ended || left == Some(Real::ZERO) {
+            return Ok(());
+        }
+        let step = if child.is_some() { LOOK } else { NEW_TASKS };
+        std::thread::sleep(left.map_or(step, |left| left.min(step)));
+        if looked.elapsed() >= NEW_TASKS {
+            snapshot.look();
+            looked = std::time::Instant::now();
+        }
+    }
+}
+
+/// Writes the records, and counts them.
+fn written(
+    recording: &Recording,
+    snapshot: &Snapshot,
+    (start_ns, end_ns): (u64, u64),
+    path: &Path,
+    mut took: Took,
+) -> Result<Took, Failure> {
+    let (unfinished, out) = Unfinished::begin(path)?;
+    let mut writer: Writer<BufWriter<File>> = Writer::new(out, &facts::header()?);
+    let end = Instant::START + Duration::from_ns(end_ns.saturating_sub(start_ns));
+    {
+        let mut count = |at: Instant, record: Record| {
+            // What the recorder does when it stops is no part of it.
+            let at = at.min(end);
+            took.records += 1;
+            match record {
+                // So the recorder marks what must have happened and was not told.
+                Record::Lost { events: 1, .. } => took.untold += 1,
+                Record::Lost { events, .. } => took.lost += events.max(1),
+                _ => {}
+            }
+            writer.see(at, &record);
+        };
+        snapshot.groups(&mut count);
+        recording.records(&mut Tasks::new(), start_ns, &mut |at, record| {
+            if at <= end || matches!(record, Record::Lost { .. } | Record::Steal { .. }) {
+                snapshot.told(at, record, &mut count);
+            }
+        });
+        snapshot.throttled(end, &mut count);
+    }
+    let out = writer.finish().map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)?;
+    Ok(took)
+}
+
+/// What this machine refuses, and what helps.
+fn cannot(error: &RecordError) -> Failure {
+    match error {
+        RecordError::Refused { path, why, .. } => Failure::Lacking(
+            format!("this machine cannot be recorded: {}: {why}", path.display()),
+            "run it as root (sudo warmq watch), on a kernel with CONFIG_FTRACE".to_owned(),
+        ),
+        RecordError::System { .. } | RecordError::Damaged { .. } => {
+            Failure::Lacking(error.to_string(), String::new())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_recording_took_is_told() {
+        let took = Took {
+            ns: 2_000_000_000,
+            cpu_ns: 10_000_000,
+            records: 50_000,
+            lost: 3,
+            untold: 2,
+            missing: vec!["locks".to_owned()],
+        };
+        insta::assert_snapshot!(took.told(), @"
+        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU, and each event the kernel some hundreds of ns
+        warmq: note: the kernel did not tell 2 switches and wakeups, which were inferred
+        warmq: note: not recorded: locks
+        ");
+    }
+
+    #[test]
+    fn a_refusal_names_the_fix_and_is_the_machines() {
+        let error = RecordError::Refused {
+            path: "/sys/kernel/tracing".into(),
+            why: "permission denied".to_owned(),
+            fix: String::new(),
+        };
+        let Failure::Lacking(what, fix) = cannot(&error) else {
+            panic!("it is what the machine lacks");
+        };
+        assert!(
+            what.contains("/sys/kernel/tracing: permission denied"),
+            "{what}"
+        );
+        assert!(fix.contains("root"), "{fix}");
+    }
+}

@@ -1,0 +1,70 @@
+//! `warmq diagnose` on traces that `warmq run` wrote, and what `warmq watch` refuses.
+
+use super::support::Folder;
+
+const STARVING: &str = "run receiver --machine tiny-2cpu --scheduler eevdf-6.18 --set preempt=full \
+                        --time 1s --trace it.warmq --json";
+
+#[test]
+fn a_trace_of_the_lab_is_diagnosed_in_words_as_json_and_on_a_page() {
+    let folder = Folder::new("diagnose");
+    folder.run(STARVING).fine();
+    let text = folder.run("diagnose it.warmq").fine();
+    assert!(text.contains("[group-starved]"), "{text}");
+    assert!(text.contains("6.13 to 7.0"), "{text}");
+    let line = folder.run("diagnose it.warmq --json --out page").fine();
+    let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(read["verdicts"][0]["kind"], "group-starved");
+    assert_eq!(read["verdicts"][0]["tasks"][0], "hog");
+    let page = folder.text("page/diagnosis.html");
+    assert!(
+        page.contains("<svg") && page.contains("hog waits"),
+        "{page}"
+    );
+    assert!(!page.contains("<script"), "{page}");
+}
+
+#[test]
+fn a_part_of_a_trace_can_be_looked_at() {
+    let folder = Folder::new("diagnose-part");
+    folder.run(STARVING).fine();
+    let line = folder.run("diagnose it.warmq --json --from 500ms --until 600ms");
+    let read: serde_json::Value = serde_json::from_str(&line.fine()).unwrap();
+    assert_eq!(read["window"]["from_ns"], 500_000_000);
+    assert!(read["window"]["to_ns"].as_u64().unwrap() <= 600_000_000);
+}
+
+#[test]
+fn what_cannot_be_diagnosed_or_watched_is_refused() {
+    let folder = Folder::new("diagnose-refused").with("it.warmq", "no trace");
+    let commands = [
+        "diagnose nothing.warmq",
+        "diagnose it.warmq",
+        "diagnose it.warmq --from 2s --until 1s",
+        "watch --out it.perfetto",
+        "watch --only-record",
+        "watch --for never",
+    ];
+    let mut told = String::new();
+    for command in commands {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 2, "{command}: {}", ran.err);
+        told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
+    }
+    insta::assert_snapshot!("diagnose_refused", told);
+}
+
+/// Only root may record, and not everywhere: who may not is told so by a status of its own.
+#[test]
+fn this_machine_is_watched_or_says_what_it_lacks() {
+    let ran = Folder::new("watch").run("watch --for 200ms --json");
+    match ran.code {
+        6 => assert!(ran.err.contains("root"), "{}", ran.err),
+        code => {
+            assert_eq!(code, 0, "{}", ran.err);
+            assert!(ran.err.contains("warmq: recorded 0.2"), "{}", ran.err);
+            let read: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+            assert!(read["records"].as_u64().unwrap() > 0);
+        }
+    }
+}

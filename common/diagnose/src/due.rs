@@ -1,0 +1,191 @@
+//! What would be fair: how much of a CPU a task is due beside those that want it, too.
+//!
+//! On one CPU, of those that want it all the time a task of weight w is due w / sum of weights.
+//! Whoever wants it for a part `a` of the time counts for that part of its weight:
+//!
+//! ```text
+//!     share = w / (w + sum of the others' w_i * a_i)
+//!
+//!     a_i := (ran + waited) / time measured, on this CPU
+//! ```
+//!
+//! Groups are entities of their own: a group has its weight, of which a CPU has the part that the
+//! group wants there of all that it wants, and shares it among its members. Some schedulers know no
+//! groups, or not those of sessions; so a task is taken to be due no more than it would be without.
+//! That is an estimate, off by some tenths; rules ask for less than half of it.
+
+use std::collections::BTreeMap;
+
+use warmq_units::{CpuId, Duration};
+
+use crate::watch::{Task, Watcher};
+use crate::weight;
+use crate::words::thousandths;
+
+const ALL: u64 = 1_000;
+
+/// What a group wants of a CPU.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wants {
+    /// Its members' weights, each times the thousandths of the time for which it wants the CPU.
+    weights: u64,
+    /// The thousandths of all members.
+    time: u64,
+}
+
+/// What everybody wants of one CPU.
+#[derive(Debug, Default)]
+struct Demand {
+    groups: BTreeMap<u32, Wants>,
+    flat: u64,
+    /// What is left to fair tasks, in thousandths: the others are served before.
+    left: u64,
+    tasks: u64,
+}
+
+/// What everybody wants of each CPU.
+#[derive(Debug)]
+pub(crate) struct Dues {
+    cpus: BTreeMap<CpuId, Demand>,
+    /// By group, the thousandths over all CPUs.
+    everywhere: BTreeMap<u32, u64>,
+    weights: BTreeMap<u32, u64>,
+    /// By group, those above it.
+    upwards: BTreeMap<u32, Vec<u32>>,
+}
+
+fn own_weight(task: &Task) -> u64 {
+    weight::of_task(task.who.policy(), task.who.nice)
+}
+
+impl Dues {
+    pub fn of(watcher: &Watcher, period: Duration) -> Dues {
+        let mut dues = Dues {
+            cpus: BTreeMap::new(),
+            everywhere: BTreeMap::new(),
+            weights: BTreeMap::new(),
+            upwards: BTreeMap::new(),
+        };
+        for (_, task) in watcher.tasks.iter() {
+            let group = task.who.group;
+            let upwards = || watcher.groups.upwards(group);
+            dues.upwards.entry(group).or_insert_with(upwards);
+            dues.count(task, period);
+        }
+        let known: Vec<u32> = dues.upwards.values().flatten().copied().collect();
+        for group in known {
+            let of_group = weight::of_group(watcher.groups.get(group).weight);
+            dues.weights.insert(group, of_group);
+        }
+        dues.sum_up(watcher);
+        dues
+    }
+
+    /// Counts a task in its own group, and the time in those above.
+    fn count(&mut self, task: &Task, period: Duration) {
+        let upwards = &self.upwards[&task.who.group];
+        for place in &task.tally.places {
+            let demand = self.cpus.entry(place.cpu).or_default();
+            if task.who.is_realtime() {
+                demand.left += thousandths(place.ran, period);
+                continue;
+            }
+            let time = thousandths(place.ran + place.waited, period);
+            let weights = own_weight(task) * time;
+            demand.flat += weights;
+            demand.tasks += time;
+            demand.groups.entry(task.who.group).or_default().weights += weights;
+            for group in upwards {
+                demand.groups.entry(*group).or_default().time += time;
+                *self.everywhere.entry(*group).or_default() += time;
+            }
+        }
+    }
+
+    /// Counts groups in those that they are part of.
+    fn sum_up(&mut self, watcher: &Watcher) {
+        let mut cpus = std::mem::take(&mut self.cpus);
+        for demand in cpus.values_mut() {
+            demand.left = ALL.saturating_sub(demand.left);
+            let groups: Vec<u32> = demand.groups.keys().copied().collect();
+            for group in groups.into_iter().filter(|group| *group != 0) {
+                let weights = self.entity(demand, group) * demand.groups[&group].time.min(ALL);
+                let parent = watcher.groups.get(group).parent;
+                demand.groups.entry(parent).or_default().weights += weights;
+            }
+        }
+        self.cpus = cpus;
+    }
+
+    /// The part of a group's weight that a CPU has.
+    fn entity(&self, demand: &Demand, group: u32) -> u64 {
+        let here = demand.groups.get(&group).map_or(0, |it| it.time);
+        let everywhere = self.everywhere.get(&group).copied().unwrap_or(0).max(1);
+        (self.weights.get(&group).copied().unwrap_or(1) * here / everywhere).max(1)
+    }
+
+    /// How many tasks want `cpu` on average, in thousandths.
+    pub fn tasks_on(&self, cpu: CpuId) -> u64 {
+        self.cpus.get(&cpu).map_or(0, |demand| demand.tasks)
+    }
+
+    /// What `task` is due of the time for which it wanted CPUs.
+    pub fn due(&self, task: &Task, period: Duration) -> Duration {
+        let places = task.tally.places.iter();
+        let due = places.map(|place| {
+            let wanted = place.ran + place.waited;
+            let Some(demand) = self.cpus.get(&place.cpu) else {
+                return Duration::ZERO;
+            };
+            let time = thousandths(wanted, period);
+            let millionths = self
+                .flat(demand, task, time)
+                .min(self.in_groups(demand, task, time));
+            let due = u128::from(wanted.0) * u128::from(millionths) * u128::from(demand.left);
+            Duration((due / 1_000_000 / u128::from(ALL)) as u64)
+        });
+        due.sum()
+    }
+
+    /// The share in millionths where nobody heeds groups; the task wants the CPU for `time`.
+    fn flat(&self, demand: &Demand, task: &Task, time: u64) -> u64 {
+        share(own_weight(task), time, demand.flat)
+    }
+
+    /// The share in millionths where each group has its weight.
+    fn in_groups(&self, demand: &Demand, task: &Task, time: u64) -> u64 {
+        let all = |group: u32| demand.groups.get(&group).map_or(0, |it| it.weights);
+        let mut millionths = share(own_weight(task), time, all(task.who.group));
+        let upwards = &self.upwards[&task.who.group];
+        let parents = upwards.iter().skip(1).copied().chain([0]);
+        for (group, parent) in upwards.iter().zip(parents) {
+            let time = demand.groups.get(group).map_or(0, |it| it.time.min(ALL));
+            let of_group = share(self.entity(demand, *group), time, all(parent));
+            millionths = millionths * of_group / 1_000_000;
+        }
+        millionths
+    }
+}
+
+/// In millionths what an entity of `weight` is due, which wants the CPU for `time` and is counted
+/// for it in `all`.
+fn share(weight: u64, time: u64, all: u64) -> u64 {
+    let others = all.saturating_sub(weight * time);
+    let own = weight * ALL;
+    (u128::from(own) * 1_000_000 / u128::from((own + others).max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_by_weight_and_by_how_long_others_want_the_cpu() {
+        // Beside one of its own weight, all the time.
+        assert_eq!(share(1_024, 1_000, 2_048 * 1_000), 500_000);
+        // Beside one that wants the CPU for a tenth of the time.
+        assert_eq!(share(1_000, 1_000, 1_000 * 1_100), 909_090);
+        // It sleeps half the time: it is due the same of the other half.
+        assert_eq!(share(1_024, 500, 1_024 * 1_500), 500_000);
+    }
+}

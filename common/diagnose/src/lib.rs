@@ -1,0 +1,31 @@
+//! Who starves in a trace, who ran instead, and why it could.
+//!
+//! Purpose: to turn a trace, simulated or recorded, into sentences that a person can act on.
+//!
+//! Key decision: records are looked at once, in the order of time, and only sums are kept
+//! ([`Watcher`]). What the sums say of the tasks that waited is judged afterwards by rules, one a
+//! file, each with its thresholds and its reason (`rules`); of all rules that fit a task the first
+//! one speaks, so the list goes from the most specific to the most general.
+//!
+//! Not here: reading of files, pages, and pictures of who ran when.
+
+// Integers decide; floats only describe.
+#![deny(clippy::float_arithmetic)]
+
+mod case;
+mod diagnosis;
+mod due;
+mod facts;
+mod rules;
+mod told;
+mod verdict;
+mod watch;
+mod weight;
+mod words;
+
+pub use diagnosis::{Diagnosis, Window};
+
+pub use told::{Bouncing, Instead, Told, Waiting, Waker, Woken};
+pub use verdict::{Kind, Verdict};
+pub use watch::Watcher;
+pub use words::span;

@@ -1,0 +1,66 @@
+//! It may not use CPUs that idled.
+
+use super::{owned, waited};
+use crate::case::Case;
+use crate::verdict::Finding;
+use crate::words::{share, thousandths};
+
+/// Of what it wanted it waited so much, in thousandths. Two tasks that share a CPU wait for half.
+const LEAST_WAITED: u64 = 400;
+/// Of its wait some CPU outside of its affinity idled, in thousandths.
+const LEAST_IDLE: u64 = 500;
+
+pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
+    let idle = thousandths(case.tally.idle_outside, case.tally.waited);
+    if case.waited < LEAST_WAITED || idle < LEAST_IDLE {
+        return None;
+    }
+    let cpus = case.facts.task(case.id).who.cpus.as_deref();
+    Some(Finding {
+        cause: String::new(),
+        says: format!(
+            "{}, and may run on {} only",
+            waited(case),
+            shown(cpus.unwrap_or_default())
+        ),
+        because: format!(
+            "For {} of its wait another CPU idled that its affinity excludes.",
+            share(idle)
+        ),
+        cures: owned(&[
+            "widen its affinity (taskset -p, sched_setaffinity, the cpuset of its group)",
+            "or bind what runs beside it to another CPU",
+        ]),
+    })
+}
+
+/// `CPU 1` or `CPUs 0-3,8`.
+fn shown(words: &[u64]) -> String {
+    let has = |cpu: usize| words[cpu / 64] >> (cpu % 64) & 1 == 1;
+    let cpus: Vec<usize> = (0..words.len() * 64).filter(|cpu| has(*cpu)).collect();
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for cpu in &cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let text = |(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    let plural = if cpus.len() == 1 { "" } else { "s" };
+    let ranges: Vec<String> = ranges.iter().map(text).collect();
+    format!("CPU{plural} {}", ranges.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn sets_of_cpus_are_shown_as_the_kernel_shows_them() {
+        assert_eq!(shown(&[2]), "CPU 1");
+        assert_eq!(shown(&[0b1_0000_1111, 1]), "CPUs 0-3,8,64");
+    }
+}

@@ -1,0 +1,146 @@
+//! It waited beside a group whose tasks are woken often: the fault of Linux 6.13 to 7.0.
+//!
+//! Each wakeup and each sleep changes how the group's weight is divided between its CPUs, and the
+//! kernels from 6.13 on multiply what the group owes or is owed at each such change while it runs.
+//! The other group waits for good. It takes some 400 wakeups a second on the CPU, and something of
+//! the group that runs on another CPU: with all of it on one CPU nothing is divided.
+
+use warmq_units::TaskId;
+
+use super::{got, waited};
+use crate::case::Case;
+use crate::verdict::Finding;
+use crate::words::{count, list, share};
+
+/// Wakeups a second of the group's tasks on the CPU. Measured: 400 do not starve, 500 do.
+const LEAST_WOKEN: u64 = 400;
+/// Of those who ran where it waited, the group's tasks had so much, in thousandths.
+const LEAST_BESIDE: u64 = 700;
+/// Of the time some task of the group ran elsewhere for so much, in thousandths.
+const LEAST_ELSEWHERE: u64 = 100;
+
+pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
+    if !case.starves {
+        return None;
+    }
+    let facts = case.facts;
+    let own = case.group();
+    let (group, had) = group_beside(case)?;
+    let cpus = case.where_it_waited();
+    let of_group = || facts.members(group);
+    let woken: Vec<(TaskId, u64)> = of_group()
+        .map(|(id, _)| (id, facts.woken_on(id, &cpus)))
+        .filter(|(_, often)| *often > 0)
+        .collect();
+    let often: u64 = woken.iter().map(|(_, often)| often).sum();
+    let elsewhere: u64 = of_group()
+        .map(|(id, _)| facts.ran_elsewhere(id, &cpus))
+        .sum();
+    if had < LEAST_BESIDE || often < LEAST_WOKEN || elsewhere < LEAST_ELSEWHERE {
+        return None;
+    }
+    let most = woken.into_iter().max_by_key(|(id, often)| (*often, *id));
+    let most = most.map_or(String::new(), |(id, _)| facts.name(id));
+    let (own, other) = (facts.group_name(own), facts.group_name(group));
+    Some(Finding {
+        cause: other.clone(),
+        says: format!(
+            "{}, of {own}, beside {} wakeups a second of {other}",
+            waited(case),
+            count(often)
+        ),
+        because: format!(
+            "{other} had {} of the CPU meanwhile ({}), {most} is woken there most often, and \
+             something of the group ran elsewhere for {} of the time; {}. {}",
+            share(had),
+            list(&case.names_beside(|id| is_of(case, id, group)), 3),
+            share(elsewhere.min(1_000)),
+            got(case),
+            about_kernel(&facts.header.kernel, &facts.header.scheduler),
+        ),
+        cures: cures(),
+    })
+}
+
+fn is_of(case: &Case<'_, '_>, id: TaskId, group: u32) -> bool {
+    let of = case.facts.task(id).who.group;
+    of == group || case.facts.watcher.groups.upwards(of).contains(&group)
+}
+
+/// The other group whose tasks ran most where it waited, and what they had in thousandths.
+fn group_beside(case: &Case<'_, '_>) -> Option<(u32, u64)> {
+    let own = case.group();
+    let mut groups: Vec<u32> = Vec::new();
+    for (id, _) in &case.tally.beside {
+        let of = case.facts.task(*id).who.group;
+        groups.extend(case.facts.apart(of, own));
+    }
+    groups.sort_unstable();
+    groups.dedup();
+    let all = groups.into_iter();
+    let had = all.map(|group| (group, case.share_beside(|id| is_of(case, id, group))));
+    had.max_by_key(|(_, had)| *had)
+}
+
+fn cures() -> Vec<String> {
+    super::owned(&[
+        "upgrade to Linux 7.1, or to 6.18.45 or a later one of 6.18",
+        "switch sessions' groups off: `sysctl kernel.sched_autogroup_enabled=0` (not for cgroups)",
+        "use lazy preemption: `preempt=lazy`, or `echo lazy > /sys/kernel/debug/sched/preempt`",
+        "load scx_warmq",
+        "SCHED_BATCH for the task that is woken does not help",
+    ])
+}
+
+/// Whether a kernel has the fault; none if it cannot be told.
+fn has_fault(release: &str) -> Option<bool> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    let mut next = || numbers.next()?.parse::<u32>().ok();
+    let (major, minor) = (next()?, next()?);
+    let patch = next();
+    Some(match (major, minor) {
+        (6, 18) => patch.is_none_or(|patch| patch < 45),
+        (6, minor) => minor >= 13,
+        (7, minor) => minor == 0,
+        _ => false,
+    })
+}
+
+fn about_kernel(kernel: &str, scheduler: &str) -> String {
+    // The lab's schedulers are named after kernels.
+    let simulated = scheduler.rsplit('-').next().unwrap_or_default();
+    let known = match scheduler.starts_with("eevdf-") {
+        true => has_fault(simulated).map(|it| (scheduler, it)),
+        false => has_fault(kernel).map(|it| (kernel, it)),
+    };
+    let sign = "These are the signs of the fault of Linux 6.13 to 7.0";
+    match known {
+        Some((who, true)) => format!("{sign}, and {who} is one of those that have it."),
+        Some((who, false)) => format!("{sign}, though {who} should not have it."),
+        None => format!("{sign}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_fault;
+
+    #[test]
+    fn kernels_with_the_fault_are_known_by_their_release() {
+        let has = [
+            "6.13.1",
+            "6.18.15+deb14-amd64",
+            "6.18",
+            "6.18.44-x",
+            "6.19.3",
+            "7.0.1",
+        ];
+        for release in has {
+            assert_eq!(has_fault(release), Some(true), "{release}");
+        }
+        for release in ["6.12.117", "6.18.45", "7.1.5", "5.15.0"] {
+            assert_eq!(has_fault(release), Some(false), "{release}");
+        }
+        assert_eq!(has_fault("linux"), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Interrupts and softirqs had the CPU.
+
+use super::owned;
+use crate::case::Case;
+use crate::verdict::Finding;
+use crate::words::{share, span, thousandths};
+
+/// Of the time that the task wanted its CPUs, in thousandths. Less is what a busy network card
+/// takes, and is charged to nobody.
+const LEAST: u64 = 300;
+
+pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
+    let facts = case.facts;
+    if facts.is_softirqd(case.id) || facts.cpus_take_turns() {
+        return None;
+    }
+    let deferred = case.beside(|id| facts.is_softirqd(id));
+    let taken = case.tally.interrupted + deferred;
+    let of_all = thousandths(taken, case.wanted);
+    if of_all < LEAST {
+        return None;
+    }
+    let cpus: Vec<String> = case
+        .where_it_waited()
+        .iter()
+        .map(|cpu| cpu.0.to_string())
+        .collect();
+    Some(Finding {
+        cause: format!("CPUs {}", cpus.join(",")),
+        says: format!(
+            "{} wanted a CPU for {}, of which interrupts and softirqs had {}",
+            case.name(),
+            span(case.wanted),
+            span(taken)
+        ),
+        because: format!(
+            "That is {} of the time; ksoftirqd had {} of it. Interrupts come before every task, and \
+             what they take is taken from whoever runs.",
+            share(of_all),
+            span(deferred)
+        ),
+        cures: owned(&[
+            "spread the interrupts of the device over CPUs (/proc/irq/N/smp_affinity, RSS, RPS)",
+            "let the card wait for more packets before it interrupts (ethtool -C)",
+            "bind the task to a CPU that serves no interrupts",
+        ]),
+    })
+}

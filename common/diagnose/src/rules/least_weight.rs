@@ -1,0 +1,81 @@
+//! It has the least weight, and got what that is worth.
+
+use warmq_trace::Policy;
+
+use super::{got, owned, waited};
+use crate::case::Case;
+use crate::verdict::Finding;
+use crate::weight;
+use crate::words::{count, share};
+
+/// It waited for so much of what it wanted, in thousandths.
+const LEAST_WAITED: u64 = 800;
+/// Those who ran where it waited have so many times its weight on average, in tenths.
+const LEAST_TIMES: u64 = 20;
+/// They had so much of the CPU meanwhile, in thousandths.
+const LEAST_BESIDE: u64 = 500;
+
+pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
+    if !case.waited_long || case.starves || case.waited < LEAST_WAITED {
+        return None;
+    }
+    of_task(case).or_else(|| of_group(case))
+}
+
+/// Its own weight among tasks of its group, or of groups of one weight.
+fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
+    let facts = case.facts;
+    let own = facts.weight(case.id);
+    let heavier = |id| facts.weight(id) * 10 >= own * LEAST_TIMES;
+    let had = case.share_of_known(heavier);
+    if had < LEAST_BESIDE {
+        return None;
+    }
+    let who = &facts.task(case.id).who;
+    let what = match who.policy() {
+        Policy::Idle => "SCHED_IDLE".to_owned(),
+        _ => format!("nice {}", who.nice),
+    };
+    Some(Finding {
+        cause: what.clone(),
+        says: format!("{} because of its weight: {what}", waited(case)),
+        because: format!(
+            "Tasks of at least twice its weight of {} had {} of the CPU while it waited; {}.",
+            count(own),
+            share(had),
+            got(case)
+        ),
+        cures: owned(&[
+            "that is what the weight asks for; if it is not meant, `renice` or `chrt --other`",
+        ]),
+    })
+}
+
+/// The weight of its group among others.
+fn of_group(case: &Case<'_, '_>) -> Option<Finding> {
+    let facts = case.facts;
+    let own = case.group();
+    let weight_of = |group: u32| weight::of_group(facts.watcher.groups.get(group).weight);
+    let heavier = |id| {
+        let other = facts.task(id).who.group;
+        match (facts.apart(own, other), facts.apart(other, own)) {
+            (Some(own), Some(other)) => weight_of(other) * 10 >= weight_of(own) * LEAST_TIMES,
+            _ => false,
+        }
+    };
+    let had = case.share_of_known(heavier);
+    if had < LEAST_BESIDE {
+        return None;
+    }
+    let name = facts.group_name(own);
+    Some(Finding {
+        cause: name.clone(),
+        says: format!("{} because of the weight of {name}", waited(case)),
+        because: format!(
+            "Groups of at least twice its weight had {} of the CPU while it waited; {}.",
+            share(had),
+            got(case)
+        ),
+        cures: owned(&["that is what cpu.weight asks for; if it is not meant, raise it"]),
+    })
+}

@@ -1,0 +1,58 @@
+//! A task that sleeps often takes the CPU whenever it is woken.
+//!
+//! Schedulers that favour whoever has slept let it run at once. Where it is woken again and again,
+//! a task that never sleeps has nothing but the time in between.
+
+use warmq_units::TaskId;
+
+use super::{got, owned, waited};
+use crate::case::Case;
+use crate::verdict::Finding;
+use crate::words::{count, list, rate, share};
+
+/// Wakeups a second on average of each task that counts as a frequent sleeper.
+const LEAST_WOKEN: u64 = 20;
+/// Of those who ran where it waited, frequent sleepers had so much, in thousandths.
+const LEAST_BESIDE: u64 = 600;
+
+pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
+    let facts = case.facts;
+    if !case.starves {
+        return None;
+    }
+    let woken = |id: TaskId| rate(facts.task(id).tally.wakeups, facts.period);
+    let sleeps = |id: TaskId| woken(id) >= LEAST_WOKEN && woken(id) > 2 * woken(case.id);
+    let had = case.share_beside(sleeps);
+    if had < LEAST_BESIDE {
+        return None;
+    }
+    let those = case.tally.beside.iter().map(|(id, _)| *id);
+    let those: Vec<TaskId> = those.filter(|id| sleeps(*id)).collect();
+    let often: u64 = those.iter().map(|id| woken(*id)).sum();
+    let took: u64 = those
+        .iter()
+        .map(|id| facts.task(*id).tally.took_at_wakeup)
+        .sum();
+    let who = list(&case.names_beside(sleeps), 3);
+    Some(Finding {
+        cause: who.clone(),
+        says: format!(
+            "{} beside tasks that sleep and wake {} times a second: {who}",
+            waited(case),
+            count(often)
+        ),
+        because: format!(
+            "They had {} of the CPU while it waited, and took it from another task at a wakeup {} \
+             times a second; {}.",
+            share(had),
+            count(rate(took, facts.period)),
+            got(case)
+        ),
+        cures: owned(&[
+            "give the sleepers SCHED_BATCH, or more work at each wakeup",
+            "give them a higher nice value, or the waiting task a lower one",
+            "use a scheduler that keeps what a task owes while it sleeps (EEVDF from 6.12 on, \
+             scx_warmq)",
+        ]),
+    })
+}

@@ -1,0 +1,195 @@
+//! What is told beside verdicts: who waited, who is woken, who moves between caches.
+
+use serde::Serialize;
+use warmq_trace::Context;
+use warmq_units::{Duration, TaskId};
+
+use crate::facts::Facts;
+use crate::words::rate;
+
+/// So many of each are told.
+const MOST: usize = 10;
+/// So many of those who ran instead are told.
+const MOST_INSTEAD: usize = 4;
+/// Moves between caches a second from which on a task is told.
+const LEAST_MOVES: u64 = 10;
+/// Less waiting is not told: a millionth of the time measured may be one switch.
+const LEAST_WAITED: Duration = Duration::from_ms(1);
+
+/// Who waited, who is woken, who moves; whoever does so most comes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// Who waited.
+    pub waiting: Vec<Waiting>,
+    /// Who is woken.
+    pub woken: Vec<Woken>,
+    /// Who moves between caches.
+    pub bouncing: Vec<Bouncing>,
+}
+
+/// A task that was runnable and did not run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waiting {
+    /// Its name.
+    pub task: String,
+    /// Its group.
+    pub group: String,
+    /// How long it ran, in ns.
+    pub ran_ns: u64,
+    /// How long it waited, in ns.
+    pub waited_ns: u64,
+    /// Its longest wait, in ns.
+    pub longest_ns: u64,
+    /// For how long a quota held it back, in ns.
+    pub throttled_ns: u64,
+    /// About what it was due of the time that it wanted, in ns.
+    pub due_ns: u64,
+    /// While it waited, some CPU idled that it may use for so long, in ns.
+    pub idle_allowed_ns: u64,
+    /// While it waited, some CPU idled that it may not use for so long, in ns.
+    pub idle_excluded_ns: u64,
+    /// Who ran where it waited, most first.
+    pub instead: Vec<Instead>,
+}
+
+/// Somebody who ran where a task waited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Instead {
+    /// Its name.
+    pub task: String,
+    /// How long, in ns.
+    pub ran_ns: u64,
+    /// Why it could.
+    pub why: String,
+}
+
+/// A task that is woken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Woken {
+    /// Its name.
+    pub task: String,
+    /// How often in a second.
+    pub per_second: u64,
+    /// How often in a second it took the CPU from another at once.
+    pub took_per_second: u64,
+    /// Who wakes it, most often first.
+    pub by: Vec<Waker>,
+}
+
+/// Somebody who wakes a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Waker {
+    /// Its name, and in what context it wakes.
+    pub waker: String,
+    /// How often in a second.
+    pub per_second: u64,
+}
+
+/// A task that moves between last-level caches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bouncing {
+    /// Its name.
+    pub task: String,
+    /// Moves between caches a second.
+    pub llc_moves_per_second: u64,
+    /// Moves between CPUs a second.
+    pub cpu_moves_per_second: u64,
+}
+
+impl Told {
+    pub(crate) fn of(facts: &Facts<'_>) -> Told {
+        Told {
+            waiting: waiting(facts),
+            woken: woken(facts),
+            bouncing: bouncing(facts),
+        }
+    }
+}
+
+/// The tasks with the largest `key`, which is at least `least`.
+fn top(facts: &Facts<'_>, least: u64, key: impl Fn(TaskId) -> u64) -> Vec<(TaskId, u64)> {
+    let all = facts.watcher.tasks.iter().map(|(id, _)| (id, key(id)));
+    let mut all: Vec<(TaskId, u64)> = all.filter(|(_, key)| *key >= least).collect();
+    all.sort_by_key(|(id, key)| (std::cmp::Reverse(*key), *id));
+    all.truncate(MOST);
+    all
+}
+
+fn waiting(facts: &Facts<'_>) -> Vec<Waiting> {
+    let waited = |id| {
+        let tally = &facts.task(id).tally;
+        (tally.waited + tally.held.throttled).0
+    };
+    let all = top(facts, LEAST_WAITED.0, waited).into_iter();
+    all.map(|(id, _)| {
+        let task = facts.task(id);
+        let tally = &task.tally;
+        let mut beside = tally.beside.clone();
+        beside.sort_by_key(|(id, span)| (std::cmp::Reverse(*span), *id));
+        let instead = beside
+            .iter()
+            .take(MOST_INSTEAD)
+            .map(|(other, span)| Instead {
+                task: facts.name(*other),
+                ran_ns: span.as_ns(),
+                why: facts.why_it_could(*other, id),
+            });
+        Waiting {
+            task: facts.name(id),
+            group: facts.group_name(task.who.group),
+            ran_ns: tally.ran.as_ns(),
+            waited_ns: tally.waited.as_ns(),
+            longest_ns: tally.longest.span().as_ns(),
+            throttled_ns: tally.held.throttled.as_ns(),
+            due_ns: facts.dues.due(task, facts.period).as_ns(),
+            idle_allowed_ns: tally.idle_inside.as_ns(),
+            idle_excluded_ns: tally.idle_outside.as_ns(),
+            instead: instead.collect(),
+        }
+    })
+    .collect()
+}
+
+fn woken(facts: &Facts<'_>) -> Vec<Woken> {
+    let often = |id| facts.task(id).tally.wakeups;
+    let all = top(facts, 1, often).into_iter();
+    all.map(|(id, wakeups)| {
+        let tally = &facts.task(id).tally;
+        let mut by = tally.wakers.known.clone();
+        by.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let by = by.into_iter().take(MOST_INSTEAD).map(|(by, times)| Waker {
+            waker: waker(facts, by),
+            per_second: rate(times, facts.period),
+        });
+        Woken {
+            task: facts.name(id),
+            per_second: rate(wakeups, facts.period),
+            took_per_second: rate(tally.took_at_wakeup, facts.period),
+            by: by.collect(),
+        }
+    })
+    .filter(|it| it.per_second > 0)
+    .collect()
+}
+
+fn waker(facts: &Facts<'_>, (task, context): (Option<TaskId>, Context)) -> String {
+    match (context, task) {
+        (Context::Interrupt, _) => "an interrupt".to_owned(),
+        (Context::Softirq, Some(task)) => format!("a softirq in {}", facts.name(task)),
+        (Context::Softirq, None) => "a softirq on an idle CPU".to_owned(),
+        (_, Some(task)) => facts.name(task),
+        (_, None) => "an idle CPU".to_owned(),
+    }
+}
+
+fn bouncing(facts: &Facts<'_>) -> Vec<Bouncing> {
+    let moves = |id| facts.task(id).tally.llc_moves;
+    let all = top(facts, 1, moves).into_iter();
+    let told = all.map(|(id, moves)| Bouncing {
+        task: facts.name(id),
+        llc_moves_per_second: rate(moves, facts.period),
+        cpu_moves_per_second: rate(facts.task(id).tally.cpu_moves, facts.period),
+    });
+    told.filter(|it| it.llc_moves_per_second >= LEAST_MOVES)
+        .collect()
+}

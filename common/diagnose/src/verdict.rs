@@ -1,0 +1,97 @@
+//! What a diagnosis comes to.
+
+use serde::Serialize;
+use warmq_units::Instant;
+
+/// Why somebody waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A quota of its group held it back.
+    Quota,
+    /// Real-time tasks or threads of the kernel had the CPU.
+    Realtime,
+    /// Interrupts and softirqs had the CPU.
+    Interrupts,
+    /// It may not use CPUs that idled.
+    Affinity,
+    /// A CPU idled that it may use.
+    IdleBeside,
+    /// It waited beside a group whose tasks are woken often: the fault of Linux 6.13 to 7.0.
+    GroupStarved,
+    /// A task that sleeps often takes the CPU whenever it is woken.
+    SleeperPreempts,
+    /// It has the least weight, and got what that is worth.
+    LeastWeight,
+    /// There are more tasks than the CPUs can serve at once.
+    TooMany,
+    /// It starved, and no rule says why.
+    Unexplained,
+}
+
+impl Kind {
+    /// Its name, as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Quota => "quota",
+            Kind::Realtime => "realtime",
+            Kind::Interrupts => "interrupts",
+            Kind::Affinity => "affinity",
+            Kind::IdleBeside => "idle-beside",
+            Kind::GroupStarved => "group-starved",
+            Kind::SleeperPreempts => "sleeper-preempts",
+            Kind::LeastWeight => "least-weight",
+            Kind::TooMany => "too-many",
+            Kind::Unexplained => "unexplained",
+        }
+    }
+
+    /// What it is about, in some words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Kind::Quota => "held back by a quota",
+            Kind::Realtime => "real-time or kernel threads had the CPU",
+            Kind::Interrupts => "interrupts and softirqs had the CPU",
+            Kind::Affinity => "its affinity is too narrow",
+            Kind::IdleBeside => "it waited beside an idle CPU",
+            Kind::GroupStarved => "starved by another group whose tasks are woken often",
+            Kind::SleeperPreempts => "a task that sleeps often takes the CPU at its wakeups",
+            Kind::LeastWeight => "it has the least weight",
+            Kind::TooMany => "too many tasks for the CPUs",
+            Kind::Unexplained => "starved, and no rule says why",
+        }
+    }
+}
+
+/// Why some tasks waited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The kind.
+    pub kind: Kind,
+    /// Whom it is about; whoever waited longest comes first.
+    pub tasks: Vec<String>,
+    /// What happened, in a sentence.
+    pub says: String,
+    /// Why the rule takes it for that.
+    pub because: String,
+    /// What helps, the surest first.
+    pub cures: Vec<String>,
+    /// Of the first task, from when to when it waited longest, in ns.
+    pub longest_ns: (u64, u64),
+    /// The first task, by its number in the trace.
+    pub task: u32,
+}
+
+/// What a rule found of one task.
+pub(crate) struct Finding {
+    /// Findings of a rule that have the same cause become one verdict.
+    pub cause: String,
+    pub says: String,
+    pub because: String,
+    pub cures: Vec<String>,
+}
+
+pub(crate) fn ns((from, to): (Instant, Instant)) -> (u64, u64) {
+    let ns = |at: Instant| at.since(Instant::START).as_ns();
+    (ns(from), ns(to))
+}

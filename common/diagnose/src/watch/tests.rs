@@ -1,0 +1,249 @@
+//! Sums of small stories.
+
+use proptest::prelude::*;
+use warmq_trace::{Comm, Interrupt};
+
+use super::*;
+
+const A: TaskId = TaskId(1);
+const B: TaskId = TaskId(2);
+
+fn ms(ms: u64) -> Instant {
+    Instant::START + Duration::from_ms(ms)
+}
+
+fn switch(cpu: u16, prev: Option<TaskId>, next: Option<TaskId>) -> Record {
+    Record::Switch {
+        cpu: CpuId(cpu),
+        prev,
+        prev_runnable: prev.is_some(),
+        next,
+    }
+}
+
+fn woken(task: TaskId, cpu: u16) -> Record {
+    Record::Wakeup {
+        waker: CpuId(0),
+        task,
+        target: CpuId(cpu),
+    }
+}
+
+fn watched(records: &[(u64, Record)], from: u64) -> Watcher {
+    let mut watcher = Watcher::new(vec![0, 1], ms(from), Instant(u64::MAX));
+    for (at, record) in records {
+        watcher.see(ms(*at), record);
+    }
+    watcher.close();
+    watcher
+}
+
+/// A runs, B is woken there at 10 ms, has the CPU from 30 to 40 ms, and waits again to the end.
+fn story() -> Vec<(u64, Record)> {
+    vec![
+        (0, switch(0, None, Some(A))),
+        (10, woken(B, 0)),
+        (30, switch(0, Some(A), Some(B))),
+        (40, switch(0, Some(B), Some(A))),
+        (100, Record::Recalculate { cpu: CpuId(1) }),
+    ]
+}
+
+#[test]
+fn a_wait_counts_with_who_ran_instead_and_what_idled() {
+    let watcher = watched(&story(), 0);
+    let (a, b) = (watcher.tasks.get(A).unwrap(), watcher.tasks.get(B).unwrap());
+    assert_eq!(
+        (a.tally.ran, a.tally.waited),
+        (Duration::from_ms(90), Duration::from_ms(10))
+    );
+    assert_eq!(
+        (b.tally.ran, b.tally.waited),
+        (Duration::from_ms(10), Duration::from_ms(80))
+    );
+    assert_eq!(b.tally.longest.span(), Duration::from_ms(60));
+    assert_eq!(b.tally.beside, [(A, Duration::from_ms(80))]);
+    assert_eq!(a.tally.beside, [(B, Duration::from_ms(10))]);
+    // CPU 1 idled all the time, and B may use it.
+    assert_eq!(b.tally.idle_inside, Duration::from_ms(80));
+    assert_eq!(b.tally.wakeups, 1);
+}
+
+#[test]
+fn only_what_is_within_the_window_counts() {
+    let watcher = watched(&story(), 35);
+    let b = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(
+        (b.ran, b.waited),
+        (Duration::from_ms(5), Duration::from_ms(60))
+    );
+    assert_eq!(b.wakeups, 0);
+    assert_eq!(b.beside, [(A, Duration::from_ms(60))]);
+}
+
+#[test]
+fn a_cpu_that_its_affinity_excludes_is_told_from_one_that_it_may_use() {
+    let bound = Record::Affinity {
+        task: B,
+        from: CpuId(0),
+        cpus: 1,
+    };
+    let mut story = story();
+    story.insert(2, (20, bound));
+    let watcher = watched(&story, 0);
+    let b = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(b.idle_inside, Duration::from_ms(10));
+    assert_eq!(b.idle_outside, Duration::from_ms(70));
+    assert_eq!(b.longest.span(), Duration::from_ms(60));
+}
+
+#[test]
+fn interrupts_take_from_whoever_runs_and_whoever_waits() {
+    let (cpu, interrupt) = (CpuId(0), Interrupt::NetworkSoftirq);
+    let mut story = story();
+    story.insert(2, (15, Record::InterruptEnter { cpu, interrupt }));
+    story.insert(3, (22, Record::InterruptExit { cpu, interrupt }));
+    let watcher = watched(&story, 0);
+    for task in [A, B] {
+        let tally = &watcher.tasks.get(task).unwrap().tally;
+        assert_eq!(tally.interrupted, Duration::from_ms(7));
+    }
+}
+
+#[test]
+fn a_throttled_task_does_not_wait() {
+    let throttled = Record::Block {
+        cpu: CpuId(0),
+        task: A,
+        cause: Cause::Quota,
+        state: State::Runnable,
+        object: None,
+    };
+    let records = [
+        (0, switch(0, None, Some(A))),
+        (10, throttled),
+        (10, switch(0, Some(A), None)),
+        (50, woken(A, 0)),
+        (52, switch(0, None, Some(A))),
+        (60, Record::Recalculate { cpu: CpuId(0) }),
+    ];
+    let watcher = watched(&records, 0);
+    let tally = &watcher.tasks.get(A).unwrap().tally;
+    assert_eq!(tally.held.throttled, Duration::from_ms(40));
+    assert_eq!(tally.waited, Duration::from_ms(2));
+    assert_eq!(tally.ran, Duration::from_ms(18));
+}
+
+#[test]
+fn a_task_that_is_woken_while_it_seems_to_wait_has_run_unseen() {
+    let waking = Record::Waking {
+        cpu: CpuId(0),
+        waker: None,
+        task: B,
+        context: Context::Interrupt,
+        synchronous: false,
+    };
+    let records = [
+        (0, switch(0, None, Some(A))),
+        (10, waking),
+        (10, woken(B, 0)),
+        (90, waking),
+        (100, Record::Recalculate { cpu: CpuId(1) }),
+    ];
+    let watcher = watched(&records, 0);
+    let tally = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!((tally.waited, tally.doubts), (Duration::ZERO, 1));
+}
+
+#[test]
+fn who_left_a_cpu_unseen_is_not_taken_to_wait() {
+    let lost = Record::Lost {
+        cpu: CpuId(0),
+        events: 1,
+    };
+    let records = [
+        (0, switch(0, None, Some(B))),
+        (5, lost),
+        (5, switch(0, Some(B), Some(A))),
+        (100, Record::Recalculate { cpu: CpuId(1) }),
+    ];
+    let watcher = watched(&records, 0);
+    let tally = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(
+        (tally.ran, tally.waited),
+        (Duration::from_ms(5), Duration::ZERO)
+    );
+    assert_eq!(tally.doubts, 1);
+}
+
+#[test]
+fn a_child_is_like_its_parent() {
+    let group = Record::Group { task: A, group: 7 };
+    let fork = Record::Fork {
+        parent: Some(A),
+        child: B,
+        comm: Comm::new("b"),
+    };
+    let watcher = watched(&[(0, group), (1, fork)], 0);
+    assert_eq!(watcher.tasks.get(B).unwrap().who.group, 7);
+}
+
+/// What a trace may say of few tasks and CPUs, however absurd.
+fn record() -> impl Strategy<Value = Record> {
+    let (cpu, task) = (|| (0u16..3).prop_map(CpuId), || (0u32..4).prop_map(TaskId));
+    let maybe = move || prop::option::of((0u32..4).prop_map(TaskId));
+    let interrupt = || Just(Interrupt::NetworkSoftirq);
+    prop_oneof![
+        (cpu(), maybe(), any::<bool>(), maybe()).prop_map(|(cpu, prev, prev_runnable, next)| {
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            }
+        }),
+        (cpu(), task(), cpu()).prop_map(|(waker, task, target)| Record::Wakeup {
+            waker,
+            task,
+            target
+        }),
+        (task(), cpu(), cpu()).prop_map(|(task, from, to)| Record::Migrate { task, from, to }),
+        (task(), any::<u64>()).prop_map(|(task, cpus)| Record::Affinity {
+            task,
+            from: CpuId(0),
+            cpus
+        }),
+        (cpu(), interrupt()).prop_map(|(cpu, interrupt)| Record::InterruptEnter { cpu, interrupt }),
+        (cpu(), interrupt()).prop_map(|(cpu, interrupt)| Record::InterruptExit { cpu, interrupt }),
+        (cpu(), task()).prop_map(|(cpu, task)| Record::Exit { cpu, task }),
+        (0u32..3, 0u32..3).prop_map(|(group, parent)| Record::Cgroup {
+            group,
+            parent,
+            weight: 0,
+            name: Comm::default()
+        }),
+        (task(), 0u32..3).prop_map(|(task, group)| Record::Group { task, group }),
+    ]
+}
+
+proptest! {
+    /// Traces of damaged recordings contradict themselves, and are diagnosed all the same.
+    #[test]
+    fn whatever_a_trace_says_is_taken_in(
+        records in prop::collection::vec((0u64..2_000, record()), 0..80),
+        from in 0u64..1_000,
+    ) {
+        let header = warmq_trace::Header::default();
+        let mut watcher = Watcher::new(Vec::new(), ms(from), ms(1_500));
+        let mut sorted = records;
+        sorted.sort_by_key(|(at, _)| *at);
+        for (at, record) in &sorted {
+            watcher.see(ms(*at), record);
+        }
+        let diagnosis = crate::Diagnosis::of(watcher, &header);
+        let period = diagnosis.window.to_ns - diagnosis.window.from_ns;
+        for task in &diagnosis.told.waiting {
+            prop_assert!(task.waited_ns <= period, "{task:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What /proc says of tasks that no event tells: group, nice value, policy, affinity.
+
+mod groups;
+mod task;
+
+use std::collections::BTreeMap;
+
+use warmq_trace::{Comm, Record};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+use crate::proc;
+
+use self::groups::{Group, Groups};
+use self::task::Alive;
+
+/// The tasks that were there when somebody looked, and the groups that they were in.
+///
+/// Look once before a recording, now and then while it goes on, for tasks that were forked
+/// meanwhile, and once after it.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    tasks: BTreeMap<u32, Alive>,
+    groups: Groups,
+}
+
+impl Snapshot {
+    /// Looks at every thread that is not known yet.
+    pub fn look(&mut self) {
+        for (tid, tgid) in proc::processes() {
+            if !self.tasks.contains_key(&tid)
+                && let Some((alive, group)) = task::read(tgid, tid)
+            {
+                let group = self.groups.number(&group);
+                self.tasks.insert(tid, Alive { group, ..alive });
+            }
+        }
+    }
+
+    /// How many threads are known.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Hands on to `out`, at time 0, what the groups are.
+    pub fn groups(&self, out: &mut dyn FnMut(Instant, Record)) {
+        for (number, group) in self.groups.all() {
+            let Group {
+                parent,
+                weight,
+                ref name,
+                ..
+            } = *group;
+            let record = Record::Cgroup {
+                group: number,
+                parent,
+                weight,
+                name: Comm::new(name),
+            };
+            out(Instant::START, record);
+        }
+    }
+
+    /// Hands on to `out` a record of a recording, and after the first one of a task what is known of
+    /// it.
+    pub fn told(&self, at: Instant, record: Record, out: &mut dyn FnMut(Instant, Record)) {
+        out(at, record);
+        let Record::Ids { task, tid, .. } = record else {
+            return;
+        };
+        if let Some(alive) = self.tasks.get(&tid) {
+            alive.records(task).for_each(|record| out(at, record));
+        }
+    }
+
+    /// For how long quotas held groups back since they were first looked at.
+    pub fn throttled(&self, at: Instant, out: &mut dyn FnMut(Instant, Record)) {
+        for (number, group) in self.groups.all() {
+            let span = Duration::from_us(group.throttled_since());
+            if span > Duration::ZERO {
+                let group = number;
+                out(at, Record::Throttled { group, span });
+            }
+        }
+    }
+}
+
+/// An affinity as records.
+fn affinity(task: TaskId, words: &[u64]) -> impl Iterator<Item = Record> {
+    (0..).zip(words).map(move |(word, cpus)| Record::Affinity {
+        task,
+        from: CpuId(64 * word),
+        cpus: *cpus,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_thread_is_known_with_all_that_is_to_know() {
+        let mut snapshot = Snapshot::default();
+        snapshot.look();
+        assert!(!snapshot.is_empty() && snapshot.len() > 1);
+        let (tid, task) = (std::process::id(), TaskId(7));
+        let mut told = Vec::new();
+        let ids = Record::Ids {
+            task,
+            tid,
+            tgid: tid,
+        };
+        snapshot.told(Instant(1), ids, &mut |_, record| told.push(record));
+        assert_eq!(told.first(), Some(&ids));
+        let has = |is: fn(&Record) -> bool| told.iter().any(is);
+        assert!(has(|it| matches!(it, Record::Nice { .. })));
+        assert!(has(|it| matches!(it, Record::Policy { .. })));
+        assert!(has(|it| matches!(it, Record::Group { .. })));
+        assert!(!has(|it| matches!(it, Record::KernelThread { .. })));
+    }
+}
