@@ -9,7 +9,9 @@ warmq=$1
 "$warmq" run simplex --world host --seeds 2 --time 500ms --set kpps=40
 
 # Whether this kernel has the starvation of 6.13 to 7.0 (docs/starvation-today.md): then hog_share is about 0, else 50 % or more.
-"$warmq" run receiver --world lab,host --seeds 1 --time 3s --set rate=2000
+# A kernel that has it may starve the player, too.
+"$warmq" run receiver --world lab,host --seeds 1 --time 3s --set rate=2000 ||
+    echo "the receiver was not played to the end here: docs/starvation-today.md says why that may be" >&2
 
 if ! command -v qemu-system-x86_64 > /dev/null || ! command -v busybox > /dev/null; then
     echo "no guest: QEMU and busybox are not here (make vm-test installs them)" >&2
