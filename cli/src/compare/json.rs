@@ -30,7 +30,7 @@ fn cpu((cpu, agreement): (&CpuId, &Agreement)) -> Value {
         "switches_b": b,
         "first_same": agreement.same,
         "same_in_order": agreement.in_order,
-        "apart_ns": agreement.apart.as_ns(),
+        "time_difference_ns": agreement.time_difference.as_ns(),
         "late_from": agreement.late.map(|late| late + 1),
     })
 }

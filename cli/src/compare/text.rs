@@ -75,15 +75,15 @@ fn agreement((cpu, agreement): (&CpuId, &Agreement)) -> String {
         decisions: [a, b],
         same,
         in_order,
-        apart,
+        time_difference,
         late,
     } = agreement;
     let cpu = cpu.0;
     let times = match late {
         None if *same == 0 => String::new(),
-        None => format!("\n      Their times are at most {apart} apart."),
+        None => format!("\n      Their times differ by {time_difference} at most."),
         Some(late) => format!(
-            "\n      Their times are up to {apart} apart, more than {LATE} from switch {} on.",
+            "\n      Their times differ by {time_difference} at most, and by more than {LATE} from switch {} on.",
             late + 1
         ),
     };

@@ -106,7 +106,7 @@ impl<'f, 'w> Case<'f, 'w> {
         thousandths(self.beside(is), all)
     }
 
-    /// The same in thousandths of those that are told apart: of a large crowd some are not.
+    /// The same in thousandths of those that are listed: of very many some are not.
     pub fn share_of_known(&self, is: impl Fn(TaskId) -> bool) -> u64 {
         thousandths(self.beside(is), self.beside(|_| true))
     }

@@ -135,8 +135,8 @@ impl<'w> Facts<'w> {
         self.task(id).who.is_realtime()
     }
 
-    /// The group in which two tasks of different groups first differ: the one of `of`.
-    pub fn apart(&self, of: u32, from: u32) -> Option<u32> {
+    /// The outermost group that `of` lies in, or is, and `from` does not.
+    pub fn outermost_own_group(&self, of: u32, from: u32) -> Option<u32> {
         let other = self.watcher.groups.upwards(from);
         let mut own = self.watcher.groups.upwards(of);
         own.reverse();
@@ -190,7 +190,7 @@ impl<'w> Facts<'w> {
             return "a thread of the kernel".to_owned();
         }
         let mut why = Vec::new();
-        if let Some(group) = self.apart(other.group, own.group) {
+        if let Some(group) = self.outermost_own_group(other.group, own.group) {
             why.push(format!("of {}", self.group_name(group)));
         } else if self.weight(id) > self.weight(waiter) {
             let (more, less) = (self.weight(id), self.weight(waiter));

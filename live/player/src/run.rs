@@ -24,7 +24,8 @@ use crate::stage::Stage;
 use crate::stage::plan::Wanted;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
-use crate::trace::{Merge, Own, header, instant, own_records, running_scheduler};
+use crate::trace::{Merge, Own, header, instant, own_records};
+use warmq_record::running_scheduler;
 
 /// The world in which the machine is the scenario's own.
 const GUEST: &str = "guest";

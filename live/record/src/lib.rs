@@ -16,6 +16,7 @@
 //! - [`Recording`] is the result; [`Recording::records`] reads it.
 //! - [`Tasks`] says which thread is which task.
 //! - [`Snapshot`] says what no event tells of tasks: groups, nice values, policies, affinity.
+//! - [`RunningKernel`] says what kernel that is.
 //! - [`sweep_now`] removes what killed recorders left behind.
 //!
 //! Only little-endian machines are supported.
@@ -27,6 +28,7 @@ mod error;
 mod events;
 mod format;
 mod instance;
+mod kernel;
 mod lines;
 mod merge;
 mod page;
@@ -43,6 +45,7 @@ pub use convert::VECTORS;
 pub use error::RecordError;
 pub use events::Wanted;
 pub use instance::sweep_now;
+pub use kernel::{RunningKernel, running_scheduler};
 pub use recorder::Recorder;
 pub use recording::Recording;
 pub use snapshot::Snapshot;

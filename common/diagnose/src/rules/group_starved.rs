@@ -73,7 +73,7 @@ fn group_beside(case: &Case<'_, '_>) -> Option<(u32, u64)> {
     let mut groups: Vec<u32> = Vec::new();
     for (id, _) in &case.tally.beside {
         let of = case.facts.task(*id).who.group;
-        groups.extend(case.facts.apart(of, own));
+        groups.extend(case.facts.outermost_own_group(of, own));
     }
     groups.sort_unstable();
     groups.dedup();

@@ -58,7 +58,10 @@ fn of_group(case: &Case<'_, '_>) -> Option<Finding> {
     let weight_of = |group: u32| weight::of_group(facts.watcher.groups.get(group).weight);
     let heavier = |id| {
         let other = facts.task(id).who.group;
-        match (facts.apart(own, other), facts.apart(other, own)) {
+        match (
+            facts.outermost_own_group(own, other),
+            facts.outermost_own_group(other, own),
+        ) {
             (Some(own), Some(other)) => weight_of(other) * 10 >= weight_of(own) * LEAST_TIMES,
             _ => false,
         }

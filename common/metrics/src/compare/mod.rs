@@ -71,13 +71,13 @@ pub struct Agreement {
     /// Of the first [`WINDOW`] decisions of each, how many are the same in order when others may be
     /// left out between them.
     pub in_order: usize,
-    /// How far apart the times of the same ones are at most.
-    pub apart: Duration,
-    /// The first of them whose times are more than [`LATE`] apart.
+    /// By how much the times of the same ones differ at most.
+    pub time_difference: Duration,
+    /// The first of them whose times differ by more than [`LATE`].
     pub late: Option<usize>,
 }
 
-/// Decisions whose times are farther apart than this are the same for other reasons, as where two
+/// Decisions whose times differ by more than this are the same for other reasons, as where two
 /// tasks just take turns.
 pub const LATE: Duration = Duration::from_ms(1);
 
@@ -165,13 +165,13 @@ impl Comparison {
 
 fn agreement([a, b]: [&[Decision]; 2]) -> Agreement {
     let pairs = a.iter().zip(b).take_while(|(a, b)| a.is_as(b));
-    let apart = |(a, b): (&Decision, &Decision)| a.at.since(b.at).max(b.at.since(a.at));
-    let apart: Vec<Duration> = pairs.map(apart).collect();
+    let difference = |(a, b): (&Decision, &Decision)| a.at.since(b.at).max(b.at.since(a.at));
+    let differences: Vec<Duration> = pairs.map(difference).collect();
     Agreement {
         decisions: [a.len(), b.len()],
-        same: apart.len(),
-        apart: apart.iter().copied().max().unwrap_or_default(),
-        late: apart.iter().position(|apart| *apart > LATE),
+        same: differences.len(),
+        time_difference: differences.iter().copied().max().unwrap_or_default(),
+        late: differences.iter().position(|it| *it > LATE),
         in_order: in_order(&a[..a.len().min(WINDOW)], &b[..b.len().min(WINDOW)]),
     }
 }

@@ -92,7 +92,7 @@ fn tasks_are_the_same_by_name_whatever_their_ids() {
         decisions: [4, 4],
         same: 4,
         in_order: 4,
-        apart: Duration::ZERO,
+        time_difference: Duration::ZERO,
         late: None,
     };
     assert_eq!(compared.cpus, [(CPU, agreement)].into());
@@ -162,7 +162,7 @@ fn the_same_at_another_time_is_told_apart() {
     let b = story(1, 2, vec![switch(11, Some(1), true, Some(2))]);
     let agreement = compared(&a, &b).cpus[&CPU];
     assert_eq!(
-        (agreement.apart, agreement.late),
+        (agreement.time_difference, agreement.late),
         (Duration::from_ms(3), Some(3))
     );
 }

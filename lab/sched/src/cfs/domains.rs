@@ -7,6 +7,8 @@
 use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
+use crate::fair::spans::{Span, SpanOf, spans};
+
 /// What holds for all domains of a level (`SD_SIBLING_INIT`, `SD_MC_INIT`, `SD_CPU_INIT`). Indices
 /// say which average of the load is used: 0 is the load of now, n the n-th average. The values are those of
 /// a header of 2.6.18 to 2.6.20; that of 2.6.24 was not to be had.
@@ -86,9 +88,6 @@ pub(super) struct Domain {
     pub(super) failed: u32,
 }
 
-/// Which CPUs are together with one, in number order.
-type SpanOf<'a> = dyn Fn(CpuId) -> Vec<CpuId> + 'a;
-
 /// The domains of `cpu`, the smallest first.
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
     let all = || (0..attach.cpus()).map(CpuId);
@@ -106,37 +105,13 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
         (&CORES, &cores_of),
         (&ALL, &|_| all().collect()),
     ];
-    let alone = |of: CpuId| vec![of];
-    let mut below: &SpanOf<'_> = &alone;
-    let mut domains = Vec::new();
-    for (level, span_of) in levels {
-        let span = span_of(cpu);
-        if span.len() > below(cpu).len() {
-            let groups = groups(cpu, &span, below);
-            domains.push(Domain {
-                level,
-                span,
-                groups,
-                last_balance: 0,
-                interval: 1,
-                failed: 0,
-            });
-            below = span_of;
-        }
-    }
-    domains
-}
-
-/// The groups of a span, each what `below` says of one CPU; that of `cpu` is the first, and the
-/// others follow in a ring.
-fn groups(cpu: CpuId, span: &[CpuId], below: &SpanOf<'_>) -> Vec<Vec<CpuId>> {
-    let mut groups: Vec<Vec<CpuId>> = Vec::new();
-    for other in span {
-        if !groups.iter().any(|group| group.contains(other)) {
-            groups.push(below(*other));
-        }
-    }
-    let own = groups.iter().position(|group| group.contains(&cpu));
-    groups.rotate_left(own.unwrap_or(0));
-    groups
+    let domain = |it: Span<&'static Level>| Domain {
+        last_balance: 0,
+        interval: 1,
+        failed: 0,
+        level: it.level,
+        span: it.span,
+        groups: it.groups,
+    };
+    spans(cpu, levels).into_iter().map(domain).collect()
 }

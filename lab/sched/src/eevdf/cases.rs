@@ -10,11 +10,9 @@ use std::collections::BTreeMap;
 use warmq_config::Chosen;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
-use crate::fair::realtime::RealTime;
 use crate::fair::tree::EntityId;
 
 use super::effects::{Effects, Urgency};
-use super::pelt::Average;
 use super::queueing::Leaving;
 use super::rules::Rules;
 use super::settings::Version::{self, V6_12, V6_18, V7_1};
@@ -52,24 +50,7 @@ fn bench(version: Version) -> State {
     let nowhere = Address(0);
     State {
         rules: Rules::new(&chosen, 2, TICK),
-        cpus: vec![CpuState {
-            lock: LockId(0),
-            root: 0,
-            line: nowhere,
-            clock: 0,
-            current: None,
-            realtime: RealTime::default(),
-            real_time_load: Average::default(),
-            recency: Vec::new(),
-            leaving: None,
-            push_to: None,
-            idle_since: None,
-            average_idle: 0,
-            hrtick: None,
-            domains: Vec::new(),
-            next_balance: 0,
-            pull: None,
-        }],
+        cpus: vec![CpuState::new(LockId(0), 0, nowhere)],
         queues: vec![Queue::new(HERE, nowhere)],
         entities: Vec::new(),
         tasks: Vec::new(),

@@ -6,6 +6,8 @@
 use warmq_kernel::Attach;
 use warmq_units::CpuId;
 
+use crate::fair::spans::{Span, SpanOf, spans};
+
 use super::rules::MS;
 
 /// What holds for all domains of a level.
@@ -101,12 +103,13 @@ impl NewIdle {
 impl Domain {
     /// The least interval, in ns: a ms for each CPU. The greatest is twice that.
     pub(super) fn least_interval(&self) -> i64 {
-        self.span.len() as i64 * MS
+        least_interval(&self.span)
     }
 }
 
-/// Which CPUs are together with one, in number order.
-type SpanOf<'a> = dyn Fn(CpuId) -> Vec<CpuId> + 'a;
+fn least_interval(span: &[CpuId]) -> i64 {
+    span.len() as i64 * MS
+}
 
 /// The domains of `cpu`, the smallest first.
 pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
@@ -123,42 +126,14 @@ pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
         (&SOCKET, &|of| like(&socket, of)),
         (&NODES, &|_| all().collect()),
     ];
-    let alone = |of: CpuId| vec![of];
-    let mut below: &SpanOf<'_> = &alone;
-    let mut domains = Vec::new();
-    for (level, span_of) in levels {
-        let span = span_of(cpu);
-        if span.len() > below(cpu).len() {
-            let groups = groups(cpu, &span, below);
-            let domain = Domain {
-                level,
-                span,
-                groups,
-                last_balance: 0,
-                interval: 0,
-                failed: 0,
-                newidle: NewIdle::default(),
-            };
-            domains.push(Domain {
-                interval: domain.least_interval(),
-                ..domain
-            });
-            below = span_of;
-        }
-    }
-    domains
-}
-
-/// The groups of a span, each what `below` says of one CPU; that of `cpu` is the first, and the
-/// others follow in a ring.
-fn groups(cpu: CpuId, span: &[CpuId], below: &SpanOf<'_>) -> Vec<Vec<CpuId>> {
-    let mut groups: Vec<Vec<CpuId>> = Vec::new();
-    for other in span {
-        if !groups.iter().any(|group| group.contains(other)) {
-            groups.push(below(*other));
-        }
-    }
-    let own = groups.iter().position(|group| group.contains(&cpu));
-    groups.rotate_left(own.unwrap_or(0));
-    groups
+    let domain = |it: Span<&'static Level>| Domain {
+        last_balance: 0,
+        interval: least_interval(&it.span),
+        failed: 0,
+        newidle: NewIdle::default(),
+        level: it.level,
+        span: it.span,
+        groups: it.groups,
+    };
+    spans(cpu, levels).into_iter().map(domain).collect()
 }

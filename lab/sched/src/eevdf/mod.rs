@@ -66,7 +66,6 @@ use crate::fair::realtime::RealTime;
 
 use self::domains::domains;
 use self::effects::Effects;
-use self::pelt::Average;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::select::allowed_near;
@@ -112,23 +111,11 @@ impl State {
         };
         for cpu in (0..cpus).map(CpuId) {
             state.queues.push(Queue::new(cpu, attach.data(Bytes(line))));
+            let (lock, root) = (attach.lock("rq_lock"), state.queues.len() - 1);
             state.cpus.push(CpuState {
-                lock: attach.lock("rq_lock"),
-                root: state.queues.len() - 1,
-                line: attach.data(Bytes(line)),
-                clock: 0,
-                current: None,
-                realtime: RealTime::default(),
-                real_time_load: Average::default(),
-                recency: Vec::new(),
-                leaving: None,
-                push_to: None,
-                idle_since: None,
                 average_idle: 2 * state.rules.migration_cost,
-                hrtick: None,
                 domains: domains(attach, cpu),
-                next_balance: 0,
-                pull: None,
+                ..CpuState::new(lock, root, attach.data(Bytes(line)))
             });
         }
         state

@@ -226,6 +226,30 @@ impl Queue {
     }
 }
 
+impl CpuState {
+    /// An idle CPU that balances with no other.
+    pub(super) fn new(lock: LockId, root: QueueId, line: Address) -> CpuState {
+        CpuState {
+            lock,
+            root,
+            line,
+            clock: 0,
+            current: None,
+            realtime: RealTime::default(),
+            real_time_load: Average::default(),
+            recency: Vec::new(),
+            leaving: None,
+            push_to: None,
+            idle_since: None,
+            average_idle: 0,
+            hrtick: None,
+            domains: Vec::new(),
+            next_balance: 0,
+            pull: None,
+        }
+    }
+}
+
 impl TaskState {
     /// A task that nothing is known of.
     pub(super) fn new(entity: EntityId) -> TaskState {

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use warmq_record::running_scheduler;
 use warmq_scenario::{Bound, Set};
 
 use super::Sessions;
 use crate::groups::Mounts;
 use crate::notes::Notes;
-use crate::trace::running_scheduler;
 
 /// Where the kernel says whether autogroups are on, below the root of the file system.
 const SWITCH: &str = "proc/sys/kernel/sched_autogroup_enabled";

@@ -4,7 +4,7 @@ mod facts;
 mod merge;
 mod own;
 
-pub use facts::{header, running_scheduler};
+pub use facts::header;
 pub use merge::{Merge, Own};
 pub use own::{Moment, SENDER, affinity, own_records};
 
