@@ -33,6 +33,8 @@
 
 mod account;
 mod balance;
+#[cfg(test)]
+mod bench;
 mod busiest;
 #[cfg(test)]
 mod cases;
@@ -44,6 +46,8 @@ mod load;
 mod pelt;
 mod pick;
 mod place;
+#[cfg(test)]
+mod properties;
 mod protect;
 mod queueing;
 mod reweight;

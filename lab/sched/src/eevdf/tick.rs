@@ -34,7 +34,7 @@ impl State {
     }
 
     /// Level by level, what runs is charged, and weights follow the load (`entity_tick()`).
-    fn tick_fair(&mut self, current: TaskId) {
+    pub(super) fn tick_fair(&mut self, current: TaskId) {
         let mut next = Some(self.entity_of(current));
         while let Some(entity) = next {
             self.charge(self.entities[entity].queue);
