@@ -147,6 +147,9 @@ impl State {
         domain: usize,
         idleness: Idleness,
     ) -> Result<(CpuId, Pull), Option<CpuId>> {
+        if idleness != Idleness::NewlyIdle {
+            self.update_scanned(context, domain);
+        }
         let mut without = Vec::new();
         while let Some(busiest) = self.busiest(context, domain, idleness, &without) {
             let Busiest { cpu: from, amount } = busiest;
@@ -222,13 +225,24 @@ impl State {
         all_pinned: &mut bool,
     ) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
+        let domain = &self.cpu(here).domains[domain];
+        if self.rules.ineligible_stay && domain.failed == 0 && self.owes_at(task, here) {
+            return false;
+        }
         if !view.may_run_on(here) {
             return false;
         }
         *all_pinned = false;
-        let domain = &self.cpu(here).domains[domain];
         let waits = view.on_cpu().is_none();
         waits && (!self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries)
+    }
+
+    /// Whether `task` owes time, and would on `to`, where others of its group are
+    /// (`task_is_ineligible_on_dst_cpu()`).
+    fn owes_at(&self, task: TaskId, to: CpuId) -> bool {
+        let entity = self.entity_of(task);
+        let there = self.timeline_of(self.counterpart(self.entities[entity].queue, to));
+        self.rules.place_lag && self.queues[there].entities > 0 && !self.is_eligible(entity)
     }
 
     /// Whether a task ran so recently that its data are still in the cache (`task_hot()`).

@@ -15,7 +15,9 @@ use crate::fair::tree::EntityId;
 use super::effects::Effects;
 use super::rules::Rules;
 use super::settings::{Version, settings};
-use super::state::{CpuState, Entity, GroupState, Queue, QueueId, State, TaskState, What};
+use super::state::{
+    Contribution, CpuState, Entity, GroupState, Queue, QueueId, State, TaskState, What,
+};
 use super::wakeup::Woken;
 use super::weights::NICE_0;
 
@@ -74,6 +76,7 @@ impl State {
     pub(super) fn task_in(&mut self, queue: QueueId, weight: f64) -> EntityId {
         let task = TaskId(self.tasks.len() as u32);
         let entity = self.entity_in(What::Task(task), queue, weight);
+        self.entities[entity].flat_weight = self.entities[entity].weight;
         self.tasks.push(TaskState::new(entity));
         entity
     }
@@ -100,6 +103,7 @@ impl State {
         let state = &mut self.entities[entity];
         (state.vruntime, state.deadline) = (ns(v), ns(d));
         self.count_in(entity);
+        self.join(entity);
         if let What::Task(task) = self.entities[entity].what {
             self.task_mut(task).runnable = true;
             self.count_runnable(entity, true);
@@ -134,7 +138,7 @@ impl State {
         self.groups.push(GroupState {
             id: warmq_kernel::GroupId::ROOT,
             shares: (shares * NICE_0 as f64) as u64,
-            load: 0,
+            total: Contribution::default(),
             queues: vec![own],
             line: Address(0),
         });

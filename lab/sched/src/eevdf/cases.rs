@@ -5,13 +5,13 @@
 use super::bench::*;
 use super::effects::Urgency;
 use super::queueing::Leaving;
-use super::settings::Version::{self, V6_12, V6_18, V7_1};
+use super::settings::Version::{self, V6_12, V6_18, V7_1, V7_3};
 use super::state::{Policy, State};
 use super::wakeup::Woken;
 use super::weights::NICE_0;
 use crate::fair::tree::EntityId;
 
-const ALL: [Version; 3] = [V6_12, V6_18, V7_1];
+const ALL: [Version; 4] = [V6_12, V6_18, V7_1, V7_3];
 
 #[test]
 fn case_1_the_average_is_weighted() {
@@ -319,7 +319,7 @@ fn case_20_from_6_19_a_child_does_not_preempt() {
 
 #[test]
 fn case_21_groups_are_compared_and_then_a_task_is_picked_in_the_group() {
-    for version in ALL {
+    for version in [V6_12, V6_18, V7_1] {
         let mut state = bench(version);
         let (a, own_a) = state.group(1.0);
         let (b, own_b) = state.group(1.0);
@@ -452,13 +452,87 @@ fn case_27_a_yield_gives_away_the_slice_of_whoever_is_owed() {
     assert!(close(state.v(e), 0.2), "alone on the CPU: nothing");
 }
 
+/// Tasks of groups with so many shares (0: the root) on one CPU, as the flat run queue weighs them, in
+/// 12ths.
+fn flat_weights(of: &[(f64, &[f64])]) -> Vec<Vec<i64>> {
+    let mut state = bench(V7_3);
+    state.cpus[0].clock = ns(100.0);
+    let tasks: Vec<Vec<EntityId>> = of
+        .iter()
+        .map(|(shares, tasks)| {
+            let queue = match *shares > 0.0 {
+                true => state.group(*shares).1,
+                false => 0,
+            };
+            tasks
+                .iter()
+                .map(|weight| state.task_in(queue, *weight))
+                .collect()
+        })
+        .collect();
+    let all: Vec<_> = tasks.iter().flatten().map(|task| state.id(*task)).collect();
+    for task in &all {
+        state.activate(*task, false);
+    }
+    for task in &all {
+        // Each runs for a moment.
+        state.turn_to(HERE, Some(*task));
+    }
+    let twelfths =
+        |task: &EntityId| (state.entities[*task].flat_weight * 12).div_ceil(NICE_0) as i64;
+    tasks
+        .iter()
+        .map(|tasks| tasks.iter().map(twelfths).collect())
+        .collect()
+}
+
+#[test]
+fn case_29_flat_a_group_of_three_weighs_as_much_as_one_of_one() {
+    let weights = flat_weights(&[(1.0, &[1.0]), (1.0, &[1.0, 1.0, 1.0])]);
+    assert_eq!(weights, [vec![12], vec![4, 4, 4]]);
+}
+
+#[test]
+fn case_30_flat_a_task_of_the_root_weighs_as_much_as_a_group() {
+    let weights = flat_weights(&[(0.0, &[1.0]), (1.0, &[1.0, 1.0])]);
+    assert_eq!(weights, [vec![12], vec![6, 6]]);
+    let alone = flat_weights(&[(0.0, &[1.0, 1.0, 1.0])]);
+    assert_eq!(alone, [vec![12, 12, 12]], "without autogroup");
+}
+
+#[test]
+fn the_flat_weight_of_a_task_follows_that_of_its_group_when_it_runs() {
+    let mut state = bench(V7_3);
+    let (_, own) = state.group(1.0);
+    let [first, second] = [1.0, 3.0].map(|weight| state.task_in(own, weight));
+    for task in [first, second] {
+        let task = state.id(task);
+        state.activate(task, false);
+    }
+    let of = |state: &State, task: EntityId| state.entities[task].flat_weight;
+    assert_eq!(of(&state, first), NICE_0, "as when it was queued: alone");
+    assert_eq!(of(&state, second), NICE_0 * 3 / 4);
+    let (before, task) = (state.average(0), state.id(first));
+    state.turn_to(HERE, Some(task));
+    assert_eq!(of(&state, first), NICE_0 / 4);
+    assert!(state.average(0).abs_diff(before) <= 1, "V stays");
+    assert_eq!(
+        state.queues[own].tree.len(),
+        0,
+        "nobody competes in the group"
+    );
+    state.groups[0].total.load = 1_024;
+    state.tick_fair(task);
+    assert!(of(&state, first) < NICE_0 / 4, "some load is elsewhere");
+}
+
 /// A receiver that sleeps while it owes changes no weight, one that is owed does, at both ends.
 #[test]
 fn case_31_only_a_real_sleep_changes_the_weight_of_a_group() {
     for (v, changes) in [(0.5, 0), (-0.5, 2)] {
         let mut state = bench(V6_18);
         let (b, own) = state.group(1.0);
-        state.groups[0].load = 1_024;
+        state.groups[0].total.load = 1_024;
         state.waits_in(own, (1.0, 0.0, 1.4));
         let r = state.waits_in(own, (1.0, v, 1.4 + v));
         state.put_at(b, 0.0, 1.4);

@@ -1,4 +1,5 @@
-//! EEVDF of Linux 6.12, 6.18 and 7.1: turns, groups, lazy preemption, and the starvation of 6.13 to 7.0.
+//! EEVDF of Linux 6.12, 6.18, 7.1 and 7.3: turns, groups, lazy preemption, and the starvation of 6.13 to
+//! 7.0.
 //!
 //! The kernel costs nothing here, and HZ is 250.
 
@@ -10,7 +11,7 @@ use warmq_units::{Bytes, Cycles, Duration, Instant, Seed};
 
 use crate::stage::*;
 
-const VERSIONS: [&str; 3] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
+const VERSIONS: [&str; 4] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1", "eevdf-7.3"];
 
 /// CPUs under one cache, with the timers of Linux 6.
 fn machine(cpus: u16, preemption: Preemption) -> Stage {
@@ -62,7 +63,10 @@ fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
         let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
         figures.iter().sum::<u64>()
     };
-    assert_eq!(VERSIONS.map(|name| turns(name, &[])), [250, 250, 1_429]);
+    assert_eq!(
+        VERSIONS.map(|name| turns(name, &[])),
+        [250, 250, 1_429, 1_429]
+    );
     assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
     assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
 }
@@ -262,6 +266,68 @@ fn the_rule_of_reweights_alone_makes_the_difference() {
     }
 }
 
+/// Where only tasks compete, no group has a lag that could be multiplied, whatever the rule of reweights.
+/// The shares are as with groups in queues of their own.
+#[test]
+fn where_only_tasks_compete_nobody_starves() {
+    let places_again = ("reweight", Value::Text("places-again".into()));
+    let smp = ("cgroup_mode", Value::Text("smp".into()));
+    for name in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        for preemption in [Preemption::Full, Preemption::Lazy] {
+            for gap in [1_999, 997, 499] {
+                let starves = Starves {
+                    name,
+                    preemption,
+                    gap,
+                    ..STARVES
+                };
+                let set = [flag("flat", true), smp.clone(), places_again.clone()];
+                let share = starves.share(&set);
+                assert!(
+                    (550..=640).contains(&share),
+                    "{name}, {preemption:?}, {gap} us: {share}"
+                );
+            }
+        }
+    }
+}
+
+/// A group that runs on both CPUs, beside one that runs on CPU 1 only. By `smp` its shares are divided;
+/// by `concur` each CPU that it is on has all of them.
+#[test]
+fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
+    let share = |mode: &str, flat: bool| {
+        let set = [
+            flag("flat", flat),
+            ("cgroup_mode", Value::Text(mode.into())),
+        ];
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            let (one, both) = (boot.autogroup("one", 0), boot.autogroup("both", 0));
+            hog(boot, called("A").group(one).bound([cpu(1)]))?;
+            hog(boot, called("b").group(both).bound([cpu(1)]))?;
+            hog(boot, called("c").group(both).bound([cpu(0)]))?;
+            Ok(())
+        };
+        let [share] = shares(machine(2, Preemption::Full), "eevdf-7.3", &set, workload);
+        share
+    };
+    for flat in [false, true] {
+        for (mode, expected) in [
+            ("smp", 667),
+            ("concur", 500),
+            ("max", 500),
+            ("tasks", 500),
+            ("up", 500),
+        ] {
+            let found = share(mode, flat);
+            assert!(
+                found.abs_diff(expected) <= 8,
+                "{mode}, flat {flat}: {found}"
+            );
+        }
+    }
+}
+
 /// Measured on 6.18.15: 59.5 % at 250 wakeups a second, 57.7 at 400, 3.2 at 667, 1.0 at 800; at 500 it
 /// begins during a run. A group that runs on one CPU only has a constant weight there.
 #[test]
@@ -297,7 +363,7 @@ proptest! {
     #[test]
     fn hogs_are_given_their_parts_by_weight(
         nices in prop::collection::vec(-5i8..=5, 2..6),
-        version in 0usize..3,
+        version in 0usize..VERSIONS.len(),
     ) {
         let all = nices.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {
