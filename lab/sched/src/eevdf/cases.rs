@@ -162,6 +162,7 @@ fn case_11_who_joins_has_the_lag_that_it_left_with() {
         state.entities[new].lag = ns(lag);
         state.place(new, false);
         state.count_in(new);
+        state.join(new);
         assert!(close(state.v(new), v), "{weight} {lag}");
         assert!(close(state.average(0), average), "{weight} {lag}");
         assert!(close(state.lag_now(new), lag), "{weight} {lag}");

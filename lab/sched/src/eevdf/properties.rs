@@ -20,7 +20,7 @@ const US: i64 = 1_000;
 enum Act {
     /// So many us pass.
     Run(i64),
-    /// The task that runs sleeps; if it never does, it yields.
+    /// The task that runs sleeps, if it ever does.
     Sleep,
     /// The n-th of those that sleep wakes, if any does.
     Wake(usize),
@@ -182,7 +182,7 @@ impl Play {
                     self.sleepers.contains(&entity)
                 });
                 let Some(task) = sleeper else {
-                    return self.acts(Act::Yield);
+                    return;
                 };
                 self.asleep.push(self.state.entity_of(task));
                 self.state.deactivate(task, Leaving::Sleeps);
@@ -333,6 +333,30 @@ impl Play {
         Ok(())
     }
 
+    fn charge(&mut self) {
+        self.state.charge(0);
+        if let Some(current) = self.state.cpus[0].current {
+            let mut next = Some(self.state.entity_of(current));
+            while let Some(entity) = next {
+                self.state.charge(self.state.entities[entity].queue);
+                next = self.state.parent(entity);
+            }
+        }
+    }
+
+    /// What of `time` is due to `task` by the weights of now, and at how many levels it has a part.
+    fn due(&self, task: EntityId, time: i128) -> (i128, i128) {
+        let (mut due, mut levels, mut next) = (time, 0, Some(task));
+        while let Some(entity) = next {
+            let state = &self.state.entities[entity];
+            let whole = i128::from(self.state.queues[state.queue].weight.max(1));
+            due = due * i128::from(state.weight) / whole;
+            levels += 1;
+            next = self.state.parent(entity);
+        }
+        (due, levels)
+    }
+
     /// The longest slice there is, and how long it can last until a tick ends it.
     fn longest_turn(&self) -> i128 {
         let slices = self.state.entities.iter().map(|entity| entity.slice);
@@ -369,32 +393,23 @@ proptest! {
     }
 
     /// Tasks that never sleep have their parts of the CPU at any time: at each level of the tree, an
-    /// entity is at most the longest turn ahead of what is due to it, and as much behind. What is due to
-    /// a task is due to the groups above it, too, so that its bound is the sum over its levels, also
+    /// entity is at most two of the longest turns ahead of what is due to it, and as much behind; the second,
+    /// because a turn that a tick ended late begins the next slice, and nothing is taken off that. What is due
+    /// to a task is due to the groups above it, too, so that its bound is the sum over its levels, also
     /// where only tasks compete: a weight that is not up to date errs by no more.
     #[test]
     fn who_always_runs_has_its_part_at_any_time(
         tree in trees(false),
-        spans in prop::collection::vec(1i64..9_000, 1..200),
+        spans in prop::collection::vec(1i64..9_000, 1..400),
         version in 0usize..VERSIONS.len(),
     ) {
         let mut play = Play::new(VERSIONS[version], &tree);
         for span in spans {
             play.acts(Act::Run(span));
-            let current = play.state.cpus[0].current.expect("somebody always runs");
-            let queue = play.state.entities[play.state.entity_of(current)].queue;
-            play.state.charge(queue);
-            let bound = play.longest_turn();
-            let time = i128::from(play.state.cpus[0].clock);
+            play.charge();
+            let (time, bound) = (i128::from(play.state.cpus[0].clock), 2 * play.longest_turn());
             for task in &play.tasks {
-                let (mut due, mut levels, mut next) = (time, 0, Some(*task));
-                while let Some(entity) = next {
-                    let state = &play.state.entities[entity];
-                    let weights = &play.state.queues[state.queue].weight;
-                    due = due * i128::from(state.weight) / i128::from(*weights);
-                    levels += 1;
-                    next = play.state.parent(entity);
-                }
+                let (due, levels) = play.due(*task, time);
                 let ran = i128::from(play.state.entities[*task].ran);
                 prop_assert!(
                     (ran - due).abs() <= levels * bound,
@@ -404,28 +419,42 @@ proptest! {
         }
     }
 
-    /// Nobody is behind by more than that, whoever sleeps, wakes and yields beside it, and however
-    /// weights of groups change: but where a reweight places a group again, which is the fault of 6.13
-    /// to 7.0.
+    /// Who never sleeps has what is due to it beside tasks that sleep and wake often, however the weights
+    /// of their groups follow, within three of the longest turns at each level and a tenth: whoever leaves
+    /// with lag leaves it to the others. That a reweight places a group again, the rule of 6.13 to 7.0, is
+    /// left out: it breaks this.
     #[test]
-    fn who_waits_is_never_far_behind(
+    fn who_always_runs_is_not_starved_by_who_sleeps(
         tree in trees(true),
-        acts in acts(true),
+        elsewhere in prop::collection::vec(0u64..4_096, 4),
+        naps in prop::collection::vec((0usize..8, 1i64..300, 1i64..2_000), 1..400),
         version in 0usize..VERSIONS.len(),
     ) {
         let mut play = Play::new(VERSIONS[version], &tree);
         play.state.rules.reweight = Reweight::KeepsAverage;
-        for act in acts {
-            play.acts(act);
-            let bound = 2 * play.longest_turn();
-            for queue in play.queues() {
-                let average = play.state.average(queue);
-                for entity in play.competing(queue) {
-                    let (state, weight) = (&play.state.entities[entity], play.state.virtual_weight(entity));
-                    let behind = i128::from(average - state.vruntime) * i128::from(weight);
-                    let behind = behind / i128::from(NICE_0);
-                    prop_assert!(behind <= bound, "{entity} is behind by {behind} ns of {bound}");
+        for (group, load) in elsewhere.into_iter().enumerate() {
+            play.acts(Act::Elsewhere(group, load));
+        }
+        let mut due: Vec<i128> = vec![0; play.tasks.len()];
+        for (sleeper, work, nap) in naps {
+            for act in [Act::Wake(sleeper), Act::Run(work), Act::Sleep, Act::Run(nap)] {
+                let before = play.state.cpus[0].clock;
+                let parts: Vec<i128> = play.tasks.iter().map(|task| play.due(*task, 1 << 40).0).collect();
+                play.acts(act);
+                let span = i128::from(play.state.cpus[0].clock - before);
+                for (due, part) in due.iter_mut().zip(parts) {
+                    *due += span * part >> 40;
                 }
+            }
+            play.charge();
+            let bound = 3 * play.longest_turn();
+            for (task, due) in play.tasks.iter().zip(&due) {
+                let (_, levels) = play.due(*task, 1);
+                let ran = i128::from(play.state.entities[*task].ran);
+                prop_assert!(
+                    play.sleepers.contains(task) || ran >= due * 9 / 10 - levels * bound,
+                    "task {task} ran {ran} ns of {due}, with {levels} levels of {bound}"
+                );
             }
         }
     }
