@@ -5,7 +5,7 @@
 
 #![expect(clippy::float_arithmetic, reason = "cases are given in ms")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::Chosen;
 use warmq_units::{Address, CpuId, LockId, TaskId};
@@ -54,6 +54,7 @@ pub(super) fn bench(version: Version) -> State {
         entities: Vec::new(),
         tasks: Vec::new(),
         groups: Vec::new(),
+        resting: BTreeSet::new(),
         effects: Effects::default(),
         timers: Vec::new(),
         line: 64,

@@ -108,6 +108,7 @@ impl State {
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
+            resting: (0..cpus).map(CpuId).collect(),
             effects: Effects::default(),
             timers: Vec::new(),
             line,

@@ -41,9 +41,8 @@ impl State {
             eligible(self.entities[*entity].vruntime)
         });
         let depth = tree.len().max(1).ilog2() as usize + 1;
-        let ways: Vec<EntityId> = tree.iter().take(visits.min(depth)).collect();
         self.effects.read(self.queues[queue].line);
-        for entity in ways {
+        for entity in tree.iter().take(visits.min(depth)) {
             self.effects.read(self.entities[entity].node);
         }
         found
@@ -91,6 +90,10 @@ impl State {
             self.put_prev(prev, common);
         }
         self.cpu_mut(cpu).current = next;
+        match next {
+            Some(_) => self.resting.remove(&cpu),
+            None => self.resting.insert(cpu),
+        };
         if let Some(next) = next {
             self.set_current(next, common);
             let recency = &mut self.cpu_mut(cpu).recency;

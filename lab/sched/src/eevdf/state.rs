@@ -1,5 +1,7 @@
 //! What the scheduler knows: entities, the queues that they are in, groups, CPUs and tasks.
 
+use std::collections::BTreeSet;
+
 use warmq_kernel::GroupId;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
@@ -219,6 +221,8 @@ pub(super) struct State {
     pub(super) entities: Vec<Entity>,
     pub(super) tasks: Vec<TaskState>,
     pub(super) groups: Vec<GroupState>,
+    /// The CPUs that run no task (`nohz.idle_cpus_mask`).
+    pub(super) resting: BTreeSet<CpuId>,
     pub(super) effects: Effects,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,

@@ -21,6 +21,14 @@ struct Sums {
     weight: i128,
 }
 
+/// `moment` by `weight`, rounded down. A division of 128 bits is slow, and hardly ever needed.
+fn rounded_down(moment: i128, weight: i128) -> i64 {
+    match (i64::try_from(moment), i64::try_from(weight)) {
+        (Ok(moment), Ok(weight)) => moment.div_euclid(weight),
+        _ => moment.div_euclid(weight) as i64,
+    }
+}
+
 impl State {
     /// The weight of `entity` as it counts in an average.
     pub(super) fn counted_weight(&self, entity: EntityId) -> u64 {
@@ -59,7 +67,7 @@ impl State {
         let zero = self.queues[queue].zero;
         match sums.weight {
             0 => zero,
-            weight => zero + sums.moment.div_euclid(weight) as i64,
+            weight => zero + rounded_down(sums.moment, weight),
         }
     }
 

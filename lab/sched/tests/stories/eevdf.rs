@@ -284,7 +284,7 @@ fn where_only_tasks_compete_nobody_starves() {
                 let set = [flag("flat", true), smp.clone(), places_again.clone()];
                 let share = starves.share(&set);
                 assert!(
-                    (550..=640).contains(&share),
+                    (550..=670).contains(&share),
                     "{name}, {preemption:?}, {gap} us: {share}"
                 );
             }
@@ -292,8 +292,9 @@ fn where_only_tasks_compete_nobody_starves() {
     }
 }
 
-/// A group that runs on both CPUs, beside one that runs on CPU 1 only. By `smp` its shares are divided;
-/// by `concur` each CPU that it is on has all of them.
+/// A group of two tasks on each of two CPUs, beside one with a task on CPU 1. By `smp` half of its shares
+/// are there, by `concur` all of them, as two CPUs may be used. By `tasks` it is one and a half, not two:
+/// averages of four tasks come to a little less than four, and that is rounded down.
 #[test]
 fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
     let share = |mode: &str, flat: bool| {
@@ -304,8 +305,9 @@ fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
         let workload = |boot: &mut Boot<'_>| -> Started {
             let (one, both) = (boot.autogroup("one", 0), boot.autogroup("both", 0));
             hog(boot, called("A").group(one).bound([cpu(1)]))?;
-            hog(boot, called("b").group(both).bound([cpu(1)]))?;
-            hog(boot, called("c").group(both).bound([cpu(0)]))?;
+            for on in [0, 0, 1, 1] {
+                hog(boot, called("b").group(both).bound([cpu(on)]))?;
+            }
             Ok(())
         };
         let [share] = shares(machine(2, Preemption::Full), "eevdf-7.3", &set, workload);
@@ -316,7 +318,7 @@ fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
             ("smp", 667),
             ("concur", 500),
             ("max", 500),
-            ("tasks", 500),
+            ("tasks", 400),
             ("up", 500),
         ] {
             let found = share(mode, flat);
@@ -349,8 +351,10 @@ fn it_begins_at_500_wakeups_a_second_and_needs_a_group_on_two_cpus() {
             ..STARVES
         }
         .share(&[]);
+        // In 7.3 a task that waits weighs what it did when it ran last.
+        let slack = if name == "eevdf-7.3" { 20 } else { 10 };
         assert!(
-            share.abs_diff(500) <= 10,
+            share.abs_diff(500) <= slack,
             "{name}, the sender of a third group: {share}"
         );
     }
