@@ -120,10 +120,10 @@ impl State {
             state.queues.push(Queue::new(cpu, attach.data(Bytes(line))));
             let (lock, root) = (attach.lock("rq_lock"), state.queues.len() - 1);
             let domains = domains(attach, cpu);
-            let cached = domains.iter().filter(|domain| domain.level.shares_cache);
+            let mut cached = domains.iter().filter(|domain| domain.level.shares_cache);
             state.cpus.push(CpuState {
                 average_idle: 2 * state.rules.migration_cost,
-                scanned: cached.last().map_or(0, |domain| domain.span.len()),
+                scanned: cached.next_back().map_or(0, |domain| domain.span.len()),
                 domains,
                 ..CpuState::new(lock, root, attach.data(Bytes(line)))
             });

@@ -443,7 +443,7 @@ proptest! {
                 play.acts(act);
                 let span = i128::from(play.state.cpus[0].clock - before);
                 for (due, part) in due.iter_mut().zip(parts) {
-                    *due += span * part >> 40;
+                    *due += (span * part) >> 40;
                 }
             }
             play.charge();
