@@ -174,13 +174,6 @@ fn show(answer: &Answer, json: bool) -> Result<(), Failure> {
     }
 }
 
-impl Answer {
-    /// The optimum's end, or the bound where tasks change their fragment.
-    fn least(&self) -> Option<u64> {
-        self.optimum.as_ref().ok().map(|best| best.end)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

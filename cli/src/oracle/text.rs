@@ -20,8 +20,7 @@ pub fn answer(answer: &Answer) -> String {
         .map(|(name, schedule)| (name.as_str(), schedule));
     let online = ("online algorithm", &answer.online.schedule);
     let mut shown: Vec<(&str, &Schedule)> = named.chain([online]).collect();
-    shown.extend(best("optimum that splits no fragment", &answer.whole_bins));
-    shown.extend(best("optimum", &answer.optimum));
+    shown.extend(optima(answer));
     let longest = shown
         .iter()
         .map(|(_, schedule)| schedule.end())
@@ -31,7 +30,7 @@ pub fn answer(answer: &Answer) -> String {
     let mut parts = vec![facts(&answer.instance)];
     for (name, schedule) in shown {
         let drawn = drawing::of(schedule, longest, width);
-        parts.push(format!("{}\n{drawn}", ends(name, schedule, answer.least())));
+        parts.push(format!("{}\n{drawn}", ends(name, schedule, answer)));
     }
     parts.extend(bounds(answer));
     parts.push(counts(answer));
@@ -43,9 +42,24 @@ pub fn answer(answer: &Answer) -> String {
     parts.join("\n\n")
 }
 
-fn best<'a>(name: &'a str, best: &'a Result<Best, TooLarge>) -> Option<(&'a str, &'a Schedule)> {
-    let schedule = best.as_ref().ok()?.schedule.as_ref()?;
-    Some((name, schedule))
+/// The optimum, and the best schedule that splits no fragment where that ends later.
+fn optima(answer: &Answer) -> Vec<(&'static str, &Schedule)> {
+    let whole_bins = schedule_of(&answer.whole_bins);
+    let optimum = schedule_of(&answer.optimum);
+    match (whole_bins, optimum) {
+        (Some(whole), Some(optimum)) if whole.end() == optimum.end() => {
+            vec![("optimum, which splits no fragment", whole)]
+        }
+        (whole, optimum) => {
+            let whole = whole.map(|it| ("best that splits no fragment", it));
+            let optimum = optimum.map(|it| ("optimum", it));
+            whole.into_iter().chain(optimum).collect()
+        }
+    }
+}
+
+fn schedule_of(best: &Result<Best, TooLarge>) -> Option<&Schedule> {
+    best.as_ref().ok()?.schedule.as_ref()
 }
 
 fn facts(instance: &Instance) -> String {
@@ -73,13 +87,17 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// `online algorithm: last busy unit 14, penalties 20, 0 beyond the optimum`.
-fn ends(name: &str, schedule: &Schedule, least: Option<u64>) -> String {
+/// `online algorithm: 15 units (last busy unit 14), the least; penalties 16`.
+fn ends(name: &str, schedule: &Schedule, answer: &Answer) -> String {
     let (end, penalty) = (schedule.end(), schedule.penalty());
-    let beyond = match least {
-        Some(least) if end > least => format!(", {} more than the least", end - least),
-        Some(_) => ", the least".to_owned(),
-        None => String::new(),
+    let beyond = match &answer.optimum {
+        Ok(best) if end == best.end => ", the least".to_owned(),
+        Ok(best) => {
+            let exact = best.schedule.is_some();
+            let what = if exact { "least" } else { "bound" };
+            format!(", {} more than the {what}", end - best.end)
+        }
+        Err(_) => String::new(),
     };
     let last = end.saturating_sub(1);
     format!("{name}: {end} units (last busy unit {last}){beyond}; penalties {penalty}")
@@ -90,8 +108,8 @@ fn bounds(answer: &Answer) -> Option<String> {
     match &answer.optimum {
         Err(too_large) => Some(format!("optimum: not known; {too_large}")),
         Ok(best) if best.schedule.is_none() => Some(format!(
-            "optimum: at least {} units, the optimum of runs that may begin at any time (tasks change \
-             their fragment here)",
+            "bound: no schedule takes fewer than {} units, and perhaps none as few: this is the optimum if \
+             every run could begin at any time, and here tasks have several runs",
             best.end
         )),
         Ok(_) => None,
@@ -105,12 +123,12 @@ fn counts(answer: &Answer) -> String {
         None => "never splits".to_owned(),
     };
     format!(
-        "The online algorithm balances every {} and {split}; here: {} and {} moved, {}, {}.",
+        "The online algorithm balances every {} and {split}; here: {} and {} moved, {}, {} of a fragment.",
         counted(answer.policy.balance_every as usize, "unit"),
         counted(counts.groups_moved as usize, "group"),
         counted(counts.unmanaged_moved as usize, "unmanaged task"),
         counted(counts.splits as usize, "split"),
-        counted(counts.changes as usize, "change of a fragment").replace("fragments", "fragment"),
+        counted(counts.changes as usize, "change"),
     )
 }
 
@@ -150,7 +168,7 @@ fn table(gaps: &Gaps) -> String {
     table.set_header(["", "optimal", "mean", "p50", "p90", "p99", "worst"]);
     let figures: [(&str, fn(&Gap) -> u64); 2] = [
         ("online algorithm", Gap::online_permille),
-        ("optimum that splits no fragment", Gap::whole_bins_permille),
+        ("best that splits no fragment", Gap::whole_bins_permille),
     ];
     for (name, figure) in figures {
         let optimal = gaps.at_most(figure, 0) * 1000 / gaps.all.len();

@@ -26,7 +26,9 @@ fn what_comes_with_warmq_is_drawn() {
 
 #[test]
 fn the_worked_example_is_an_object_with_the_figures_of_the_paper() {
-    let line = Folder::new("oracle-json").run("oracle example --json").fine();
+    let line = Folder::new("oracle-json")
+        .run("oracle example --json")
+        .fine();
     let read: Value = serde_json::from_str(&line).unwrap();
     let orders = read["orders"].as_array().unwrap();
     let last = |order: &Value| order["schedule"]["last_busy_unit"].as_u64();
@@ -61,7 +63,12 @@ fn instances_are_drawn_alike_from_one_seed_and_the_worst_can_be_shown() {
 #[test]
 fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
     let large: String = (0..40)
-        .map(|it| format!("t{it} = {{ fragment = \"A\", run = {} }}\n", 1 + 6 * it * it))
+        .map(|it| {
+            format!(
+                "t{it} = {{ fragment = \"A\", run = {} }}\n",
+                1 + 6 * it * it
+            )
+        })
         .collect();
     let folder = Folder::new("oracle-refused")
         .with("mine.toml", MINE)
@@ -86,14 +93,27 @@ fn what_makes_no_sense_is_refused_with_its_place_and_a_fix() {
     let mut told = String::new();
     for command in commands {
         let ran = folder.run(command);
-        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{command}: {}", ran.err);
+        assert_eq!(
+            (ran.code, ran.out.as_str()),
+            (2, ""),
+            "{command}: {}",
+            ran.err
+        );
         told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
     }
     insta::assert_snapshot!("oracle_refused", told);
 
     // What is too large for the optimum is shown without it.
-    let text = MINE.replace("cpus = 2", "cpus = 5").replace("[task]\n", &format!("[task]\n{large}"));
-    let text = folder.with("large.toml", &text).run("oracle large.toml").fine();
-    assert!(text.contains("optimum: not known; it is too large"), "{text}");
+    let text = MINE
+        .replace("cpus = 2", "cpus = 5")
+        .replace("[task]\n", &format!("[task]\n{large}"));
+    let text = folder
+        .with("large.toml", &text)
+        .run("oracle large.toml")
+        .fine();
+    assert!(
+        text.contains("optimum: not known; it is too large"),
+        "{text}"
+    );
     assert!(text.contains("online algorithm: "), "{text}");
 }

@@ -124,18 +124,18 @@ impl<'a> Play<'a> {
 
     /// All tasks become ready in their order, while the first, which created them, still runs.
     fn start(&mut self) {
-        if let Some(first) = self.instance.first {
-            self.running[0] = Some((first, 0));
-            self.last[0] = self.fragment((first, 0));
-            if let Some(fragment) = self.last[0] {
-                self.groups.join(first, fragment, &self.tasks());
-            }
+        let first = self.instance.first.map(|first| (first, 0));
+        if let Some(turn) = first {
+            // No CPU has a task yet, so this is CPU 0.
+            self.place(turn, 0);
+            self.running[0] = self.waiting[0].pop_front();
+            self.last[0] = self.fragment(turn);
         }
         for (task, _) in self.instance.ready() {
             self.place((task, 0), 0);
         }
-        if let Some(first) = self.instance.first {
-            self.groups.leave(first);
+        if let Some((task, _)) = first {
+            self.groups.leave(task);
             self.running[0] = None;
         }
         self.fill_cpus();

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use warmq_affinity::{
-    Costs, Doing, FragmentId, Instance, Optimum, Order, Penalty, Plan, Policy, Run, Schedule,
-    Shape, by_fragment, draw, greedy, online, optimum, replay, switches,
+    Costs, Counts, Doing, FragmentId, Instance, Optimum, Order, Penalty, Plan, Policy, Run,
+    Schedule, Shape, by_fragment, draw, greedy, online, optimum, replay, switches,
 };
 use warmq_units::TaskId;
 
@@ -41,7 +41,11 @@ fn the_worked_example_ends_with_unit_22_by_cpu_affinity_and_14_by_data_affinity(
 fn the_online_algorithm_and_the_optimum_find_the_schedule_by_data_affinity() {
     let plan = shipped("example");
     let by_data = replay(&plan.instance, &plan.orders[1].1);
-    assert_eq!(online(&plan.instance, &plan.policy).schedule, by_data);
+    let found = online(&plan.instance, &plan.policy);
+    assert_eq!(
+        (found.schedule, found.counts),
+        (by_data.clone(), Counts::default())
+    );
     for which in [Optimum::SplitBins, Optimum::WholeBins] {
         let best = optimum(&plan.instance, which, &mut |_, _| {}).unwrap();
         assert_eq!(best.schedule.unwrap().end(), by_data.end());
@@ -266,8 +270,8 @@ proptest! {
             switches(warm.into_iter().chain(fragments))
         };
         prop_assert!(fragments(&in_bins) <= fragments(&other));
-        let end = |order| replay(&instance, &vec![order]).penalty();
-        prop_assert!(end(in_bins) <= end(other));
+        let penalty = |order| replay(&instance, &vec![order]).penalty();
+        prop_assert!(penalty(in_bins) <= penalty(other));
     }
 
     #[test]
@@ -281,6 +285,22 @@ proptest! {
             let online = online(&instance, &policy);
             check(&instance, &online.schedule);
             prop_assert!(online.schedule.end() >= best(&instance, Optimum::SplitBins));
+        }
+    }
+
+    #[test]
+    fn what_uses_the_first_tasks_fragment_starts_beside_it(seed: u64) {
+        let mut instance = draw(&Shape::default(), seed);
+        let Some(first) = instance.first else { return Ok(()) };
+        // All on one fragment, of which nobody may take a part.
+        let run = instance.task(first).runs[0];
+        instance.tasks.iter_mut().for_each(|task| task.runs[0].fragment = run.fragment);
+        let mut policy = Policy::usual(&instance);
+        policy.balancing.split_after = None;
+        let found = online(&instance, &policy);
+        if run.fragment.is_some() {
+            prop_assert_eq!(found.schedule.order(0).count(), instance.tasks.len());
+            prop_assert_eq!(found.counts, Counts::default());
         }
     }
 
