@@ -31,18 +31,18 @@ pub struct Arguments {
     #[arg(value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000))]
     random: Option<u64>,
     /// The seed of the first; each further one has the next [default: 1].
-    #[arg(long, value_name = "SEED", requires = "random")]
+    #[arg(long, value_name = "SEED", conflicts_with = "file")]
     seed: Option<u64>,
     /// CPUs of each [default: 2 or 3].
-    #[arg(long, value_name = "N", requires = "random")]
+    #[arg(long, value_name = "N", conflicts_with = "file")]
     #[arg(value_parser = RangedU64ValueParser::<u64>::new().range(1..=4))]
     cpus: Option<u64>,
     /// Tasks of each, beside one that may run first [default: 2 to 10].
-    #[arg(long, value_name = "N", requires = "random")]
+    #[arg(long, value_name = "N", conflicts_with = "file")]
     #[arg(value_parser = RangedU64ValueParser::<u64>::new().range(1..=16))]
     tasks: Option<u64>,
     /// Fragments of each [default: 1 to 4].
-    #[arg(long, value_name = "N", requires = "random")]
+    #[arg(long, value_name = "N", conflicts_with = "file")]
     #[arg(value_parser = RangedU64ValueParser::<u64>::new().range(1..=16))]
     fragments: Option<u64>,
     /// Print one JSON object.
