@@ -1,7 +1,7 @@
 //! Answers as data: one object. Times are in units, as in the file.
 
 use serde_json::{Value, json};
-use warmq_affinity::{Best, Doing, Gap, Gaps, Instance, Schedule, Span, TooLarge};
+use warmq_affinity::{Best, Doing, Figure, Gap, Gaps, Instance, Schedule, Span, TooLarge};
 
 use super::{Answer, Drawn};
 
@@ -79,7 +79,7 @@ pub fn gaps(drawn: &Drawn, gaps: &Gaps) -> Value {
 }
 
 /// How much later than the optimum, in tenths of a percent.
-fn figures(gaps: &Gaps, figure: fn(&Gap) -> u64) -> Value {
+fn figures(gaps: &Gaps, figure: Figure) -> Value {
     json!({
         "optimal": gaps.at_most(figure, 0),
         "mean_permille": gaps.mean(figure),

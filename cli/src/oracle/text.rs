@@ -1,6 +1,6 @@
 //! Answers as text.
 
-use warmq_affinity::{Best, Gap, Gaps, Instance, Penalty, Schedule, TooLarge};
+use warmq_affinity::{Best, Figure, Gap, Gaps, Instance, Penalty, Schedule, TooLarge};
 
 use super::{Answer, Drawn, drawing};
 use crate::listing;
@@ -166,7 +166,7 @@ pub fn gaps(drawn: &Drawn, gaps: &Gaps) -> String {
 fn table(gaps: &Gaps) -> String {
     let mut table = listing::table();
     table.set_header(["", "optimal", "mean", "p50", "p90", "p99", "worst"]);
-    let figures: [(&str, fn(&Gap) -> u64); 2] = [
+    let figures: [(&str, Figure); 2] = [
         ("online algorithm", Gap::online_permille),
         ("best that splits no fragment", Gap::whole_bins_permille),
     ];

@@ -19,6 +19,9 @@ pub struct Gap {
     pub split: bool,
 }
 
+/// A figure of a gap, in tenths of a percent.
+pub type Figure = fn(&Gap) -> u64;
+
 impl Gap {
     /// Measures `instance`, which `seed` made, under the usual policy.
     ///
@@ -73,13 +76,13 @@ impl Gaps {
         worst.expect("there is an instance")
     }
 
-    /// How many instances have a `figure` (in tenths of a percent) of at most `most`.
-    pub fn at_most(&self, figure: fn(&Gap) -> u64, most: u64) -> usize {
+    /// How many instances have a `figure` of at most `most`.
+    pub fn at_most(&self, figure: Figure, most: u64) -> usize {
         self.all.iter().filter(|gap| figure(gap) <= most).count()
     }
 
     /// The `figure` that `percent` of all instances do not exceed (the nearest rank).
-    pub fn percentile(&self, figure: fn(&Gap) -> u64, percent: u64) -> u64 {
+    pub fn percentile(&self, figure: Figure, percent: u64) -> u64 {
         let mut figures: Vec<u64> = self.all.iter().map(figure).collect();
         figures.sort_unstable();
         let rank = (figures.len() as u64 * percent).div_ceil(100).max(1);
@@ -87,7 +90,7 @@ impl Gaps {
     }
 
     /// The mean of `figure`, rounded down.
-    pub fn mean(&self, figure: fn(&Gap) -> u64) -> u64 {
+    pub fn mean(&self, figure: Figure) -> u64 {
         let sum: u64 = self.all.iter().map(figure).sum();
         sum / self.all.len() as u64
     }

@@ -34,7 +34,7 @@ pub mod rules;
 mod schedule;
 
 pub use cache::{Cache, Switch};
-pub use gap::{Gap, Gaps};
+pub use gap::{Figure, Gap, Gaps};
 pub use model::{Costs, Fragment, FragmentId, Instance, Penalty, Run, Task};
 pub use online::{Counts, Online, Policy, online};
 pub use optimum::{Best, Optimum, TooLarge, greedy, optimum};
