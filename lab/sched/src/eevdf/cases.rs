@@ -56,6 +56,7 @@ fn bench(version: Version) -> State {
         tasks: Vec::new(),
         groups: Vec::new(),
         effects: Effects::default(),
+        cache_aware: None,
         timers: Vec::new(),
         line: 64,
         round_robin: 25,

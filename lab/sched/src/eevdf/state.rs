@@ -6,6 +6,7 @@ use warmq_units::{Address, CpuId, LockId, TaskId};
 use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
 
+use super::cache_aware::CacheAware;
 use super::domains::Domain;
 use super::effects::Effects;
 use super::pelt::Average;
@@ -193,6 +194,8 @@ pub(super) struct State {
     pub(super) tasks: Vec<TaskState>,
     pub(super) groups: Vec<GroupState>,
     pub(super) effects: Effects,
+    /// Where balancing knows of caches.
+    pub(super) cache_aware: Option<CacheAware>,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
     /// The size of a cache line.
