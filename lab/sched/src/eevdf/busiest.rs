@@ -238,7 +238,7 @@ impl State {
                 continue;
             }
             standing.load += self.load(*cpu);
-            standing.util += self.queues[self.cpu(*cpu).root].load.util.min(CAPACITY);
+            standing.util += self.util(*cpu);
             standing.running += self.running(*cpu);
             standing.idle += u64::from(self.is_idle(*cpu));
             standing.preferring += self.preferring(*cpu, context.cpu());
@@ -256,7 +256,7 @@ impl State {
         let key = |cpu: &CpuId| match amount {
             Amount::Tasks(_) => self.running(*cpu),
             Amount::Load(_) => self.load(*cpu),
-            Amount::Util(_) => self.queues[self.cpu(*cpu).root].load.util,
+            Amount::Util(_) => self.util(*cpu),
             Amount::Drawn(_) => self.preferring(*cpu, here),
         };
         let least = match amount {

@@ -53,6 +53,7 @@ mod select;
 mod settings;
 mod state;
 mod tick;
+mod util_est;
 mod virtual_time;
 mod wakeup;
 mod weights;

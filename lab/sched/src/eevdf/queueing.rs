@@ -43,6 +43,7 @@ impl State {
             self.enqueue_task(entity, is_new);
         }
         self.count_runnable(entity, true);
+        self.expect(entity, cpu);
         self.cpu_mut(cpu).recency.push(task);
         self.begin_hrtick(cpu);
     }
@@ -59,6 +60,7 @@ impl State {
             self.cpu_mut(cpu).realtime.remove(task);
             return;
         }
+        self.expect_no_more(entity, cpu, leaving != Leaving::Moves);
         self.dequeue_entities(entity, leaving);
         self.count_runnable(entity, false);
         self.cpu_mut(cpu).recency.retain(|other| *other != task);

@@ -284,6 +284,13 @@ fn balancing(version: Version) -> Vec<Setting> {
             "whether a wakeup looks at the fewer CPUs for an idle one, the busier those of a cache are",
             FEATURES,
         ),
+        flag(
+            "util_est",
+            true,
+            "whether balancing counts what the tasks of a CPU are expected to use of it, where that is more \
+             than they used lately",
+            FEATURES,
+        ),
         Setting::duration(
             "migration_cost",
             (Duration::ZERO, second),

@@ -51,6 +51,8 @@ pub(super) struct Entity {
     /// Its averages count in those of its queue.
     pub(super) attached: bool,
     pub(super) load: Average,
+    /// What a task is expected to use of a CPU, in 1024ths (`util_est`).
+    pub(super) estimate: u64,
     /// The queue that it belongs in.
     pub(super) queue: QueueId,
     pub(super) line: Address,
@@ -129,6 +131,8 @@ pub(super) struct CpuState {
     /// The fair tasks that are runnable here, the latest that was queued or picked last
     /// (`cfs_tasks`).
     pub(super) recency: Vec<TaskId>,
+    /// The sum of what they are expected to use.
+    pub(super) estimate: u64,
     /// Where the task goes that this CPU switches away from.
     pub(super) leaving: Option<CpuId>,
     /// The CPU that its running task is pushed to at the next pick.
@@ -241,6 +245,7 @@ impl CpuState {
             realtime: RealTime::default(),
             real_time_load: Average::default(),
             recency: Vec::new(),
+            estimate: 0,
             leaving: None,
             push_to: None,
             idle_since: None,
@@ -294,6 +299,7 @@ impl Entity {
             delayed: false,
             attached: false,
             load: Average::default(),
+            estimate: 0,
             queue,
             line: lines[0],
             node: lines[1],

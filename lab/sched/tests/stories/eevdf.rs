@@ -1,4 +1,4 @@
-//! EEVDF of Linux 6.12, 6.18 and 7.1: turns, groups, lazy preemption, and the starvation of 6.13 to 7.0.
+//! EEVDF of Linux 6.12, 6.18, 7.1 and 7.2: turns, groups, lazy preemption, and the starvation of 6.13 to 7.0.
 //!
 //! The kernel costs nothing here, and HZ is 250.
 
@@ -10,7 +10,7 @@ use warmq_units::{Bytes, Cycles, Duration, Instant, Seed};
 
 use crate::stage::*;
 
-const VERSIONS: [&str; 3] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
+const VERSIONS: [&str; 4] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1", "eevdf-7.2"];
 
 /// CPUs under one cache, with the timers of Linux 6.
 fn machine(cpus: u16, preemption: Preemption) -> Stage {
@@ -62,7 +62,10 @@ fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
         let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
         figures.iter().sum::<u64>()
     };
-    assert_eq!(VERSIONS.map(|name| turns(name, &[])), [250, 250, 1_429]);
+    assert_eq!(
+        VERSIONS.map(|name| turns(name, &[])),
+        [250, 250, 1_429, 1_429]
+    );
     assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
     assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
 }
@@ -297,7 +300,7 @@ proptest! {
     #[test]
     fn hogs_are_given_their_parts_by_weight(
         nices in prop::collection::vec(-5i8..=5, 2..6),
-        version in 0usize..3,
+        version in 0..VERSIONS.len(),
     ) {
         let all = nices.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {

@@ -31,6 +31,8 @@ mod occupancy;
 mod policy;
 mod scan;
 mod sharers;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -58,7 +58,13 @@ impl CacheAware {
 
     /// Counts what `task` ran on `cpu`, and tells it which cache its sharers prefer now, if any
     /// (`account_mm_sched()`). The lines that are written.
-    fn charge(&mut self, task: TaskId, cpu: CpuId, ticks: u64, ran: u64) -> [Option<Address>; 2] {
+    pub(super) fn charge(
+        &mut self,
+        task: TaskId,
+        cpu: CpuId,
+        ticks: u64,
+        ran: u64,
+    ) -> [Option<Address>; 2] {
         let member = self.members[task.index()];
         if member.of.is_none() && self.sharing == Sharing::Process {
             return [None; 2];

@@ -15,7 +15,7 @@ const MUCH_MORE: u64 = 2;
 
 /// What sharers had under a cache.
 #[derive(Clone, Copy, Debug, Default)]
-struct Had {
+pub(super) struct Had {
     /// The sum over its CPUs.
     occupancy: u64,
     /// The most on a CPU, and on which.
@@ -25,7 +25,7 @@ struct Had {
 
 impl CacheAware {
     /// Plans a scan for those who share with `task`, which runs on `here`, unless this epoch has one.
-    fn plan(&mut self, task: TaskId, here: CpuId) -> bool {
+    pub(super) fn plan(&mut self, task: TaskId, here: CpuId) -> bool {
         let Some(of) = self.members[task.index()].of else {
             return false;
         };
@@ -40,7 +40,7 @@ impl CacheAware {
 
     /// Whether a planned scan is to be made. Sharers that are too many have no preferred cache, and are not
     /// counted any more.
-    fn may_scan(&mut self, of: usize, here: CpuId, ticks: u64) -> bool {
+    pub(super) fn may_scan(&mut self, of: usize, here: CpuId, ticks: u64) -> bool {
         let own = &mut self.sharers[of];
         if ticks < own.next_scan {
             return false;
@@ -64,7 +64,7 @@ impl CacheAware {
 
     /// Takes the cache under which sharers had most, unless that is less than much more than they had under
     /// the one that they prefer already.
-    fn choose(&mut self, of: usize, had: &[Had]) {
+    pub(super) fn choose(&mut self, of: usize, had: &[Had]) {
         let preferred = self.sharers[of].preferred.map(|cpu| self.cache_of(cpu));
         let now = preferred.map_or(0, |cache| had[cache].occupancy);
         let mut best = Had::default();
@@ -80,7 +80,7 @@ impl CacheAware {
 }
 
 impl Had {
-    fn add(&mut self, cpu: CpuId, occupancy: u64) {
+    pub(super) fn add(&mut self, cpu: CpuId, occupancy: u64) {
         self.occupancy += occupancy;
         if occupancy > self.most {
             (self.most, self.cpu) = (occupancy, Some(cpu));
