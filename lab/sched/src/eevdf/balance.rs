@@ -173,7 +173,9 @@ impl State {
             if !offer.tasks.is_empty() {
                 return Ok((from, pull));
             }
-            if !offer.all_pinned {
+            // A running task that may come is one that is not pinned (can_migrate_task()).
+            let drawn = matches!(amount, Amount::Drawn(_)) && self.wants_to(from, context.cpu());
+            if drawn || !offer.all_pinned {
                 return Err(Some(Failed::new(from, amount, offer.held)));
             }
             without.push(from);
@@ -247,7 +249,8 @@ impl State {
             return false;
         }
         let domain = &self.cpu(here).domains[pull.domain];
-        !self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries
+        // The kernel tries hot tasks last, in active balancing, which follows at once where one is drawn.
+        drawn || !self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries
     }
 
     /// Whether a task ran so recently that its data are still in the cache (`task_hot()`).
