@@ -52,6 +52,7 @@ mod rules;
 mod select;
 mod settings;
 mod state;
+mod tell;
 mod tick;
 mod util_est;
 mod virtual_time;
@@ -107,7 +108,7 @@ impl State {
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
-            effects: Effects::default(),
+            effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
             line,
@@ -161,6 +162,7 @@ impl State {
             None => self.pick_fair(here),
         };
         self.turn_to(here, next);
+        self.tell_lags(self.cpu(here).root);
         self.effects.has_picked(here);
         if next != prev {
             if let Some(armed) = self.cpu_mut(here).hrtick.take() {
