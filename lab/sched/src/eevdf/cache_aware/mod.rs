@@ -11,9 +11,9 @@
 //! (`policy`) keeps the preferred one from being overfilled.
 //!
 //! It does nothing
-//! - for tasks that few of the others wait for: a group that runs on more CPUs at a time than 80 % of a
-//!   cache's is left to ordinary balancing, and for good, as its count is frozen from then on;
-//! - where both caches are busier than 50 % of their CPUs (75 % without SMT);
+//! - for tasks that are too many: a group that runs on more CPUs at a time than 80 % of a cache's cores is
+//!   left to ordinary balancing, and for good, as its count is frozen from then on;
+//! - where both caches are fuller than 50 % (75 % without SMT);
 //! - between ticks and balancings: what lives for a few ms never has a preferred cache.
 //!
 //! Different from the kernel:
@@ -22,6 +22,8 @@
 //! - A preferred cache never conflicts with a preferred node, which the laboratory's EEVDF lacks.
 //! - Where a running task is drawn, it is one that prefers to be; 7.2 moves the one that ran longest ago,
 //!   whichever cache that prefers (a fix was reviewed in September 2026).
+//! - Where no task waits beside another, no idle CPU of the laboratory's EEVDF is woken to balance, so that
+//!   nobody is drawn; the kernel wakes one where several CPUs of a cache are busy (`nr_busy_cpus`), too.
 //! - A scan runs in the softirq after the tick, not on the way to user mode. It costs the accesses to
 //!   memory that it makes, and no computing.
 
