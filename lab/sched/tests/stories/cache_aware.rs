@@ -47,17 +47,11 @@ impl UnderCaches {
         }
     }
 
-    /// The time of `tasks` under each of `caches`, at the end, in parts of a CPU in a hundred.
-    fn of(&self, tasks: std::ops::Range<u32>, caches: u16, until: Instant) -> Vec<u64> {
+    /// The time of `task` under `cache`, in parts of a CPU in a hundred.
+    fn of(&self, task: TaskId, cache: u16, until: Instant) -> u64 {
         let whole = (until - self.since).as_us() / 100;
-        let under = |cache| {
-            let each = tasks
-                .clone()
-                .map(|task| self.ran.get(&(TaskId(task), cache)));
-            let us: u64 = each.flatten().map(|ran| ran.as_us()).sum();
-            (us + whole / 2) / whole
-        };
-        (0..caches).map(under).collect()
+        let us = self.ran.get(&(task, cache)).map_or(0, |ran| ran.as_us());
+        (us + whole / 2) / whole
     }
 }
 
