@@ -6,7 +6,7 @@ use crate::fair::tree::EntityId;
 
 use super::effects::Urgency;
 use super::rules::Protection;
-use super::state::{Class, QueueId, State};
+use super::state::{Class, QueueId, State, What};
 
 impl State {
     /// Charges the running entity of `queue` for what it ran since it was charged last, and asks its
@@ -26,8 +26,11 @@ impl State {
         entity.charged_at = now;
         entity.ran += ran;
         entity.vruntime += virtually;
-        let line = entity.line;
+        let (line, what) = (entity.line, entity.what);
         self.effects.write(line);
+        if let What::Task(task) = what {
+            self.count_occupancy(task, ran);
+        }
         self.effects.write(self.queues[queue].line);
         let expired = self.renew_if_expired(current);
         if self.queues[queue].entities == 1 {

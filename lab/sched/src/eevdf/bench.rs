@@ -56,6 +56,7 @@ pub(super) fn bench(version: Version) -> State {
         groups: Vec::new(),
         resting: BTreeSet::new(),
         effects: Effects::default(),
+        cache_aware: None,
         timers: Vec::new(),
         line: 64,
         round_robin: 25,

@@ -5,13 +5,13 @@
 use super::bench::*;
 use super::effects::Urgency;
 use super::queueing::Leaving;
-use super::settings::Version::{self, V6_12, V6_18, V7_1, V7_3};
+use super::settings::Version::{self, V6_12, V6_18, V7_1, V7_2, V7_3};
 use super::state::{Policy, State};
 use super::wakeup::Woken;
 use super::weights::NICE_0;
 use crate::fair::tree::EntityId;
 
-const ALL: [Version; 4] = [V6_12, V6_18, V7_1, V7_3];
+const ALL: [Version; 5] = [V6_12, V6_18, V7_1, V7_2, V7_3];
 
 #[test]
 fn case_1_the_average_is_weighted() {

@@ -36,6 +36,7 @@ mod balance;
 #[cfg(test)]
 mod bench;
 mod busiest;
+mod cache_aware;
 #[cfg(test)]
 mod cases;
 mod change;
@@ -58,24 +59,27 @@ mod settings;
 mod state;
 mod tell;
 mod tick;
+mod util_est;
 mod virtual_time;
 mod wakeup;
 mod weights;
 
 use warmq_config::Chosen;
 use warmq_kernel::{
-    Attach, Balance, Callback, Context, GroupId, Locks, Pick, Scheduler, UnknownCost, Waiting, Why,
+    Attach, Balance, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, UnknownCost,
+    Waiting, Why,
 };
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
 use crate::fair::realtime::RealTime;
 
+use self::cache_aware::CacheAware;
 use self::domains::domains;
 use self::effects::Effects;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::select::allowed_near;
-pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1, of_7_3};
+pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1, of_7_2, of_7_3};
 use self::state::{CpuState, Queue, State};
 use self::wakeup::Woken;
 
@@ -111,6 +115,7 @@ impl State {
             groups: Vec::new(),
             resting: (0..cpus).map(CpuId).collect(),
             effects: Effects::new(attach.wants_details()),
+            cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
             line,
             round_robin: RealTime::slice(tick),
@@ -249,6 +254,7 @@ impl Scheduler for Eevdf {
 
     fn fork(&mut self, context: &mut Context<'_>, _: Option<TaskId>, child: TaskId) {
         self.state.admit(context, child);
+        self.state.join_sharers(context, child);
     }
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
@@ -377,7 +383,10 @@ impl Scheduler for Eevdf {
 
     fn balance(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
         self.state.sync(context, context.cpu());
-        let from = self.state.look(context, when);
+        let from = match when != Balance::NewlyIdle && self.state.scan_caches(context) {
+            true if !self.state.is_due(context.cpu()) => None,
+            _ => self.state.look(context, when),
+        };
         self.state.settle(context);
         from
     }
@@ -395,5 +404,11 @@ impl Scheduler for Eevdf {
         self.state.settle(context);
     }
 
-    fn exit(&mut self, _: &mut Context<'_>, _: TaskId) {}
+    fn set_fragment(&mut self, context: &mut Context<'_>, task: TaskId, _: Option<Fragment>) {
+        self.state.join_sharers(context, task);
+    }
+
+    fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
+        self.state.leave_sharers(task);
+    }
 }

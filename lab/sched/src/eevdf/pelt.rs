@@ -170,6 +170,11 @@ impl Average {
         periods > 0
     }
 
+    /// For how much of the time an entity was queued, in 1024ths.
+    pub(super) fn runnable(&self) -> u64 {
+        (self.load_sum << UNIT) / self.divider()
+    }
+
     fn divider(&self) -> u64 {
         MOST - PERIOD + self.part
     }

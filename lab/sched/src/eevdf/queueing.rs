@@ -53,6 +53,7 @@ impl State {
             self.enqueue_task(entity, is_new);
         }
         self.count_runnable(entity, true);
+        self.expect(entity, cpu);
         self.cpu_mut(cpu).recency.push(task);
         self.begin_hrtick(cpu);
     }
@@ -69,6 +70,7 @@ impl State {
             self.cpu_mut(cpu).realtime.remove(task);
             return;
         }
+        self.expect_no_more(entity, cpu, leaving != Leaving::Moves);
         self.dequeue(entity, leaving);
         self.count_runnable(entity, false);
         self.cpu_mut(cpu).recency.retain(|other| *other != task);

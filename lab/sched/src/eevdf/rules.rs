@@ -106,6 +106,7 @@ pub(super) struct Rules {
     pub(super) autogroup: bool,
     pub(super) wake_affine: bool,
     pub(super) sis_util: bool,
+    pub(super) util_est: bool,
     pub(super) migration_cost: i64,
     pub(super) nr_migrate: usize,
     /// Whether a CPU looks for work only as often as it found some (`NI_RANDOM`).
@@ -188,6 +189,7 @@ impl Rules {
             autogroup: chosen.flag("autogroup"),
             wake_affine: chosen.flag("wake_affine"),
             sis_util: chosen.flag("sis_util"),
+            util_est: chosen.flag("util_est"),
             migration_cost: ns(chosen, "migration_cost"),
             nr_migrate: chosen.count("nr_migrate") as usize,
             newidle_random: chosen.flag("newidle_random"),

@@ -3,6 +3,8 @@
 use warmq_config::{Setting, Value};
 use warmq_units::Duration;
 
+use super::cache_aware;
+
 const FEATURES: &str = "Linux, kernel/sched/features.h";
 const TUNABLES: &str = "Linux, kernel/sched/fair.c";
 
@@ -14,13 +16,15 @@ pub(super) enum Version {
     V6_12,
     /// 6.18 up to 6.18.16.
     V6_18,
-    /// 7.1, and 7.2 without cache-aware balancing.
+    /// 7.1.
     V7_1,
-    /// 7.3: V7_1 with the flat run queue. Other changes of 7.3 are not in it.
+    /// 7.2.
+    V7_2,
+    /// 7.3: V7_2 with the flat run queue. Other changes of 7.3 are not in it.
     V7_3,
 }
 
-use Version::{V6_12, V6_18, V7_1, V7_3};
+use Version::{V6_12, V6_18, V7_1, V7_2, V7_3};
 
 /// What can be set on the scheduler of 6.12.
 pub(crate) fn of_6_12() -> Vec<Setting> {
@@ -35,6 +39,11 @@ pub(crate) fn of_6_18() -> Vec<Setting> {
 /// The same for 7.1.
 pub(crate) fn of_7_1() -> Vec<Setting> {
     settings(V7_1)
+}
+
+/// The same for 7.2.
+pub(crate) fn of_7_2() -> Vec<Setting> {
+    settings(V7_2)
 }
 
 /// The same for 7.3.
@@ -52,6 +61,10 @@ pub(super) fn settings(version: Version) -> Vec<Setting> {
         sleeping(version),
         groups(version),
         balancing(version),
+        cache_aware::settings(match version {
+            V7_2 | V7_3 => "process",
+            _ => "off",
+        }),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -100,7 +113,7 @@ fn virtual_time(version: Version) -> Vec<Setting> {
     let (lag_limit, reweight) = match version {
         V6_12 => ("own-slice", "keeps-average"),
         V6_18 => ("own-slice", "places-again"),
-        V7_1 | V7_3 => ("longest-slice", "keeps-average"),
+        V7_1 | V7_2 | V7_3 => ("longest-slice", "keeps-average"),
     };
     vec![
         choice(
@@ -157,7 +170,7 @@ fn protection(version: Version) -> Vec<Setting> {
     let (protection, test) = match version {
         V6_12 => ("deadline", "6.12"),
         V6_18 => ("shortest-slice", "6.18"),
-        V7_1 | V7_3 => ("shortest-slice", "6.19"),
+        V7_1 | V7_2 | V7_3 => ("shortest-slice", "6.19"),
     };
     vec![
         choice(
@@ -231,7 +244,7 @@ fn sleeping(version: Version) -> Vec<Setting> {
         ),
         flag(
             "requeue_charges",
-            false,
+            version >= V7_2,
             "whether the running task is charged before such a task that wakes is placed again; if not, what \
              that is owed is as of the last tick",
             "off as seen in guests of 6.12, 6.18 and 7.1.13, on as seen in one of 7.2.12 \
@@ -300,6 +313,13 @@ fn balancing(version: Version) -> Vec<Setting> {
             "whether a wakeup looks at the fewer CPUs for an idle one, the busier those of a cache are",
             FEATURES,
         ),
+        flag(
+            "util_est",
+            true,
+            "whether balancing counts what the tasks of a CPU are expected to use of it, where that is more \
+             than they used lately",
+            FEATURES,
+        ),
         Setting::duration(
             "migration_cost",
             (Duration::ZERO, second),
@@ -343,12 +363,13 @@ mod tests {
         };
         assert_eq!(names(V6_12), names(V6_18));
         assert_eq!(names(V6_12), names(V7_1));
+        assert_eq!(names(V6_12), names(V7_2));
         assert_eq!(names(V6_12), names(V7_3));
     }
 
     #[test]
     fn each_default_is_allowed() {
-        for version in [V6_12, V6_18, V7_1, V7_3] {
+        for version in [V6_12, V6_18, V7_1, V7_2, V7_3] {
             for setting in settings(version) {
                 assert!(setting.kind.admits(&setting.default), "{}", setting.name);
             }

@@ -8,6 +8,7 @@ use warmq_units::{Address, CpuId, LockId, TaskId};
 use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
 
+use super::cache_aware::CacheAware;
 use super::domains::Domain;
 use super::effects::Effects;
 use super::pelt::Average;
@@ -55,6 +56,8 @@ pub(super) struct Entity {
     /// Its averages count in those of its queue.
     pub(super) attached: bool,
     pub(super) load: Average,
+    /// What a task is expected to use of a CPU, in 1024ths (`util_est`).
+    pub(super) estimate: u64,
     /// The queue that it belongs in.
     pub(super) queue: QueueId,
     pub(super) line: Address,
@@ -154,6 +157,8 @@ pub(super) struct CpuState {
     /// The fair tasks that are runnable here, the latest that was queued or picked last
     /// (`cfs_tasks`).
     pub(super) recency: Vec<TaskId>,
+    /// The sum of what they are expected to use.
+    pub(super) estimate: u64,
     /// Where the task goes that this CPU switches away from.
     pub(super) leaving: Option<CpuId>,
     /// The CPU that its running task is pushed to at the next pick.
@@ -224,6 +229,8 @@ pub(super) struct State {
     /// The CPUs that run no task (`nohz.idle_cpus_mask`).
     pub(super) resting: BTreeSet<CpuId>,
     pub(super) effects: Effects,
+    /// Where balancing knows of caches.
+    pub(super) cache_aware: Option<CacheAware>,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
     /// The size of a cache line.
@@ -273,6 +280,7 @@ impl CpuState {
             realtime: RealTime::default(),
             real_time_load: Average::default(),
             recency: Vec::new(),
+            estimate: 0,
             leaving: None,
             push_to: None,
             idle_since: None,
@@ -328,6 +336,7 @@ impl Entity {
             delayed: false,
             attached: false,
             load: Average::default(),
+            estimate: 0,
             queue,
             line: lines[0],
             node: lines[1],

@@ -20,7 +20,10 @@ impl State {
             .filter(|task| self.task(*task).runnable)
         {
             match self.task(current).class {
-                Class::Fair => self.tick_fair(current),
+                Class::Fair => {
+                    self.tick_fair(current);
+                    self.plan_scan(context, current);
+                }
                 Class::RealTime => self.tick_real_time(here, current),
             }
         }

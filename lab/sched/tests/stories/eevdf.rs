@@ -1,5 +1,5 @@
-//! EEVDF of Linux 6.12, 6.18, 7.1 and 7.3: turns, groups, lazy preemption, and the starvation of 6.13 to
-//! 7.0.
+//! EEVDF of Linux 6.12, 6.18, 7.1, 7.2 and 7.3: turns, groups, lazy preemption, and the starvation of 6.13
+//! to 7.0.
 //!
 //! The kernel costs nothing here, and HZ is 250.
 
@@ -13,7 +13,13 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, Seed};
 use crate::stage::*;
 use crate::told::Kept;
 
-const VERSIONS: [&str; 4] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1", "eevdf-7.3"];
+const VERSIONS: [&str; 5] = [
+    "eevdf-6.12",
+    "eevdf-6.18",
+    "eevdf-7.1",
+    "eevdf-7.2",
+    "eevdf-7.3",
+];
 
 /// CPUs under one cache, with the timers of Linux 6.
 fn machine(cpus: u16, preemption: Preemption) -> Stage {
@@ -67,7 +73,7 @@ fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
     };
     assert_eq!(
         VERSIONS.map(|name| turns(name, &[])),
-        [250, 250, 1_429, 1_429]
+        [250, 250, 1_429, 1_429, 1_429]
     );
     assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
     assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
@@ -317,7 +323,7 @@ fn the_rule_of_reweights_alone_makes_the_difference() {
 /// Where only tasks compete, no group has a lag that could be multiplied, whatever the rule of reweights.
 /// Hog b, which shares its group with a receiver, weighs half of A while it is alone, a third else; while it
 /// waits, what it did when it ran last. So A has from two thirds to three quarters, but for the receiver;
-/// 77 % were seen under lazy preemption, and the other group has a fifth at least.
+/// 80 % were seen under lazy preemption, and the other group has nearly a fifth.
 #[test]
 fn where_only_tasks_compete_nobody_starves() {
     let places_again = ("reweight", Value::Text("places-again".into()));
@@ -334,7 +340,7 @@ fn where_only_tasks_compete_nobody_starves() {
                 let set = [flag("flat", true), smp.clone(), places_again.clone()];
                 let share = starves.share(&set);
                 assert!(
-                    (550..=800).contains(&share),
+                    (550..=820).contains(&share),
                     "{name}, {preemption:?}, {gap} us: {share}"
                 );
             }
@@ -418,7 +424,7 @@ proptest! {
     #[test]
     fn hogs_are_given_their_parts_by_weight(
         nices in prop::collection::vec(-5i8..=5, 2..6),
-        version in 0usize..VERSIONS.len(),
+        version in 0..VERSIONS.len(),
     ) {
         let all = nices.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {
