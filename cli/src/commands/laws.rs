@@ -128,7 +128,7 @@ fn told(
     }
     output::print(&matrix::table(cells, columns))?;
     let file = arguments.beside.as_deref().map(lines).transpose()?;
-    let of_file = file.as_deref().map(columns_of).unwrap_or_default();
+    let of_file = file.as_deref().map(line::columns).unwrap_or_default();
     let guests = file.map(|lines| laws::known(laws, &of_file, &lines));
     let both = beside::beside(cells, guests.as_deref().unwrap_or(cells));
     match both.is_empty() {
@@ -141,21 +141,10 @@ fn told(
 fn shown(arguments: &Arguments, laws: &[(Law, String)]) -> Result<(), Failure> {
     let folder = arguments.out.as_deref().unwrap_or(Path::new("."));
     let known = lines(&folder.join("laws.jsonl"))?;
-    let columns = columns_of(&known);
+    let columns = line::columns(&known);
     let cells = laws::known(laws, &columns, &known);
     told(arguments, laws, &cells, &columns)?;
     verdict(&cells)
-}
-
-/// The columns of lines, each once.
-fn columns_of(lines: &[Line]) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
-    for column in lines.iter().filter_map(Line::column) {
-        if !columns.contains(&column) {
-            columns.push(column);
-        }
-    }
-    columns
 }
 
 /// What changed, a line each.

@@ -106,9 +106,7 @@ impl Columns {
         ];
         let given = lists.into_iter().filter(|(_, list)| !list.is_empty());
         let given = given.map(|(name, list)| format!(" --{name} {}", quoted(&list.join(","))));
-        given
-            .chain(self.alike.then(|| ALIKE.to_owned()))
-            .collect()
+        given.chain(self.alike.then(|| ALIKE.to_owned())).collect()
     }
 
     fn kernels(&self, world: World) -> Vec<Option<String>> {

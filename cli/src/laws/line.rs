@@ -339,6 +339,17 @@ pub fn read(text: &str) -> Result<Vec<Line>, String> {
         .collect()
 }
 
+/// The columns of lines, each once.
+pub fn columns(lines: &[Line]) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for column in lines.iter().filter_map(Line::column) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
 /// What changed from `before` to the cell: its verdict, or its figure by more than the repetitions
 /// of either differ.
 pub fn changed(before: &Line, cell: &Cell<'_>) -> Option<String> {
