@@ -25,6 +25,7 @@ fn the_help_of_each_command_explains_its_options() {
     shown("compare", "compare --help");
     shown("diagnose", "diagnose --help");
     shown("watch", "watch --help");
+    shown("oracle", "oracle --help");
     shown("check", "check --help");
     shown("machines", "machines --help");
     shown("bench_walk", "bench walk --help");
