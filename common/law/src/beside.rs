@@ -85,9 +85,7 @@ pub fn compared(law: &Law, repetitions: &[Repetition]) -> BTreeMap<String, Sprea
     let played = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
     let played: Vec<&Figures> = played.collect();
     let names = played.iter().flat_map(|figures| figures.keys());
-    let moves = |name: &str| Kind::of(name) == Kind::Moves;
-    let general = |name: &str| is_general(name) && !(law.cpus == 1 && moves(name));
-    let names = names.filter(|name| is_judged(law, name) || general(name));
+    let names = names.filter(|name| is_judged(law, name) || is_general(law, name));
     let spread = |name: &String| {
         let values = played.iter().filter_map(|figures| figures.get(name));
         (name.clone(), spread(values.copied().collect()))
@@ -105,20 +103,20 @@ fn is_judged(law: &Law, figure: &str) -> bool {
     })
 }
 
-/// Of the whole measurement, not of a phase. What others get is not the scenario's, and the waits
-/// of all tasks together are a mixture.
-fn is_general(figure: &str) -> bool {
-    const ENDINGS: [&str; 6] = [
-        "_share",
-        "_share_least",
-        "_share_most",
-        "_wait_p50",
-        "_wait_p99",
-        "_migrations_per_second",
-    ];
-    let of_tasks = ENDINGS.iter().any(|ending| figure.ends_with(ending));
-    let whole = !figure.contains('.') && figure != "others_share";
-    whole && (of_tasks || figure == "switches_per_second")
+/// Of the whole measurement, not of a phase, and of a table of tasks. Between several CPUs alone
+/// tasks move.
+fn is_general(law: &Law, figure: &str) -> bool {
+    const ENDINGS: [&str; 5] = ["share", "share_least", "share_most", "wait_p50", "wait_p99"];
+    let of_task = |task: &String| {
+        let rest = figure.strip_prefix(task.as_str());
+        rest.and_then(|rest| rest.strip_prefix('_'))
+    };
+    let tasks = law.scenario.names().tasks;
+    let mut endings = tasks.iter().filter_map(of_task);
+    endings.any(|ending| match ending {
+        "migrations_per_second" => law.cpus > 1,
+        ending => ENDINGS.contains(&ending),
+    }) || figure == "switches_per_second"
 }
 
 /// The median of `values`, of which there is at least one, and how far they reach.
@@ -175,6 +173,7 @@ mod tests {
             ("hog_wait_p999", Kind::Time, false),
             ("wait_p50", Kind::Time, false),
             ("others_share", Kind::Share, false),
+            ("cpu_idle_share", Kind::Share, false),
             ("calm.hog_share", Kind::Share, false),
         ];
         let outcome = |more: f64| {
