@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 use crate::laws::column::{Column, Columns};
 use crate::laws::line::{self, Line};
-use crate::laws::{self, Cell, Playing, matrix, page, shipped};
+use crate::laws::{self, Cell, Playing, beside, matrix, page, shipped};
 use crate::{listing, output};
 
 const EXAMPLES: &str = "\
@@ -67,6 +67,10 @@ pub struct Arguments {
     /// Say what changed since this matrix (a laws.jsonl, or what --json wrote).
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
+    /// Take the guests from this file (a laws.jsonl of `--alike`) instead of playing them, and say how far
+    /// the lab is from them, figure by figure.
+    #[arg(long, value_name = "FILE", requires = "alike")]
+    beside: Option<PathBuf>,
 }
 
 /// Plays, judges, shows.
@@ -97,15 +101,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         folder: arguments.out.as_deref(),
     };
     let cells = laws::judged(&laws, &columns, &playing, &mut |cell| sink.add(cell))?;
-    told(arguments, &cells, &columns)?;
+    told(arguments, &laws, &cells, &columns)?;
     if let Some(before) = &before {
         output::say(&changes(before, &cells));
     }
     verdict(&cells)
 }
 
-/// The page, the table, and the matrix on standard output.
-fn told(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> Result<(), Failure> {
+/// The page, the table, and the matrix on standard output; and lab and guests side by side.
+fn told(
+    arguments: &Arguments,
+    laws: &[(Law, String)],
+    cells: &[Cell<'_>],
+    columns: &[Column],
+) -> Result<(), Failure> {
     if let Some(folder) = &arguments.out {
         let page = matrix_page(arguments, cells, columns);
         let file = folder.join("laws.html");
@@ -114,24 +123,27 @@ fn told(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> Result
         written(&folder.join("laws.md"), &table)?;
         output::say(&format!("warmq: {}", file.display()));
     }
-    output::print(&match arguments.json {
-        true => line::all(cells),
-        false => matrix::table(cells, columns),
-    })
+    if arguments.json {
+        return output::print(&line::all(cells));
+    }
+    output::print(&matrix::table(cells, columns))?;
+    let file = arguments.beside.as_deref().map(lines).transpose()?;
+    let of_file = file.as_deref().map(line::columns).unwrap_or_default();
+    let guests = file.map(|lines| laws::known(laws, &of_file, &lines));
+    let both = beside::beside(cells, guests.as_deref().unwrap_or(cells));
+    match both.is_empty() {
+        true => Ok(()),
+        false => output::print(&format!("\n{}", beside::table(&both))),
+    }
 }
 
 /// The cells of a folder, of all columns that are in it.
 fn shown(arguments: &Arguments, laws: &[(Law, String)]) -> Result<(), Failure> {
     let folder = arguments.out.as_deref().unwrap_or(Path::new("."));
     let known = lines(&folder.join("laws.jsonl"))?;
-    let mut columns: Vec<Column> = Vec::new();
-    for column in known.iter().filter_map(Line::column) {
-        if !columns.contains(&column) {
-            columns.push(column);
-        }
-    }
+    let columns = line::columns(&known);
     let cells = laws::known(laws, &columns, &known);
-    told(arguments, &cells, &columns)?;
+    told(arguments, laws, &cells, &columns)?;
     verdict(&cells)
 }
 

@@ -331,6 +331,7 @@ fn laws_that_are_kept_provoke_no_other_verdicts_than_they_are_made_for() {
         kernel: None,
         preempt: None,
         scheduler: FAIR.to_owned(),
+        alike: false,
     };
     let mut wrong = Vec::new();
     for (law, text) in &laws {

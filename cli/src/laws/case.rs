@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use warmq_config::{Document, Source};
 use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
-use warmq_law::Law;
+use warmq_law::{Law, MACHINE};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
 use super::column::Column;
@@ -12,6 +12,13 @@ use crate::worlds::programs::OWN;
 
 /// Repetitions by the wall clock.
 const REPETITIONS: u64 = 3;
+
+/// Machines with the costs of guests: one whose clock counts instructions, and one by the wall clock.
+const COUNTED_GUEST: &str = "guest-1cpu";
+const GUEST: &str = "guest-8cpu";
+
+/// In a comparison guests of so many CPUs are played by the clock.
+const CORES: u16 = 2;
 
 /// A law in a column.
 pub struct Case<'l> {
@@ -58,7 +65,7 @@ impl<'l> Case<'l> {
 
     /// Whether its runs have this machine for themselves, one after another.
     pub fn is_alone(&self) -> bool {
-        by_the_clock(self.law, self.column.world)
+        by_the_clock(self.law, self.column)
     }
 
     /// The command that judges it again.
@@ -90,7 +97,7 @@ fn skipped(law: &Law, column: &Column, cores: usize) -> Option<String> {
             let scheduler = column.name();
             Some(format!("the lab's {scheduler} has no weights of cgroups"))
         }
-        World::Guest if by_the_clock(law, world) && cpus > cores => Some(format!(
+        World::Guest if by_the_clock(law, column) && cpus > cores => Some(format!(
             "a guest of {cpus} CPUs needs as many cores to be judged by its times; here are {cores}"
         )),
         World::Host if cpus > cores => {
@@ -126,7 +133,7 @@ fn jobs(
     simulator: &dyn Simulator,
     repetitions: Option<u64>,
 ) -> Result<Vec<Job>, Problems> {
-    let seeds = match by_the_clock(law, column.world) {
+    let seeds = match by_the_clock(law, column) {
         true => (1..=repetitions.unwrap_or(REPETITIONS)).collect(),
         false => vec![1],
     };
@@ -155,21 +162,32 @@ fn document(law: &Law, column: &Column) -> Result<Document, Problems> {
     Ok(document)
 }
 
-/// Whether its times are this machine's, which others may lengthen.
-fn by_the_clock(law: &Law, world: World) -> bool {
-    match world {
+/// Whether its times are this machine's, which others may lengthen. What a guest of several CPUs
+/// that counts instructions shows of their times is nothing that the lab could be compared with.
+pub fn by_the_clock(law: &Law, column: &Column) -> bool {
+    let counted = law.counted && !(column.alike && law.cpus <= CORES);
+    match column.world {
         World::Lab => false,
-        World::Guest => law.cpus > 1 && !law.counted,
+        World::Guest => law.cpus > 1 && !counted,
         World::Host => true,
+    }
+}
+
+/// The machine that a law is played on. A law that names one that is not the usual keeps it.
+fn machine<'l>(law: &'l Law, column: &Column) -> &'l str {
+    match column.world {
+        World::Host => "host",
+        World::Lab if column.alike && law.machine == MACHINE => match law.cpus {
+            1 => COUNTED_GUEST,
+            _ => GUEST,
+        },
+        World::Lab | World::Guest => &law.machine,
     }
 }
 
 /// The experiment that plays a law in a column.
 fn experiment(law: &Law, column: &Column) -> String {
-    let machine = match column.world {
-        World::Host => "host",
-        World::Lab | World::Guest => &law.machine,
-    };
+    let machine = machine(law, column);
     let mut text = format!(
         "title = {:?}\nworld = {:?}\nmachine = {machine:?}\nscheduler = {:?}\nworkload = {:?}\n\n[settings]\n",
         law.says,
@@ -186,7 +204,7 @@ fn experiment(law: &Law, column: &Column) -> String {
             let _ = writeln!(text, "{key} = {value:?}");
         }
     }
-    if column.world == World::Guest && !by_the_clock(law, World::Guest) {
+    if column.world == World::Guest && !by_the_clock(law, column) {
         text.push_str("clock = \"instructions\"\n");
     }
     let (warmup, time) = (law.warmup.exact(), law.time.exact());

@@ -13,6 +13,9 @@ use crate::pair::Pair;
 const OF_KERNEL: &str = "kernel";
 const KERNEL: &str = "6.18";
 
+/// The option of a comparison, as it is typed.
+const ALIKE: &str = " --alike";
+
 /// Who is held to the laws. Lists are combined.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Columns {
@@ -30,6 +33,11 @@ pub struct Columns {
     /// kernel's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub preempt: Vec<String>,
+    /// Play for a comparison, in which lab and guests differ in nothing but what is simulated: the
+    /// lab on a machine with the costs of such a guest, guests of several CPUs by the clock where
+    /// this machine has the cores. `--world lab,guest` means it.
+    #[arg(long)]
+    pub alike: bool,
 }
 
 /// A scheduler in a world.
@@ -43,6 +51,8 @@ pub struct Column {
     pub preempt: Option<String>,
     /// The scheduler; one of the lab with its settings, as they were typed.
     pub scheduler: String,
+    /// Whether lab and guest are made as like each other as can be.
+    pub alike: bool,
 }
 
 impl Columns {
@@ -67,6 +77,7 @@ impl Columns {
                             .filter(|_| world == World::Guest || scheduler == OF_KERNEL),
                         preempt: preempt.clone(),
                         scheduler: scheduler.clone(),
+                        alike: self.alike(),
                     };
                     for column in schedulers.iter().map(of_scheduler) {
                         if !columns.contains(&column) {
@@ -79,6 +90,12 @@ impl Columns {
         Ok(columns)
     }
 
+    /// Whether lab and guests are played for a comparison.
+    fn alike(&self) -> bool {
+        let has = |world: World| self.world.iter().any(|name| name == world.name());
+        self.alike || has(World::Lab) && has(World::Guest)
+    }
+
     /// The options as they would be typed again.
     pub fn typed(&self) -> String {
         let lists = [
@@ -88,9 +105,8 @@ impl Columns {
             ("preempt", &self.preempt),
         ];
         let given = lists.into_iter().filter(|(_, list)| !list.is_empty());
-        given
-            .map(|(name, list)| format!(" --{name} {}", quoted(&list.join(","))))
-            .collect()
+        let given = given.map(|(name, list)| format!(" --{name} {}", quoted(&list.join(","))));
+        given.chain(self.alike.then(|| ALIKE.to_owned())).collect()
     }
 
     fn kernels(&self, world: World) -> Vec<Option<String>> {
@@ -213,6 +229,9 @@ impl Column {
                 typed.push_str(&format!(" --{option} {value}"));
             }
         }
+        if self.alike {
+            typed.push_str(ALIKE);
+        }
         typed
     }
 }
@@ -254,8 +273,10 @@ mod tests {
             scheduler: vec!["kernel".into(), "scx_warmq".into()],
             kernel: vec!["6.12".into(), "7.2".into()],
             preempt: vec!["full".into()],
+            alike: false,
         };
         let shown = columns.all().unwrap();
+        assert!(shown.iter().all(|column| column.alike));
         let shown: Vec<String> = shown.iter().map(Column::to_string).collect();
         let expected = [
             "lab 6.12 kernel, full",

@@ -1,7 +1,9 @@
 //! A cell of the matrix as a line of JSON, written and read back.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use warmq_law::{Chart, Evidence, Finding, Judged, Law, Side, Verdict};
+use warmq_law::{Chart, Evidence, Finding, Judged, Law, Side, Spread, Verdict};
 use warmq_scenario::World;
 use warmq_units::{CpuId, Duration, Instant};
 
@@ -24,12 +26,18 @@ pub struct Line {
     pub preempt: Option<String>,
     /// The scheduler.
     pub scheduler: String,
+    /// Whether lab and guest are made as like each other as can be.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub alike: bool,
     /// holds, broken, inconclusive, skipped.
     pub verdict: String,
     /// What else is to be said.
     pub why: String,
     /// What each bound came to.
     pub bounds: Vec<LineBound>,
+    /// What is compared with the same law elsewhere: median, least and most.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub compared: BTreeMap<String, [f64; 3]>,
     /// Who waited longest in a run that does not hold.
     pub longest_wait: Option<LineWait>,
     /// The file of that run's trace.
@@ -125,6 +133,7 @@ impl Line {
             kernel: column.kernel.clone(),
             preempt: column.preempt.clone(),
             scheduler: column.scheduler.clone(),
+            alike: column.alike,
             verdict: cell.judged.verdict.name().to_owned(),
             why: cell.judged.why.clone(),
             bounds: cell
@@ -133,6 +142,7 @@ impl Line {
                 .iter()
                 .map(|it| bound(cell.law, it))
                 .collect(),
+            compared: compared(&cell.judged.compared),
             longest_wait: kept.and_then(|kept| kept.evidence.as_ref()).map(wait),
             trace: kept
                 .and_then(|kept| kept.trace.as_ref())
@@ -150,6 +160,7 @@ impl Line {
             && self.kernel == column.kernel
             && self.preempt == column.preempt
             && self.scheduler == column.scheduler
+            && self.alike == column.alike
     }
 
     /// Its column; nothing if there is no such world.
@@ -162,6 +173,7 @@ impl Line {
             kernel: self.kernel.clone(),
             preempt: self.preempt.clone(),
             scheduler: self.scheduler.clone(),
+            alike: self.alike,
         })
     }
 
@@ -174,11 +186,25 @@ impl Line {
                 kernel,
                 preempt,
                 scheduler,
+                alike,
                 ..
             } = line.clone();
-            (law, world, kernel, preempt, scheduler)
+            (law, world, kernel, preempt, scheduler, alike)
         };
         place(self) == place(other)
+    }
+
+    /// What is compared with the same law elsewhere; in a file that does not say it, what the bounds
+    /// came to.
+    pub fn spreads(&self) -> BTreeMap<String, Spread> {
+        let spread = |[value, low, high]: [f64; 3]| Spread { value, low, high };
+        let of_bounds = self.bounds.iter().filter_map(|bound| {
+            let three = [bound.value?, bound.low?, bound.high?];
+            Some((bound.figure.clone(), spread(three)))
+        });
+        let named = self.compared.iter();
+        let named = named.map(|(name, three)| (name.clone(), spread(*three)));
+        of_bounds.chain(named).collect()
     }
 
     /// The cell again; nothing if the line does not fit the law.
@@ -206,12 +232,19 @@ impl Line {
                 verdict: verdict(&self.verdict)?,
                 bounds: findings.collect::<Option<Vec<_>>>()?,
                 why: self.why.clone(),
+                compared: self.spreads(),
             },
             kept,
             again: self.again.clone(),
             digest: self.digest.clone(),
         })
     }
+}
+
+fn compared(spreads: &BTreeMap<String, Spread>) -> BTreeMap<String, [f64; 3]> {
+    let three = |it: &Spread| [it.value, it.low, it.high];
+    let named = spreads.iter();
+    named.map(|(name, it)| (name.clone(), three(it))).collect()
 }
 
 fn bound(law: &Law, finding: &Finding) -> LineBound {
@@ -304,6 +337,17 @@ pub fn read(text: &str) -> Result<Vec<Line>, String> {
             serde_json::from_str(line).map_err(|error| format!("line {}: {error}", number + 1))
         })
         .collect()
+}
+
+/// The columns of lines, each once.
+pub fn columns(lines: &[Line]) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for column in lines.iter().filter_map(Line::column) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    columns
 }
 
 /// What changed from `before` to the cell: its verdict, or its figure by more than the repetitions

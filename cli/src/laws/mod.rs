@@ -1,5 +1,6 @@
 //! `warmq laws`: schedulers held to laws, in any world.
 
+pub mod beside;
 pub mod case;
 pub mod column;
 pub mod line;

@@ -28,6 +28,7 @@ fn under(fault: &str) -> Vec<Column> {
         kernel: None,
         preempt: None,
         scheduler: format!("broken:fault={fault}"),
+        alike: false,
     }]
 }
 

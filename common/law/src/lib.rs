@@ -5,6 +5,7 @@
 //! ([`LawMeter`]), and judges what was measured ([`judge`]). It knows neither the lab nor a real
 //! kernel: whoever plays hands over figures.
 
+mod beside;
 mod evidence;
 mod law;
 mod meter;
@@ -12,9 +13,10 @@ mod placement;
 mod read;
 mod verdict;
 
+pub use beside::{Kind, Spread};
 pub use evidence::{Chart, Evidence, evidence, evidence_of};
 pub use law::{Bound, Family, Law, Limit, Side};
 pub use meter::LawMeter;
 pub use placement::Places;
-pub use read::figures;
+pub use read::{MACHINE, figures};
 pub use verdict::{Fault, Figures, Finding, Judged, Repetition, Verdict, judge, skipped};

@@ -9,7 +9,7 @@ use crate::law::{Bound, Family, Law, Limit, Side};
 use crate::meter;
 
 /// The machine of a law that names none.
-const MACHINE: &str = "small-4llc";
+pub const MACHINE: &str = "small-4llc";
 const CPUS: u64 = 2;
 const WARMUP: Duration = Duration::from_ms(200);
 const TIME: Duration = Duration::from_ms(2_000);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::beside::{Spread, compared};
 use crate::law::{Bound, Law, Limit, Side};
 
 /// The figures of one repetition, by name.
@@ -62,6 +63,8 @@ pub struct Judged {
     pub bounds: Vec<Finding>,
     /// What else is to be said: why it was skipped, what ended a repetition.
     pub why: String,
+    /// What is compared with the same law elsewhere.
+    pub compared: BTreeMap<String, Spread>,
 }
 
 /// What a bound came to.
@@ -111,6 +114,7 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
         verdict: worst,
         bounds,
         why: why.collect::<Vec<_>>().join("; "),
+        compared: compared(law, repetitions),
     }
 }
 
@@ -120,6 +124,7 @@ pub fn skipped(why: impl Into<String>) -> Judged {
         verdict: Verdict::Skipped,
         bounds: Vec::new(),
         why: why.into(),
+        compared: BTreeMap::new(),
     }
 }
 
@@ -199,13 +204,13 @@ fn limit(bound: &Bound, figures: &Figures) -> Option<f64> {
     }
 }
 
-fn range(values: &[f64]) -> (f64, f64) {
+pub(crate) fn range(values: &[f64]) -> (f64, f64) {
     let least = values.iter().copied().fold(f64::NAN, f64::min);
     let most = values.iter().copied().fold(f64::NAN, f64::max);
     (least, most)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

@@ -10,6 +10,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "core2duo",
     "epyc-12llc",
     "guest-1cpu",
+    "guest-8cpu",
     "p3xeon-8way",
     "p4",
     "ppro-4way",

@@ -269,6 +269,7 @@ impl Engine {
                 Flow::Next
             }
             Step::Exit => self.exit(cpu),
+            Step::Exited => self.exited(cpu),
         }
     }
 

@@ -258,7 +258,13 @@ impl Engine {
         self.core.cpu(cpu).stack.push(Step::Schedule);
     }
 
+    /// The task gives back what it has; it is a task until that is done.
     pub(crate) fn exit(&mut self, cpu: CpuId) -> Flow {
+        self.core.cpu(cpu).stack.push(Step::Exited);
+        Flow::Takes(self.core.times.exit, Mode::System)
+    }
+
+    pub(crate) fn exited(&mut self, cpu: CpuId) -> Flow {
         let current = self.core.cpu(cpu).current;
         let current = current.expect("the idle task does not exit");
         let task = self.core.task_mut(current);
@@ -268,7 +274,7 @@ impl Engine {
         self.core.awaited -= awaited;
         self.core.record(Record::Exit { cpu, task: current });
         self.core.cpu(cpu).stack.push(Step::Schedule);
-        Flow::Takes(self.core.times.exit, Mode::System)
+        Flow::Next
     }
 
     /// Frees a task that exited, after the switch away from it.

@@ -187,7 +187,10 @@ pub(crate) enum Step {
         up: bool,
     },
     Answer(u64),
+    /// `do_exit()`, up to where the task is no more.
     Exit,
+    /// The rest of it.
+    Exited,
 }
 
 /// What a CPU is doing, since `since`.

@@ -152,8 +152,8 @@ fn a_child_runs_beside_its_parent_and_both_exit_once() {
             })?;
             Ok(())
         });
-    // The child exists after 5 us; both compute at once on two CPUs.
-    assert_eq!((story.exit_us(0), story.exit_us(1)), (105, 105));
+    // The child exists after 5 us; both compute at once on two CPUs, and are gone 4 us later.
+    assert_eq!((story.exit_us(0), story.exit_us(1)), (109, 109));
     let forks: Vec<_> = story
         .records()
         .iter()

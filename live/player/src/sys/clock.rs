@@ -67,8 +67,12 @@ pub fn sleep_ns(ns: u64) {
     }
 }
 
-/// Sleeps until [`now_ns`] is `ns`; not at all if that is past.
+/// Sleeps until [`now_ns`] is `ns`; not at all if that is past. The kernel would put the task to
+/// sleep even then, until an interrupt that comes some microseconds later (`do_nanosleep()`).
 pub fn sleep_until_ns(ns: u64) {
+    if now_ns() >= ns {
+        return;
+    }
     let until = timespec(ns);
     let absolute = libc::TIMER_ABSTIME;
     let clock = libc::CLOCK_MONOTONIC;

@@ -1,0 +1,241 @@
+//! The lab beside guests, figure by figure: what it predicts and what real kernels do.
+
+use comfy_table::Color;
+use warmq_law::{Kind, Spread};
+use warmq_scenario::World;
+
+use super::case::by_the_clock;
+use super::column::Column;
+use super::{Cell, matrix};
+use crate::listing;
+
+/// A figure of a law in the lab and in a guest of the same kernel.
+pub struct Beside<'c> {
+    law: &'c str,
+    figure: &'c str,
+    /// The guest's.
+    column: &'c Column,
+    kind: Kind,
+    lab: f64,
+    guest: Spread,
+    /// False where the guest is no measure: several CPUs that take turns.
+    is_measure: bool,
+}
+
+impl Beside<'_> {
+    /// Whether they are within the bounds of a prediction.
+    pub fn agrees(&self) -> bool {
+        self.kind.agrees(self.lab, self.guest.value)
+    }
+
+    /// Whether the guest's own repetitions are apart by more than a prediction may be off.
+    fn is_unsteady(&self) -> bool {
+        !self.kind.agrees(self.guest.low, self.guest.high)
+    }
+
+    fn mark(&self) -> &'static str {
+        match (self.agrees(), self.is_measure) {
+            (true, _) => "✓",
+            (false, true) => "✗",
+            (false, false) => "–",
+        }
+    }
+}
+
+/// Every figure that both the lab and a guest of the same kernel and scheduler have.
+pub fn beside<'c>(labs: &'c [Cell<'_>], guests: &'c [Cell<'_>]) -> Vec<Beside<'c>> {
+    let of = |cells: &'c [_], world| {
+        let cells = cells.iter();
+        cells.filter(move |cell: &&Cell<'_>| cell.column.world == world)
+    };
+    let pairs = of(guests, World::Guest).filter_map(|guest| {
+        let is_same = |lab: &&Cell<'_>| {
+            // A guest of one CPU is played alike in any case.
+            let of_lab = Column {
+                world: World::Guest,
+                alike: guest.column.alike,
+                ..lab.column.clone()
+            };
+            lab.law.name == guest.law.name && of_lab == *guest.column
+        };
+        Some((of(labs, World::Lab).find(is_same)?, guest))
+    });
+    pairs.flat_map(|(lab, guest)| figures(lab, guest)).collect()
+}
+
+fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
+    let figures = guest.judged.compared.iter();
+    let both = figures.filter_map(|(figure, spread)| {
+        let of_lab = lab.judged.compared.get(figure)?;
+        Some(Beside {
+            law: &guest.law.name,
+            figure,
+            column: guest.column,
+            kind: Kind::of(figure),
+            lab: of_lab.value,
+            guest: *spread,
+            is_measure: guest.law.cpus == 1 || by_the_clock(guest.law, guest.column),
+        })
+    });
+    both.collect()
+}
+
+/// Each figure a line, and how many of each kind agree.
+pub fn table(all: &[Beside<'_>]) -> String {
+    let mut table = listing::table();
+    table.set_header(["law", "figure", "kernel", "lab", "guest", "from, to", ""]);
+    for it in all {
+        let shown = |figure: f64| matrix::value(figure, it.kind.unit());
+        let range = match it.guest.low < it.guest.high {
+            true => format!("{}, {}", shown(it.guest.low), shown(it.guest.high)),
+            false => String::new(),
+        };
+        let color = match it.agrees() || !it.is_measure {
+            true => Color::Reset,
+            false => Color::Red,
+        };
+        table.add_row([
+            comfy_table::Cell::new(it.law),
+            comfy_table::Cell::new(it.figure),
+            comfy_table::Cell::new(it.column.to_string()),
+            comfy_table::Cell::new(shown(it.lab)),
+            comfy_table::Cell::new(shown(it.guest.value)),
+            comfy_table::Cell::new(range),
+            comfy_table::Cell::new(it.mark()).fg(color),
+        ]);
+    }
+    format!("{}\n\n{}", table.trim_fmt(), sums(all))
+}
+
+/// How many figures of each kind and column agree, in Markdown.
+pub fn sums(all: &[Beside<'_>]) -> String {
+    let mut columns: Vec<&Column> = Vec::new();
+    for it in all {
+        if !columns.contains(&it.column) {
+            columns.push(it.column);
+        }
+    }
+    let count = |of: &dyn Fn(&Beside<'_>) -> bool| {
+        let chosen: Vec<_> = all.iter().filter(|it| of(it)).collect();
+        let agree = chosen.iter().filter(|it| it.agrees()).count();
+        match chosen.len() {
+            0 => "–".to_owned(),
+            number => format!("{agree} of {number}"),
+        }
+    };
+    let row = |name: &str, of: &dyn Fn(&Beside<'_>) -> bool| {
+        let of_column = columns
+            .iter()
+            .map(|column| count(&|it| it.column == *column && of(it)));
+        let cells: Vec<String> = of_column.chain([count(of)]).collect();
+        format!("| {name} | {} |\n", cells.join(" | "))
+    };
+    let heads: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    let mut text = format!("| | {} | all |\n", heads.join(" | "));
+    text.push_str(&format!("|{}\n", "---|".repeat(columns.len() + 2)));
+    for (name, kind) in Kind::ALL {
+        text.push_str(&row(name, &|it| it.is_measure && it.kind == kind));
+    }
+    text.push_str(&row("all", &|it| it.is_measure));
+    let steady = |it: &Beside<'_>| it.is_measure && !it.is_unsteady();
+    text.push_str(&row("where the guest agrees with itself", &steady));
+    text.push_str(&row("guests whose CPUs take turns, no measure", &|it| {
+        !it.is_measure
+    }));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::{Playing, judged, known, line, shipped};
+    use super::*;
+    use crate::laws::column::Columns;
+
+    /// What guests of 6.12, 6.18 and 7.2 did (docs/fidelity.md).
+    fn guests() -> String {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/laws-guests.jsonl");
+        std::fs::read_to_string(file).expect("the guests")
+    }
+
+    /// Four fifths is the aim. Guests of one CPU are exact, and the lab must not fall behind there;
+    /// those by the clock were figures of a bound alone.
+    #[test]
+    fn the_lab_predicts_four_fifths_of_what_guests_with_one_cpu_do() {
+        let laws = shipped::find(&[]).unwrap();
+        let laws: Vec<_> = laws.into_iter().filter(|(law, _)| law.cpus == 1).collect();
+        let lines = line::read(&guests()).unwrap();
+        let of_file = line::columns(&lines);
+        let guests = known(&laws, &of_file, &lines);
+        let columns = Columns {
+            kernel: vec!["6.12".into(), "6.18".into(), "7.2".into()],
+            alike: true,
+            ..Columns::default()
+        };
+        let columns = columns.all().unwrap();
+        let playing = Playing {
+            repetitions: None,
+            confirm: false,
+            threads: 0,
+            folder: None,
+            known: &[],
+        };
+        let labs = judged(&laws, &columns, &playing, &mut |_| Ok(())).unwrap();
+        let all = beside(&labs, &guests);
+        let agree = all.iter().filter(|it| it.agrees()).count();
+        assert!(all.len() > 300, "{} figures are compared", all.len());
+        assert!(5 * agree >= 4 * all.len(), "{}", table(&all));
+    }
+
+    #[test]
+    fn a_guest_is_beside_the_lab_of_its_kernel_alone() {
+        let laws = shipped::find(&["nice".to_owned()]).unwrap();
+        let law = &laws[0].0;
+        let columns = Columns {
+            world: vec!["lab".into(), "guest".into()],
+            kernel: vec!["6.12".into(), "6.18".into()],
+            ..Columns::default()
+        };
+        let columns = columns.all().unwrap();
+        let cell = |column, share: f64| Cell {
+            law,
+            column,
+            judged: warmq_law::judge(
+                law,
+                &[warmq_law::Repetition {
+                    seed: 1,
+                    outcome: Ok([("hog_share".to_owned(), share)].into()),
+                    taken_us: 0.0,
+                }],
+            ),
+            kept: None,
+            again: String::new(),
+            digest: String::new(),
+        };
+        let shares = [70.0, 75.0, 75.0, 76.0];
+        let cells: Vec<_> = columns
+            .iter()
+            .zip(shares)
+            .map(|(column, share)| cell(column, share))
+            .collect();
+        let both = beside(&cells, &cells);
+        let found: Vec<_> = both
+            .iter()
+            .map(|it| (it.lab, it.guest.value, it.agrees(), it.is_measure))
+            .collect();
+        assert_eq!(found, [(70.0, 75.0, false, true), (75.0, 76.0, true, true)]);
+        let expected = "\
+| | 6.12 kernel | 6.18 kernel | all |
+|---|---|---|---|
+| shares | 0 of 1 | 1 of 1 | 1 of 2 |
+| times | – | – | – |
+| rates | – | – | – |
+| migrations | – | – | – |
+| all | 0 of 1 | 1 of 1 | 1 of 2 |
+| where the guest agrees with itself | 0 of 1 | 1 of 1 | 1 of 2 |
+| guests whose CPUs take turns, no measure | – | – | – |
+";
+        assert_eq!(sums(&both), expected);
+    }
+}
