@@ -113,7 +113,7 @@ fn shift(average: &mut u64, sum: &mut u64, by: (i64, i64)) {
     *sum = (*sum).max(*average * (MOST - PERIOD));
 }
 
-/// What an average and its sum have changed by, if they become `to` and its sum by `divider`.
+/// Makes an average `to`, and its sum what that is with `divider`. What both have changed by.
 fn changed(average: &mut u64, sum: &mut u64, to: u64, divider: u64) -> (i64, i64) {
     let change = (
         to as i64 - *average as i64,
@@ -216,7 +216,7 @@ impl Average {
         shift(&mut self.load, &mut self.load_sum, by);
     }
 
-    /// A unit of load that an entity counts, as a sum.
+    /// The sum of an entity's load, without its weight.
     pub(super) fn unweighted_sum(&self) -> u64 {
         self.load_sum
     }
