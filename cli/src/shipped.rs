@@ -102,7 +102,7 @@ pub const AFFINITY: Paper = Paper {
     title: "Scheduling by data affinity, a first look",
     subtitle: "Tasks that use the same data run in the same place, one after another: scx_warmq in the laboratory. \
                None of the paper's figures yet.",
-    experiments: shipped!["affinity": "first-look"],
+    experiments: shipped!["affinity": "first-look", "cache-aware"],
 };
 
 /// No paper: the starvation that kernels of today have.

@@ -14,7 +14,7 @@ use super::support::Folder;
 const KERNELS: &[(&str, &str)] = &[
     ("6.12", "eevdf-6.12"),
     ("6.18", "eevdf-6.18"),
-    ("7.2", "eevdf-7.1 --set requeue_charges=true"),
+    ("7.2", "eevdf-7.2"),
 ];
 
 /// The scenarios, and for how long each is played until it has 1,000 switches.

@@ -288,7 +288,7 @@ pub const SCHEDULERS: &[Entry] = &[
     },
     Entry {
         name: "eevdf-7.1",
-        what: "the same of Linux 7.1 and 7.2: slices end by a timer, and no group starves",
+        what: "the same of Linux 7.1: slices end by a timer, and no group starves",
         kernel: "linux-6.18",
         timers_of: LINUX6,
         models: FULL_OR_LAZY,
@@ -297,6 +297,32 @@ pub const SCHEDULERS: &[Entry] = &[
         promise: EEVDF_PROMISE,
         timers: Settings::linux6,
         settings: eevdf::of_7_1,
+        build: eevdf,
+    },
+    Entry {
+        name: "eevdf-7.2",
+        what: "the same of Linux 7.2: balancing draws the threads of a process under one cache",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        models: FULL_OR_LAZY,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_7_2,
+        build: eevdf,
+    },
+    Entry {
+        name: "eevdf-7.3",
+        what: "the same of Linux 7.3: all tasks of a CPU in one queue, weighed by their groups",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        models: FULL_OR_LAZY,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_7_3,
         build: eevdf,
     },
     Entry {
@@ -337,7 +363,8 @@ pub fn scheduler(name: &str) -> Option<&'static Entry> {
 ///
 /// ```
 /// assert_eq!(warmq_sched::of_kernel("6.18.15").unwrap().name, "eevdf-6.18");
-/// assert_eq!(warmq_sched::of_kernel("7.2").unwrap().name, "eevdf-7.1");
+/// assert_eq!(warmq_sched::of_kernel("7.2").unwrap().name, "eevdf-7.2");
+/// assert_eq!(warmq_sched::of_kernel("7.3-rc4").unwrap().name, "eevdf-7.3");
 /// assert!(warmq_sched::of_kernel("5.15").is_none());
 /// ```
 pub fn of_kernel(release: &str) -> Option<&'static Entry> {
@@ -347,7 +374,9 @@ pub fn of_kernel(release: &str) -> Option<&'static Entry> {
         (..=5, _) | (6, ..=11) => return None,
         (6, 12) => "eevdf-6.12",
         (6, _) | (7, 0) => "eevdf-6.18",
-        _ => "eevdf-7.1",
+        (7, 1) => "eevdf-7.1",
+        (7, 2) => "eevdf-7.2",
+        _ => "eevdf-7.3",
     })
 }
 

@@ -9,7 +9,7 @@ use super::busiest::{Amount, Busiest};
 use super::domains::BUSY_FACTOR;
 use super::queueing::Leaving;
 use super::rules::MS;
-use super::state::State;
+use super::state::{Class, State};
 
 /// What `look` has found, for `pull_from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,13 @@ impl State {
             if !self.newidle_pays(context, domain) {
                 continue;
             }
-            found = self.search(context, domain, Idleness::NewlyIdle).ok();
+            found = match self.search(context, domain, Idleness::NewlyIdle) {
+                Ok(pull) => Some(pull),
+                Err(failed) => {
+                    self.draw_newly_idle(context, domain, failed);
+                    None
+                }
+            };
             self.cpu_mut(here).domains[domain]
                 .newidle
                 .count(found.is_some());
@@ -139,6 +145,11 @@ impl State {
         idle.or(first) == Some(here)
     }
 
+    /// Whether this CPU may balance again by its own clock (`rq->next_balance`).
+    pub(super) fn is_due(&self, cpu: CpuId) -> bool {
+        self.cpu(cpu).clock >= self.cpu(cpu).next_balance
+    }
+
     /// What can be pulled in a domain; if nothing, from whom it was tried. CPUs whose tasks may all not
     /// run here are left out, and it looks again.
     fn search(
@@ -146,7 +157,10 @@ impl State {
         context: &mut Context<'_>,
         domain: usize,
         idleness: Idleness,
-    ) -> Result<(CpuId, Pull), Option<CpuId>> {
+    ) -> Result<(CpuId, Pull), Option<Failed>> {
+        if idleness != Idleness::NewlyIdle {
+            self.update_scanned(context, domain);
+        }
         let mut without = Vec::new();
         while let Some(busiest) = self.busiest(context, domain, idleness, &without) {
             let Busiest { cpu: from, amount } = busiest;
@@ -156,14 +170,16 @@ impl State {
                 idleness,
             };
             if self.running(from) <= 1 {
-                return Err(Some(from));
+                return Err(Some(Failed::new(from, amount, false)));
             }
             let offer = self.offer(context, from, pull);
             if !offer.tasks.is_empty() {
                 return Ok((from, pull));
             }
-            if !offer.all_pinned {
-                return Err(Some(from));
+            // A running task that may come is one that is not pinned (can_migrate_task()).
+            let drawn = matches!(amount, Amount::Drawn(_)) && self.wants_to(from, context.cpu());
+            if drawn || !offer.all_pinned {
+                return Err(Some(Failed::new(from, amount, offer.held)));
             }
             without.push(from);
         }
@@ -177,15 +193,20 @@ impl State {
         let mut offer = Offer {
             tasks: Vec::new(),
             all_pinned: true,
+            held: false,
         };
         let failed = self.cpu(here).domains[pull.domain].failed;
+        if let Some(running) = self.cpu(from).current.filter(|task| self.is_fair(*task)) {
+            // It stays where it is, but it may be asked to leave later.
+            self.can_move(context, running, from, pull, &mut offer);
+        }
         let mut remaining = self.running(from);
         for task in self.waiting(from).into_iter().take(self.rules.nr_migrate) {
             if left.is_nothing() || remaining <= 1 && pull.idleness != Idleness::Busy {
                 break;
             }
             context.touch(self.entities[self.entity_of(task)].node, Access::Read);
-            if !self.can_move(context, task, from, pull.domain, &mut offer.all_pinned) {
+            if !self.can_move(context, task, from, pull, &mut offer) {
                 continue;
             }
             let (load, util) = (
@@ -214,21 +235,45 @@ impl State {
 
     /// `can_migrate_task()`.
     fn can_move(
-        &self,
+        &mut self,
         context: &Context<'_>,
         task: TaskId,
         from: CpuId,
-        domain: usize,
-        all_pinned: &mut bool,
+        pull: Pull,
+        offer: &mut Offer,
     ) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
+        let failed = self.cpu(here).domains[pull.domain].failed;
+        if self.rules.ineligible_stay && failed == 0 && self.owes_at(task, here) {
+            return false;
+        }
         if !view.may_run_on(here) {
             return false;
         }
-        *all_pinned = false;
-        let domain = &self.cpu(here).domains[domain];
-        let waits = view.on_cpu().is_none();
-        waits && (!self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries)
+        offer.all_pinned = false;
+        if view.on_cpu().is_some() {
+            return false;
+        }
+        let drawn = matches!(pull.amount, Amount::Drawn(_));
+        if self.is_held(task, from, (here, pull.domain), drawn) {
+            offer.held |= !drawn;
+            return false;
+        }
+        let domain = &self.cpu(here).domains[pull.domain];
+        // The kernel tries hot tasks last, in active balancing, which follows at once where one is drawn.
+        drawn || !self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries
+    }
+
+    /// Whether `task` owes time, and would on `to`, where others of its group are
+    /// (`task_is_ineligible_on_dst_cpu()`).
+    fn owes_at(&self, task: TaskId, to: CpuId) -> bool {
+        let entity = self.entity_of(task);
+        let there = self.timeline_of(self.counterpart(self.entities[entity].queue, to));
+        self.rules.place_lag && self.queues[there].entities > 0 && !self.is_eligible(entity)
+    }
+
+    fn is_fair(&self, task: TaskId) -> bool {
+        self.task(task).class == Class::Fair
     }
 
     /// Whether a task ran so recently that its data are still in the cache (`task_hot()`).
@@ -237,11 +282,12 @@ impl State {
         since < self.rules.migration_cost
     }
 
-    /// Counts a failed attempt, if there was an imbalance. After enough of them, the running task of
-    /// the busiest CPU is pushed here (`need_active_balance()`).
-    fn pulled_nothing(&mut self, context: &mut Context<'_>, domain: usize, from: Option<CpuId>) {
+    /// Counts a failed attempt, if there was an imbalance and no task was held for the sake of a cache.
+    /// After enough of them, the running task of the busiest CPU is pushed here; one that prefers the
+    /// cache here, at once (`need_active_balance()`).
+    fn pulled_nothing(&mut self, context: &mut Context<'_>, domain: usize, from: Option<Failed>) {
         let here = context.cpu();
-        let Some(from) = from else {
+        let Some(attempt) = from else {
             let state = &mut self.cpu_mut(here).domains[domain];
             state.failed = 0;
             if state.interval < 2 * state.least_interval() {
@@ -250,15 +296,51 @@ impl State {
             return;
         };
         let state = &mut self.cpu_mut(here).domains[domain];
-        state.failed += 1;
+        state.failed += u32::from(!attempt.held);
         let (failed, tries) = (state.failed, state.level.cache_nice_tries);
         state.interval = state.least_interval();
+        let due = failed > tries + 2 && !self.breaks_preference(attempt.from, here);
+        if due || self.is_drawn(here, attempt) {
+            self.push_running(context, domain, attempt);
+        }
+    }
+
+    /// Whether the running task is to be pushed here as it prefers the cache here.
+    fn is_drawn(&self, here: CpuId, attempt: Failed) -> bool {
+        attempt.drawn && self.wants_to(attempt.from, here)
+    }
+
+    /// A CPU that is about to idle has tasks pushed here only for the sake of a cache, and looks for any
+    /// only while tasks wait somewhere (`rd->overloaded`).
+    fn draw_newly_idle(
+        &mut self,
+        context: &mut Context<'_>,
+        domain: usize,
+        attempt: Option<Failed>,
+    ) {
+        let here = context.cpu();
+        let Some(attempt) = attempt.filter(|attempt| self.is_drawn(here, *attempt)) else {
+            return;
+        };
+        let mut cpus = (0..self.cpus.len() as u16).map(CpuId);
+        if cpus.any(|cpu| self.running(cpu) > 1) {
+            self.push_running(context, domain, attempt);
+        }
+    }
+
+    /// The running task is to come here at the next pick of its CPU, if it may.
+    fn push_running(&mut self, context: &Context<'_>, domain: usize, attempt: Failed) {
+        let (here, from) = (context.cpu(), attempt.from);
         let running = self.cpu(from).current;
         let movable = running.is_some_and(|running| context.task(running).may_run_on(here));
-        if failed > tries + 2 && movable && self.cpu(from).push_to.is_none() {
+        if movable && self.cpu(from).push_to.is_none() {
             self.cpu_mut(from).push_to = Some(here);
             self.effects.request(from, super::effects::Urgency::Now);
-            self.cpu_mut(here).domains[domain].failed = tries + 1;
+            let state = &mut self.cpu_mut(here).domains[domain];
+            state.failed = match attempt.drawn {
+                true => 0,
+                false => state.level.cache_nice_tries + 1,
+            };
         }
     }
 
@@ -279,7 +361,8 @@ impl State {
             domain.failed = 0;
             domain.interval = domain.least_interval();
         } else if when != Balance::NewlyIdle {
-            self.pulled_nothing(context, pull.domain, Some(from));
+            let failed = Failed::new(from, pull.amount, offer.held);
+            self.pulled_nothing(context, pull.domain, Some(failed));
         }
     }
 
@@ -290,13 +373,12 @@ impl State {
         if self.running(here) < 2 {
             return;
         }
-        let spans = self
-            .cpu(here)
-            .domains
-            .last()
-            .map(|domain| domain.span.clone());
-        let mut others = spans.into_iter().flatten();
-        let idle = others.find(|cpu| self.is_idle(*cpu) && context.is_online(*cpu));
+        let Some(widest) = self.cpu(here).domains.last() else {
+            return;
+        };
+        let mut resting = self.resting.iter().copied();
+        let idle = resting
+            .find(|cpu| self.is_idle(*cpu) && context.is_online(*cpu) && widest.span.contains(cpu));
         if let Some(idle) = idle.filter(|idle| self.cpu(*idle).next_balance <= self.cpu(here).clock)
         {
             context.raise_balance(idle);
@@ -309,4 +391,22 @@ struct Offer {
     tasks: Vec<TaskId>,
     /// None of those that were looked at may run on the CPU that asks.
     all_pinned: bool,
+    /// One of them stays for the sake of a cache (`LBF_LLC_PINNED`).
+    held: bool,
+}
+
+/// An attempt that pulled nothing from a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    from: CpuId,
+    /// It asked for tasks that prefer the cache of the CPU that pulls.
+    drawn: bool,
+    held: bool,
+}
+
+impl Failed {
+    fn new(from: CpuId, amount: Amount, held: bool) -> Failed {
+        let drawn = matches!(amount, Amount::Drawn(_));
+        Failed { from, drawn, held }
+    }
 }

@@ -18,11 +18,16 @@ pub(super) enum Amount {
     Load(u64),
     /// Tasks that use so much of a CPU, in 1024ths.
     Util(u64),
+    /// So many tasks that prefer the cache of the CPU that pulls (`migrate_llc_task`).
+    Drawn(u64),
 }
 
 impl Amount {
     pub(super) fn is_nothing(self) -> bool {
-        matches!(self, Amount::Tasks(0) | Amount::Load(0) | Amount::Util(0))
+        matches!(
+            self,
+            Amount::Tasks(0) | Amount::Load(0) | Amount::Util(0) | Amount::Drawn(0)
+        )
     }
 
     /// Whether a task of `load` and `util` fits; if so, it is taken off. After failures, larger ones
@@ -30,7 +35,7 @@ impl Amount {
     pub(super) fn takes(&mut self, load: u64, util: u64, failed: u32) -> bool {
         let shrunk = |value: u64| value >> failed.min(63);
         match self {
-            Amount::Tasks(left) => {
+            Amount::Tasks(left) | Amount::Drawn(left) => {
                 *left -= 1;
                 true
             }
@@ -55,21 +60,28 @@ pub(super) struct Busiest {
 
 /// How full a group of CPUs is (`enum group_type`), the busiest last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fullness {
+pub(super) enum Fullness {
     HasSpare,
     FullyBusy,
+    /// It has tasks that prefer the cache of the CPU that balances, and may go there.
+    Drawn,
     Overloaded,
 }
 
 /// A group as balancing sees it (`struct sg_lb_stats`).
 #[derive(Clone, Copy, Debug)]
-struct Standing {
+pub(super) struct Standing {
     cpus: u64,
-    capacity: u64,
+    pub(super) capacity: u64,
     load: u64,
-    util: u64,
+    pub(super) util: u64,
+    /// Tasks that were runnable on average, in 1024ths; real-time tasks are not among them.
+    runnable: u64,
     running: u64,
     idle: u64,
+    /// How many tasks prefer the cache of the CPU that balances, and whether one of them is to go there.
+    pub(super) preferring: u64,
+    pub(super) is_drawn: bool,
     fullness: Fullness,
 }
 
@@ -78,13 +90,20 @@ impl Standing {
         self.load * CAPACITY / self.capacity
     }
 
+    /// Whether fair tasks use less than what there is, with a margin.
+    fn has_room(&self, imbalance_pct: u64) -> bool {
+        self.capacity * 100 > self.util * imbalance_pct
+    }
+
     /// `group_classify()`.
     fn classify(mut self, imbalance_pct: u64) -> Standing {
         let used_up = self.capacity * 100 < self.util * imbalance_pct;
-        let crowded = self.capacity * imbalance_pct < self.running * CAPACITY * 100;
+        let crowded = self.capacity * imbalance_pct < self.runnable * 100;
         self.fullness = if self.running > self.cpus && (used_up || crowded) {
             Fullness::Overloaded
-        } else if self.running < self.cpus || !crowded && !used_up {
+        } else if self.is_drawn {
+            Fullness::Drawn
+        } else if self.running < self.cpus || !crowded && self.has_room(imbalance_pct) {
             Fullness::HasSpare
         } else {
             Fullness::FullyBusy
@@ -101,6 +120,7 @@ impl Standing {
             Fullness::Overloaded | Fullness::FullyBusy => {
                 self.average_load() > other.average_load()
             }
+            Fullness::Drawn => self.preferring > other.preferring,
             Fullness::HasSpare => (other.idle, self.running) > (self.idle, other.running),
         }
     }
@@ -113,7 +133,7 @@ fn imbalance(
     all: &[Standing],
     (idleness, imbalance_pct, shares_cache, prefers_siblings): (Idleness, u64, bool, bool),
 ) -> Option<Amount> {
-    use Fullness::{FullyBusy, HasSpare, Overloaded};
+    use Fullness::{Drawn, FullyBusy, HasSpare, Overloaded};
     if local.fullness > busiest.fullness {
         return None;
     }
@@ -129,7 +149,8 @@ fn imbalance(
         }
     }
     let more = busiest.running.saturating_sub(local.running);
-    let spreads = prefers_siblings && local.fullness == HasSpare && more > 1;
+    let is_drawn = busiest.fullness == Drawn;
+    let spreads = prefers_siblings && local.fullness == HasSpare && (is_drawn || more > 1);
     if !spreads && busiest.fullness != Overloaded {
         let balanced = idleness == Idleness::Busy
             || busiest.cpus > 1 && local.idle <= busiest.idle + 1
@@ -137,6 +158,9 @@ fn imbalance(
         if balanced {
             return None;
         }
+    }
+    if is_drawn {
+        return Some(Amount::Drawn(1));
     }
     let amount = match local.fullness {
         HasSpare if busiest.fullness > FullyBusy && !shares_cache => {
@@ -148,7 +172,7 @@ fn imbalance(
         }
         HasSpare if busiest.cpus == 1 || prefers_siblings => Amount::Tasks(more / 2),
         HasSpare => Amount::Tasks(local.idle.saturating_sub(busiest.idle) / 2),
-        FullyBusy | Overloaded => {
+        FullyBusy | Drawn | Overloaded => {
             let over = busiest.average_load().saturating_sub(mean) * busiest.capacity;
             let under = mean.saturating_sub(local.average_load()) * local.capacity;
             Amount::Load(over.min(under) / CAPACITY)
@@ -160,23 +184,28 @@ fn imbalance(
 impl State {
     /// The CPU of a domain to pull from, leaving out `without`.
     pub(super) fn busiest(
-        &self,
+        &mut self,
         context: &mut Context<'_>,
         domain: usize,
         idleness: Idleness,
         without: &[CpuId],
     ) -> Option<Busiest> {
         let here = context.cpu();
-        let prefers_siblings = domain > 0;
-        let domain = &self.cpu(here).domains[domain];
+        let (prefers_siblings, number) = (domain > 0, domain);
+        let domain = &self.cpu(here).domains[number];
         let lines = domain.span.iter().map(|cpu| self.cpu(*cpu).line);
         context.touch_all(lines, Access::Read);
         let pct = domain.level.imbalance_pct;
-        let standings: Vec<Standing> = domain
-            .groups
-            .iter()
-            .map(|group| self.standing(context, group, without).classify(pct))
+        let groups = domain.groups.iter();
+        let mut standings: Vec<Standing> = groups
+            .map(|group| self.standing(context, group, without))
             .collect();
+        self.see_caches(here, number, idleness, &mut standings);
+        let standings: Vec<Standing> = standings
+            .into_iter()
+            .map(|standing| standing.classify(pct))
+            .collect();
+        let domain = &self.cpu(here).domains[number];
         let (local, others) = standings.split_first()?;
         let mut best: Option<usize> = None;
         for (at, standing) in others
@@ -193,7 +222,7 @@ impl State {
         let amount = imbalance(local, &others[best], &standings, rules)?;
         let group = &domain.groups[best + 1];
         let cpus = group.iter().copied().filter(|cpu| !without.contains(cpu));
-        let cpu = self.busiest_of(cpus, amount)?;
+        let cpu = self.busiest_of(here, cpus, amount)?;
         Some(Busiest { cpu, amount })
     }
 
@@ -203,8 +232,11 @@ impl State {
             capacity: 0,
             load: 0,
             util: 0,
+            runnable: 0,
             running: 0,
             idle: 0,
+            preferring: 0,
+            is_drawn: false,
             fullness: Fullness::HasSpare,
         };
         for cpu in group.iter().filter(|cpu| context.is_online(**cpu)) {
@@ -214,25 +246,34 @@ impl State {
                 continue;
             }
             standing.load += self.load(*cpu);
-            standing.util += self.queues[self.cpu(*cpu).root].load.util.min(CAPACITY);
+            standing.runnable += self.queues[self.cpu(*cpu).root].load.runnable;
+            standing.util += self.util(*cpu);
             standing.running += self.running(*cpu);
             standing.idle += u64::from(self.is_idle(*cpu));
+            standing.preferring += self.preferring(*cpu, context.cpu());
         }
         (standing.cpus, standing.capacity) = (standing.cpus.max(1), standing.capacity.max(1));
         standing
     }
 
-    fn busiest_of(&self, cpus: impl Iterator<Item = CpuId>, amount: Amount) -> Option<CpuId> {
+    fn busiest_of(
+        &self,
+        here: CpuId,
+        cpus: impl Iterator<Item = CpuId>,
+        amount: Amount,
+    ) -> Option<CpuId> {
         let key = |cpu: &CpuId| match amount {
             Amount::Tasks(_) => self.running(*cpu),
             Amount::Load(_) => self.load(*cpu),
-            Amount::Util(_) => self.queues[self.cpu(*cpu).root].load.util,
+            Amount::Util(_) => self.util(*cpu),
+            Amount::Drawn(_) => self.preferring(*cpu, here),
         };
-        let candidates = cpus.filter(|cpu| self.running(*cpu) > 0);
+        let least = match amount {
+            Amount::Tasks(_) | Amount::Drawn(_) => 1,
+            Amount::Load(_) | Amount::Util(_) => 2,
+        };
         let mut best: Option<CpuId> = None;
-        for cpu in
-            candidates.filter(|cpu| matches!(amount, Amount::Tasks(_)) || self.running(*cpu) > 1)
-        {
+        for cpu in cpus.filter(|cpu| self.running(*cpu) >= least) {
             if best.is_none_or(|best| key(&cpu) > key(&best)) {
                 best = Some(cpu);
             }
@@ -251,8 +292,11 @@ mod tests {
             capacity: CAPACITY,
             load,
             util: running.min(1) * CAPACITY,
+            runnable: running * CAPACITY,
             running,
             idle: u64::from(running == 0),
+            preferring: 0,
+            is_drawn: false,
             fullness: Fullness::HasSpare,
         };
         standing.classify(117)
@@ -277,6 +321,27 @@ mod tests {
         let busy = amount(of(1, 1_024), of(2, 2_048), Idleness::Busy);
         assert_eq!(busy, Some(Amount::Load(512)));
         assert_eq!(amount(of(2, 2_048), of(1, 1_024), Idleness::Busy), None);
+    }
+
+    /// A CPU that a real-time task keeps has next to no capacity. Nobody gives it a second task, as it
+    /// has room for what runs there, which is nothing; and what waits there is taken away.
+    #[test]
+    fn a_real_time_task_is_not_relieved_of_others() {
+        let urgent = |fair: u64| {
+            let standing = Standing {
+                capacity: 1,
+                util: 0,
+                ..of(1 + fair, fair * 1_024)
+            };
+            let runnable = fair * CAPACITY;
+            Standing {
+                runnable,
+                ..standing
+            }
+            .classify(117)
+        };
+        assert_eq!(amount(urgent(0), of(2, 2_048), Idleness::Busy), None);
+        assert!(amount(of(1, 1_024), urgent(1), Idleness::Busy).is_some());
     }
 
     /// The odd hog of three does not fit at first, and does after one failure.

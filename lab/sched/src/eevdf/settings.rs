@@ -3,6 +3,8 @@
 use warmq_config::{Setting, Value};
 use warmq_units::Duration;
 
+use super::cache_aware;
+
 const FEATURES: &str = "Linux, kernel/sched/features.h";
 const TUNABLES: &str = "Linux, kernel/sched/fair.c";
 
@@ -14,11 +16,15 @@ pub(super) enum Version {
     V6_12,
     /// 6.18 up to 6.18.16.
     V6_18,
-    /// 7.1, and 7.2 without cache-aware balancing.
+    /// 7.1.
     V7_1,
+    /// 7.2.
+    V7_2,
+    /// 7.3: V7_2 with the flat run queue. Other changes of 7.3 are not in it.
+    V7_3,
 }
 
-use Version::{V6_12, V6_18, V7_1};
+use Version::{V6_12, V6_18, V7_1, V7_2, V7_3};
 
 /// What can be set on the scheduler of 6.12.
 pub(crate) fn of_6_12() -> Vec<Setting> {
@@ -35,6 +41,16 @@ pub(crate) fn of_7_1() -> Vec<Setting> {
     settings(V7_1)
 }
 
+/// The same for 7.2.
+pub(crate) fn of_7_2() -> Vec<Setting> {
+    settings(V7_2)
+}
+
+/// The same for 7.3.
+pub(crate) fn of_7_3() -> Vec<Setting> {
+    settings(V7_3)
+}
+
 /// What can be set on the scheduler of `version`, with its defaults.
 pub(super) fn settings(version: Version) -> Vec<Setting> {
     let parts = [
@@ -43,8 +59,12 @@ pub(super) fn settings(version: Version) -> Vec<Setting> {
         virtual_time(version),
         protection(version),
         sleeping(version),
-        groups(),
+        groups(version),
         balancing(version),
+        cache_aware::settings(match version {
+            V7_2 | V7_3 => "process",
+            _ => "off",
+        }),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -93,7 +113,7 @@ fn virtual_time(version: Version) -> Vec<Setting> {
     let (lag_limit, reweight) = match version {
         V6_12 => ("own-slice", "keeps-average"),
         V6_18 => ("own-slice", "places-again"),
-        V7_1 => ("longest-slice", "keeps-average"),
+        V7_1 | V7_2 | V7_3 => ("longest-slice", "keeps-average"),
     };
     vec![
         choice(
@@ -102,7 +122,7 @@ fn virtual_time(version: Version) -> Vec<Setting> {
             reweight,
             "what happens to a queued entity whose weight changes, as that of a group does when its tasks \
              sleep and wake: `keeps-average` scales its lag; `places-again` places it as if it had just \
-             joined, even if it runs, and starves other groups",
+             joined, even if it runs, and starves other groups. With `flat` it is always the first",
             "6d71a9c61604 (6.13), reverted by 101f3498b4bd (7.1, 6.18.45)",
         ),
         choice(
@@ -150,7 +170,7 @@ fn protection(version: Version) -> Vec<Setting> {
     let (protection, test) = match version {
         V6_12 => ("deadline", "6.12"),
         V6_18 => ("shortest-slice", "6.18"),
-        V7_1 => ("shortest-slice", "6.19"),
+        V7_1 | V7_2 | V7_3 => ("shortest-slice", "6.19"),
     };
     vec![
         choice(
@@ -224,7 +244,7 @@ fn sleeping(version: Version) -> Vec<Setting> {
         ),
         flag(
             "requeue_charges",
-            false,
+            version >= V7_2,
             "whether the running task is charged before such a task that wakes is placed again; if not, what \
              that is owed is as of the last tick",
             "off as seen in guests of 6.12, 6.18 and 7.1.13, on as seen in one of 7.2.12 \
@@ -239,8 +259,30 @@ fn sleeping(version: Version) -> Vec<Setting> {
     ]
 }
 
-fn groups() -> Vec<Setting> {
+fn groups(version: Version) -> Vec<Setting> {
     vec![
+        flag(
+            "flat",
+            version >= V7_3,
+            "whether only tasks compete for a CPU, all with one another, each with the part of its groups' \
+             weights that is its own; if not, groups compete, and within them tasks",
+            "85570f10a4c6 (7.3), read as version 3 of the patch, with the later fix that the running task is \
+             charged whatever its group (1719d035a6fa); protection and short slices are as in 7.1, as what \
+             7.3 changed in them was not read",
+        ),
+        choice(
+            "cgroup_mode",
+            &["smp", "concur", "max", "tasks", "up"],
+            match version >= V7_3 {
+                true => "concur",
+                false => "smp",
+            },
+            "what the shares of a group are multiplied by before its CPUs have their parts of them: `smp` \
+             by 1, `concur` by the tasks that are runnable on average, and by the CPUs at most, `max` by \
+             the CPUs, `tasks` by the tasks; `up` gives each CPU all shares",
+            "debugfs sched/cgroup_mode; fb1050ac8e40 (7.3), before that as `smp`. The CPUs are all of the \
+             machine: of cpusets a group knows nothing here",
+        ),
         flag(
             "groups",
             true,
@@ -271,6 +313,13 @@ fn balancing(version: Version) -> Vec<Setting> {
             "whether a wakeup looks at the fewer CPUs for an idle one, the busier those of a cache are",
             FEATURES,
         ),
+        flag(
+            "util_est",
+            true,
+            "whether balancing counts what the tasks of a CPU are expected to use of it, where that is more \
+             than they used lately",
+            FEATURES,
+        ),
         Setting::duration(
             "migration_cost",
             (Duration::ZERO, second),
@@ -290,6 +339,13 @@ fn balancing(version: Version) -> Vec<Setting> {
             "whether a CPU that is about to idle looks for work only as often as it found some before",
             "NI_RANDOM (6.19, 6.12.65, and a release of 6.18 between .3 and .35)",
         ),
+        flag(
+            "ineligible_stay",
+            version >= V6_18,
+            "whether balancing leaves a task that owes time where it is, if its group has tasks on the CPU \
+             that pulls, until an attempt there has failed",
+            "task_is_ineligible_on_dst_cpu(), in 7.1.5 and 6.18.2, not in 6.12",
+        ),
     ]
 }
 
@@ -307,11 +363,13 @@ mod tests {
         };
         assert_eq!(names(V6_12), names(V6_18));
         assert_eq!(names(V6_12), names(V7_1));
+        assert_eq!(names(V6_12), names(V7_2));
+        assert_eq!(names(V6_12), names(V7_3));
     }
 
     #[test]
     fn each_default_is_allowed() {
-        for version in [V6_12, V6_18, V7_1] {
+        for version in [V6_12, V6_18, V7_1, V7_2, V7_3] {
             for setting in settings(version) {
                 assert!(setting.kind.admits(&setting.default), "{}", setting.name);
             }

@@ -5,6 +5,7 @@
 //! kernel costs nothing and memory is free, so that nothing but policy shows.
 
 mod broken;
+mod cache_aware;
 mod cfs;
 mod changes;
 mod colors;
