@@ -10,6 +10,7 @@ pub mod machines;
 pub mod man;
 pub mod metrics;
 pub mod parts;
+pub mod replay;
 pub mod reproduce;
 pub mod run;
 pub mod vm;
@@ -29,6 +30,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Laws(arguments) => laws::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Machines(arguments) => machines::run(&arguments),

@@ -3,21 +3,20 @@
 mod page;
 #[cfg(test)]
 mod played;
-mod text;
+pub mod text;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use warmq_diagnose::{Diagnosis, Verdict, Watcher};
 use warmq_law::{Evidence, evidence_of};
-use warmq_trace::file::{Damage, ReadError, Reader};
 use warmq_trace::{Header, Observer};
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
-use crate::output;
+use crate::{output, recording};
 
 /// The ending of files that hold traces.
 pub const ENDING: &str = "warmq";
@@ -52,7 +51,7 @@ pub fn is_trace(file: &Path) -> bool {
 /// # Errors
 /// It cannot be read, or is no trace.
 pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
-    let reader = open(file)?;
+    let reader = recording::open(file)?;
     let header = reader.header().clone();
     let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
     let mut watcher = Watcher::new(llcs, span.from, span.until);
@@ -60,8 +59,8 @@ pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
     for entry in reader {
         match entry {
             Ok((at, record)) => watcher.see(at, &record),
-            Err(error) if is_cut(&error) => cut = Some(error.records),
-            Err(error) => return Err(unreadable(file, &error)),
+            Err(error) if recording::is_cut(&error) => cut = Some(error.records),
+            Err(error) => return Err(recording::unreadable(file, &error)),
         }
     }
     let mut diagnosis = Diagnosis::of(watcher, &header);
@@ -127,7 +126,7 @@ fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Evidence, 
     let time = |ns| Instant::START + Duration::from_ns(ns);
     let (from, to) = verdict.longest_ns;
     // What cannot be read now could not be read before either.
-    let records = open(file)?.map_while(Result::ok);
+    let records = recording::open(file)?.map_while(Result::ok);
     let times = (time(from), time(to));
     let mut evidence = evidence_of(records, &header.names, TaskId(verdict.task), times);
     // The diagnosis knows more names.
@@ -135,26 +134,4 @@ fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Evidence, 
         evidence.task.clone_from(name);
     }
     Ok(evidence)
-}
-
-fn open(file: &Path) -> Result<Reader<File>, Failure> {
-    let opened = File::open(file).map_err(|error| {
-        let what = format!("{}: cannot read it: {error}", file.display());
-        Failure::usage(what, "give a trace that warmq wrote")
-    })?;
-    Reader::new(opened).map_err(|error| unreadable(file, &error))
-}
-
-fn is_cut(error: &ReadError) -> bool {
-    matches!(error.damage, Damage::CutOff)
-}
-
-fn unreadable(file: &Path, error: &ReadError) -> Failure {
-    let help = match error.damage {
-        Damage::NotATrace => {
-            "traces for Perfetto cannot be read: write one with --trace NAME.warmq"
-        }
-        _ => "",
-    };
-    Failure::usage(format!("{}: {error}", file.display()), help)
 }
