@@ -12,6 +12,7 @@ use serde::Serialize;
 use warmq_experiment::{Engine, Experiment, MetricDescription, Options, Simulator, Used};
 use warmq_replay::{Line, Meter, Shape, Taken, Taker, beside};
 use warmq_report::Section;
+use warmq_scenario::Scenario;
 use warmq_trace::{Header, Observer};
 use warmq_units::Instant;
 
@@ -28,6 +29,8 @@ use crate::{output, recording, trace};
 const SCENARIO: &str = "replayed.toml";
 /// Of more tasks than these, those of one name are told together.
 const MOST_LINES: usize = 24;
+/// Of more tasks than these, the figures of the run are told without those of each task.
+const MOST_IN_DETAIL: usize = 12;
 
 /// A replay, and what it is of.
 #[derive(Serialize)]
@@ -173,7 +176,22 @@ fn section(
         workloads: vec![plan.workload.name.as_str()],
         schedulers: vec![plan.scheduler.name.as_str()],
     });
-    Ok(trace::section(experiment, point, &measured, metrics))
+    let mut section = trace::section(experiment, point, &measured, metrics);
+    if let Ok(workload) = engine.workload(SCENARIO)
+        && let Some(names) = workload.entry().scenario().map(Scenario::names)
+        && names.tasks.len() > MOST_IN_DETAIL
+    {
+        let of_task = |metric: &str| {
+            let mut tasks = names.tasks.iter();
+            tasks.any(|task| {
+                metric
+                    .strip_prefix(task.as_str())
+                    .is_some_and(|it| it.starts_with('_'))
+            })
+        };
+        section.rows.retain(|row| !of_task(&row.metric));
+    }
+    Ok(section)
 }
 
 /// Prints a replay: as text, or as a line of JSON.

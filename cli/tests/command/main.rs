@@ -7,6 +7,7 @@ mod help;
 mod laws;
 mod lists;
 mod refusals;
+mod replay;
 mod results;
 mod scenarios;
 mod shell;

@@ -3,20 +3,25 @@
 use warmq_trace::Cause;
 use warmq_units::{Duration, TaskId};
 
-/// What a task that sleeps waits for, of three objects that each task has: as far as a trace tells.
+/// What a task that sleeps waits for, as far as a trace tells: a semaphore of a scenario, which others
+/// may wait for, too, or one of three objects that each task has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Anything that one task does for another: a futex, a lock, a child that exits.
     Semaphore,
     Pipe,
     Socket,
+    /// The semaphore of this number among all objects of the recorded scenario: whoever waits for it
+    /// can be woken in place of another.
+    Shared(u32),
 }
 
 impl Kind {
-    pub fn of(cause: Cause) -> Kind {
-        match cause {
-            Cause::Pipe => Kind::Pipe,
-            Cause::Socket => Kind::Socket,
+    pub fn of(cause: Cause, object: Option<u32>) -> Kind {
+        match (cause, object) {
+            (Cause::Pipe, _) => Kind::Pipe,
+            (Cause::Socket, _) => Kind::Socket,
+            (Cause::Semaphore, Some(object)) => Kind::Shared(object),
             _ => Kind::Semaphore,
         }
     }
@@ -81,6 +86,12 @@ impl Row {
     pub fn unfinished(&mut self, span: Duration) {
         self.ran = self.ran.max(span);
         self.flush();
+    }
+
+    /// Whether any of it takes time for sure.
+    pub fn takes_time(&self) -> bool {
+        let runs = |moment: &Moment| matches!(moment, Moment::Run(span) if span.as_ns() > 0);
+        self.moments.iter().any(runs)
     }
 
     /// Whether the timers that woke it were at even distances, rather than so long after it slept: of

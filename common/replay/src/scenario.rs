@@ -3,7 +3,7 @@
 mod names;
 mod row;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use warmq_trace::Policy;
@@ -19,8 +19,6 @@ use crate::task::Task;
 const AUTOGROUP: &str = "autogroup-";
 /// The payload of a datagram whose size nobody knows.
 const DATAGRAM: &str = "64B";
-/// No datagram of one task to another is dropped: somebody waits for each.
-const ROOM: &str = "64MB";
 
 /// The machine that a scenario is for.
 #[derive(Clone, Copy, Debug)]
@@ -144,18 +142,15 @@ impl Writer<'_> {
 
     /// What each task waits for.
     fn objects(&mut self) -> fmt::Result {
-        let mut posted: BTreeSet<(TaskId, Kind)> = BTreeSet::new();
-        for (_, task) in &self.tasks {
-            let posts = task.row.moments.iter().filter_map(|moment| match moment {
-                Moment::Post(to, kind) => Some((*to, *kind)),
-                _ => None,
-            });
-            posted.extend(posts);
-        }
+        let mut made = BTreeSet::new();
         for (id, task) in self.tasks.clone() {
-            let awaited: BTreeMap<Kind, ()> = task.row.moments.iter().filter_map(awaits).collect();
-            for kind in awaited.into_keys() {
-                self.object(id, kind, posted.contains(&(id, kind)))?;
+            let awaited: BTreeSet<Kind> = task.row.moments.iter().filter_map(awaits).collect();
+            for kind in awaited {
+                let name = self.names.object(id, kind);
+                if !made.contains(&name) {
+                    self.object(kind, &name)?;
+                    made.insert(name);
+                }
             }
             if !task.arrivals.is_empty() {
                 self.source(id, task)?;
@@ -164,17 +159,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn object(&mut self, id: TaskId, kind: Kind, posted: bool) -> fmt::Result {
+    fn object(&mut self, kind: Kind, name: &str) -> fmt::Result {
         let table = match kind {
-            Kind::Semaphore => "semaphore",
+            Kind::Semaphore | Kind::Shared(_) => "semaphore",
             Kind::Pipe => "pipe",
             Kind::Socket => "datagram",
         };
-        writeln!(self.text, "\n[{table}.{}]", self.names.object(id, kind))?;
-        match kind {
-            Kind::Socket if posted => writeln!(self.text, "buffer = \"{ROOM}\""),
-            _ => Ok(()),
-        }
+        writeln!(self.text, "\n[{table}.{name}]")
     }
 
     fn source(&mut self, id: TaskId, task: &Task) -> fmt::Result {
@@ -234,14 +225,22 @@ impl Writer<'_> {
             Some(cpus) => writeln!(self.text, "cpus = \"{}\"", place(&cpus))?,
             None => {}
         }
+        // A round is as long as the recording; whoever never rested in the end never does.
+        if task.rests {
+            writeln!(
+                self.text,
+                "every = \"{}ns\"",
+                self.taken.time().as_ns().max(1)
+            )?;
+        }
         let body = row::body(id, task, &self.names);
         writeln!(self.text, "body = [{body}]")
     }
 }
 
-fn awaits(moment: &Moment) -> Option<(Kind, ())> {
+fn awaits(moment: &Moment) -> Option<Kind> {
     match moment {
-        Moment::Await(kind) => Some((*kind, ())),
+        Moment::Await(kind) => Some(*kind),
         _ => None,
     }
 }

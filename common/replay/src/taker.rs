@@ -94,15 +94,14 @@ impl Taker {
         let from = self.from;
         for task in self.tasks.values_mut() {
             task.row = Default::default();
-            task.ran = Duration::ZERO;
             task.timer = Some(from);
             task.arrivals.clear();
             task.wants_since = Some(from);
             match &mut task.life {
                 Life::Running(since) => *since = from,
-                Life::Asleep(since, _) => *since = (*since).max(from),
+                Life::Asleep(since, ..) => *since = (*since).max(from),
                 Life::Gone(at) => *at = from,
-                Life::Unknown | Life::Runnable => {}
+                Life::Unknown | Life::New | Life::Runnable => {}
             }
         }
     }
@@ -134,16 +133,26 @@ impl Taker {
             self.leave(at, task, (runnable, inferred), first);
         }
         if let Some(task) = next {
-            let task = self.tasks.touch(task);
-            // Whoever runs was woken, though nobody may have told.
-            if let Life::Unknown = task.life {
-                task.wants_since.get_or_insert(at);
-            }
-            if !matches!(task.life, Life::Running(_)) {
-                task.life = Life::Running(at);
-            }
+            self.run(at, task);
         }
         self.cpus.get(cpu).switches(next);
+    }
+
+    fn run(&mut self, at: Instant, id: TaskId) {
+        let task = self.tasks.touch(id);
+        match task.life {
+            Life::Running(_) => return,
+            // Whoever runs was woken, though nobody told.
+            Life::Asleep(since, ..) if self.began => {
+                let slept = at.since(since.max(self.from));
+                self.push(at, id, Moment::Sleep(slept));
+            }
+            Life::Unknown => {
+                task.wants_since.get_or_insert(at);
+            }
+            _ => {}
+        }
+        self.tasks.touch(id).life = Life::Running(at);
     }
 
     /// `id` leaves its CPU; `first` if nobody saw when it began to run there.
@@ -155,12 +164,14 @@ impl Taker {
             task.wants_since = Some(from);
         }
         task.advance(at);
-        let cause = task.cause.take().unwrap_or(Cause::Unknown);
+        let (cause, object) = task.cause.take().unwrap_or((Cause::Unknown, None));
         let held = std::mem::take(&mut task.throttles);
-        task.life = match (task.life, runnable || inferred || held) {
-            (gone @ Life::Gone(_), _) => gone,
-            (_, true) => Life::Runnable,
-            (_, false) => Life::Asleep(at, cause),
+        task.life = match task.life {
+            gone @ Life::Gone(_) => gone,
+            // Of one that left unseen nobody knows whether it sleeps: as if it did until it runs again.
+            _ if inferred => Life::Asleep(at, Cause::Unknown, None),
+            _ if runnable || held => Life::Runnable,
+            _ => Life::Asleep(at, cause, object),
         };
     }
 
@@ -170,15 +181,22 @@ impl Taker {
     }
 
     fn wakeup(&mut self, at: Instant, cpu: CpuId, id: TaskId) {
+        // A wakeup that was not told is no switch.
+        self.inferred = None;
         let here = self.cpus.get(cpu);
         let current = here.running;
         let now = here.waker(current, Context::Unknown);
         let task = self.tasks.touch(id);
         let by = task.waking.take().map_or(now, |(.., by)| by);
         let (since, cause) = match task.life {
-            Life::Asleep(since, cause) => (since.max(self.from), cause),
-            Life::Gone(at) => (at.max(self.from), Cause::Unknown),
-            Life::Unknown => (self.from, Cause::Unknown),
+            Life::Asleep(since, cause, object) => (since.max(self.from), (cause, object)),
+            Life::Gone(at) => (at.max(self.from), (Cause::Unknown, None)),
+            Life::Unknown => (self.from, (Cause::Unknown, None)),
+            Life::New => {
+                task.life = Life::Runnable;
+                task.wants_since = Some(at);
+                return;
+            }
             Life::Running(_) | Life::Runnable => return,
         };
         task.life = Life::Runnable;
@@ -192,13 +210,13 @@ impl Taker {
         &mut self,
         at: Instant,
         id: TaskId,
-        (by, since, cause): (Waker, Instant, Cause),
+        (by, since, (cause, object)): (Waker, Instant, (Cause, Option<u32>)),
         cpu: CpuId,
     ) {
         let slept = at.since(since);
         match by {
             Waker::Task(waker) if waker != id && !self.is_stopper(waker) => {
-                let kind = Kind::of(cause);
+                let kind = Kind::of(cause, object);
                 self.push(at, waker, Moment::Post(id, kind));
                 self.push(at, id, Moment::Await(kind));
             }
@@ -280,8 +298,7 @@ impl Taker {
         task.timer = Some(from);
         // The first tasks of a run are there from its beginning, and nobody wakes them.
         if parent.is_none() {
-            task.life = Life::Runnable;
-            task.wants_since = Some(from);
+            task.life = Life::New;
         }
     }
 
@@ -330,7 +347,12 @@ impl Taker {
                 self.missing.holds += u64::from(self.began);
                 self.tasks.touch(task).throttles = true;
             }
-            Record::Block { task, cause, .. } => self.tasks.touch(task).cause = Some(cause),
+            Record::Block {
+                task,
+                cause,
+                object,
+                ..
+            } => self.tasks.touch(task).cause = Some((cause, object)),
             Record::InterruptEnter { cpu, interrupt } => self.cpus.get(cpu).enters(at, interrupt),
             Record::InterruptExit { cpu, interrupt } => {
                 self.cpus.get(cpu).exits(at, interrupt);
@@ -399,21 +421,13 @@ impl Observer for Taker {
 /// Ends the row of a task when the recording ends.
 fn finish(task: &mut Task, from: Instant, end: Instant) {
     task.advance(end);
-    match task.life {
+    task.rests = true;
+    if let Life::Running(_) | Life::Runnable = task.life {
         // What it computes is not over: it may take as long as it has wanted a CPU.
-        Life::Running(_) | Life::Runnable => {
-            let since = task.wants_since.unwrap_or(from).max(from);
-            task.row.unfinished(end.since(since));
-        }
-        Life::Asleep(since, _) | Life::Gone(since) => {
-            task.row.flush();
-            // One that also began asleep waits for what it waited for then.
-            let begins = task.row.moments.first();
-            if !task.row.moments.is_empty() && !matches!(begins, Some(Moment::Await(_))) {
-                let slept = end.since(since.max(from));
-                task.row.push(Moment::Sleep(slept));
-            }
-        }
-        Life::Unknown => task.row.flush(),
+        let since = task.wants_since.unwrap_or(from).max(from);
+        task.row.unfinished(end.since(since));
+        // Nobody repeats without end what takes no time.
+        task.rests = !task.row.takes_time();
     }
+    task.row.flush();
 }

@@ -1,7 +1,7 @@
 //! A task as it is followed through a trace.
 
 use warmq_trace::{Cause, Context};
-use warmq_units::{Duration, Instant, TaskId};
+use warmq_units::{Instant, TaskId};
 
 use crate::cpu::Waker;
 use crate::row::Row;
@@ -13,11 +13,13 @@ pub(crate) enum Life {
     /// Nobody has seen it yet.
     #[default]
     Unknown,
+    /// One of the first tasks of a run, which nobody has made runnable yet.
+    New,
     /// It runs, and what it ran until this time is in its row.
     Running(Instant),
     Runnable,
-    /// Asleep since then, for this cause.
-    Asleep(Instant, Cause),
+    /// Asleep since then, for this cause, and the object that it waits for.
+    Asleep(Instant, Cause, Option<u32>),
     /// It ended then.
     Gone(Instant),
 }
@@ -31,7 +33,7 @@ pub(crate) struct Task {
     /// Who is about to wake it, and in what context.
     pub waking: Option<(Option<TaskId>, Context, Waker)>,
     /// What it is about to sleep for.
-    pub cause: Option<Cause>,
+    pub cause: Option<(Cause, Option<u32>)>,
     /// A quota is about to hold it.
     pub throttles: bool,
     /// When a timer woke it last.
@@ -43,8 +45,8 @@ pub(crate) struct Task {
     pub arrives_everywhere: bool,
     /// Since when it has computed, or wanted to, without another moment between.
     pub wants_since: Option<Instant>,
-    /// CPU time since the measurement began.
-    pub ran: Duration,
+    /// It had nothing more to do when the recording ended.
+    pub rests: bool,
 }
 
 impl Task {
@@ -54,7 +56,6 @@ impl Task {
             let span = at.since(*since);
             *since = at;
             self.row.run(span);
-            self.ran += span;
         }
     }
 }

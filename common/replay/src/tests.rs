@@ -99,7 +99,7 @@ fn whoever_woke_a_task_posts_to_what_it_waits_for() {
         (150, Record::Recalculate { cpu: CPU }),
     ]);
     assert_eq!(row(&taken, "a"), "30us read 10us wake1 50us");
-    assert_eq!(row(&taken, "b"), "20us wake1 40us wait 20us ~20us");
+    assert_eq!(row(&taken, "b"), "20us wake1 40us wait 20us");
 }
 
 #[test]

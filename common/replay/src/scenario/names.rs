@@ -64,6 +64,7 @@ impl Names {
             Kind::Semaphore => "wakes",
             Kind::Pipe => "pipe_to",
             Kind::Socket => "sent_to",
+            Kind::Shared(object) => return format!("semaphore_{object}"),
         };
         format!("{to}_{}", self.task(id))
     }

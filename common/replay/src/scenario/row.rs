@@ -46,7 +46,7 @@ impl Words {
 
 /// The step that does what `id` did.
 pub(super) fn body(id: TaskId, task: &Task, names: &Names) -> String {
-    let mut posts: BTreeMap<(TaskId, Kind), String> = BTreeMap::new();
+    let mut posts: BTreeMap<String, String> = BTreeMap::new();
     let mut steps: BTreeMap<String, String> = BTreeMap::new();
     let mut words = Words::new("{ recorded = \"\"\"\n");
     let periodic = task.row.is_periodic();
@@ -58,16 +58,16 @@ pub(super) fn body(id: TaskId, task: &Task, names: &Names) -> String {
             Moment::Timer { slept, .. } => words.push(&time("~", slept)),
             Moment::Await(kind) => {
                 let name = awaited(kind);
-                if !steps.contains_key(name) {
-                    steps.insert(name.to_owned(), receive(&names.object(id, kind), kind));
-                }
-                words.push(name);
+                words.push(&name);
+                let receive = || receive(&names.object(id, kind), kind);
+                steps.entry(name).or_insert_with(receive);
             }
             Moment::Post(to, kind) => {
                 let number = posts.len() + 1;
-                let name = posts.entry((to, kind)).or_insert_with(|| {
+                let object = names.object(to, kind);
+                let name = posts.entry(object.clone()).or_insert_with(|| {
                     let name = format!("wake{number}");
-                    steps.insert(name.clone(), send(&names.object(to, kind), kind));
+                    steps.insert(name.clone(), send(&object, kind));
                     name
                 });
                 words.push(name);
@@ -97,17 +97,18 @@ fn time(before: &str, span: Duration) -> String {
     }
 }
 
-fn awaited(kind: Kind) -> &'static str {
+fn awaited(kind: Kind) -> String {
     match kind {
-        Kind::Semaphore => "wait",
-        Kind::Pipe => "read",
-        Kind::Socket => "receive",
+        Kind::Semaphore => "wait".to_owned(),
+        Kind::Pipe => "read".to_owned(),
+        Kind::Socket => "receive".to_owned(),
+        Kind::Shared(object) => format!("wait{object}"),
     }
 }
 
 fn receive(object: &str, kind: Kind) -> String {
     match kind {
-        Kind::Semaphore => format!("{{ lower = \"{object}\" }}"),
+        Kind::Semaphore | Kind::Shared(_) => format!("{{ lower = \"{object}\" }}"),
         Kind::Pipe => format!("{{ receive = \"{object}\", bytes = \"1B\" }}"),
         Kind::Socket => format!("{{ receive = \"{object}\" }}"),
     }
@@ -115,7 +116,7 @@ fn receive(object: &str, kind: Kind) -> String {
 
 fn send(object: &str, kind: Kind) -> String {
     match kind {
-        Kind::Semaphore => format!("{{ raise = \"{object}\" }}"),
+        Kind::Semaphore | Kind::Shared(_) => format!("{{ raise = \"{object}\" }}"),
         Kind::Pipe | Kind::Socket => format!("{{ send = \"{object}\", bytes = \"1B\" }}"),
     }
 }
