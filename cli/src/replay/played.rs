@@ -119,7 +119,7 @@ fn a_replay_under_the_same_scheduler_has_the_shares_of_the_recording() {
             "schbench",
             "small-smt",
             "eevdf-6.18",
-            "cpus = 2\nworkers = 3",
+            "cpus = 2",
         ),
         ("periodic", "small-smt", "eevdf-6.18", "cpus = 1"),
         ("chat", "tiny-2cpu", "mq", "rooms = 1\nusers = 4"),

@@ -13,8 +13,6 @@ use crate::task::{Life, Task};
 
 /// More moments than these are not kept, of all tasks together: some 400 MB.
 const MOST: u64 = 16_000_000;
-/// How the names of the threads begin by which the scheduler stops and moves tasks.
-const STOPPER: &str = "migration/";
 
 /// A group of tasks.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +69,10 @@ impl Taker {
         self.begin();
         for task in self.tasks.values_mut() {
             finish(task, self.from, end);
+            if task.is_stopper() {
+                self.missing.stoppers += 1;
+                task.row.moments.clear();
+            }
         }
         let cpus = self.cpus.count().max(self.header.places.len());
         self.missing.changes = self.tasks.iter().map(|(_, task)| task.who.changes).sum();
@@ -213,6 +215,9 @@ impl Taker {
         (by, since, (cause, object)): (Waker, Instant, (Cause, Option<u32>)),
         cpu: CpuId,
     ) {
+        if self.is_stopper(id) {
+            return;
+        }
         let slept = at.since(since);
         match by {
             Waker::Task(waker) if waker != id && !self.is_stopper(waker) => {
@@ -254,7 +259,7 @@ impl Taker {
 
     fn is_stopper(&self, id: TaskId) -> bool {
         let task = self.tasks.get(id);
-        task.is_some_and(|task| task.who.comm.as_str().starts_with(STOPPER))
+        task.is_some_and(Task::is_stopper)
     }
 
     /// A softirq ends: packets that woke nobody were for somebody who was awake.

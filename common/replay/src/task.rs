@@ -49,7 +49,15 @@ pub(crate) struct Task {
     pub rests: bool,
 }
 
+/// How the names of the threads begin by which the scheduler stops and moves tasks.
+const STOPPER: &str = "migration/";
+
 impl Task {
+    /// Whether the scheduler's own work is all that it does.
+    pub fn is_stopper(&self) -> bool {
+        self.who.comm.as_str().starts_with(STOPPER)
+    }
+
     /// What it ran until `at` is taken into its row.
     pub fn advance(&mut self, at: Instant) {
         if let Life::Running(since) = &mut self.life {

@@ -62,6 +62,8 @@ pub(super) fn body(id: TaskId, task: &Task, names: &Names) -> String {
                 let receive = || receive(&names.object(id, kind), kind);
                 steps.entry(name).or_insert_with(receive);
             }
+            // Nobody waits who is left out.
+            Moment::Post(to, _) if names.task(to).is_empty() => {}
             Moment::Post(to, kind) => {
                 let number = posts.len() + 1;
                 let object = names.object(to, kind);
