@@ -115,12 +115,7 @@ fn a_replay_under_the_same_scheduler_has_the_shares_of_the_recording() {
             "eevdf-6.18",
             "rooms = 2\nusers = 5\ncpus = 2",
         ),
-        (
-            "schbench",
-            "small-smt",
-            "eevdf-6.18",
-            "cpus = 2",
-        ),
+        ("schbench", "small-smt", "eevdf-6.18", "cpus = 2"),
         ("periodic", "small-smt", "eevdf-6.18", "cpus = 1"),
         ("chat", "tiny-2cpu", "mq", "rooms = 1\nusers = 4"),
     ];

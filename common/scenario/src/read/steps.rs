@@ -198,13 +198,23 @@ fn when(item: &Item<'_>, scope: &Scope<'_>) -> Option<When> {
 
 /// Whether a step may be one of a row: whatever stands alone and starts, ends and repeats nothing.
 fn in_a_row(step: &Step, item: &Item<'_>) -> bool {
-    let may = match &step.action {
-        Action::Raise(_) | Action::Lower(_) | Action::Put(_) | Action::Take(_) => true,
-        Action::Send { .. } | Action::Receive { .. } | Action::Reply { .. } => true,
-        Action::Signal { .. } | Action::Barrier(_) | Action::Yield => true,
-        Action::Count { .. } | Action::Begin(_) | Action::End(_) | Action::Touch(_) => true,
-        _ => false,
-    };
+    let may = matches!(
+        step.action,
+        Action::Raise(_)
+            | Action::Lower(_)
+            | Action::Put(_)
+            | Action::Take(_)
+            | Action::Send { .. }
+            | Action::Receive { .. }
+            | Action::Reply { .. }
+            | Action::Signal { .. }
+            | Action::Barrier(_)
+            | Action::Yield
+            | Action::Touch(_)
+            | Action::Count { .. }
+            | Action::Begin(_)
+            | Action::End(_)
+    );
     if !may {
         let help = "use raise, lower, put, take, send, receive, reply, signal, barrier, yield, touch, \
                     count, begin or end";
