@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
 
 use crate::commands::{
-    bench, check, compare, completions, diagnose, laws, machines, man, metrics, parts, replay,
-    reproduce, run, vm, watch,
+    bench, check, compare, completions, diagnose, laws, machines, man, metrics, oracle, parts,
+    replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -57,6 +57,8 @@ pub enum Command {
     Replay(replay::Arguments),
     /// Record this machine, and say who starves on it.
     Watch(watch::Arguments),
+    /// Say how far scheduling by data affinity is from the optimum, exactly.
+    Oracle(oracle::Arguments),
     /// Check experiments' files without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.

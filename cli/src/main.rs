@@ -18,6 +18,7 @@ mod guest;
 mod laws;
 mod listing;
 mod machines;
+mod oracle;
 mod output;
 mod page;
 mod pair;

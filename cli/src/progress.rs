@@ -10,6 +10,8 @@ use crate::output::say;
 
 /// Time between two lines where there is no terminal.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
+/// What takes less time shows no progress.
+const UNSHOWN: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(200);
 const BAR: &str = "{bar:30} {pos}/{len} {what} {elapsed}, {eta} left  {wide_msg}";
 const SPINNER: &str = "{spinner} {msg} {elapsed}";
@@ -78,6 +80,34 @@ impl Watch {
                     "warmq: {done} of {total} {what} done, {left} left: {name}"
                 ));
             }
+        }
+    }
+}
+
+/// Progress that shows only once the work has taken two seconds: most such work is done before.
+pub struct Late {
+    what: &'static str,
+    began: Instant,
+    watch: Option<Watch>,
+}
+
+impl Late {
+    /// Progress in `what` (`rows`).
+    pub fn over(what: &'static str) -> Late {
+        Late {
+            what,
+            began: Instant::now(),
+            watch: None,
+        }
+    }
+
+    /// `done` of `total` parts are done, the last of them called `name`.
+    pub fn see(&mut self, done: usize, total: usize, name: &str) {
+        if self.watch.is_none() && self.began.elapsed() >= UNSHOWN {
+            self.watch = Some(Watch::over(self.what, total));
+        }
+        if let Some(watch) = &self.watch {
+            watch.see(done, total, name);
         }
     }
 }

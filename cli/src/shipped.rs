@@ -117,6 +117,7 @@ pub const TODAY: Paper = Paper {
         "one-setting",
         "cures",
         "two-containers",
+        "where",
     ],
 };
 

@@ -1,5 +1,6 @@
 //! Diagnoses of traces: read, told, and shown on a page.
 
+mod lags;
 mod page;
 #[cfg(test)]
 mod played;
@@ -17,6 +18,7 @@ use warmq_units::{Duration, Instant, TaskId};
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 use crate::{output, recording};
+use lags::{Lags, lags};
 
 /// The ending of files that hold traces.
 pub const ENDING: &str = "warmq";
@@ -39,6 +41,14 @@ pub struct Found {
     pub header: Header,
     /// The diagnosis.
     pub diagnosis: Diagnosis,
+}
+
+/// What happened during the longest wait of a verdict.
+pub struct Picture {
+    /// Who ran when.
+    evidence: Evidence,
+    /// What groups were owed as it began, where that was told.
+    lags: Option<Lags>,
 }
 
 /// Whether a file of this name holds a trace of ours.
@@ -115,14 +125,14 @@ fn line(diagnosis: &Diagnosis) -> Result<String, Failure> {
 
 /// What the CPUs did during the longest wait of each verdict. The file is read again, so that no
 /// more of it is kept than is shown.
-fn pictures(found: &Found, file: &Path) -> Result<Vec<Evidence>, Failure> {
+fn pictures(found: &Found, file: &Path) -> Result<Vec<Picture>, Failure> {
     let verdicts = found.diagnosis.verdicts.iter().take(MOST_PICTURES);
     verdicts
         .map(|verdict| picture(verdict, &found.header, file))
         .collect()
 }
 
-fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Evidence, Failure> {
+fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Picture, Failure> {
     let time = |ns| Instant::START + Duration::from_ns(ns);
     let (from, to) = verdict.longest_ns;
     // What cannot be read now could not be read before either.
@@ -133,5 +143,6 @@ fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Evidence, 
     if let Some(name) = verdict.tasks.first() {
         evidence.task.clone_from(name);
     }
-    Ok(evidence)
+    let lags = lags(recording::open(file)?.map_while(Result::ok), times.0);
+    Ok(Picture { evidence, lags })
 }

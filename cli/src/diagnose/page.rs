@@ -3,14 +3,13 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use warmq_diagnose::{Diagnosis, Verdict};
-use warmq_law::Evidence;
 
-use super::Found;
 use super::text::{NOTHING, facts, instead, time};
+use super::{Found, Picture};
 use crate::laws::page::{POLICY, STYLE, chart};
 
 /// The page of what was `found` in `file`; pictures belong to the first verdicts.
-pub fn page(found: &Found, pictures: &[Evidence], file: &str) -> String {
+pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
     let diagnosis = &found.diagnosis;
     let page = html! {
         (DOCTYPE)
@@ -39,7 +38,7 @@ pub fn page(found: &Found, pictures: &[Evidence], file: &str) -> String {
     page.into_string()
 }
 
-fn section(verdict: &Verdict, picture: Option<&Evidence>) -> Markup {
+fn section(verdict: &Verdict, picture: Option<&Picture>) -> Markup {
     html! {
         section {
             h2 { (verdict.kind.title()) " " code { (verdict.kind.name()) } }
@@ -49,12 +48,13 @@ fn section(verdict: &Verdict, picture: Option<&Evidence>) -> Markup {
             @if verdict.tasks.len() > 1 {
                 details { summary { "all " (verdict.tasks.len()) } p { (verdict.tasks.join(", ")) } }
             }
-            @if let Some(picture) = picture {
+            @if let Some(Picture { evidence, lags }) = picture {
                 p {
-                    "The longest wait: " (time(picture.to.since(picture.from).as_ns()))
-                    " from " (time(picture.from.0 / 1_000)) " on."
+                    "The longest wait: " (time(evidence.to.since(evidence.from).as_ns()))
+                    " from " (time(evidence.from.0 / 1_000)) " on."
                 }
-                (chart(picture))
+                (chart(evidence))
+                @if let Some(lags) = lags { (lags.picture(&evidence.task)) }
             }
         }
     }

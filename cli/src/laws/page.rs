@@ -13,7 +13,7 @@ pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// Colors that are told apart on light and on dark ground, also by the color-blind (after Okabe and
 /// Ito's palette).
-const COLORS: [&str; 8] = [
+pub(crate) const COLORS: [&str; 8] = [
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8a8f98",
 ];
 

@@ -6,6 +6,7 @@ mod diagnose;
 mod help;
 mod laws;
 mod lists;
+mod oracle;
 mod refusals;
 mod replay;
 mod results;

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use super::support::{Folder, TRIAL};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
     "reproduce",
     "check",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 10] = [
     "schedulers",
     "workloads",
     "metrics",
+    "oracle",
     "bench",
     "completions",
     "man",

@@ -99,9 +99,10 @@ pub fn evidence_of(
     story.told(names, task, (from, to))
 }
 
-/// A tenth before and after a wait shows what it was between. Of a long one the beginning is shown.
+/// A tenth before and after a wait, and of what is shown, shows what it was between. Of a long one the
+/// beginning is shown.
 fn margins(began: Instant, ended: Instant) -> (Instant, Instant) {
-    let margin = Duration(ended.since(began).0 / 10 + 1);
+    let margin = Duration(ended.since(began).min(LONGEST).0 / 10 + 1);
     let from = Instant(began.0.saturating_sub(margin.0));
     (from, (ended + margin).min(from + LONGEST))
 }

@@ -99,6 +99,15 @@ fn of_groups() -> impl Strategy<Value = Record> {
             }
         }),
         (number(), span()).prop_map(|(group, span)| Record::Throttled { group, span }),
+        (cpu(), number(), any::<u64>(), any::<i64>(), any::<i64>()).prop_map(
+            |(cpu, group, weight, vruntime, lag)| Record::Owed {
+                cpu,
+                group,
+                weight,
+                vruntime,
+                lag,
+            }
+        ),
     ]
 }
 

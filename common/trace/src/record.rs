@@ -297,6 +297,20 @@ pub enum Record {
         /// For how long since the last such record.
         span: Duration,
     },
+    /// What the tasks of a group are owed together on a CPU, by a fair scheduler that counts in virtual
+    /// time (EEVDF's `vlag` and `vruntime` of a group's entity). Real kernels do not tell.
+    Owed {
+        /// The CPU.
+        cpu: CpuId,
+        /// The group, as [`Record::Group`] numbers it.
+        group: u32,
+        /// Its weight on that CPU; 1024 is that of a task of nice 0.
+        weight: u64,
+        /// Its vruntime there, in virtual ns.
+        vruntime: i64,
+        /// What it is owed there: the average vruntime of the queue less its own, in virtual ns.
+        lag: i64,
+    },
     /// `task` is a thread of the kernel. Without such a record its name may tell.
     KernelThread {
         /// The task.
@@ -420,6 +434,7 @@ impl Record {
                 | Record::Group { .. }
                 | Record::Cgroup { .. }
                 | Record::Throttled { .. }
+                | Record::Owed { .. }
                 | Record::KernelThread { .. }
                 | Record::Fragment { .. }
                 | Record::Packet { .. }

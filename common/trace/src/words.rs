@@ -89,6 +89,7 @@ kinds! {
     35 5 Cgroup { group, parent, weight, name },
     36 2 Throttled { group, span },
     37 1 KernelThread { task },
+    38 5 Owed { cpu, group, weight, vruntime, lag },
 }
 
 impl Words {
@@ -127,6 +128,7 @@ macro_rules! of_one_word {
 
 of_one_word! {
     u64: |word| word, Some;
+    i64: i64::cast_unsigned, |word| Some(word.cast_signed());
     u32: u64::from, |word| word.try_into().ok();
     u16: u64::from, |word| word.try_into().ok();
     u8: u64::from, |word| word.try_into().ok();

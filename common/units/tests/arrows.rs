@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("common", "units", &[]),
     ("common", "decide", &[]),
     ("common", "config", &["units"]),
+    ("common", "affinity", &["units", "config"]),
     ("common", "scenario", &["units", "config", "trace"]),
     ("common", "trace", &["units"]),
     ("common", "machine", &["units", "config"]),

@@ -38,6 +38,11 @@ impl Attach<'_> {
         self.core.places[cpu.index()]
     }
 
+    /// Whether somebody wants records in detail, as [`Context::tell`] makes them.
+    pub fn wants_details(&self) -> bool {
+        self.core.detail
+    }
+
     /// The period of the tick: 1 / HZ.
     pub fn tick(&self) -> Duration {
         self.core.settings.tick
@@ -249,6 +254,12 @@ impl<'a> Context<'a> {
     pub fn recalculated(&mut self) {
         let cpu = self.cpu;
         self.core.record(Record::Recalculate { cpu });
+    }
+
+    /// Records a detail that only the scheduler knows.
+    pub fn tell(&mut self, detail: Record) {
+        debug_assert!(detail.is_detail(), "{detail:?}");
+        self.core.record_detail(|_| detail);
     }
 
     /// Makes `cpu` call `pick_next` as soon as the preemption model allows. For another CPU this

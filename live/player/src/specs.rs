@@ -5,6 +5,7 @@ use warmq_trace::Policy;
 use warmq_units::CpuSet;
 
 use crate::places::Cpus;
+use crate::stage::Stage;
 use crate::sys::sched::Attributes;
 
 /// The number by which a scenario's tasks name their application to the scheduler.
@@ -69,6 +70,18 @@ pub fn attributes_of(policy: &warmq_scenario::Policy) -> Attributes {
     };
     Attributes {
         policy,
+        priority,
+        ..Attributes::default()
+    }
+}
+
+/// By which the player's own processes come before all tasks of a scenario.
+pub fn above_tasks(stage: &Stage) -> Attributes {
+    let tasks = stage.scenario().tasks().iter();
+    let highest = tasks.map(|kind| attributes_of(&kind.policy).priority).max();
+    let priority = highest.unwrap_or(0).saturating_add(1).min(99);
+    Attributes {
+        policy: Policy::Fifo,
         priority,
         ..Attributes::default()
     }

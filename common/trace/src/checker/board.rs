@@ -283,6 +283,7 @@ impl Board {
             | Record::Group { .. }
             | Record::Cgroup { .. }
             | Record::Throttled { .. }
+            | Record::Owed { .. }
             | Record::KernelThread { .. }
             | Record::Fragment { .. }
             | Record::Packet { .. }

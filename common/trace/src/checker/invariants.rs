@@ -82,6 +82,7 @@ pub(super) fn judge(
         | Record::Group { .. }
         | Record::Cgroup { .. }
         | Record::Throttled { .. }
+        | Record::Owed { .. }
         | Record::KernelThread { .. }
         | Record::Fragment { .. }
         | Record::Packet { .. }

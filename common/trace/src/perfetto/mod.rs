@@ -390,6 +390,12 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::Phase { .. } => self.see_scenario(when, record),
             // A group has no track, and its tasks say which one they are in.
             Record::Cgroup { .. } | Record::Throttled { .. } => {}
+            Record::Owed {
+                cpu, group, lag, ..
+            } => {
+                let track = Track::Owed(*cpu, *group);
+                self.tracks.count(&mut self.sink, when, track, *lag);
+            }
         }
     }
 }

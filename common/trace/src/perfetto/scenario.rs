@@ -90,7 +90,9 @@ impl<W: Write> Perfetto<W> {
             }
             Record::SpanEnd { span, number, .. } => self.end_span(when, span, number),
             Record::Count { counter, total } => {
-                self.tracks.count(&mut self.sink, when, counter, total);
+                let total = i64::try_from(total).unwrap_or(i64::MAX);
+                self.tracks
+                    .count(&mut self.sink, when, Track::Counter(counter), total);
             }
             Record::Phase { phase } => {
                 if std::mem::replace(&mut self.in_phase, true) {

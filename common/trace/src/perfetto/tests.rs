@@ -286,6 +286,13 @@ fn spans_phases_and_counters_have_tracks_with_their_names() {
         number,
     };
     let count = |total| Record::Count { counter: 1, total };
+    let owed = Record::Owed {
+        cpu: CPU,
+        group: 2,
+        weight: 1_024,
+        vruntime: 10,
+        lag: -5,
+    };
     let story = [
         (0, count(0)),
         (0, Record::Phase { phase: 0 }),
@@ -299,6 +306,7 @@ fn spans_phases_and_counters_have_tracks_with_their_names() {
         (6, end(A, 9)),
         (7, count(3)),
         (7, Record::Phase { phase: 1 }),
+        (8, owed),
     ];
     let wanted = [
         "0 Counters/rounds: is 0",
@@ -312,6 +320,7 @@ fn spans_phases_and_counters_have_tracks_with_their_names() {
         "7 Counters/rounds: is 3",
         "7 Phases: ends",
         "7 Phases: begins storm",
+        "8 Lags of groups (virtual ns)/cpu0 group 2: is -5",
     ];
     assert_eq!(shown(&story), wanted);
 }

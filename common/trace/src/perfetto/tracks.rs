@@ -17,6 +17,7 @@ use crate::Names;
 pub(super) enum Group {
     Spans,
     Counters,
+    Lags,
     Interrupts,
     Locks,
     Scheduler,
@@ -50,6 +51,8 @@ pub(super) enum Track {
     Span(u32, u64),
     /// A counter of a scenario.
     Counter(u32),
+    /// What a group is owed on a CPU, in virtual ns.
+    Owed(CpuId, u32),
 }
 
 /// The tracks that were described already, and the names of what numbers stand for.
@@ -65,6 +68,7 @@ impl Group {
         match self {
             Group::Spans => "Shared spans",
             Group::Counters => "Counters",
+            Group::Lags => "Lags of groups (virtual ns)",
             Group::Interrupts => "Interrupts",
             Group::Locks => "Spin locks",
             Group::Scheduler => "Scheduler",
@@ -82,6 +86,7 @@ impl Track {
             Track::SpanOf(thread, _) => Some(Track::Thread(thread)),
             Track::Span(..) => Some(Track::Group(Group::Spans)),
             Track::Counter(_) => Some(Track::Group(Group::Counters)),
+            Track::Owed(..) => Some(Track::Group(Group::Lags)),
         }
     }
 
@@ -93,6 +98,9 @@ impl Track {
             Track::Cpu(_, cpu) => Some(i32::from(cpu.0)),
             Track::Lock(cpu, lock) => Some(i32::from(cpu.0) << 8 | i32::from(lock.0).min(0xff)),
             Track::Thread(_) | Track::Span(..) => None,
+            Track::Owed(cpu, group) => {
+                i32::try_from(u32::from(cpu.0) << 12 | group.min(0xfff)).ok()
+            }
             Track::SpanOf(_, number) | Track::Counter(number) => i32::try_from(number).ok(),
         }
     }
@@ -112,12 +120,12 @@ impl Tracks {
     }
 
     /// A counter has this value from `when` on.
-    pub fn count(&mut self, to: &mut impl Packets, when: Instant, counter: u32, value: u64) {
+    pub fn count(&mut self, to: &mut impl Packets, when: Instant, counter: Track, value: i64) {
         let event = TrackEvent {
             r#type: Some(COUNTER),
-            track_uuid: Some(self.described(to, Track::Counter(counter))),
+            track_uuid: Some(self.described(to, counter)),
             name: None,
-            counter_value: Some(i64::try_from(value).unwrap_or(i64::MAX)),
+            counter_value: Some(value),
         };
         write_event(to, when, event);
     }
@@ -171,7 +179,8 @@ impl Tracks {
             }),
             _ => None,
         };
-        let counter = matches!(track, Track::Counter(_)).then(CounterDescriptor::default);
+        let counter =
+            matches!(track, Track::Counter(_) | Track::Owed(..)).then(CounterDescriptor::default);
         let descriptor = TrackDescriptor {
             uuid: Some(uuid),
             name: self.name(track),
@@ -199,6 +208,7 @@ impl Tracks {
             Track::SpanOf(_, span) => self.span(span),
             Track::Span(span, number) => format!("{}[{number}]", self.span(span)),
             Track::Counter(counter) => called(&self.names.counters, "counter", counter),
+            Track::Owed(cpu, group) => format!("{cpu} group {group}"),
         })
     }
 

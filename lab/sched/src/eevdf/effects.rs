@@ -3,6 +3,7 @@
 
 use warmq_kernel::Context;
 use warmq_machine::Access;
+use warmq_trace::Record;
 use warmq_units::{Address, CpuId};
 
 /// How urgently a CPU is to pick again.
@@ -19,9 +20,24 @@ pub(super) enum Urgency {
 pub(super) struct Effects {
     accesses: Vec<(Address, Access)>,
     requests: Vec<(CpuId, Urgency)>,
+    /// What is told in detail; `None` where nobody wants to know.
+    details: Option<Vec<Record>>,
 }
 
 impl Effects {
+    /// None yet.
+    pub(super) fn new(wants_details: bool) -> Effects {
+        Effects {
+            details: wants_details.then(Vec::new),
+            ..Effects::default()
+        }
+    }
+
+    /// Where details are collected, if somebody wants them.
+    pub(super) fn details(&mut self) -> Option<&mut Vec<Record>> {
+        self.details.as_mut()
+    }
+
     pub(super) fn read(&mut self, at: Address) {
         self.accesses.push((at, Access::Read));
     }
@@ -53,6 +69,13 @@ impl Effects {
     pub(super) fn apply(&mut self, context: &mut Context<'_>) {
         for (at, access) in self.accesses.drain(..) {
             context.touch(at, access);
+        }
+        for detail in self
+            .details
+            .iter_mut()
+            .flat_map(|details| details.drain(..))
+        {
+            context.tell(detail);
         }
         for (cpu, urgency) in self.requests.drain(..) {
             match urgency {

@@ -51,6 +51,7 @@ mod rules;
 mod select;
 mod settings;
 mod state;
+mod tell;
 mod tick;
 mod virtual_time;
 mod wakeup;
@@ -103,7 +104,7 @@ impl State {
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
-            effects: Effects::default(),
+            effects: Effects::new(attach.wants_details()),
             timers: Vec::new(),
             line,
             round_robin: RealTime::slice(tick),
@@ -156,6 +157,7 @@ impl State {
             None => self.pick_fair(here),
         };
         self.turn_to(here, next);
+        self.tell_lags(self.cpu(here).root);
         self.effects.has_picked(here);
         if next != prev {
             if let Some(armed) = self.cpu_mut(here).hrtick.take() {

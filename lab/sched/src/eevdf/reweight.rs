@@ -22,11 +22,13 @@ impl State {
     /// `entity` weighs `weight` from now on.
     pub(super) fn reweigh(&mut self, entity: EntityId, weight: u64) {
         let weights = (self.entities[entity].weight, weight);
+        self.tell_lag_before(entity);
         match (self.entities[entity].queued, self.rules.reweight) {
             (false, _) => self.reweigh_unqueued(entity, weights),
             (true, Reweight::KeepsAverage) => self.reweigh_in_place(entity, weights),
             (true, Reweight::PlacesAgain) => self.reweigh_and_place(entity, weights),
         }
+        self.tell_lags(self.entities[entity].queue);
         self.entities[entity].load.reweigh(down(weight));
         self.effects.write(self.entities[entity].line);
     }

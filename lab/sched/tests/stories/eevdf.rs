@@ -6,9 +6,11 @@ use proptest::prelude::*;
 
 use warmq_config::Value;
 use warmq_kernel::*;
-use warmq_units::{Bytes, Cycles, Duration, Instant, Seed};
+use warmq_trace::Record;
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, Seed};
 
 use crate::stage::*;
+use crate::told::Kept;
 
 const VERSIONS: [&str; 3] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
 
@@ -185,14 +187,14 @@ const STARVES: Starves = Starves {
 };
 
 impl Starves {
-    fn share(&self, set: &[(&str, Value)]) -> u64 {
+    fn workload(&self) -> impl Workload {
         let Starves {
             gap,
             work,
             together,
             ..
         } = *self;
-        let workload = move |boot: &mut Boot<'_>| -> Started {
+        move |boot: &mut Boot<'_>| -> Started {
             let (a, b) = (boot.autogroup("a", 0), boot.autogroup("b", 0));
             let elsewhere = match together {
                 true => b,
@@ -220,8 +222,11 @@ impl Starves {
                 },
             )?;
             Ok(())
-        };
-        let [share] = shares(machine(2, self.preemption), self.name, set, workload);
+        }
+    }
+
+    fn share(&self, set: &[(&str, Value)]) -> u64 {
+        let [share] = shares(machine(2, self.preemption), self.name, set, self.workload());
         share
     }
 }
@@ -249,6 +254,49 @@ fn who_shares_a_cpu_with_a_group_that_is_woken_often_starves_from_6_13_to_7_0() 
             "{name}, {preemption:?}: {share}"
         );
     }
+}
+
+/// What groups are owed is told at each pick and change of weight, so that it can be followed by hand: all of
+/// a CPU together are owed nothing, and the receiver's group more and more, up to the limit.
+#[test]
+fn what_groups_are_owed_is_told_as_the_starvation_begins() {
+    let scheduler = scheduler(STARVES.name, &[]);
+    let stage = machine(2, STARVES.preemption);
+    let (_, kernel) = stage.plays_before(Kept::default(), scheduler, 200, STARVES.workload());
+    let told = kernel.into_observer().0.into_iter();
+    let told = told.filter_map(|(at, record)| match record {
+        Record::Owed {
+            cpu: CpuId(1),
+            group,
+            weight,
+            lag,
+            ..
+        } => Some((at, group, i128::from(weight), i128::from(lag))),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    let (mut rest, mut pairs) = (&told[..], 0);
+    while let [one, other, ..] = rest {
+        // One group alone is told of while the other one has nobody who wants to run.
+        let pair = one.0 == other.0 && one.1 != other.1;
+        rest = &rest[1 + usize::from(pair)..];
+        let owed = one.2 * one.3 + other.2 * other.3;
+        assert!(!pair || owed.abs() <= one.2 + other.2, "{one:?} {other:?}");
+        pairs += u32::from(pair);
+    }
+    assert!(pairs > 100, "{pairs}");
+    let last = |of: u32| {
+        told.iter()
+            .rfind(|(_, group, ..)| *group == of)
+            .expect("told of")
+            .3
+    };
+    assert!(
+        last(2) > 5_000_000 && last(1) < -4_000_000,
+        "{} {}",
+        last(1),
+        last(2)
+    );
 }
 
 /// That one setting does it.

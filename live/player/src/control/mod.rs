@@ -16,7 +16,7 @@ use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::scheduler::Schedulers;
-use crate::specs::{Spec, attributes_of};
+use crate::specs::{Spec, above_tasks};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
@@ -433,15 +433,7 @@ fn open(slot: &Slot) {
 /// Puts the controller above all tasks, so that it is in time however busy the machine is. Where it
 /// may not, it says so.
 pub fn rise(stage: &Stage, notes: &Notes) {
-    let tasks = stage.scenario().tasks().iter();
-    let highest = tasks.map(|kind| attributes_of(&kind.policy).priority).max();
-    let priority = highest.unwrap_or(0).saturating_add(1).min(99);
-    let above = Attributes {
-        policy: warmq_trace::Policy::Fifo,
-        priority,
-        ..Attributes::default()
-    };
-    if let Err(error) = above.apply(0) {
+    if let Err(error) = above_tasks(stage).apply(0) {
         let why =
             format!("it does not run at SCHED_FIFO ({error}) and may be late where CPUs are busy");
         notes.say("the controller", &why);

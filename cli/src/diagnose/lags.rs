@@ -1,0 +1,232 @@
+//! What groups were owed as a wait began: a picture of their lags and vruntimes on one CPU, from the records
+//! that a simulated EEVDF makes at each pick and at each change of a weight.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+use warmq_trace::{Comm, Record};
+use warmq_units::{CpuId, Duration, Instant};
+
+use crate::laws::page::COLORS;
+
+/// From so long before the wait begins until so long after is shown.
+const BEFORE: Duration = Duration::from_ms(40);
+const AFTER: Duration = Duration::from_ms(20);
+
+const WIDTH: f64 = 960.0;
+const LEFT: f64 = 64.0;
+/// The height of one of the two panels, and the room between them.
+const PANEL: f64 = 170.0;
+const GAP: f64 = 34.0;
+
+/// What was told of one group at a time: virtual ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Told {
+    at: Instant,
+    vruntime: i64,
+    lag: i64,
+}
+
+/// The groups of one CPU as a wait began there.
+#[derive(Debug, Default, PartialEq)]
+pub struct Lags {
+    cpu: CpuId,
+    began: Instant,
+    groups: Vec<(String, Vec<Told>)>,
+}
+
+/// The lags on the CPU where they are farthest apart around `began`; `None` if fewer than two groups were
+/// told of, as in recordings of real kernels.
+pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) -> Option<Lags> {
+    let from = Instant(began.0.saturating_sub(BEFORE.0));
+    let mut names: BTreeMap<u32, Comm> = BTreeMap::new();
+    let mut cpus: BTreeMap<CpuId, BTreeMap<u32, Vec<Told>>> = BTreeMap::new();
+    for (at, record) in records.take_while(|(at, _)| *at <= began + AFTER) {
+        match record {
+            Record::Cgroup { group, name, .. } => {
+                names.insert(group, name);
+            }
+            Record::Owed {
+                cpu,
+                group,
+                vruntime,
+                lag,
+                ..
+            } if at >= from => {
+                let told = Told { at, vruntime, lag };
+                cpus.entry(cpu)
+                    .or_default()
+                    .entry(group)
+                    .or_default()
+                    .push(told);
+            }
+            _ => {}
+        }
+    }
+    let farthest = |groups: &BTreeMap<u32, Vec<Told>>| {
+        let lags = groups
+            .values()
+            .flatten()
+            .map(|told| told.lag.unsigned_abs());
+        lags.max().unwrap_or(0)
+    };
+    let (cpu, groups) = cpus
+        .into_iter()
+        .filter(|(_, groups)| groups.len() > 1)
+        .max_by_key(|(cpu, groups)| (farthest(groups), std::cmp::Reverse(*cpu)))?;
+    let named = |(group, told): (u32, Vec<Told>)| {
+        let name = names
+            .get(&group)
+            .map(|name| format!(" ({})", name.as_str()));
+        (format!("group {group}{}", name.unwrap_or_default()), told)
+    };
+    Some(Lags {
+        cpu,
+        began,
+        groups: groups.into_iter().map(named).collect(),
+    })
+}
+
+/// One of the two panels: a line a group.
+struct Panel {
+    title: String,
+    top: f64,
+    lines: Vec<Vec<(Instant, f64)>>,
+}
+
+impl Panel {
+    /// The least and the greatest value, never the same.
+    fn bounds(&self) -> (f64, f64) {
+        let values = self.lines.iter().flatten().map(|(_, value)| *value);
+        let (low, high) = values.fold((0.0_f64, 0.0_f64), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        (low, high.max(low + 0.1))
+    }
+}
+
+impl Lags {
+    /// When the picture begins and ends.
+    fn times(&self) -> (Instant, Instant) {
+        let times: BTreeSet<Instant> = self.told().map(|told| told.at).collect();
+        let first = times.first().copied().unwrap_or(self.began);
+        let last = times.last().copied().unwrap_or(self.began);
+        (first, last.max(Instant(first.0 + 1)))
+    }
+
+    fn told(&self) -> impl Iterator<Item = &Told> {
+        self.groups.iter().flat_map(|(_, told)| told)
+    }
+
+    fn panels(&self) -> [Panel; 2] {
+        let ms = |ns: i64| ns as f64 / 1e6;
+        let zero = self.told().map(|told| told.vruntime).min().unwrap_or(0);
+        let line = |value: &dyn Fn(&Told) -> f64| {
+            let of = |told: &Vec<Told>| told.iter().map(|it| (it.at, value(it))).collect();
+            self.groups.iter().map(|(_, told)| of(told)).collect()
+        };
+        [
+            Panel {
+                title: "lag, virtual ms: above 0 a group is owed time".to_owned(),
+                top: 16.0,
+                lines: line(&|told| ms(told.lag)),
+            },
+            Panel {
+                title: "vruntime, virtual ms from the least shown".to_owned(),
+                top: 16.0 + PANEL + GAP,
+                lines: line(&|told| ms(told.vruntime - zero)),
+            },
+        ]
+    }
+
+    /// The picture, with its legend.
+    pub fn picture(&self, who: &str) -> Markup {
+        let (first, last) = self.times();
+        let span = last.since(first).0 as f64;
+        let x = |at: Instant| LEFT + (WIDTH - LEFT) * at.since(first).0 as f64 / span;
+        let ms = |at: Instant| format!("{:.1} ms", at.0 as f64 / 1e9);
+        let height = 16.0 + 2.0 * PANEL + GAP + 18.0;
+        html! {
+            p { "What groups were owed on CPU " (self.cpu.0) " as " (who) " began to wait" }
+            div class="chart" { svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
+                aria-label=(format!("lag and vruntime of groups on CPU {} as {who} began to wait", self.cpu.0)) {
+                @for panel in self.panels() { (drawn(&panel, &x)) }
+                line x1=(format!("{:.1}", x(self.began))) x2=(format!("{:.1}", x(self.began)))
+                    y1="16" y2=(height - 18.0) stroke="var(--broken)" stroke-dasharray="4 3" {}
+                text x=(LEFT) y=(height - 4.0) { (ms(first)) }
+                text x=(WIDTH) y=(height - 4.0) text-anchor="end" { (ms(last)) }
+            } }
+            div class="key" {
+                @for (place, (name, _)) in self.groups.iter().enumerate() {
+                    span { i style=(format!("background:{}", COLORS[place % COLORS.len()])) {} (name) }
+                }
+                span { i style="border:2px dashed var(--broken)" {} (who) " begins to wait" }
+            }
+        }
+    }
+}
+
+fn drawn(panel: &Panel, x: &dyn Fn(Instant) -> f64) -> Markup {
+    let (low, high) = panel.bounds();
+    let y = |value: f64| panel.top + PANEL * (high - value) / (high - low);
+    let points = |line: &[(Instant, f64)]| {
+        let places = line
+            .iter()
+            .map(|(at, value)| format!("{:.1},{:.1}", x(*at), y(*value)));
+        places.collect::<Vec<_>>().join(" ")
+    };
+    html! {
+        text x=(LEFT) y=(panel.top - 4.0) { (panel.title) }
+        @for value in [low, 0.0, high] {
+            text x=(LEFT - 6.0) y=(format!("{:.1}", y(value) + 4.0)) text-anchor="end" { (format!("{value:.1}")) }
+        }
+        line x1=(LEFT) x2=(WIDTH) y1=(format!("{:.1}", y(0.0))) y2=(format!("{:.1}", y(0.0))) stroke="currentColor" stroke-opacity="0.3" {}
+        @for (place, line) in panel.lines.iter().enumerate() {
+            polyline points=(points(line)) fill="none" stroke-width="1.5"
+                stroke=(COLORS[place % COLORS.len()]) {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::START + Duration::from_ms(ms)
+    }
+
+    fn owed(cpu: u16, group: u32, lag: i64) -> Record {
+        Record::Owed {
+            cpu: CpuId(cpu),
+            group,
+            weight: 1024,
+            vruntime: -lag,
+            lag,
+        }
+    }
+
+    #[test]
+    fn the_cpu_is_shown_where_groups_are_owed_most() {
+        let records = [
+            (ms(1), owed(0, 1, 99)),
+            (ms(70), owed(0, 1, 5)),
+            (ms(70), owed(0, 2, -5)),
+            (ms(80), owed(1, 1, 7)),
+            (ms(80), owed(1, 2, -7)),
+            (ms(95), owed(2, 1, 1_000)),
+            (ms(200), owed(0, 2, 5_000)),
+        ];
+        let found = lags(records.into_iter(), ms(100)).expect("two groups on two CPUs");
+        assert_eq!(found.cpu, CpuId(1));
+        let names: Vec<&str> = found.groups.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["group 1", "group 2"]);
+        assert_eq!(found.times(), (ms(80), Instant(ms(80).0 + 1)));
+    }
+
+    #[test]
+    fn one_group_alone_is_no_picture() {
+        let records = [(ms(95), owed(2, 1, 1_000))];
+        assert_eq!(lags(records.into_iter(), ms(100)), None);
+    }
+}
