@@ -300,6 +300,19 @@ pub const SCHEDULERS: &[Entry] = &[
         build: eevdf,
     },
     Entry {
+        name: "eevdf-7.3",
+        what: "the same of Linux 7.3: all tasks of a CPU in one queue, weighed by their groups",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        models: FULL_OR_LAZY,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_7_3,
+        build: eevdf,
+    },
+    Entry {
         name: "scx_warmq",
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
         kernel: "linux-2.4",
@@ -338,6 +351,7 @@ pub fn scheduler(name: &str) -> Option<&'static Entry> {
 /// ```
 /// assert_eq!(warmq_sched::of_kernel("6.18.15").unwrap().name, "eevdf-6.18");
 /// assert_eq!(warmq_sched::of_kernel("7.2").unwrap().name, "eevdf-7.1");
+/// assert_eq!(warmq_sched::of_kernel("7.3-rc4").unwrap().name, "eevdf-7.3");
 /// assert!(warmq_sched::of_kernel("5.15").is_none());
 /// ```
 pub fn of_kernel(release: &str) -> Option<&'static Entry> {
@@ -347,7 +361,8 @@ pub fn of_kernel(release: &str) -> Option<&'static Entry> {
         (..=5, _) | (6, ..=11) => return None,
         (6, 12) => "eevdf-6.12",
         (6, _) | (7, 0) => "eevdf-6.18",
-        _ => "eevdf-7.1",
+        (7, 1 | 2) => "eevdf-7.1",
+        _ => "eevdf-7.3",
     })
 }
 

@@ -261,7 +261,7 @@ proptest! {
     /// order of their numbers; the jiffies of o1 are those of CPU 0.
     #[test]
     fn cpus_renamed_give_the_same_schedule_renamed(case in cases(), cpus in 2u16..5) {
-        let numbered = ["broken", "o1", "eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
+        let numbered = ["broken", "o1", "eevdf-6.12", "eevdf-6.18", "eevdf-7.1", "eevdf-7.3"];
         for entry in SCHEDULERS.iter().filter(|entry| !numbered.contains(&entry.name)) {
             let cpus = if entry.name == "mq" { 2 } else { cpus };
             let (first, other) = (rotated(&case, entry, cpus, 0), rotated(&case, entry, cpus, 1));
