@@ -51,6 +51,13 @@ echo
 echo "== hints: nanoseconds a call"
 cargo bench -p warmq-hint --bench hint
 
+echo
+echo "== recording and diagnosing: 100,000 records a second and more"
+cargo build --release -p warmq
+for rate in 100000 400000; do
+	"$target/release/warmq" bench record --rate "$rate" || echo "bench: this machine cannot be recorded"
+done
+
 mkdir -p "$folder"
 make_venv
 make_theirs

@@ -95,6 +95,9 @@ keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets s
     --scheduler "kernel,$bin/scx_warmq" || failed=1
 keep_laws fragments-at-home chat-rooms --scheduler "$bin/scx_warmq" || failed=1
 
+say "verdicts: what warmq diagnose says of what guests played; all of it: scripts/verdicts.sh"
+scripts/verdicts.sh --quick || failed=1
+
 # Counted guests of several CPUs let them take turns of up to 100 ms. So what is judged in them is who runs where and who gets how
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.

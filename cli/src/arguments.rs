@@ -8,7 +8,7 @@ use warmq_experiment::Engine;
 
 use crate::commands::{
     bench, check, compare, completions, diagnose, laws, machines, man, metrics, oracle, parts,
-    reproduce, run, vm, watch,
+    replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -53,6 +53,8 @@ pub enum Command {
     Laws(laws::Arguments),
     /// Say who starves in a trace, who ran instead, and why it could.
     Diagnose(diagnose::Arguments),
+    /// Play again what a trace recorded, under another scheduler or on another machine.
+    Replay(replay::Arguments),
     /// Record this machine, and say who starves on it.
     Watch(watch::Arguments),
     /// Say how far scheduling by data affinity is from the optimum, exactly.
@@ -68,7 +70,7 @@ pub enum Command {
     Workloads(parts::WorkloadsArguments),
     /// List what an experiment can measure.
     Metrics(metrics::Arguments),
-    /// Measure this machine's own caches.
+    /// Measure this machine's own caches, and what recording costs.
     Bench(bench::Arguments),
     /// Run a command in another kernel, without root.
     Vm(vm::Arguments),

@@ -25,6 +25,8 @@ mod pair;
 mod present;
 mod progress;
 mod recorded;
+mod recording;
+mod replay;
 mod scenario;
 mod seeds;
 mod shipped;

@@ -72,7 +72,7 @@ impl Changes {
         Ok((file, text))
     }
 
-    fn make(&self, document: &mut Document) {
+    pub fn make(&self, document: &mut Document) {
         if let Some(machine) = &self.machine {
             document.set(&["machine"], machine, Source::option("--machine", machine));
         }

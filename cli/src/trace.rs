@@ -173,7 +173,7 @@ fn names(engine: &Engine, plan: &Plan) -> Names {
     names.unwrap_or_default()
 }
 
-fn section(
+pub fn section(
     experiment: &Experiment,
     point: &Point,
     measured: &Measured,

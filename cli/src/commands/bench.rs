@@ -9,6 +9,7 @@ use warmq_units::{Bytes, CpuId, Duration, Seed};
 use warmq_walk::WalkSettings;
 
 use crate::failure::Failure;
+use crate::recorded::cost;
 use crate::walk::{self, Walk};
 use crate::{output, present};
 
@@ -18,7 +19,7 @@ Examples:
   warmq bench walk --blocks 512,1024 --colors 1,4,32 --lines 4
   warmq bench walk --json | jq 'select(.colors == 32) | .ns_per_visit.median'";
 
-/// Measure this machine's own caches.
+/// Measure this machine's own caches, and what recording costs.
 #[derive(Args, Debug)]
 #[command(arg_required_else_help = true)]
 pub struct Arguments {
@@ -30,6 +31,28 @@ pub struct Arguments {
 enum Program {
     /// The walk over the run queue, on this machine's own caches.
     Walk(WalkArguments),
+    /// What `warmq watch` and `warmq diagnose` cost.
+    Record(RecordArguments),
+}
+
+/// What `warmq watch` and `warmq diagnose` cost on this machine.
+///
+/// A load of pipes makes about so many records a second, first without a recorder and then with one.
+/// That needs root. Its own CPU time for a round trip tells what the kernel's events cost it.
+#[derive(Args, Debug)]
+struct RecordArguments {
+    /// About how many records a second the load makes.
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    rate: u32,
+    /// For how long [default: 10s].
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    json: bool,
+    /// Be the load, and write what it did to this file.
+    #[arg(long, value_name = "FILE", hide = true)]
+    play: Option<PathBuf>,
 }
 
 /// The walk over the run queue, on this machine's own caches.
@@ -94,7 +117,35 @@ fn duration(text: &str) -> Result<Duration, String> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.program {
         Program::Walk(arguments) => run_walk(arguments),
+        Program::Record(arguments) => run_record(arguments),
     }
+}
+
+/// Plays the load, or measures it.
+fn run_record(arguments: &RecordArguments) -> Result<(), Failure> {
+    let time = arguments.time.unwrap_or(Duration::from_s(10));
+    if let Some(told) = &arguments.play {
+        return cost::play(arguments.rate, time, told);
+    }
+    let cost = cost::measure(arguments.rate, time)?;
+    if arguments.json {
+        let text = serde_json::to_string(&cost);
+        let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()));
+        return output::print(&text?);
+    }
+    output::print(&format!(
+        "{} records, {} a second, {} lost; the recorder took {}.{} % of all CPUs\n\
+         a round trip of the load took {} ns of CPU time, and {} ns while it was recorded\n\
+         the diagnosis took {} ms",
+        cost.records,
+        cost.records_per_second,
+        cost.lost,
+        cost.recorder_permille / 10,
+        cost.recorder_permille % 10,
+        cost.trip_alone_ns,
+        cost.trip_recorded_ns,
+        cost.diagnosis_ms
+    ))
 }
 
 /// Measures, simulates, shows both.

@@ -11,6 +11,7 @@ pub mod man;
 pub mod metrics;
 pub mod oracle;
 pub mod parts;
+pub mod replay;
 pub mod reproduce;
 pub mod run;
 pub mod vm;
@@ -30,6 +31,7 @@ pub fn run(command: Command) -> Result<(), Failure> {
         Command::Laws(arguments) => laws::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Diagnose(arguments) => diagnose::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
         Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Watch(arguments) => watch::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

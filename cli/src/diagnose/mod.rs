@@ -4,21 +4,20 @@ mod lags;
 mod page;
 #[cfg(test)]
 mod played;
-mod text;
+pub mod text;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use warmq_diagnose::{Diagnosis, Verdict, Watcher};
 use warmq_law::{Evidence, evidence_of};
-use warmq_trace::file::{Damage, ReadError, Reader};
 use warmq_trace::{Header, Observer};
 use warmq_units::{Duration, Instant, TaskId};
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
-use crate::output;
+use crate::{output, recording};
 use lags::{Lags, lags};
 
 /// The ending of files that hold traces.
@@ -62,7 +61,7 @@ pub fn is_trace(file: &Path) -> bool {
 /// # Errors
 /// It cannot be read, or is no trace.
 pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
-    let reader = open(file)?;
+    let reader = recording::open(file)?;
     let header = reader.header().clone();
     let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
     let mut watcher = Watcher::new(llcs, span.from, span.until);
@@ -70,8 +69,8 @@ pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
     for entry in reader {
         match entry {
             Ok((at, record)) => watcher.see(at, &record),
-            Err(error) if is_cut(&error) => cut = Some(error.records),
-            Err(error) => return Err(unreadable(file, &error)),
+            Err(error) if recording::is_cut(&error) => cut = Some(error.records),
+            Err(error) => return Err(recording::unreadable(file, &error)),
         }
     }
     let mut diagnosis = Diagnosis::of(watcher, &header);
@@ -137,35 +136,13 @@ fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Picture, F
     let time = |ns| Instant::START + Duration::from_ns(ns);
     let (from, to) = verdict.longest_ns;
     // What cannot be read now could not be read before either.
-    let records = open(file)?.map_while(Result::ok);
+    let records = recording::open(file)?.map_while(Result::ok);
     let times = (time(from), time(to));
     let mut evidence = evidence_of(records, &header.names, TaskId(verdict.task), times);
     // The diagnosis knows more names.
     if let Some(name) = verdict.tasks.first() {
         evidence.task.clone_from(name);
     }
-    let lags = lags(open(file)?.map_while(Result::ok), times.0);
+    let lags = lags(recording::open(file)?.map_while(Result::ok), times.0);
     Ok(Picture { evidence, lags })
-}
-
-fn open(file: &Path) -> Result<Reader<File>, Failure> {
-    let opened = File::open(file).map_err(|error| {
-        let what = format!("{}: cannot read it: {error}", file.display());
-        Failure::usage(what, "give a trace that warmq wrote")
-    })?;
-    Reader::new(opened).map_err(|error| unreadable(file, &error))
-}
-
-fn is_cut(error: &ReadError) -> bool {
-    matches!(error.damage, Damage::CutOff)
-}
-
-fn unreadable(file: &Path, error: &ReadError) -> Failure {
-    let help = match error.damage {
-        Damage::NotATrace => {
-            "traces for Perfetto cannot be read: write one with --trace NAME.warmq"
-        }
-        _ => "",
-    };
-    Failure::usage(format!("{}: {error}", file.display()), help)
 }

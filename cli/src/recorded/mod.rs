@@ -1,6 +1,7 @@
 //! This machine, recorded into a trace.
 
 mod child;
+pub mod cost;
 mod facts;
 mod sweeper;
 

@@ -24,7 +24,9 @@ fn the_help_of_each_command_explains_its_options() {
     shown("reproduce", "reproduce --help");
     shown("compare", "compare --help");
     shown("diagnose", "diagnose --help");
+    shown("replay", "replay --help");
     shown("watch", "watch --help");
+    shown("bench_record", "bench record --help");
     shown("oracle", "oracle --help");
     shown("check", "check --help");
     shown("machines", "machines --help");

@@ -8,6 +8,7 @@ mod laws;
 mod lists;
 mod oracle;
 mod refusals;
+mod replay;
 mod results;
 mod scenarios;
 mod shell;

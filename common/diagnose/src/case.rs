@@ -21,6 +21,8 @@ const ALWAYS: u64 = 800;
 /// Who is woken more often in a second does sleep, and is runnable most of the time because it waits
 /// each time: that is a matter of slices and ticks as long as no wait is long.
 const MOST_WOKEN: u64 = 10;
+/// Whoever ran for less of the time that a task waited, in thousandths, is not named.
+const TOLD_BESIDE: u64 = 10;
 /// Who waited for so much of what it wanted, in thousandths, waited long, be it fair or not.
 const WAITED_LONG: u64 = 750;
 
@@ -111,9 +113,12 @@ impl<'f, 'w> Case<'f, 'w> {
         thousandths(self.beside(is), self.beside(|_| true))
     }
 
-    /// Who ran there of whom `is` is true, most first.
+    /// Who ran there for long of whom `is` is true, most first.
     pub fn names_beside(&self, is: impl Fn(TaskId) -> bool) -> Vec<String> {
-        let mut those: Vec<_> = self.tally.beside.iter().filter(|(id, _)| is(*id)).collect();
+        let all = self.beside(|_| true);
+        let long = |span: Duration| thousandths(span, all) >= TOLD_BESIDE;
+        let beside = self.tally.beside.iter();
+        let mut those: Vec<_> = beside.filter(|(id, span)| is(*id) && long(*span)).collect();
         those.sort_by_key(|(id, span)| (std::cmp::Reverse(*span), *id));
         those.iter().map(|(id, _)| self.facts.name(*id)).collect()
     }

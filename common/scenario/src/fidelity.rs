@@ -50,6 +50,7 @@ use Fidelity::{Approximate, Exact, Refused};
 const LOOP: &str = "a calibrated loop: interrupts and changes of the clock's rate lengthen it";
 const GUEST_LOOP: &str = "a calibrated loop: what the host takes from the guest lengthens it";
 const CLOCK: &str = "the clock is read after every few microseconds of work";
+const NO_ROWS: &str = "what was recorded is played again by simulated tasks only";
 const NO_FILES: &str = "there are no files and no devices here";
 const PATTERNS: &str = "the processor fetches ahead, and other programs share the caches";
 const LOCAL: &str =
@@ -82,6 +83,8 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ),
     ("spin", [Exact, Approximate(CLOCK), Approximate(CLOCK)]),
     ("write", [Refused(NO_FILES), Exact, Exact]),
+    ("recorded", [Exact, Refused(NO_ROWS), Refused(NO_ROWS)]),
+    ("gaps", [Exact, Refused(NO_ROWS), Refused(NO_ROWS)]),
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     ("card", [Exact, Approximate(NO_CARD), Approximate(NO_CARD)]),
@@ -155,6 +158,7 @@ mod tests {
             "card",
             "scheduler",
             "autogroup",
+            "gaps",
         ];
         let classes = Class::ALL.map(Class::name);
         let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use warmq_units::Duration;
+
 use crate::amount::Amount;
 use crate::expr::{Expr, Spot};
 use crate::place::Place;
@@ -178,6 +180,8 @@ pub enum Arrivals {
     Rate(Rate),
     /// After a time that is drawn for each burst.
     Every(Amount),
+    /// After these times in turn, again and again; one of them at least is more than zero.
+    Listed(Arc<[Duration]>),
 }
 
 /// So many in a span of time: `5000 per s`.
@@ -186,7 +190,7 @@ pub struct Rate {
     /// How many.
     pub count: Expr,
     /// In what time.
-    pub per: warmq_units::Duration,
+    pub per: Duration,
 }
 
 /// The classes of objects, one for each kind of table.

@@ -6,6 +6,7 @@ use crate::amount::Amount;
 use crate::change::Set;
 use crate::expr::{Expr, SettingId, Spot};
 use crate::object::ObjectId;
+use crate::recorded::Recorded;
 use crate::task::TaskKindId;
 
 /// A latency span by name, in the order of first mention.
@@ -229,6 +230,8 @@ pub enum Action {
         /// How much.
         by: Expr,
     },
+    /// Does what a task was seen to do.
+    Recorded(Recorded),
     /// Does its body again and again. The body's indexes have one slot more, which counts rounds.
     Repeat {
         /// How often.
@@ -244,8 +247,10 @@ impl Step {
     /// Calls `visit` for this step and all steps within it, in the order of the text.
     pub fn walk<'s>(&'s self, visit: &mut dyn FnMut(&'s Step)) {
         visit(self);
-        if let Action::Repeat { body, .. } = &self.action {
-            body.iter().for_each(|step| step.walk(visit));
+        if let Action::Repeat { body: inner, .. }
+        | Action::Recorded(Recorded { steps: inner, .. }) = &self.action
+        {
+            inner.iter().for_each(|step| step.walk(visit));
         }
     }
 }

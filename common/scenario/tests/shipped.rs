@@ -117,7 +117,7 @@ fn the_examples_of_the_documentation_are_sound() {
         .skip(1)
         .filter_map(|it| it.split("```").next());
     let examples: Vec<&str> = examples.collect();
-    assert_eq!(examples.len(), 7);
+    assert_eq!(examples.len(), 8);
     for example in examples {
         Scenario::read("example.toml", example)
             .unwrap_or_else(|problems| panic!("{problems}\n{example}"));

@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         &["units", "config", "scenario", "trace", "metrics"],
     ),
     ("common", "diagnose", &["units", "trace"]),
+    ("common", "replay", &["units", "trace", "metrics"]),
     ("common", "report", &["units", "metrics"]),
     ("lab", "kernel", &["units", "trace", "machine"]),
     (

@@ -132,6 +132,8 @@ pub(crate) enum Operation {
     ComputeFor(Duration),
     /// Reads the clock, at no cost.
     Now,
+    /// Reads how long the task has run, at no cost.
+    Ran,
     /// Records that a span begins or ends, at no cost.
     Span {
         span: Span,

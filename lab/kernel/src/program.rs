@@ -140,6 +140,11 @@ impl Task {
         Instant(self.call(Operation::Now).await)
     }
 
+    /// How long this task has run, from switch to switch; reading it costs nothing.
+    pub async fn ran(&self) -> Duration {
+        Duration(self.call(Operation::Ran).await)
+    }
+
     /// Records that the span `span` begins, at no cost; one that is open begins anew.
     pub async fn begin_span(&self, span: Span) {
         let begins = true;

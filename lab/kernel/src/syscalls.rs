@@ -24,6 +24,10 @@ impl Engine {
             },
             Operation::ComputeFor(left) => Step::Busy { left, user: true },
             Operation::Now => Step::Answer(self.core.now().0),
+            Operation::Ran => {
+                let task = self.core.task(current);
+                Step::Answer((task.ran + (self.core.now() - task.switched_in)).0)
+            }
             Operation::Span { span, begins } => {
                 return self.core.note_span(current, span, begins);
             }
@@ -66,6 +70,7 @@ impl Engine {
             Operation::Compute(_)
             | Operation::ComputeFor(_)
             | Operation::Now
+            | Operation::Ran
             | Operation::Span { .. }
             | Operation::GiveUp(_)
             | Operation::Touch(_) => unreachable!("these need no kernel"),

@@ -405,6 +405,7 @@ impl<'b> Compiler<'b> {
             Action::End(span) => Do::Span(span.clone(), false),
             Action::Count { counter, by } => Do::Count(counter.0 as usize, self.number(by)),
             Action::Repeat { .. } => unreachable!("loops are ops of their own"),
+            Action::Recorded(_) => unreachable!("a scenario with a row is not played"),
         }
     }
 

@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use warmq_scenario::{Action, Bound, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId};
+use warmq_scenario::{
+    Action, Bound, Fidelity, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId, World,
+};
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -105,7 +107,7 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
     say_other_processes(bound.scenario(), notes);
-    check_changes(&bound, options.world == GUEST)?;
+    check_world(bound.scenario(), options.world == GUEST)?;
     let speed = Speed::measure(options.rounds_per_s);
     if speed.hertz_from.starts_with("nowhere") {
         notes.say(
@@ -171,21 +173,23 @@ fn say_other_processes(scenario: &Scenario, notes: &Notes) {
     }
 }
 
-/// Refuses to take CPUs from other programs.
-fn check_changes(bound: &Bound, guest: bool) -> Result<(), PlayError> {
-    let mut sets = bound
-        .scenario()
-        .changes()
-        .iter()
-        .flat_map(|change| &change.set);
-    match sets.any(|set| matches!(set, Set::Online(_))) && !guest {
-        false => Ok(()),
-        true => Err(PlayError::Refused {
-            what: "the scenario takes CPUs offline".to_owned(),
-            why: "a CPU of this machine is not taken from other programs".to_owned(),
-            fix: "play it in a guest".to_owned(),
-        }),
-    }
+/// Refuses what cannot be played in this world, as the scenario's table of worlds has it.
+fn check_world(scenario: &Scenario, guest: bool) -> Result<(), PlayError> {
+    let world = match guest {
+        true => World::Guest,
+        false => World::Host,
+    };
+    let refused = scenario.fidelity(world).into_iter().find_map(|note| {
+        let Fidelity::Refused(why) = note.fidelity else {
+            return None;
+        };
+        Some(PlayError::Refused {
+            what: format!("the scenario has `{}`", note.what),
+            why: why.to_owned(),
+            fix: "`warmq check` says which world can".to_owned(),
+        })
+    });
+    refused.map_or(Ok(()), Err)
 }
 
 /// Refuses to load schedulers where that cannot be done, or whose programs are not there.

@@ -48,6 +48,6 @@ pub use instance::sweep_now;
 pub use kernel::{RunningKernel, running_scheduler};
 pub use recorder::Recorder;
 pub use recording::Recording;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, throttled_in};
 pub use tasks::Tasks;
 pub use wall::{cpu_time_ns, monotonic_ns};

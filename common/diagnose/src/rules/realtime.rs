@@ -12,19 +12,25 @@ const LEAST_WAITED: u64 = 600;
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
-    if case.waited < LEAST_WAITED || facts.is_realtime(case.id) || facts.is_kernel(case.id) {
+    if case.waited < LEAST_WAITED || facts.is_realtime(case.id) {
         return None;
     }
     let realtime = |id| facts.is_realtime(id);
-    // ksoftirqd does the work of interrupts, which is another rule.
-    let kernel = |id| facts.is_kernel(id) && !facts.is_softirqd(id);
+    // ksoftirqd does the work of interrupts, which is another rule; a thread of the kernel is as good
+    // as any other, and waits for real-time tasks alone.
+    let waits = !facts.is_kernel(case.id);
+    let kernel = |id| waits && facts.is_kernel(id) && !facts.is_softirqd(id);
     let of_realtime = case.share_beside(realtime);
     let of_kernel = case.share_beside(|id| kernel(id) && !realtime(id));
     if of_realtime + of_kernel < LEAST_BESIDE {
         return None;
     }
-    let who = list(&case.names_beside(|id| realtime(id) || kernel(id)), 3);
-    let (what, cures) = match of_realtime >= of_kernel {
+    let most = of_realtime >= of_kernel;
+    let who = list(
+        &case.names_beside(|id| realtime(id) == most && (most || kernel(id))),
+        3,
+    );
+    let (what, cures) = match most {
         true => (
             "real-time tasks",
             owned(&[

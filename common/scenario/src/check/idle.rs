@@ -3,6 +3,7 @@
 use super::Findings;
 use crate::amount::{Amount, Draw};
 use crate::bind::Bound;
+use crate::recorded::Moment;
 use crate::step::{Action, Step};
 use crate::task::{TaskKind, TaskKindId};
 
@@ -37,6 +38,12 @@ fn takes_time(bound: &Bound, steps: &[Step]) -> bool {
         Action::Timer { period, .. } => is_longer_than_zero(bound, period),
         Action::Repeat { times, body, .. } => {
             bound.constant(times) != Some(0) && takes_time(bound, body)
+        }
+        Action::Recorded(row) => {
+            row.moments.iter().any(|moment| match moment {
+                Moment::Run(span) | Moment::Sleep(span) | Moment::Until(span) => span.0 > 0,
+                Moment::Step(_) => false,
+            }) || takes_time(bound, &row.steps)
         }
         Action::Touch(_) | Action::Wait { .. } | Action::Lower(_) | Action::Barrier(_) => true,
         Action::Put(_) | Action::Take(_) | Action::Send { .. } | Action::Receive { .. } => true,

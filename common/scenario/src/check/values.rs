@@ -149,6 +149,7 @@ impl Corner<'_, '_> {
         self.reference(&source.to);
         match &source.arrivals {
             Arrivals::Rate(rate) => self.rate(rate),
+            Arrivals::Listed(_) => {}
             Arrivals::Every(amount) => {
                 self.amount(amount);
                 let mut all = amount.expressions().into_iter();
@@ -309,6 +310,7 @@ impl Corner<'_, '_> {
                 except,
                 body,
             } => self.repeat(times, except.as_ref(), body),
+            Action::Recorded(row) => self.steps(&row.steps),
             Action::Exit | Action::Yield | Action::Fragment(Fragment::None) => {}
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use warmq_config::{Fields, Item};
+use warmq_units::Duration;
 
 use super::names::{Headings, Names, is_name};
 use super::references;
@@ -256,16 +257,28 @@ impl Reader<'_, '_> {
     }
 
     fn arrivals(&self) -> Option<Arrivals> {
-        match (self.fields.item("rate"), self.fields.item("every")) {
-            (Some(item), None) => rate(&item, self.scope).map(Arrivals::Rate),
-            (None, Some(item)) => amount(&item, self.scope, &[Time]).map(Arrivals::Every),
+        let keys = ["rate", "every", "gaps"].map(|key| self.fields.item(key));
+        match keys {
+            [Some(item), None, None] => rate(&item, self.scope).map(Arrivals::Rate),
+            [None, Some(item), None] => amount(&item, self.scope, &[Time]).map(Arrivals::Every),
+            [None, None, Some(item)] => self.gaps(&item).map(Arrivals::Listed),
             _ => {
                 let help = "write rate = \"5000 per s\", or every = { exponential = \"200us\" }";
                 self.fields
-                    .report("a source has either a `rate` or `every`", help);
+                    .report("a source has one of `rate`, `every` and `gaps`", help);
                 None
             }
         }
+    }
+
+    /// Times in a row.
+    fn gaps(&self, item: &Item<'_>) -> Option<Arc<[Duration]>> {
+        self.scope.names.uses("gaps");
+        let text = item.text()?;
+        let words = text.split_ascii_whitespace();
+        let gaps: Result<Arc<[Duration]>, _> = words.map(str::parse).collect();
+        let gaps = gaps.ok().filter(|it| it.iter().any(|gap| gap.0 > 0));
+        gaps.or_else(|| item.wrong("times in a row, as in \"1ms 20us 1ms\""))
     }
 
     fn ramp(&self, arrivals: &Option<Arrivals>) -> Option<(crate::object::Rate, Expr)> {
@@ -273,7 +286,7 @@ impl Reader<'_, '_> {
         let help = "write rate = \"1000 per s\", ramp_to = \"9000 per s\" and over = \"10s\"";
         match (to, over) {
             (Some(to), Some(over)) => {
-                if let Some(Arrivals::Every(_)) = arrivals {
+                if let Some(Arrivals::Every(_) | Arrivals::Listed(_)) = arrivals {
                     to.report("a ramp begins at a `rate`", help);
                 }
                 let (to, over) = (rate(&to, self.scope), self.scope.expr(&over, &[Time]));

@@ -9,6 +9,7 @@ use crate::change::Set;
 use crate::expr::{Expr, SettingId};
 use crate::object::Class;
 use crate::quantity::Quantity::{Count, Cycles, Size, Time};
+use crate::recorded::{self, Recorded};
 use crate::step::{Action, Fragment, Pattern, Share, Step, Touch, When};
 
 /// A step that is being read: its keys, the value of its verb, and the names in scope.
@@ -84,6 +85,7 @@ const VERBS: &[(&str, Read)] = &[
         references::span(&it.verb, it.scope).map(Action::End)
     }),
     ("count", |it| it.count()),
+    ("recorded", |it| it.recorded().map(Action::Recorded)),
     ("repeat", |it| {
         let times = it.verb.clone();
         let index = it.fields.text("as");
@@ -192,6 +194,33 @@ fn when(item: &Item<'_>, scope: &Scope<'_>) -> Option<When> {
         setting: SettingId(*setting),
         word: number as u32,
     })
+}
+
+/// Whether a step may be one of a row: whatever stands alone and starts, ends and repeats nothing.
+fn in_a_row(step: &Step, item: &Item<'_>) -> bool {
+    let may = matches!(
+        step.action,
+        Action::Raise(_)
+            | Action::Lower(_)
+            | Action::Put(_)
+            | Action::Take(_)
+            | Action::Send { .. }
+            | Action::Receive { .. }
+            | Action::Reply { .. }
+            | Action::Signal { .. }
+            | Action::Barrier(_)
+            | Action::Yield
+            | Action::Touch(_)
+            | Action::Count { .. }
+            | Action::Begin(_)
+            | Action::End(_)
+    );
+    if !may {
+        let help = "use raise, lower, put, take, send, receive, reply, signal, barrier, yield, touch, \
+                    count, begin or end";
+        item.report("this step cannot be in a row", help);
+    }
+    may
 }
 
 /// A fragment's number, or none.
@@ -366,6 +395,30 @@ impl<'a> Reader<'_, 'a, '_> {
         let name = self.verb.text()?;
         let counter = self.scope.names.counter(&name);
         Some(Action::Count { counter, by: by? })
+    }
+
+    fn recorded(self) -> Option<Recorded> {
+        let named = self.fields.item("steps");
+        let fields = match &named {
+            Some(item) => Some(item.table()?),
+            None => None,
+        };
+        let (mut names, mut steps) = (Vec::new(), Vec::new());
+        for (entry, item) in fields.iter().flat_map(Fields::entries) {
+            names.push(entry.key.clone());
+            steps.push(step(&item, self.scope).filter(|step| in_a_row(step, &item)));
+        }
+        let text = self.verb.text()?;
+        let moments = recorded::moments(&text, &names).map_err(|word| {
+            let what = format!("`{word}` is no moment");
+            let help =
+                "write times such as 12us, sleeps such as ~1ms and @10ms, and names of `steps`";
+            self.verb.report(what, help);
+        });
+        Some(Recorded {
+            moments: moments.ok()?,
+            steps: steps.into_iter().collect::<Option<_>>()?,
+        })
     }
 
     fn repeated(

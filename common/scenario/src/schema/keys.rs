@@ -26,6 +26,8 @@ pub(super) enum Kind {
     True,
     Words(&'static [&'static str]),
     Steps,
+    /// Steps by names.
+    NamedSteps,
     /// Names of indexes and how many there are.
     Indexes,
     /// What a setting is by default, at least and at most.
@@ -181,6 +183,11 @@ const SOURCE: &[Key] = &[
     must("bytes", Kind::Size, "The payload of a datagram."),
     may("rate", Kind::Rate, "How many datagrams, at even distances."),
     may("every", Kind::AmountOfTime, "The time between two bursts."),
+    may(
+        "gaps",
+        Kind::Text,
+        "The times between bursts in turn, as in \"1ms 20us\".",
+    ),
     may("burst", Kind::Count, "How many datagrams at a time; 1."),
     may("on", Kind::Time, "For how long it sends."),
     may("off", Kind::Time, "For how long it pauses then."),
@@ -355,6 +362,13 @@ const VERBS: &[OfVerb] = &[
         Kind::Text,
         "Adds to a counter.",
         &[may("by", Kind::Count, "How much; 1.")],
+    ),
+    (
+        "recorded",
+        Kind::Text,
+        "Does what a task was seen to do: words that are times to compute (12us), sleeps (~1ms, @10ms) \
+         and names of steps.",
+        &[may("steps", Kind::NamedSteps, "The steps, by their names.")],
     ),
     (
         "repeat",

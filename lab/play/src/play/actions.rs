@@ -60,7 +60,9 @@ impl Player {
             Action::Set(set) => self.set_own(set).await?,
             Action::Reply { socket, bytes } => self.reply(socket, bytes).await?,
             Action::Write { .. } => unreachable!("a scenario that writes is not played"),
-            Action::Repeat { .. } => unreachable!("loops are ops of their own"),
+            Action::Repeat { .. } | Action::Recorded(_) => {
+                unreachable!("loops and rows are ops of their own")
+            }
         }
         Ok(())
     }

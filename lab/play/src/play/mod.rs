@@ -14,6 +14,7 @@ mod parts;
 mod phases;
 mod player;
 mod program;
+mod row;
 mod source;
 mod specs;
 mod stage;

@@ -13,6 +13,7 @@ use warmq_units::{Duration, Instant, Stream};
 use super::clocks::OwnTimers;
 use super::objects::Made;
 use super::program::{Op, Program};
+use super::row::Row;
 use super::specs::APP;
 use super::stage::Stage;
 
@@ -56,6 +57,8 @@ pub(super) struct Player {
     loops: Vec<Loop>,
     /// When its first round began.
     pub(super) began: Instant,
+    /// How far it is in what was recorded of it.
+    pub(super) row: Row,
     /// When its own timers expired last.
     pub(super) timers: OwnTimers,
     /// Who sent the datagram that it received last, by socket of those that it answers.
@@ -82,6 +85,7 @@ impl Player {
             number,
             loops: Vec::new(),
             began: Instant::START,
+            row: Row::default(),
             timers: OwnTimers::default(),
             senders: BTreeMap::new(),
             streams: Vec::new(),
@@ -147,6 +151,7 @@ impl Player {
             at += 1;
             match op {
                 Op::Do(action) => self.act(action).await?,
+                Op::Row { moments, actions } => self.row(moments, actions).await?,
                 Op::Repeat {
                     times,
                     except,

@@ -1,12 +1,19 @@
 //! The steps of a task in a row: loops are jumps, so that a task needs no recursion to run them.
 
-use warmq_scenario::{Action, Bound, Expr, Step};
+use std::sync::Arc;
+
+use warmq_scenario::{Action, Bound, Expr, Moment, Recorded, Step};
 
 /// One thing that a task does next.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     /// A step other than a loop.
     Do(Action),
+    /// Does what was recorded; the actions are those that moments name.
+    Row {
+        moments: Arc<[Moment]>,
+        actions: Vec<Option<Action>>,
+    },
     /// Begins a loop: its counter takes a new slot. `after` is the first op behind its [`Op::Again`].
     Repeat {
         times: Expr,
@@ -49,6 +56,13 @@ impl Program {
                         except: except.clone(),
                         after: self.ops.len(),
                     };
+                }
+                Action::Recorded(Recorded { moments, steps }) => {
+                    let action = |step: &Step| bound.holds(step.when).then(|| step.action.clone());
+                    self.ops.push(Op::Row {
+                        moments: moments.clone(),
+                        actions: steps.iter().map(action).collect(),
+                    });
                 }
                 action => self.ops.push(Op::Do(action.clone())),
             }

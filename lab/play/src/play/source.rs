@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use warmq_kernel::{Boot, Nic, RemotePeer, Socket};
 use warmq_scenario::{
@@ -73,6 +74,8 @@ struct Sending {
 /// The time from one burst to the next.
 enum Gaps {
     Drawn(Amount, Rc<RefCell<Stream>>),
+    /// In turn, and which is next.
+    Listed(Arc<[Duration]>, usize),
     /// The first gap, the last one, and how long the way takes from one to the other.
     Even(Duration, Duration, Duration),
 }
@@ -103,6 +106,7 @@ impl Sender {
                 let stream = stage.stream(&amount.stream, owner, number);
                 Gaps::Drawn(amount.clone(), stream)
             }
+            (Arrivals::Listed(gaps), _) => Gaps::Listed(gaps.clone(), 0),
             (Arrivals::Rate(rate), None) => Gaps::Even(gap(rate)?, gap(rate)?, Duration(1)),
             (Arrivals::Rate(rate), Some((to, over))) => {
                 Gaps::Even(gap(rate)?, gap(to)?, Duration(eval(over)?.max(1)))
@@ -200,8 +204,13 @@ impl Sender {
 
     /// From a burst that began `since` the start to the next one, at least a picosecond. The rate
     /// of a ramp, and not its gap, changes evenly.
-    fn gap(&self, since: Duration) -> Result<Duration, EvalError> {
-        let gap = match &self.gaps {
+    fn gap(&mut self, since: Duration) -> Result<Duration, EvalError> {
+        let gap = match &mut self.gaps {
+            Gaps::Listed(gaps, next) => {
+                let gap = gaps[*next];
+                *next = (*next + 1) % gaps.len();
+                gap
+            }
             Gaps::Drawn(amount, stream) => {
                 let bound = &self.stage.bound;
                 Duration(bound.draw(amount, &self.indexes, &mut stream.borrow_mut())?)

@@ -254,6 +254,10 @@ impl Control {
             seen.end_ns = moment.at_ns;
             seen.moments.push(moment);
         }
+        let throttled = self.stage.groups.throttled().into_iter();
+        let end_ns = seen.end_ns;
+        seen.records
+            .extend(throttled.map(|record| (end_ns, record)));
         result
     }
 

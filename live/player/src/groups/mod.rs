@@ -11,6 +11,8 @@ mod tree;
 use std::io;
 
 use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind, Set};
+use warmq_trace::Record;
+use warmq_units::Duration;
 
 use crate::error::PlayError;
 use crate::specs::{first_group, group_number};
@@ -187,6 +189,16 @@ impl Groups {
         self.cpu
             .iter()
             .try_for_each(|tree| tree.set_quota(&path, quota_us, period_us))
+    }
+
+    /// For how long quotas held groups back, as the kernel counted.
+    pub fn throttled(&self) -> Vec<Record> {
+        let of = |group| {
+            let us = |tree: &Tree| tree.throttled_us(&self.path(group));
+            let span = Duration::from_us(self.cpu.as_ref().map_or(0, us));
+            (span > Duration::ZERO).then_some(Record::Throttled { group, span })
+        };
+        self.numbers().filter_map(of).collect()
     }
 
     /// Freezes or thaws a group.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+use warmq_record::throttled_in;
+
 use super::mounts::Mount;
 use crate::sys::process;
 
@@ -149,6 +151,12 @@ impl Tree {
                 write(&folder.join("cpu.cfs_quota_us"), &quota_us.to_string())
             }
         }
+    }
+
+    /// For how long a group was throttled, in us.
+    pub fn throttled_us(&self, path: &[&str]) -> u64 {
+        let stat = fs::read_to_string(self.folder(path).join("cpu.stat"));
+        throttled_in(&stat.unwrap_or_default())
     }
 
     /// Freezes or thaws a group.

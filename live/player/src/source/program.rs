@@ -30,6 +30,7 @@ pub fn compile(bound: &Bound, compiler: &mut Compiler<'_>) -> Vec<SourceProgram>
         let every = match &source.arrivals {
             Arrivals::Every(amount) => Some(compiler.draws(amount, &mut program)),
             Arrivals::Rate(_) => None,
+            Arrivals::Listed(_) => unreachable!("a source with gaps is not played"),
         };
         compiled.push(SourceProgram {
             id,

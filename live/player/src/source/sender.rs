@@ -75,7 +75,7 @@ impl Sender {
                 Some((to, over)) => Gaps::Even(gap(rate)?, gap(to)?, eval(over)?.max(1)),
                 None => Gaps::Even(gap(rate)?, gap(rate)?, 1),
             },
-            (Arrivals::Every(_), every) => {
+            (Arrivals::Every(_) | Arrivals::Listed(_), every) => {
                 // Streams of sources are numbered behind those of all tasks.
                 let owner = TaskKindId(u32::MAX - of.id.0);
                 let names = of.program.streams.iter();

@@ -1,6 +1,7 @@
 //! What happened in a run, as records.
 
 mod facts;
+mod groups;
 mod merge;
 mod own;
 

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use warmq_trace::{Cause, Comm, Policy, Record};
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
-use super::instant;
 use super::merge::{Own, Waits};
+use super::{groups, instant};
 use crate::error::PlayError;
 use crate::specs::{APP, Spec};
 use crate::stage::Stage;
@@ -53,6 +53,9 @@ pub fn own_records(stage: &Stage, recorded: bool) -> Result<Vec<(Instant, Own)>,
         autogroups: BTreeMap::new(),
         records: Vec::new(),
     };
+    for record in groups::records(&stage.bound)? {
+        own.put(Instant::START, record);
+    }
     for index in 0..stage.first.len() as u32 {
         own.born(Instant::START, None, index)?;
     }

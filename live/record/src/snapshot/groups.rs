@@ -85,8 +85,9 @@ fn throttled_us(path: &str) -> u64 {
     throttled_in(&file(path, "cpu.stat").unwrap_or_default())
 }
 
-/// `throttled_usec` of cgroup v2, `throttled_time` in ns of v1.
-fn throttled_in(stat: &str) -> u64 {
+/// For how long a group was throttled, in us, as its `cpu.stat` says: `throttled_usec` of cgroup v2,
+/// `throttled_time` in ns of v1.
+pub fn throttled_in(stat: &str) -> u64 {
     let value = |key: &str| -> Option<u64> {
         let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
         let (_, value) = lines.find(|(known, _)| *known == key)?;

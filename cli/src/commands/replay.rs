@@ -1,0 +1,78 @@
+//! `warmq replay`: what a trace recorded, played again in the lab.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use warmq_units::{Duration, Instant};
+
+use crate::diagnose::Span;
+use crate::failure::Failure;
+use crate::pair::Pair;
+use crate::replay::{self, On};
+
+const EXAMPLES: &str = "\
+Examples:
+  warmq run receiver --world guest --kernel 6.18 --preempt full --trace it.warmq
+  warmq replay it.warmq                            under the scheduler that it was recorded under
+  warmq replay it.warmq --scheduler eevdf-7.1      what another one makes of it
+  warmq replay it.warmq --out it.toml && warmq run it.toml --scheduler scx_warmq,eevdf-7.1
+  sudo warmq watch --only-record --out now.warmq && warmq replay now.warmq --machine epyc-12llc";
+
+/// Play again what a trace recorded, under any scheduler of the lab, beside what was recorded.
+///
+/// A trace is a file that `warmq run --trace NAME.warmq` or `warmq watch --out NAME.warmq` wrote. Each
+/// task computes, sleeps and wakes others as it did; whoever waited for what another task did waits for
+/// that again; timers and what arrives from outside keep their times. How long tasks wait for a CPU, and
+/// who preempts whom, is left to the scheduler. What cannot be carried over is said.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The trace.
+    #[arg(value_name = "TRACE")]
+    file: PathBuf,
+    /// The scheduler [default: that of the recording, or the lab's model of it].
+    #[arg(long, value_name = "NAME")]
+    scheduler: Option<String>,
+    /// The machine: a name, a .toml or hwloc .xml file, or `host` [default: that of the recording if
+    /// the lab has it, else one like this].
+    #[arg(long, value_name = "NAME|FILE|host")]
+    machine: Option<String>,
+    /// How many of its CPUs are used [default: as many as were recorded, if it has them].
+    #[arg(long, value_name = "N")]
+    cpus: Option<u16>,
+    /// Set a setting of the machine, the kernel or the scheduler.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<Pair>,
+    /// Play what happened from this time of the trace on [default: its beginning].
+    #[arg(long, value_name = "TIME")]
+    from: Option<Duration>,
+    /// Play what happened until this time of the trace [default: its end].
+    #[arg(long, value_name = "TIME")]
+    until: Option<Duration>,
+    /// Write the scenario to this file, for `warmq run`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads, plays, tells.
+///
+/// # Errors
+/// A file that is no whole trace, a machine or a scheduler that is not there, a run that fails.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let until = arguments.until.map(|it| Instant::START + it);
+    let span = Span {
+        from: Instant::START + arguments.from.unwrap_or(Duration::ZERO),
+        until: until.unwrap_or(Instant(u64::MAX)),
+    };
+    let on = On {
+        scheduler: arguments.scheduler.clone(),
+        machine: arguments.machine.clone(),
+        cpus: arguments.cpus,
+        settings: arguments.set.clone(),
+    };
+    let replayed = replay::of_file(&arguments.file, span, &on, arguments.out.as_deref())?;
+    replay::tell(&replayed, arguments.json)
+}

@@ -1,0 +1,208 @@
+//! What a trace recorded, played again in the lab, beside what was recorded.
+
+mod plan;
+#[cfg(test)]
+mod played;
+mod text;
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use warmq_experiment::{Engine, Experiment, MetricDescription, Options, Simulator, Used};
+use warmq_replay::{Line, Meter, Shape, Taken, Taker, beside};
+use warmq_report::Section;
+use warmq_scenario::Scenario;
+use warmq_trace::{Header, Observer};
+use warmq_units::Instant;
+
+pub use self::plan::On;
+use self::plan::Place;
+use crate::diagnose::Span;
+use crate::failure::Failure;
+use crate::files::{Unfinished, refused};
+use crate::progress::Watch;
+use crate::study::exit_of;
+use crate::{output, recording, trace};
+
+/// What plans call the scenario of a replay.
+const SCENARIO: &str = "replayed.toml";
+/// Of more tasks than these, those of one name are told together.
+const MOST_LINES: usize = 24;
+/// Of more tasks than these, the figures of the run are told without those of each task.
+const MOST_IN_DETAIL: usize = 12;
+
+/// A replay, and what it is of.
+#[derive(Serialize)]
+pub struct Replayed {
+    /// What was recorded, in some words.
+    pub recorded: String,
+    /// The machine that it was played on.
+    pub machine: String,
+    /// The scheduler that it was played under.
+    pub scheduler: String,
+    /// For how long, in ns.
+    pub time_ns: u64,
+    /// How many moments of how many tasks were played.
+    pub moments: usize,
+    /// How many tasks.
+    pub tasks: usize,
+    /// Both beside each other.
+    pub lines: Vec<Line>,
+    /// What could not be carried over, and what else to know: a sentence each.
+    pub missing: Vec<String>,
+    /// The figures of the run, as `warmq run` shows them.
+    #[serde(skip)]
+    pub section: Section,
+}
+
+/// A recording that was read.
+pub struct Read {
+    header: Header,
+    taken: Taken,
+    meter: Meter,
+}
+
+/// Plays what `file` recorded.
+///
+/// # Errors
+/// It is no whole trace, or has nothing to play; what is wrong with where it is to be played; a run
+/// that fails; a file that cannot be written.
+pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<Replayed, Failure> {
+    let read = read(file, span)?;
+    if read.taken.tasks() == 0 {
+        let what = format!("{}: no task does anything in it", file.display());
+        return Err(Failure::usage(
+            what,
+            "give a trace with switches, or other times",
+        ));
+    }
+    let place = Place::of(on, &read.header, &read.taken)?;
+    let (scenario, missing) = read.taken.scenario(Shape { cpus: place.cpus });
+    if let Some(out) = out {
+        written(out, &scenario)?;
+    }
+    let mut missing = missing.told();
+    missing.extend(place.notes.clone());
+    if read.taken.is_cut() {
+        let ms = read.taken.time().as_ns() / 1_000_000;
+        missing.push(format!(
+            "there is more in the trace than is played: its first {ms} ms are (see --from)"
+        ));
+    }
+    played(read, &place, &scenario, missing)
+}
+
+/// Reads the trace in `file`.
+///
+/// # Errors
+/// It is not there, damaged or cut off: at which byte.
+fn read(file: &Path, span: Span) -> Result<Read, Failure> {
+    let reader = recording::open(file)?;
+    let header = reader.header().clone();
+    let mut taker = Taker::new(&header, span.from, span.until);
+    let mut meter = Meter::new(span.from, span.until);
+    for entry in reader {
+        let (at, record) = entry.map_err(|error| recording::unreadable(file, &error))?;
+        taker.see(at, &record);
+        meter.see(at, &record);
+    }
+    let taken = taker.finish();
+    Ok(Read {
+        header,
+        taken,
+        meter,
+    })
+}
+
+fn written(path: &Path, scenario: &str) -> Result<(), Failure> {
+    let (unfinished, mut out) = Unfinished::begin(path)?;
+    let written = out.write_all(scenario.as_bytes());
+    written.map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)
+}
+
+fn played(
+    read: Read,
+    place: &Place,
+    scenario: &str,
+    missing: Vec<String>,
+) -> Result<Replayed, Failure> {
+    let engine = place.engine()?;
+    let known = engine.know(SCENARIO, scenario);
+    crate::machines::found("scenario", SCENARIO, known)?;
+    let document = place.experiment(SCENARIO, read.taken.time())?;
+    let experiment = Experiment::of(&document, &engine);
+    let experiment = experiment.map_err(|problems| Failure::Problems(vec![problems]))?;
+    let options = Options {
+        quick: false,
+        seeds: Some(vec![1]),
+    };
+    let mut meter = Meter::new(Instant::START, Instant(u64::MAX));
+    let section = section(&engine, &experiment, &options, &mut meter)?;
+    let tasks = read.taken.named();
+    Ok(Replayed {
+        recorded: text::facts(&read.header),
+        machine: place.machine.clone(),
+        scheduler: place.scheduler.clone(),
+        time_ns: read.taken.time().as_ns(),
+        moments: read.taken.moments(),
+        tasks: tasks.len(),
+        lines: beside(read.meter, meter, &tasks, MOST_LINES),
+        missing,
+        section,
+    })
+}
+
+/// Runs the replay, which `meter` watches.
+fn section(
+    engine: &Engine,
+    experiment: &Experiment,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Section, Failure> {
+    let jobs = experiment.jobs(options);
+    let (point, plan) = match (experiment.points_of(options).first(), jobs.first()) {
+        (Some(point), Some(job)) => (*point, &job.plan),
+        _ => return Err(Failure::usage("nothing is played", "")),
+    };
+    let measured = {
+        let _watch = Watch::until_done("playing what was recorded");
+        engine.observe(plan, meter)
+    };
+    let measured = measured
+        .map_err(|error| Failure::Runs(exit_of(&error), vec![format!("the replay: {error}")]))?;
+    let metrics: Vec<MetricDescription> = engine.metrics(&Used {
+        workloads: vec![plan.workload.name.as_str()],
+        schedulers: vec![plan.scheduler.name.as_str()],
+    });
+    let mut section = trace::section(experiment, point, &measured, metrics);
+    if let Ok(workload) = engine.workload(SCENARIO)
+        && let Some(names) = workload.entry().scenario().map(Scenario::names)
+        && names.tasks.len() > MOST_IN_DETAIL
+    {
+        let of_task = |metric: &str| {
+            let mut tasks = names.tasks.iter();
+            tasks.any(|task| {
+                metric
+                    .strip_prefix(task.as_str())
+                    .is_some_and(|it| it.starts_with('_'))
+            })
+        };
+        section.rows.retain(|row| !of_task(&row.metric));
+    }
+    Ok(section)
+}
+
+/// Prints a replay: as text, or as a line of JSON.
+///
+/// # Errors
+/// When standard output refuses.
+pub fn tell(replayed: &Replayed, json: bool) -> Result<(), Failure> {
+    if json {
+        let text = serde_json::to_string(replayed);
+        let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()));
+        return output::print(&text?);
+    }
+    output::print(&text::of(replayed))
+}

@@ -1,0 +1,155 @@
+//! What the lab plays is replayed under the same scheduler with the same shares, and under another one
+//! as that one would have it.
+
+use warmq_config::Document;
+use warmq_experiment::{Engine, Experiment, Options};
+use warmq_replay::{Meter, Taker};
+use warmq_trace::{Header, Observer, Record};
+use warmq_units::Instant;
+
+use super::{On, Place, Read, Replayed, Shape, played};
+
+/// For how long a scenario is recorded.
+const TIME: &str = "500ms";
+
+/// Reads a run as if it were a file.
+#[derive(Default)]
+struct Recorded(Option<(Header, Taker, Meter)>);
+
+impl Observer for Recorded {
+    fn about(&mut self, header: &Header) {
+        let (from, until) = (Instant::START, Instant(u64::MAX));
+        let taker = Taker::new(header, from, until);
+        self.0 = Some((header.clone(), taker, Meter::new(from, until)));
+    }
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        if let Some((_, taker, meter)) = &mut self.0 {
+            taker.see(at, record);
+            meter.see(at, record);
+        }
+    }
+}
+
+/// Plays `workload`, a scenario's name or text, and reads what happened.
+fn recorded(workload: &str, machine: &str, scheduler: &str, settings: &str) -> Read {
+    let engine = Engine::new(None);
+    let name = match workload.contains('[') {
+        true => {
+            let known = engine.know("story.toml", workload);
+            known.unwrap_or_else(|error| panic!("{error}"));
+            "story.toml"
+        }
+        false => workload,
+    };
+    let text = format!(
+        "title = \"a story\"\nmachine = {machine:?}\nscheduler = {scheduler:?}\nworkload = {name:?}\n\
+         [settings]\n{settings}\n[run]\nwarmup = \"0ms\"\ntime = \"{TIME}\"\n[[measure]]\n\
+         metric = \"*\"\n"
+    );
+    let document = Document::parse("story-experiment.toml", &text);
+    let document = document.unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment = Experiment::of(&document, &engine);
+    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
+    let options = Options {
+        quick: false,
+        seeds: Some(vec![1]),
+    };
+    let mut recorded = Recorded::default();
+    let run = engine.observe(&experiment.jobs(&options)[0].plan, &mut recorded);
+    run.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let (header, taker, meter) = recorded.0.expect("a run says what it is of");
+    Read {
+        header,
+        taken: taker.finish(),
+        meter,
+    }
+}
+
+fn replayed(read: Read, scheduler: Option<&str>) -> Replayed {
+    let on = On {
+        scheduler: scheduler.map(str::to_owned),
+        ..On::default()
+    };
+    let place = Place::of(&on, &read.header, &read.taken);
+    let place = place.unwrap_or_else(|failure| panic!("{failure:?}"));
+    let (scenario, missing) = read.taken.scenario(Shape { cpus: place.cpus });
+    played(read, &place, &scenario, missing.told()).unwrap_or_else(|failure| {
+        panic!("{failure:?}\n{}", &scenario[..scenario.len().min(2_000)]);
+    })
+}
+
+/// The share of a task, in hundredths of a percent of a CPU: recorded, replayed.
+fn share(replayed: &Replayed, task: &str) -> (u64, u64) {
+    let line = replayed.lines.iter().find(|line| line.task == task);
+    let line = line.unwrap_or_else(|| panic!("{task}: {:#?}", replayed.lines));
+    (line.recorded.share, line.replayed.share)
+}
+
+/// Three points: what a replay under the same scheduler may be off.
+const SLACK: u64 = 300;
+
+#[test]
+fn a_replay_under_the_same_scheduler_has_the_shares_of_the_recording() {
+    let stories = [
+        ("hog", "small-smt", "eevdf-6.18", "cpus = 1"),
+        (
+            "receiver",
+            "small-smt",
+            "eevdf-6.18",
+            "preempt = \"full\"\ncpus = 2",
+        ),
+        ("receiver", "small-smt", "eevdf-7.1", "cpus = 2"),
+        ("ping-pong", "small-smt", "eevdf-6.18", "cpus = 1"),
+        ("ping-pong", "small-smt", "eevdf-6.18", "cpus = 2"),
+        (
+            "two-users",
+            "small-smt",
+            "eevdf-6.18",
+            "cpus = 1\nkpps = 20",
+        ),
+        ("simplex", "small-smt", "eevdf-6.18", "cpus = 1"),
+        (
+            "chat",
+            "small-smt",
+            "eevdf-6.18",
+            "rooms = 2\nusers = 5\ncpus = 2",
+        ),
+        ("schbench", "small-smt", "eevdf-6.18", "cpus = 2"),
+        ("periodic", "small-smt", "eevdf-6.18", "cpus = 1"),
+        ("chat", "tiny-2cpu", "mq", "rooms = 1\nusers = 4"),
+    ];
+    let mut off = Vec::new();
+    for (workload, machine, scheduler, settings) in stories {
+        let replayed = replayed(recorded(workload, machine, scheduler, settings), None);
+        assert!(!replayed.lines.is_empty(), "{workload}");
+        for line in &replayed.lines {
+            let (before, after) = (line.recorded.share, line.replayed.share);
+            if before.abs_diff(after) > SLACK * line.tasks {
+                off.push(format!("{workload} {settings:?}: {line:?}"));
+            }
+        }
+    }
+    assert!(off.is_empty(), "\n{}", off.join("\n"));
+}
+
+#[test]
+fn a_hog_that_starved_gets_its_half_under_a_scheduler_that_starves_nobody() {
+    let starving = || {
+        recorded(
+            "receiver",
+            "small-smt",
+            "eevdf-6.18",
+            "preempt = \"full\"\ncpus = 2",
+        )
+    };
+    let (before, after) = share(&replayed(starving(), None), "hog");
+    assert!(before < 500 && after < 500, "{before} {after}");
+    for scheduler in ["eevdf-7.1", "scx_warmq"] {
+        let (before, after) = share(&replayed(starving(), Some(scheduler)), "hog");
+        assert!(
+            before < 500 && after > 4_000,
+            "{scheduler}: {before} {after}"
+        );
+    }
+}

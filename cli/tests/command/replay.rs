@@ -1,0 +1,51 @@
+//! `warmq replay` on traces that `warmq run` wrote.
+
+use super::support::Folder;
+
+const STARVING: &str = "run receiver --machine small-smt --scheduler eevdf-6.18 --set cpus=2 --set preempt=full \
+                        --warmup 0ms --time 500ms --trace it.warmq --json";
+
+#[test]
+fn a_trace_is_replayed_and_its_scenario_is_one_like_any_other() {
+    let folder = Folder::new("replay");
+    folder.run(STARVING).fine();
+    let line = folder.run("replay it.warmq --scheduler eevdf-7.1 --out it.toml --json");
+    let read: serde_json::Value = serde_json::from_str(&line.fine()).unwrap();
+    let lines = read["lines"].as_array().unwrap();
+    let hog = lines.iter().find(|line| line["task"] == "hog").unwrap();
+    assert!(hog["recorded"]["share"].as_u64().unwrap() < 500, "{hog}");
+    assert!(hog["replayed"]["share"].as_u64().unwrap() > 4_000, "{hog}");
+    folder.run("check it.toml").fine();
+    let run = "run it.toml --machine small-smt --set cpus=2 --scheduler eevdf-7.1 --time 300ms";
+    let told = folder.run(run).fine();
+    assert!(told.contains("hog_share"), "{told}");
+    let text = folder
+        .run("replay it.warmq --from 100ms --until 300ms")
+        .fine();
+    assert!(text.contains("in 200 ms"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_refused_with_the_byte() {
+    let folder = Folder::new("replay-refused").with("no.warmq", "no trace");
+    folder.run(STARVING).fine();
+    let whole = std::fs::read(folder.0.join("it.warmq")).unwrap();
+    std::fs::write(folder.0.join("cut.warmq"), &whole[..whole.len() / 2]).unwrap();
+    let commands = [
+        "replay nothing.warmq",
+        "replay no.warmq",
+        "replay cut.warmq",
+        "replay it.warmq --scheduler none-such",
+        "replay it.warmq --machine none-such",
+        "replay it.warmq --cpus 200",
+        "replay it.warmq --from 900s",
+        "replay it.warmq --set none-such=1",
+    ];
+    let mut told = String::new();
+    for command in commands {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, 2, "{command}: {}", ran.err);
+        told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
+    }
+    insta::assert_snapshot!("replay_refused", told);
+}

@@ -1,0 +1,124 @@
+//! What a CPU does: who runs, and which interrupts are going on.
+
+use warmq_trace::{Context, Interrupt};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// The kernel runs softirqs right after an interrupt; one that begins later runs on behalf of the
+/// task, as in `local_bh_enable()`. Some times what lies between two events of a recording.
+const RIGHT_AFTER: Duration = Duration::from_us(20);
+/// The vectors of the softirqs that expire timers (`TIMER_SOFTIRQ`, `HRTIMER_SOFTIRQ` in the kernel's
+/// `include/linux/interrupt.h`).
+const TIMERS: [u8; 2] = [1, 8];
+
+/// Who, or what, woke a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waker {
+    /// A task, or the kernel on its behalf.
+    Task(TaskId),
+    /// A packet from outside the machine.
+    Network,
+    /// A timer.
+    Timer,
+    /// Something else outside the machine: a disk, another device.
+    Device,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// A CPU.
+#[derive(Debug, Default)]
+pub(crate) struct Cpu {
+    /// Who runs; what was before the first switch is unknown.
+    pub running: Option<TaskId>,
+    pub switched: bool,
+    /// The interrupts and softirqs that are going on, the innermost last; true of a softirq that runs
+    /// on behalf of the task.
+    open: Vec<(Interrupt, bool)>,
+    /// When the last hardware interrupt ended.
+    interrupted: Option<Instant>,
+    /// The packets of this softirq that have woken nobody so far.
+    pub packets: Vec<Instant>,
+}
+
+impl Cpu {
+    pub fn enters(&mut self, at: Instant, interrupt: Interrupt) {
+        let after = self
+            .interrupted
+            .filter(|last| at.since(*last) <= RIGHT_AFTER);
+        let inside = self.open.iter().any(|(outer, _)| !outer.is_softirq());
+        let of_task =
+            interrupt.is_softirq() && after.is_none() && !inside && self.running.is_some();
+        self.open.push((interrupt, of_task));
+    }
+
+    /// Ends an interrupt; one that began before the recording has no beginning.
+    pub fn exits(&mut self, at: Instant, interrupt: Interrupt) {
+        if let Some(place) = self.open.iter().rposition(|(open, _)| *open == interrupt) {
+            self.open.truncate(place);
+        }
+        // Softirqs follow one another after an interrupt.
+        let follows = self.interrupted.is_some() || !interrupt.is_softirq();
+        if follows {
+            self.interrupted = Some(at);
+        }
+    }
+
+    pub fn switches(&mut self, next: Option<TaskId>) {
+        self.running = next;
+        self.switched = true;
+        self.interrupted = None;
+    }
+
+    /// Whether the packet that arrives now comes from outside.
+    pub fn receives_from_outside(&self) -> bool {
+        let network =
+            |(open, of_task): &(Interrupt, bool)| *open == Interrupt::NetworkSoftirq && !of_task;
+        self.open.iter().any(network)
+    }
+
+    /// Whoever wakes a task here now, while `task` is current.
+    pub fn waker(&self, task: Option<TaskId>, context: Context) -> Waker {
+        let by_task = task.map_or(Waker::Unknown, Waker::Task);
+        let softirqs = || self.open.iter().rev().find(|(open, _)| open.is_softirq());
+        let hard = || self.open.iter().rev().find(|(open, _)| !open.is_softirq());
+        match context {
+            Context::Task => by_task,
+            Context::Softirq => match softirqs() {
+                // The lab does not tell the softirqs that a task's own system call runs.
+                Some((_, true)) | None => by_task,
+                Some((Interrupt::NetworkSoftirq, false)) => Waker::Network,
+                Some((Interrupt::Softirq(vector), false)) if TIMERS.contains(vector) => {
+                    Waker::Timer
+                }
+                _ => Waker::Device,
+            },
+            Context::Interrupt => match hard() {
+                Some((Interrupt::Timer, _)) => Waker::Timer,
+                Some((Interrupt::Network, _)) => Waker::Network,
+                _ => Waker::Device,
+            },
+            Context::Unknown => match self.open.last() {
+                None => by_task,
+                Some((Interrupt::Timer, _)) => Waker::Timer,
+                Some(_) => Waker::Device,
+            },
+        }
+    }
+}
+
+/// All CPUs.
+#[derive(Debug, Default)]
+pub(crate) struct Cpus(Vec<Cpu>);
+
+impl Cpus {
+    pub fn get(&mut self, cpu: CpuId) -> &mut Cpu {
+        if self.0.len() <= cpu.index() {
+            self.0.resize_with(cpu.index() + 1, Cpu::default);
+        }
+        &mut self.0[cpu.index()]
+    }
+
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+}

@@ -1,0 +1,232 @@
+//! The same figures of a recording and of its replay.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use warmq_metrics::Spans;
+use warmq_trace::{Observer, Record, Table};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// The waits of more tasks than these are not kept: each takes some 100 KB.
+const MOST_TASKS: usize = 2_000;
+
+/// Measures how long each task ran and waited for a CPU.
+#[derive(Debug)]
+pub struct Meter {
+    tasks: Table<TaskId, Measured>,
+    cpus: BTreeMap<CpuId, Option<(TaskId, Instant)>>,
+    kept: usize,
+    from: Instant,
+    until: Instant,
+    last: Instant,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Measured {
+    ran: Duration,
+    wakeups: u64,
+    woken: Option<Instant>,
+    running: bool,
+    /// From the wakeup to the CPU.
+    waits: Option<Box<Spans>>,
+    role: Option<u32>,
+}
+
+impl Meter {
+    /// Measures what happens from `from` to `until`.
+    pub fn new(from: Instant, until: Instant) -> Meter {
+        Meter {
+            tasks: Table::default(),
+            cpus: BTreeMap::new(),
+            kept: 0,
+            from,
+            until,
+            last: from,
+        }
+    }
+
+    fn switch(
+        &mut self,
+        at: Instant,
+        cpu: CpuId,
+        prev: Option<(TaskId, bool)>,
+        next: Option<TaskId>,
+    ) {
+        // Who runs before the first switch has run from the beginning.
+        let known = self.cpus.get(&cpu).copied();
+        let unseen = || prev.map(|(task, _)| (task, self.from));
+        if let Some((task, since)) = known.unwrap_or_else(unseen) {
+            self.tasks.touch(task).ran += at.since(since.max(self.from));
+        }
+        if let Some((task, _)) = prev {
+            self.tasks.touch(task).running = false;
+        }
+        self.cpus.insert(cpu, next.map(|task| (task, at)));
+        if let Some(task) = next {
+            self.runs(at, task);
+        }
+    }
+
+    fn runs(&mut self, at: Instant, task: TaskId) {
+        let measured = self.tasks.touch(task);
+        measured.running = true;
+        let woken = measured.woken.take().filter(|since| *since >= self.from);
+        let Some(since) = woken else { return };
+        if measured.waits.is_none() && self.kept < MOST_TASKS {
+            self.kept += 1;
+            measured.waits = Some(Box::default());
+        }
+        if let Some(waits) = &mut measured.waits {
+            waits.add(at.since(since));
+        }
+    }
+
+    /// Ends what is going on; returns how long was measured.
+    fn close(&mut self) -> Duration {
+        let end = self.last;
+        for (task, since) in std::mem::take(&mut self.cpus).into_values().flatten() {
+            self.tasks.touch(task).ran += end.since(since.max(self.from));
+        }
+        end.since(self.from)
+    }
+}
+
+impl Observer for Meter {
+    const DETAIL: bool = false;
+
+    fn see(&mut self, at: Instant, record: &Record) {
+        if at > self.until {
+            return;
+        }
+        self.last = self.last.max(at);
+        match *record {
+            Record::Switch {
+                cpu,
+                prev,
+                prev_runnable,
+                next,
+            } if at >= self.from => {
+                self.switch(at, cpu, prev.map(|task| (task, prev_runnable)), next);
+            }
+            Record::Switch { cpu, next, .. } => {
+                self.cpus.insert(cpu, next.map(|task| (task, at)));
+            }
+            Record::Wakeup { task, .. } => {
+                let measured = self.tasks.touch(task);
+                if !measured.running {
+                    measured.woken.get_or_insert(at);
+                }
+                measured.wakeups += u64::from(at >= self.from);
+            }
+            Record::Role { task, table, .. } => self.tasks.touch(task).role = Some(table),
+            _ => {}
+        }
+    }
+}
+
+/// Figures of one task, or of those of one name together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// Its CPU time of one CPU's, in hundredths of a percent.
+    pub share: u64,
+    /// How long it waited for a CPU after a wakeup, in ns: the median; none without a wait.
+    pub wait_p50_ns: Option<u64>,
+    /// The same, at the 99th percentile.
+    pub wait_p99_ns: Option<u64>,
+    /// How often it was woken in a second.
+    pub wakeups_per_second: u64,
+}
+
+/// What was recorded of a task, and what became of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Line {
+    /// The task, or the name of several.
+    pub task: String,
+    /// How many tasks there are of that name.
+    pub tasks: u64,
+    /// What was recorded.
+    pub recorded: Figures,
+    /// What became of it.
+    pub replayed: Figures,
+}
+
+/// Sums of tasks of one name.
+#[derive(Default)]
+struct Sum {
+    ran: Duration,
+    wakeups: u64,
+    waits: Spans,
+}
+
+impl Sum {
+    fn add(&mut self, measured: &Measured) {
+        self.ran += measured.ran;
+        self.wakeups += measured.wakeups;
+        if let Some(waits) = &measured.waits {
+            self.waits.merge(waits);
+        }
+    }
+
+    fn figures(&self, time: Duration) -> Figures {
+        let of_time = |it: u128| (it / u128::from(time.0.max(1))) as u64;
+        let waited = self.waits.count() > 0;
+        let wait = |percent| waited.then(|| self.waits.percentile(percent).as_ns());
+        Figures {
+            share: of_time(u128::from(self.ran.0) * 10_000),
+            wait_p50_ns: wait(50.0),
+            wait_p99_ns: wait(99.0),
+            wakeups_per_second: of_time(
+                u128::from(self.wakeups) * u128::from(Duration::from_s(1).0),
+            ),
+        }
+    }
+}
+
+/// Both beside each other: of each task of `tasks`, which are called so, in the order of a replay's
+/// tables. Tasks of one name are taken together where there are more than `most`. Whoever ran most
+/// comes first.
+pub fn beside(
+    mut recorded: Meter,
+    mut replayed: Meter,
+    tasks: &[(TaskId, String)],
+    most: usize,
+) -> Vec<Line> {
+    let times = (recorded.close(), replayed.close());
+    let played: BTreeMap<u32, &Measured> = replayed
+        .tasks
+        .iter()
+        .filter_map(|(_, it)| Some((it.role?, it)))
+        .collect();
+    let mut sums: BTreeMap<&str, (u64, Sum, Sum)> = BTreeMap::new();
+    for (table, (id, name)) in (0..).zip(tasks) {
+        let name = match tasks.len() > most {
+            true => without_number(name),
+            false => name,
+        };
+        let (count, before, after) = sums.entry(name).or_default();
+        *count += 1;
+        if let Some(measured) = recorded.tasks.get(*id) {
+            before.add(measured);
+        }
+        if let Some(measured) = played.get(&table) {
+            after.add(measured);
+        }
+    }
+    let line = |(task, (tasks, before, after)): (&str, (u64, Sum, Sum))| Line {
+        task: task.to_owned(),
+        tasks,
+        recorded: before.figures(times.0),
+        replayed: after.figures(times.1),
+    };
+    let mut lines: Vec<Line> = sums.into_iter().map(line).collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.recorded.share.max(line.replayed.share)));
+    lines
+}
+
+/// `hog 3` without the number.
+fn without_number(name: &str) -> &str {
+    match name.rsplit_once(' ') {
+        Some((before, number)) if number.bytes().all(|it| it.is_ascii_digit()) => before,
+        _ => name,
+    }
+}

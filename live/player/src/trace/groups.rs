@@ -1,0 +1,84 @@
+//! What the groups of a scenario are, as records.
+
+use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind};
+use warmq_trace::{Comm, Record};
+
+use crate::specs::{first_group, group_number, nice_of};
+
+/// The weight of a group of nice 0, as of one that says nothing.
+const USUAL: u64 = 100;
+
+/// Each group with its weight at the start. A session is called as /proc calls it, and weighs as much as
+/// a task of its nice value, in hundredths of that of nice 0.
+///
+/// # Errors
+/// A weight or a nice value cannot be computed.
+pub fn records(bound: &Bound) -> Result<Vec<Record>, EvalError> {
+    let mut records = Vec::new();
+    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
+        for number in 0..bound.objects(id) {
+            let at = &bound.indexes_of_object(id, number);
+            let group = || first_group(bound, id) + number as u32;
+            records.push(match &object.kind {
+                ObjectKind::Group { weight, parent, .. } => {
+                    let parent = parent.as_ref().map(|it| group_number(bound, it, at));
+                    Record::Cgroup {
+                        group: group(),
+                        parent: parent.transpose()?.unwrap_or(0),
+                        weight: bound.eval(weight, at)? as u32,
+                        name: Comm::new(&object.name),
+                    }
+                }
+                ObjectKind::Autogroup { nice } => Record::Cgroup {
+                    group: group(),
+                    parent: 0,
+                    weight: weight_of(nice_of(bound.eval_signed(nice, at)?)),
+                    name: Comm::new(&format!("autogroup-{}", group())),
+                },
+                _ => continue,
+            });
+        }
+    }
+    Ok(records)
+}
+
+/// One nice value is worth a quarter more than the next.
+fn weight_of(nice: i8) -> u32 {
+    // Exact to a hundredth: the powers have 20 bits after the point.
+    let steps = 0..nice.unsigned_abs();
+    let weight = steps.fold(USUAL << 20, |weight, _| match nice < 0 {
+        true => weight * 5 / 4,
+        false => weight * 4 / 5,
+    });
+    (weight >> 20).max(1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_told_with_their_weights_and_parents() {
+        let text = "[group.outer]\nweight = 50\n[group.inner]\nparent = \"outer\"\n[group.desk]\n\
+                    autogroup = true\nnice = 5\n[task.hog]\nbody = [{ run = \"1ms\" }]\n";
+        let told = records(&crate::testing::bound(text)).unwrap();
+        let group = |group, parent, weight, name| Record::Cgroup {
+            group,
+            parent,
+            weight,
+            name: Comm::new(name),
+        };
+        let wanted = [
+            group(1, 0, 50, "outer"),
+            group(2, 1, 100, "inner"),
+            group(3, 0, 32, "autogroup-3"),
+        ];
+        assert_eq!(told, wanted);
+    }
+
+    #[test]
+    fn nice_values_weigh_as_the_kernels() {
+        // sched_prio_to_weight: 1,024 of nice 0, 335 of 5, 15 of 19, 3,121 of -5.
+        assert_eq!([0, 5, 19, -5].map(weight_of), [100, 32, 1, 305]);
+    }
+}

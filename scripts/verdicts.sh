@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Verdicts of `warmq diagnose` on what guests played: each scenario of cli/tests/verdicts provokes one kind of verdict, or none.
+#
+#     scripts/verdicts.sh             kernels 6.12, 6.18 and 7.2: some ten minutes on two free cores
+#     scripts/verdicts.sh --quick     6.18, one CPU: some two minutes
+#
+# Time in guests of one CPU is a count of instructions, so that neither the host's load nor its speed decides. Guests of two CPUs run by the
+# wall clock: where this machine is busy, what they say of waits is this machine's. Ends with lines that the test runner's sum counts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+quick=
+[ "${1:-}" = --quick ] && quick=yes
+cargo build -q -p warmq -p warmq-player
+warmq=${CARGO_TARGET_DIR:-target}/debug/warmq
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+passed=0 failed=0
+
+# The kinds of verdicts on what KERNEL plays of SCENARIO, sorted.
+kinds() { # KERNEL CPUS SCENARIO OPTIONS...
+    local kernel=$1 cpus=$2 scenario=$3 trace=$folder/it.warmq
+    shift 3
+    "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine small-smt --set "cpus=$cpus" --seeds 1 --time 1s --warmup 200ms \
+        --trace "$trace" "$@" > "$folder/said" 2>&1 || { cat "$folder/said" >&2; echo "no run"; return; }
+    "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
+expect() { # KINDS KERNEL CPUS SCENARIO OPTIONS...
+    local wanted=$1 found
+    shift
+    found=$(kinds "$@")
+    if [ "$found" = "$wanted" ]; then
+        passed=$((passed + 1))
+        echo "verdicts: $1 $3: ${found:-none}"
+    else
+        failed=$((failed + 1))
+        echo "verdicts: $1 $3: ${found:-none}, and should be ${wanted:-none}"
+    fi
+}
+
+stories=cli/tests/verdicts
+kernels="6.12 6.18 7.2"
+[ -z "$quick" ] || kernels=6.18
+for kernel in $kernels; do
+    expect "" "$kernel" 1 $stories/nothing.toml
+    expect least-weight "$kernel" 1 $stories/least-weight.toml
+    expect least-weight "$kernel" 1 $stories/least-group.toml
+    expect quota "$kernel" 1 $stories/quota.toml
+    expect too-many "$kernel" 1 $stories/too-many.toml
+    expect realtime "$kernel" 1 $stories/realtime.toml
+    [ -n "$quick" ] && continue
+    expect affinity "$kernel" 2 $stories/affinity.toml
+    case $kernel in
+        6.18) expect group-starved "$kernel" 2 receiver --preempt full ;;
+        *) expect "" "$kernel" 2 receiver --preempt full ;;
+    esac
+done
+
+if [ "$failed" -eq 0 ]; then
+    echo "test result: ok. $passed passed; 0 failed; 0 ignored; verdicts"
+else
+    echo "test result: FAILED. $passed passed; $failed failed; 0 ignored; verdicts"
+    exit 1
+fi
