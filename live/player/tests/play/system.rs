@@ -322,7 +322,7 @@ fn cpus_of_this_machine_stay_online() {
     let played = play(text, "");
     assert_eq!(played.code, Some(4));
     assert!(
-        played.said.contains("play it in a guest"),
+        played.said.contains("is not taken from other programs"),
         "{}",
         played.said
     );
