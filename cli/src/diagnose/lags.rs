@@ -35,7 +35,7 @@ pub struct Lags {
     groups: Vec<(String, Vec<Told>)>,
 }
 
-/// The lags on the CPU where they are farthest apart around `began`; `None` if fewer than two groups were
+/// The lags on the CPU where they are greatest around `began`; `None` if fewer than two groups were
 /// told of, as in recordings of real kernels.
 pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) -> Option<Lags> {
     let from = Instant(began.0.saturating_sub(BEFORE.0));
@@ -63,7 +63,7 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
             _ => {}
         }
     }
-    let farthest = |groups: &BTreeMap<u32, Vec<Told>>| {
+    let greatest = |groups: &BTreeMap<u32, Vec<Told>>| {
         let lags = groups
             .values()
             .flatten()
@@ -73,7 +73,7 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
     let (cpu, groups) = cpus
         .into_iter()
         .filter(|(_, groups)| groups.len() > 1)
-        .max_by_key(|(cpu, groups)| (farthest(groups), std::cmp::Reverse(*cpu)))?;
+        .max_by_key(|(cpu, groups)| (greatest(groups), std::cmp::Reverse(*cpu)))?;
     let named = |(group, told): (u32, Vec<Told>)| {
         let name = names
             .get(&group)

@@ -28,7 +28,7 @@ impl Beside<'_> {
         self.kind.agrees(self.lab, self.guest.value)
     }
 
-    /// Whether the guest's own repetitions are apart by more than a prediction may be off.
+    /// Whether the guest's own repetitions differ by more than a prediction may.
     fn is_unsteady(&self) -> bool {
         !self.kind.agrees(self.guest.low, self.guest.high)
     }

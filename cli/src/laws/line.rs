@@ -194,8 +194,8 @@ impl Line {
         place(self) == place(other)
     }
 
-    /// What is compared with the same law elsewhere; in a file that does not say it, what the bounds
-    /// came to.
+    /// What is compared with the same law elsewhere; in a file that does not say it, the
+    /// figures of the bounds.
     pub fn spreads(&self) -> BTreeMap<String, Spread> {
         let spread = |[value, low, high]: [f64; 3]| Spread { value, low, high };
         let of_bounds = self.bounds.iter().filter_map(|bound| {

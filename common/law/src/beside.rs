@@ -1,5 +1,5 @@
-//! What is compared where a law is played in the lab and in a guest of the same kernel, and how far
-//! apart it may be.
+//! What is compared where a law is played in the lab and in a guest of the same kernel, and by how
+//! much the two may differ.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +63,8 @@ impl Kind {
         }
     }
 
-    /// Whether two figures are within the bounds of a prediction: shares 3 points apart, times 2
-    /// times, rates 1.25 times, moves 1.5 times.
+    /// Whether two figures are within the bounds of a prediction: shares that differ by 3 points, times
+    /// by a factor of 2, rates of 1.25, moves of 1.5.
     pub fn agrees(self, one: f64, other: f64) -> bool {
         let within = |times: f64, least: f64| {
             let (less, more) = (one.min(other), one.max(other));

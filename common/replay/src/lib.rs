@@ -27,7 +27,6 @@ mod taker;
 mod task;
 #[cfg(test)]
 mod tests;
-mod who;
 
 pub use meter::{Figures, Line, Meter, beside};
 pub use missing::Missing;

@@ -94,6 +94,11 @@ impl Row {
         self.moments.iter().any(runs)
     }
 
+    pub fn wakes_others(&self) -> bool {
+        let posts = |moment: &Moment| matches!(moment, Moment::Post(..));
+        self.moments.iter().any(posts)
+    }
+
     /// Whether the timers that woke it were at even distances, rather than so long after it slept: of
     /// the two the one that differs less.
     pub fn is_periodic(&self) -> bool {

@@ -69,7 +69,8 @@ impl Taker {
         self.begin();
         for task in self.tasks.values_mut() {
             finish(task, self.from, end);
-            if task.is_stopper() {
+            // One whose name was told only after it had woken others stays, for they wait for it.
+            if task.is_stopper() && !task.row.wakes_others() {
                 self.missing.stoppers += 1;
                 task.row.moments.clear();
             }

@@ -1,11 +1,10 @@
 //! A task as it is followed through a trace.
 
-use warmq_trace::{Cause, Context};
+use warmq_trace::{Cause, Context, Who};
 use warmq_units::{Instant, TaskId};
 
 use crate::cpu::Waker;
 use crate::row::Row;
-use crate::who::Who;
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -24,6 +24,7 @@ mod header;
 mod perfetto;
 mod record;
 mod table;
+mod who;
 mod words;
 
 pub use checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
@@ -33,3 +34,4 @@ pub use header::{Header, Names};
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};
 pub use table::{Id, Table};
+pub use who::Who;

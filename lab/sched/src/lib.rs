@@ -180,6 +180,21 @@ const LINUX2624: &str = "Linux 2.6.24 on x86";
 const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
 
+/// What all versions of EEVDF have in common, and the latest one.
+const EEVDF: Entry = Entry {
+    name: "eevdf-7.3",
+    what: "the same of Linux 7.3: all tasks of a CPU in one queue, weighed by their groups",
+    kernel: "linux-6.18",
+    timers_of: LINUX6,
+    models: FULL_OR_LAZY,
+    cgroups: true,
+    statistics: &[],
+    promise: EEVDF_PROMISE,
+    timers: Settings::linux6,
+    settings: eevdf::of_7_3,
+    build: eevdf,
+};
+
 /// Every scheduler, in the order in which they are listed.
 pub const SCHEDULERS: &[Entry] = &[
     Entry {
@@ -263,68 +278,31 @@ pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "eevdf-6.12",
         what: "Linux 6.12's EEVDF: the eligible task with the earliest virtual deadline runs",
-        kernel: "linux-6.18",
-        timers_of: LINUX6,
         models: BEFORE_LAZY,
-        cgroups: true,
-        statistics: &[],
-        promise: EEVDF_PROMISE,
         timers: linux612,
         settings: eevdf::of_6_12,
-        build: eevdf,
+        ..EEVDF
     },
     Entry {
         name: "eevdf-6.18",
         what: "the same of Linux 6.18: groups whose tasks sleep often starve others",
-        kernel: "linux-6.18",
-        timers_of: LINUX6,
         models: ANYWHERE,
-        cgroups: true,
-        statistics: &[],
-        promise: EEVDF_PROMISE,
-        timers: Settings::linux6,
         settings: eevdf::of_6_18,
-        build: eevdf,
+        ..EEVDF
     },
     Entry {
         name: "eevdf-7.1",
         what: "the same of Linux 7.1: slices end by a timer, and no group starves",
-        kernel: "linux-6.18",
-        timers_of: LINUX6,
-        models: FULL_OR_LAZY,
-        cgroups: true,
-        statistics: &[],
-        promise: EEVDF_PROMISE,
-        timers: Settings::linux6,
         settings: eevdf::of_7_1,
-        build: eevdf,
+        ..EEVDF
     },
     Entry {
         name: "eevdf-7.2",
         what: "the same of Linux 7.2: balancing draws the threads of a process under one cache",
-        kernel: "linux-6.18",
-        timers_of: LINUX6,
-        models: FULL_OR_LAZY,
-        cgroups: true,
-        statistics: &[],
-        promise: EEVDF_PROMISE,
-        timers: Settings::linux6,
         settings: eevdf::of_7_2,
-        build: eevdf,
+        ..EEVDF
     },
-    Entry {
-        name: "eevdf-7.3",
-        what: "the same of Linux 7.3: all tasks of a CPU in one queue, weighed by their groups",
-        kernel: "linux-6.18",
-        timers_of: LINUX6,
-        models: FULL_OR_LAZY,
-        cgroups: true,
-        statistics: &[],
-        promise: EEVDF_PROMISE,
-        timers: Settings::linux6,
-        settings: eevdf::of_7_3,
-        build: eevdf,
-    },
+    EEVDF,
     Entry {
         name: "scx_warmq",
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",

@@ -1,79 +1,12 @@
 //! What is known of a task, and what is counted of it.
 
-use warmq_trace::{Comm, Context, Policy, Record};
+use warmq_trace::{Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// Of those who ran while a task waited, at most so many are told apart.
 const MOST_BESIDE: usize = 24;
 /// Of those who wake a task, at most so many are told apart.
 const MOST_WAKERS: usize = 8;
-const WORD: usize = u64::BITS as usize;
-
-/// Who a task is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Who {
-    pub comm: Comm,
-    /// Its table and number in the scenario.
-    pub role: Option<(u32, u32)>,
-    pub tid: Option<u32>,
-    pub tgid: Option<u32>,
-    pub group: u32,
-    pub nice: i8,
-    pub policy: Option<Policy>,
-    pub kernel: bool,
-    /// Bit n of word m is CPU 64 m + n; none: all CPUs.
-    pub cpus: Option<Vec<u64>>,
-}
-
-impl Who {
-    /// What a child has of its parent.
-    pub fn inherited(&self) -> Who {
-        Who {
-            comm: self.comm,
-            role: None,
-            tid: None,
-            tgid: self.tgid,
-            ..self.clone()
-        }
-    }
-
-    pub fn policy(&self) -> Policy {
-        self.policy.unwrap_or(Policy::Other)
-    }
-
-    pub fn is_realtime(&self) -> bool {
-        let policy = self.policy();
-        matches!(policy, Policy::Fifo | Policy::RoundRobin | Policy::Deadline)
-    }
-
-    /// Takes in what a record says of the task.
-    pub(super) fn learn(&mut self, record: &Record) {
-        match *record {
-            Record::Role { table, number, .. } => self.role = Some((table, number)),
-            Record::Renamed { comm, .. } => self.comm = comm,
-            Record::Ids { tid, tgid, .. } => {
-                self.tid = Some(tid);
-                self.tgid = (tgid != 0).then_some(tgid);
-            }
-            Record::Nice { nice, .. } => self.nice = nice,
-            Record::Policy { policy, .. } => self.policy = Some(policy),
-            Record::Group { group, .. } => self.group = group,
-            Record::KernelThread { .. } => self.kernel = true,
-            Record::Affinity { from, cpus, .. } => self.allow(from, cpus),
-            _ => {}
-        }
-    }
-
-    /// The CPUs from `from` on are those of `cpus`.
-    fn allow(&mut self, from: CpuId, cpus: u64) {
-        let word = from.index() / WORD;
-        let allowed = self.cpus.get_or_insert_default();
-        if allowed.len() <= word {
-            allowed.resize(word + 1, u64::MAX);
-        }
-        allowed[word] = cpus;
-    }
-}
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default)]

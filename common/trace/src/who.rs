@@ -1,33 +1,43 @@
-//! Who a task is.
+//! Who a task is, as far as records have told.
 
-use warmq_trace::{Comm, Policy, Record};
 use warmq_units::{CpuId, Duration};
+
+use crate::{Comm, Policy, Record};
 
 const WORD: usize = u64::BITS as usize;
 
 /// What a task is like: as a trace said last.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Who {
+pub struct Who {
+    /// Its name.
     pub comm: Comm,
     /// Its table and number in the scenario.
     pub role: Option<(u32, u32)>,
+    /// Its thread id.
     pub tid: Option<u32>,
     /// Its process; none if unknown.
     pub tgid: Option<u32>,
+    /// Its group, as [`Record::Group`] numbers it.
     pub group: u32,
+    /// From -20 to 19.
     pub nice: i8,
+    /// Its policy; none if nothing was said of it.
     pub policy: Option<Policy>,
     /// Of a real-time policy, from 1 to 99.
     pub priority: u8,
+    /// The slice that it asks for; zero: the scheduler's own.
     pub slice: Duration,
-    /// Bit n of word m is CPU 64 m + n; empty: all CPUs.
-    pub cpus: Vec<u64>,
+    /// Whether it is a thread of the kernel.
+    pub kernel: bool,
+    /// Bit n of word m is CPU 64 m + n; none: all CPUs.
+    pub cpus: Option<Vec<u64>>,
     /// How often something was set that had been set before.
     pub changes: u64,
 }
 
 impl Who {
     /// What a child has of its parent.
+    #[must_use]
     pub fn inherited(&self) -> Who {
         Who {
             role: None,
@@ -35,6 +45,17 @@ impl Who {
             changes: 0,
             ..self.clone()
         }
+    }
+
+    /// Its policy, the usual one if nothing was said of it.
+    pub fn policy(&self) -> Policy {
+        self.policy.unwrap_or(Policy::Other)
+    }
+
+    /// Whether it comes before all fair tasks.
+    pub fn is_realtime(&self) -> bool {
+        let policy = self.policy();
+        matches!(policy, Policy::Fifo | Policy::RoundRobin | Policy::Deadline)
     }
 
     /// Takes in what a record says of the task.
@@ -62,6 +83,7 @@ impl Who {
                 self.changes += u64::from(self.group != 0 && self.group != group);
                 self.group = group;
             }
+            Record::KernelThread { .. } => self.kernel = true,
             Record::Affinity { from, cpus, .. } => self.allow(from, cpus),
             _ => {}
         }
@@ -70,18 +92,20 @@ impl Who {
     /// The CPUs from `from` on are those of `cpus`.
     fn allow(&mut self, from: CpuId, cpus: u64) {
         let word = from.index() / WORD;
-        if self.cpus.len() <= word {
-            self.cpus.resize(word + 1, u64::MAX);
+        let allowed = self.cpus.get_or_insert_default();
+        if allowed.len() <= word {
+            allowed.resize(word + 1, u64::MAX);
         } else {
-            self.changes += u64::from(self.cpus[word] != cpus);
+            self.changes += u64::from(allowed[word] != cpus);
         }
-        self.cpus[word] = cpus;
+        allowed[word] = cpus;
     }
 
     /// Of the first `count` CPUs, those that it may use; none: all.
     pub fn allowed(&self, count: usize) -> Option<Vec<usize>> {
+        let words = self.cpus.as_deref().unwrap_or_default();
         let may = |cpu: &usize| {
-            let word = self.cpus.get(cpu / WORD).copied();
+            let word = words.get(cpu / WORD).copied();
             word.unwrap_or(u64::MAX) >> (cpu % WORD) & 1 == 1
         };
         let allowed: Vec<usize> = (0..count).filter(may).collect();
