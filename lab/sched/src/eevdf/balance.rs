@@ -206,7 +206,7 @@ impl State {
 
     /// The tasks that wait on `cpu`, that which had it longest ago first. Delayed ones are not among
     /// them.
-    fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
+    pub(super) fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
         let there = self.cpu(cpu);
         let all = there.recency.iter().copied();
         all.filter(|task| there.current != Some(*task)).collect()
@@ -222,7 +222,7 @@ impl State {
         all_pinned: &mut bool,
     ) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
-        if !view.may_run_on(here) {
+        if !view.may_run_on(here) || !self.steering.lets_move(task, from, here) {
             return false;
         }
         *all_pinned = false;
@@ -254,7 +254,9 @@ impl State {
         let (failed, tries) = (state.failed, state.level.cache_nice_tries);
         state.interval = state.least_interval();
         let running = self.cpu(from).current;
-        let movable = running.is_some_and(|running| context.task(running).may_run_on(here));
+        let movable = running.is_some_and(|running| {
+            context.task(running).may_run_on(here) && self.steering.lets_move(running, from, here)
+        });
         if failed > tries + 2 && movable && self.cpu(from).push_to.is_none() {
             self.cpu_mut(from).push_to = Some(here);
             self.effects.request(from, super::effects::Urgency::Now);

@@ -33,6 +33,7 @@
 
 mod account;
 mod balance;
+mod base;
 mod busiest;
 #[cfg(test)]
 mod cases;
@@ -63,6 +64,7 @@ use warmq_kernel::{
 };
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 
 use self::domains::domains;
@@ -106,6 +108,7 @@ impl State {
             groups: Vec::new(),
             effects: Effects::new(attach.wants_details()),
             timers: Vec::new(),
+            steering: Steering::default(),
             line,
             round_robin: RealTime::slice(tick),
             rules,

@@ -3,6 +3,7 @@
 use warmq_kernel::GroupId;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
 
@@ -195,6 +196,8 @@ pub(super) struct State {
     pub(super) effects: Effects,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
+    /// What a layer of affinity wants, if there is one.
+    pub(super) steering: Steering,
     /// The size of a cache line.
     pub(super) line: u64,
     /// A slice of SCHED_RR, in ticks.
