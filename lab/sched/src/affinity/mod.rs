@@ -37,6 +37,8 @@
 
 mod balance;
 mod base;
+#[cfg(test)]
+mod checks;
 mod groups;
 mod places;
 mod settings;
@@ -76,6 +78,9 @@ pub(crate) struct Affinity<B> {
     looks: Vec<Looks>,
     // Where in memory.
     lines: Lines,
+    /// Tasks that were queued while their group moved.
+    #[cfg(test)]
+    late: std::collections::BTreeSet<TaskId>,
 }
 
 impl<B: Base> Affinity<B> {
@@ -95,6 +100,8 @@ impl<B: Base> Affinity<B> {
             looks: vec![Looks::default(); cpus],
             lines: Lines::new((0..places.count()).map(|_| attach.data(Bytes(line)))),
             places,
+            #[cfg(test)]
+            late: Default::default(),
         }
     }
 }
@@ -123,6 +130,11 @@ impl<B: Base> Scheduler for Affinity<B> {
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         self.count_wakeup(context, task, cpu);
         self.base.enqueue(context, task, cpu, why);
+        #[cfg(test)]
+        match self.belongs_elsewhere(context, task, cpu) {
+            Some(_) => self.late.insert(task),
+            None => self.late.remove(&task),
+        };
     }
 
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
@@ -146,6 +158,8 @@ impl<B: Base> Scheduler for Affinity<B> {
         self.favour(context.now(), here);
         let pick = self.base.pick_next(context, prev);
         self.picked(context.now(), here, pick);
+        #[cfg(test)]
+        self.check(context);
         pick
     }
 
@@ -167,6 +181,8 @@ impl<B: Base> Scheduler for Affinity<B> {
         if self.places.of(from) != self.places.of(self.base.queue_of(prev)) {
             self.count_migration(context, prev);
         }
+        #[cfg(test)]
+        self.check(context);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
@@ -206,6 +222,8 @@ impl<B: Base> Scheduler for Affinity<B> {
             true => self.pull_by_the_rules(context, from),
             false => self.base.pull(context, from, when),
         }
+        #[cfg(test)]
+        self.check(context);
     }
 
     fn timer(&mut self, context: &mut Context<'_>, token: u64) {

@@ -10,7 +10,7 @@ pub(crate) const STATISTICS: &[Said] = &[
     Said {
         name: "groups",
         unit: Some(""),
-        what: "groups that there were after each change, most of them those",
+        what: "groups on the machine after each change of data",
     },
     event("hints", "hints that named other data than before"),
     event(
