@@ -316,6 +316,19 @@ pub const SCHEDULERS: &[Entry] = &[
     },
     EEVDF_7_1,
     Entry {
+        name: "eevdf-7.3",
+        what: "the same of Linux 7.3: all tasks of a CPU in one queue, weighed by their groups",
+        kernel: "linux-6.18",
+        timers_of: LINUX6,
+        models: FULL_OR_LAZY,
+        cgroups: true,
+        statistics: &[],
+        promise: EEVDF_PROMISE,
+        timers: Settings::linux6,
+        settings: eevdf::of_7_3,
+        build: eevdf,
+    },
+    Entry {
         name: "affinity-o1",
         what: "o1 under a layer that runs tasks that use the same data in one place, one after another",
         statistics: affinity::with_those_of_o1(),
@@ -378,6 +391,7 @@ pub fn scheduler(name: &str) -> Option<&'static Entry> {
 /// ```
 /// assert_eq!(warmq_sched::of_kernel("6.18.15").unwrap().name, "eevdf-6.18");
 /// assert_eq!(warmq_sched::of_kernel("7.2").unwrap().name, "eevdf-7.1");
+/// assert_eq!(warmq_sched::of_kernel("7.3-rc4").unwrap().name, "eevdf-7.3");
 /// assert!(warmq_sched::of_kernel("5.15").is_none());
 /// ```
 pub fn of_kernel(release: &str) -> Option<&'static Entry> {
@@ -387,7 +401,8 @@ pub fn of_kernel(release: &str) -> Option<&'static Entry> {
         (..=5, _) | (6, ..=11) => return None,
         (6, 12) => "eevdf-6.12",
         (6, _) | (7, 0) => "eevdf-6.18",
-        _ => "eevdf-7.1",
+        (7, 1 | 2) => "eevdf-7.1",
+        _ => "eevdf-7.3",
     })
 }
 

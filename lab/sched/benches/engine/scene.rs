@@ -75,6 +75,17 @@ pub(crate) const SCENES: &[Scene] = &[
         set: &[("tasks", 768), ("burst", 1_000_000_000)],
     },
     Scene {
+        name: "server-384cpus-eevdf",
+        what: "the same, eevdf-7.1, without caches",
+        time: Duration::from_s(2),
+        machine: "server-24llc",
+        cpus: None,
+        caches: false,
+        scheduler: "eevdf-7.1",
+        workload: "spin",
+        set: &[("tasks", 768), ("burst", 1_000_000_000)],
+    },
+    Scene {
         name: "web-8cpus",
         what: "8 CPUs, web with 1024 processes, linux24, with caches (table 4's first row)",
         time: Duration::from_ms(1_000),
@@ -161,7 +172,8 @@ impl Scene {
         let machine = self.machine();
         let scheduler = scheduler(self.scheduler).expect("a scheduler of ours");
         let workload = workload(self.workload).expect("a workload of ours");
-        let costs = Costs::new(machine.costs[scheduler.kernel].clone());
+        let own = machine.costs.get(scheduler.kernel);
+        let costs = Costs::new(own.unwrap_or(&machine.costs["linux-2.4"]).clone());
         let defaults = chosen(scheduler.settings(), &[]);
         let settings = Settings {
             caches: self.caches,

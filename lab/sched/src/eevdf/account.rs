@@ -12,6 +12,7 @@ impl State {
     /// Charges the running entity of `queue` for what it ran since it was charged last, and asks its
     /// CPU to pick again if that entity's turn is over (`update_curr()`).
     pub(super) fn charge(&mut self, queue: QueueId) {
+        let queue = self.timeline_of(queue);
         let Some(current) = self.queues[queue].current else {
             return;
         };
@@ -74,7 +75,7 @@ impl State {
     pub(super) fn clear_buddies(&mut self, entity: EntityId) {
         let mut next = Some(entity);
         while let Some(entity) = next {
-            let queue = self.entities[entity].queue;
+            let queue = self.timeline(entity);
             if self.queues[queue].buddy != Some(entity) {
                 break;
             }
@@ -83,30 +84,40 @@ impl State {
         }
     }
 
-    /// Counts `entity` in its queue, and puts it into the tree unless it runs.
+    /// Counts `entity` in the queue that it belongs in (`account_entity_enqueue()`).
     pub(super) fn count_in(&mut self, entity: EntityId) {
-        let state = &self.entities[entity];
-        let unlike = u64::from(state.slice != self.rules.base_slice);
-        let queue = &mut self.queues[state.queue];
-        queue.weight += state.weight;
+        let state = &mut self.entities[entity];
+        self.queues[state.queue].weight += state.weight;
+        state.queued = true;
+    }
+
+    /// The reverse.
+    pub(super) fn count_out(&mut self, entity: EntityId) {
+        let state = &mut self.entities[entity];
+        self.queues[state.queue].weight -= state.weight;
+        state.queued = false;
+    }
+
+    /// `entity` competes from now on: in the tree, unless it runs.
+    pub(super) fn join(&mut self, entity: EntityId) {
+        let unlike = u64::from(self.entities[entity].slice != self.rules.base_slice);
+        let timeline = self.timeline(entity);
+        let queue = &mut self.queues[timeline];
         queue.entities += 1;
         queue.unlike += unlike;
-        self.entities[entity].queued = true;
-        if !self.is_current(entity) {
+        if queue.current != Some(entity) {
             self.insert(entity);
         }
     }
 
     /// The reverse.
-    pub(super) fn count_out(&mut self, entity: EntityId) {
-        if !self.is_current(entity) {
+    pub(super) fn leave(&mut self, entity: EntityId) {
+        let timeline = self.timeline(entity);
+        if self.queues[timeline].current != Some(entity) {
             self.remove(entity);
         }
-        let state = &mut self.entities[entity];
-        state.queued = false;
-        let unlike = u64::from(state.slice != self.rules.base_slice);
-        let queue = &mut self.queues[state.queue];
-        queue.weight -= state.weight;
+        let unlike = u64::from(self.entities[entity].slice != self.rules.base_slice);
+        let queue = &mut self.queues[timeline];
         queue.entities -= 1;
         queue.unlike -= unlike;
     }
@@ -134,12 +145,15 @@ impl State {
         while let Some(entity) = next {
             let queue = self.entities[entity].queue;
             next = self.queues[queue].owner;
-            if self.queues[queue].current == Some(entity) {
+            if self.is_on_path(entity) {
                 self.put_entity(entity);
             }
             if stop == Some(queue) {
                 break;
             }
+        }
+        if self.rules.flat {
+            self.stop_running(self.entity_of(task));
         }
     }
 
@@ -149,7 +163,16 @@ impl State {
             self.charge(queue);
             self.update_load(entity, false);
         }
-        self.queues[queue].current = None;
+        self.queues[queue].path = None;
+        if !self.rules.flat {
+            self.stop_running(entity);
+        }
+    }
+
+    /// `entity` has had the CPU, and goes back into the tree if it is queued.
+    fn stop_running(&mut self, entity: EntityId) {
+        let timeline = self.timeline(entity);
+        self.queues[timeline].current = None;
         if self.entities[entity].queued {
             self.insert(entity);
         }
@@ -177,18 +200,33 @@ impl State {
             }
             next = self.queues[queue].owner;
         }
+        if fair && self.rules.flat {
+            self.begin_running(self.entity_of(task));
+        }
     }
 
     fn set_entity(&mut self, entity: EntityId) {
-        self.clear_buddies(entity);
-        let queue = self.entities[entity].queue;
         if self.entities[entity].queued {
-            self.remove(entity);
             self.update_load(entity, true);
-            self.queues[queue].current = Some(entity);
+        }
+        let queue = self.entities[entity].queue;
+        self.queues[queue].path = Some(entity);
+        if !self.rules.flat {
+            self.begin_running(entity);
+        }
+    }
+
+    /// `entity` has the CPU from now on, and is out of the tree.
+    fn begin_running(&mut self, entity: EntityId) {
+        self.clear_buddies(entity);
+        let (timeline, queued) = (self.timeline(entity), self.entities[entity].queued);
+        if queued {
+            self.remove(entity);
+        }
+        self.queues[timeline].current = Some(entity);
+        if queued {
+            self.refresh_flat_weight(entity);
             self.protect(entity);
-        } else {
-            self.queues[queue].current = Some(entity);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::busiest::{Amount, Busiest};
 use super::domains::BUSY_FACTOR;
 use super::queueing::Leaving;
 use super::rules::MS;
-use super::state::State;
+use super::state::{Class, State};
 
 /// What `look` has found, for `pull_from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +147,9 @@ impl State {
         domain: usize,
         idleness: Idleness,
     ) -> Result<(CpuId, Pull), Option<CpuId>> {
+        if idleness != Idleness::NewlyIdle {
+            self.update_scanned(context, domain);
+        }
         let mut without = Vec::new();
         while let Some(busiest) = self.busiest(context, domain, idleness, &without) {
             let Busiest { cpu: from, amount } = busiest;
@@ -179,6 +182,10 @@ impl State {
             all_pinned: true,
         };
         let failed = self.cpu(here).domains[pull.domain].failed;
+        if let Some(running) = self.cpu(from).current.filter(|task| self.is_fair(*task)) {
+            // It stays where it is, but it may be asked to leave later.
+            self.can_move(context, running, from, pull.domain, &mut offer.all_pinned);
+        }
         let mut remaining = self.running(from);
         for task in self.waiting(from).into_iter().take(self.rules.nr_migrate) {
             if left.is_nothing() || remaining <= 1 && pull.idleness != Idleness::Busy {
@@ -222,13 +229,28 @@ impl State {
         all_pinned: &mut bool,
     ) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
+        let domain = &self.cpu(here).domains[domain];
+        if self.rules.ineligible_stay && domain.failed == 0 && self.owes_at(task, here) {
+            return false;
+        }
         if !view.may_run_on(here) || !self.steering.lets_move(task, from, here) {
             return false;
         }
         *all_pinned = false;
-        let domain = &self.cpu(here).domains[domain];
         let waits = view.on_cpu().is_none();
         waits && (!self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries)
+    }
+
+    /// Whether `task` owes time, and would on `to`, where others of its group are
+    /// (`task_is_ineligible_on_dst_cpu()`).
+    fn owes_at(&self, task: TaskId, to: CpuId) -> bool {
+        let entity = self.entity_of(task);
+        let there = self.timeline_of(self.counterpart(self.entities[entity].queue, to));
+        self.rules.place_lag && self.queues[there].entities > 0 && !self.is_eligible(entity)
+    }
+
+    fn is_fair(&self, task: TaskId) -> bool {
+        self.task(task).class == Class::Fair
     }
 
     /// Whether a task ran so recently that its data are still in the cache (`task_hot()`).
@@ -292,13 +314,12 @@ impl State {
         if self.running(here) < 2 {
             return;
         }
-        let spans = self
-            .cpu(here)
-            .domains
-            .last()
-            .map(|domain| domain.span.clone());
-        let mut others = spans.into_iter().flatten();
-        let idle = others.find(|cpu| self.is_idle(*cpu) && context.is_online(*cpu));
+        let Some(widest) = self.cpu(here).domains.last() else {
+            return;
+        };
+        let mut resting = self.resting.iter().copied();
+        let idle = resting
+            .find(|cpu| self.is_idle(*cpu) && context.is_online(*cpu) && widest.span.contains(cpu));
         if let Some(idle) = idle.filter(|idle| self.cpu(*idle).next_balance <= self.cpu(here).clock)
         {
             context.raise_balance(idle);

@@ -68,6 +68,8 @@ struct Standing {
     capacity: u64,
     load: u64,
     util: u64,
+    /// Tasks that were runnable on average, in 1024ths; real-time tasks are not among them.
+    runnable: u64,
     running: u64,
     idle: u64,
     fullness: Fullness,
@@ -78,13 +80,18 @@ impl Standing {
         self.load * CAPACITY / self.capacity
     }
 
+    /// Whether fair tasks use less than what there is, with a margin.
+    fn has_room(&self, imbalance_pct: u64) -> bool {
+        self.capacity * 100 > self.util * imbalance_pct
+    }
+
     /// `group_classify()`.
     fn classify(mut self, imbalance_pct: u64) -> Standing {
         let used_up = self.capacity * 100 < self.util * imbalance_pct;
-        let crowded = self.capacity * imbalance_pct < self.running * CAPACITY * 100;
+        let crowded = self.capacity * imbalance_pct < self.runnable * 100;
         self.fullness = if self.running > self.cpus && (used_up || crowded) {
             Fullness::Overloaded
-        } else if self.running < self.cpus || !crowded && !used_up {
+        } else if self.running < self.cpus || !crowded && self.has_room(imbalance_pct) {
             Fullness::HasSpare
         } else {
             Fullness::FullyBusy
@@ -203,6 +210,7 @@ impl State {
             capacity: 0,
             load: 0,
             util: 0,
+            runnable: 0,
             running: 0,
             idle: 0,
             fullness: Fullness::HasSpare,
@@ -214,6 +222,7 @@ impl State {
                 continue;
             }
             standing.load += self.load(*cpu);
+            standing.runnable += self.queues[self.cpu(*cpu).root].load.runnable;
             standing.util += self.queues[self.cpu(*cpu).root].load.util.min(CAPACITY);
             standing.running += self.running(*cpu);
             standing.idle += u64::from(self.is_idle(*cpu));
@@ -251,6 +260,7 @@ mod tests {
             capacity: CAPACITY,
             load,
             util: running.min(1) * CAPACITY,
+            runnable: running * CAPACITY,
             running,
             idle: u64::from(running == 0),
             fullness: Fullness::HasSpare,
@@ -277,6 +287,27 @@ mod tests {
         let busy = amount(of(1, 1_024), of(2, 2_048), Idleness::Busy);
         assert_eq!(busy, Some(Amount::Load(512)));
         assert_eq!(amount(of(2, 2_048), of(1, 1_024), Idleness::Busy), None);
+    }
+
+    /// A CPU that a real-time task keeps has next to no capacity. Nobody gives it a second task, as it
+    /// has room for what runs there, which is nothing; and what waits there is taken away.
+    #[test]
+    fn a_real_time_task_is_not_relieved_of_others() {
+        let urgent = |fair: u64| {
+            let standing = Standing {
+                capacity: 1,
+                util: 0,
+                ..of(1 + fair, fair * 1_024)
+            };
+            let runnable = fair * CAPACITY;
+            Standing {
+                runnable,
+                ..standing
+            }
+            .classify(117)
+        };
+        assert_eq!(amount(urgent(0), of(2, 2_048), Idleness::Busy), None);
+        assert!(amount(of(1, 1_024), urgent(1), Idleness::Busy).is_some());
     }
 
     /// The odd hog of three does not fit at first, and does after one failure.

@@ -1,162 +1,17 @@
 //! The decision cases of the EEVDF specification, on the decisions alone: no machine, no kernel.
-//!
-//! Weights are in those of nice 0, times in virtual or real ms. The rules are those of two CPUs, where
-//! a slice is 1.4 ms, and of HZ 250.
 
 #![expect(clippy::float_arithmetic, reason = "cases are given in ms")]
 
-use std::collections::BTreeMap;
-
-use warmq_config::Chosen;
-use warmq_units::{Address, CpuId, LockId, TaskId};
-
-use crate::fair::tree::EntityId;
-
-use super::effects::{Effects, Urgency};
+use super::bench::*;
+use super::effects::Urgency;
 use super::queueing::Leaving;
-use super::rules::Rules;
-use super::settings::Version::{self, V6_12, V6_18, V7_1};
-use super::settings::settings;
-use super::state::{CpuState, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What};
+use super::settings::Version::{self, V6_12, V6_18, V7_1, V7_3};
+use super::state::{Policy, State};
 use super::wakeup::Woken;
 use super::weights::NICE_0;
+use crate::fair::tree::EntityId;
 
-const ALL: [Version; 3] = [V6_12, V6_18, V7_1];
-const TICK: u64 = 4_000_000;
-const HERE: CpuId = CpuId(0);
-const AWAKE: Woken = Woken {
-    is_new: false,
-    sync: false,
-    selected: true,
-};
-
-/// ms in ns.
-fn ns(ms: f64) -> i64 {
-    (ms * 1e6).round() as i64
-}
-
-fn ms(ns: i64) -> f64 {
-    ns as f64 / 1e6
-}
-
-/// Whether a time in ns is `expected` ms, to half a us.
-fn close(ns: i64, expected: f64) -> bool {
-    (ms(ns) - expected).abs() < 0.000_5
-}
-
-/// An empty CPU under the rules of `version`.
-fn bench(version: Version) -> State {
-    let chosen = Chosen::new(settings(version), BTreeMap::new()).expect("its own defaults");
-    let nowhere = Address(0);
-    State {
-        rules: Rules::new(&chosen, 2, TICK),
-        cpus: vec![CpuState::new(LockId(0), 0, nowhere)],
-        queues: vec![Queue::new(HERE, nowhere)],
-        entities: Vec::new(),
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        effects: Effects::default(),
-        timers: Vec::new(),
-        line: 64,
-        round_robin: 25,
-    }
-}
-
-impl State {
-    fn entity_in(&mut self, what: What, queue: QueueId, weight: f64) -> EntityId {
-        let slice = self.rules.base_slice;
-        self.entities
-            .push(Entity::new(what, queue, slice, [Address(0); 2]));
-        let entity = self.entities.len() - 1;
-        self.entities[entity].weight = (weight * NICE_0 as f64).round() as u64;
-        self.entities[entity].attached = true;
-        entity
-    }
-
-    /// A task that is in no queue, and belongs in `queue`.
-    fn task_in(&mut self, queue: QueueId, weight: f64) -> EntityId {
-        let task = TaskId(self.tasks.len() as u32);
-        let entity = self.entity_in(What::Task(task), queue, weight);
-        self.tasks.push(TaskState::new(entity));
-        entity
-    }
-
-    fn id(&self, entity: EntityId) -> TaskId {
-        match self.entities[entity].what {
-            What::Task(task) => task,
-            What::Group(_) => panic!("a group is no task"),
-        }
-    }
-
-    /// A task that waits in `queue` at (w, v, d).
-    fn waits_in(&mut self, queue: QueueId, (weight, v, d): (f64, f64, f64)) -> EntityId {
-        let entity = self.task_in(queue, weight);
-        self.put_at(entity, v, d);
-        entity
-    }
-
-    fn waits(&mut self, at: (f64, f64, f64)) -> EntityId {
-        self.waits_in(0, at)
-    }
-
-    fn put_at(&mut self, entity: EntityId, v: f64, d: f64) {
-        let state = &mut self.entities[entity];
-        (state.vruntime, state.deadline) = (ns(v), ns(d));
-        self.count_in(entity);
-        if let What::Task(task) = self.entities[entity].what {
-            self.task_mut(task).runnable = true;
-            self.count_runnable(entity, true);
-        }
-    }
-
-    /// A task that runs at (w, v, d), protected as if it had just been picked.
-    fn runs(&mut self, at: (f64, f64, f64)) -> EntityId {
-        let entity = self.waits(at);
-        let task = self.id(entity);
-        self.cpus[0].current = Some(task);
-        self.set_current(task, None);
-        entity
-    }
-
-    /// A group with `shares`, whose entity in the root queue is returned with its own queue.
-    fn group(&mut self, shares: f64) -> (EntityId, QueueId) {
-        let own = self.queues.len();
-        let entity = self.entity_in(What::Group(own), 0, shares);
-        let number = self.groups.len();
-        self.queues.push(Queue {
-            group: Some(number),
-            owner: Some(entity),
-            depth: 1,
-            ..Queue::new(HERE, Address(0))
-        });
-        self.groups.push(GroupState {
-            id: warmq_kernel::GroupId::ROOT,
-            shares: (shares * NICE_0 as f64) as u64,
-            load: 0,
-            queues: vec![own],
-            line: Address(0),
-        });
-        (entity, own)
-    }
-
-    fn v(&self, entity: EntityId) -> i64 {
-        self.entities[entity].vruntime
-    }
-
-    /// Time passes on the CPU, and what runs is charged.
-    fn passes(&mut self, span: f64) {
-        self.cpus[0].clock += ns(span);
-        self.charge(0);
-    }
-
-    /// Whether the wakeup of `woken`, which is queued, asks the CPU to pick again.
-    fn preempts(&mut self, woken: EntityId, how: Woken) -> bool {
-        self.effects.take_requests();
-        let task = self.id(woken);
-        self.check_preempt(HERE, task, how, false);
-        !self.effects.take_requests().is_empty()
-    }
-}
+const ALL: [Version; 4] = [V6_12, V6_18, V7_1, V7_3];
 
 #[test]
 fn case_1_the_average_is_weighted() {
@@ -307,6 +162,7 @@ fn case_11_who_joins_has_the_lag_that_it_left_with() {
         state.entities[new].lag = ns(lag);
         state.place(new, false);
         state.count_in(new);
+        state.join(new);
         assert!(close(state.v(new), v), "{weight} {lag}");
         assert!(close(state.average(0), average), "{weight} {lag}");
         assert!(close(state.lag_now(new), lag), "{weight} {lag}");
@@ -464,7 +320,7 @@ fn case_20_from_6_19_a_child_does_not_preempt() {
 
 #[test]
 fn case_21_groups_are_compared_and_then_a_task_is_picked_in_the_group() {
-    for version in ALL {
+    for version in [V6_12, V6_18, V7_1] {
         let mut state = bench(version);
         let (a, own_a) = state.group(1.0);
         let (b, own_b) = state.group(1.0);
@@ -597,13 +453,87 @@ fn case_27_a_yield_gives_away_the_slice_of_whoever_is_owed() {
     assert!(close(state.v(e), 0.2), "alone on the CPU: nothing");
 }
 
+/// Tasks of groups with so many shares (0: the root) on one CPU, as the flat run queue weighs them, in
+/// 12ths.
+fn flat_weights(of: &[(f64, &[f64])]) -> Vec<Vec<i64>> {
+    let mut state = bench(V7_3);
+    state.cpus[0].clock = ns(100.0);
+    let tasks: Vec<Vec<EntityId>> = of
+        .iter()
+        .map(|(shares, tasks)| {
+            let queue = match *shares > 0.0 {
+                true => state.group(*shares).1,
+                false => 0,
+            };
+            tasks
+                .iter()
+                .map(|weight| state.task_in(queue, *weight))
+                .collect()
+        })
+        .collect();
+    let all: Vec<_> = tasks.iter().flatten().map(|task| state.id(*task)).collect();
+    for task in &all {
+        state.activate(*task, false);
+    }
+    for task in &all {
+        // Each runs for a moment.
+        state.turn_to(HERE, Some(*task));
+    }
+    let twelfths =
+        |task: &EntityId| (state.entities[*task].flat_weight * 12).div_ceil(NICE_0) as i64;
+    tasks
+        .iter()
+        .map(|tasks| tasks.iter().map(twelfths).collect())
+        .collect()
+}
+
+#[test]
+fn case_29_flat_a_group_of_three_weighs_as_much_as_one_of_one() {
+    let weights = flat_weights(&[(1.0, &[1.0]), (1.0, &[1.0, 1.0, 1.0])]);
+    assert_eq!(weights, [vec![12], vec![4, 4, 4]]);
+}
+
+#[test]
+fn case_30_flat_a_task_of_the_root_weighs_as_much_as_a_group() {
+    let weights = flat_weights(&[(0.0, &[1.0]), (1.0, &[1.0, 1.0])]);
+    assert_eq!(weights, [vec![12], vec![6, 6]]);
+    let alone = flat_weights(&[(0.0, &[1.0, 1.0, 1.0])]);
+    assert_eq!(alone, [vec![12, 12, 12]], "without autogroup");
+}
+
+#[test]
+fn the_flat_weight_of_a_task_follows_that_of_its_group_when_it_runs() {
+    let mut state = bench(V7_3);
+    let (_, own) = state.group(1.0);
+    let [first, second] = [1.0, 3.0].map(|weight| state.task_in(own, weight));
+    for task in [first, second] {
+        let task = state.id(task);
+        state.activate(task, false);
+    }
+    let of = |state: &State, task: EntityId| state.entities[task].flat_weight;
+    assert_eq!(of(&state, first), NICE_0, "as when it was queued: alone");
+    assert_eq!(of(&state, second), NICE_0 * 3 / 4);
+    let (before, task) = (state.average(0), state.id(first));
+    state.turn_to(HERE, Some(task));
+    assert_eq!(of(&state, first), NICE_0 / 4);
+    assert!(state.average(0).abs_diff(before) <= 1, "V stays");
+    assert_eq!(
+        state.queues[own].tree.len(),
+        0,
+        "nobody competes in the group"
+    );
+    state.groups[0].total.load = 1_024;
+    state.tick_fair(task);
+    assert!(of(&state, first) < NICE_0 / 4, "some load is elsewhere");
+}
+
 /// A receiver that sleeps while it owes changes no weight, one that is owed does, at both ends.
 #[test]
 fn case_31_only_a_real_sleep_changes_the_weight_of_a_group() {
     for (v, changes) in [(0.5, 0), (-0.5, 2)] {
         let mut state = bench(V6_18);
         let (b, own) = state.group(1.0);
-        state.groups[0].load = 1_024;
+        state.groups[0].total.load = 1_024;
         state.waits_in(own, (1.0, 0.0, 1.4));
         let r = state.waits_in(own, (1.0, v, 1.4 + v));
         state.put_at(b, 0.0, 1.4);

@@ -8,7 +8,9 @@ use crate::fair::tree::EntityId;
 use super::pelt::Average;
 use super::queueing::Leaving;
 use super::select::allowed_near;
-use super::state::{Class, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What};
+use super::state::{
+    Class, Contribution, Entity, GroupState, Policy, Queue, QueueId, State, TaskState, What,
+};
 use super::wakeup::Woken;
 use super::weights::{down, shares_of, weight_of};
 
@@ -138,7 +140,7 @@ impl State {
         self.groups.push(GroupState {
             id,
             shares: shares_of(context.group(id)),
-            load: 0,
+            total: Contribution::default(),
             queues,
             line: context.data(Bytes(self.line)),
         });
@@ -146,7 +148,7 @@ impl State {
     }
 
     /// The queue of the same group on another CPU.
-    fn counterpart(&self, queue: QueueId, cpu: CpuId) -> QueueId {
+    pub(super) fn counterpart(&self, queue: QueueId, cpu: CpuId) -> QueueId {
         match self.queues[queue].group {
             Some(group) => self.groups[group].queues[cpu.index()],
             None => self.cpu(cpu).root,
@@ -222,13 +224,14 @@ impl State {
         if !runnable {
             self.finish_sleep(task);
         } else {
-            self.deactivate(task, Leaving::Moves);
+            self.deactivate(task, Leaving::Changes);
         }
         if runs {
             self.put_prev(task, None);
         }
         if self.entities[entity].queue != queue {
             self.detach_load(entity);
+            self.update_loads_above(entity);
             self.entities[entity].queue = queue;
         }
         self.entities[entity].custom_slice = slice.is_some();

@@ -5,8 +5,9 @@ use warmq_units::CpuId;
 
 use crate::fair::tree::EntityId;
 
+use super::pelt::Since;
 use super::rules::MS;
-use super::state::{Class, QueueId, State};
+use super::state::{Class, Contribution, QueueId, State, What};
 use super::weights::down;
 
 /// How often a queue tells its group what it has become, in ns (`update_tg_load_avg()`).
@@ -21,44 +22,103 @@ impl State {
     /// join them, and, if `tells`, the queue's group learns of it.
     pub(super) fn update_load(&mut self, entity: EntityId, tells: bool) {
         let queue = self.entities[entity].queue;
-        let (now, runs) = (self.now(queue), self.is_current(entity));
+        let now = self.now(queue);
+        let since = self.since(entity);
         let state = &mut self.entities[entity];
         let weight = down(state.weight);
         if state.attached {
-            state.load.of_entity(now, weight, state.queued, runs);
+            state.load.of_entity(now, weight, since);
         }
-        let new = self.update_queue_load(queue, now);
+        let mut new = self.update_queue_load(queue, now);
+        new |= self.propagate(entity);
         let state = &mut self.entities[entity];
         let joins = !std::mem::replace(&mut state.attached, true);
         if joins {
-            self.queues[queue].load.attach(&mut state.load, weight);
+            let there = &mut self.queues[queue];
+            there.load.attach(&mut state.load, weight);
+            there.propagates = true;
+            there.moved += state.load.unweighted_sum() as i64;
         }
-        if tells && (new || joins) {
+        if (tells && new) || joins {
             self.tell_group(queue, now);
+        }
+    }
+
+    /// What counts for `entity` since it was brought up to date.
+    fn since(&self, entity: EntityId) -> Since {
+        let state = &self.entities[entity];
+        if !state.queued {
+            return Since::IDLE;
+        }
+        let runnable = match state.what {
+            What::Task(_) => u64::from(!state.delayed),
+            What::Group(own) => self.queues[own].runnable,
+        };
+        Since {
+            load: 1,
+            runnable,
+            ran: self.is_on_path(entity),
         }
     }
 
     fn update_queue_load(&mut self, queue: QueueId, now: i64) -> bool {
         let there = &mut self.queues[queue];
-        let (weight, runs) = (down(there.weight), there.current.is_some());
-        there.load.of_queue(now, weight, runs)
+        let since = Since {
+            load: down(there.weight),
+            runnable: there.runnable,
+            ran: there.path.is_some(),
+        };
+        there.load.of_queue(now, since)
     }
 
-    /// A queue's load counts in its group's.
+    /// What tasks have brought to the queue of a group, or taken from it, changes its entity and the
+    /// queue above. True if there was such (`propagate_entity_load_avg()`).
+    fn propagate(&mut self, entity: EntityId) -> bool {
+        let state = &mut self.entities[entity];
+        let What::Group(own) = state.what else {
+            return false;
+        };
+        if !std::mem::take(&mut self.queues[own].propagates) {
+            return false;
+        }
+        let moved = std::mem::take(&mut self.queues[own].moved);
+        let [own, above] = self
+            .queues
+            .get_disjoint_mut([own, state.queue])
+            .expect("a group is not around itself");
+        above.propagates = true;
+        above.moved += moved;
+        let brought = (&own.load, down(own.weight), moved);
+        let weight = down(state.weight);
+        state.load.follow(weight, &mut above.load, brought);
+        true
+    }
+
+    /// What a queue is counts in its group.
     fn tell_group(&mut self, queue: QueueId, now: i64) {
         let there = &mut self.queues[queue];
         let Some(group) = there.group else {
             return;
         };
-        let load = there.load.load;
+        let (before, is) = (
+            there.contribution,
+            Contribution {
+                load: there.load.load,
+                runnable: there.load.runnable,
+            },
+        );
         let soon = now - there.contributed_at < CONTRIBUTION_INTERVAL;
-        let changed = load.abs_diff(there.contribution);
-        if soon || changed <= there.contribution / CONTRIBUTION_PART {
+        let changes = |before: u64, is: u64| is.abs_diff(before) > before / CONTRIBUTION_PART;
+        let counts_tasks = self.rules.cgroup_mode.counts_tasks();
+        let changed = changes(before.load, is.load)
+            || (counts_tasks && changes(before.runnable, is.runnable));
+        if soon || !changed {
             return;
         }
         let group = &mut self.groups[group];
-        group.load = group.load + load - there.contribution;
-        (there.contribution, there.contributed_at) = (load, now);
+        group.total.load = group.total.load + is.load - before.load;
+        group.total.runnable = group.total.runnable + is.runnable - before.runnable;
+        (there.contribution, there.contributed_at) = (is, now);
         self.effects.write(group.line);
     }
 
@@ -72,9 +132,21 @@ impl State {
         let state = &mut self.entities[entity];
         state.attached = false;
         let weight = down(state.weight);
-        self.queues[queue].load.subtract(&state.load, weight);
+        let there = &mut self.queues[queue];
+        there.load.subtract(&state.load, weight);
+        there.propagates = true;
+        there.moved -= state.load.unweighted_sum() as i64;
         let now = self.now(queue);
         self.tell_group(queue, now);
+    }
+
+    /// The groups above `entity` learn what it has brought or taken (`propagate_entity_cfs_rq()`).
+    pub(super) fn update_loads_above(&mut self, entity: EntityId) {
+        let mut next = self.parent(entity);
+        while let Some(entity) = next {
+            self.update_load(entity, true);
+            next = self.parent(entity);
+        }
     }
 
     /// Brings up to date how much of `cpu` real-time tasks use (`update_rt_rq_load_avg()`).
@@ -82,7 +154,12 @@ impl State {
         let there = self.cpu(cpu);
         let current = there.current.map(|task| self.task(task).class);
         let (now, runs) = (there.clock, current == Some(Class::RealTime));
-        self.cpu_mut(cpu).real_time_load.of_queue(now, 0, runs);
+        let since = Since {
+            load: u64::from(runs),
+            runnable: u64::from(runs),
+            ran: runs,
+        };
+        self.cpu_mut(cpu).real_time_load.of_queue(now, since);
     }
 
     /// What of `cpu` is left to fair tasks, in 1024ths (`scale_rt_capacity()`).
@@ -92,25 +169,35 @@ impl State {
             .max(1)
     }
 
+    /// Whether the averages of the queue of a group, and those of its entity, are nothing and stay so
+    /// (`cfs_rq_is_decayed()`, `skip_blocked_update()`).
+    fn has_decayed(&self, queue: QueueId) -> bool {
+        let there = &self.queues[queue];
+        let owner = there.owner.map(|owner| self.entities[owner].load);
+        let known = there.contribution == Contribution::default() && !there.propagates;
+        let none = there.load.is_nothing() && owner.is_none_or(|load| load.is_nothing());
+        there.weight == 0 && known && none
+    }
+
     /// Averages of queues where nothing runs decay only when somebody looks
     /// (`update_blocked_averages()`).
     pub(super) fn decay_blocked(&mut self, cpu: CpuId) {
         self.update_real_time_load(cpu);
         let now = self.cpu(cpu).clock;
-        let queues = self.groups.iter().map(|group| group.queues[cpu.index()]);
-        let queues: Vec<QueueId> = queues.chain([self.cpu(cpu).root]).collect();
-        for queue in queues {
+        // A group is younger than the one around it.
+        for group in (0..self.groups.len()).rev() {
+            let queue = self.groups[group].queues[cpu.index()];
+            let Some(owner) = self.queues[queue]
+                .owner
+                .filter(|_| !self.has_decayed(queue))
+            else {
+                continue;
+            };
             if self.update_queue_load(queue, now) {
                 self.tell_group(queue, now);
             }
-            if let Some(owner) = self.queues[queue].owner
-                && !self.entities[owner].queued
-            {
-                let weight = down(self.entities[owner].weight);
-                self.entities[owner]
-                    .load
-                    .of_entity(now, weight, false, false);
-            }
+            self.update_load(owner, true);
         }
+        self.update_queue_load(self.cpu(cpu).root, now);
     }
 }

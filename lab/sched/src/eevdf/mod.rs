@@ -1,4 +1,4 @@
-//! EEVDF: the fair scheduler of Linux 6.12 to 7.2 (Earliest Eligible Virtual Deadline First).
+//! EEVDF: the fair scheduler of Linux 6.12 to 7.3 (Earliest Eligible Virtual Deadline First).
 //!
 //! Purpose: what users run today, so that the laboratory can say where it does badly. Each CPU has a
 //! queue for each task group, and a group is an entity with a weight in the queue above. Running for t
@@ -21,8 +21,8 @@
 //! - All wakeups are done by the waker under the other CPU's lock: none is sent by an interrupt to a
 //!   CPU under another cache (TTWU_QUEUE).
 //! - Time in interrupts is charged to who runs, as in Debian's kernels.
-//! - The load of a group's entity follows its own weight: load that moves with a task is not propagated
-//!   to the groups above at once.
+//! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel, when
+//!   that is next looked at.
 //! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and pushes
 //!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
 //!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
@@ -34,17 +34,22 @@
 mod account;
 mod balance;
 mod base;
+#[cfg(test)]
+mod bench;
 mod busiest;
 #[cfg(test)]
 mod cases;
 mod change;
 mod domains;
 mod effects;
+mod flat;
 mod groups;
 mod load;
 mod pelt;
 mod pick;
 mod place;
+#[cfg(test)]
+mod properties;
 mod protect;
 mod queueing;
 mod reweight;
@@ -72,7 +77,7 @@ use self::effects::Effects;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::select::allowed_near;
-pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1};
+pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1, of_7_3};
 use self::state::{CpuState, Queue, State};
 use self::wakeup::Woken;
 
@@ -106,6 +111,7 @@ impl State {
             entities: Vec::new(),
             tasks: Vec::new(),
             groups: Vec::new(),
+            resting: (0..cpus).map(CpuId).collect(),
             effects: Effects::new(attach.wants_details()),
             timers: Vec::new(),
             steering: Steering::default(),
@@ -116,9 +122,12 @@ impl State {
         for cpu in (0..cpus).map(CpuId) {
             state.queues.push(Queue::new(cpu, attach.data(Bytes(line))));
             let (lock, root) = (attach.lock("rq_lock"), state.queues.len() - 1);
+            let domains = domains(attach, cpu);
+            let mut cached = domains.iter().filter(|domain| domain.level.shares_cache);
             state.cpus.push(CpuState {
                 average_idle: 2 * state.rules.migration_cost,
-                domains: domains(attach, cpu),
+                scanned: cached.next_back().map_or(0, |domain| domain.span.len()),
+                domains,
                 ..CpuState::new(lock, root, attach.data(Bytes(line)))
             });
         }

@@ -75,11 +75,52 @@ pub(super) struct Average {
     /// Units of the present period that have passed.
     part: u64,
     load_sum: u64,
+    runnable_sum: u64,
     util_sum: u64,
     /// The load, in weights without bits behind their point.
     pub(super) load: u64,
+    /// How many tasks were runnable, in 1024ths.
+    pub(super) runnable: u64,
     /// How much of the time it ran, in 1024ths.
     pub(super) util: u64,
+}
+
+/// What counts since the last time that an average was brought up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Since {
+    /// The weight of what is queued, without bits behind the point; of an entity, whether it is queued.
+    pub(super) load: u64,
+    /// Tasks that were runnable.
+    pub(super) runnable: u64,
+    /// Whether something ran.
+    pub(super) ran: bool,
+}
+
+impl Since {
+    /// Nothing.
+    pub(super) const IDLE: Since = Since {
+        load: 0,
+        runnable: 0,
+        ran: false,
+    };
+}
+
+/// Adds what an average and its sum have changed by. Rounding may have left less than is taken off, and
+/// a sum is at least what its average stands for (`__update_sa()`).
+fn shift(average: &mut u64, sum: &mut u64, by: (i64, i64)) {
+    *average = average.saturating_add_signed(by.0);
+    *sum = sum.saturating_add_signed(by.1);
+    *sum = (*sum).max(*average * (MOST - PERIOD));
+}
+
+/// What an average and its sum have changed by, if they become `to` and its sum by `divider`.
+fn changed(average: &mut u64, sum: &mut u64, to: u64, divider: u64) -> (i64, i64) {
+    let change = (
+        to as i64 - *average as i64,
+        (to * divider) as i64 - *sum as i64,
+    );
+    (*average, *sum) = (to, to * divider);
+    change
 }
 
 impl Average {
@@ -90,15 +131,21 @@ impl Average {
             updated_at: now,
             part: 0,
             load_sum: MOST - PERIOD,
+            runnable_sum: util * (MOST - PERIOD),
             util_sum: util * (MOST - PERIOD),
             load: weight,
+            runnable: util,
             util,
         }
     }
 
-    /// Brings the sums up to date: since the last time, it had a load of `load` and `ran`. True if a
-    /// period has ended (`___update_load_sum()`).
-    fn advance(&mut self, now: i64, load: u64, ran: bool) -> bool {
+    /// Whether it is nothing, and time will not change that.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.load == 0 && self.util == 0 && self.runnable == 0
+    }
+
+    /// Brings the sums up to date. True if a period has ended (`___update_load_sum()`).
+    fn advance(&mut self, now: i64, since: Since) -> bool {
         let units = (now - self.updated_at) >> UNIT;
         if units <= 0 {
             return false;
@@ -110,12 +157,16 @@ impl Average {
             units
         } else {
             self.load_sum = decayed(self.load_sum, periods);
+            self.runnable_sum = decayed(self.runnable_sum, periods);
             self.util_sum = decayed(self.util_sum, periods);
             accumulated(periods, PERIOD - self.part, part)
         };
         self.part = part;
-        self.load_sum += load * counted;
-        self.util_sum += u64::from(ran) * (counted << UNIT);
+        if since.load > 0 {
+            self.load_sum += since.load * counted;
+            self.runnable_sum += since.runnable * (counted << UNIT);
+            self.util_sum += u64::from(since.ran) * (counted << UNIT);
+        }
         periods > 0
     }
 
@@ -123,27 +174,91 @@ impl Average {
         MOST - PERIOD + self.part
     }
 
-    /// The same of an entity: while `queued`, its load is its `weight`, without bits behind the point.
-    pub(super) fn of_entity(&mut self, now: i64, weight: u64, queued: bool, runs: bool) {
-        if self.advance(now, u64::from(queued), runs) {
+    /// The same of an entity: while queued, its load is its `weight`, without bits behind the point.
+    pub(super) fn of_entity(&mut self, now: i64, weight: u64, since: Since) {
+        if self.advance(now, since) {
             self.load = weight * self.load_sum / self.divider();
+            self.runnable = self.runnable_sum / self.divider();
             self.util = self.util_sum / self.divider();
         }
     }
 
-    /// The same of a queue whose entities weigh `weight`. True if the averages are new.
-    pub(super) fn of_queue(&mut self, now: i64, weight: u64, runs: bool) -> bool {
-        let new = self.advance(now, weight, runs);
+    /// The same of a queue. True if the averages are new.
+    pub(super) fn of_queue(&mut self, now: i64, since: Since) -> bool {
+        let new = self.advance(now, since);
         if new {
             self.load = self.load_sum / self.divider();
+            self.runnable = self.runnable_sum / self.divider();
             self.util = self.util_sum / self.divider();
         }
         new
     }
 
-    /// What an entity's load is once its weight is `weight` (`reweight_entity()`).
-    pub(super) fn reweigh(&mut self, weight: u64) {
+    /// What an entity's load is once its weight is `weight`, where it counts nowhere else.
+    pub(super) fn reweigh_alone(&mut self, weight: u64) {
         self.load = weight * self.load_sum / self.divider();
+    }
+
+    /// The same for an `entity` of this queue, which weighed `before` (`reweight_entity()`).
+    pub(super) fn reweigh(&mut self, entity: &mut Average, before: u64, weight: u64) {
+        let (load, sum) = (entity.load, before * entity.load_sum);
+        entity.reweigh_alone(weight);
+        self.shift_load((-(load as i64), -(sum as i64)));
+        self.shift_load((entity.load as i64, (weight * entity.load_sum) as i64));
+    }
+
+    fn shift_load(&mut self, by: (i64, i64)) {
+        shift(&mut self.load, &mut self.load_sum, by);
+    }
+
+    /// A unit of load that an entity counts, as a sum.
+    pub(super) fn unweighted_sum(&self) -> u64 {
+        self.load_sum
+    }
+
+    /// The tasks of `own`, the queue of a group whose entities weigh `own_weight`, have brought or taken
+    /// averages with them, whose unweighted sums come to `moved`. `self`, the group's entity of `weight`,
+    /// follows, and with it the queue `above` that it is in (`update_tg_cfs_util()`,
+    /// `update_tg_cfs_runnable()`, `update_tg_cfs_load()`).
+    pub(super) fn follow(
+        &mut self,
+        weight: u64,
+        above: &mut Average,
+        (own, own_weight, moved): (&Average, u64, i64),
+    ) {
+        let divider = above.divider();
+        if own.util != self.util {
+            let by = changed(&mut self.util, &mut self.util_sum, own.util, divider);
+            shift(&mut above.util, &mut above.util_sum, by);
+        }
+        if own.runnable != self.runnable {
+            let (to, sum) = (own.runnable, &mut self.runnable_sum);
+            let by = changed(&mut self.runnable, sum, to, divider);
+            shift(&mut above.runnable, &mut above.runnable_sum, by);
+        }
+        if moved == 0 {
+            return;
+        }
+        // Of what came, all counts until the CPU is full. Of what is left when something went, it is
+        // assumed that all tasks were runnable equally long.
+        let runnable = match moved > 0 {
+            true => self.load_sum.saturating_add_signed(moved).min(divider),
+            false => self.load_sum.min(match own_weight {
+                0 => 0,
+                weight => own.load_sum / weight,
+            }),
+        };
+        let runnable = runnable.max(self.util_sum >> UNIT);
+        let load = weight * runnable / divider;
+        if load == self.load {
+            return;
+        }
+        let by = (
+            load as i64 - self.load as i64,
+            (weight * runnable) as i64 - (weight * self.load_sum) as i64,
+        );
+        (self.load, self.load_sum) = (load, runnable);
+        above.shift_load(by);
     }
 
     /// Counts the averages of an entity of `weight` in those of the queue that it joins
@@ -152,6 +267,7 @@ impl Average {
         let divider = self.divider();
         (entity.updated_at, entity.part) = (self.updated_at, self.part);
         entity.util_sum = entity.util * divider;
+        entity.runnable_sum = entity.runnable * divider;
         entity.load_sum = match weight {
             0 => 1,
             weight => (entity.load * divider / weight).max(1),
@@ -163,19 +279,20 @@ impl Average {
     pub(super) fn add(&mut self, entity: &Average, weight: u64) {
         self.load += entity.load;
         self.load_sum += weight * entity.load_sum;
+        self.runnable += entity.runnable;
+        self.runnable_sum += entity.runnable_sum;
         self.util += entity.util;
         self.util_sum += entity.util_sum;
     }
 
-    /// Takes it out again (`detach_entity_load_avg()`). Rounding may have left less than that.
+    /// Takes it out again (`detach_entity_load_avg()`).
     pub(super) fn subtract(&mut self, entity: &Average, weight: u64) {
-        let least = MOST - PERIOD;
-        self.load = self.load.saturating_sub(entity.load);
-        self.load_sum = self.load_sum.saturating_sub(weight * entity.load_sum);
-        self.load_sum = self.load_sum.max(self.load * least);
-        self.util = self.util.saturating_sub(entity.util);
-        self.util_sum = self.util_sum.saturating_sub(entity.util_sum);
-        self.util_sum = self.util_sum.max(self.util * least);
+        let less = |average: u64, sum: u64| (-(average as i64), -(sum as i64));
+        self.shift_load(less(entity.load, weight * entity.load_sum));
+        let by = less(entity.runnable, entity.runnable_sum);
+        shift(&mut self.runnable, &mut self.runnable_sum, by);
+        let by = less(entity.util, entity.util_sum);
+        shift(&mut self.util, &mut self.util_sum, by);
     }
 }
 
@@ -186,6 +303,14 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
+
+    fn busy(load: u64) -> Since {
+        Since {
+            load,
+            runnable: 1,
+            ran: true,
+        }
+    }
 
     #[test]
     fn the_table_is_of_powers_of_a_half() {
@@ -202,11 +327,11 @@ mod tests {
     fn half_of_a_load_is_there_after_32_periods() {
         let mut queue = Average::default();
         let period = (PERIOD << UNIT) as i64;
-        queue.of_queue(32 * period, 1_024, true);
+        queue.of_queue(32 * period, busy(1_024));
         assert!(queue.load.abs_diff(512) <= 12, "{queue:?}");
-        queue.of_queue(500 * MS, 1_024, true);
+        queue.of_queue(500 * MS, busy(1_024));
         assert!(queue.load.abs_diff(1_024) <= 1 && queue.util.abs_diff(1_024) <= 1);
-        queue.of_queue(500 * MS + 32 * period, 0, false);
+        queue.of_queue(500 * MS + 32 * period, Since::IDLE);
         assert!(queue.load.abs_diff(512) <= 1 && queue.util.abs_diff(512) <= 1);
     }
 
@@ -218,9 +343,9 @@ mod tests {
             let mut now = 0;
             for span in spans {
                 now += span;
-                often.of_queue(now, 1_000, true);
+                often.of_queue(now, busy(1_000));
             }
-            once.of_queue(now, 1_000, true);
+            once.of_queue(now, busy(1_000));
             prop_assert!(often.load.abs_diff(once.load) <= 30, "{often:?} {once:?}");
         }
 
@@ -234,6 +359,39 @@ mod tests {
             queue.subtract(&entity, weight);
             prop_assert_eq!(queue.load, before.load);
             prop_assert_eq!(queue.util, before.util);
+            prop_assert_eq!(queue.runnable, before.runnable);
+        }
+
+        /// A group's entity counts what tasks bring to the group, in the queue above, too, and no longer
+        /// when they have taken it away again.
+        #[test]
+        fn what_moves_with_tasks_counts_above_their_group(
+            util in 0u64..1_024,
+            load_part in 1u64..1_024,
+            weight in 2u64..90_000,
+            shares in 2u64..90_000,
+        ) {
+            let (mut own, mut above) = (Average::default(), Average::full(0, 2_048, 300));
+            let (mut group, before) = (Average::default(), above);
+            let load = weight * load_part / 1_024;
+            let mut task = Average { load, ..Average::full(0, weight, util) };
+            own.attach(&mut task, weight);
+            let moved = task.unweighted_sum() as i64;
+            group.follow(shares, &mut above, (&own, weight, moved));
+            prop_assert_eq!(group.util, util);
+            prop_assert_eq!(above.util, before.util + util);
+            prop_assert_eq!(above.runnable, before.runnable + util);
+            // As long as it was runnable, or as it ran.
+            let expected = shares * load_part.max(util) / 1_024;
+            let slack = shares / 512 + shares / weight + 2;
+            prop_assert!(group.load.abs_diff(expected) <= slack, "{} {expected}", group.load);
+            prop_assert_eq!(above.load, before.load + group.load);
+
+            own.subtract(&task, weight);
+            group.follow(shares, &mut above, (&own, 0, -moved));
+            prop_assert!(group.is_nothing(), "{group:?}");
+            prop_assert_eq!(above.load, before.load);
+            prop_assert_eq!(above.util, before.util);
         }
     }
 }

@@ -35,21 +35,21 @@ impl State {
     fn first_eligible(&mut self, queue: QueueId) -> Option<EntityId> {
         let mut visits = 0;
         let tree = &self.queues[queue].tree;
+        let eligible = self.eligible_at(queue);
         let found = tree.iter().find(|entity| {
             visits += 1;
-            self.is_eligible(*entity)
+            eligible(self.entities[*entity].vruntime)
         });
         let depth = tree.len().max(1).ilog2() as usize + 1;
-        let ways: Vec<EntityId> = tree.iter().take(visits.min(depth)).collect();
         self.effects.read(self.queues[queue].line);
-        for entity in ways {
+        for entity in tree.iter().take(visits.min(depth)) {
             self.effects.read(self.entities[entity].node);
         }
         found
     }
 
     /// The entity of `queue` to run next: its buddy, if that is eligible (`pick_next_entity()`).
-    fn choose(&mut self, queue: QueueId) -> Option<EntityId> {
+    pub(super) fn choose(&mut self, queue: QueueId) -> Option<EntityId> {
         let buddy = self.queues[queue].buddy.filter(|_| self.rules.pick_buddy);
         let buddy = buddy.filter(|buddy| self.is_eligible(*buddy));
         let best = buddy.or_else(|| self.best(queue, true))?;
@@ -64,7 +64,7 @@ impl State {
             self.charge(queue);
             let entity = self.choose(queue)?;
             if self.entities[entity].delayed {
-                self.dequeue_entities(entity, Leaving::Paid);
+                self.dequeue(entity, Leaving::Paid);
                 queue = root;
                 continue;
             }
@@ -91,6 +91,10 @@ impl State {
             self.put_prev(prev, common);
         }
         self.cpu_mut(cpu).current = next;
+        match next {
+            Some(_) => self.resting.remove(&cpu),
+            None => self.resting.insert(cpu),
+        };
         if let Some(next) = next {
             self.set_current(next, common);
             let recency = &mut self.cpu_mut(cpu).recency;

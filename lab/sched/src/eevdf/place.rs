@@ -14,7 +14,7 @@ impl State {
     ///
     /// The first slice of a new entity is half of one.
     pub(super) fn place(&mut self, entity: EntityId, is_new: bool) {
-        let queue = self.entities[entity].queue;
+        let queue = self.timeline(entity);
         let average = self.average(queue);
         if !self.entities[entity].custom_slice {
             self.set_slice(entity, self.rules.base_slice);
@@ -40,7 +40,7 @@ impl State {
     /// By how much an entity is placed before the average to have its lag when it is counted there.
     fn compensated(&self, entity: EntityId) -> i64 {
         let state = &self.entities[entity];
-        let there = &self.queues[state.queue];
+        let there = &self.queues[self.timeline(entity)];
         let current = there
             .current
             .filter(|current| self.entities[*current].queued);

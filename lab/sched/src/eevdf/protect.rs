@@ -13,7 +13,9 @@ impl State {
             Protection::Deadline => state.deadline,
             Protection::ShortestSlice => {
                 let shortest = match self.rules.run_to_parity {
-                    true => self.shortest_slice(state.queue).unwrap_or(state.slice),
+                    true => self
+                        .shortest_slice(self.timeline(entity))
+                        .unwrap_or(state.slice),
                     false => self.rules.one_cpu_slice,
                 };
                 match shortest < state.slice {
@@ -55,7 +57,9 @@ impl State {
     /// (`update_protect_slice()`).
     pub(super) fn shorten_protection(&mut self, entity: EntityId) {
         let state = &self.entities[entity];
-        let shortest = self.shortest_slice(state.queue).unwrap_or(state.slice);
+        let shortest = self
+            .shortest_slice(self.timeline(entity))
+            .unwrap_or(state.slice);
         let until = self.at_most(entity, state.protected, shortest);
         self.entities[entity].protected = until;
     }

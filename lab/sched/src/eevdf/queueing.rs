@@ -21,8 +21,16 @@ pub(super) enum Leaving {
     AtOnce,
     /// It has paid.
     Paid,
-    /// It stays runnable: it is moved, or is changed.
+    /// It stays runnable, and moves to another CPU.
     Moves,
+    /// It stays runnable, and is changed.
+    Changes,
+}
+
+impl Leaving {
+    fn sleeps(self) -> bool {
+        !matches!(self, Leaving::Moves | Leaving::Changes)
+    }
 }
 
 impl State {
@@ -39,6 +47,8 @@ impl State {
         }
         if self.entities[entity].delayed {
             self.take_back(entity);
+        } else if self.rules.flat {
+            self.enqueue_flat(entity, is_new);
         } else {
             self.enqueue_task(entity, is_new);
         }
@@ -59,7 +69,7 @@ impl State {
             self.cpu_mut(cpu).realtime.remove(task);
             return;
         }
-        self.dequeue_entities(entity, leaving);
+        self.dequeue(entity, leaving);
         self.count_runnable(entity, false);
         self.cpu_mut(cpu).recency.retain(|other| *other != task);
     }
@@ -111,6 +121,7 @@ impl State {
             self.place(entity, is_new);
         }
         self.count_in(entity);
+        self.join(entity);
     }
 
     /// The levels from `next` up are queued already: their load, weights and slices are made up to date.
@@ -127,10 +138,18 @@ impl State {
         }
     }
 
+    /// An entity leaves its queue, or is delayed there.
+    pub(super) fn dequeue(&mut self, entity: EntityId, leaving: Leaving) {
+        match self.rules.flat {
+            true => self.dequeue_flat(entity, leaving),
+            false => self.dequeue_entities(entity, leaving),
+        }
+    }
+
     /// An entity and those above it whose queues become empty leave. Where one is delayed, those above
     /// it stay as they are.
-    pub(super) fn dequeue_entities(&mut self, entity: EntityId, leaving: Leaving) {
-        let sleeps = leaving != Leaving::Moves;
+    fn dequeue_entities(&mut self, entity: EntityId, leaving: Leaving) {
+        let sleeps = leaving.sleeps();
         let (mut next, mut how) = (Some(entity), leaving);
         let mut slice = None;
         while let Some(at) = next {
@@ -160,29 +179,65 @@ impl State {
         let queue = self.entities[entity].queue;
         self.charge(queue);
         self.clear_buddies(entity);
-        let may_delay = leaving == Leaving::Sleeps && self.rules.delay_dequeue;
-        if may_delay && !self.is_eligible(entity) {
-            self.update_load(entity, false);
-            let lag = self.lag_now(entity);
-            let state = &mut self.entities[entity];
-            (state.lag, state.delayed) = (lag, true);
+        if self.is_delayed_by(entity, leaving) {
             return false;
         }
-        self.update_load(entity, true);
-        let lag = match leaving {
+        self.leave_load(entity, leaving);
+        let lag = self.lag_on_leaving(entity, leaving);
+        self.count_out(entity);
+        self.leave(entity);
+        self.has_left(entity, lag, leaving);
+        self.update_shares(entity);
+        true
+    }
+
+    /// Whether an entity that is about to leave stays queued, as it sleeps and owes time; if so, it is
+    /// delayed from now on (`set_delayed()`).
+    pub(super) fn is_delayed_by(&mut self, entity: EntityId, leaving: Leaving) -> bool {
+        let may = leaving == Leaving::Sleeps && self.rules.delay_dequeue;
+        if !may || self.is_eligible(entity) {
+            return false;
+        }
+        self.update_load(entity, false);
+        self.entities[entity].lag = self.lag_now(entity);
+        self.set_delayed(entity, true);
+        true
+    }
+
+    fn set_delayed(&mut self, entity: EntityId, delayed: bool) {
+        let state = &mut self.entities[entity];
+        let before = std::mem::replace(&mut state.delayed, delayed);
+        if let What::Task(task) = state.what {
+            let there = &mut self.cpus[self.tasks[task.index()].cpu.index()];
+            there.delayed = there.delayed + u64::from(delayed) - u64::from(before);
+        }
+    }
+
+    /// The averages of an entity that leaves are made up to date; those of a task that moves to another
+    /// CPU go with it (`DO_DETACH`).
+    pub(super) fn leave_load(&mut self, entity: EntityId, leaving: Leaving) {
+        match leaving {
+            Leaving::Moves => self.detach_load(entity),
+            _ => self.update_load(entity, true),
+        }
+    }
+
+    pub(super) fn lag_on_leaving(&self, entity: EntityId, leaving: Leaving) -> i64 {
+        match leaving {
             Leaving::Paid => self.lag_after_delay(entity),
             _ => self.lag_now(entity),
-        };
-        self.count_out(entity);
-        let relative = leaving == Leaving::Moves && self.rules.place_rel_deadline;
+        }
+    }
+
+    /// `entity` has left with `lag`. Unless it sleeps, it keeps the distance to its deadline.
+    pub(super) fn has_left(&mut self, entity: EntityId, lag: i64, leaving: Leaving) {
+        self.set_delayed(entity, false);
         let state = &mut self.entities[entity];
-        (state.lag, state.delayed) = (lag, false);
-        if relative {
+        state.lag = lag;
+        if !leaving.sleeps() && self.rules.place_rel_deadline {
             state.deadline -= state.vruntime;
             state.relative = true;
         }
-        self.update_shares(entity);
-        true
     }
 
     /// What a delayed entity is owed as it leaves or wakes: nothing, at best.
@@ -201,7 +256,7 @@ impl State {
     /// A delayed entity is runnable again (`requeue_delayed_entity()`). If it has paid more than it
     /// owed, or its debt has grown, it is placed anew.
     pub(super) fn take_back(&mut self, entity: EntityId) {
-        let queue = self.entities[entity].queue;
+        let queue = self.timeline(entity);
         if self.rules.requeue_charges {
             self.charge(queue);
         }
@@ -219,15 +274,15 @@ impl State {
                 self.insert(entity);
             }
         }
-        self.entities[entity].delayed = false;
         self.update_load(entity, false);
+        self.set_delayed(entity, false);
     }
 
     /// A delayed task leaves its queue for good, as it is about to be moved or changed.
     pub(super) fn finish_sleep(&mut self, task: TaskId) {
         let entity = self.entity_of(task);
         if self.entities[entity].delayed {
-            self.dequeue_entities(entity, Leaving::Paid);
+            self.dequeue(entity, Leaving::Paid);
         }
     }
 
@@ -238,7 +293,7 @@ impl State {
             if self.is_idle_entity(entity) {
                 break;
             }
-            let queue = self.entities[entity].queue;
+            let queue = self.timeline(entity);
             self.queues[queue].buddy = Some(entity);
             next = self.queues[queue].owner;
         }

@@ -10,7 +10,7 @@ use crate::fair::tree::EntityId;
 
 use super::rules::{Protection, Reweight};
 use super::state::State;
-use super::weights::down;
+use super::weights::{LEAST, NICE_0, down};
 
 /// `value` by the ratio of two weights, rounded towards 0.
 fn scaled(value: i64, weights: (u64, u64)) -> i64 {
@@ -21,32 +21,94 @@ fn scaled(value: i64, weights: (u64, u64)) -> i64 {
 impl State {
     /// `entity` weighs `weight` from now on.
     pub(super) fn reweigh(&mut self, entity: EntityId, weight: u64) {
-        let weights = (self.entities[entity].weight, weight);
+        let before = self.entities[entity].weight;
         self.tell_lag_before(entity);
         match (self.entities[entity].queued, self.rules.reweight) {
-            (false, _) => self.reweigh_unqueued(entity, weights),
-            (true, Reweight::KeepsAverage) => self.reweigh_in_place(entity, weights),
-            (true, Reweight::PlacesAgain) => self.reweigh_and_place(entity, weights),
+            _ if self.rules.flat => {}
+            (false, _) => self.rescale(entity, weight),
+            (true, Reweight::KeepsAverage) => self.reweigh_in_place(entity, weight),
+            (true, Reweight::PlacesAgain) => self.reweigh_and_place(entity, weight),
+        }
+        let state = &mut self.entities[entity];
+        state.weight = weight;
+        let there = &mut self.queues[state.queue];
+        if state.queued {
+            there.weight = there.weight - before + weight;
+        }
+        if state.attached {
+            let (before, weight) = (down(before), down(weight));
+            there.load.reweigh(&mut state.load, before, weight);
+        } else {
+            state.load.reweigh_alone(down(weight));
         }
         self.tell_lags(self.entities[entity].queue);
-        self.entities[entity].load.reweigh(down(weight));
         self.effects.write(self.entities[entity].line);
     }
 
-    fn reweigh_unqueued(&mut self, entity: EntityId, weights: (u64, u64)) {
+    /// Where only tasks are queued: the weight of `task`, an entity that competes, among all of its CPU
+    /// follows those of the groups above it (`__calc_prop_weight()`, `reweight_eevdf()`).
+    ///
+    /// ```text
+    ///     1 * product over the levels of (weight of the entity / weight of its queue)
+    ///
+    ///     of the topmost entity its weight in that of nice 0; each product is 2 at least
+    /// ```
+    pub(super) fn refresh_flat_weight(&mut self, task: EntityId) {
+        if !self.rules.flat {
+            return;
+        }
+        let weight = self.flat_weight(task);
+        if weight != self.entities[task].flat_weight {
+            self.reweigh_in_place(task, weight);
+        }
+    }
+
+    /// The same for a task that competes only from now on.
+    pub(super) fn begin_flat_weight(&mut self, task: EntityId) {
+        let weight = self.flat_weight(task);
+        self.rescale(task, weight);
+    }
+
+    fn flat_weight(&self, task: EntityId) -> u64 {
+        let (mut weight, mut next) = (NICE_0, Some(task));
+        while let Some(entity) = next {
+            let state = &self.entities[entity];
+            let queue = &self.queues[state.queue];
+            let whole = match queue.owner {
+                Some(_) => queue.weight.max(1),
+                None => NICE_0,
+            };
+            weight = (weight * state.weight / whole).max(LEAST);
+            next = queue.owner;
+        }
+        weight
+    }
+
+    fn set_virtual_weight(&mut self, entity: EntityId, weight: u64) {
+        let state = &mut self.entities[entity];
+        match self.rules.flat {
+            true => state.flat_weight = weight,
+            false => state.weight = weight,
+        }
+    }
+
+    /// An entity that does not compete has its lag, and the distance to its deadline, by its new weight.
+    fn rescale(&mut self, entity: EntityId, weight: u64) {
+        let weights = (self.virtual_weight(entity), weight);
         let state = &mut self.entities[entity];
         state.lag = scaled(state.lag, weights);
         if state.relative {
             state.deadline = scaled(state.deadline, weights);
         }
-        state.weight = weights.1;
+        self.set_virtual_weight(entity, weight);
     }
 
     /// ```text
     ///     v := V - lag w / w'      d := V + (d - V) w / w'
     /// ```
-    fn reweigh_in_place(&mut self, entity: EntityId, weights: (u64, u64)) {
-        let queue = self.entities[entity].queue;
+    fn reweigh_in_place(&mut self, entity: EntityId, weight: u64) {
+        let queue = self.timeline(entity);
+        let weights = (self.virtual_weight(entity), weight);
         self.charge(queue);
         let (average, lag) = (self.average(queue), self.lag_now(entity));
         let runs = self.is_current(entity);
@@ -55,15 +117,14 @@ impl State {
             self.remove(entity);
         }
         let keeps = self.rules.keeps_protection;
+        self.set_virtual_weight(entity, weight);
         let state = &mut self.entities[entity];
-        state.weight = weights.1;
         state.lag = scaled(lag, weights);
         state.vruntime = average - state.lag;
         state.deadline = average + scaled(state.deadline - average, weights);
         if protected && keeps {
             state.protected = average + scaled(state.protected - average, weights);
         }
-        self.queues[queue].weight = self.queues[queue].weight - weights.0 + weights.1;
         if !keeps {
             self.lose_protection(entity);
         }
@@ -74,8 +135,9 @@ impl State {
 
     /// The entity is placed as if it were not counted. In fact it is if it runs, with its old vruntime
     /// and its new weight.
-    fn reweigh_and_place(&mut self, entity: EntityId, weights: (u64, u64)) {
-        let queue = self.entities[entity].queue;
+    fn reweigh_and_place(&mut self, entity: EntityId, weight: u64) {
+        let queue = self.timeline(entity);
+        let weights = (self.virtual_weight(entity), weight);
         self.charge(queue);
         let lag = self.lag_now(entity);
         let runs = self.is_current(entity);
@@ -89,15 +151,13 @@ impl State {
         state.lag = scaled(lag, weights);
         state.deadline = scaled(state.deadline - state.vruntime, weights);
         state.relative = true;
-        state.weight = weights.1;
+        self.set_virtual_weight(entity, weight);
         self.place(entity, false);
         let state = &mut self.entities[entity];
         if runs && keeps {
             state.protected = state.vruntime + scaled(protection, weights);
         }
-        let there = &mut self.queues[queue];
-        there.weight = there.weight - weights.0 + weights.1;
-        there.entities += 1;
+        self.queues[queue].entities += 1;
         if !keeps {
             self.lose_protection(entity);
         }

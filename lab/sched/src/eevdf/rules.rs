@@ -54,6 +54,22 @@ pub(super) enum WakeupTest {
     V6_19,
 }
 
+/// What the shares of a group are multiplied by before they are shared out to its CPUs
+/// (`cgroup_mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CgroupMode {
+    /// Each CPU has all shares.
+    Up,
+    /// By 1 (up to 7.2).
+    Smp,
+    /// By the number of tasks that are runnable on average, or of CPUs if that is less (from 7.3).
+    Concurrent,
+    /// By the number of CPUs; nowhere does a group weigh more than a task of nice -20.
+    Max,
+    /// By the number of tasks.
+    Tasks,
+}
+
 /// Everything that is decided by a kernel's version, its features and the number of CPUs. Spans are
 /// in ns.
 #[derive(Clone, Debug)]
@@ -83,6 +99,9 @@ pub(super) struct Rules {
     pub(super) next_buddy: bool,
     pub(super) yield_forfeits: bool,
     pub(super) hrtick: bool,
+    /// Whether only tasks compete, and no groups.
+    pub(super) flat: bool,
+    pub(super) cgroup_mode: CgroupMode,
     pub(super) groups: bool,
     pub(super) autogroup: bool,
     pub(super) wake_affine: bool,
@@ -91,6 +110,8 @@ pub(super) struct Rules {
     pub(super) nr_migrate: usize,
     /// Whether a CPU looks for work only as often as it found some (`NI_RANDOM`).
     pub(super) newidle_random: bool,
+    /// Whether balancing leaves a task where it owes time, until it has failed once.
+    pub(super) ineligible_stay: bool,
 }
 
 /// By how much spans grow with the number of CPUs (`get_update_sysctl_factor()`).
@@ -155,6 +176,14 @@ impl Rules {
             next_buddy: chosen.flag("next_buddy"),
             yield_forfeits: chosen.flag("yield_forfeits"),
             hrtick: chosen.flag("hrtick"),
+            flat: chosen.flag("flat"),
+            cgroup_mode: match chosen.choice("cgroup_mode") {
+                "up" => CgroupMode::Up,
+                "concur" => CgroupMode::Concurrent,
+                "max" => CgroupMode::Max,
+                "tasks" => CgroupMode::Tasks,
+                _ => CgroupMode::Smp,
+            },
             groups: chosen.flag("groups"),
             autogroup: chosen.flag("autogroup"),
             wake_affine: chosen.flag("wake_affine"),
@@ -162,6 +191,7 @@ impl Rules {
             migration_cost: ns(chosen, "migration_cost"),
             nr_migrate: chosen.count("nr_migrate") as usize,
             newidle_random: chosen.flag("newidle_random"),
+            ineligible_stay: chosen.flag("ineligible_stay"),
         }
     }
 }

@@ -8,6 +8,7 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::domains::Domain;
+use super::load::CAPACITY;
 use super::state::{Class, Policy, State};
 
 /// How long until half of the changes of partners are forgotten, in ns.
@@ -251,7 +252,10 @@ impl State {
     /// (`select_idle_cpu()`).
     fn scan_cache(&self, context: &mut Context<'_>, task: TaskId, target: CpuId) -> Option<CpuId> {
         let most = match self.rules.sis_util {
-            true => self.scanned(target),
+            true => {
+                let first = self.under_cache(target).first();
+                first.map_or(0, |first| self.cpu(*first).scanned)
+            }
             false => usize::MAX,
         };
         for cpu in self.after(target).take(most) {
@@ -263,22 +267,28 @@ impl State {
         None
     }
 
-    /// How many CPUs of a cache are looked at, by how busy they are on average
+    /// How many CPUs of a cache wakeups look at, by how busy they are on average, where `domain` of this
+    /// CPU is that of a last-level cache. It is found out when that is balanced
     /// (`update_idle_cpu_scan()`).
     ///
     /// ```text
     ///     n (1 - (u p)^2)      u := utilisation in 1      p := imbalance_pct of the level in 1
     /// ```
-    fn scanned(&self, target: CpuId) -> usize {
-        let span = self.under_cache(target);
-        let cpus = (span.len() as u64).max(1);
-        let utils = span
-            .iter()
-            .map(|cpu| self.queues[self.cpu(*cpu).root].load.util);
+    pub(super) fn update_scanned(&mut self, context: &Context<'_>, domain: usize) {
+        let domain = &self.cpu(context.cpu()).domains[domain];
+        let span = self.under_cache(context.cpu());
+        if domain.span.len() != span.len() || !domain.level.shares_cache {
+            return;
+        }
+        let cpus = span.len() as u64;
+        let online = span.iter().filter(|cpu| context.is_online(**cpu));
+        let utils = online.map(|cpu| self.queues[self.cpu(*cpu).root].load.util.min(CAPACITY));
         let mean = utils.sum::<u64>() / cpus;
-        let used = mean * mean * 117 * 117 / (10_000 * 1_024);
-        let left = 1_024u64.saturating_sub(used);
-        (left * cpus / 1_024) as usize
+        let percent = domain.level.imbalance_pct;
+        let used = mean * mean * percent * percent / (10_000 * CAPACITY);
+        let scanned = CAPACITY.saturating_sub(used) * cpus / CAPACITY;
+        let first = span[0];
+        self.cpu_mut(first).scanned = scanned as usize;
     }
 
     /// The idlest CPU for a new task, from the largest domain down (`sched_balance_find_dst_cpu()`).

@@ -16,9 +16,11 @@ pub(super) enum Version {
     V6_18,
     /// 7.1, and 7.2 without cache-aware balancing.
     V7_1,
+    /// 7.3: V7_1 with the flat run queue. Other changes of 7.3 are not in it.
+    V7_3,
 }
 
-use Version::{V6_12, V6_18, V7_1};
+use Version::{V6_12, V6_18, V7_1, V7_3};
 
 /// What can be set on the scheduler of 6.12.
 pub(crate) fn of_6_12() -> Vec<Setting> {
@@ -35,6 +37,11 @@ pub(crate) fn of_7_1() -> Vec<Setting> {
     settings(V7_1)
 }
 
+/// The same for 7.3.
+pub(crate) fn of_7_3() -> Vec<Setting> {
+    settings(V7_3)
+}
+
 /// What can be set on the scheduler of `version`, with its defaults.
 pub(super) fn settings(version: Version) -> Vec<Setting> {
     let parts = [
@@ -43,7 +50,7 @@ pub(super) fn settings(version: Version) -> Vec<Setting> {
         virtual_time(version),
         protection(version),
         sleeping(version),
-        groups(),
+        groups(version),
         balancing(version),
     ];
     parts.into_iter().flatten().collect()
@@ -93,7 +100,7 @@ fn virtual_time(version: Version) -> Vec<Setting> {
     let (lag_limit, reweight) = match version {
         V6_12 => ("own-slice", "keeps-average"),
         V6_18 => ("own-slice", "places-again"),
-        V7_1 => ("longest-slice", "keeps-average"),
+        V7_1 | V7_3 => ("longest-slice", "keeps-average"),
     };
     vec![
         choice(
@@ -102,7 +109,7 @@ fn virtual_time(version: Version) -> Vec<Setting> {
             reweight,
             "what happens to a queued entity whose weight changes, as that of a group does when its tasks \
              sleep and wake: `keeps-average` scales its lag; `places-again` places it as if it had just \
-             joined, even if it runs, and starves other groups",
+             joined, even if it runs, and starves other groups. With `flat` it is always the first",
             "6d71a9c61604 (6.13), reverted by 101f3498b4bd (7.1, 6.18.45)",
         ),
         choice(
@@ -150,7 +157,7 @@ fn protection(version: Version) -> Vec<Setting> {
     let (protection, test) = match version {
         V6_12 => ("deadline", "6.12"),
         V6_18 => ("shortest-slice", "6.18"),
-        V7_1 => ("shortest-slice", "6.19"),
+        V7_1 | V7_3 => ("shortest-slice", "6.19"),
     };
     vec![
         choice(
@@ -239,8 +246,30 @@ fn sleeping(version: Version) -> Vec<Setting> {
     ]
 }
 
-fn groups() -> Vec<Setting> {
+fn groups(version: Version) -> Vec<Setting> {
     vec![
+        flag(
+            "flat",
+            version >= V7_3,
+            "whether only tasks compete for a CPU, all with one another, each with the part of its groups' \
+             weights that is its own; if not, groups compete, and within them tasks",
+            "85570f10a4c6 (7.3), read as version 3 of the patch, with the later fix that the running task is \
+             charged whatever its group (1719d035a6fa); protection and short slices are as in 7.1, as what \
+             7.3 changed in them was not read",
+        ),
+        choice(
+            "cgroup_mode",
+            &["smp", "concur", "max", "tasks", "up"],
+            match version >= V7_3 {
+                true => "concur",
+                false => "smp",
+            },
+            "what the shares of a group are multiplied by before its CPUs have their parts of them: `smp` \
+             by 1, `concur` by the tasks that are runnable on average, and by the CPUs at most, `max` by \
+             the CPUs, `tasks` by the tasks; `up` gives each CPU all shares",
+            "debugfs sched/cgroup_mode; fb1050ac8e40 (7.3), before that as `smp`. The CPUs are all of the \
+             machine: of cpusets a group knows nothing here",
+        ),
         flag(
             "groups",
             true,
@@ -290,6 +319,13 @@ fn balancing(version: Version) -> Vec<Setting> {
             "whether a CPU that is about to idle looks for work only as often as it found some before",
             "NI_RANDOM (6.19, 6.12.65, and a release of 6.18 between .3 and .35)",
         ),
+        flag(
+            "ineligible_stay",
+            version >= V6_18,
+            "whether balancing leaves a task that owes time where it is, if its group has tasks on the CPU \
+             that pulls, until an attempt there has failed",
+            "task_is_ineligible_on_dst_cpu(), in 7.1.5 and 6.18.2, not in 6.12",
+        ),
     ]
 }
 
@@ -307,11 +343,12 @@ mod tests {
         };
         assert_eq!(names(V6_12), names(V6_18));
         assert_eq!(names(V6_12), names(V7_1));
+        assert_eq!(names(V6_12), names(V7_3));
     }
 
     #[test]
     fn each_default_is_allowed() {
-        for version in [V6_12, V6_18, V7_1] {
+        for version in [V6_12, V6_18, V7_1, V7_3] {
             for setting in settings(version) {
                 assert!(setting.kind.admits(&setting.default), "{}", setting.name);
             }

@@ -1,5 +1,7 @@
 //! What the scheduler knows: entities, the queues that they are in, groups, CPUs and tasks.
 
+use std::collections::BTreeSet;
+
 use warmq_kernel::GroupId;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
@@ -26,6 +28,9 @@ pub(super) struct Entity {
     pub(super) what: What,
     /// With ten bits behind the point: nice 0 is 2^20.
     pub(super) weight: u64,
+    /// That of a task among all tasks of its CPU, where only tasks are queued; of no meaning otherwise
+    /// (`h_load`).
+    pub(super) flat_weight: u64,
     /// In virtual ns, on the scale of its queue; of no meaning while it is in none.
     pub(super) vruntime: i64,
     /// The virtual deadline; while `relative` and in no queue, its distance from vruntime.
@@ -67,9 +72,14 @@ pub(super) enum What {
 
 /// The entities of one group on one CPU, or those of a CPU (`struct cfs_rq`).
 ///
-/// Invariant: `weight` and `entities` are the sum and number of the queued entities; `sum` and
-/// `tree_weight` are those of w * (v - zero) and w over the tree, with w as it counts in averages;
-/// `runnable` is the number of tasks below that do not sleep.
+/// It has two sides. On the one it is a node of the tree of groups, with `weight`, `path` and the
+/// averages of load. On the other it is a line of virtual time, in which entities compete: from `tree`
+/// to `unlike`. Where only tasks are queued, the second is that of the CPU's own queue alone.
+///
+/// Invariant: `weight` is the sum of the weights of the queued entities that belong in it, `entities`
+/// the number of those that compete in it; `sum` and `tree_weight` are those of w * (v - zero) and w
+/// over the tree, with w as it counts in averages; `runnable` is the number of tasks below that do not
+/// sleep.
 pub(super) struct Queue {
     pub(super) cpu: CpuId,
     /// The group whose tasks they are; `None` for the CPU's own queue.
@@ -78,25 +88,39 @@ pub(super) struct Queue {
     pub(super) owner: Option<EntityId>,
     /// Levels above it.
     pub(super) depth: u32,
+    /// The entity in it that has the CPU, or a task below that (`h_curr`).
+    pub(super) path: Option<EntityId>,
+    pub(super) weight: u64,
+    pub(super) runnable: u64,
+    pub(super) load: Average,
+    /// Its tasks' averages have changed by more than time since its entity learnt of it, and the sum of
+    /// that (`propagate`, `prop_runnable_sum`).
+    pub(super) propagates: bool,
+    pub(super) moved: i64,
+    /// What of `load` counts in the group's, and since when (`tg_load_avg_contrib`).
+    pub(super) contribution: Contribution,
+    pub(super) contributed_at: i64,
     /// By deadline.
     pub(super) tree: Tree,
     pub(super) zero: i64,
     pub(super) sum: i128,
     pub(super) tree_weight: u64,
-    /// The entity that has the CPU, if it is of this queue.
+    /// The entity that has the CPU, of those that compete here.
     pub(super) current: Option<EntityId>,
     /// Who should be picked next, if eligible (`next`).
     pub(super) buddy: Option<EntityId>,
-    pub(super) weight: u64,
     pub(super) entities: u64,
-    pub(super) runnable: u64,
     /// How many queued entities have another slice than the base slice.
     pub(super) unlike: u64,
-    pub(super) load: Average,
-    /// What of `load` counts in the group's, and since when (`tg_load_avg_contrib`).
-    pub(super) contribution: u64,
-    pub(super) contributed_at: i64,
     pub(super) line: Address,
+}
+
+/// What a queue counts for in its group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Contribution {
+    pub(super) load: u64,
+    /// Tasks that are runnable, in 1024ths.
+    pub(super) runnable: u64,
 }
 
 /// A task group on all CPUs (`struct task_group`).
@@ -105,7 +129,7 @@ pub(super) struct GroupState {
     /// With ten bits behind the point.
     pub(super) shares: u64,
     /// The sum of the contributions of its queues.
-    pub(super) load: u64,
+    pub(super) total: Contribution,
     /// Its queue on each CPU.
     pub(super) queues: Vec<QueueId>,
     pub(super) line: Address,
@@ -123,6 +147,8 @@ pub(super) struct CpuState {
     pub(super) clock: i64,
     /// The task that was picked last; `None` is the idle task.
     pub(super) current: Option<TaskId>,
+    /// Tasks that are still queued in their sleep.
+    pub(super) delayed: u64,
     pub(super) realtime: RealTime,
     /// How much of the CPU they use (`avg_rt`).
     pub(super) real_time_load: Average,
@@ -143,6 +169,9 @@ pub(super) struct CpuState {
     pub(super) domains: Vec<Domain>,
     /// When to balance next, in ns.
     pub(super) next_balance: i64,
+    /// If it is the first under a last-level cache: at how many of the CPUs there a wakeup looks for an
+    /// idle one (`nr_idle_scan`).
+    pub(super) scanned: usize,
     pub(super) pull: Option<super::balance::Pull>,
 }
 
@@ -193,6 +222,8 @@ pub(super) struct State {
     pub(super) entities: Vec<Entity>,
     pub(super) tasks: Vec<TaskState>,
     pub(super) groups: Vec<GroupState>,
+    /// The CPUs that run no task (`nohz.idle_cpus_mask`).
+    pub(super) resting: BTreeSet<CpuId>,
     pub(super) effects: Effects,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
@@ -211,19 +242,22 @@ impl Queue {
             group: None,
             owner: None,
             depth: 0,
+            path: None,
+            weight: 0,
+            runnable: 0,
+            load: Average::default(),
+            propagates: false,
+            moved: 0,
+            contribution: Contribution::default(),
+            contributed_at: 0,
             tree: Tree::new(),
             zero: BEGINNING,
             sum: 0,
             tree_weight: 0,
             current: None,
             buddy: None,
-            weight: 0,
             entities: 0,
-            runnable: 0,
             unlike: 0,
-            load: Average::default(),
-            contribution: 0,
-            contributed_at: 0,
             line,
         }
     }
@@ -238,6 +272,7 @@ impl CpuState {
             line,
             clock: 0,
             current: None,
+            delayed: 0,
             realtime: RealTime::default(),
             real_time_load: Average::default(),
             recency: Vec::new(),
@@ -248,6 +283,7 @@ impl CpuState {
             hrtick: None,
             domains: Vec::new(),
             next_balance: 0,
+            scanned: 0,
             pull: None,
         }
     }
@@ -280,6 +316,7 @@ impl Entity {
         Entity {
             what,
             weight: NICE_0,
+            flat_weight: NICE_0,
             vruntime: 0,
             deadline: 0,
             relative: false,
@@ -332,8 +369,26 @@ impl State {
         self.queues[self.entities[entity].queue].owner
     }
 
-    /// Whether `entity` has the CPU, as far as its queue goes.
+    /// The queue in whose virtual time the entities of `queue` compete: it, or that of its CPU.
+    pub(super) fn timeline_of(&self, queue: QueueId) -> QueueId {
+        match self.rules.flat {
+            true => self.cpu(self.queues[queue].cpu).root,
+            false => queue,
+        }
+    }
+
+    /// The queue in whose virtual time `entity` competes.
+    pub(super) fn timeline(&self, entity: EntityId) -> QueueId {
+        self.timeline_of(self.entities[entity].queue)
+    }
+
+    /// Whether `entity` has the CPU, as far as those go that it competes with.
     pub(super) fn is_current(&self, entity: EntityId) -> bool {
-        self.queues[self.entities[entity].queue].current == Some(entity)
+        self.queues[self.timeline(entity)].current == Some(entity)
+    }
+
+    /// Whether the task that has the CPU is `entity` or is below it.
+    pub(super) fn is_on_path(&self, entity: EntityId) -> bool {
+        self.queues[self.entities[entity].queue].path == Some(entity)
     }
 }

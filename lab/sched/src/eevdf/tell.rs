@@ -1,5 +1,6 @@
 //! What groups are owed, told to whoever wants details: each time a CPU picks, and each time the weight
-//! of a group changes there, so that what that does to its lag can be followed step by step.
+//! of a group changes there, so that what that does to its lag can be followed step by step. Where only
+//! tasks compete, groups have no lag.
 
 use warmq_trace::Record;
 
@@ -28,7 +29,7 @@ impl State {
     pub(super) fn tell_lag_before(&mut self, entity: EntityId) {
         let state = &self.entities[entity];
         let queue = state.queue;
-        if state.queued && self.effects.details().is_some() {
+        if state.queued && !self.rules.flat && self.effects.details().is_some() {
             self.charge(queue);
             self.tell_lags(queue);
         }

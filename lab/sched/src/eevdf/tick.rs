@@ -3,10 +3,8 @@
 use warmq_kernel::Context;
 use warmq_units::{CpuId, TaskId};
 
-use crate::fair::tree::EntityId;
-
 use super::effects::Urgency;
-use super::state::{Class, QueueId, State, What};
+use super::state::{Class, State};
 
 /// The shortest that a slice's timer is armed for, in ns (`hrtick_start()`).
 const SHORTEST_HRTICK: i64 = 10_000;
@@ -34,7 +32,7 @@ impl State {
     }
 
     /// Level by level, what runs is charged, and weights follow the load (`entity_tick()`).
-    fn tick_fair(&mut self, current: TaskId) {
+    pub(super) fn tick_fair(&mut self, current: TaskId) {
         let mut next = Some(self.entity_of(current));
         while let Some(entity) = next {
             self.charge(self.entities[entity].queue);
@@ -42,6 +40,7 @@ impl State {
             self.update_shares(entity);
             next = self.parent(entity);
         }
+        self.refresh_flat_weight(self.entity_of(current));
     }
 
     /// SCHED_RR tasks of one priority take turns (`task_tick_rt()`).
@@ -90,9 +89,9 @@ impl State {
     /// deadline, if it is not alone (`hrtick_start_fair()`), where those that are still queued in their
     /// sleep count. Groups above it are not asked.
     pub(super) fn plan_hrtick(&mut self, cpu: CpuId) {
-        let root = self.cpu(cpu).root;
-        let alone = |state: &State| state.queues[root].runnable + state.delayed_below(root) <= 1;
-        if !self.rules.hrtick || alone(self) {
+        let there = self.cpu(cpu);
+        let queued = self.queues[there.root].runnable + there.delayed;
+        if !self.rules.hrtick || queued <= 1 {
             return;
         }
         let Some(current) = self.cpu(cpu).current else {
@@ -101,19 +100,11 @@ impl State {
         if self.task(current).class != Class::Fair {
             return;
         }
-        let entity = &self.entities[self.entity_of(current)];
-        let left = i128::from(entity.deadline - entity.vruntime) * i128::from(entity.weight);
+        let entity = self.entity_of(current);
+        let (state, weight) = (&self.entities[entity], self.virtual_weight(entity));
+        let left = i128::from(state.deadline - state.vruntime) * i128::from(weight);
         let left = (left >> 20) as i64;
         self.timers.push((cpu, left.max(SHORTEST_HRTICK)));
-    }
-
-    /// The tasks that are still queued in their sleep, in `queue` and below.
-    fn delayed_below(&self, queue: QueueId) -> u64 {
-        let of = |entity: EntityId| match self.entities[entity].what {
-            What::Task(_) => u64::from(self.entities[entity].delayed),
-            What::Group(own) => self.delayed_below(own),
-        };
-        self.members(queue).map(of).sum()
     }
 
     /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case.

@@ -21,10 +21,27 @@ struct Sums {
     weight: i128,
 }
 
+/// `moment` by `weight`, rounded down. A division of 128 bits is slow, and hardly ever needed.
+fn rounded_down(moment: i128, weight: i128) -> i64 {
+    match (i64::try_from(moment), i64::try_from(weight)) {
+        (Ok(moment), Ok(weight)) => moment.div_euclid(weight),
+        _ => moment.div_euclid(weight) as i64,
+    }
+}
+
 impl State {
     /// The weight of `entity` as it counts in an average.
     pub(super) fn counted_weight(&self, entity: EntityId) -> u64 {
-        self.rules.precision.of(self.entities[entity].weight)
+        self.rules.precision.of(self.virtual_weight(entity))
+    }
+
+    /// The weight of `entity` among those that it competes with.
+    pub(super) fn virtual_weight(&self, entity: EntityId) -> u64 {
+        let state = &self.entities[entity];
+        match self.rules.flat {
+            true => state.flat_weight,
+            false => state.weight,
+        }
     }
 
     fn sums(&self, queue: QueueId) -> Sums {
@@ -50,40 +67,46 @@ impl State {
         let zero = self.queues[queue].zero;
         match sums.weight {
             0 => zero,
-            weight => zero + sums.moment.div_euclid(weight) as i64,
+            weight => zero + rounded_down(sums.moment, weight),
         }
     }
 
     /// Whether a vruntime of `vruntime` is not after V, without rounding (`vruntime_eligible()`).
     pub(super) fn is_eligible_at(&self, queue: QueueId, vruntime: i64) -> bool {
-        let sums = self.sums(queue);
-        sums.moment >= i128::from(vruntime - self.queues[queue].zero) * sums.weight
+        self.eligible_at(queue)(vruntime)
+    }
+
+    /// The same for many vruntimes.
+    pub(super) fn eligible_at(&self, queue: QueueId) -> impl Fn(i64) -> bool + use<> {
+        let (sums, zero) = (self.sums(queue), self.queues[queue].zero);
+        move |vruntime| sums.moment >= i128::from(vruntime - zero) * sums.weight
     }
 
     /// Whether `entity` is owed time, or owes none (`entity_eligible()`).
     pub(super) fn is_eligible(&self, entity: EntityId) -> bool {
         let state = &self.entities[entity];
-        self.is_eligible_at(state.queue, state.vruntime)
+        self.is_eligible_at(self.timeline(entity), state.vruntime)
     }
 
     /// What `entity` is owed now, as far as it counts (`update_entity_lag()`).
     pub(super) fn lag_now(&self, entity: EntityId) -> i64 {
-        let state = &self.entities[entity];
+        let (state, queue) = (&self.entities[entity], self.timeline(entity));
         let limit = match self.rules.lag_limit {
             LagLimit::OwnSlice => (2 * state.slice).max(self.rules.tick),
-            LagLimit::LongestSlice => self.longest_slice(state.queue) + self.rules.tick,
+            LagLimit::LongestSlice => self.longest_slice(queue) + self.rules.tick,
         };
         let limit = self.virtual_time(entity, limit);
-        (self.average(state.queue) - state.vruntime).clamp(-limit, limit)
+        (self.average(queue) - state.vruntime).clamp(-limit, limit)
     }
 
     /// `span` ns of CPU time in the virtual time of `entity`.
     pub(super) fn virtual_time(&self, entity: EntityId, span: i64) -> i64 {
-        let weight = self.entities[entity].weight;
-        self.rules.precision.virtual_time(span, weight)
+        self.rules
+            .precision
+            .virtual_time(span, self.virtual_weight(entity))
     }
 
-    /// The queued entities of a queue, the running one last.
+    /// The entities that compete in a queue, the running one last.
     pub(super) fn members(&self, queue: QueueId) -> impl Iterator<Item = EntityId> + '_ {
         let there = &self.queues[queue];
         let current = there
@@ -115,10 +138,11 @@ impl State {
 
     /// Sets the slice of `entity`.
     pub(super) fn set_slice(&mut self, entity: EntityId, slice: i64) {
-        let (base, state) = (self.rules.base_slice, &mut self.entities[entity]);
+        let (base, timeline) = (self.rules.base_slice, self.timeline(entity));
+        let state = &mut self.entities[entity];
         let before = std::mem::replace(&mut state.slice, slice);
         if state.queued {
-            let queue = &mut self.queues[state.queue];
+            let queue = &mut self.queues[timeline];
             queue.unlike -= u64::from(before != base);
             queue.unlike += u64::from(slice != base);
         }
@@ -126,30 +150,28 @@ impl State {
 
     /// Puts an entity into the tree of its queue (`__enqueue_entity()`).
     pub(super) fn insert(&mut self, entity: EntityId) {
-        let weight = self.counted_weight(entity);
+        let (weight, timeline) = (self.counted_weight(entity), self.timeline(entity));
         let state = &self.entities[entity];
-        let (key, queue) = ((state.deadline, entity), &mut self.queues[state.queue]);
+        let (key, queue) = ((state.deadline, entity), &mut self.queues[timeline]);
         queue.sum += i128::from(weight) * i128::from(state.vruntime - queue.zero);
         queue.tree_weight += weight;
         let nodes = |other: EntityId| self.entities[other].node;
         let touch = |at, access| self.effects.access(at, access);
         queue.tree.insert(touch, queue.line, nodes, key);
-        let queue = state.queue;
-        self.follow(queue);
+        self.follow(timeline);
     }
 
     /// Takes an entity out of the tree of its queue (`__dequeue_entity()`).
     pub(super) fn remove(&mut self, entity: EntityId) {
-        let weight = self.counted_weight(entity);
+        let (weight, timeline) = (self.counted_weight(entity), self.timeline(entity));
         let state = &self.entities[entity];
-        let (key, queue) = ((state.deadline, entity), &mut self.queues[state.queue]);
+        let (key, queue) = ((state.deadline, entity), &mut self.queues[timeline]);
         queue.sum -= i128::from(weight) * i128::from(state.vruntime - queue.zero);
         queue.tree_weight -= weight;
         let nodes = |other: EntityId| self.entities[other].node;
         let touch = |at, access| self.effects.access(at, access);
         queue.tree.remove(touch, queue.line, nodes, key);
-        let queue = state.queue;
-        self.follow(queue);
+        self.follow(timeline);
     }
 
     /// Moves the zero of a queue to its average, which changes neither V nor who is eligible

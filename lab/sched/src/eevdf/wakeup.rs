@@ -58,7 +58,10 @@ impl State {
         if !self.entities[running].queued {
             return;
         }
-        let (running, new) = self.siblings(running, new);
+        let (running, new) = match self.rules.flat {
+            true => (running, new),
+            false => self.siblings(running, new),
+        };
         let preempts = match (self.is_idle_entity(running), self.is_idle_entity(new)) {
             (true, false) => {
                 self.unprotect(running);
@@ -93,11 +96,11 @@ impl State {
         if short && self.is_eligible(new) && before {
             self.unprotect(running);
         }
-        self.best(self.entities[running].queue, true) == Some(new)
+        self.best(self.timeline(running), true) == Some(new)
     }
 
     fn wins_6_18(&mut self, running: EntityId, new: EntityId, short: bool) -> bool {
-        let wins = self.best(self.entities[running].queue, !short) == Some(new);
+        let wins = self.best(self.timeline(running), !short) == Some(new);
         if wins && short {
             self.unprotect(running);
         }
@@ -108,7 +111,7 @@ impl State {
     }
 
     fn wins_6_19(&mut self, running: EntityId, new: EntityId, short: bool, woken: Woken) -> bool {
-        let queue = self.entities[running].queue;
+        let queue = self.timeline(running);
         if !short {
             if woken.is_new || self.entities[new].delayed {
                 return false;
@@ -119,12 +122,17 @@ impl State {
             }
         }
         loop {
-            let best = self.best(queue, !short);
+            // A buddy is picked only where protection counts.
+            let best = match short {
+                true => self.best(queue, false),
+                false => self.choose(queue),
+            };
             match best.filter(|best| self.entities[*best].delayed) {
-                Some(delayed) => self.dequeue_entities(delayed, Leaving::Paid),
+                Some(delayed) => self.dequeue(delayed, Leaving::Paid),
                 None if best == Some(new) => {
                     if short {
                         self.unprotect(running);
+                        self.clear_buddies(running);
                     }
                     return true;
                 }
@@ -141,7 +149,7 @@ impl State {
     /// wakeup preempts by its deadline (`NEXT_BUDDY`, `set_preempt_buddy()`).
     fn is_due_first_as_buddy(&mut self, running: EntityId, new: EntityId, woken: Woken) -> bool {
         let deadline = |entity: EntityId| self.entities[entity].deadline;
-        let queue = self.entities[running].queue;
+        let queue = self.timeline(running);
         if self.queues[queue]
             .buddy
             .is_some_and(|buddy| deadline(buddy) < deadline(new))

@@ -7,11 +7,13 @@ pub(super) const NICE_0: u64 = 1 << 20;
 /// The bits behind the point (`SCHED_FIXEDPOINT_SHIFT`).
 const POINT: u32 = 10;
 /// The least weight that divides (`scale_load_down()`), without the bits behind the point.
-const LEAST: u64 = 2;
+pub(super) const LEAST: u64 = 2;
 /// The weight of SCHED_IDLE (`WEIGHT_IDLEPRIO`).
 const IDLE: u64 = 3 << POINT;
 /// `cpu.weight` of a group that nobody has set.
 const DEFAULT_GROUP: u64 = 100;
+/// The weight of nice -20 (`sched_prio_to_weight[0]`).
+pub(super) const HEAVIEST: u64 = 88_761 << POINT;
 /// The least and greatest shares of a group (`MIN_SHARES`, `MAX_SHARES`).
 pub(super) const SHARES: (u64, u64) = (2, (1 << 18) << POINT);
 

@@ -1,4 +1,5 @@
-//! EEVDF of Linux 6.12, 6.18 and 7.1: turns, groups, lazy preemption, and the starvation of 6.13 to 7.0.
+//! EEVDF of Linux 6.12, 6.18, 7.1 and 7.3: turns, groups, lazy preemption, and the starvation of 6.13 to
+//! 7.0.
 //!
 //! The kernel costs nothing here, and HZ is 250.
 
@@ -12,7 +13,7 @@ use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, Seed};
 use crate::stage::*;
 use crate::told::Kept;
 
-const VERSIONS: [&str; 3] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1"];
+const VERSIONS: [&str; 4] = ["eevdf-6.12", "eevdf-6.18", "eevdf-7.1", "eevdf-7.3"];
 
 /// CPUs under one cache, with the timers of Linux 6.
 fn machine(cpus: u16, preemption: Preemption) -> Stage {
@@ -64,7 +65,10 @@ fn slices_end_with_the_tick_until_7_1_and_by_a_timer_from_then_on() {
         let figures = [0, 1].map(|task| task_figures(&kernel, task).involuntary);
         figures.iter().sum::<u64>()
     };
-    assert_eq!(VERSIONS.map(|name| turns(name, &[])), [250, 250, 1_429]);
+    assert_eq!(
+        VERSIONS.map(|name| turns(name, &[])),
+        [250, 250, 1_429, 1_429]
+    );
     assert_eq!(turns("eevdf-7.1", &[flag("hrtick", false)]), 250);
     assert_eq!(turns("eevdf-6.12", &[flag("hrtick", true)]), 1_429);
 }
@@ -310,6 +314,73 @@ fn the_rule_of_reweights_alone_makes_the_difference() {
     }
 }
 
+/// Where only tasks compete, no group has a lag that could be multiplied, whatever the rule of reweights.
+/// Hog b, which shares its group with a receiver, weighs half of A while it is alone, a third else; while it
+/// waits, what it did when it ran last. So A has from two thirds to three quarters, but for the receiver;
+/// 77 % were seen under lazy preemption, and the other group has a fifth at least.
+#[test]
+fn where_only_tasks_compete_nobody_starves() {
+    let places_again = ("reweight", Value::Text("places-again".into()));
+    let smp = ("cgroup_mode", Value::Text("smp".into()));
+    for name in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.3"] {
+        for preemption in [Preemption::Full, Preemption::Lazy] {
+            for gap in [1_999, 997, 499] {
+                let starves = Starves {
+                    name,
+                    preemption,
+                    gap,
+                    ..STARVES
+                };
+                let set = [flag("flat", true), smp.clone(), places_again.clone()];
+                let share = starves.share(&set);
+                assert!(
+                    (550..=800).contains(&share),
+                    "{name}, {preemption:?}, {gap} us: {share}"
+                );
+            }
+        }
+    }
+}
+
+/// A group of two tasks on each of two CPUs, beside one with a task on CPU 1. By `smp` half of its shares
+/// are there, by `concur` all of them, as two CPUs may be used. By `max` it has all of them, and the other
+/// twice its own. By `tasks` it has one and a half times, not twice: averages of four tasks come to a
+/// little less than four, and that is rounded down.
+#[test]
+fn the_cgroup_mode_says_what_a_group_on_two_cpus_weighs_on_each() {
+    let share = |mode: &str, flat: bool| {
+        let set = [
+            flag("flat", flat),
+            ("cgroup_mode", Value::Text(mode.into())),
+        ];
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            let (one, both) = (boot.autogroup("one", 0), boot.autogroup("both", 0));
+            hog(boot, called("A").group(one).bound([cpu(1)]))?;
+            for on in [0, 0, 1, 1] {
+                hog(boot, called("b").group(both).bound([cpu(on)]))?;
+            }
+            Ok(())
+        };
+        let [share] = shares(machine(2, Preemption::Full), "eevdf-7.3", &set, workload);
+        share
+    };
+    for flat in [false, true] {
+        for (mode, expected) in [
+            ("smp", 667),
+            ("concur", 500),
+            ("max", 667),
+            ("tasks", 400),
+            ("up", 500),
+        ] {
+            let found = share(mode, flat);
+            assert!(
+                found.abs_diff(expected) <= 8,
+                "{mode}, flat {flat}: {found}"
+            );
+        }
+    }
+}
+
 /// Measured on 6.18.15: 59.5 % at 250 wakeups a second, 57.7 at 400, 3.2 at 667, 1.0 at 800; at 500 it
 /// begins during a run. A group that runs on one CPU only has a constant weight there.
 #[test]
@@ -331,8 +402,10 @@ fn it_begins_at_500_wakeups_a_second_and_needs_a_group_on_two_cpus() {
             ..STARVES
         }
         .share(&[]);
+        // In 7.3 a task that waits weighs what it did when it ran last.
+        let slack = if name == "eevdf-7.3" { 20 } else { 10 };
         assert!(
-            share.abs_diff(500) <= 10,
+            share.abs_diff(500) <= slack,
             "{name}, the sender of a third group: {share}"
         );
     }
@@ -345,7 +418,7 @@ proptest! {
     #[test]
     fn hogs_are_given_their_parts_by_weight(
         nices in prop::collection::vec(-5i8..=5, 2..6),
-        version in 0usize..3,
+        version in 0usize..VERSIONS.len(),
     ) {
         let all = nices.clone();
         let workload = move |boot: &mut Boot<'_>| -> Started {

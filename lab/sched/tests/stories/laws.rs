@@ -76,7 +76,7 @@ impl Case {
                 let groups = ["off", "on"][(self.seed % 2) as usize];
                 ("groups", Value::Text(groups.into()))
             }
-            "eevdf-6.12" | "eevdf-6.18" | "eevdf-7.1" => {
+            "eevdf-6.12" | "eevdf-6.18" | "eevdf-7.1" | "eevdf-7.3" => {
                 ("hrtick", Value::Bool(self.seed.is_multiple_of(2)))
             }
             _ => ("colors", Value::Integer(1 << (self.seed % 3))),

@@ -270,6 +270,7 @@ proptest! {
             "eevdf-6.12",
             "eevdf-6.18",
             "eevdf-7.1",
+            "eevdf-7.3",
             "affinity-eevdf",
         ];
         for entry in SCHEDULERS.iter().filter(|entry| !numbered.contains(&entry.name)) {
