@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use warmq_config::{Chosen, Value};
-use warmq_kernel::{Boot, Context, Costs, Ending, Kernel, MakeScheduler, Settings};
+use warmq_kernel::{Boot, Context, Costs, Ending, Kernel, MakeScheduler, Settings, Workload};
 use warmq_machine::{builtin, read_toml};
 use warmq_units::{CpuId, Duration, Instant, Seed, TaskId};
 
@@ -82,18 +82,17 @@ fn set(place: bool, waits: bool, writes: bool, splits: u64) -> BTreeMap<String, 
 
 fn play(name: &str, script: &Script, cpus: usize, set: BTreeMap<String, Value>) -> Ending {
     let entry = crate::scheduler(name).expect("a scheduler");
-    let text = builtin("small-4llc").expect("a shipped machine");
-    let mut machine = read_toml("small-4llc.toml", text).expect("a sound machine");
+    let shipped = |name: &str| {
+        let text = builtin(name).expect("a shipped machine");
+        read_toml(name, text).expect("a sound machine")
+    };
+    let mut machine = shipped("small-4llc");
     machine.cpus.truncate(cpus);
     let settings = Settings {
         caches: false,
         ..entry.kernel_settings(Seed(1))
     };
-    let table = machine
-        .costs
-        .get(entry.kernel)
-        .or(machine.costs.get("linux-2.4"));
-    let costs = Costs::new(table.expect("a table of costs").clone());
+    let costs = Costs::new(shipped("epyc-12llc").costs["linux-2.4"].clone());
     let chosen = Chosen::new(entry.settings(), set).expect("settings that it has");
     let make: MakeScheduler = entry.build(chosen);
     let workload = |boot: &mut Boot<'_>| script.start(boot);

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warmq_config::Chosen;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::tree::EntityId;
 
 use super::effects::Effects;
@@ -57,6 +58,7 @@ pub(super) fn bench(version: Version) -> State {
         resting: BTreeSet::new(),
         effects: Effects::default(),
         timers: Vec::new(),
+        steering: Steering::default(),
         line: 64,
         round_robin: 25,
     }
