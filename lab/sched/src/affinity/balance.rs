@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use warmq_affinity::rules::{Members, Move, Place, View, balance};
-use warmq_kernel::{Context, Fragment};
+use warmq_kernel::{Balance, Context, Fragment};
 use warmq_machine::Access;
 use warmq_units::{CpuId, Instant, LockId, TaskId};
 
@@ -14,8 +14,10 @@ use super::{Affinity, Base};
 /// What a CPU remembers of its looks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looks {
-    /// When it looked last.
+    /// When its last look was due.
     at: Instant,
+    /// The softirq that follows the tick is to look.
+    due: bool,
     /// Since when each look found an imbalance and nothing that could move.
     stuck_since: Option<Instant>,
     /// The CPU from which the pull that follows takes what the rules say.
@@ -26,6 +28,7 @@ impl Default for Looks {
     fn default() -> Self {
         Looks {
             at: Instant::START,
+            due: false,
             stuck_since: None,
             found: None,
         }
@@ -104,13 +107,19 @@ impl<B: Base> Affinity<B> {
         let due = idle || now.since(looks.at) >= self.options.balance_every;
         if due && self.places.count() > 1 && self.groups.count() > 0 {
             looks.at = now;
+            looks.due = true;
             context.raise_balance(here);
         }
     }
 
-    /// The CPU from which this one should take what the rules say, if they say so.
-    pub(super) fn look(&mut self, context: &mut Context<'_>) -> Option<CpuId> {
+    /// The CPU from which this one should take what the rules say, if they say so. A busy CPU looks
+    /// only when that is due, however often its base balances.
+    pub(super) fn look(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
         let here = context.cpu();
+        let due = std::mem::take(&mut self.looks[here.index()].due);
+        if when == Balance::Tick && !due {
+            return None;
+        }
         if self.groups.count() == 0 || self.places.count() == 1 || !context.is_online(here) {
             return None;
         }

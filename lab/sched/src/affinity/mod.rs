@@ -211,7 +211,7 @@ impl<B: Base> Scheduler for Affinity<B> {
     }
 
     fn balance(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
-        let from = self.look(context);
+        let from = self.look(context, when);
         self.looks[context.cpu().index()].found = from;
         from.or_else(|| self.base.balance(context, when))
     }

@@ -1,5 +1,7 @@
 //! The layer of data affinity, on each of its bases.
 
+use std::collections::BTreeMap;
+
 use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
@@ -106,19 +108,24 @@ fn case_15_new_data_goes_where_least_runs_and_known_data_to_its_group() {
             member(boot, called("J"), 90, 1)?;
             Ok(())
         };
-        let (lines, _) = played(name, &[], 400, workload);
-        let on = |cpu: u16| letters(&lines[usize::from(cpu)], 0);
-        assert!(
-            on(1 - full).contains('N') && !on(full).contains('N'),
-            "{name} {lines:?}"
-        );
-        assert!(
-            on(full).contains('J') && !on(1 - full).contains('J'),
-            "{name} {lines:?}"
-        );
-        assert!(
-            on(full).contains('K') && !on(1 - full).contains('K'),
-            "{name} {lines:?}"
+        let play = stage(2).plays_before(Kept::default(), scheduler(name, &[]), 4_000, workload);
+        let mut last: BTreeMap<TaskId, CpuId> = BTreeMap::new();
+        for (_, record) in play.1.into_observer().0 {
+            if let Record::Switch {
+                cpu,
+                next: Some(task),
+                ..
+            } = record
+            {
+                last.insert(task, cpu);
+            }
+        }
+        // Numbered in their order: two of the empty CPU, K, two of the full one, N, J.
+        let on = |number: u32| last[&TaskId(number)];
+        assert_eq!(
+            [on(2), on(6), on(5)],
+            [cpu(full), cpu(full), cpu(1 - full)],
+            "{name}: K, J and N"
         );
     }
 }
@@ -133,10 +140,10 @@ fn case_16_an_idle_cpu_takes_a_whole_group_that_does_not_run() {
                 busy(boot, 1, (0, 10))?;
             }
             for one in ["A", "B", "C", "D", "E"] {
-                member(boot, called(one), 0, 1)?;
+                member(boot, called(one), 20, 1)?;
             }
             for other in ["f", "g", "h"] {
-                member(boot, called(other), 0, 2)?;
+                member(boot, called(other), 20, 2)?;
             }
             Ok(())
         };
@@ -213,13 +220,22 @@ fn groups_run_in_succession() {
         }
         Ok(())
     };
+    // Tasks are numbered in their order, so the parity of a number is its group.
     let changes = |name: &str, succession: &str| -> usize {
-        let set = [text("succession", succession)];
-        let (_, kernel) = stage(1).plays(scheduler(name, &set), 60_000, workload);
-        let end = Instant::START + ms(60_000);
-        let line = kernel.observer().0.0.lines_until(end).remove(0);
-        let capital: Vec<bool> = line.chars().map(|it| it.is_ascii_uppercase()).collect();
-        capital.windows(2).filter(|two| two[0] != two[1]).count()
+        let scheduler = scheduler(name, &[text("succession", succession)]);
+        let kernel = stage(1)
+            .plays_before(Kept::default(), scheduler, 60_000, workload)
+            .1;
+        let records = kernel.into_observer().0.into_iter();
+        let groups: Vec<u32> = records
+            .filter_map(|(_, record)| match record {
+                Record::Switch {
+                    next: Some(task), ..
+                } => Some(task.0 % 2),
+                _ => None,
+            })
+            .collect();
+        groups.windows(2).filter(|two| two[0] != two[1]).count()
     };
     for name in ALL {
         let (with, without) = (changes(name, "equals"), changes(name, "none"));
