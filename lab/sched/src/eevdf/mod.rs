@@ -33,6 +33,7 @@
 
 mod account;
 mod balance;
+mod base;
 #[cfg(test)]
 mod bench;
 mod busiest;
@@ -71,6 +72,7 @@ use warmq_kernel::{
 };
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 
 use self::cache_aware::CacheAware;
@@ -117,6 +119,7 @@ impl State {
             effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
+            steering: Steering::default(),
             line,
             round_robin: RealTime::slice(tick),
             rules,
