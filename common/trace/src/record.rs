@@ -137,11 +137,12 @@ pub enum Record {
         /// The task that runs from now on.
         next: Option<TaskId>,
     },
-    /// `task` will run on a different CPU than it last ran on.
+    /// `task` will run on a different CPU than it last ran on, or, if it has not run, than it was
+    /// first put on.
     Migrate {
         /// The task that moves.
         task: TaskId,
-        /// The CPU that it last ran on.
+        /// The CPU that it last ran or waited on.
         from: CpuId,
         /// The CPU that it will run on.
         to: CpuId,

@@ -237,8 +237,7 @@ impl<'a> Context<'a> {
         if self.core.task(task).on_cpu.is_some() || to.index() >= self.core.cpus.len() {
             return;
         }
-        let from = std::mem::replace(&mut self.core.task_mut(task).last_cpu, to);
-        if from != to {
+        if let Some(from) = self.core.task_mut(task).moves_to(to) {
             self.core.record(Record::Migrate { task, from, to });
         }
     }

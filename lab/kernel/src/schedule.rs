@@ -126,9 +126,9 @@ impl Engine {
     fn claim(&mut self, cpu: CpuId, next: TaskId) {
         let task = self.core.task_mut(next);
         task.on_cpu = Some(cpu);
-        let from = std::mem::replace(&mut task.last_cpu, cpu);
+        let from = task.moves_to(cpu);
         self.core.cpu(cpu).chosen = Some(next);
-        if from != cpu {
+        if let Some(from) = from {
             self.core.record(Record::Migrate {
                 task: next,
                 from,
@@ -213,8 +213,9 @@ impl Engine {
             return false;
         }
         let to = self.core.first_allowed(id);
-        if let Some(to) = to {
-            self.core.task_mut(id).last_cpu = to;
+        if let Some(to) = to
+            && let Some(from) = self.core.task_mut(id).moves_to(to)
+        {
             self.core.record(Record::Migrate { task: id, from, to });
         }
         to.is_some()

@@ -171,6 +171,8 @@ pub(crate) struct TaskStruct {
     // Changed by the switch.
     pub(crate) on_cpu: Option<CpuId>,
     pub(crate) last_cpu: CpuId,
+    /// Where it waits to run for the first time.
+    pub(crate) first_cpu: Option<CpuId>,
     pub(crate) switched_in: Instant,
     pub(crate) ran: Duration,
     /// Exact, up to its last switch.
@@ -216,6 +218,7 @@ impl TaskStruct {
             runnable_since: now,
             on_cpu: None,
             last_cpu: cpu,
+            first_cpu: None,
             switched_in: now,
             ran: Duration::ZERO,
             cpu_time: CpuTime::default(),
@@ -224,6 +227,14 @@ impl TaskStruct {
             mailbox: Mailbox::new(),
             program: None,
         }
+    }
+
+    /// From now on it counts as one that last ran on `cpu`. Returns where it was moved from, if it
+    /// was: where a new task waits first is no move (`wake_up_new_task()`).
+    pub(crate) fn moves_to(&mut self, cpu: CpuId) -> Option<CpuId> {
+        let last = std::mem::replace(&mut self.last_cpu, cpu);
+        let from = self.first_cpu.take().unwrap_or(last);
+        (from != cpu).then_some(from)
     }
 
     pub(crate) fn is_runnable(&self) -> bool {

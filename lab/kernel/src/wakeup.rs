@@ -70,6 +70,9 @@ impl Engine {
         if !matches!(task.state, State::Sleeping(_) | State::New) {
             return Flow::Next;
         }
+        if task.state == State::New {
+            task.first_cpu = Some(target);
+        }
         task.state = State::Runnable;
         task.runnable_since = now;
         // A task that is about to sleep is still queued, and simply stays so.

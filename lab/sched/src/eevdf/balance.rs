@@ -283,8 +283,10 @@ impl State {
     }
 
     /// Counts a failed attempt, if there was an imbalance and no task was held for the sake of a cache.
-    /// After enough of them, the running task of the busiest CPU is pushed here; one that prefers the
-    /// cache here, at once (`need_active_balance()`).
+    /// After enough of them, the running task of the busiest CPU is pushed here if a number of tasks was
+    /// wanted (load is found among those that wait, the more of it the more attempts have failed:
+    /// `imbalanced_active_balance()` since 5.12); one that prefers the cache here, at once
+    /// (`need_active_balance()`).
     fn pulled_nothing(&mut self, context: &mut Context<'_>, domain: usize, from: Option<Failed>) {
         let here = context.cpu();
         let Some(attempt) = from else {
@@ -299,7 +301,8 @@ impl State {
         state.failed += u32::from(!attempt.held);
         let (failed, tries) = (state.failed, state.level.cache_nice_tries);
         state.interval = state.least_interval();
-        let due = failed > tries + 2 && !self.breaks_preference(attempt.from, here);
+        let due = attempt.counted && failed > tries + 2;
+        let due = due && !self.breaks_preference(attempt.from, here);
         if due || self.is_drawn(here, attempt) {
             self.push_running(context, domain, attempt);
         }
@@ -401,6 +404,8 @@ struct Offer {
 #[derive(Clone, Copy, Debug)]
 struct Failed {
     from: CpuId,
+    /// It asked for a number of tasks, and not for load: then some CPU has too few.
+    counted: bool,
     /// It asked for tasks that prefer the cache of the CPU that pulls.
     drawn: bool,
     held: bool,
@@ -408,7 +413,11 @@ struct Failed {
 
 impl Failed {
     fn new(from: CpuId, amount: Amount, held: bool) -> Failed {
-        let drawn = matches!(amount, Amount::Drawn(_));
-        Failed { from, drawn, held }
+        Failed {
+            from,
+            counted: matches!(amount, Amount::Tasks(_)),
+            drawn: matches!(amount, Amount::Drawn(_)),
+            held,
+        }
     }
 }

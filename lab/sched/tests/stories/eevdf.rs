@@ -141,6 +141,38 @@ fn a_cpu_is_shared_out_to_groups_and_then_to_their_tasks() {
     }
 }
 
+/// Loads that differ by rounding have tasks pulled, but nobody is pushed off its CPU for them.
+#[test]
+fn a_group_of_one_keeps_its_cpu_beside_a_group_of_many() {
+    for name in VERSIONS {
+        let [single]: [u64; 1] = shares(
+            machine(2, Preemption::Full),
+            name,
+            &[],
+            groups_of(&[1, 7], false),
+        );
+        assert!(single >= 990, "{name}: {single}");
+    }
+}
+
+#[test]
+fn where_a_child_runs_first_is_no_migration() {
+    for name in VERSIONS {
+        let forks = |boot: &mut Boot<'_>| -> Started {
+            boot.task(called("parent"), |task: Task| async move {
+                let compute = |child: Task| async move { child.compute(us(5_000)).await };
+                task.spawn(called("child"), compute).await;
+                task.compute(us(5_000)).await;
+            })?;
+            Ok(())
+        };
+        let stage = machine(2, Preemption::Full);
+        let (_, kernel) = stage.plays(scheduler(name, &[]), 20, forks);
+        let child = task_figures(&kernel, 1);
+        assert_eq!((child.ran.as_us(), child.migrations), (5_000, 0), "{name}");
+    }
+}
+
 /// Decision case 28: a hog on CPU 0 and on CPU 1, from which a task with a short slice is woken. How
 /// long it waits at most, in us.
 fn longest_wait(preemption: Preemption) -> u64 {
