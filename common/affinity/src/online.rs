@@ -33,6 +33,7 @@ impl Policy {
             balance_every: (2 * total).div_ceil(runs().count() as u64),
             balancing: Balancing {
                 reference: Reference::Busiest,
+                percent: 25,
                 split_after: Some(Policy::SPLIT_AFTER),
             },
         }

@@ -32,7 +32,9 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     (
         "lab",
         "sched",
-        &["units", "config", "trace", "machine", "decide", "kernel"],
+        &[
+            "units", "config", "affinity", "trace", "machine", "decide", "kernel",
+        ],
     ),
     (
         "lab",

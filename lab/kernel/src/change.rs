@@ -5,6 +5,7 @@
 //! interrupts. It costs what the kernel does for it (the locks, the scheduler's callbacks, the
 //! reschedule interrupts) and no more: no system call, no entry of an interrupt.
 
+use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
 use crate::core::{Core, Event};
@@ -12,6 +13,7 @@ use crate::cpu_loop::Flow;
 use crate::engine::Engine;
 use crate::group::GroupId;
 use crate::interrupt::Vector;
+use crate::memory::Within;
 use crate::operation::Fragment;
 use crate::scheduler::Callback;
 use crate::step::Step;
@@ -194,6 +196,28 @@ impl Engine {
         self.callback(cpu, |scheduler, context| {
             scheduler.set_fragment(context, current, fragment);
         })
+    }
+}
+
+impl Engine {
+    /// The current task of `cpu` writes which data it uses to its line of the memory that it shares
+    /// with the scheduler: here the first line of its block, where no scheduler after 2.4 keeps
+    /// anything else.
+    pub(crate) fn write_hint(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        fragment: Option<Fragment>,
+    ) -> Step {
+        let core = &mut self.core;
+        let (now, line) = (core.now(), core.task(current).block);
+        if core.task(current).fragment != fragment {
+            core.task_mut(current).fragment = fragment;
+            core.record_fragment(current);
+        }
+        let (access, within) = (Access::Write, Within::Elsewhere);
+        let left = core.memory.access(cpu, line, access, now, within);
+        Step::Busy { left, user: true }
     }
 }
 

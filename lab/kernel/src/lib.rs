@@ -93,7 +93,7 @@ pub use operation::{Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remot
 pub use operation::{Semaphore, Socket, Touch};
 pub use operator::Operator;
 pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};
-pub use scheduler::{Balance, Callback, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
+pub use scheduler::{Balance, Callback, Hint, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
 pub use settings::{
     IdleLoop, LastPoll, PollTime, Preemption, ReceiveCharge, Settings, SoftirqLimits,
 };

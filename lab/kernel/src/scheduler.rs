@@ -134,6 +134,17 @@ impl Locks {
     }
 }
 
+/// How a program tells the scheduler which data it is about to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hint {
+    /// By a system call, in which [`Scheduler::set_fragment`] is called.
+    #[default]
+    SystemCall,
+    /// By a write to memory that it shares with the scheduler, which finds it in
+    /// [`View::fragment`] the next time that it looks.
+    MemoryWrite,
+}
+
 /// A scheduler: the policy, as callbacks. The kernel is the mechanism.
 ///
 /// The constructor of a scheduler takes an [`Attach`](crate::Attach), with which it declares locks,
@@ -250,6 +261,11 @@ pub trait Scheduler {
 
     /// The weight of `group` changed. No lock is held.
     fn set_group_weight(&mut self, _context: &mut Context<'_>, _group: GroupId) {}
+
+    /// How programs name the data that they use.
+    fn hint(&self) -> Hint {
+        Hint::SystemCall
+    }
 
     /// `task`, which runs here, named other data than before. No lock is held. A scheduler that
     /// wants to move it calls [`Context::reschedule`] for this CPU: the task is then preempted

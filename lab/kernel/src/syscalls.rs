@@ -10,7 +10,7 @@ use crate::ending::{Ending, Misuse, Waiting};
 use crate::engine::Engine;
 use crate::network::{Datagram, Peer, SEGMENT};
 use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
-use crate::scheduler::Callback;
+use crate::scheduler::{Callback, Hint};
 use crate::step::{Mode, Step, wake};
 use crate::timer::TimerOwner;
 
@@ -46,6 +46,9 @@ impl Engine {
                     left: self.core.times.lock_uncontended,
                     user: true,
                 }
+            }
+            Operation::SetFragment(fragment) if self.scheduler.hint() == Hint::MemoryWrite => {
+                self.write_hint(cpu, current, fragment)
             }
             operation => {
                 let now = self.core.now();

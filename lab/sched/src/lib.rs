@@ -6,6 +6,7 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod affinity;
 mod broken;
 mod cfs;
 mod eevdf;
@@ -149,6 +150,15 @@ const EEVDF_PROMISE: Promise = Promise {
     queues: Queues::PerCpu,
 };
 
+/// The layer of data affinity on top of `base`.
+fn with_affinity<B: affinity::Base + 'static>(
+    base: B,
+    chosen: &Chosen,
+    attach: &mut Attach<'_>,
+) -> Result<Box<dyn Scheduler>, UnknownCost> {
+    Ok(Box::new(affinity::Affinity::new(base, chosen, attach)))
+}
+
 fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>, UnknownCost> {
     Ok(Box::new(eevdf::Eevdf::new(chosen, attach)?))
 }
@@ -179,6 +189,34 @@ const LINUX24: &str = "Linux 2.4 on x86";
 const LINUX2624: &str = "Linux 2.6.24 on x86";
 const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
+
+const O1: Entry = Entry {
+    name: "o1",
+    what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
+    kernel: "linux-2.6.16",
+    timers_of: LINUX2616,
+    models: BEFORE_LAZY,
+    cgroups: false,
+    statistics: o1::STATISTICS,
+    promise: O1_PROMISE,
+    timers: Settings::linux2616,
+    settings: o1::settings,
+    build: |chosen, attach| Ok(Box::new(o1::O1::new(chosen, attach)?)),
+};
+
+const CFS: Entry = Entry {
+    name: "cfs",
+    what: "Linux 2.6.24's Completely Fair Scheduler: a tree by virtual time for each CPU",
+    kernel: "linux-2.6.24",
+    timers_of: LINUX2624,
+    models: BEFORE_LAZY,
+    cgroups: false,
+    statistics: &[],
+    promise: CFS_PROMISE,
+    timers: Settings::linux2624,
+    settings: cfs::settings,
+    build: |chosen, attach| Ok(Box::new(cfs::Cfs::new(chosen, attach)?)),
+};
 
 /// What all versions of EEVDF have in common, and the latest one.
 const EEVDF: Entry = Entry {
@@ -249,32 +287,8 @@ pub const SCHEDULERS: &[Entry] = &[
         settings: pls::settings,
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
     },
-    Entry {
-        name: "o1",
-        what: "Linux 2.6.16: two priority arrays for each CPU, and a bonus for sleeping",
-        kernel: "linux-2.6.16",
-        timers_of: LINUX2616,
-        models: BEFORE_LAZY,
-        cgroups: false,
-        statistics: o1::STATISTICS,
-        promise: O1_PROMISE,
-        timers: Settings::linux2616,
-        settings: o1::settings,
-        build: |chosen, attach| Ok(Box::new(o1::O1::new(chosen, attach)?)),
-    },
-    Entry {
-        name: "cfs",
-        what: "Linux 2.6.24's Completely Fair Scheduler: a tree by virtual time for each CPU",
-        kernel: "linux-2.6.24",
-        timers_of: LINUX2624,
-        models: BEFORE_LAZY,
-        cgroups: false,
-        statistics: &[],
-        promise: CFS_PROMISE,
-        timers: Settings::linux2624,
-        settings: cfs::settings,
-        build: |chosen, attach| Ok(Box::new(cfs::Cfs::new(chosen, attach)?)),
-    },
+    O1,
+    CFS,
     Entry {
         name: "eevdf-6.12",
         what: "Linux 6.12's EEVDF: the eligible task with the earliest virtual deadline runs",
@@ -303,6 +317,30 @@ pub const SCHEDULERS: &[Entry] = &[
         ..EEVDF
     },
     EEVDF,
+    Entry {
+        name: "affinity-o1",
+        what: "o1 under a layer that runs tasks that use the same data in one place, one after another",
+        statistics: affinity::with_those_of_o1(),
+        settings: || affinity::settings::<o1::O1>(o1::settings()),
+        build: |chosen, attach| with_affinity(o1::O1::new(chosen, attach)?, chosen, attach),
+        ..O1
+    },
+    Entry {
+        name: "affinity-cfs",
+        what: "cfs under the same layer",
+        statistics: affinity::STATISTICS,
+        settings: || affinity::settings::<cfs::Cfs>(cfs::settings()),
+        build: |chosen, attach| with_affinity(cfs::Cfs::new(chosen, attach)?, chosen, attach),
+        ..CFS
+    },
+    Entry {
+        name: "affinity-eevdf",
+        what: "eevdf-7.1 under the same layer",
+        statistics: affinity::STATISTICS,
+        settings: || affinity::settings::<eevdf::Eevdf>(eevdf::of_7_1()),
+        build: |chosen, attach| with_affinity(eevdf::Eevdf::new(chosen, attach)?, chosen, attach),
+        ..EEVDF
+    },
     Entry {
         name: "scx_warmq",
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",

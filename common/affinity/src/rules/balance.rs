@@ -25,14 +25,16 @@ pub struct Members<F> {
 /// How a place decides whether another has too many tasks, and when a group may be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Balancing {
-    /// Of what the difference must be 25 %.
+    /// Of what the difference must be `percent`.
     pub reference: Reference,
+    /// How great a difference is an imbalance, in percent: 25 in the paper.
+    pub percent: u32,
     /// A group may be split after so many looks in a row that found an imbalance and nothing that
     /// could move: the paper splits when an imbalance "lasts". None: never.
     pub split_after: Option<u32>,
 }
 
-/// Of what the difference of two places must be 25 %.
+/// Of what the difference of two places must be so many percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reference {
     /// Of the busiest place's tasks: 4 * (busiest - own) >= busiest, as in `find_busiest_queue()`
@@ -73,7 +75,7 @@ impl<F: Copy> View<F> {
 /// have found nothing that could move.
 ///
 /// An idle place takes whatever it can from one with two tasks or more; a busy one needs a
-/// difference of 25 %. The kind of tasks, managed or unmanaged, of which `busiest` has more in
+/// difference of `percent`. The kind of tasks, managed or unmanaged, of which `busiest` has more in
 /// excess moves, else the other. Of several groups it is the one that leaves the least difference,
 /// and none that would only turn the imbalance around (the paper does not say which).
 pub fn balance<F: Copy>(
@@ -82,7 +84,7 @@ pub fn balance<F: Copy>(
     busiest: &View<F>,
     stuck: u32,
 ) -> Move<F> {
-    let Some(excess) = excess(balancing.reference, own.tasks(), busiest.tasks()) else {
+    let Some(excess) = excess(balancing, own.tasks(), busiest.tasks()) else {
         return Move::Nothing;
     };
     let group = || group(busiest, excess).map(Move::Group);
@@ -100,15 +102,15 @@ pub fn balance<F: Copy>(
 }
 
 /// How many tasks more the busiest place has, if that is an imbalance.
-fn excess(reference: Reference, own: u32, busiest: u32) -> Option<u32> {
+fn excess(balancing: &Balancing, own: u32, busiest: u32) -> Option<u32> {
     let excess = busiest.checked_sub(own)?;
-    let of = match reference {
+    let of = match balancing.reference {
         Reference::Busiest => busiest,
         Reference::Own => own,
     };
     let imbalanced = match own {
         0 => busiest >= 2,
-        _ => excess > 0 && 4 * u64::from(excess) >= u64::from(of),
+        _ => excess > 0 && 100 * u64::from(excess) >= u64::from(balancing.percent) * u64::from(of),
     };
     imbalanced.then_some(excess)
 }
@@ -143,6 +145,7 @@ mod tests {
 
     const USUAL: Balancing = Balancing {
         reference: Reference::Busiest,
+        percent: 25,
         split_after: Some(3),
     };
 
@@ -210,7 +213,8 @@ mod tests {
             (Reference::Own, 3, 2, None),
         ];
         for (reference, own, busiest, wanted) in table {
-            assert_eq!(excess(reference, own, busiest), wanted, "{own} {busiest}");
+            let balancing = Balancing { reference, ..USUAL };
+            assert_eq!(excess(&balancing, own, busiest), wanted, "{own} {busiest}");
         }
     }
 

@@ -125,6 +125,14 @@ impl<F: Copy + Ord, T: Copy + Ord> Groups<F, T> {
         self.fragments.get(&task).copied()
     }
 
+    /// Where the group of `task` is, if it is in one.
+    pub fn place_of(&self, task: T) -> Option<Place> {
+        let mut groups = self.of(self.fragment_of(task)?).iter();
+        groups
+            .find(|group| group.tasks.contains(&task))
+            .map(|group| group.place)
+    }
+
     /// How many groups there are.
     pub fn count(&self) -> usize {
         self.groups.values().map(Vec::len).sum()

@@ -156,7 +156,8 @@ impl State {
             self.cpu_mut(here).domains[domain].interval = 1;
             return;
         };
-        let movable = context.task(running).may_run_on(here);
+        let movable = context.task(running).may_run_on(here)
+            && self.steering.lets_move(running, busiest, here);
         let pushes = movable && self.cpu(busiest).push_to.is_none();
         if pushes {
             self.cpu_mut(busiest).push_to = Some(here);
@@ -314,7 +315,7 @@ impl State {
         taking: &mut Taking,
     ) -> bool {
         let (here, view) = (context.cpu(), context.task(task));
-        if !view.may_run_on(here) {
+        if !view.may_run_on(here) || !self.steering.lets_move(task, from, here) {
             return false;
         }
         taking.offer.all_pinned = false;

@@ -35,6 +35,7 @@
 
 mod account;
 mod balance;
+mod base;
 #[cfg(test)]
 mod checks;
 mod clock;

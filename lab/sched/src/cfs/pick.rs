@@ -55,7 +55,7 @@ impl State {
 
     /// Whether a queued task can run here now. While another CPU still switches away from it, it
     /// cannot; that CPU tells this one when it is through.
-    fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
+    pub(super) fn is_free(&mut self, context: &Context<'_>, task: TaskId) -> bool {
         let (view, here) = (context.task(task), context.cpu());
         let elsewhere = view.on_cpu().is_some_and(|there| there != here);
         if elsewhere {
@@ -76,8 +76,12 @@ impl State {
                 What::Task(task) => Some(task).filter(|task| self.is_free(context, *task)),
                 What::Group(own) => self.leftmost(context, own),
             };
-            if found.is_some() {
-                return found;
+            match found {
+                Some(found) if matches!(self.entities[entity].what, What::Task(_)) => {
+                    return Some(self.successor(context, queue, entity).unwrap_or(found));
+                }
+                Some(found) => return Some(found),
+                None => {}
             }
         }
         None

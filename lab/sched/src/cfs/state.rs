@@ -10,6 +10,7 @@ use super::clock::Clock;
 use super::domains::{Domain, domains};
 use super::settings::Tunables;
 use super::weights::{NICE_0, weight_of};
+use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
 
@@ -147,6 +148,8 @@ pub(super) struct State {
     pub(super) line: u64,
     /// A slice of SCHED_RR, in ticks.
     pub(super) round_robin: u64,
+    /// What a layer of affinity wants, if there is one.
+    pub(super) steering: Steering,
     pub(super) pick_cost: Cycles,
     pub(super) wakeup_cost: Cycles,
 }
@@ -184,6 +187,7 @@ impl State {
             groups: Vec::new(),
             line,
             round_robin: RealTime::slice(tick),
+            steering: Steering::default(),
             pick_cost: attach.cost("schedule_fixed")?,
             wakeup_cost: attach.cost("wakeup")?,
         };

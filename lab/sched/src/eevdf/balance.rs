@@ -229,7 +229,7 @@ impl State {
 
     /// The tasks that wait on `cpu`, that which had it longest ago first. Delayed ones are not among
     /// them.
-    fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
+    pub(super) fn waiting(&self, cpu: CpuId) -> Vec<TaskId> {
         let there = self.cpu(cpu);
         let all = there.recency.iter().copied();
         all.filter(|task| there.current != Some(*task)).collect()
@@ -249,7 +249,7 @@ impl State {
         if self.rules.ineligible_stay && failed == 0 && self.owes_at(task, here) {
             return false;
         }
-        if !view.may_run_on(here) {
+        if !view.may_run_on(here) || !self.steering.lets_move(task, from, here) {
             return false;
         }
         offer.all_pinned = false;
@@ -334,7 +334,9 @@ impl State {
     fn push_running(&mut self, context: &Context<'_>, domain: usize, attempt: Failed) {
         let (here, from) = (context.cpu(), attempt.from);
         let running = self.cpu(from).current;
-        let movable = running.is_some_and(|running| context.task(running).may_run_on(here));
+        let movable = running.is_some_and(|running| {
+            context.task(running).may_run_on(here) && self.steering.lets_move(running, from, here)
+        });
         if movable && self.cpu(from).push_to.is_none() {
             self.cpu_mut(from).push_to = Some(here);
             self.effects.request(from, super::effects::Urgency::Now);

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use warmq_config::Chosen;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::tree::EntityId;
 
 use super::effects::Effects;
@@ -58,6 +59,7 @@ pub(super) fn bench(version: Version) -> State {
         effects: Effects::default(),
         cache_aware: None,
         timers: Vec::new(),
+        steering: Steering::default(),
         line: 64,
         round_robin: 25,
     }

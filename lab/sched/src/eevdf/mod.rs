@@ -31,6 +31,7 @@
 
 mod account;
 mod balance;
+mod base;
 #[cfg(test)]
 mod bench;
 mod busiest;
@@ -70,6 +71,7 @@ use warmq_kernel::{
 };
 use warmq_units::{Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 
 use self::cache_aware::CacheAware;
@@ -116,6 +118,7 @@ impl State {
             effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
+            steering: Steering::default(),
             line,
             round_robin: RealTime::slice(tick),
             rules,

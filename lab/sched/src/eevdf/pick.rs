@@ -52,7 +52,8 @@ impl State {
     pub(super) fn choose(&mut self, queue: QueueId) -> Option<EntityId> {
         let buddy = self.queues[queue].buddy.filter(|_| self.rules.pick_buddy);
         let buddy = buddy.filter(|buddy| self.is_eligible(*buddy));
-        buddy.or_else(|| self.best(queue, true))
+        let best = buddy.or_else(|| self.best(queue, true))?;
+        Some(self.successor(queue, best).unwrap_or(best))
     }
 
     /// The fair task to run next on `cpu` (`pick_task_fair()`). Delayed entities that are met leave.

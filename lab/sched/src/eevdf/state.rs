@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use warmq_kernel::GroupId;
 use warmq_units::{Address, CpuId, LockId, TaskId};
 
+use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
 use crate::fair::tree::{EntityId, Tree};
 
@@ -241,6 +242,8 @@ pub(super) struct State {
     pub(super) cache_aware: Option<CacheAware>,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
+    /// What a layer of affinity wants, if there is one.
+    pub(super) steering: Steering,
     /// The size of a cache line.
     pub(super) line: u64,
     /// A slice of SCHED_RR, in ticks.

@@ -202,7 +202,10 @@ impl O1 {
             return;
         }
         let running = context.running_on(from);
-        if running.is_some_and(|running| !context.task(running).may_run_on(here)) {
+        let stays = |running: TaskId| {
+            !context.task(running).may_run_on(here) || !self.steering.lets_move(running, from, here)
+        };
+        if running.is_some_and(stays) {
             return self.back_off(here, true);
         }
         self.queue_mut(here).balancing.failed = CACHE_NICE_TRIES + 1;
@@ -236,7 +239,8 @@ impl O1 {
                 break;
             }
             context.touch(self.task(task).list_line(), Access::Read);
-            if !context.task(task).may_run_on(movable.to) {
+            let stays = !self.steering.lets_move(task, movable.from, movable.to);
+            if stays || !context.task(task).may_run_on(movable.to) {
                 continue;
             }
             moved.all_pinned = false;

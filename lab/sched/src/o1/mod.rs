@@ -33,6 +33,7 @@
 
 mod arrays;
 mod balance;
+mod base;
 #[cfg(test)]
 mod checked;
 mod clock;
@@ -56,6 +57,8 @@ use warmq_kernel::{Attach, Balance, Callback, Context, Locks, Pick, Scheduler, U
 use warmq_machine::Access;
 use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
+use crate::affinity::Steering;
+
 use self::clock::Clock;
 use self::queue::RunQueue;
 use self::rules::Rules;
@@ -75,6 +78,8 @@ pub(crate) struct O1 {
     freed: Vec<Address>,
     /// The other CPUs of each CPU's core.
     siblings: Vec<Vec<CpuId>>,
+    /// What a layer of affinity wants, if there is one.
+    steering: Steering,
     /// `schedule()` without memory accesses, and the same of `try_to_wake_up()`.
     schedule_cost: Cycles,
     wakeup_cost: Cycles,
@@ -108,6 +113,7 @@ impl O1 {
             tasks: Vec::new(),
             freed: Vec::new(),
             siblings,
+            steering: Steering::default(),
             schedule_cost: attach.cost("schedule_fixed")?,
             wakeup_cost: attach.cost("wakeup")?,
         })
@@ -146,7 +152,7 @@ impl Scheduler for O1 {
             Callback::Enqueue | Callback::PickNext | Callback::Tick | Callback::YieldTask => {
                 Locks::One(here)
             }
-            Callback::PutPrev => match self.queue(cpu).push_to {
+            Callback::PutPrev => match self.queue(cpu).gives_to() {
                 Some(to) => Locks::Two(here, self.lock_for(to)),
                 None => Locks::One(here),
             },
@@ -206,13 +212,16 @@ impl Scheduler for O1 {
 
     fn wants_put_prev(&self, prev: TaskId) -> bool {
         let state = self.task(prev);
-        state.displaced || self.queue(state.cpu).push_to.is_some()
+        state.displaced || self.queue(state.cpu).gives_to().is_some()
     }
 
     fn put_prev(&mut self, context: &mut Context<'_>, prev: TaskId) {
         self.task_mut(prev).displaced = false;
         self.leave_forbidden(context, prev);
-        self.push(context);
+        match self.queue_mut(context.cpu()).leaving.take() {
+            Some((task, to)) => self.hand_over(context, task, to),
+            None => self.push(context),
+        }
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {

@@ -60,19 +60,24 @@ impl O1 {
             context.touch(queue.line, Access::Write);
             self.queue_mut(here).swap();
         }
-        self.best(context, here, None)
+        let best = self.best(context, here, None)?;
+        Some(self.successor(context, here, best))
     }
 
     /// The best task of the queue of `cpu` that can run there, other than `except`: almost always
     /// the first. Those that cannot are about to leave the queue, as their affinity has changed, or
     /// another CPU still switches away from them.
     fn best(&self, context: &Context<'_>, cpu: CpuId, except: Option<TaskId>) -> Option<TaskId> {
-        let can_run = |task: &TaskId| {
-            let view = context.task(*task);
-            let free = view.on_cpu().is_none_or(|there| there == cpu);
-            free && Some(*task) != except && view.may_run_on(cpu)
-        };
+        let can_run = |task: &TaskId| Some(*task) != except && self.can_run(context, cpu, *task);
         self.queue(cpu).iter().find(can_run)
+    }
+
+    /// Whether `task`, of the queue of `cpu`, can run there.
+    pub(super) fn can_run(&self, context: &Context<'_>, cpu: CpuId, task: TaskId) -> bool {
+        let view = context.task(task);
+        let free = view.on_cpu().is_none_or(|there| there == cpu);
+        let leaves = self.queue(cpu).leaving.is_some_and(|(it, _)| it == task);
+        free && !leaves && view.may_run_on(cpu)
     }
 
     /// The first pick after a wakeup counts what the task waited for as sleep, all of it or a part.

@@ -29,6 +29,8 @@ pub(super) struct RunQueue {
     pub(super) balancing: Balancing,
     /// The CPU to which the running task is to be pushed (`active_balance`, `push_cpu`).
     pub(super) push_to: Option<CpuId>,
+    /// The running task that is to leave for the queue of another CPU, by the layer of affinity.
+    pub(super) leaving: Option<(TaskId, CpuId)>,
 }
 
 /// How a CPU balances (`struct sched_domain`).
@@ -66,12 +68,18 @@ impl RunQueue {
                 imbalance: 0,
             },
             push_to: None,
+            leaving: None,
         }
     }
 
     /// Which of `arrays` is the expired one.
     pub(super) fn expired(&self) -> usize {
         1 - self.active
+    }
+
+    /// The CPU whose queue gets a task from here after the next switch, if any.
+    pub(super) fn gives_to(&self) -> Option<CpuId> {
+        self.leaving.map(|(_, to)| to).or(self.push_to)
     }
 
     /// Runnable tasks, the running one among them (`nr_running`).

@@ -63,6 +63,10 @@ impl Case {
                 let place = ["llc", "cpu"][(self.seed % 2) as usize];
                 ("place", Value::Text(place.into()))
             }
+            "affinity-o1" | "affinity-cfs" | "affinity-eevdf" => {
+                let place = ["llc", "cpu"][(self.seed % 2) as usize];
+                ("place", Value::Text(place.into()))
+            }
             "broken" => ("fault", Value::Text("none".into())),
             "o1" => {
                 let clock = ["jiffies", "tsc"][(self.seed % 2) as usize];
@@ -105,7 +109,7 @@ impl Case {
 
 /// False for o1, whose idle CPUs balance in their ticks: Linux 2.6.16 has no CONFIG_NO_HZ.
 pub fn may_stop_ticks(entry: &Entry) -> bool {
-    entry.name != "o1"
+    !["o1", "affinity-o1"].contains(&entry.name)
 }
 
 /// Whether any task of `script` names a fragment.

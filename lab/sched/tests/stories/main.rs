@@ -4,6 +4,7 @@
 //! In a chart a line is a CPU, a letter a tick of 10 ms, and the letter is the task's name. The
 //! kernel costs nothing and memory is free, so that nothing but policy shows.
 
+mod affinity;
 mod broken;
 mod cache_aware;
 mod cfs;

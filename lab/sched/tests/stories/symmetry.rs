@@ -258,10 +258,14 @@ proptest! {
     /// where nothing else decides. For that reason mq has two CPUs: with more, it asks those whose
     /// offers are equal in the order of their numbers. Not broken, which has one virtual time for the
     /// machine: the order of the CPUs' ticks shows in it. Nor o1 and eevdf, whose CPUs balance in the
-    /// order of their numbers; the jiffies of o1 are those of CPU 0.
+    /// order of their numbers; the jiffies of o1 are those of CPU 0. Nor affinity: places that are equal are
+    /// taken in that order.
     #[test]
     fn cpus_renamed_give_the_same_schedule_renamed(case in cases(), cpus in 2u16..5) {
-        let numbered = |name: &str| ["broken", "o1"].contains(&name) || name.starts_with("eevdf");
+        let numbered = |name: &str| {
+            let named = ["broken", "o1"].contains(&name);
+            named || name.starts_with("eevdf") || name.starts_with("affinity")
+        };
         for entry in SCHEDULERS.iter().filter(|entry| !numbered(entry.name)) {
             let cpus = if entry.name == "mq" { 2 } else { cpus };
             let (first, other) = (rotated(&case, entry, cpus, 0), rotated(&case, entry, cpus, 1));
