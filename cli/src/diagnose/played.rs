@@ -132,7 +132,14 @@ fn a_session_beside_a_receiver_is_starved_by_its_group() {
     });
     insta::assert_snapshot!(text);
     // Under lazy preemption, too, where the waker leaves the wakeup to a CPU with another cache.
-    let lazy = |machine| story_on(machine, receiver, "eevdf-6.18", "cpus = 2\npreempt = \"lazy\"");
+    let lazy = |machine| {
+        story_on(
+            machine,
+            receiver,
+            "eevdf-6.18",
+            "cpus = 2\npreempt = \"lazy\"",
+        )
+    };
     only(&lazy("tiny-2cpu"), Kind::GroupStarved, &["hog"]);
     assert_eq!(verdicts(&lazy("small-4llc")), BTreeMap::new());
     for (scheduler, settings) in [

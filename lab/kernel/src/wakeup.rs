@@ -53,13 +53,7 @@ impl Engine {
     /// Puts `task` on the list of those that `target` is to make runnable itself, if the scheduler leaves
     /// it to that CPU (`ttwu_queue_wakelist()`); returns how long that takes. The first on a list
     /// interrupts the CPU, unless that polls in idle.
-    fn leave_to(
-        &mut self,
-        cpu: CpuId,
-        task: TaskId,
-        target: CpuId,
-        why: Why,
-    ) -> Option<Duration> {
+    fn leave_to(&mut self, cpu: CpuId, task: TaskId, target: CpuId, why: Why) -> Option<Duration> {
         let other = target != cpu && self.core.cpu(target).online;
         let sleeps = matches!(why, Why::Wakeup(_)) && !self.core.task(task).queued;
         if !other || !sleeps {

@@ -297,10 +297,7 @@ impl Scheduler for Eevdf {
         let state = &mut self.state;
         let view = context.task(task);
         // What is frozen with its group sleeps as others do (do_freezer_trap()).
-        let special = matches!(
-            view.waits_for(),
-            Some(Waiting::Continue | Waiting::Quota)
-        );
+        let special = matches!(view.waits_for(), Some(Waiting::Continue | Waiting::Quota));
         let leaving = match special || view.has_exited() {
             true => Leaving::AtOnce,
             false => Leaving::Sleeps,
