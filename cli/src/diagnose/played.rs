@@ -47,15 +47,19 @@ impl Observer for Told {
     }
 }
 
-/// Plays the scenario `text` for two seconds on CPUs that share a cache; `settings` are of the machine,
-/// the kernel and the scheduler.
+/// Plays the scenario `text` for two seconds on two CPUs with caches of their own; `settings` are of the
+/// machine, the kernel and the scheduler.
 fn story(text: &str, scheduler: &str, settings: &str) -> Diagnosis {
+    story_on("tiny-2cpu", text, scheduler, settings)
+}
+
+fn story_on(machine: &str, text: &str, scheduler: &str, settings: &str) -> Diagnosis {
     let engine = Engine::new(None);
     engine
         .know("story.toml", text)
         .unwrap_or_else(|error| panic!("{error}"));
     let experiment = format!(
-        "title = \"a story\"\nmachine = \"tiny-2cpu\"\nscheduler = {scheduler:?}\n\
+        "title = \"a story\"\nmachine = {machine:?}\nscheduler = {scheduler:?}\n\
          workload = \"story.toml\"\n[settings]\n{settings}\n[run]\nwarmup = \"100ms\"\n\
          time = \"2s\"\n[[measure]]\nmetric = \"*\"\n"
     );
@@ -127,8 +131,18 @@ fn a_session_beside_a_receiver_is_starved_by_its_group() {
         diagnosis: found,
     });
     insta::assert_snapshot!(text);
+    // Under lazy preemption, too, where the waker leaves the wakeup to a CPU with another cache.
+    let lazy = |machine| {
+        story_on(
+            machine,
+            receiver,
+            "eevdf-6.18",
+            "cpus = 2\npreempt = \"lazy\"",
+        )
+    };
+    only(&lazy("tiny-2cpu"), Kind::GroupStarved, &["hog"]);
+    assert_eq!(verdicts(&lazy("small-4llc")), BTreeMap::new());
     for (scheduler, settings) in [
-        ("eevdf-6.18", "preempt = \"lazy\""),
         ("eevdf-6.12", ""),
         ("eevdf-7.1", "preempt = \"full\""),
         (FAIR, ""),

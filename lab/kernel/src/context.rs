@@ -272,7 +272,7 @@ impl<'a> Context<'a> {
         if cpu == self.cpu || before == NeedResched::Now {
             return;
         }
-        if there.activity.mode == Mode::Idle && self.core.settings.idle_loop == IdleLoop::Poll {
+        if self.core.polls_in_idle(cpu) {
             let notices = self.at + self.core.times.idle_poll;
             self.core.schedule(notices, Event::IdlePoll(cpu));
         } else {
@@ -362,5 +362,26 @@ impl<'a> Context<'a> {
         let cpu = self.cpu;
         self.locks_kept = self.locks_kept.saturating_sub(1);
         self.core.schedule(self.at, Event::Unlock { lock, cpu });
+    }
+}
+
+impl Core {
+    /// Whether `cpu` idles, and will notice what is asked of it without an interrupt.
+    fn polls_in_idle(&self, cpu: CpuId) -> bool {
+        let idles = self.cpus[cpu.index()].activity.mode == Mode::Idle;
+        idles && self.settings.idle_loop == IdleLoop::Poll
+    }
+
+    /// Makes `to` look at its list of calls; returns how long that takes `from`
+    /// (`send_call_function_single_ipi()`).
+    pub(crate) fn call_for(&mut self, from: CpuId, to: CpuId) -> Duration {
+        let now = self.now();
+        if self.polls_in_idle(to) {
+            self.schedule(now + self.times.idle_poll, Event::IdlePoll(to));
+            return Duration::ZERO;
+        }
+        let takes = self.times.reschedule_interrupt;
+        self.schedule(now + takes, Event::Reschedule { from, to });
+        takes
     }
 }

@@ -9,6 +9,7 @@ use crate::interrupt::{PendingInterrupts, PendingSoftirqs};
 use crate::net_rx::Polled;
 use crate::network::Packet;
 use crate::operation::{Mm, Nic};
+use crate::scheduler::Why;
 use crate::step::{Activity, Mode, Step};
 use crate::timer::TimerOwner;
 
@@ -62,6 +63,10 @@ pub(crate) struct Cpu {
     pub(crate) poll_list: VecDeque<Polled>,
     /// Packets of cards that are not polled, with their cards (`softnet_data.input_pkt_queue`).
     pub(crate) backlog: VecDeque<(Nic, Packet)>,
+
+    /// Tasks that other CPUs woke and left to this one, by when (`rq->ttwu_pending`, and the queue of
+    /// calls of which it tells).
+    pub(crate) wake_list: Vec<(TaskId, Why)>,
 
     /// Set while the current task may have something to do before it goes on in user mode
     /// (`TIF_SIGPENDING`, `TIF_NOTIFY_RESUME`).
@@ -125,6 +130,7 @@ impl Cpu {
             softirqs: PendingSoftirqs::default(),
             expired: VecDeque::new(),
             poll_list: VecDeque::new(),
+            wake_list: Vec::new(),
             backlog: VecDeque::new(),
             has_work: false,
             shown_idle: false,

@@ -67,10 +67,11 @@ impl Engine {
         }
     }
 
-    /// A CPU that polls in idle notices `need_resched`, if it is still idle.
+    /// A CPU that polls in idle notices `need_resched` and what was left to it, if it is still idle.
     fn idle_poll(&mut self, cpu: CpuId) {
         let here = self.core.cpu(cpu);
-        if here.activity.mode == Mode::Idle && here.need_resched != NeedResched::No {
+        let called = here.need_resched != NeedResched::No || !here.wake_list.is_empty();
+        if here.activity.mode == Mode::Idle && called {
             self.core.put_down(cpu);
             self.advance(cpu);
         }

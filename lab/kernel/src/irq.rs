@@ -55,7 +55,11 @@ impl Engine {
         let handler = match vector {
             Vector::Tick => self.push_tick(cpu, interrupted),
             Vector::Timer => self.push_expired(cpu),
-            Vector::Reschedule | Vector::Change => Duration::ZERO,
+            Vector::Reschedule => {
+                self.push_wake_list(cpu);
+                Duration::ZERO
+            }
+            Vector::Change => Duration::ZERO,
             Vector::Network(nic) => {
                 self.core.cpu(cpu).stack.push(Step::ScheduleNapi(nic));
                 Duration::ZERO

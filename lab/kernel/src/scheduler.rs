@@ -6,6 +6,7 @@
 //! fork(child)                         the task exists, not yet runnable
 //! loop {
 //!     select_cpu(task, why)           it was woken, or forked: where should it run?
+//!     leaves_wakeup(task, cpu)        should that CPU queue it itself?
 //!     enqueue(task, cpu, why)         the scheduler owns it from here on
 //!     wakeup_preempt(task, cpu, why)  under the same locks: should a CPU be preempted?
 //!     loop {
@@ -181,6 +182,13 @@ pub trait Scheduler {
         let mut cpus = std::iter::once(view.last_cpu()).chain((0..context.cpus()).map(CpuId));
         let allowed = cpus.find(|cpu| view.may_run_on(*cpu));
         allowed.unwrap_or(view.last_cpu())
+    }
+
+    /// Whether it is left to `target`, another CPU, to queue `task`, which this CPU wakes and which is
+    /// on no queue: `target` does so in an interrupt or as it leaves idle, and its time pays. No lock is
+    /// held.
+    fn leaves_wakeup(&mut self, _context: &mut Context<'_>, _task: TaskId, _target: CpuId) -> bool {
+        false
     }
 
     /// Queues a task that became runnable. From here on the scheduler owns it: a task that it never

@@ -167,6 +167,8 @@ pub(crate) struct TaskStruct {
     /// True from `enqueue` to `dequeue`: the scheduler owns the task.
     pub(crate) queued: bool,
     pub(crate) runnable_since: Instant,
+    /// It is woken, and on the list of a CPU that is to make it runnable.
+    pub(crate) on_wake_list: bool,
 
     // Changed by the switch.
     pub(crate) on_cpu: Option<CpuId>,
@@ -216,6 +218,7 @@ impl TaskStruct {
             state: State::New,
             queued: false,
             runnable_since: now,
+            on_wake_list: false,
             on_cpu: None,
             last_cpu: cpu,
             first_cpu: None,

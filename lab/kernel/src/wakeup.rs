@@ -1,7 +1,7 @@
 //! `try_to_wake_up()` and fork: how tasks become runnable.
 
 use warmq_trace::Record;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::cpu_loop::Flow;
 use crate::ending::{Rule, Waiting};
@@ -17,6 +17,7 @@ impl Engine {
             return Flow::Next;
         }
         let why = match self.core.task(task).state {
+            State::Sleeping(_) if self.core.task(task).on_wake_list => return Flow::Next,
             State::Sleeping(slept) => Why::Wakeup(self.wakeup(cpu, slept, sync)),
             State::New => Why::Fork,
             State::Runnable | State::Dead => return Flow::Next,
@@ -36,11 +37,52 @@ impl Engine {
             self.core.broke(cpu, Rule::NoSuchCpu(target));
         } else if !self.core.view(task).may_run_on(target) {
             self.core.broke(cpu, Rule::CpuNotAllowed(task));
+        } else if let Some(sent) = self.leave_to(cpu, task, target, why) {
+            return Flow::Takes(took + sent, self.mode(cpu, false));
         } else {
-            let locks = self.scheduler.locks(Callback::Enqueue, target);
-            self.push_locked(cpu, locks, Step::Activate { task, target, why });
+            self.push_activation(cpu, task, target, why);
         }
         Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    fn push_activation(&mut self, cpu: CpuId, task: TaskId, target: CpuId, why: Why) {
+        let locks = self.scheduler.locks(Callback::Enqueue, target);
+        self.push_locked(cpu, locks, Step::Activate { task, target, why });
+    }
+
+    /// Puts `task` on the list of those that `target` is to make runnable itself, if the scheduler leaves
+    /// it to that CPU (`ttwu_queue_wakelist()`); returns how long that takes. The first on a list
+    /// interrupts the CPU, unless that polls in idle.
+    fn leave_to(&mut self, cpu: CpuId, task: TaskId, target: CpuId, why: Why) -> Option<Duration> {
+        let other = target != cpu && self.core.cpu(target).online;
+        let sleeps = matches!(why, Why::Wakeup(_)) && !self.core.task(task).queued;
+        if !other || !sleeps {
+            return None;
+        }
+        let mut leaves = false;
+        self.call(cpu, |scheduler, context| {
+            leaves = scheduler.leaves_wakeup(context, task, target);
+        });
+        if !leaves {
+            return None;
+        }
+        self.core.task_mut(task).on_wake_list = true;
+        let list = &mut self.core.cpu(target).wake_list;
+        list.push((task, why));
+        let first = list.len() == 1;
+        Some(match first {
+            true => self.core.call_for(cpu, target),
+            false => Duration::ZERO,
+        })
+    }
+
+    /// Puts what makes those runnable that other CPUs woke for `cpu` on its stack, in their order
+    /// (`sched_ttwu_pending()`).
+    pub(crate) fn push_wake_list(&mut self, cpu: CpuId) {
+        let woken = std::mem::take(&mut self.core.cpu(cpu).wake_list);
+        for (task, why) in woken.into_iter().rev() {
+            self.push_activation(cpu, task, cpu, why);
+        }
     }
 
     /// The circumstances of a wakeup by the code that `cpu` runs now.
@@ -74,6 +116,7 @@ impl Engine {
             task.first_cpu = Some(target);
         }
         task.state = State::Runnable;
+        task.on_wake_list = false;
         task.runnable_since = now;
         // A task that is about to sleep is still queued, and simply stays so.
         let queued = std::mem::replace(&mut task.queued, true);

@@ -127,6 +127,10 @@ impl<B: Base> Scheduler for Affinity<B> {
         }
     }
 
+    fn leaves_wakeup(&mut self, context: &mut Context<'_>, task: TaskId, target: CpuId) -> bool {
+        self.base.leaves_wakeup(context, task, target)
+    }
+
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         self.count_wakeup(context, task, cpu);
         self.base.enqueue(context, task, cpu, why);

@@ -44,12 +44,14 @@ impl State {
         })
     }
 
-    /// A CPU that is about to idle pulls one task, unless idling has been short or looking rarely paid.
+    /// A CPU that is about to idle pulls one task, unless a wakeup was left to it, idling has been short
+    /// or looking rarely paid.
     fn look_newly_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
         let here = context.cpu();
         let clock = self.cpu(here).clock;
         self.cpu_mut(here).idle_since = Some(clock);
-        if self.cpu(here).average_idle < self.rules.migration_cost {
+        let soon_busy = self.cpu(here).wakeups_left > 0;
+        if soon_busy || self.cpu(here).average_idle < self.rules.migration_cost {
             return None;
         }
         let mut found = None;

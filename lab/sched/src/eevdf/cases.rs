@@ -95,12 +95,7 @@ fn case_8_slices_end_with_a_tick_or_by_a_timer() {
         let mut state = bench(version);
         state.runs((1.0, 0.0, 1.4));
         state.waits((1.0, 0.0, 1.4));
-        state.plan_hrtick(HERE);
-        assert_eq!(
-            state.timers.first().map(|(_, span)| *span),
-            timer,
-            "{version:?}"
-        );
+        assert_eq!(state.left_of_slice(HERE), timer, "{version:?}");
         state.effects.take_requests();
         state.passes(4.0);
         assert_eq!(
@@ -108,6 +103,26 @@ fn case_8_slices_end_with_a_tick_or_by_a_timer() {
             [(HERE, Urgency::Lazy)],
             "{version:?}"
         );
+    }
+}
+
+/// A task that is taken back in its sleep arms no timer; one that was on no queue does
+/// (`enqueue_task_fair()` of 7.1.5).
+#[test]
+fn who_is_taken_back_in_its_sleep_arms_no_timer() {
+    for is_left in [false, true] {
+        let mut state = bench(V7_1);
+        state.runs((1.0, 0.0, 1.4));
+        let sleeper = state.waits((1.0, 0.5, 1.9));
+        let task = state.id(sleeper);
+        let leaving = match is_left {
+            true => Leaving::AtOnce,
+            false => Leaving::Sleeps,
+        };
+        state.deactivate(task, leaving);
+        assert_ne!(state.entities[sleeper].delayed, is_left);
+        state.activate(task, false);
+        assert_eq!(!state.timers.is_empty(), is_left);
     }
 }
 

@@ -18,8 +18,6 @@
 //! - where a receiver is owed nothing: it waits for a slice, as it preempts only whoever owes time.
 //!
 //! Different from the kernels:
-//! - All wakeups are done by the waker under the other CPU's lock: none is sent by an interrupt to a
-//!   CPU under another cache (TTWU_QUEUE).
 //! - Time in interrupts is charged to who runs, as in Debian's kernels.
 //! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel, when
 //!   that is next looked at.
@@ -62,6 +60,7 @@ mod tell;
 mod tick;
 mod util_est;
 mod virtual_time;
+mod wake_list;
 mod wakeup;
 mod weights;
 
@@ -70,7 +69,7 @@ use warmq_kernel::{
     Attach, Balance, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, UnknownCost,
     Waiting, Why,
 };
-use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, LockId, TaskId};
+use warmq_units::{Bytes, CpuId, Cycles, Instant, LockId, TaskId};
 
 use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
@@ -150,10 +149,7 @@ impl State {
     fn settle(&mut self, context: &mut Context<'_>) {
         self.effects.apply(context);
         while let Some((cpu, span)) = self.timers.pop() {
-            let at = context.now() + Duration::from_ns(span as u64);
-            let armed = self.cpu_mut(cpu).hrtick.take();
-            armed.map(|armed| context.cancel_timer(armed));
-            self.cpu_mut(cpu).hrtick = Some(context.arm_timer(cpu, at, 0));
+            self.arm_hrtick(context, cpu, span);
         }
     }
 
@@ -176,12 +172,9 @@ impl State {
         self.turn_to(here, next);
         self.tell_lags(self.cpu(here).root);
         self.effects.has_picked(here);
-        if next != prev {
-            if let Some(armed) = self.cpu_mut(here).hrtick.take() {
-                context.cancel_timer(armed);
-            }
-            self.plan_hrtick(here);
-        }
+        let after_switch = next.filter(|_| next != prev);
+        let slice = after_switch.and_then(|_| self.left_of_slice(here));
+        self.cpu_mut(here).hrtick_after_switch = slice.filter(|left| *left >= 0);
         next
     }
 
@@ -265,9 +258,14 @@ impl Scheduler for Eevdf {
         self.state.select(context, task, why)
     }
 
+    fn leaves_wakeup(&mut self, context: &mut Context<'_>, task: TaskId, target: CpuId) -> bool {
+        self.state.leaves_wakeup(context.cpu(), task, target)
+    }
+
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         context.compute(self.wakeup_cost);
         let state = &mut self.state;
+        state.was_left(task);
         state.sync(context, cpu);
         if let Some(there) = context.task(task).on_cpu().filter(|there| *there != cpu) {
             return state.displace(task, there, cpu);
@@ -298,10 +296,8 @@ impl Scheduler for Eevdf {
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &mut self.state;
         let view = context.task(task);
-        let special = matches!(
-            view.waits_for(),
-            Some(Waiting::Continue | Waiting::Thaw | Waiting::Quota)
-        );
+        // What is frozen with its group sleeps as others do (do_freezer_trap()).
+        let special = matches!(view.waits_for(), Some(Waiting::Continue | Waiting::Quota));
         let leaving = match special || view.has_exited() {
             true => Leaving::AtOnce,
             false => Leaving::Sleeps,
@@ -323,6 +319,10 @@ impl Scheduler for Eevdf {
         let next = state.pick(context);
         state.settle(context);
         next.map_or(Pick::Idle, Pick::Task)
+    }
+
+    fn switched(&mut self, context: &mut Context<'_>, _: Option<TaskId>, next: Option<TaskId>) {
+        self.state.switched(context, next);
     }
 
     fn wants_put_prev(&self, prev: TaskId) -> bool {

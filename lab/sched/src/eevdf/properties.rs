@@ -124,11 +124,16 @@ impl Play {
         self.answer();
     }
 
+    /// Arms what an enqueue has planned.
     fn arm(&mut self) {
         let planned = self.state.timers.pop();
         self.state.timers.clear();
+        self.arm_in(planned.map(|(_, span)| span));
+    }
+
+    fn arm_in(&mut self, span: Option<i64>) {
         let now = self.state.cpus[0].clock;
-        self.timer = self.timer.or(planned.map(|(_, span)| now + span));
+        self.timer = self.timer.or(span.map(|span| now + span));
     }
 
     /// Picks if somebody asked for it.
@@ -145,8 +150,8 @@ impl Play {
         self.state.effects.take_requests();
         if next != before {
             self.timer = None;
-            self.state.plan_hrtick(HERE);
-            self.arm();
+            let left = self.state.left_of_slice(HERE);
+            self.arm_in(left.filter(|left| *left >= 0));
         }
     }
 

@@ -45,17 +45,18 @@ impl State {
             self.cpu_mut(cpu).realtime.add(priority, task);
             return;
         }
-        if self.entities[entity].delayed {
-            self.take_back(entity);
-        } else if self.rules.flat {
-            self.enqueue_flat(entity, is_new);
-        } else {
-            self.enqueue_task(entity, is_new);
+        let delayed = self.entities[entity].delayed;
+        match (delayed, self.rules.flat) {
+            (true, _) => self.take_back(entity),
+            (false, true) => self.enqueue_flat(entity, is_new),
+            (false, false) => self.enqueue_task(entity, is_new),
         }
         self.count_runnable(entity, true);
         self.expect(entity, cpu);
         self.cpu_mut(cpu).recency.push(task);
-        self.begin_hrtick(cpu);
+        if !delayed {
+            self.begin_hrtick(cpu);
+        }
     }
 
     /// A task is no longer runnable on its CPU, or not for now (`deactivate_task()`).

@@ -37,10 +37,12 @@ impl State {
         }
     }
 
-    /// Whether nothing runs or waits on `cpu` (`available_idle_cpu()`).
+    /// Whether nothing runs or waits on `cpu`, or is about to be queued there
+    /// (`available_idle_cpu()`).
     pub(super) fn is_idle(&self, cpu: CpuId) -> bool {
         let there = self.cpu(cpu);
         there.current.is_none()
+            && there.wakeups_left == 0
             && self.queues[there.root].runnable == 0
             && there.realtime.iter().next().is_none()
     }
@@ -61,7 +63,7 @@ impl State {
         self.queues[there.root].runnable + there.realtime.iter().count() as u64
     }
 
-    fn share_cache(&self, one: CpuId, other: CpuId) -> bool {
+    pub(super) fn share_cache(&self, one: CpuId, other: CpuId) -> bool {
         one == other || self.under_cache(one).contains(&other)
     }
 

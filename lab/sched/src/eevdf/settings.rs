@@ -89,7 +89,8 @@ fn ticks(version: Version) -> Vec<Setting> {
             "hrtick",
             version >= V7_1,
             "whether a timer ends the slice of a task that is not alone; if not, a tick does",
-            "off in features.h until 7.1, which turns it on where timers can be re-armed late (x86)",
+            "off in features.h until 7.1, which turns it on where timers can be re-armed late (x86); when it is \
+             armed as in 7.1.5 (hrtick_start_fair(), hrtick_schedule_exit())",
         ),
     ]
 }
@@ -247,8 +248,8 @@ fn sleeping(version: Version) -> Vec<Setting> {
             version >= V7_2,
             "whether the running task is charged before such a task that wakes is placed again; if not, what \
              that is owed is as of the last tick",
-            "off as seen in guests of 6.12, 6.18 and 7.1.13, on as seen in one of 7.2.12 \
-             (experiments/decisions/short-slice.toml)",
+            "off in the sources of 6.12.63, 6.18.2, 6.18.35 and 7.1.5 and as seen in guests of 6.12, 6.18 and \
+             7.1.13, on as seen in guests of 7.2.12 (docs/decisions.md); no source of 7.2 was to be had",
         ),
         flag(
             "delayed_lag_bounded",
@@ -306,6 +307,13 @@ fn balancing(version: Version) -> Vec<Setting> {
             true,
             "whether a waker draws a woken task to its own CPU (WA_IDLE, WA_WEIGHT)",
             FEATURES,
+        ),
+        flag(
+            "ttwu_queue",
+            true,
+            "whether a wakeup is left to the CPU where the task is to run, if that idles or is under another \
+             last-level cache; if not, the waker queues the task there itself",
+            "features.h; ttwu_queue_cond() of 6.12.63, 6.18.2 and 7.1.5",
         ),
         flag(
             "sis_util",

@@ -160,6 +160,9 @@ pub(super) struct CpuState {
     pub(super) recency: Vec<TaskId>,
     /// The sum of what they are expected to use.
     pub(super) estimate: u64,
+    /// Tasks that other CPUs woke and left to this one, which has not queued them yet
+    /// (`ttwu_pending`).
+    pub(super) wakeups_left: u64,
     /// Where the task goes that this CPU switches away from.
     pub(super) leaving: Option<CpuId>,
     /// The CPU that its running task is pushed to at the next pick.
@@ -167,8 +170,11 @@ pub(super) struct CpuState {
     /// When it began to idle, and how long it does on average, in ns (`idle_stamp`, `avg_idle`).
     pub(super) idle_since: Option<i64>,
     pub(super) average_idle: i64,
-    /// The timer that ends the slice of the running task.
-    pub(super) hrtick: Option<warmq_kernel::Timer>,
+    /// The timer that ends the slice of the running task, and when.
+    pub(super) hrtick: Option<(warmq_kernel::Timer, warmq_units::Instant)>,
+    /// In how many ns it is to end the slice of the task that was picked last, once this CPU has
+    /// switched to it (`hrtick_delay`).
+    pub(super) hrtick_after_switch: Option<i64>,
 
     // Changed by balancing on this CPU.
     pub(super) domains: Vec<Domain>,
@@ -208,6 +214,8 @@ pub(super) struct TaskState {
     pub(super) cpu: CpuId,
     /// It is runnable there, or runs there.
     pub(super) runnable: bool,
+    /// It was woken, and the CPU whose list of wakeups it is on.
+    pub(super) left_to: Option<CpuId>,
     /// The CPU that it is to be queued on once another has switched away from it.
     pub(super) displaced: Option<CpuId>,
     /// Whom it woke last, and how often that changed, halved each second (`last_wakee`,
@@ -289,6 +297,8 @@ impl CpuState {
             idle_since: None,
             average_idle: 0,
             hrtick: None,
+            hrtick_after_switch: None,
+            wakeups_left: 0,
             domains: Vec::new(),
             next_balance: 0,
             scanned: 0,
@@ -310,6 +320,7 @@ impl TaskState {
             cpu: CpuId(0),
             runnable: false,
             displaced: None,
+            left_to: None,
             last_wakee: None,
             wakee_flips: 0,
             flips_halved_at: 0,

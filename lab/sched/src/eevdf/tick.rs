@@ -1,13 +1,15 @@
 //! The tick, the timer that ends slices, and `sched_yield`.
 
 use warmq_kernel::Context;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, Duration, TaskId};
 
 use super::effects::Urgency;
 use super::state::{Class, State};
 
 /// The shortest that a slice's timer is armed for, in ns (`hrtick_start()`).
 const SHORTEST_HRTICK: i64 = 10_000;
+/// By how much a timer must be off to be armed again (`hrtick_needs_rearm()`).
+const REARM: Duration = Duration::from_us(5);
 
 impl State {
     /// `sched_tick()`.
@@ -80,34 +82,59 @@ impl State {
         }
     }
 
-    /// `cpu` has a task more: a timer is to end the slice of the one that runs, unless one will
-    /// (`hrtick_update()`).
+    /// `cpu` has a task more, which was not queued in its sleep: a timer is to end the slice of the one
+    /// that runs, unless one is armed, for whomever (`hrtick_update()`).
     pub(super) fn begin_hrtick(&mut self, cpu: CpuId) {
-        if self.cpu(cpu).hrtick.is_none() {
-            self.plan_hrtick(cpu);
+        if self.cpu(cpu).hrtick.is_some() {
+            return;
+        }
+        match self.left_of_slice(cpu) {
+            Some(left) if left < 0 => self.effects.request(cpu, Urgency::Now),
+            Some(left) => self.timers.push((cpu, left)),
+            None => {}
         }
     }
 
-    /// When the slice of the running task is to be ended by a timer: when it has run up to its
-    /// deadline, if it is not alone (`hrtick_start_fair()`), where those that are still queued in their
-    /// sleep count. Groups above it are not asked.
-    pub(super) fn plan_hrtick(&mut self, cpu: CpuId) {
+    /// In how many ns of CPU time the slice of the running task is over, if a timer is to end it, as the
+    /// task is not alone (`hrtick_start_fair()`). Those that are still queued in their sleep count;
+    /// groups above it are not asked.
+    pub(super) fn left_of_slice(&self, cpu: CpuId) -> Option<i64> {
         let there = self.cpu(cpu);
         let queued = self.queues[there.root].runnable + there.delayed;
-        if !self.rules.hrtick || queued <= 1 {
-            return;
-        }
-        let Some(current) = self.cpu(cpu).current else {
-            return;
-        };
-        if self.task(current).class != Class::Fair {
-            return;
-        }
-        let entity = self.entity_of(current);
+        let current = there
+            .current
+            .filter(|current| self.task(*current).class == Class::Fair);
+        let entity = self.entity_of(current.filter(|_| self.rules.hrtick && queued > 1)?);
         let (state, weight) = (&self.entities[entity], self.virtual_weight(entity));
         let left = i128::from(state.deadline - state.vruntime) * i128::from(weight);
-        let left = (left >> 20) as i64;
-        self.timers.push((cpu, left.max(SHORTEST_HRTICK)));
+        Some((left >> 20) as i64)
+    }
+
+    /// Lets the timer of `cpu` expire in `span` ns. One that would expire hardly earlier or later stays
+    /// (`hrtick_needs_rearm()`).
+    pub(super) fn arm_hrtick(&mut self, context: &mut Context<'_>, cpu: CpuId, span: i64) {
+        let at = context.now() + Duration::from_ns(span.max(SHORTEST_HRTICK) as u64);
+        if let Some((timer, due)) = self.cpu(cpu).hrtick {
+            let apart = at.max(due) - at.min(due);
+            if apart <= REARM {
+                return;
+            }
+            context.cancel_timer(timer);
+        }
+        self.cpu_mut(cpu).hrtick = Some((context.arm_timer(cpu, at, 0), at));
+    }
+
+    /// This CPU has switched to `next` (`hrtick_schedule_exit()`). Its slice begins now; if it needs no
+    /// timer, that of its predecessor stays armed. An idle CPU needs none.
+    pub(super) fn switched(&mut self, context: &mut Context<'_>, next: Option<TaskId>) {
+        let here = context.cpu();
+        if let Some(slice) = self.cpu_mut(here).hrtick_after_switch.take() {
+            self.arm_hrtick(context, here, slice);
+        } else if next.is_none()
+            && let Some((timer, _)) = self.cpu_mut(here).hrtick.take()
+        {
+            context.cancel_timer(timer);
+        }
     }
 
     /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_trace::Record;
-use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, Seed};
+use warmq_units::{Bytes, CpuId, Cycles, Duration, Instant, Seed, TaskId};
 
 use crate::stage::*;
 use crate::told::Kept;
@@ -171,6 +171,99 @@ fn where_a_child_runs_first_is_no_migration() {
         let child = task_figures(&kernel, 1);
         assert_eq!((child.ran.as_us(), child.migrations), (5_000, 0), "{name}");
     }
+}
+
+/// The timer that was to end the slice of a task stays armed when the task sleeps and leaves another one
+/// alone (`hrtick_schedule_exit()` of 7.1.5, as in a guest of 7.2.12): it expires in the turn of that one.
+#[test]
+fn a_slices_timer_outlives_its_task() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let short = called("S").slice(Duration::from_us(300));
+        boot.task(short, |task: Task| async move {
+            loop {
+                task.sleep(Duration::from_us(4_100)).await;
+                task.compute(us(10)).await;
+            }
+        })?;
+        hog(boot, called("H"))?;
+        Ok(())
+    };
+    let stage = machine(1, Preemption::Lazy);
+    let scheduler = scheduler("eevdf-7.1", &[]);
+    let (_, kernel) = stage.plays_before(Kept::default(), scheduler, 100, workload);
+    let told = kernel.into_observer().0;
+    let (mut turns, mut expired, mut began) = (0, 0, None);
+    for (at, record) in told {
+        match record {
+            Record::Switch {
+                next: Some(TaskId(0)),
+                ..
+            } => {
+                began = Some(at);
+                turns += 1;
+            }
+            Record::InterruptEnter { .. } => {
+                let slice = Duration::from_us(300);
+                expired += u32::from(began.is_some_and(|began| at.since(began) == slice));
+            }
+            _ => {}
+        }
+    }
+    assert!(turns > 10 && expired * 2 > turns, "{expired} of {turns}");
+}
+
+/// Which CPUs make a task runnable on CPU 1 that CPU 0 wakes. The CPUs share a cache or none, and CPU 1
+/// has a hog or none.
+fn who_queues(sharing: u16, busy: bool, set: &[(&str, Value)]) -> Vec<u16> {
+    let workload = move |boot: &mut Boot<'_>| -> Started {
+        let (writes, reads) = boot.pipe(Bytes(64))?;
+        boot.task(called("R").bound([cpu(1)]), move |task: Task| async move {
+            loop {
+                task.receive(reads, Bytes(1)).await;
+                task.compute(us(10)).await;
+            }
+        })?;
+        boot.task(called("W").bound([cpu(0)]), move |task: Task| async move {
+            loop {
+                task.compute(us(17_300)).await;
+                task.send(writes, Bytes(1)).await;
+            }
+        })?;
+        if busy {
+            hog(boot, called("H").bound([cpu(1)]))?;
+        }
+        Ok(())
+    };
+    let stage = machine(2, Preemption::Full).sharing(sharing);
+    let scheduler = scheduler("eevdf-6.18", set);
+    let (_, kernel) = stage.plays_before(Kept::default(), scheduler, 2_000, workload);
+    let told = kernel.into_observer().0.into_iter();
+    let wakers = told.filter_map(|(at, record)| match record {
+        Record::Wakeup {
+            task: TaskId(0),
+            waker,
+            target: CpuId(1),
+        } if at > Instant::START + Duration::from_ms(5) => Some(waker.0),
+        _ => None,
+    });
+    let mut wakers: Vec<u16> = wakers.collect();
+    assert!(wakers.len() > 50, "{}", wakers.len());
+    wakers.sort_unstable();
+    wakers.dedup();
+    wakers
+}
+
+/// `ttwu_queue_cond()`: left to the CPU where the task runs are wakeups of one that idles or that has a
+/// cache of its own; but one that is still queued in its sleep is taken back by the waker.
+#[test]
+fn a_wakeup_is_left_to_a_cpu_that_idles_or_has_another_cache() {
+    assert_eq!(who_queues(2, false, &[]), [1]);
+    assert_eq!(who_queues(1, false, &[]), [1]);
+    assert_eq!(who_queues(2, true, &[]), [0]);
+    assert!(who_queues(1, true, &[]).contains(&1));
+    let at_once = [flag("ttwu_queue", false)];
+    assert_eq!(who_queues(2, false, &at_once), [0]);
+    assert_eq!(who_queues(1, true, &at_once), [0]);
 }
 
 /// Decision case 28: a hog on CPU 0 and on CPU 1, from which a task with a short slice is woken. How
