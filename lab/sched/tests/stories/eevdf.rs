@@ -144,7 +144,8 @@ fn a_cpu_is_shared_out_to_groups_and_then_to_their_tasks() {
 /// Loads that differ by rounding have tasks pulled, but nobody is pushed off its CPU for them.
 #[test]
 fn a_group_of_one_keeps_its_cpu_beside_a_group_of_many() {
-    for name in VERSIONS {
+    // The flat run queue gives the group of one 64 % (docs/fidelity.md).
+    for name in VERSIONS.into_iter().filter(|name| *name != "eevdf-7.3") {
         let [single]: [u64; 1] = shares(
             machine(2, Preemption::Full),
             name,
@@ -160,16 +161,24 @@ fn where_a_child_runs_first_is_no_migration() {
     for name in VERSIONS {
         let forks = |boot: &mut Boot<'_>| -> Started {
             boot.task(called("parent"), |task: Task| async move {
-                let compute = |child: Task| async move { child.compute(us(5_000)).await };
-                task.spawn(called("child"), compute).await;
-                task.compute(us(5_000)).await;
+                let computes = |child: Task| async move {
+                    loop {
+                        child.compute(us(1_000)).await;
+                    }
+                };
+                task.spawn(called("child"), computes).await;
+                loop {
+                    task.compute(us(1_000)).await;
+                }
             })?;
             Ok(())
         };
         let stage = machine(2, Preemption::Full);
-        let (_, kernel) = stage.plays(scheduler(name, &[]), 20, forks);
-        let child = task_figures(&kernel, 1);
-        assert_eq!((child.ran.as_us(), child.migrations), (5_000, 0), "{name}");
+        let (_, kernel) = stage.plays(scheduler(name, &[]), 100, forks);
+        // Behind the parent and a ksoftirqd for each CPU.
+        let child = task_figures(&kernel, 3);
+        let ran = child.ran.as_us();
+        assert!(ran > 90_000 && child.migrations == 0, "{name}: {child:?}");
     }
 }
 
