@@ -65,7 +65,8 @@ pub fn beside<'c>(labs: &'c [Cell<'_>], guests: &'c [Cell<'_>]) -> Vec<Beside<'c
 
 fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
     let figures = guest.judged.compared.iter();
-    let both = figures.filter_map(|(figure, spread)| {
+    let told_once = figures.filter(|(figure, _)| !is_told_again(lab, guest, figure));
+    let both = told_once.filter_map(|(figure, spread)| {
         let of_lab = lab.judged.compared.get(figure)?;
         Some(Beside {
             law: &guest.law.name,
@@ -78,6 +79,19 @@ fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
         })
     });
     both.collect()
+}
+
+/// Whether `figure` is a p99 of waits that says what the median says, in the lab and in the guest: both are of one wait, as of a
+/// task that wakes once. It would count one deviation, or one agreement, twice.
+fn is_told_again(lab: &Cell<'_>, guest: &Cell<'_>, figure: &str) -> bool {
+    let Some(waits) = figure.strip_suffix("_wait_p99") else {
+        return false;
+    };
+    let median = format!("{waits}_wait_p50");
+    [lab, guest].iter().all(|cell| {
+        let compared = &cell.judged.compared;
+        compared.contains_key(&median) && compared.get(&median) == compared.get(figure)
+    })
 }
 
 /// Each figure a line, and how many of each kind agree.
@@ -150,6 +164,8 @@ mod tests {
     use std::path::Path;
 
     use super::super::{Playing, judged, known, line, shipped};
+    use warmq_law::{Law, Repetition};
+
     use super::*;
     use crate::laws::column::Columns;
 
@@ -188,6 +204,57 @@ mod tests {
         assert!(5 * agree >= 4 * all.len(), "{}", table(&all));
     }
 
+    /// What one play of `law` gave.
+    fn cell<'c>(law: &'c Law, column: &'c Column, figures: &[(&str, f64)]) -> Cell<'c> {
+        let figures = figures
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
+        let played = Repetition {
+            seed: 1,
+            outcome: Ok(figures.collect()),
+            taken_us: 0.0,
+        };
+        Cell {
+            law,
+            column,
+            judged: warmq_law::judge(law, &[played]),
+            kept: None,
+            again: String::new(),
+            digest: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_median_and_p99_counts_once() {
+        let laws = shipped::find(&["timer".to_owned()]).unwrap();
+        let law = &laws[0].0;
+        let columns = Columns {
+            world: vec!["lab".into(), "guest".into()],
+            kernel: vec!["6.18".into()],
+            ..Columns::default()
+        };
+        let columns = columns.all().unwrap();
+        let figures = |lab: [f64; 2], guest: [f64; 2]| {
+            let waits = |[p50, p99]: [f64; 2]| [("clock_wait_p50", p50), ("clock_wait_p99", p99)];
+            let cells = [
+                cell(law, &columns[0], &waits(lab)),
+                cell(law, &columns[1], &waits(guest)),
+            ];
+            beside(&cells, &cells).len()
+        };
+        assert_eq!(figures([7.0, 7.0], [9.0, 9.0]), 1);
+        assert_eq!(
+            figures([7.0, 7.0], [9.0, 10.0]),
+            2,
+            "the guest has more waits than one"
+        );
+        assert_eq!(
+            figures([7.0, 8.0], [9.0, 9.0]),
+            2,
+            "the lab has more waits than one"
+        );
+    }
+
     #[test]
     fn a_guest_is_beside_the_lab_of_its_kernel_alone() {
         let laws = shipped::find(&["nice".to_owned()]).unwrap();
@@ -198,21 +265,7 @@ mod tests {
             ..Columns::default()
         };
         let columns = columns.all().unwrap();
-        let cell = |column, share: f64| Cell {
-            law,
-            column,
-            judged: warmq_law::judge(
-                law,
-                &[warmq_law::Repetition {
-                    seed: 1,
-                    outcome: Ok([("hog_share".to_owned(), share)].into()),
-                    taken_us: 0.0,
-                }],
-            ),
-            kept: None,
-            again: String::new(),
-            digest: String::new(),
-        };
+        let cell = |column, share: f64| cell(law, column, &[("hog_share", share)]);
         let shares = [70.0, 75.0, 75.0, 76.0];
         let cells: Vec<_> = columns
             .iter()
