@@ -39,51 +39,24 @@ impl State {
                     return None;
                 }
                 let entity = self.groups[group].entity;
-                self.under_lock_of(context, entity, |state, context| {
-                    state.rehome(context, group, here);
-                });
+                self.rehome(context, group, here);
                 self.first_of(context, entity)
             }
             Remedy::MoveUnmanaged { from } => self.take_unmanaged(context, from),
-            Remedy::SplitGroup(group) => {
-                let entity = self.groups[group].entity;
-                self.under_lock_of(context, entity, |state, context| {
-                    let task = state.first_of(context, entity)?;
-                    state.unqueue(context, task);
-                    Some(task)
-                })
-            }
+            Remedy::SplitGroup(group) => self.take_out(context, self.groups[group].entity),
         }
-    }
-
-    /// Does `work` under the lock of the domain of `entity`. This CPU holds the lock of its own domain, and
-    /// cannot wait for another here: if somebody has that, it goes on without. (The real one waits for
-    /// the queue's own lock, a fraction of a microsecond.)
-    pub(super) fn under_lock_of<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        entity: EntityId,
-        work: impl FnOnce(&mut State, &mut Context<'_>) -> T,
-    ) -> T {
-        let domain = self.domain_of_entity(entity);
-        let lock = self.domains[domain].lock;
-        let other = domain != self.topology.domain_of(context.cpu());
-        let locked = other && context.try_lock(lock);
-        let done = work(self, context);
-        if locked {
-            context.unlock(lock);
-        }
-        done
     }
 
     /// Takes an unmanaged task of another domain.
     fn take_unmanaged(&mut self, context: &mut Context<'_>, from: usize) -> Option<TaskId> {
-        let entity = self.unmanaged(from);
-        self.under_lock_of(context, entity, |state, context| {
-            let task = state.first_of(context, entity)?;
-            state.unqueue(context, task);
-            Some(task)
-        })
+        self.take_out(context, self.unmanaged(from))
+    }
+
+    /// Takes the first task that can run here out of the queue of `entity`.
+    fn take_out(&mut self, context: &mut Context<'_>, entity: EntityId) -> Option<TaskId> {
+        let task = self.first_of(context, entity)?;
+        self.unqueue(context, task);
+        Some(task)
     }
 
     /// Takes a waiting unmanaged task of any other domain for a CPU without work.

@@ -12,7 +12,9 @@
 //! class), inference, labels, and hotplug.
 //!
 //! Different from the BPF program:
-//! - One lock guards all queues of a domain, where sched_ext has one for each queue.
+//! - Callbacks run under the lock of a CPU's run queue, as there. A queue of sched_ext has a lock besides, held while a
+//!   task is put in or taken out, and a task that is taken from another CPU's run queue needs that one's lock: here both
+//!   cost the lines that they change, and nobody waits for them.
 //! - The balance timer is CPU 0's tick.
 //! - `place` is `llc` unless it is set, also where all CPUs share one cache.
 //! - Real-time tasks have the largest weight; a real kernel does not give them to sched_ext.
@@ -147,8 +149,7 @@ impl ScxWarmq {
 
 impl Scheduler for ScxWarmq {
     fn lock_for(&self, cpu: CpuId) -> LockId {
-        let state = &self.state;
-        state.domains[state.topology.domain_of(cpu)].lock
+        self.state.cpus[cpu.index()].lock
     }
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {

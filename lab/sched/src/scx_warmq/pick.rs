@@ -109,10 +109,8 @@ impl State {
         let entity = self.entity_for(view, cpu);
         let changes = self.tasks[prev.index()].entity != Some(entity);
         let moves = changes && self.group_of_entity(entity).is_some();
-        self.under_lock_of(context, entity, |state, context| {
-            state.settle(context, prev, cpu, Coming::Awake);
-            state.queue(context, prev);
-        });
+        self.settle(context, prev, cpu, Coming::Awake);
+        self.queue(context, prev);
         let mut asked = self.idle_for_queued(context, prev, cpu);
         if let Some(idle) = asked {
             self.claim(context, idle);

@@ -41,7 +41,6 @@ pub(super) struct EntityState {
 
 pub(super) struct DomainState {
     pub(super) time: Domain,
-    pub(super) lock: LockId,
     /// The timer asks this domain to take an unmanaged task of that one.
     pub(super) pull_from: Option<usize>,
     pub(super) line: Address,
@@ -74,6 +73,8 @@ pub(super) struct GroupState {
 }
 
 pub(super) struct CpuState {
+    /// That of its run queue.
+    pub(super) lock: LockId,
     /// In the mask of idle CPUs. Whoever finds a task for one takes it out, and it comes back when it
     /// idles again.
     pub(super) idle: bool,
@@ -318,7 +319,6 @@ fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
             cpus: cpus as u64,
             ..Domain::default()
         },
-        lock: attach.lock("warmq_domain"),
         pull_from: None,
         line: line(attach),
     }
@@ -382,6 +382,7 @@ pub(super) fn new_entity(kind: Kind, line: Address, head: Address) -> EntityStat
 
 fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
     CpuState {
+        lock: attach.lock("rq_lock"),
         idle: true,
         sent: VecDeque::new(),
         distributed: CpuId(0),
