@@ -5,7 +5,7 @@ use std::fmt;
 
 use warmq_config::Value;
 
-/// Stands in a point for a setting that its world lacks.
+/// Stands in a point for a setting that its world, machine, scheduler or workload lacks.
 pub(crate) const NO_VALUE: &str = "-";
 
 /// Whether a value of a point stands for none.

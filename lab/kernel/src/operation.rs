@@ -56,6 +56,14 @@ handle!(
     /// An address space. Its tasks share memory, and switches between them are cheap.
     Mm
 );
+
+impl Mm {
+    /// The address space as an index into a table with one entry per address space.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 handle!(
     /// A network card.
     Nic, with a table

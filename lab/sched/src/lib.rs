@@ -13,6 +13,7 @@ mod eevdf;
 mod elsc;
 mod fair;
 mod family;
+mod grouping;
 mod linux24;
 mod mq;
 mod o1;
@@ -344,7 +345,7 @@ pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "scx_warmq",
         what: "the project's sched_ext scheduler: fair by virtual time, a queue for each last-level cache, tasks of one fragment together",
-        kernel: "linux-2.4",
+        kernel: EEVDF.kernel,
         timers_of: LINUX6,
         models: ANYWHERE,
         cgroups: true,

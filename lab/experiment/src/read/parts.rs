@@ -78,7 +78,9 @@ fn read_settings(table: &Fields, scope: &mut Scope) {
             );
             continue;
         };
-        if let Some(value) = scope.value(&target, &item) {
+        if scope.is_everywhere(&target, &item)
+            && let Some(value) = scope.value(&target, &item)
+        {
             scope.parts.set.push((*part, name.clone(), value));
         }
     }
@@ -163,28 +165,34 @@ impl<'a> Scope<'a> {
         refused.next()
     }
 
-    /// `point` with [`NO_VALUE`] for the settings that its world lacks. A scheduler of the lab that is of
-    /// no kernel is the same whatever the kernel.
-    pub(super) fn of_its_world(&self, point: &Point) -> Point {
-        let world = (Part::World, self.parts.name_at(Part::World, point));
-        let of_kernel = world.1 != LAB || self.parts.name_at(Part::Scheduler, point) == KERNEL;
-        let has = |setting: &str| {
-            if setting == KERNEL && !of_kernel {
-                return false;
-            }
-            let settings = self.settings.get(&world).into_iter().flatten();
-            settings.into_iter().any(|it| it.name == setting)
-        };
+    /// `point` with [`NO_VALUE`] for the settings that its parts lack.
+    pub(super) fn of_its_parts(&self, point: &Point) -> Point {
         let mut point = point.clone();
         for axis in &self.parts.axes {
-            if let Target::Setting(Part::World, setting) = &axis.target
-                && !has(setting)
+            if let Target::Setting(part, setting) = &axis.target
+                && self.lacks(*part, setting, &point)
             {
                 let none = Value::Text(NO_VALUE.to_owned());
                 point.0.insert(axis.key.clone(), none);
             }
         }
         point
+    }
+
+    /// Whether `setting` means nothing to `part` at `point`. A scheduler of the lab that is of no kernel is the same
+    /// whatever the kernel.
+    fn lacks(&self, part: Part, setting: &str, point: &Point) -> bool {
+        let name = |part: Part| self.parts.name_at(part, point);
+        let of_kernel = name(Part::World) != LAB || name(Part::Scheduler) == KERNEL;
+        if part == Part::World && setting == KERNEL && !of_kernel {
+            return true;
+        }
+        let settings = self.settings.get(&(part, name(part)));
+        let settings = settings.into_iter().flatten();
+        // Schedulers of other worlds have no settings that anybody knows here.
+        let mut settings = settings.peekable();
+        let is_known = part == Part::World || settings.peek().is_some();
+        is_known && !settings.any(|it| it.name == setting)
     }
 
     fn has(&self, part: Part) -> bool {
@@ -216,7 +224,7 @@ impl<'a> Scope<'a> {
             .collect();
         match having.as_slice() {
             [] => self.unknown(key, name, item),
-            [part] => self.everywhere(*part, name, item),
+            [part] => Some(Target::Setting(*part, name.to_owned())),
             [first, ..] => {
                 let help = format!("write \"{}.{name}\"", first.key());
                 let parts: Vec<&str> = having.iter().map(|part| part.key()).collect();
@@ -253,24 +261,26 @@ impl<'a> Scope<'a> {
         with_some.map(of).collect::<Vec<_>>().join("; ")
     }
 
-    /// Checks that every part of a kind in use has the setting, as every scheduler of a sweep over
-    /// schedulers must.
-    fn everywhere(&self, part: Part, name: &str, item: &Item) -> Option<Target> {
-        // A kernel's release means something in guests only, and a sweep may cross worlds.
-        if part == Part::World {
-            return Some(Target::Setting(part, name.to_owned()));
-        }
+    /// Checks that every part of a kind in use has what is set for all runs. What is swept means nothing to those that lack it.
+    pub(super) fn is_everywhere(&self, target: &Target, item: &Item) -> bool {
+        let Target::Setting(part, name) = target else {
+            return true;
+        };
         let lacking = self.settings.iter().find(|((of, _), settings)| {
-            // Schedulers of other worlds have no settings that anybody knows here.
-            *of == part
+            // Schedulers of other worlds have no settings that anybody knows here, and a kernel's release means something in
+            // guests only.
+            of == part
+                && *part != Part::World
                 && !settings.is_empty()
-                && !settings.iter().any(|setting| setting.name == name)
+                && !settings.iter().any(|setting| setting.name == *name)
         });
         if let Some(((_, other), _)) = lacking {
-            item.report(format!("{} {other} has no such setting", part.key()), "");
-            return None;
+            let help = format!(
+                "sweep it, with one value or more: `{name}` is then `-` where it means nothing"
+            );
+            item.report(format!("{} {other} has no such setting", part.key()), help);
         }
-        Some(Target::Setting(part, name.to_owned()))
+        lacking.is_none()
     }
 
     /// A value for `target`, of the kind and in the range that it allows.

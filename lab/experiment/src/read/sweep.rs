@@ -40,7 +40,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
         }
     }
     let all = blocks.iter().flat_map(combinations);
-    let all: BTreeSet<Point> = all.map(|point| scope.of_its_world(&point)).collect();
+    let all: BTreeSet<Point> = all.map(|point| scope.of_its_parts(&point)).collect();
     let Some(fitting) = fitting(all, fields, scope, experiment) else {
         return false;
     };

@@ -56,12 +56,14 @@ impl<B: Base> Affinity<B> {
     /// Whether `task` has named other data since the layer looked last, and if so, what follows.
     pub(super) fn notice(&mut self, context: &mut Context<'_>, task: TaskId) {
         let view = context.task(task);
-        let (fragment, line) = (view.fragment(), view.block());
+        let (fragment, line) = (self.grouping.of(view), view.block());
         if self.options.hint == Hint::MemoryWrite {
             context.touch(line, Access::Read);
         }
         if self.named[task.index()] != fragment {
-            context.statistic(HINTS.of::<B>(), task, 1);
+            if self.grouping.is_declared() {
+                context.statistic(HINTS.of::<B>(), task, 1);
+            }
             self.name(context, task, fragment);
         }
     }

@@ -4,7 +4,8 @@
 //! *fragment*. The tasks of a fragment are a *group*; a group has a *place*, a CPU or a last-level
 //! cache, and its tasks run there, one after another if the base lets them. Which group is where, and
 //! what moves, the rules of `warmq_affinity` decide; priorities, slices and all about tasks that name
-//! nothing stay the base's.
+//! nothing stay the base's. Groups may also be those of a process, of a cgroup, or inferred from wakeups
+//! (`grouping`): what follows speaks of named data for all of them.
 //!
 //! ```text
 //! task, CPU      kernel          Affinity<B>                              B: Base (o1, cfs, eevdf)
@@ -53,6 +54,8 @@ use warmq_kernel::{
 use warmq_machine::Access;
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
+use crate::grouping::Grouping;
+
 use self::balance::Looks;
 pub(crate) use self::base::{Base, Steering};
 use self::groups::Lines;
@@ -70,6 +73,7 @@ pub(crate) struct Affinity<B> {
     base: B,
     options: Options,
     places: Places,
+    grouping: Grouping,
     groups: Groups<Fragment, TaskId>,
     /// What each task has named last, as far as the layer knows.
     named: Vec<Option<Fragment>>,
@@ -94,6 +98,7 @@ impl<B: Base> Affinity<B> {
         Affinity {
             base,
             options,
+            grouping: Grouping::new(chosen),
             groups: Groups::default(),
             named: Vec::new(),
             turns: vec![Turn::default(); cpus],
@@ -121,6 +126,10 @@ impl<B: Base> Scheduler for Affinity<B> {
     }
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
+        self.grouping.woken(context, task, why);
+        if !self.grouping.is_declared() {
+            self.notice(context, task);
+        }
         match self.home(context, task) {
             Some(place) => self.select(context, task, place, why),
             None => self.base.select_cpu(context, task, why),
@@ -249,6 +258,7 @@ impl<B: Base> Scheduler for Affinity<B> {
 
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.name(context, task, None);
+        self.grouping.exit(task, context.now());
         self.base.exit(context, task);
     }
 }

@@ -7,6 +7,7 @@ use warmq_units::Duration;
 
 use super::base::Base;
 use super::places::Kind;
+use crate::grouping;
 
 const PAPER: &str = "affinity paper";
 /// The longest span that can be set.
@@ -14,7 +15,8 @@ const LONGEST: Duration = Duration::from_s(100);
 
 /// What can be set: `base`, what can be set on the scheduler under the layer, and the layer's own.
 pub(crate) fn settings<B: Base>(base: Vec<Setting>) -> Vec<Setting> {
-    let mut settings = where_and_when();
+    let mut settings = grouping::settings();
+    settings.extend(where_and_when());
     settings.extend(balancing());
     settings.extend(succession::<B>());
     settings.extend(base);

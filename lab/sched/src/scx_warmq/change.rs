@@ -49,6 +49,8 @@ impl State {
             return;
         }
         let came = before.is_none_or(|before| before.group != context.task(task).group());
+        let cpu = context.task(task).last_cpu();
+        self.regroup(context, task, cpu);
         self.changed(context, task);
         // The kernel asks a running task that comes to another cgroup to reschedule: it goes on with its
         // slice.

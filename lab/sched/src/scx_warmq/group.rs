@@ -4,7 +4,7 @@
 //! number of groups is bounded; tasks of further fragments are unmanaged.
 
 use warmq_decide as decide;
-use warmq_kernel::{Context, Fragment, View};
+use warmq_kernel::{Context, Fragment, View, Why};
 use warmq_machine::Access;
 use warmq_units::{Bytes, CpuId, TaskId};
 
@@ -79,14 +79,32 @@ impl State {
         })
     }
 
-    /// Puts `task`, which runs on `cpu`, into the group of `fragment`.
-    pub(super) fn follow(
-        &mut self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        fragment: Option<Fragment>,
-        cpu: CpuId,
-    ) {
+    /// `task`, which is at `cpu`, may belong to another group where nobody has to name data: it enters that.
+    pub(super) fn regroup(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        if self.grouping.is_declared() {
+            return;
+        }
+        let fragment = self.grouping.of(context.task(task));
+        let group = self.tasks[task.index()].group;
+        if group.and_then(|group| self.groups[group].fragment) != fragment {
+            self.follow(context, task, cpu);
+        }
+    }
+
+    /// `task` is woken: where groups are inferred, it and its waker may come together.
+    pub(super) fn infer(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) {
+        let Some(waker) = self.grouping.woken(context, task, why) else {
+            return;
+        };
+        for task in [task, waker] {
+            let cpu = context.task(task).last_cpu();
+            self.regroup(context, task, cpu);
+        }
+    }
+
+    /// Puts `task`, which is at `cpu`, into the group of those with whom it shares something.
+    pub(super) fn follow(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
+        let fragment = self.grouping.of(context.task(task));
         context.touch(self.group_table, Access::Read);
         let group = fragment.and_then(|fragment| {
             let known = self.group_of.get(&fragment).copied();

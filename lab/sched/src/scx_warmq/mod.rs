@@ -7,9 +7,8 @@
 //! for each group (the tasks of one fragment). A CPU goes on with its batch, or picks the entity
 //! with the least key.
 //!
-//! Not modelled, which makes it better here than on a machine: what BPF costs more than C (a switch
-//! under a sched_ext scheduler took 1.4 times the instructions of one under the kernel's own
-//! class), inference, labels, and hotplug.
+//! Not modelled: labels, and hotplug. Groups by process and by cgroup (`grouping`) the program has not, and inference
+//! differs a little (`grouping.rs`).
 //!
 //! Different from the BPF program:
 //! - Callbacks run under the lock of a CPU's run queue, as there. A queue of sched_ext has a lock besides, held while a
@@ -18,8 +17,7 @@
 //! - The balance timer is CPU 0's tick.
 //! - `place` is `llc` unless it is set, also where all CPUs share one cache.
 //! - Real-time tasks have the largest weight; a real kernel does not give them to sched_ext.
-//! - Costs besides memory accesses are those of `linux-2.4`, since nobody measured sched_ext on
-//!   these machines.
+//! - What BPF and sched_ext cost more than the kernel's own class is spread evenly over wakeups and picks (`bpf`).
 //!
 //! It does badly where groups are larger than what their home can serve (`place = "cpu"` with many
 //! threads per fragment), and where data is shared across fragments.
@@ -27,6 +25,7 @@
 mod balance;
 mod cgroup;
 mod change;
+mod costs;
 mod entity;
 mod group;
 mod idle;
@@ -43,9 +42,11 @@ use warmq_kernel::{Attach, Context, Fragment, GroupId, Pick, Scheduler, UnknownC
 use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
+use self::costs::Costs;
 use self::entity::Coming;
 use self::state::{State, ns};
 use self::topology::PlaceKind;
+use crate::grouping::{self, Grouping};
 
 const DEFAULT: &str = "warmq_default_policy() in common/decide/include/decide.h";
 
@@ -111,7 +112,11 @@ pub(crate) fn settings() -> Vec<Setting> {
             any,
             "how long an imbalance lasts before a group is split",
         ),
+        costs::setting(),
     ]
+    .into_iter()
+    .chain(grouping::settings())
+    .collect()
 }
 
 fn policy(chosen: &Chosen) -> Policy {
@@ -142,7 +147,8 @@ impl ScxWarmq {
             "cpu" => PlaceKind::Cpu,
             _ => PlaceKind::Llc,
         };
-        let state = State::new(attach, policy(chosen), kind)?;
+        let costs = Costs::new(attach, chosen.count("bpf"))?;
+        let state = State::new(attach, policy(chosen), kind, costs, Grouping::new(chosen));
         Ok(ScxWarmq { state })
     }
 }
@@ -154,15 +160,18 @@ impl Scheduler for ScxWarmq {
 
     fn fork(&mut self, context: &mut Context<'_>, parent: Option<TaskId>, child: TaskId) {
         self.state.admit(context, parent, child);
+        let cpu = context.task(child).last_cpu();
+        self.state.regroup(context, child, cpu);
     }
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
+        self.state.infer(context, task, why);
         self.state.select(context, task, why)
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, _: Why) {
         let state = &mut self.state;
-        context.compute(state.wakeup_cost);
+        context.compute(state.costs.wakeup);
         let now = ns(context);
         state.tasks[task.index()].queued_at = cpu;
         state.begin_period(task, now);
@@ -266,14 +275,9 @@ impl Scheduler for ScxWarmq {
 
     /// If the fragment's home is elsewhere, the task moves before it runs on; otherwise it changes its
     /// entity when it is next queued, after the next tick at the latest.
-    fn set_fragment(
-        &mut self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        fragment: Option<Fragment>,
-    ) {
+    fn set_fragment(&mut self, context: &mut Context<'_>, task: TaskId, _: Option<Fragment>) {
         let (state, here) = (&mut self.state, context.cpu());
-        state.follow(context, task, fragment, here);
+        state.follow(context, task, here);
         if state.group_belongs_elsewhere(context.task(task), here) {
             // The library yields.
             let task = &mut state.tasks[task.index()];
@@ -286,5 +290,6 @@ impl Scheduler for ScxWarmq {
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {
         let now = ns(context);
         self.state.enter(task, None, now);
+        self.state.grouping.exit(task, context.now());
     }
 }

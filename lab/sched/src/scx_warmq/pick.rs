@@ -18,7 +18,7 @@ struct First {
 
 impl State {
     pub(super) fn pick(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        context.compute(self.pick_cost);
+        context.compute(self.costs.pick);
         let here = context.cpu();
         context.touch(self.cpus[here.index()].line, Access::Write);
         let mut awake = prev.filter(|prev| context.task(*prev).is_runnable());

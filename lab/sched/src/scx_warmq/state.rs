@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warmq_decide::{Domain, Entity, Policy};
-use warmq_kernel::{Attach, Context, Fragment, GroupId, UnknownCost};
-use warmq_units::{Address, Bytes, CpuId, Cycles, Instant, LockId, TaskId};
+use warmq_kernel::{Attach, Context, Fragment, GroupId};
+use warmq_units::{Address, Bytes, CpuId, Instant, LockId, TaskId};
 
 use super::cgroup::Cgroups;
 use super::change::Known;
+use super::costs::Costs;
 use super::queue::Queue;
 use super::topology::{PlaceKind, Topology};
+use crate::grouping::Grouping;
 
 /// Entities by number: the unmanaged tasks of each domain, then the tasks that may run on one CPU
 /// only, then groups.
@@ -186,8 +188,8 @@ pub(super) struct State {
     pub(super) idle_line: Address,
     /// The map from fragments to groups.
     pub(super) group_table: Address,
-    pub(super) pick_cost: Cycles,
-    pub(super) wakeup_cost: Cycles,
+    pub(super) costs: Costs,
+    pub(super) grouping: Grouping,
 }
 
 /// Nanoseconds since time started.
@@ -200,7 +202,9 @@ impl State {
         attach: &mut Attach<'_>,
         policy: Policy,
         kind: PlaceKind,
-    ) -> Result<State, UnknownCost> {
+        costs: Costs,
+        grouping: Grouping,
+    ) -> State {
         let topology = Topology::new(attach, kind);
         let domains = topology
             .domains()
@@ -216,7 +220,7 @@ impl State {
             .map(|kind| new_entity(kind, line(attach), line(attach)))
             .collect();
         let cpus = topology.cpus().map(|_| new_cpu(attach)).collect();
-        Ok(State {
+        State {
             policy,
             domains,
             places,
@@ -232,10 +236,10 @@ impl State {
             balance_rounds: 0,
             idle_line: line(attach),
             group_table: line(attach),
-            pick_cost: attach.cost("schedule_fixed")?,
-            wakeup_cost: attach.cost("wakeup")?,
+            costs,
+            grouping,
             topology,
-        })
+        }
     }
 
     /// Makes room for `task`, which was just created. Forks on two CPUs may be reported in another
