@@ -102,7 +102,7 @@ pub const AFFINITY: Paper = Paper {
     title: "Scheduling by data affinity, a first look",
     subtitle: "Tasks that use the same data run in the same place, one after another: scx_warmq and the \
                paper's online algorithm in the laboratory. None of the paper's figures yet.",
-    experiments: shipped!["affinity": "first-look", "online-fragments", "online-chat", "cache-aware"],
+    experiments: shipped!["affinity": "table3-fragments", "first-look", "online-fragments", "online-chat", "cache-aware"],
 };
 
 /// No paper: the starvation that kernels of today have.

@@ -19,6 +19,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "small-smt",
     "tiny-1cpu",
     "tiny-2cpu",
+    "xeon-2way",
 ];
 
 /// The TOML of a machine that comes with WarmQ, for [`read_toml`](crate::read_toml).

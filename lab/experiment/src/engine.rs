@@ -185,7 +185,7 @@ impl Engine {
             workload: &workload_chosen,
         };
         let meters = &kernel.observer().1.0;
-        let mut figures = measure::figures(&kernel, meters, &done);
+        let mut figures = measure::figures(&kernel, meters, &done, &workload.work);
         let mut histograms = measure::histograms(&kernel);
         if let Some(names) = &names {
             let of_tasks = OfTasks {

@@ -132,6 +132,17 @@ pub enum How {
         /// The property.
         read: HistogramRead,
     },
+    /// Another measure times a number, or that number over it.
+    Scaled {
+        /// The other measure.
+        of: String,
+        /// The number.
+        times: f64,
+        /// Keys whose numbers at the point are factors, too.
+        each: Vec<String>,
+        /// All these are divided by the measure.
+        over: bool,
+    },
     /// Another measure compared with itself at a base point, seed by seed.
     Relative {
         /// Which measure.

@@ -87,6 +87,12 @@ impl Figures {
                     from_runs(measure, point, experiment, options, runs)
                 }
                 How::Relative { of, base, compare } => self.compared(of, point, base, *compare),
+                How::Scaled {
+                    of,
+                    times,
+                    each,
+                    over,
+                } => self.scaled(of, point, *times, each, *over),
                 How::Along { of, key, take } => self.taken(of, point, key, *take, experiment),
             };
             cells.extend(values.map(|values| (point.clone(), values)));
@@ -104,6 +110,26 @@ impl Figures {
         };
         let finite = |value: f64| if value.is_finite() { value } else { f64::NAN };
         Some(here.iter().zip(there).map(compare).map(finite).collect())
+    }
+
+    fn scaled(
+        &self,
+        of: &str,
+        at: &Point,
+        times: f64,
+        each: &[String],
+        over: bool,
+    ) -> Option<Vec<f64>> {
+        let number = |key: &String| at.0.get(key).and_then(|value| value.number());
+        let factors = each.iter().map(|key| number(key).unwrap_or(f64::NAN));
+        let factor = times * factors.product::<f64>();
+        let scale = |value: &f64| match over {
+            true => factor / value,
+            false => factor * value,
+        };
+        let finite = |value: f64| if value.is_finite() { value } else { f64::NAN };
+        let values = self.seeds_at(of, at)?.iter();
+        Some(values.map(scale).map(finite).collect())
     }
 
     /// Only if every point along the key was run: the peak of some points need not be that of all.

@@ -251,6 +251,15 @@ impl Settings {
         }
     }
 
+    /// Linux 2.6.4 on x86: HZ 1000 and no preemption in the kernel, else as [`Settings::linux2616`]. That
+    /// its softirqs have the limits of 2.6.16, and that it was built without preemption: assumed.
+    pub fn linux264(seed: Seed) -> Settings {
+        Settings {
+            preemption: Preemption::None,
+            ..Settings::linux2616(seed).at_hz(1_000)
+        }
+    }
+
     /// Linux 2.6.24 on x86 as Fedora builds it: HZ 250, voluntary preemption, high-resolution sleep
     /// timers, to a microsecond here, spin locks of one byte, a tick also on idle CPUs, which halt,
     /// and the receive buffer of 2.6.16. Memory is laid out as in [`Settings::linux24`].

@@ -12,7 +12,7 @@ macro_rules! scenarios {
 }
 
 const SCENARIOS: &[(&str, &str)] = scenarios! {
-    "chat" "spin" "hog" "periodic" "ping-pong" "hackbench" "schbench" "simplex" "starvation" "two-users" "receiver" "containers" "fragments"
+    "chat" "spin" "hog" "periodic" "ping-pong" "hackbench" "schbench" "simplex" "starvation" "two-users" "receiver" "containers" "fragments" "passes"
 };
 
 static WORKLOADS: LazyLock<Vec<Entry>> = LazyLock::new(|| {

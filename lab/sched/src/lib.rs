@@ -166,7 +166,9 @@ fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>,
 
 /// 2.4 has no choice.
 const NOWHERE: &[Preemption] = &[Preemption::None];
-/// What a 2.6 kernel can be built with, and one from 5.12 to 6.12 be told.
+/// What a kernel before 2.6.13 can be built with.
+const BEFORE_VOLUNTARY: &[Preemption] = &[Preemption::None, Preemption::Full];
+/// What a later 2.6 kernel can be built with, and one from 5.12 to 6.12 be told.
 const BEFORE_LAZY: &[Preemption] = &[Preemption::None, Preemption::Voluntary, Preemption::Full];
 /// From 6.13 on.
 const ANYWHERE: &[Preemption] = &[
@@ -187,6 +189,7 @@ fn linux612(seed: Seed) -> Settings {
 }
 
 const LINUX24: &str = "Linux 2.4 on x86";
+const LINUX264: &str = "Linux 2.6.4 on x86";
 const LINUX2624: &str = "Linux 2.6.24 on x86";
 const LINUX2616: &str = "Linux 2.6.16 on x86 as Fedora Core 5 builds it";
 const LINUX6: &str = "Linux 6 on x86 as Debian builds it";
@@ -202,8 +205,11 @@ const O1: Entry = Entry {
     promise: O1_PROMISE,
     timers: Settings::linux2616,
     settings: o1::settings,
-    build: |chosen, attach| Ok(Box::new(o1::O1::new(chosen, attach)?)),
+    build: |chosen, attach| Ok(Box::new(o1::O1::new(O1_2_6_16, chosen, attach)?)),
 };
+
+const O1_2_6_4: o1::Release = o1::Release::V2_6_4;
+const O1_2_6_16: o1::Release = o1::Release::V2_6_16;
 
 const CFS: Entry = Entry {
     name: "cfs",
@@ -289,6 +295,17 @@ pub const SCHEDULERS: &[Entry] = &[
         build: |chosen, attach| Ok(Box::new(pls::Pls::new(chosen, attach)?)),
     },
     O1,
+    Entry {
+        name: "o1-2.6.4",
+        what: "the same of Linux 2.6.4: wakeups stay where they are, and queues are balanced by length",
+        kernel: "linux-2.6.4",
+        timers_of: LINUX264,
+        models: BEFORE_VOLUNTARY,
+        timers: Settings::linux264,
+        settings: o1::of_2_6_4,
+        build: |chosen, attach| Ok(Box::new(o1::O1::new(O1_2_6_4, chosen, attach)?)),
+        ..O1
+    },
     CFS,
     Entry {
         name: "eevdf-6.12",
@@ -323,7 +340,23 @@ pub const SCHEDULERS: &[Entry] = &[
         what: "o1 under a layer that runs tasks that use the same data in one place, one after another",
         statistics: affinity::with_those_of_o1(),
         settings: || affinity::settings::<o1::O1>(o1::settings()),
-        build: |chosen, attach| with_affinity(o1::O1::new(chosen, attach)?, chosen, attach),
+        build: |chosen, attach| {
+            with_affinity(o1::O1::new(O1_2_6_16, chosen, attach)?, chosen, attach)
+        },
+        ..O1
+    },
+    Entry {
+        name: "affinity-o1-2.6.4",
+        what: "o1-2.6.4 under the same layer: the affinity paper's scheduler",
+        kernel: "linux-2.6.4",
+        timers_of: LINUX264,
+        models: BEFORE_VOLUNTARY,
+        timers: Settings::linux264,
+        statistics: affinity::with_those_of_o1(),
+        settings: || affinity::settings::<o1::O1>(o1::of_2_6_4()),
+        build: |chosen, attach| {
+            with_affinity(o1::O1::new(O1_2_6_4, chosen, attach)?, chosen, attach)
+        },
         ..O1
     },
     Entry {

@@ -65,9 +65,9 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
     l2_misses_capacity "%" "share of level-2 misses that only a larger cache would have avoided"
     l2_misses_coherence "%"
         "share of level-2 misses on lines that another CPU's write had invalidated"
-    l1_misses_per_work "" "level-1 misses for each request, message or burst"
-    l2_misses_per_work "" "level-2 misses for each request, message or burst"
-    l3_misses_per_work "" "level-3 misses for each request, message or burst"
+    l1_misses_per_work "" "level-1 misses for each unit of work: request, message..."
+    l2_misses_per_work "" "level-2 misses for each unit of work: request, message..."
+    l3_misses_per_work "" "level-3 misses for each unit of work: request, message..."
     l2_coherence_misses_per_work ""
         "level-2 misses on lines that another CPU's write had invalidated, per unit of work; \
          needs classify_misses"
@@ -235,6 +235,7 @@ pub(super) fn figures<O: Observer>(
     kernel: &Kernel<O>,
     meters: &RunMeters,
     done: &Done,
+    work: &str,
 ) -> BTreeMap<String, f64> {
     let seconds = kernel.measured().as_s_f64();
     let mut figures = Figures {
@@ -242,13 +243,12 @@ pub(super) fn figures<O: Observer>(
         found: BTreeMap::new(),
     };
     figures.put("simulated_seconds", seconds);
-    let mut work = 0;
     for counter in ["requests", "messages", "bursts"] {
         if let Some(done) = done.of(counter) {
             figures.put_rate(&format!("{counter}_per_second"), done);
-            work += done;
         }
     }
+    let work = done.of(work).unwrap_or(0);
     put_walks(&mut figures, kernel);
     let locks = kernel.run_queue_locks().map(|(lock, _)| lock);
     let locks: Vec<LockFigures> = locks.map(|lock| meters.locks.figures(lock)).collect();

@@ -188,11 +188,12 @@ fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
         );
         return None;
     };
-    match (relative, along) {
-        (Some(base), None) => compared(table, &base, parent, experiment),
-        (None, Some(key)) => taken(table, &key, parent, experiment),
+    match (relative, along, table.item("times")) {
+        (Some(base), None, None) => compared(table, &base, parent, experiment),
+        (None, Some(key), None) => taken(table, &key, parent, experiment),
+        (None, None, Some(times)) => scaled(table, &times, parent, experiment),
         _ => {
-            let help = "add either `relative_to` or `along`";
+            let help = "add one of `relative_to`, `along` and `times`";
             table.report("it does not say how it is derived", help);
             None
         }
@@ -236,6 +237,41 @@ fn compared(
         unit,
         domain,
         how: How::Relative { of, base, compare },
+    })
+}
+
+fn scaled(
+    table: &Fields,
+    item: &Item,
+    parent: &Measure,
+    experiment: &Experiment,
+) -> Option<Measure> {
+    let times = item.number()?;
+    let (name, title) = named(table)?;
+    let over = table.choice("as", &[("product", false), ("quotient", true)]);
+    let unit = table.text("unit").unwrap_or_default();
+    let keys = table.item("each");
+    let keys: Vec<Item> = keys.iter().flat_map(Item::one_or_more).collect();
+    let mut each = Vec::new();
+    for key in &keys {
+        let axis = axis_of(key, &experiment.parts.axes, parent)?;
+        if axis.values.iter().any(|value| value.number().is_none()) {
+            key.report(format!("`{}` has no numbers", axis.key), "leave it out");
+            return None;
+        }
+        each.push(axis.key.clone());
+    }
+    Some(Measure {
+        name,
+        title,
+        unit,
+        domain: parent.domain.clone(),
+        how: How::Scaled {
+            of: parent.name.clone(),
+            times,
+            each,
+            over: over.unwrap_or(false),
+        },
     })
 }
 

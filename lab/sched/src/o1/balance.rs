@@ -9,6 +9,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::O1;
 use super::queue::{Balancing, LOAD_SCALE};
+use super::release::Release;
 use super::rules::Rules;
 
 /// The intervals at which an idle CPU balances, in ms (`min_interval`, `max_interval`).
@@ -253,12 +254,18 @@ impl O1 {
     }
 
     /// Whether `task`, whose affinity allows it, may move: it has no CPU, and has been off its last
-    /// one for long enough (`can_migrate_task()`).
+    /// one for long enough (`can_migrate_task()`); in 2.6.4, it was neither queued nor taken off a CPU
+    /// lately.
     fn may_move(&self, context: &Context<'_>, task: TaskId, movable: Movable) -> bool {
         let runs = context.task(task).on_cpu().is_some();
         let since_tick = self.queue(movable.from).ticked_at;
-        let off = since_tick.saturating_sub(self.task(task).last_ran);
-        !runs && (movable.cache_hot || off >= self.options.cache_hot_time)
+        let state = self.task(task);
+        let warm_for = self.options.cache_hot_time;
+        let is_cold = match self.rules.release {
+            Release::V2_6_4 => since_tick.saturating_sub(state.timestamp) > warm_for,
+            Release::V2_6_16 => since_tick.saturating_sub(state.last_ran) >= warm_for,
+        };
+        !runs && (movable.cache_hot || is_cold)
     }
 }
 

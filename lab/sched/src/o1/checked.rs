@@ -8,7 +8,7 @@ use warmq_kernel::*;
 use warmq_machine::{OutOfMemory, builtin, read_toml};
 use warmq_units::{CpuId, Duration, Instant, LockId, Seed, TaskId};
 
-use super::{O1, settings};
+use super::{O1, Release, of_2_6_4, settings};
 use crate::scripts::{Act, Script, scripts};
 
 /// A scheduler whose state is looked at after each callback.
@@ -21,11 +21,20 @@ struct Checked {
 }
 
 impl Checked {
-    fn new(attach: &mut Attach<'_>, alike: bool, clock: &str) -> Result<Checked, UnknownCost> {
+    fn new(
+        release: Release,
+        attach: &mut Attach<'_>,
+        alike: bool,
+        clock: &str,
+    ) -> Result<Checked, UnknownCost> {
         let set = [("clock".to_owned(), Value::Text(clock.to_owned()))];
-        let chosen = Chosen::new(settings(), set.into()).expect("a clock that there is");
+        let settings = match release {
+            Release::V2_6_4 => of_2_6_4(),
+            Release::V2_6_16 => settings(),
+        };
+        let chosen = Chosen::new(settings, set.into()).expect("a clock that there is");
         Ok(Checked {
-            o1: O1::new(&chosen, attach)?,
+            o1: O1::new(release, &chosen, attach)?,
             owned: BTreeSet::new(),
             alike,
         })
@@ -214,7 +223,8 @@ proptest! {
 
     #[test]
     fn tasks_and_slices_add_up_in_every_run(
-        mut script in scripts(), cpus in 1usize..5, nice_0: bool, tick_ms in 1u64..11, tsc: bool
+        mut script in scripts(), cpus in 1usize..5, nice_0: bool, tick_ms in 1u64..11,
+        tsc: bool, older: bool
     ) {
         if nice_0 {
             alike(&mut script);
@@ -228,9 +238,10 @@ proptest! {
             ..Settings::linux2616(Seed(1))
         };
         let costs = Costs::new(machine.costs["linux-2.4"].clone());
+        let release = if older { Release::V2_6_4 } else { Release::V2_6_16 };
         let clock = if tsc { "tsc" } else { "jiffies" };
         let checked: MakeScheduler =
-            Box::new(move |attach| Ok(Box::new(Checked::new(attach, nice_0, clock)?)));
+            Box::new(move |attach| Ok(Box::new(Checked::new(release, attach, nice_0, clock)?)));
         let workload = |boot: &mut Boot<'_>| start(boot, &script);
         let kernel = Kernel::boot(&machine, &costs, settings, checked, &workload, ());
         let mut kernel = kernel.expect("the workload fits");

@@ -51,6 +51,7 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::super::credit::{Activated, Credit, DynamicPriority, Variants, credit};
+    use super::super::release::Release;
     use super::super::rules::{Follows, MS, Rules};
     use super::*;
 
@@ -66,7 +67,7 @@ mod tests {
     /// Decision case 10 of the specification.
     #[test]
     fn on_the_jiffy_clock_a_short_span_is_a_tick_or_nothing() {
-        let rules = Rules::new(JIFFY);
+        let rules = Rules::new(Release::V2_6_16, JIFFY);
         let (no_tick, a_tick) = (3_000, 3_995);
         let ran = |from| rules.debited(1000 * MS, span(Source::Jiffies, from));
         assert_eq!((ran(no_tick), ran(a_tick)), (1000 * MS, 999_600_000));

@@ -153,6 +153,7 @@ mod tests {
     use proptest::prelude::*;
     use warmq_units::Duration;
 
+    use super::super::release::Release;
     use super::*;
 
     const SOURCE: Variants = Variants {
@@ -163,7 +164,7 @@ mod tests {
     };
 
     fn rules() -> Rules {
-        Rules::new(Duration::from_ms(4))
+        Rules::new(Release::V2_6_16, Duration::from_ms(4))
     }
 
     /// An interruptible sleep of a user task of nice 0.
@@ -312,7 +313,7 @@ mod tests {
             nice in -20i8..20, tick_us in 500u64..25_000, wrap32: bool, user: bool,
             how in 0usize..3, spans in prop::collection::vec((0u64..5_000_000_000, any::<bool>()), 0..60)
         ) {
-            let rules = Rules::new(Duration::from_us(tick_us));
+            let rules = Rules::new(Release::V2_6_16, Duration::from_us(tick_us));
             let variants = Variants { wrap32, ..SOURCE };
             let activated =
                 [Activated::No, Activated::Uninterruptible, Activated::ByInterrupt][how];

@@ -6,6 +6,7 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::O1;
+use super::release::Release;
 use super::rules::shared_slice;
 use super::task::{STRUCTURE, TaskState};
 
@@ -69,6 +70,12 @@ impl O1 {
         mm.is_some() && mm != of_creator
     }
 
+    /// Whether `child` runs before `creator`: a process does, and in 2.6.4 a thread too.
+    fn runs_first(&self, context: &Context<'_>, creator: TaskId, child: TaskId) -> bool {
+        let any = self.rules.release == Release::V2_6_4;
+        any || self.is_process(context, Some(creator), child)
+    }
+
     /// Queues a new task: a process just before its parent, a thread at the end of its own list.
     /// Both it and its parent keep less `sleep_avg`.
     pub(super) fn activate_new(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -97,17 +104,18 @@ impl O1 {
     fn array_before(&self, context: &Context<'_>, task: TaskId, creator: TaskId) -> Option<usize> {
         let (child, parent) = (self.task(task), self.task(creator));
         let alike = child.nice == parent.nice && child.policy == parent.policy;
-        let process = self.is_process(context, Some(creator), task);
         let together = child.cpu == parent.cpu;
-        parent.array.filter(|_| alike && process && together)
+        parent
+            .array
+            .filter(|_| alike && together && self.runs_first(context, creator, task))
     }
 
-    /// A new process runs before its parent. A new thread does not preempt its creator.
+    /// Who runs before its parent preempts it. Any other does not.
     pub(super) fn preempt_for_new(&self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
         let here = context.cpu();
         let creator = context.running_on(here).filter(|it| *it != task);
         match creator.filter(|_| cpu == here) {
-            Some(creator) if self.is_process(context, Some(creator), task) => {
+            Some(creator) if self.runs_first(context, creator, task) => {
                 context.reschedule(here);
             }
             Some(_) => {}

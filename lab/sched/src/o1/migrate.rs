@@ -7,6 +7,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::O1;
 use super::balance::Movable;
+use super::release::Release;
 
 impl O1 {
     /// `cpu` if `view` may run there, else the first CPU that it may use.
@@ -35,13 +36,14 @@ impl O1 {
     }
 
     /// Moves `task`, which does not run, to the queue of `to`, into the same array there as here,
-    /// and preempts what is worse there (`pull_task()`).
+    /// and preempts what is worse there (`pull_task()`). In 2.6.4 it goes into the active one.
     pub(super) fn move_to(&mut self, context: &mut Context<'_>, task: TaskId, to: CpuId) {
         let from = self.task(task).cpu;
         let array = self.remove(context, task);
         self.task_mut(task).cpu = to;
         let Some(array) = array else { return };
-        let array = match array == self.queue(from).active {
+        let active = array == self.queue(from).active || self.rules.release == Release::V2_6_4;
+        let array = match active {
             true => self.queue(to).active,
             false => self.queue(to).expired(),
         };

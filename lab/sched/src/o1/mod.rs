@@ -1,4 +1,4 @@
-//! The O(1) scheduler of Linux 2.6.16.
+//! The O(1) scheduler of Linux 2.6.16, and of 2.6.4 (release.rs says what differs).
 //!
 //! Purpose: the scheduler of the starvation paper. Each CPU has a run queue with two priority
 //! arrays, *active* and *expired*. A CPU runs the first task of the best list of the active array.
@@ -39,12 +39,15 @@ mod checked;
 mod clock;
 mod credit;
 mod fork;
+mod interactive_credit;
 mod links;
 mod local;
 mod migrate;
 mod parameters;
 mod pick;
 mod queue;
+mod queue_lengths;
+mod release;
 mod rules;
 mod settings;
 mod statistics;
@@ -61,9 +64,10 @@ use crate::affinity::Steering;
 
 use self::clock::Clock;
 use self::queue::RunQueue;
+pub(crate) use self::release::Release;
 use self::rules::Rules;
 use self::settings::Options;
-pub(crate) use self::settings::settings;
+pub(crate) use self::settings::{of_2_6_4, settings};
 pub(crate) use self::statistics::STATISTICS;
 use self::task::TaskState;
 
@@ -86,11 +90,15 @@ pub(crate) struct O1 {
 }
 
 impl O1 {
-    pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<O1, UnknownCost> {
-        let options = Options::new(chosen);
+    pub(crate) fn new(
+        release: Release,
+        chosen: &Chosen,
+        attach: &mut Attach<'_>,
+    ) -> Result<O1, UnknownCost> {
+        let options = Options::new(release, chosen);
         let rules = Rules {
             interactive_delta: options.interactive_delta,
-            ..Rules::new(attach.tick())
+            ..Rules::new(options.release, attach.tick())
         };
         let cpus = || (0..attach.cpus()).map(CpuId);
         let siblings = |cpu: CpuId| {
@@ -174,7 +182,7 @@ impl Scheduler for O1 {
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         match why {
             Why::Fork => self.allowed_near(context.task(task), context.task(task).last_cpu()),
-            Why::Wakeup(wakeup) => self.place_woken(context, task, wakeup.sync),
+            Why::Wakeup(wakeup) => self.place(context, task, &wakeup),
         }
     }
 
@@ -194,7 +202,7 @@ impl Scheduler for O1 {
     fn wakeup_preempt(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         match why {
             Why::Fork => self.preempt_for_new(context, task, cpu),
-            Why::Wakeup(wakeup) if wakeup::may_preempt(&wakeup, cpu, context.cpu()) => {
+            Why::Wakeup(wakeup) if self.may_preempt(&wakeup, cpu, context.cpu()) => {
                 self.preempt(context, task);
             }
             Why::Wakeup(_) => {}
@@ -230,7 +238,10 @@ impl Scheduler for O1 {
         if let Some(running) = running {
             self.charge_tick(context, running);
         }
-        self.rebalance_tick(context, running.is_none());
+        match self.rules.release {
+            Release::V2_6_4 => self.look_at_tick(context, running.is_none()),
+            Release::V2_6_16 => self.rebalance_tick(context, running.is_none()),
+        }
     }
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
@@ -251,11 +262,17 @@ impl Scheduler for O1 {
     }
 
     fn balance(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
-        self.find_busiest(context, when)
+        match self.rules.release {
+            Release::V2_6_4 => self.longest_queue(context, when),
+            Release::V2_6_16 => self.find_busiest(context, when),
+        }
     }
 
     fn pull(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
-        self.pull_tasks(context, from, when);
+        match self.rules.release {
+            Release::V2_6_4 => self.pull_by_length(context, from, when),
+            Release::V2_6_16 => self.pull_tasks(context, from, when),
+        }
     }
 
     fn exit(&mut self, context: &mut Context<'_>, task: TaskId) {

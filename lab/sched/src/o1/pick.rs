@@ -6,6 +6,8 @@ use warmq_units::{CpuId, TaskId};
 
 use super::O1;
 use super::credit::{Activated, Credit, credit};
+use super::interactive_credit::{credited, debited};
+use super::release::Release;
 use super::rules::MS;
 use super::settings::Options;
 use super::statistics::{PRIORITY, SLEEP_AVG, SLEEP_CREDIT};
@@ -39,7 +41,10 @@ impl O1 {
         let rules = self.rules;
         let state = self.task_mut(prev);
         let ran = now.saturating_sub(state.timestamp);
-        state.sleep_avg = rules.debited(state.sleep_avg, ran);
+        match rules.release {
+            Release::V2_6_4 => state.set_account(debited(&rules, state.account(), ran)),
+            Release::V2_6_16 => state.sleep_avg = rules.debited(state.sleep_avg, ran),
+        }
         state.timestamp = now;
         state.last_ran = now;
         context.statistic(SLEEP_AVG, prev, state.sleep_avg / MS);
@@ -122,6 +127,11 @@ impl O1 {
             slept: if state.is_batch() { 0 } else { slept },
             min_sleep_ms: own.filter(|ms| *ms > 0).or(network_min_sleep),
         };
+        if rules.release == Release::V2_6_4 {
+            state.set_account(credited(&rules, state.interactive_credit, &due));
+            context.statistic(SLEEP_AVG, task, state.sleep_avg / MS);
+            return;
+        }
         let credited = credit(&rules, &variants, &due);
         state.sleep_avg = credited.sleep_avg;
         context.statistic(SLEEP_AVG, task, state.sleep_avg / MS);

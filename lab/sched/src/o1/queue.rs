@@ -27,6 +27,8 @@ pub(super) struct RunQueue {
     pub(super) ticked_at: u64,
     loads: [u64; LOADS],
     pub(super) balancing: Balancing,
+    /// How many tasks each CPU had when this one looked last (`prev_cpu_load` of 2.6.4).
+    pub(super) lengths_seen: Vec<usize>,
     /// The CPU to which the running task is to be pushed (`active_balance`, `push_cpu`).
     pub(super) push_to: Option<CpuId>,
     /// The running task that is to leave for the queue of another CPU, by the layer of affinity.
@@ -67,6 +69,7 @@ impl RunQueue {
                 failed: 0,
                 imbalance: 0,
             },
+            lengths_seen: vec![0; usize::from(attach.cpus())],
             push_to: None,
             leaving: None,
         }

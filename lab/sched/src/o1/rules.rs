@@ -1,9 +1,12 @@
-//! The arithmetic of priorities and slices in `kernel/sched.c` of Linux 2.6.16.
+//! The arithmetic of priorities and slices in `kernel/sched.c` of Linux 2.6.16, and where it
+//! differs of 2.6.4.
 //!
 //! Times are in nanoseconds, or in jiffies where a name or a comment says so. Divisions truncate,
 //! as C's do. Marks [S] and [T] are those of the specification: kernel source and thesis.
 
 use warmq_units::Duration;
+
+use super::release::Release;
 
 /// `MAX_PRIO`: priorities 0 to 99 are real-time, 100 to 139 are those of nice -20 to 19. The idle
 /// task has this one.
@@ -14,6 +17,8 @@ const BEST: i64 = 100;
 const DEFAULT_SLICE_MS: u64 = 100;
 /// `MIN_TIMESLICE`, in ms.
 const MIN_SLICE_MS: u64 = 5;
+/// `MIN_TIMESLICE` and `MAX_TIMESLICE` of 2.6.4, in ms.
+const SLICES_2_6_4_MS: (u64, u64) = (10, 200);
 /// `GRANULARITY`, in ms.
 const GRANULARITY_MS: u64 = 10;
 /// `MAX_BONUS`.
@@ -40,6 +45,8 @@ pub(super) enum Follows {
 /// The rules for one length of the jiffy.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
+    /// Whose kernel's they are.
+    pub(super) release: Release,
     /// A jiffy, in ns.
     pub(super) jiffy: u64,
     /// Whose DELTA decides who is interactive.
@@ -65,9 +72,10 @@ pub(super) fn static_priority(nice: i8) -> usize {
 }
 
 impl Rules {
-    /// The rules of 2.6.16 where a tick takes `tick`.
-    pub(super) fn new(tick: Duration) -> Rules {
+    /// The rules of `release` where a tick takes `tick`.
+    pub(super) fn new(release: Release, tick: Duration) -> Rules {
         Rules {
+            release,
             jiffy: tick.as_ns().max(1),
             interactive_delta: Follows::Source,
         }
@@ -89,9 +97,12 @@ impl Rules {
         self.jiffies_of(1_000)
     }
 
-    /// `DEF_TIMESLICE`, in jiffies.
+    /// `DEF_TIMESLICE`, in jiffies; 2.6.4 has `AVG_TIMESLICE`, the slice of nice 0.
     fn default_slice(&self) -> u64 {
-        self.jiffies_of(DEFAULT_SLICE_MS).max(1)
+        match self.release {
+            Release::V2_6_4 => self.slice(0),
+            Release::V2_6_16 => self.jiffies_of(DEFAULT_SLICE_MS).max(1),
+        }
     }
 
     /// `MAX_SLEEP_AVG`, in jiffies.
@@ -111,6 +122,9 @@ impl Rules {
 
     /// The full slice of `nice`, in jiffies (`task_timeslice()`).
     pub(super) fn slice(&self, nice: i8) -> u64 {
+        if self.release == Release::V2_6_4 {
+            return self.slice_of_2_6_4(nice);
+        }
         let scale = match nice {
             ..0 => 4 * self.default_slice(),
             0.. => self.default_slice(),
@@ -118,6 +132,16 @@ impl Rules {
         let levels = (PRIORITIES - static_priority(nice)) as u64;
         let min = self.jiffies_of(MIN_SLICE_MS).max(1);
         (scale * levels / 20).max(min)
+    }
+
+    /// The same of 2.6.4, where slices are even steps from the shortest to the longest
+    /// (`BASE_TIMESLICE`).
+    fn slice_of_2_6_4(&self, nice: i8) -> u64 {
+        let (least, most) = SLICES_2_6_4_MS;
+        let [least, most] = [least, most].map(|ms| self.jiffies_of(ms).max(1));
+        let best = PRIORITIES as u64 - 1 - BEST as u64;
+        let levels = (PRIORITIES - 1 - static_priority(nice)) as u64;
+        least + (most - least) * levels / best
     }
 
     /// The bonus of a `sleep_avg`, from 0 to 10 (`CURRENT_BONUS`).
@@ -227,11 +251,35 @@ mod tests {
     use super::*;
 
     fn rules() -> Rules {
-        Rules::new(Duration::from_ms(4))
+        Rules::new(Release::V2_6_16, Duration::from_ms(4))
     }
 
     fn fine() -> Rules {
-        Rules::new(Duration::from_ms(1))
+        Rules::new(Release::V2_6_16, Duration::from_ms(1))
+    }
+
+    fn older() -> Rules {
+        Rules::new(Release::V2_6_4, Duration::from_ms(1))
+    }
+
+    /// Decision cases 1, 2 and 6 of the affinity paper's specification.
+    #[test]
+    fn the_arithmetic_of_2_6_4() {
+        for (nice, ms) in [(-20, 200), (-10, 151), (0, 102), (10, 53), (19, 10)] {
+            assert_eq!(older().slice(nice), ms, "1: nice {nice}");
+        }
+        let interactive = |ms: u64| older().is_interactive(0, older().priority(0, ms * MS));
+        assert_eq!([713, 714].map(interactive), [false, true], "2");
+        assert_eq!(older().long_sleep(0), 815 * MS, "2: L");
+        let starves = |jiffies| {
+            older().starves(&Expired {
+                waited: Some(jiffies),
+                runnable: 40,
+                running: static_priority(0),
+                best: PRIORITIES,
+            })
+        };
+        assert_eq!([40_800, 40_801].map(starves), [false, true], "6");
     }
 
     /// Decision case 1 of the specification.

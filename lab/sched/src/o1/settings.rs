@@ -6,14 +6,17 @@ use warmq_units::Duration;
 use super::clock::Source;
 use super::credit::{DynamicPriority, Variants};
 use super::local::Estimate;
+use super::queue_lengths::{Lengths, OddTask, QuarterOf};
+use super::release::Release;
 use super::rules::{Follows, MS};
 
 const KERNEL: &str = "Linux 2.6.16, kernel/sched.c";
 const THESIS: &str = "starvation paper (thesis of 2009)";
 
-/// What can be set.
+/// What can be set on the scheduler of 2.6.16.
 pub(crate) fn settings() -> Vec<Setting> {
-    let mut settings = variants();
+    let mut settings = kernel_2_6_16();
+    settings.extend(variants());
     settings.extend(thresholds());
     settings.push(
         Setting::duration("cache_hot_time", (Duration::ZERO, Duration::from_s(10)), Duration::from_ms(4)).says(
@@ -25,7 +28,35 @@ pub(crate) fn settings() -> Vec<Setting> {
     settings
 }
 
-fn variants() -> Vec<Setting> {
+/// What can be set on that of 2.6.4. The variants and thresholds of the thesis are of 2.6.16 only.
+pub(crate) fn of_2_6_4() -> Vec<Setting> {
+    vec![
+        Setting::count("hz", (100, 1_000), 1_000, "Hz").says(
+            "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
+            "Linux 2.6.4, asm-i386/param.h: 1000, and no choice",
+        ),
+        Setting::choice("clock", &["tsc", "jiffies"]).says(
+            "what sleeps and runs are measured with: a clock that is exact, or the count of jiffies",
+            "Linux 2.6.4 on i386: the time stamp counter, but for kernels with NUMA or another timer",
+        ),
+        Setting::choice("odd_task", &["all", "one"]).says(
+            "what a busy CPU pulls from one that has one task more: all that may move, or one",
+            "`all`: Linux 2.6.4, load_balance(), where half of 1 is 0, which is then counted down; `one`: \
+             ours, what was meant",
+        ),
+        Setting::choice("quarter_of", &["busiest", "own"]).says(
+            "of whose tasks an imbalance must be a quarter for a busy CPU to pull",
+            "`busiest`: Linux 2.6.4, find_busiest_queue(); `own`: affinity paper",
+        ),
+        Setting::duration("cache_hot_time", (Duration::ZERO, Duration::from_s(10)), Duration::from_ms(1)).says(
+            "a task that was queued or left its CPU at most this ago is not moved by a busy CPU",
+            "Linux 2.6.4, cache_decay_ticks: size of L2 / 350 MB/s in whole ms, and one more: 1 ms for \
+             256 KB, 2 ms for 512 KB",
+        ),
+    ]
+}
+
+fn kernel_2_6_16() -> Vec<Setting> {
     vec![
         Setting::count("hz", (100, 1_000), 250, "Hz").says(
             "ticks of the kernel in a second, of which slices, sleeps and the clock are made",
@@ -35,6 +66,11 @@ fn variants() -> Vec<Setting> {
             "what sleeps and runs are measured with: the count of jiffies, or a clock that is exact",
             "Linux 2.6.16 on i386: sched_clock() counts jiffies where the clock is HPET or the ACPI timer",
         ),
+    ]
+}
+
+fn variants() -> Vec<Setting> {
+    vec![
         Setting::choice("dynamic_priority", &["on", "patch", "frozen"]).says(
             "`patch`: the addition to sleep_avg is removed, but a long sleep still sets it; `frozen`: \
              sleep_avg never grows",
@@ -88,6 +124,8 @@ fn thresholds() -> Vec<Setting> {
 /// What was set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
+    pub(super) release: Release,
+    pub(super) lengths: Lengths,
     pub(super) clock: Source,
     pub(super) variants: Variants,
     pub(super) interactive_delta: Follows,
@@ -101,8 +139,58 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Reads what was chosen for `release`.
+    pub(super) fn new(release: Release, chosen: &Chosen) -> Options {
+        match release {
+            Release::V2_6_4 => Options::of_2_6_4(chosen),
+            Release::V2_6_16 => Options::of_2_6_16(chosen),
+        }
+    }
+
+    /// Reads what was chosen among [`of_2_6_4`].
+    fn of_2_6_4(chosen: &Chosen) -> Options {
+        let lengths = Lengths {
+            quarter_of: match chosen.choice("quarter_of") {
+                "own" => QuarterOf::Own,
+                _ => QuarterOf::Busiest,
+            },
+            odd_task: match chosen.choice("odd_task") {
+                "one" => OddTask::One,
+                _ => OddTask::All,
+            },
+        };
+        Options {
+            release: Release::V2_6_4,
+            lengths,
+            clock: source(chosen),
+            cache_hot_time: chosen.duration("cache_hot_time").as_ns(),
+            ..Options::SOURCE
+        }
+    }
+
+    /// The kernel's own rules.
+    const SOURCE: Options = Options {
+        release: Release::V2_6_16,
+        lengths: Lengths {
+            quarter_of: QuarterOf::Busiest,
+            odd_task: OddTask::All,
+        },
+        clock: Source::Jiffies,
+        variants: Variants {
+            dynamic_priority: DynamicPriority::On,
+            activated: Follows::Source,
+            wrap32: false,
+            compares_raw: false,
+        },
+        interactive_delta: Follows::Source,
+        starvation_clock: Follows::Source,
+        network_min_sleep: None,
+        local: None,
+        cache_hot_time: 0,
+    };
+
     /// Reads what was chosen among [`settings`].
-    pub(super) fn new(chosen: &Chosen) -> Options {
+    fn of_2_6_16(chosen: &Chosen) -> Options {
         let follows = |name| match chosen.choice(name) {
             "thesis" => Follows::Thesis,
             _ => Follows::Source,
@@ -111,10 +199,7 @@ impl Options {
         let percentile = chosen.count("local_percentile");
         let window = chosen.count("local_window") as usize;
         Options {
-            clock: match chosen.choice("clock") {
-                "tsc" => Source::Tsc,
-                _ => Source::Jiffies,
-            },
+            clock: source(chosen),
             variants: Variants {
                 dynamic_priority: match chosen.choice("dynamic_priority") {
                     "patch" => DynamicPriority::Patch,
@@ -130,7 +215,15 @@ impl Options {
             network_min_sleep: Some(min_sleep).filter(|ms| *ms > 0),
             local: (percentile > 0).then_some(Estimate { percentile, window }),
             cache_hot_time: chosen.duration("cache_hot_time").as_ns(),
+            ..Options::SOURCE
         }
+    }
+}
+
+fn source(chosen: &Chosen) -> Source {
+    match chosen.choice("clock") {
+        "tsc" => Source::Tsc,
+        _ => Source::Jiffies,
     }
 }
 

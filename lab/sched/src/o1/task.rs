@@ -4,6 +4,7 @@ use warmq_kernel::{Policy, View};
 use warmq_units::{Address, Bytes, CpuId, TaskId};
 
 use super::credit::Activated;
+use super::interactive_credit::Account;
 use super::local::Sleeps;
 use super::rules::{Rules, static_priority};
 
@@ -37,6 +38,8 @@ pub(super) struct TaskState {
     pub(super) priority: usize,
     /// In ns.
     pub(super) sleep_avg: u64,
+    /// Of 2.6.4.
+    pub(super) interactive_credit: i32,
     /// What the clock read when it was woken, picked or left its CPU last, in ns.
     pub(super) timestamp: u64,
     /// What the clock read when it left its CPU last, in ns.
@@ -73,6 +76,7 @@ impl TaskState {
             policy: Policy::Other,
             priority: static_priority(0),
             sleep_avg: 0,
+            interactive_credit: 0,
             timestamp: 0,
             last_ran: 0,
             activated: Activated::No,
@@ -92,6 +96,19 @@ impl TaskState {
         self.policy = view.policy();
         self.nice = nice_of(view);
         self.user = view.mm().is_some();
+    }
+
+    /// What sleeps and runs change in 2.6.4.
+    pub(super) fn account(&self) -> Account {
+        Account {
+            sleep_avg: self.sleep_avg,
+            credit: self.interactive_credit,
+        }
+    }
+
+    pub(super) fn set_account(&mut self, account: Account) {
+        self.sleep_avg = account.sleep_avg;
+        self.interactive_credit = account.credit;
     }
 
     /// Whether its sleeps earn nothing (`SCHED_BATCH`; 2.6.16 has no `SCHED_IDLE`).

@@ -5,6 +5,7 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::O1;
+use super::release::Release;
 use super::rules::{Expired, Follows, static_priority};
 use super::statistics::{EXPIRATIONS, PRIORITY, REINSERTIONS, SLICES_USED_UP};
 
@@ -55,8 +56,21 @@ impl O1 {
         if self.uses_up(running) {
             self.expire(context, running);
         } else if self.goes_behind_equals(context, running) {
-            self.requeue(context, running);
+            self.go_behind_equals(context, running);
             context.reschedule(context.cpu());
+        }
+    }
+
+    /// Puts `running` at the end of its list. In 2.6.4 its priority is computed again first.
+    fn go_behind_equals(&mut self, context: &mut Context<'_>, running: TaskId) {
+        if self.rules.release == Release::V2_6_16 {
+            return self.requeue(context, running);
+        }
+        if let Some(array) = self.remove(context, running) {
+            let priority = self.task(running).effective_priority(&self.rules);
+            self.task_mut(running).priority = priority;
+            context.statistic(PRIORITY, running, priority as u64);
+            self.add_last(context, running, array);
         }
     }
 

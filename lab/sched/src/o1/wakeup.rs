@@ -8,6 +8,7 @@ use warmq_units::{CpuId, TaskId};
 use super::O1;
 use super::credit::Activated;
 use super::queue::LOAD_SCALE;
+use super::release::Release;
 use super::rules::PRIORITIES;
 use super::statistics::PRIORITY;
 
@@ -41,14 +42,51 @@ impl Affinity {
 }
 
 impl O1 {
-    /// The CPU in whose queue a woken task goes: where it ran last, or where its waker runs, or an
-    /// idle sibling of that one.
-    pub(super) fn place_woken(
+    /// Where a woken task is queued.
+    pub(super) fn place(
         &mut self,
         context: &mut Context<'_>,
         task: TaskId,
-        sync: bool,
+        wakeup: &Wakeup,
     ) -> CpuId {
+        match self.rules.release {
+            Release::V2_6_4 => self.place_by_2_6_4(context, task, wakeup),
+            Release::V2_6_16 => self.place_woken(context, task, wakeup.sync),
+        }
+    }
+
+    /// On the CPU where it ran last; a sync wakeup takes it to the waker's, unless its own still
+    /// switches away from it.
+    fn place_by_2_6_4(
+        &mut self,
+        context: &mut Context<'_>,
+        task: TaskId,
+        wakeup: &Wakeup,
+    ) -> CpuId {
+        context.touch(self.task(task).state_line(), Access::Read);
+        let here = context.cpu();
+        let view = context.task(task);
+        let comes = self.is_sync(wakeup) && view.on_cpu().is_none() && view.may_run_on(here);
+        match comes {
+            true => here,
+            false => self.allowed_near(view, self.task(task).cpu),
+        }
+    }
+
+    /// Whether the waker says that it is about to sleep. In 2.6.4 a pipe's readers and writers say so
+    /// (`wake_up_interruptible_sync()`).
+    fn is_sync(&self, wakeup: &Wakeup) -> bool {
+        wakeup.sync || (self.rules.release == Release::V2_6_4 && wakeup.pipe)
+    }
+
+    /// Whether a wakeup may preempt at all: a waker that is about to sleep leaves its own CPU anyway.
+    pub(super) fn may_preempt(&self, wakeup: &Wakeup, to: CpuId, waker: CpuId) -> bool {
+        may_preempt(self.is_sync(wakeup), to, waker)
+    }
+
+    /// The CPU in whose queue a woken task goes: where it ran last, or where its waker runs, or an
+    /// idle sibling of that one.
+    fn place_woken(&mut self, context: &mut Context<'_>, task: TaskId, sync: bool) -> CpuId {
         context.touch(self.task(task).state_line(), Access::Read);
         let here = context.cpu();
         let last = self.allowed_near(context.task(task), self.task(task).cpu);
@@ -92,9 +130,15 @@ impl O1 {
 
     /// Puts a woken task at the end of its list in the active array. A sleep in a pipe is no sign of
     /// an interactive task (`TASK_NONINTERACTIVE`), and leaves everything as it was; any other is
-    /// credited.
+    /// credited. In 2.6.4 it is the sync wakeup on the waker's CPU that leaves everything as it was.
     pub(super) fn activate(&mut self, context: &mut Context<'_>, task: TaskId, wakeup: &Wakeup) {
-        if !wakeup.pipe {
+        let cpu = self.task(task).cpu;
+        let counts = match self.rules.release {
+            // `__activate_task()`
+            Release::V2_6_4 => !self.is_sync(wakeup) || cpu != context.cpu(),
+            Release::V2_6_16 => !wakeup.pipe,
+        };
+        if counts {
             self.credit_wakeup(context, task, wakeup);
         }
         self.add_active(context, task);
@@ -151,9 +195,9 @@ fn takes_over(woken: usize, running: Option<usize>) -> bool {
     woken < running.unwrap_or(PRIORITIES)
 }
 
-/// Whether a wakeup may preempt at all: a waker that is about to sleep leaves its own CPU anyway.
-pub(super) fn may_preempt(wakeup: &Wakeup, to: CpuId, waker: CpuId) -> bool {
-    !wakeup.sync || to != waker
+/// Whether a wakeup may preempt, by whether it is sync.
+fn may_preempt(sync: bool, to: CpuId, waker: CpuId) -> bool {
+    !sync || to != waker
 }
 
 /// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): that in the freezer is.
@@ -196,14 +240,7 @@ mod tests {
             ("the worst, on an idle CPU", 139, None, false, here, true),
         ];
         for (case, woken, running, sync, to, preempts) in table {
-            let wakeup = Wakeup {
-                current: None,
-                context: WakeContext::Task,
-                sync,
-                slept: Waiting::Timer,
-                pipe: false,
-            };
-            let result = may_preempt(&wakeup, to, here) && takes_over(woken, running);
+            let result = may_preempt(sync, to, here) && takes_over(woken, running);
             assert_eq!(result, preempts, "{case}");
         }
     }
