@@ -8,7 +8,7 @@ use warmq_experiment::Engine;
 
 use crate::commands::{
     bench, check, compare, completions, diagnose, laws, machines, man, metrics, oracle, parts,
-    replay, reproduce, run, vm, watch,
+    plan, replay, reproduce, run, vm, watch,
 };
 use crate::exit;
 use crate::seeds::Seeds;
@@ -45,6 +45,8 @@ fn long_help() -> String {
 pub enum Command {
     /// Run experiments or scenarios and show their results.
     Run(run::Arguments),
+    /// List the runs of an experiment without making any.
+    Plan(plan::Arguments),
     /// Repeat the experiments of a paper and show its figures beside ours.
     Reproduce(reproduce::Arguments),
     /// Compare two recordings of a scenario, switch by switch.

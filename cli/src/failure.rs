@@ -1,5 +1,7 @@
 //! Everything that can end a command early, as values; and what people see of it.
 
+pub mod json;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -17,6 +19,15 @@ use crate::snippet;
 pub enum Failure {
     /// What was asked for makes no sense: what is wrong, and how to fix it (may be empty).
     Usage(String, String),
+    /// A file (or a line of one) that is not what was asked for: what is wrong, and how to fix it.
+    File {
+        /// Its name as it was given.
+        file: String,
+        /// What is wrong.
+        what: String,
+        /// How to fix it.
+        help: String,
+    },
     /// Files with something wrong in them.
     Problems(Vec<Problems>),
     /// Runs that gave no measurement: the worst of their exit codes, and a sentence each.
@@ -54,10 +65,17 @@ impl Failure {
         }
     }
 
+    fn number(&self) -> i32 {
+        match self {
+            Failure::Guest(status, _) => i32::from(*status),
+            other => other.exit() as i32,
+        }
+    }
+
     /// The exit code of ours; a guest's is the guest's business.
     fn exit(&self) -> Exit {
         match self {
-            Failure::Usage(..) | Failure::Problems(_) => Exit::BadInput,
+            Failure::Usage(..) | Failure::File { .. } | Failure::Problems(_) => Exit::BadInput,
             Failure::Runs(exit, _) | Failure::Judged(exit) => *exit,
             Failure::Claims(_) => Exit::ClaimFailed,
             Failure::NotDeterministic(_) => Exit::NotDeterministic,
@@ -67,7 +85,10 @@ impl Failure {
 
     /// Reports the failure on standard error; if that cannot be written to, nothing changes.
     pub fn report(&self) {
-        let text = self.text();
+        let text = match json::is_wanted() {
+            true => json::of(self).to_string(),
+            false => self.text(),
+        };
         if !text.is_empty() {
             let _ = writeln!(io::stderr(), "{}", text.trim_end());
         }
@@ -81,6 +102,7 @@ impl Failure {
             Failure::Usage(what, help) | Failure::Lacking(what, help) => {
                 format!("warmq: {what}; {help}")
             }
+            Failure::File { file, what, help } => format!("warmq: {file}: {what}; {help}"),
             Failure::Problems(files) => files.iter().map(snippet::problems).collect(),
             Failure::Runs(_, sentences) => listed("no measurement from", sentences),
             Failure::Judged(_) => String::new(),

@@ -22,6 +22,7 @@ mod oracle;
 mod output;
 mod page;
 mod pair;
+mod planned;
 mod present;
 mod progress;
 mod recorded;
@@ -42,7 +43,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let arguments = arguments::Arguments::parse();
+    let arguments = match arguments::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && failure::json::is_wanted() => {
+            output::say(&failure::json::usage(&error).to_string());
+            return ExitCode::from(exit::Exit::BadInput as u8);
+        }
+        Err(error) => error.exit(),
+    };
     files::forget_unfinished_when_interrupted();
     match commands::run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,

@@ -95,7 +95,6 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
-    let what = format!("{name}: cannot read it: {error}");
     let help = match error.kind() {
         std::io::ErrorKind::NotFound => {
             let ids: Vec<&str> = shipped::all().map(|it| it.id).collect();
@@ -107,5 +106,9 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
         }
         _ => "give the file of an experiment".to_owned(),
     };
-    Failure::usage(what, help)
+    Failure::File {
+        file: name.to_owned(),
+        what: format!("cannot read it: {error}"),
+        help,
+    }
 }

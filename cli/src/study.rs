@@ -64,6 +64,15 @@ pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, 
     }
 }
 
+/// Checks `document`, which may have a sweep that is too large for anything but planning.
+///
+/// # Errors
+/// Everything that is wrong in it.
+pub fn planned(document: &Document, engine: &Engine) -> Result<Experiment, Failure> {
+    let planned = Experiment::planned(document, engine);
+    planned.map_err(|problems| Failure::Problems(vec![problems]))
+}
+
 impl Study {
     /// Runs all `experiments` on `threads` threads (0: one per CPU), showing progress.
     pub fn run(
@@ -75,6 +84,15 @@ impl Study {
         let began = Instant::now();
         let clocked = Clocked::new(engine);
         let runs = simulate(&experiments, &options, &clocked, threads);
+        Study {
+            took: clocked.into_took(),
+            elapsed: began.elapsed(),
+            ..Study::of(experiments, options, runs)
+        }
+    }
+
+    /// All `experiments`, of `runs` that were made before.
+    pub fn of(experiments: Vec<Experiment>, options: Options, runs: Runs) -> Study {
         let outcomes = experiments
             .iter()
             .map(|it| it.outcome(&options, &runs))
@@ -84,8 +102,8 @@ impl Study {
             outcomes,
             options,
             runs,
-            took: clocked.into_took(),
-            elapsed: began.elapsed(),
+            took: BTreeMap::new(),
+            elapsed: Duration::ZERO,
         }
     }
 
@@ -259,7 +277,7 @@ pub fn exit_of(error: &RunError) -> Exit {
 
 /// Which code stands for runs that failed for different reasons: after a broken invariant nothing of a
 /// run can be trusted, and a broken rule (first the scheduler's, then a program's) explains a stall.
-fn severity(exit: Exit) -> u8 {
+pub fn severity(exit: Exit) -> u8 {
     match exit {
         Exit::InvariantBroken => 4,
         Exit::SchedulerBroke => 3,

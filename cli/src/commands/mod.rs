@@ -11,6 +11,7 @@ pub mod man;
 pub mod metrics;
 pub mod oracle;
 pub mod parts;
+pub mod plan;
 pub mod replay;
 pub mod reproduce;
 pub mod run;
@@ -27,6 +28,7 @@ use crate::failure::Failure;
 pub fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Laws(arguments) => laws::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),

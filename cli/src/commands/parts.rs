@@ -1,6 +1,8 @@
 //! `warmq schedulers` and `warmq workloads`: list them, and what can be set on one.
 
 use clap::Args;
+use serde_json::{Value, json};
+use warmq_experiment::{Setting, shown_value};
 use warmq_play::workloads as all_workloads;
 use warmq_sched::SCHEDULERS;
 
@@ -12,6 +14,9 @@ use crate::{listing, output};
 pub struct SchedulersArguments {
     /// A scheduler.
     name: Option<String>,
+    /// Print JSON: one object per line.
+    #[arg(long)]
+    json: bool,
 }
 
 /// List the workloads, or what can be set on one.
@@ -19,45 +24,97 @@ pub struct SchedulersArguments {
 pub struct WorkloadsArguments {
     /// A workload.
     name: Option<String>,
+    /// Print JSON: one object per line.
+    #[arg(long)]
+    json: bool,
 }
 
-/// A name, a sentence on it, and all that is known of it.
-type Part = (&'static str, &'static str, String);
+/// A scheduler or workload as it is listed.
+struct Part {
+    name: &'static str,
+    what: &'static str,
+    /// What is to be known beside its settings: a key, and a sentence.
+    fact: (&'static str, &'static str, String),
+    settings: Vec<Setting>,
+}
 
 /// Lists the schedulers, or describes one.
 pub fn schedulers(arguments: &SchedulersArguments) -> Result<(), Failure> {
-    let parts = SCHEDULERS.iter().map(|entry| {
-        let costs = format!("Its costs are those of {} on the machine.", entry.kernel);
-        let settings = listing::settings(&entry.settings());
-        (entry.name, entry.what, format!("{costs}\n\n{settings}"))
+    let parts = SCHEDULERS.iter().map(|entry| Part {
+        name: entry.name,
+        what: entry.what,
+        fact: (
+            "costs",
+            entry.kernel,
+            format!("Its costs are those of {} on the machine.", entry.kernel),
+        ),
+        settings: entry.settings(),
     });
-    show("scheduler", arguments.name.as_deref(), parts.collect())
+    let SchedulersArguments { name, json } = arguments;
+    show("scheduler", name.as_deref(), *json, parts.collect())
 }
 
 /// Lists the workloads, or describes one.
 pub fn workloads(arguments: &WorkloadsArguments) -> Result<(), Failure> {
-    let parts = all_workloads().iter().map(|entry| {
-        let work = format!("Its work is counted in {}.", entry.work);
-        let settings = listing::settings(&entry.settings());
-        let details = format!("{work}\n\n{settings}");
-        (entry.name.as_str(), entry.what.as_str(), details)
+    let parts = all_workloads().iter().map(|entry| Part {
+        name: entry.name.as_str(),
+        what: entry.what.as_str(),
+        fact: (
+            "work",
+            entry.work.as_str(),
+            format!("Its work is counted in {}.", entry.work),
+        ),
+        settings: entry.settings().to_vec(),
     });
-    show("workload", arguments.name.as_deref(), parts.collect())
+    let WorkloadsArguments { name, json } = arguments;
+    show("workload", name.as_deref(), *json, parts.collect())
 }
 
 /// Prints the part called `wanted`, or a line for each.
-fn show(kind: &str, wanted: Option<&str>, parts: Vec<Part>) -> Result<(), Failure> {
+fn show(kind: &str, wanted: Option<&str>, json: bool, parts: Vec<Part>) -> Result<(), Failure> {
     let Some(wanted) = wanted else {
-        let lines = parts
-            .iter()
-            .map(|(name, what, _)| (*name, (*what).to_owned()));
+        if json {
+            return parts
+                .iter()
+                .try_for_each(|part| output::print(&part.json().to_string()));
+        }
+        let lines = parts.iter().map(|part| (part.name, part.what.to_owned()));
         return output::print(&listing::names(lines));
     };
-    let found = parts.iter().find(|(name, ..)| *name == wanted);
-    let (name, what, details) = found.ok_or_else(|| {
-        let known: Vec<&str> = parts.iter().map(|(name, ..)| *name).collect();
+    let found = parts.iter().find(|part| part.name == wanted);
+    let part = found.ok_or_else(|| {
+        let known: Vec<&str> = parts.iter().map(|part| part.name).collect();
         let help = format!("use one of {}", known.join(", "));
         Failure::usage(format!("no {kind} is called {wanted}"), help)
     })?;
-    output::print(&format!("{name}: {what}\n{details}"))
+    if json {
+        return output::print(&part.json().to_string());
+    }
+    let (name, what, (.., fact)) = (part.name, part.what, &part.fact);
+    let settings = listing::settings(&part.settings);
+    output::print(&format!("{name}: {what}\n{fact}\n\n{settings}"))
+}
+
+impl Part {
+    fn json(&self) -> Value {
+        let (key, fact, _) = &self.fact;
+        json!({
+            "name": self.name,
+            "what": self.what,
+            *key: fact,
+            "settings": self.settings.iter().map(setting).collect::<Vec<Value>>(),
+        })
+    }
+}
+
+fn setting(setting: &Setting) -> Value {
+    let default = shown_value(&setting.default);
+    json!({
+        "name": setting.name,
+        "default": default,
+        "allowed": setting.kind.allowed(),
+        "unit": setting.unit,
+        "what": setting.what,
+        "source": setting.source,
+    })
 }

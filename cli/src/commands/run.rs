@@ -11,6 +11,7 @@ use warmq_units::Duration;
 use crate::arguments::{Extent, Out};
 use crate::failure::Failure;
 use crate::pair::Pair;
+use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
@@ -39,6 +40,20 @@ pub struct Arguments {
     files: Vec<String>,
     #[command(flatten)]
     extent: Extent,
+    /// Make only these runs of the plan (`warmq plan`), and print each with its figures as a line of JSON:
+    /// numbers (17 or 0-99), digests, or - for those that standard input names line by line.
+    #[arg(
+        long,
+        value_name = "RUN,...",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    #[arg(conflicts_with_all = ["trace", "chart", "out", "strict", "check_determinism", "collect"])]
+    only: Vec<Wanted>,
+    /// Make no runs: take them from these files of lines that --only printed (-: standard input).
+    #[arg(long, value_name = "LINES", num_args = 1..)]
+    #[arg(conflicts_with_all = ["trace", "chart", "check_determinism"])]
+    collect: Vec<String>,
     #[command(flatten)]
     out: Out,
     #[command(flatten)]
@@ -71,6 +86,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let documents = documents(arguments)?;
     let engine = arguments.extent.engine(machines::engine(&documents)?);
+    if !arguments.only.is_empty() {
+        return some_runs(arguments, &documents, &engine);
+    }
     let experiments = study::read(&documents, &engine)?;
     if let Some(step) = &arguments.chart {
         return charted(arguments, &experiments, &engine, step);
@@ -79,6 +97,28 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         // One run is watched at no cost worth a thought; and it may be one that broke an invariant before.
         Some(file) => traced(arguments, &experiments, &engine.checked(), file),
         None => studied(arguments, experiments, &engine),
+    }
+}
+
+fn some_runs(
+    arguments: &Arguments,
+    documents: &[Document],
+    engine: &Engine,
+) -> Result<(), Failure> {
+    let experiment = study::planned(the_only(documents, "--only")?, engine)?;
+    let options = arguments.extent.options();
+    let only = planned::Only::new(&experiment, &options, engine)?;
+    planned::run(&only, &arguments.only, arguments.extent.threads())
+}
+
+/// The document, where `option` is about the runs of one experiment.
+fn the_only<'d, T>(list: &'d [T], option: &str) -> Result<&'d T, Failure> {
+    match list {
+        [only] => Ok(only),
+        _ => Err(Failure::usage(
+            format!("{option} is about the runs of one experiment"),
+            "name one",
+        )),
     }
 }
 
@@ -127,7 +167,14 @@ fn studied(
     engine: &Engine,
 ) -> Result<(), Failure> {
     let extent = &arguments.extent;
-    let study = Study::run(experiments, extent.options(), engine, extent.threads());
+    let study = match arguments.collect.as_slice() {
+        [] => Study::run(experiments, extent.options(), engine, extent.threads()),
+        files => {
+            let experiment = the_only(&experiments, "--collect")?;
+            let runs = planned::collect(experiment, &extent.options(), engine, files)?;
+            Study::of(experiments, extent.options(), runs)
+        }
+    };
     let report = report(arguments, &study);
     if extent.json {
         study

@@ -21,6 +21,7 @@ fn the_short_help_fits_a_screen() {
 #[test]
 fn the_help_of_each_command_explains_its_options() {
     shown("run", "run --help");
+    shown("plan", "plan --help");
     shown("reproduce", "reproduce --help");
     shown("compare", "compare --help");
     shown("diagnose", "diagnose --help");

@@ -7,6 +7,7 @@ mod help;
 mod laws;
 mod lists;
 mod oracle;
+mod planned;
 mod refusals;
 mod replay;
 mod results;

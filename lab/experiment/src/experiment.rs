@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
 use warmq_units::{Duration, Seed};
 
+use crate::grid::Grid;
 use crate::plan::{Chosen, Part, Plan};
 use crate::point::{Filter, Point, is_no_value};
 use crate::simulator::Used;
@@ -42,8 +43,11 @@ pub struct Experiment {
     pub quick: Extent,
     /// The points of a quick run, a part of the sweep.
     pub quick_points: Filter,
-    /// Every point of the sweep, in order.
+    /// Every point of the sweep, in order; empty where there is a `grid`.
     pub points: Vec<Point>,
+    /// The points of a sweep that is only planned ([`Experiment::planned`]), and too large to be
+    /// listed. Such an experiment has measures of single runs, and neither claims nor plots.
+    pub grid: Option<Grid>,
     /// What is measured. Each measure is computed from the simulator's metrics and earlier
     /// measures.
     pub measures: Vec<Measure>,

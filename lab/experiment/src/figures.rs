@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::experiment::{Compare, Experiment, HistogramRead, How, Measure, Take};
 use crate::point::Point;
 use crate::run::{Options, Runs};
+use crate::simulator::Measured;
 
 /// Every measure at every point for which all runs exist: one value per seed.
 ///
@@ -184,13 +185,35 @@ fn from_runs(
         let value = result
             .as_ref()
             .ok()
-            .and_then(|measured| match &measure.how {
-                How::Histogram { of, read } => read_off(measured.histograms.get(of)?, *read),
-                _ => measured.figures.get(&measure.name).copied(),
-            });
+            .and_then(|measured| of_run(measure, measured));
         values.push(value.unwrap_or(f64::NAN));
     }
     Some(values)
+}
+
+/// What `measured` says of a measure of single runs. A run that was collected from elsewhere has
+/// no histograms, but what was read off them, under the name of the measure.
+fn of_run(measure: &Measure, measured: &Measured) -> Option<f64> {
+    match &measure.how {
+        How::Histogram { of, read } if measured.histograms.contains_key(of) => {
+            read_off(measured.histograms.get(of)?, *read)
+        }
+        _ => measured.figures.get(&measure.name).copied(),
+    }
+}
+
+impl Experiment {
+    /// The measures that are taken of each run: all but those over others.
+    pub fn measures_of_runs(&self) -> impl Iterator<Item = &Measure> {
+        let of_runs = |it: &&Measure| matches!(it.how, How::Figure | How::Histogram { .. });
+        self.measures.iter().filter(of_runs)
+    }
+
+    /// These measures of one run, by name; those that the run did not give are left out.
+    pub fn figures_of<'e>(&'e self, measured: &Measured) -> Vec<(&'e str, f64)> {
+        let figure = |it: &'e Measure| Some((it.name.as_str(), of_run(it, measured)?));
+        self.measures_of_runs().filter_map(figure).collect()
+    }
 }
 
 fn read_off(bins: &[(f64, f64)], read: HistogramRead) -> Option<f64> {

@@ -11,6 +11,8 @@
 mod engine;
 mod experiment;
 mod figures;
+mod grid;
+mod jobs;
 mod judge;
 mod outcome;
 mod plan;
@@ -26,8 +28,10 @@ pub use experiment::{
     Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Parts,
     PlotSpec, Published, Take, Target, Test, Within,
 };
+pub use grid::Grid;
+pub use jobs::Jobs;
 pub use judge::{Finding, Judged};
-pub use outcome::{Outcome, RunFailure};
+pub use outcome::{Outcome, RunFailure, shown_value};
 pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
 pub use run::{Difference, Job, Options, Progress, Runs, seeds};

@@ -129,7 +129,7 @@ impl Experiment {
     }
 
     /// A point as reports show it: its keys in the order of the sweep.
-    fn shown_point(&self, point: &Point) -> warmq_report::Point {
+    pub fn shown_point(&self, point: &Point) -> warmq_report::Point {
         let axes = self.parts.axes.iter();
         let pair = |key: &String| Some((key.clone(), shown_value(point.0.get(key)?)));
         warmq_report::Point::new(axes.filter_map(|axis| pair(&axis.key)))
@@ -137,7 +137,7 @@ impl Experiment {
 }
 
 /// A value as reports show it: sizes and times as people write them.
-pub(crate) fn shown_value(value: &Value) -> PointValue {
+pub fn shown_value(value: &Value) -> PointValue {
     match value {
         Value::Integer(count) => (*count).into(),
         Value::Bool(flag) => (*flag).into(),

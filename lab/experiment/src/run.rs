@@ -89,18 +89,7 @@ impl Experiment {
 
     /// Every run that this experiment needs: point by point, seed by seed.
     pub fn jobs(&self, options: &Options) -> Vec<Job> {
-        let extent = self.extent(options);
-        let mut jobs = Vec::new();
-        for point in self.points_of(options) {
-            for seed in &extent.seeds {
-                jobs.push(Job {
-                    plan: self.parts.plan(point, *seed, &extent),
-                    point: point.clone(),
-                    name: format!("{}: {}", self.id, self.name_of(point)),
-                });
-            }
-        }
-        jobs
+        self.job_list(options).iter().collect()
     }
 }
 

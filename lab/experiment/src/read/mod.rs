@@ -13,7 +13,7 @@ use std::path::Path;
 use warmq_config::{Document, Fields, Item, Problems};
 use warmq_units::Duration;
 
-use crate::experiment::{Experiment, Extent};
+use crate::experiment::{Experiment, Extent, How};
 use crate::point::Filter;
 use crate::simulator::Simulator;
 use parts::Scope;
@@ -32,16 +32,31 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong with the document, each with place and fix.
     pub fn of(document: &Document, simulator: &dyn Simulator) -> Result<Experiment, Problems> {
-        document.read(|fields| read(document.name(), fields, simulator))
+        document.read(|fields| read(document.name(), fields, simulator, false))
+    }
+
+    /// The same, for planning: the sweep may have very many points, which are then not listed but
+    /// made one by one ([`Experiment::job_list`]). What must see all points at once (measures over
+    /// others, published figures, claims, plots) is refused in so large a sweep.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document, each with place and fix.
+    pub fn planned(document: &Document, simulator: &dyn Simulator) -> Result<Experiment, Problems> {
+        document.read(|fields| read(document.name(), fields, simulator, true))
     }
 }
 
 /// Reads parts and sweep first. Nothing else has a meaning without them, so if they have problems
 /// only those are reported.
-fn read(file: &str, fields: &Fields, simulator: &dyn Simulator) -> Option<Experiment> {
+fn read(
+    file: &str,
+    fields: &Fields,
+    simulator: &dyn Simulator,
+    is_planned: bool,
+) -> Option<Experiment> {
     let (full, quick) = extents(fields);
     let mut experiment = header(file, fields, full, quick);
-    let mut scope = Scope::new(simulator);
+    let mut scope = Scope::new(simulator, is_planned);
     let ready = parts::read(fields, &mut scope) && sweep::read(fields, &mut scope, &mut experiment);
     let later = [
         "measure",
@@ -59,11 +74,42 @@ fn read(file: &str, fields: &Fields, simulator: &dyn Simulator) -> Option<Experi
     }
     experiment.parts = scope.parts;
     measures::read(fields, simulator, &mut experiment);
+    if experiment.grid.is_some() {
+        refuse_judgement(fields, &experiment);
+        return Some(experiment);
+    }
     published::read(fields, &mut experiment);
     claims::read(fields, &mut experiment);
     shown::read(fields, simulator, &mut experiment);
     fields.finish();
     Some(experiment)
+}
+
+/// A large sweep is queried, not judged. (`labels`, `columns` and `tolerance` do no harm.)
+fn refuse_judgement(fields: &Fields, experiment: &Experiment) {
+    let help = "leave it out, and query the rows of the sweep (docs/sweeps.md)";
+    let of_run = |how: &How| matches!(how, How::Figure | How::Histogram { .. });
+    if let Some(over) = experiment.measures.iter().find(|it| !of_run(&it.how)) {
+        let what = format!(
+            "`{}` compares points, of which a sweep this large has too many",
+            over.name
+        );
+        fields.report(what, help);
+    }
+    for key in ["published", "claim", "plot"] {
+        if let Some(item) = fields.item(key) {
+            item.report("the sweep is too large for it", help);
+        }
+    }
+    fields.know(&[
+        "published",
+        "claim",
+        "plot",
+        "labels",
+        "tolerance",
+        "columns",
+    ]);
+    fields.finish();
 }
 
 fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experiment {
@@ -87,6 +133,7 @@ fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experimen
         quick,
         quick_points: Filter::default(),
         points: Vec::new(),
+        grid: None,
         measures: Vec::new(),
         published: Vec::new(),
         claims: Vec::new(),

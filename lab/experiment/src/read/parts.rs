@@ -14,6 +14,8 @@ use crate::simulator::{PartError, Simulator};
 pub(super) struct Scope<'a> {
     simulator: &'a dyn Simulator,
     settings: BTreeMap<(Part, String), Vec<Setting>>,
+    /// Whether the runs are only planned, so that there may be very many.
+    pub(super) is_planned: bool,
     pub(super) parts: Parts,
 }
 
@@ -109,9 +111,10 @@ pub(super) fn flattened<'a>(table: &Fields<'a>) -> Vec<(String, Item<'a>)> {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(simulator: &'a dyn Simulator) -> Scope<'a> {
+    pub(super) fn new(simulator: &'a dyn Simulator, is_planned: bool) -> Scope<'a> {
         Scope {
             simulator,
+            is_planned,
             settings: BTreeMap::new(),
             parts: Parts::default(),
         }

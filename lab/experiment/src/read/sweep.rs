@@ -6,11 +6,15 @@ use warmq_config::{Fields, Item, Value};
 
 use super::parts::{Scope, flattened};
 use crate::experiment::{Axis, Experiment, Target};
+use crate::grid::Grid;
 use crate::plan::Part;
 use crate::point::{NO_VALUE, Point};
 
-/// The most points of a sweep; more are surely a typing error.
-const MOST_POINTS: usize = 4_000;
+/// The most points of a sweep that is judged as a whole; more are a typing error, or a sweep to
+/// be planned and run in parts.
+const MOST_POINTS: u64 = 4_000;
+/// The most points of a sweep that is planned; more are surely a typing error.
+const MOST_PLANNED: u64 = 1_000_000_000;
 
 /// The lists of one block, key by key.
 type Block = Vec<(String, Vec<Value>)>;
@@ -30,7 +34,7 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
     if blocks.is_empty() {
         blocks.push(Block::new());
     }
-    if !same_keys(&blocks, &tables) || !few_enough(&blocks, fields) {
+    if !same_keys(&blocks, &tables) || !few_enough(&blocks, fields, scope) {
         return false;
     }
     for axis in &mut scope.parts.axes {
@@ -38,6 +42,11 @@ pub(super) fn read(fields: &Fields, scope: &mut Scope, experiment: &mut Experime
         if !axis.values.iter().any(is_name) {
             axis.values.sort();
         }
+    }
+    if count(&blocks).is_none_or(|points| points > MOST_POINTS) {
+        experiment.grid = grid(&blocks, fields, scope);
+        read_quick(fields, scope, experiment);
+        return fields.problems() == before;
     }
     let all = blocks.iter().flat_map(combinations);
     let all: BTreeSet<Point> = all.map(|point| scope.of_its_parts(&point)).collect();
@@ -177,24 +186,72 @@ fn same_keys(blocks: &[Block], tables: &[Fields]) -> bool {
     true
 }
 
-fn few_enough(blocks: &[Block], fields: &Fields) -> bool {
+/// Points of all blocks, counting those in two of them twice; none if there is no number for them.
+fn count(blocks: &[Block]) -> Option<u64> {
     let size = |block: &Block| {
         block
             .iter()
-            .try_fold(1usize, |n, (_, it)| n.checked_mul(it.len()))
+            .try_fold(1u64, |n, (_, it)| n.checked_mul(it.len() as u64))
     };
-    let points = blocks
+    blocks
         .iter()
         .map(size)
-        .try_fold(0usize, |sum, size| sum.checked_add(size?));
-    let few = points.is_some_and(|points| points <= MOST_POINTS);
+        .try_fold(0u64, |sum, size| sum.checked_add(size?))
+}
+
+fn few_enough(blocks: &[Block], fields: &Fields, scope: &Scope) -> bool {
+    let (most, help) = match scope.is_planned {
+        false => (
+            MOST_POINTS,
+            "sweep fewer values, or run it in parts: `warmq plan`, `warmq run --only` (docs/sweeps.md)",
+        ),
+        true => (MOST_PLANNED, "sweep fewer values"),
+    };
+    let few = count(blocks).is_some_and(|points| points <= most);
     if !few && let Some(item) = fields.item("sweep") {
-        item.report(
-            format!("the sweep has more than {MOST_POINTS} points"),
-            "sweep fewer values",
-        );
+        item.report(format!("the sweep has more than {most} points"), help);
     }
     few
+}
+
+/// The points of a large sweep, which are never all in memory. Whatever asks for a look at every
+/// point is refused.
+fn grid(blocks: &[Block], fields: &Fields, scope: &Scope) -> Option<Grid> {
+    let sweep = fields.item("sweep")?;
+    let large = format!("a sweep of more than {MOST_POINTS} points");
+    if blocks.len() > 1 {
+        sweep.report(
+            format!("{large} is one block"),
+            "write a file for each block",
+        );
+        return None;
+    }
+    let axes = &scope.parts.axes;
+    let of_world = |axis: &&Axis| {
+        matches!(
+            &axis.target,
+            Target::Name(Part::World) | Target::Setting(Part::World, _)
+        )
+    };
+    if let Some(axis) = axes.iter().find(of_world) {
+        let help = format!("write a file for each `{}`", axis.key);
+        sweep.report(format!("{large} is in one world"), help);
+        return None;
+    }
+    let named = axes
+        .iter()
+        .filter(|axis| matches!(axis.target, Target::Name(_)));
+    let named: Block = named
+        .map(|axis| (axis.key.clone(), axis.values.clone()))
+        .collect();
+    if let Some(why) = combinations(&named)
+        .iter()
+        .find_map(|point| scope.unfit(point))
+    {
+        sweep.report("world, scheduler and workload do not go together", why);
+        return None;
+    }
+    Some(Grid::new(axes))
 }
 
 fn combinations(block: &Block) -> Vec<Point> {
@@ -236,7 +293,7 @@ fn read_quick(fields: &Fields, scope: &Scope, experiment: &mut Experiment) {
         return;
     };
     experiment.quick_points = filter;
-    if experiment.quick_points().next().is_none() {
+    if experiment.grid.is_none() && experiment.quick_points().next().is_none() {
         report_empty(&item);
     }
 }

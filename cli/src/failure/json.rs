@@ -1,0 +1,63 @@
+//! A failure for programs: one line of JSON, where the environment sets `WARMQ_ERRORS=json`.
+
+use serde_json::{Value, json};
+use warmq_config::Problem;
+
+use super::Failure;
+
+/// Whether whoever started the command reads errors by program.
+pub fn is_wanted() -> bool {
+    std::env::var_os("WARMQ_ERRORS").is_some_and(|value| value == "json")
+}
+
+/// Mistakes on the command line, as clap tells them.
+pub fn usage(error: &clap::Error) -> Value {
+    let text = error.to_string();
+    let what = text.lines().next().unwrap_or_default();
+    let what = what.strip_prefix("error: ").unwrap_or(what);
+    failure(
+        error.exit_code(),
+        vec![sentence(what, "see `warmq --help`")],
+    )
+}
+
+/// All that `failure` says, with its exit code.
+pub(super) fn of(it: &Failure) -> Value {
+    let problems = match it {
+        Failure::Usage(what, help) | Failure::Lacking(what, help) => vec![sentence(what, help)],
+        Failure::File { file, what, help } => vec![in_file(file, what, help)],
+        Failure::Problems(files) => {
+            let problems = files.iter().flat_map(|it| &it.list);
+            problems.map(in_document).collect()
+        }
+        Failure::Runs(_, sentences) => sentences.iter().map(|it| sentence(it, "")).collect(),
+        other => vec![sentence(other.text().trim_start_matches("warmq: "), "")],
+    };
+    failure(it.number(), problems)
+}
+
+fn failure(code: i32, problems: Vec<Value>) -> Value {
+    json!({"code": code, "problems": problems})
+}
+
+fn sentence(what: &str, fix: &str) -> Value {
+    json!({"file": null, "line": null, "key": null, "what": what, "fix": filled(fix)})
+}
+
+fn in_file(file: &str, what: &str, fix: &str) -> Value {
+    json!({"file": file, "line": null, "key": null, "what": what, "fix": filled(fix)})
+}
+
+fn in_document(problem: &Problem) -> Value {
+    json!({
+        "file": &*problem.source.name,
+        "line": problem.line,
+        "key": filled(&problem.key),
+        "what": problem.what,
+        "fix": filled(&problem.help),
+    })
+}
+
+fn filled(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}

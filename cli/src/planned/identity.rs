@@ -1,0 +1,124 @@
+//! Digests: of a run, of a plan, and of this program.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use warmq_config::Source;
+use warmq_experiment::{Engine, Experiment, Job, Options, Part};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::failure::Failure;
+
+/// Part of every digest. To be raised when lines of plans or of runs change their meaning.
+const FORMAT: u32 = 1;
+
+/// What the digests of the runs of one experiment are made of, beside their plans: a plan knows
+/// the names of a machine and a workload, and what these names mean may change.
+pub struct Identity {
+    meanings: BTreeMap<(Part, String), u128>,
+    files: Vec<String>,
+}
+
+impl Identity {
+    /// Looks at every machine and workload of `experiment`.
+    ///
+    /// # Errors
+    /// When one of them can no longer be read.
+    pub fn of(experiment: &Experiment, engine: &Engine) -> Result<Identity, Failure> {
+        let mut identity = Identity {
+            meanings: BTreeMap::new(),
+            files: Vec::new(),
+        };
+        for (part, name) in experiment.parts.defaults.keys() {
+            let of_file = is_file(*part, name);
+            let meaning = match part {
+                // Also where it is no file: `host` is another machine on another machine.
+                Part::Machine => format!(
+                    "{:?}",
+                    crate::machines::found("machine", name, engine.machine(name))?
+                ),
+                Part::Workload if of_file => text_of(name)?,
+                _ => continue,
+            };
+            if of_file {
+                identity.files.push(name.clone());
+            }
+            let digest = xxh3_128(meaning.as_bytes());
+            identity.meanings.insert((*part, name.clone()), digest);
+        }
+        Ok(identity)
+    }
+
+    /// The files of machines and workloads that the experiment names.
+    pub fn files(&self) -> &[String] {
+        &self.files
+    }
+
+    /// The digest of a run: equal digests, equal runs. In hexadecimal.
+    pub fn digest(&self, job: &Job) -> String {
+        let meaning = |part: Part, name: &str| {
+            let key = (part, name.to_owned());
+            self.meanings.get(&key).copied().unwrap_or_default()
+        };
+        let machine = meaning(Part::Machine, &job.plan.machine.name);
+        let workload = meaning(Part::Workload, &job.plan.workload.name);
+        hex(&format!(
+            "{FORMAT}\n{}\n{machine:x}\n{workload:x}",
+            job.plan
+        ))
+    }
+
+    /// The digest of the whole plan of `experiment`: which runs there are, in which order, and what
+    /// is measured in them.
+    pub fn of_plan(&self, experiment: &Experiment, options: &Options) -> String {
+        let names: Vec<&str> = experiment
+            .measures_of_runs()
+            .map(|it| it.name.as_str())
+            .collect();
+        let jobs = experiment.job_list(options);
+        // The first run has all settings that are not swept; the points say the rest.
+        let first = jobs.get(0).map(|job| self.digest(&job));
+        let points = match experiment.grid {
+            Some(_) => format!("{:?}", experiment.grid),
+            None => format!("{:?}", experiment.points_of(options)),
+        };
+        let (parts, extent) = (&experiment.parts, jobs.extent());
+        hex(&format!(
+            "{FORMAT}\n{}\n{parts:?}\n{extent:?}\n{points}\n{}\n{names:?}\n{first:?}\n{:?}",
+            experiment.id, options.quick, self.meanings
+        ))
+    }
+}
+
+/// The digest of this program's file: two builds of one version may give different results.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn build() -> Result<String, Failure> {
+    let read = std::env::current_exe().and_then(std::fs::read);
+    let bytes = read.map_err(|error| Failure::system("read the file of this program", &error))?;
+    Ok(format!("{:032x}", xxh3_128(&bytes)))
+}
+
+fn is_file(part: Part, name: &str) -> bool {
+    let can_be = matches!(part, Part::Machine | Part::Workload);
+    can_be && Path::new(name).extension().is_some() && Path::new(name).is_file()
+}
+
+fn text_of(name: &str) -> Result<String, Failure> {
+    let refused = |error: std::io::Error| {
+        let source = Source::option(name, "");
+        source.problem(
+            "",
+            0..0,
+            format!("cannot read it: {error}"),
+            "give the file of a scenario",
+        )
+    };
+    let read = std::fs::read_to_string(name);
+    read.map_err(|error| Failure::Problems(vec![refused(error).into()]))
+}
+
+fn hex(text: &str) -> String {
+    format!("{:032x}", xxh3_128(text.as_bytes()))
+}
