@@ -155,7 +155,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("unlike any setting", "+[sweep]\ntemperature = [3]"),
     (
         "setting of one swept scheduler only",
-        "title = \"t\"\nmachine = \"ppro-4way\"\nworkload = \"web\"\n[sweep]\nscheduler = [\"pls\", \"mq\"]\nlevels = [1]",
+        "title = \"t\"\nmachine = \"ppro-4way\"\nworkload = \"web\"\n[settings]\nlevels = 1\n[sweep]\nscheduler = [\"pls\", \"mq\"]",
     ),
     (
         "ambiguous setting",

@@ -72,13 +72,12 @@ pub(super) fn credited(rules: &Rules, credit: i32, sleep: &Credit) -> Account {
         true => weighted.min(rules.slice(sleep.nice) * rules.jiffy),
         false => weighted,
     };
-    let sum = sleep_avg + earned;
-    if uninterruptible && sleep.user && !is_high(credit) && sum >= limit {
-        return Account {
-            sleep_avg: sleep_avg.max(limit),
-            credit,
-        };
-    }
+    // L of a task with a high nice value lies above the greatest sleep_avg.
+    let no_further = uninterruptible && sleep.user && !is_high(credit);
+    let sum = match sleep_avg + earned {
+        sum if no_further && sum >= limit => sleep_avg.max(limit),
+        sum => sum,
+    };
     match sum > rules.max_sleep_avg() {
         true => Account {
             sleep_avg: rules.max_sleep_avg(),

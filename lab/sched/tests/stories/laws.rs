@@ -63,12 +63,12 @@ impl Case {
                 let place = ["llc", "cpu"][(self.seed % 2) as usize];
                 ("place", Value::Text(place.into()))
             }
-            "affinity-o1" | "affinity-cfs" | "affinity-eevdf" => {
+            _ if name.starts_with("affinity-") => {
                 let place = ["llc", "cpu"][(self.seed % 2) as usize];
                 ("place", Value::Text(place.into()))
             }
             "broken" => ("fault", Value::Text("none".into())),
-            "o1" => {
+            "o1" | "o1-2.6.4" => {
                 let clock = ["jiffies", "tsc"][(self.seed % 2) as usize];
                 ("clock", Value::Text(clock.into()))
             }
