@@ -146,7 +146,7 @@ fn start(boot: &mut Boot<'_>, done: &Done) -> Result<Vec<TaskId>, warmq_machine:
 /// wait behind better priorities; with these tasks it stays below five seconds for each.
 fn longest_wait(entry: &Entry) -> u64 {
     match entry.name {
-        "o1" | "affinity-o1" => 5_000 * u64::from(TASKS),
+        "o1" | "affinity-o1" | "o1-2.6.4" | "affinity-o1-2.6.4" => 5_000 * u64::from(TASKS),
         _ => 2_000,
     }
 }
