@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from .errors import InputError, Problem, VersionError
 
 # What is held in memory before it is written, and what a sweep that is killed makes again.
-MOST_RUNS = 2000
+MOST_RUNS = 1000
 MOST_SECONDS = 5.0
 
 _BEFORE = ["number", "run"]

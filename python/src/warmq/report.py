@@ -23,7 +23,7 @@ class Report:
     table: pa.Table
     """The rows, as [`run`][warmq.run] returns them."""
     html: str
-    """The page: one file that needs neither a network nor a script."""
+    """The page: one file that needs no network, and is whole without its script."""
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a data frame of pandas."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 try:
+    import dask
     from distributed import Client, KilledWorker, LocalCluster, as_completed
 except ImportError as why:
     raise ImportError("warmq.sweep needs dask.distributed: pip install 'warmq[sweep]'") from why
@@ -122,8 +124,8 @@ def sweep(
     >>> import tempfile, warmq
     >>> with tempfile.TemporaryDirectory() as out:
     ...     made = warmq.sweep("spin", out=out, progress=False, machine="tiny-1cpu", time="20ms", seeds=4)
-    ...     made.sql("select count(distinct run) from sweep").fetchone()
-    (4,)
+    ...     made.sql("select count(distinct run) from sweep").fetchall()
+    [(4,)]
     """
     words = arguments_of(experiment, overrides)
     (summary,) = objects(["plan", *words, "--summary"])
@@ -178,8 +180,18 @@ def _connected(client: Client | None) -> Iterator[Client]:
         return
     # Threads are enough: each waits for a command of its own, which does the work.
     cores = len(os.sched_getaffinity(0))
-    cluster = LocalCluster(n_workers=cores, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
-    with cluster, Client(cluster) as local:
+    link = {"distributed.dashboard.link": "http://127.0.0.1:{port}/status"}
+    with (
+        dask.config.set(link),
+        LocalCluster(
+            n_workers=cores,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster) as local,
+    ):
         yield local
 
 
