@@ -43,7 +43,7 @@ class Spec:
         return f"warmq-{self.plan}"
 
 
-class Lab(WorkerPlugin):  # type: ignore[misc]
+class Lab(WorkerPlugin):
     """The commands of one worker, one for each of its threads that is at work."""
 
     def __init__(self, spec: Spec) -> None:

@@ -231,7 +231,8 @@ def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown:
 
 
 def _ahead(client: Client) -> int:
-    return max(_LEAST_AHEAD, _AHEAD_PER_THREAD * sum(client.nthreads().values()))
+    threads = sum(client.nthreads().values())
+    return max(_LEAST_AHEAD, _AHEAD_PER_THREAD * int(threads))
 
 
 def _submit(todo: Iterator[Run], most: int, client: Client, spec: Spec, flying: Any) -> None:
