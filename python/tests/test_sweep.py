@@ -193,9 +193,10 @@ def wait_for_rows(process: subprocess.Popen[bytes]) -> None:
 
 
 def test_a_sweep_that_is_killed_goes_on_with_no_row_lost_or_doubled(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = 4000
+    # 20,000 take a minute or two: WARMQ_KILLED_RUNS=20000.
+    runs = int(os.environ.get("WARMQ_KILLED_RUNS", "4000"))
     Path("many.toml").write_text(many(40, runs // 40))
-    moment = random.Random().uniform(0.0, 1.0)
+    moment = random.Random().uniform(0.0, runs / 4000)
     print(f"killed {moment:.3f} s after the first file")
     process = started()
     wait_for_rows(process)
