@@ -1,7 +1,8 @@
 # Two commands on a fresh Debian 12 with cargo; each sets up what it needs.
 #
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
-#   make test   formatting, lints, all tests and doc tests, the real scheduler in guests (vm-test)
+#   make test   formatting, lints, all tests and doc tests, the Python package, the real scheduler in guests (vm-test)
+#   make python-test  the Python package: a wheel in a virtual environment of its own
 #   make vm-test  the last of these alone
 #   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
 #   make bench  how fast it is, and beside what
@@ -9,7 +10,7 @@
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
-.PHONY: run test vm-test laws bench setup setup-test setup-real
+.PHONY: run test python-test vm-test laws bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
@@ -20,7 +21,11 @@ test: setup-test setup-real
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace --no-fail-fast
+	@bash scripts/python-test.sh
 	@bash scripts/vm-test.sh
+
+python-test: setup
+	@bash scripts/python-test.sh
 
 vm-test: setup-real
 	@bash scripts/vm-test.sh

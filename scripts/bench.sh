@@ -71,3 +71,11 @@ echo "== caches, beside pycachesim"
 echo
 echo "== scheduling, beside SimSo"
 "$venv/bin/python" -B bench/compare_scheduling.py "$target/release/examples/compare_scheduling"
+
+echo
+echo "== sweeps on Dask"
+"$venv/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.7,<2' psutil
+wheel=$("$venv/bin/python" scripts/wheel.py "$target/release/warmq" "$folder/wheel")
+"$venv/bin/pip" install --quiet --disable-pip-version-check "$wheel[sweep,duckdb]"
+"$venv/bin/pip" install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
+"$venv/bin/python" -B bench/sweeps.py || echo "bench: a figure was missed"

@@ -47,3 +47,41 @@ impl Grid {
         (rest == 0).then_some(point)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::experiment::Target;
+    use crate::plan::Part;
+
+    fn axis(key: &str, values: i64) -> Axis {
+        Axis {
+            key: key.to_owned(),
+            target: Target::Setting(Part::Scheduler, key.to_owned()),
+            values: (0..values).map(Value::Integer).collect(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_count_the_points_in_order_the_first_axis_slowest(a in 1..5i64, b in 1..5i64, c in 1..5i64) {
+            let grid = Grid::new(&[axis("a", a), axis("z", b), axis("m", c)]);
+            let point = |(a, b, c): (i64, i64, i64)| {
+                Point([("a", a), ("z", b), ("m", c)].map(|(key, it)| (key.to_owned(), it.into())).into())
+            };
+            let listed = (0..a).flat_map(|a| (0..b).flat_map(move |b| (0..c).map(move |c| (a, b, c))));
+            let listed: Vec<Point> = listed.map(point).collect();
+            let made: Vec<Point> = (0..).map_while(|number| grid.point(number)).collect();
+            prop_assert_eq!(grid.count(), listed.len() as u64);
+            prop_assert_eq!(&made, &listed);
+
+            let filter = Filter([("z".to_owned(), vec![Value::Integer(0)])].into());
+            let part = grid.filtered(&filter);
+            let made: Vec<Point> = (0..).map_while(|number| part.point(number)).collect();
+            let matching: Vec<Point> = listed.into_iter().filter(|it| filter.matches(it)).collect();
+            prop_assert_eq!(made, matching);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+"""Sweeps on dask.distributed: a run of the plan is a task, and its rows go into a Parquet data set."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+try:
+    import dask
+    from distributed import Client, KilledWorker, LocalCluster, as_completed
+except ImportError as why:
+    raise ImportError("warmq.sweep needs dask.distributed: pip install 'warmq[sweep]'") from why
+
+from ._command import objects
+from ._progress import Progress
+from ._store import Store, lines_of, schema_of
+from ._worker import Lab, Spec, check, shipped, take
+from .errors import InputError, Problem, VersionError, WarmqError
+from .lab import Experiment, Run, arguments_of, plan_iter, report_of
+from .report import Report, to_polars
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+    import polars
+
+# Runs that Dask knows of at a time: enough to keep every thread at work, few enough for any plan.
+_LEAST_AHEAD = 256
+_AHEAD_PER_THREAD = 16
+# A run is lost with its command or its worker (out of memory, a node that goes away), and is made again so often.
+_RETRIES = 3
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The rows of a sweep, on disk."""
+
+    folder: Path
+    """The Parquet files: `OUT/experiment=ID`."""
+    summary: dict[str, Any]
+    """What was planned, as `warmq plan --summary` says it."""
+
+    def dataset(self) -> ds.Dataset:
+        """The rows, to be filtered before they are loaded."""
+        files = [str(file) for file in sorted(self.folder.glob("*.parquet"))]
+        return ds.dataset(files, schema=schema_of(self.summary))
+
+    def table(self) -> pa.Table:
+        """A row a run and figure, in the order of the plan: the same on any machines, bit for bit."""
+        # The rows of a run stand together and in order; the sort keeps that only if it is told where they stood.
+        table = self.dataset().to_table()
+        place = pa.array(range(table.num_rows), pa.int64())
+        table = table.append_column("_place", place).sort_by([("number", "ascending"), ("_place", "ascending")])
+        return table.drop_columns(["_place"]).combine_chunks()
+
+    def report(self) -> Report:
+        """Page and rows as [`report`][warmq.report] makes them, of these runs: measures over others, claims, plots."""
+        words = ["run", *self.summary["arguments"], "--collect", "-"]
+        return report_of(words, text=lines_of(self.table()))
+
+    def rows(self) -> pa.Table:
+        """The rows that [`run`][warmq.run] returns for the same experiment: medians over the seeds."""
+        return self.report().table
+
+    def failures(self) -> pa.Table:
+        """The runs that gave no measurement."""
+        return self.dataset().to_table(filter=ds.field("error").is_valid())
+
+    def sql(self, query: str) -> duckdb.DuckDBPyRelation:
+        """Asks DuckDB, which reads what it needs of the files; the rows are the table `sweep`."""
+        import duckdb
+
+        files = str(self.folder / "*.parquet").replace("'", "''")
+        connection = duckdb.connect()
+        connection.execute(f"create view sweep as select * from read_parquet('{files}')")
+        return connection.sql(query)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a data frame of pandas."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a data frame of polars."""
+        return to_polars(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.dataset().head(20).to_pandas()._repr_html_()  # type: ignore[no-any-return]
+
+
+def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """The sweep in `OUT/experiment=ID`, finished or not."""
+    path = Path(folder)
+    try:
+        manifest = json.loads((path / "_plan.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as why:
+        problem = Problem(f"there is no sweep here: {why}", str(path), fix="give OUT/experiment=ID")
+        raise InputError([problem]) from why
+    return Sweep(path, manifest)
+
+
+def sweep(
+    experiment: Experiment,
+    client: Client | None = None,
+    out: str | os.PathLike[str] = "sweep/",
+    *,
+    progress: bool = True,
+    **overrides: Any,
+) -> Sweep:
+    """Makes every run of an experiment on the workers of `client` (without one: on all cores of this machine).
+
+    A run is one task. Rows are written into `out` every few seconds; a sweep that was cut off goes on where it
+    stopped when it is called again. `overrides` are those of [`run`][warmq.run].
+
+    >>> import tempfile, warmq
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     made = warmq.sweep("spin", out=out, progress=False, machine="tiny-1cpu", time="20ms", seeds=4)
+    ...     made.sql("select count(distinct run) from sweep").fetchall()
+    [(4,)]
+    """
+    words = arguments_of(experiment, overrides)
+    (summary,) = objects(["plan", *words, "--summary"])
+    _refuse_real_worlds(summary)
+    spec = _spec(experiment, words, summary)
+    with Store(out, summary, words) as store:
+        shown = Progress(len(store.done), summary["runs"], progress)
+        if store.done:
+            shown.say(f"{len(store.done)} of {summary['runs']} runs are in {store.folder} already")
+        todo = (run for run in plan_iter(experiment, **overrides) if run.digest not in store.done)
+        first = next(todo, None)
+        if first is not None:
+            _make(itertools.chain([first], todo), client, spec, store, shown)
+    return open_sweep(store.folder)
+
+
+def _refuse_real_worlds(summary: dict[str, Any]) -> None:
+    real = [world for world in summary["worlds"] if world != "lab"]
+    if real:
+        problem = Problem(f"a sweep simulates, and does not play in {', '.join(real)}", key="world", fix="use warmq.run")
+        raise InputError([problem])
+
+
+def _spec(experiment: Experiment, words: list[str], summary: dict[str, Any]) -> Spec:
+    files = shipped(summary["files"])
+    name = os.fspath(experiment)
+    if os.path.isfile(name):
+        base = os.path.basename(name)
+        files[base] = Path(name).read_bytes()
+        words = [base, *words[1:]]
+    return Spec(words, summary["version"], summary["build"], summary["plan"], files)
+
+
+def _make(todo: Iterator[Run], client: Client | None, spec: Spec, store: Store, shown: Progress) -> None:
+    with _connected(client) as connected:
+        shown.say(f"dashboard: {connected.dashboard_link}")
+        with _prepared(connected, spec):
+            try:
+                _drive(todo, connected, spec, store, shown)
+            except KeyboardInterrupt:
+                store.flush()
+                shown.end()
+                shown.say(f"interrupted; {len(store.done)} runs are kept in {store.folder}: the same call goes on from there")
+                raise
+            shown.end()
+
+
+@contextmanager
+def _connected(client: Client | None) -> Iterator[Client]:
+    if client is not None:
+        yield client
+        return
+    # Threads are enough: each waits for a command of its own, which does the work.
+    cores = len(os.sched_getaffinity(0))
+    link = {"distributed.dashboard.link": "http://127.0.0.1:{port}/status"}
+    with (
+        dask.config.set(link),
+        LocalCluster(
+            n_workers=cores,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        ) as cluster,
+        Client(cluster) as local,
+    ):
+        yield local
+
+
+@contextmanager
+def _prepared(client: Client, spec: Spec) -> Iterator[None]:
+    """Every worker, now or later, gets the files and is checked."""
+    try:
+        client.register_plugin(Lab(spec))
+    except Exception as why:
+        if "No module named 'warmq" in str(why):
+            problem = Problem("a worker has no warmq", fix="install the same wheel of warmq on every worker")
+            raise VersionError([problem]) from why
+        raise
+    try:
+        client.run(check, spec.name)
+        yield
+    finally:
+        try:
+            client.unregister_worker_plugin(spec.name)
+        except Exception:  # The cluster may be gone; then its commands are gone, too.
+            pass
+
+
+def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown: Progress) -> None:
+    """Keeps Dask a few hundred runs ahead, and takes results as they come."""
+    flying = as_completed(with_results=True, raise_errors=False)
+    _submit(todo, _ahead(client), client, spec, flying)
+    while flying.count() > 0:
+        batch = flying.next_batch(block=True)
+        for future, result in batch:
+            if future.status != "finished":
+                raise _error(future, result)
+            store.add(json.loads(result))
+        shown.see(len(store.done))
+        room = _ahead(client) - flying.count()
+        _submit(todo, max(room, 0), client, spec, flying)
+
+
+def _ahead(client: Client) -> int:
+    threads = sum(client.nthreads().values())
+    return max(_LEAST_AHEAD, _AHEAD_PER_THREAD * int(threads))
+
+
+def _submit(todo: Iterator[Run], most: int, client: Client, spec: Spec, flying: Any) -> None:
+    runs = list(itertools.islice(todo, most))
+    if not runs:
+        return
+    futures = client.map(
+        take,
+        [spec.name] * len(runs),
+        [run.number for run in runs],
+        [run.digest for run in runs],
+        key=[f"warmq-{run.digest}" for run in runs],
+        retries=_RETRIES,
+    )
+    flying.update(futures)
+
+
+def _error(future: Any, result: Any) -> BaseException:
+    """What a task raised; `result` is that, with its traceback, or nothing."""
+    error = result[1] if isinstance(result, tuple) else result
+    if isinstance(error, KilledWorker):
+        problem = Problem(f"{future.key} ended {_RETRIES + 1} workers, one after another", fix="give workers more memory, or look at their logs")
+        return WarmqError([problem])
+    if isinstance(error, BaseException):
+        return error
+    return WarmqError([Problem(f"{future.key} was {future.status}", fix="call it again: it goes on from what was kept")])

@@ -1,0 +1,230 @@
+"""Sweeps: the same rows on any workers, nothing lost, nothing doubled, mismatches told."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import warmq
+from conftest import RUNS, TRIAL, many
+from distributed import Client, LocalCluster
+
+
+def test_rows_are_those_of_one_machine_bit_for_bit(here: Path, two: Client) -> None:
+    on_two = warmq.sweep("trial.toml", two, "two", progress=False)
+    local = warmq.sweep("trial.toml", out="local", progress=False)
+    assert on_two.table().equals(local.table())
+    assert on_two.rows().equals(warmq.run("trial.toml"))
+    assert "1 hold" in on_two.report().html or "holds" in on_two.report().html
+
+
+def test_every_run_has_its_rows_with_point_seed_and_unit(here: Path) -> None:
+    table = warmq.sweep("trial.toml", out="out", progress=False).table()
+    rows = table.to_pylist()
+    assert [row["number"] for row in rows] == [number for number in range(RUNS) for _ in range(2)]
+    assert [row["metric"] for row in rows[:2]] == ["cpu_busy_share", "walk_length"]
+    assert {key: rows[0][key] for key in ("tasks", "layout", "seed", "unit")} == {"tasks": 2, "layout": "block", "seed": 1, "unit": "%"}
+    assert {row["run"] for row in rows} == {run.digest for run in warmq.plan("trial.toml")}
+
+
+def test_a_finished_sweep_is_not_made_again(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    first = warmq.sweep("trial.toml", out="out")
+    files = sorted(first.folder.iterdir())
+    again = warmq.sweep("trial.toml", out="out")
+    assert sorted(again.folder.iterdir()) == files
+    said = capfd.readouterr().err
+    assert "dashboard: http://127.0.0.1:" in said
+    assert f"{RUNS} of {RUNS} runs are in out/experiment=trial already" in said
+    assert warmq.open_sweep("out/experiment=trial").table().equals(first.table())
+
+
+def test_what_is_missing_is_made_and_nothing_else(here: Path) -> None:
+    whole = warmq.sweep("trial.toml", out="out", progress=False)
+    expected = whole.table()
+    (file,) = whole.folder.glob("*.parquet")
+    pq.write_table(pq.read_table(file).filter(pq.read_table(file)["number"].to_numpy() % 3 != 0), file)
+    (whole.folder / ".half.parquet.unfinished").write_bytes(b"PAR1")
+    assert warmq.sweep("trial.toml", out="out", progress=False).table().equals(expected)
+    assert len(list(whole.folder.glob("*.parquet"))) == 2
+    assert not list(whole.folder.glob(".*"))
+
+
+def test_experiments_stand_side_by_side_in_one_folder(here: Path) -> None:
+    Path("other.toml").write_text(TRIAL.replace("[2, 4, 8]", "[2]"))
+    for name in ("trial", "other"):
+        warmq.sweep(f"{name}.toml", out="out", progress=False)
+    assert sorted(os.listdir("out")) == ["experiment=other", "experiment=trial"]
+
+
+def test_a_folder_of_another_plan_is_refused(here: Path) -> None:
+    warmq.sweep("trial.toml", out="out", progress=False)
+    with pytest.raises(warmq.VersionError, match="another plan") as caught:
+        warmq.sweep("trial.toml", out="out", progress=False, colors=4)
+    assert caught.value.fix and "choose another `out`" in caught.value.fix
+    assert caught.value.file == "out/experiment=trial"
+
+
+def test_a_folder_of_another_build_is_refused(here: Path, another: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    warmq.sweep("trial.toml", out="out", progress=False)
+    monkeypatch.setenv("WARMQ_BINARY", another)
+    with pytest.raises(warmq.VersionError, match="another build of warmq"):
+        warmq.sweep("trial.toml", out="out", progress=False)
+
+
+def test_a_folder_of_other_rows_is_refused(here: Path) -> None:
+    Path("out/experiment=trial").mkdir(parents=True)
+    Path("out/experiment=trial/mine.parquet").touch()
+    with pytest.raises(warmq.InputError, match="rows of no sweep"):
+        warmq.sweep("trial.toml", out="out", progress=False)
+
+
+def test_two_sweeps_do_not_write_into_one_folder(here: Path) -> None:
+    from warmq._command import objects
+    from warmq._store import Store
+
+    (summary,) = objects(["plan", "trial.toml", "--summary"])
+    with Store("out", summary, ["trial.toml"]), pytest.raises(warmq.InputError, match="another sweep writes here"):
+        warmq.sweep("trial.toml", out="out", progress=False)
+    warmq.sweep("trial.toml", out="out", progress=False)
+
+
+def test_a_worker_with_another_build_is_told(here: Path, another: str) -> None:
+    with (
+        LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50, env={"WARMQ_BINARY": another}) as cluster,
+        Client(cluster) as client,
+        pytest.raises(warmq.VersionError, match=r"worker tcp://\S+ has another build of warmq") as caught,
+    ):
+        warmq.sweep("trial.toml", client, "out", progress=False)
+    assert caught.value.file == another and caught.value.key == "build"
+    assert caught.value.fix == "install the same wheel of warmq on every worker"
+    assert not list(Path("out").rglob("*.parquet"))
+
+
+def test_files_of_an_experiment_reach_the_workers(here: Path, two: Client) -> None:
+    Path("mine").mkdir()
+    Path("mine/hog.toml").write_text('[task.hog]\nbody = [{ run = "1ms" }]\n')
+    Path("mine/of-file.toml").write_text(
+        'title = "x"\nmachine = "tiny-1cpu"\nscheduler = "linux24"\nworkload = "mine/hog.toml"\n'
+        '[run]\nwarmup = "0ms"\ntime = "10ms"\n[[measure]]\nmetric = "*"\n'
+    )
+    made = warmq.sweep("mine/of-file.toml", two, "out", progress=False)
+    assert made.rows().equals(warmq.run("mine/of-file.toml"))
+
+
+def test_a_wrong_experiment_is_told_before_anything_is_written(here: Path) -> None:
+    Path("wrong.toml").write_text(TRIAL.replace("tasks = [2", "taskz = [2"))
+    for name in ("wrong.toml", "none.toml"):
+        with pytest.raises(warmq.InputError) as caught:
+            warmq.sweep(name, out="out", progress=False)
+        assert caught.value.file == name
+    assert not Path("out").exists()
+
+
+def test_real_worlds_are_refused(here: Path) -> None:
+    with pytest.raises(warmq.InputError, match="a sweep simulates"):
+        warmq.sweep("hog", out="out", world="host")
+
+
+def test_a_run_without_a_measurement_is_a_row_that_says_why(here: Path) -> None:
+    Path("trial.toml").write_text(TRIAL.replace("[2, 4, 8]", "[2, 90000]"))
+    made = warmq.sweep("trial.toml", out="out", progress=False)
+    failures = made.failures().to_pylist()
+    assert {(row["tasks"], row["cause"], row["metric"]) for row in failures} == {(90000, "memory-full", None)}
+    assert len(failures) == 4
+    # It is a result, which is kept.
+    assert warmq.sweep("trial.toml", out="out", progress=False).table().equals(made.table())
+
+
+def test_rows_are_queried_where_they_are(here: Path) -> None:
+    made = warmq.sweep("trial.toml", out="out", progress=False)
+    query = "select tasks, median(value) from sweep where metric = 'walk_length' group by tasks order by tasks"
+    asked = made.sql(query).fetchall()
+    frame = made.to_pandas()
+    expected = frame[frame["metric"] == "walk_length"].groupby("tasks")["value"].median()
+    assert asked == list(expected.items())
+    assert len(made.to_polars()) == len(frame)
+
+
+def test_a_command_that_dies_is_started_again(here: Path, tmp_path: Path, binary: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The first `run --only` takes one run and is killed, as by the kernel when memory is full.
+    fake = tmp_path / "fake"
+    fake.write_text(
+        f'#!/bin/sh\ncase "$*" in *--only*) if mkdir "{tmp_path}/once" 2> /dev/null; then read -r _; kill -9 $$; fi ;; esac\nexec "{binary}" "$@"\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("WARMQ_BINARY", str(fake))
+    made = warmq.sweep("trial.toml", out="out", progress=False)
+    assert (tmp_path / "once").exists()
+    monkeypatch.delenv("WARMQ_BINARY")
+    assert made.table().equals(warmq.sweep("trial.toml", out="other", progress=False).table())
+
+
+def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(here: Path) -> None:
+    Path("many.toml").write_text(many(20, 50))
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+        pids = list(client.run(os.getpid).values())
+        killer = subprocess.Popen([sys.executable, "-c", f"import os, time; time.sleep(0.5); os.kill({pids[0]}, 9)"])
+        made = warmq.sweep("many.toml", client, "out", progress=False)
+        killer.wait()
+    numbers = made.table()["number"].to_pylist()
+    assert numbers == list(range(1000))
+
+
+SCRIPT = "import warmq; warmq.sweep('many.toml', out='out')"
+
+
+def started() -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def wait_for_rows(process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while not list(Path("out").rglob("*.parquet")):
+        assert process.poll() is None and time.monotonic() < deadline, "the sweep has written nothing"
+        time.sleep(0.02)
+
+
+def test_a_sweep_that_is_killed_goes_on_with_no_row_lost_or_doubled(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 20,000 take a minute or two: WARMQ_KILLED_RUNS=20000.
+    runs = int(os.environ.get("WARMQ_KILLED_RUNS", "4000"))
+    Path("many.toml").write_text(many(40, runs // 40))
+    moment = random.Random().uniform(0.0, runs / 4000)
+    print(f"killed {moment:.3f} s after the first file")
+    process = started()
+    wait_for_rows(process)
+    time.sleep(moment)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    kept = len(warmq.open_sweep("out/experiment=many").table())
+    assert kept > 0
+    made = warmq.sweep("many.toml", out="out", progress=False)
+    assert made.table()["number"].to_pylist() == list(range(runs))
+
+
+def test_an_interrupted_sweep_keeps_what_it_has_and_says_how_to_go_on(here: Path) -> None:
+    Path("many.toml").write_text(many(100, 1000))
+    process = started()
+    wait_for_rows(process)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode != 0
+    assert "interrupted; " in said and "the same call goes on from there" in said
+    kept = warmq.open_sweep("out/experiment=many").table()["number"].to_pylist()
+    assert len(kept) == len(set(kept)) > 0
+    left = subprocess.run(["pgrep", "-s", str(process.pid)], stdout=subprocess.PIPE, check=False)
+    assert left.stdout == b"", "no process stays behind"
+
+
+def test_keys_that_have_the_name_of_a_column_are_refused(here: Path) -> None:
+    from warmq._store import schema_of
+
+    with pytest.raises(warmq.InputError, match="a column of every sweep has this name"):
+        schema_of({"keys": [{"name": "seed", "type": "integer"}]})

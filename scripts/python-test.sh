@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Tests the Python package as people install it: a wheel in a virtual environment of its own, tests, doctests, the
+# notebook, types. The wheel carries the debug build of `warmq`, which `make test` has anyway.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/install.sh
+. scripts/install.sh
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+folder=$target/python
+venv=$folder/venv
+
+python3 -c 'import ensurepip, venv' 2> /dev/null || install_packages python3 python3-venv
+[ -x "$target/debug/warmq" ] || cargo build -p warmq
+if ! scripts/third-party.sh | cmp -s - python/THIRD-PARTY.txt; then
+    echo "python-test: python/THIRD-PARTY.txt is not what scripts/third-party.sh prints: write it anew" >&2
+    exit 1
+fi
+
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+python=$venv/bin/python
+"$python" -m pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
+# Symbols would make the wheel large; the tests need none.
+strip -o "$folder/warmq" "$target/debug/warmq"
+wheel=$("$python" scripts/wheel.py "$folder/warmq" "$folder/wheel")
+"$python" -m pip install --quiet --disable-pip-version-check "$wheel[test]"
+"$python" -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps "$wheel"
+
+unset WARMQ_BINARY
+installed=$("$python" -c 'import pathlib, warmq; print(pathlib.Path(warmq.__file__).parent)')
+cd python
+"$python" -m pytest -q --doctest-modules --pyargs warmq tests "$@"
+"$python" -m mypy
+echo "python-test: tested $installed"
