@@ -218,16 +218,50 @@ def _prepared(client: Client, spec: Spec) -> Iterator[None]:
 def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown: Progress) -> None:
     """Keeps Dask a few hundred runs ahead, and takes results as they come."""
     flying = as_completed(with_results=True, raise_errors=False)
-    _submit(todo, _ahead(client), client, spec, flying)
+    runs = _Remembered(todo)
+    _submit(runs, _ahead(client), client, spec, flying)
     while flying.count() > 0:
         batch = flying.next_batch(block=True)
         for future, result in batch:
-            if future.status != "finished":
+            if future.status == "finished":
+                runs.done(future.key)
+                store.add(json.loads(result))
+            elif future.status == "error" or not runs.again(future.key):
                 raise _error(future, result)
-            store.add(json.loads(result))
         shown.see(len(store.done))
         room = _ahead(client) - flying.count()
-        _submit(todo, max(room, 0), client, spec, flying)
+        _submit(runs, max(room, runs.lost()), client, spec, flying)
+
+
+class _Remembered:
+    """Runs in their order, and those again whose results were lost with a worker before they arrived here."""
+
+    def __init__(self, todo: Iterator[Run]) -> None:
+        self._todo = todo
+        self._flying: dict[str, tuple[Run, int]] = {}
+        self._lost: list[tuple[Run, int]] = []
+
+    def again(self, key: str) -> bool:
+        """The run of `key` was lost: it comes again, unless it did so too often. Returns whether it does."""
+        run, times = self._flying.pop(key)
+        if times == _RETRIES:
+            return False
+        self._lost.append((run, times + 1))
+        return True
+
+    def done(self, key: str) -> None:
+        del self._flying[key]
+
+    def lost(self) -> int:
+        return len(self._lost)
+
+    def take(self, most: int) -> dict[str, Run]:
+        """The next runs by the keys of their tasks; one that comes again has another, as Dask remembers the first."""
+        again, self._lost = self._lost[:most], self._lost[most:]
+        new = [(run, 0) for run in itertools.islice(self._todo, most - len(again))]
+        taken = {f"warmq-{run.digest}" + (f"-{times}" if times else ""): (run, times) for run, times in again + new}
+        self._flying.update(taken)
+        return {key: run for key, (run, _) in taken.items()}
 
 
 def _ahead(client: Client) -> int:
@@ -235,16 +269,17 @@ def _ahead(client: Client) -> int:
     return max(_LEAST_AHEAD, _AHEAD_PER_THREAD * int(threads))
 
 
-def _submit(todo: Iterator[Run], most: int, client: Client, spec: Spec, flying: Any) -> None:
-    runs = list(itertools.islice(todo, most))
-    if not runs:
+def _submit(todo: _Remembered, most: int, client: Client, spec: Spec, flying: Any) -> None:
+    keyed = todo.take(most)
+    if not keyed:
         return
+    runs = list(keyed.values())
     futures = client.map(
         take,
         [spec.name] * len(runs),
         [run.number for run in runs],
         [run.digest for run in runs],
-        key=[f"warmq-{run.digest}" for run in runs],
+        key=list(keyed),
         retries=_RETRIES,
     )
     flying.update(futures)
