@@ -40,6 +40,7 @@ expect() { # KINDS KERNEL CPUS SCENARIO OPTIONS...
 }
 
 stories=cli/tests/verdicts
+features=/sys/kernel/debug/sched/features
 kernels="6.12 6.18 7.2"
 [ -z "$quick" ] || kernels=6.18
 for kernel in $kernels; do
@@ -49,7 +50,12 @@ for kernel in $kernels; do
     expect quota "$kernel" 1 $stories/quota.toml
     expect too-many "$kernel" 1 $stories/too-many.toml
     expect realtime "$kernel" 1 $stories/realtime.toml
+    # The kernel forgets what a task owes when it sleeps.
+    expect sleeper-preempts "$kernel" 1 $stories/sleepers.toml --set "tunables=$features=NO_PLACE_LAG $features=NO_DELAY_DEQUEUE"
+    expect too-many "$kernel" 1 $stories/sleepers.toml
     [ -n "$quick" ] && continue
+    # Loopback's packets are taken in softirqs of CPU 0, as those of a card whose interrupts it has.
+    expect interrupts "$kernel" 2 $stories/softirqs.toml --set "tunables=/sys/class/net/lo/queues/rx-0/rps_cpus=1"
     expect affinity "$kernel" 2 $stories/affinity.toml
     case $kernel in
         6.18) expect group-starved "$kernel" 2 receiver --preempt full ;;

@@ -161,6 +161,19 @@ fn a_hog_beside_frequent_sleepers_that_go_first_is_starved_by_them() {
 }
 
 #[test]
+fn a_kernel_that_forgets_what_sleepers_owe_lets_them_starve_a_hog() {
+    let sleepers = include_str!("../../tests/verdicts/sleepers.toml");
+    for kernel in ["eevdf-6.12", "eevdf-6.18", "eevdf-7.2"] {
+        let forgets = "cpus = 1\nplace_lag = false\ndelay_dequeue = false";
+        let found = story(sleepers, kernel, forgets);
+        only(&found, Kind::SleeperPreempts, &["hog"]);
+        let kinds = verdicts(&story(sleepers, kernel, "cpus = 1"));
+        let kinds: Vec<&str> = kinds.into_keys().collect();
+        assert_eq!(kinds, [Kind::TooMany.name()], "{kernel}");
+    }
+}
+
+#[test]
 fn hogs_that_are_bound_to_one_cpu_beside_an_idle_one_have_too_narrow_an_affinity() {
     let bound = "[task.hog]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
     only(&story(bound, FAIR, ""), Kind::Affinity, &["hog 0", "hog 1"]);

@@ -16,6 +16,7 @@ use crate::guest::kernel::Teller;
 
 use super::player::{arguments, played, refused};
 use super::programs::{self, file_name};
+use super::tunables;
 
 /// The preemption models of Linux, as its command line has them.
 const PREEMPT: &[&str] = &["default", "none", "voluntary", "full", "lazy"];
@@ -59,6 +60,11 @@ impl World for Guests {
             ours(
                 Setting::text("options", ""),
                 "options of the scheduler's program, separated by spaces",
+            ),
+            ours(
+                Setting::text("tunables", ""),
+                "what is written into files of /proc and /sys before the run, as FILE=VALUE, \
+                 separated by spaces",
             ),
             ours(
                 Setting::choice("clock", CLOCKS),
@@ -185,7 +191,8 @@ impl Guests {
                 guest = guest.file_at(program, format!("/bin/{name}"));
             }
         }
-        Ok(guest.run(command)?)
+        let tunables = text(&plan.world, "tunables");
+        Ok(guest.run(tunables::set_before(command, tunables).map_err(Refusal::Program)?)?)
     }
 
     fn kernel(&self, named: &str) -> Result<Kernel, VmError> {

@@ -11,10 +11,11 @@ const LEAST: u64 = 300;
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let facts = case.facts;
-    if facts.is_softirqd(case.id) || facts.cpus_take_turns() {
+    if facts.cpus_take_turns() {
         return None;
     }
-    let deferred = case.beside(|id| facts.is_softirqd(id));
+    // ksoftirqd itself waits for what softirqs do on the way out of interrupts.
+    let deferred = case.beside(|id| facts.is_softirqd(id) && id != case.id);
     let taken = case.tally.interrupted + deferred;
     let of_all = thousandths(taken, case.wanted);
     if of_all < LEAST {
