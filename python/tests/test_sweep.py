@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -177,6 +178,20 @@ def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(here: Path) -> None:
     assert numbers == list(range(1000))
 
 
+def test_a_worker_that_joins_late_takes_its_part(here: Path) -> None:
+    Path("many.toml").write_text(many(40, 100))
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+        (first,) = client.scheduler_info()["workers"]
+        joining = threading.Thread(target=lambda: (wait_for_rows(), cluster.scale(2)))
+        joining.start()
+        made = warmq.sweep("many.toml", client, "out", progress=False)
+        joining.join()
+        executed = client.run(lambda dask_worker: dask_worker.state.executed_count)
+    assert executed.pop(first) > 0
+    assert len(executed) == 1 and all(count > 0 for count in executed.values())
+    assert made.table()["number"].to_pylist() == list(range(4000))
+
+
 SCRIPT = "import warmq; warmq.sweep('many.toml', out='out')"
 
 
@@ -185,10 +200,10 @@ def started() -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stderr=subprocess.PIPE, start_new_session=True)
 
 
-def wait_for_rows(process: subprocess.Popen[bytes]) -> None:
+def wait_for_rows(process: subprocess.Popen[bytes] | None = None) -> None:
     deadline = time.monotonic() + 60
     while not list(Path("out").rglob("*.parquet")):
-        assert process.poll() is None and time.monotonic() < deadline, "the sweep has written nothing"
+        assert (process is None or process.poll() is None) and time.monotonic() < deadline, "the sweep has written nothing"
         time.sleep(0.02)
 
 

@@ -22,6 +22,7 @@ except ImportError as why:
     raise ImportError("warmq.sweep needs dask.distributed: pip install 'warmq[sweep]'") from why
 
 from ._command import objects
+from ._interrupt import Interrupt
 from ._progress import Progress
 from ._store import Store, lines_of, schema_of
 from ._worker import Lab, Spec, check, shipped, take
@@ -164,7 +165,8 @@ def _make(todo: Iterator[Run], client: Client | None, spec: Spec, store: Store, 
         shown.say(f"dashboard: {connected.dashboard_link}")
         with _prepared(connected, spec):
             try:
-                _drive(todo, connected, spec, store, shown)
+                with Interrupt() as interrupt:
+                    _drive(todo, connected, spec, store, shown, interrupt)
             except KeyboardInterrupt:
                 store.flush()
                 shown.end()
@@ -215,13 +217,14 @@ def _prepared(client: Client, spec: Spec) -> Iterator[None]:
             pass
 
 
-def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown: Progress) -> None:
+def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown: Progress, interrupt: Interrupt) -> None:
     """Keeps Dask a few hundred runs ahead, and takes results as they come."""
     flying = as_completed(with_results=True, raise_errors=False)
     runs = _Remembered(todo)
     _submit(runs, _ahead(client), client, spec, flying)
     while flying.count() > 0:
-        batch = flying.next_batch(block=True)
+        with interrupt.while_waiting():
+            batch = flying.next_batch(block=True)
         for future, result in batch:
             if future.status == "finished":
                 runs.done(future.key)
