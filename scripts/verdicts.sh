@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Verdicts of `warmq diagnose` on what guests played: each scenario of cli/tests/verdicts provokes one kind of verdict, or none.
+# Verdicts of `warmq diagnose` on what guests played: each scenario of cli/tests/verdicts provokes one kind of verdict, or none; and the laws
+# that the kernel's own scheduler keeps provoke no kind but what they are made of.
 #
-#     scripts/verdicts.sh             kernels 6.12, 6.18 and 7.2: some ten minutes on two free cores
+#     scripts/verdicts.sh             kernels 6.12, 6.18 and 7.2: some twenty-five minutes on two free cores
 #     scripts/verdicts.sh --quick     6.18, one CPU: some two minutes
 #
 # Time in guests of one CPU is a count of instructions, so that neither the host's load nor its speed decides. Guests of two CPUs run by the
@@ -17,11 +18,14 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 passed=0 failed=0
 
+# How long each scenario is played.
+length="--time 1s --warmup 200ms"
+
 # The kinds of verdicts on what KERNEL plays of SCENARIO, sorted.
 kinds() { # KERNEL CPUS SCENARIO OPTIONS...
     local kernel=$1 cpus=$2 scenario=$3 trace=$folder/it.warmq
     shift 3
-    "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine small-smt --set "cpus=$cpus" --seeds 1 --time 1s --warmup 200ms \
+    "$warmq" run "$scenario" --world guest --kernel "$kernel" --machine small-smt --set "cpus=$cpus" --seeds 1 $length \
         --trace "$trace" "$@" > "$folder/said" 2>&1 || { cat "$folder/said" >&2; echo "no run"; return; }
     "$warmq" diagnose "$trace" --json | { grep -o '"kind":"[^"]*"' || true; } | cut -d'"' -f4 | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
@@ -61,6 +65,31 @@ for kernel in $kernels; do
         6.18) expect group-starved "$kernel" 2 receiver --preempt full ;;
         *) expect "" "$kernel" 2 receiver --preempt full ;;
     esac
+done
+
+# LAW:LENGTH:KINDS. Where kinds are named, the law itself has a least weight, more tasks than CPUs, or a quota.
+for kernel in $kernels; do
+    [ -z "$quick" ] || break
+    while IFS=: read -r law seconds wanted; do
+        length="--time $seconds" expect "$wanted" "$kernel" 1 "laws/$law.toml" < /dev/null
+    done <<-LAWS
+		nice:2s:
+		weights:2s:least-weight
+		least-weight:20s:least-weight too-many
+		idle-class:2s:
+		nested:2s:too-many
+		group-moves:4s:
+		forks:2s:
+		frequent-sleepers:2s:too-many
+		short-naps:4s:
+		short-beside-long:4s:
+		pipe-reader:2s:
+		quota-sleepers:5s:quota
+		timer:2s:
+		timer-same-group:2s:too-many
+		timer-other-group:2s:
+		thaw:2500ms:
+	LAWS
 done
 
 if [ "$failed" -eq 0 ]; then
