@@ -145,7 +145,8 @@ impl Boot<'_> {
         let second = Socket(first.0 + 1);
         for peer in [second, first] {
             let buffer = self.core.memory.region(capacity)?;
-            let endpoint = Endpoint::new(Peer::Local(peer), buffer, capacity);
+            let mut endpoint = Endpoint::new(Peer::Local(peer), buffer, capacity);
+            endpoint.state = self.core.socket_state();
             self.core.endpoints.push(endpoint);
         }
         Ok((first, second))
@@ -156,7 +157,8 @@ impl Boot<'_> {
     pub fn pipe(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
         let ends = self.socket_pair(capacity)?;
         for end in [ends.0, ends.1] {
-            self.core.endpoints[end.index()].pipe = true;
+            let end = &mut self.core.endpoints[end.index()];
+            (end.pipe, end.state) = (true, None);
         }
         Ok(ends)
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use warmq_units::{Bytes, Duration, Instant, TaskId};
+use warmq_units::{Address, Bytes, Duration, Instant, TaskId};
 
 use crate::answer::{Measured, Origin, Sender};
 use crate::operation::{Listener, Nic, Region, Remote, RemoteOperation, Socket};
@@ -17,6 +17,8 @@ pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
     /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that it wakes.
     pub(crate) pipe: bool,
+    /// What the protocols keep of it: `Settings::socket_lines` cache lines; none: not modelled.
+    pub(crate) state: Option<Address>,
     /// The memory of the receive buffer, a ring.
     pub(crate) buffer: Region,
     pub(crate) capacity: u64,
@@ -60,6 +62,7 @@ impl Endpoint {
         Endpoint {
             peer,
             pipe: false,
+            state: None,
             buffer,
             capacity: capacity.0,
             filled: 0,

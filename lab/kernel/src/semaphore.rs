@@ -1,6 +1,7 @@
-//! SysV semaphores as Linux 2.4 has them: one spin lock guards all sets of the system.
+//! SysV semaphores. One spin lock guards all sets of the system in Linux 2.4, and one each set since 2.6 (`ipc_lock()`).
+//! That 3.10 gave each semaphore a lock of its own, and wakes after it is released, is not modelled.
 //!
-//! `semop()` holds that lock while it searches the set's sleepers and during the wakeup, hence also
+//! `semop()` holds the lock while it searches the set's sleepers and during the wakeup, hence also
 //! while it waits for a run-queue lock. A woken task takes it again and retries.
 
 use std::collections::VecDeque;
@@ -17,6 +18,7 @@ use crate::engine::Engine;
 use crate::lock::SpinLock;
 use crate::memory::Within;
 use crate::operation::{Operation, Semaphore};
+use crate::settings::SemaphoreLocks;
 use crate::step::{Mode, Step, wake};
 
 /// Bytes of `struct sem`: its value, and the pid of the last operation.
@@ -27,14 +29,14 @@ const ENTRY: u64 = 0x100;
 /// All semaphores of the system.
 #[derive(Default)]
 pub(crate) struct Semaphores {
-    /// Created with the first semaphore.
-    lock: Option<LockId>,
     sets: Vec<Set>,
     semaphores: Vec<State>,
 }
 
 /// A set: semaphores that were created together.
 struct Set {
+    /// Guards it, and with one lock for all sets the others.
+    lock: LockId,
     /// The address of the header; the values follow it.
     address: Address,
     /// The tasks that sleep on one of them, in the order of arrival.
@@ -52,16 +54,18 @@ impl Boot<'_> {
     pub fn semaphores(&mut self, count: u32, initial: u64) -> Result<Vec<Semaphore>, OutOfMemory> {
         let core = self.core();
         let line = core.memory.line();
-        core.make_semaphore_lock();
         let address = core.kernel_data(Bytes(line + u64::from(count) * SEM));
+        let lock = core.lock_of_new_set(address);
         if let Some(full) = core.memory_full {
             return Err(full);
         }
-        let Semaphores {
-            sets, semaphores, ..
-        } = &mut core.semaphores;
+        let Semaphores { sets, semaphores } = &mut core.semaphores;
         let sleepers = VecDeque::new();
-        sets.push(Set { address, sleepers });
+        sets.push(Set {
+            lock,
+            address,
+            sleepers,
+        });
         let first = semaphores.len() as u32;
         semaphores.extend((0..count).map(|number| State {
             set: sets.len() - 1,
@@ -73,12 +77,17 @@ impl Boot<'_> {
 }
 
 impl Core {
-    fn make_semaphore_lock(&mut self) {
-        if self.semaphores.lock.is_none() {
-            let word = self.kernel_data(Bytes(self.memory.line()));
-            self.locks.push(SpinLock::new("sem_lock", word));
-            self.semaphores.lock = Some(LockId(self.locks.len() as u16 - 1));
-        }
+    /// The lock of a set whose header is at `address`. Where each set has its own it lies in the header; sets beyond
+    /// the number that locks can have share the last one.
+    fn lock_of_new_set(&mut self, address: Address) -> LockId {
+        let own = self.settings.semaphore_locks == SemaphoreLocks::OneForEachSet;
+        let word = match self.semaphores.sets.last() {
+            Some(last) if !own || self.locks.len() > usize::from(u16::MAX) => return last.lock,
+            _ if own => address,
+            _ => self.kernel_data(Bytes(self.memory.line())),
+        };
+        self.locks.push(SpinLock::new("sem_lock", word));
+        LockId((self.locks.len() - 1) as u16)
     }
 
     /// Makes accesses that depend on each other; returns how long they take.
@@ -94,17 +103,17 @@ impl Core {
 }
 
 impl Engine {
-    /// `semop()`: one semaphore up or down by one, under the lock of all.
+    /// `semop()`: one semaphore up or down by one, under the lock of its set.
     pub(crate) fn semop(&mut self, cpu: CpuId, semaphore: Semaphore, up: bool) -> Flow {
-        let lock = self.semaphore_lock();
+        let lock = self.semaphore_lock(semaphore);
         let steps = [Step::Semop { semaphore, up }, Step::Acquire(lock)];
         self.core.cpu(cpu).stack.extend(steps);
         Flow::Next
     }
 
-    fn semaphore_lock(&self) -> LockId {
-        let lock = self.core.semaphores.lock;
-        lock.expect("the lock was created with the first semaphore")
+    fn semaphore_lock(&self, semaphore: Semaphore) -> LockId {
+        let Semaphores { sets, semaphores } = &self.core.semaphores;
+        sets[semaphores[semaphore.index()].set].lock
     }
 
     /// `semop()` with the lock held.
@@ -124,7 +133,7 @@ impl Engine {
     /// Adds one to `semaphore`, and wakes the first sleeper that can continue before the lock is
     /// released.
     fn raise(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
-        let release = Step::Release(self.semaphore_lock());
+        let release = Step::Release(self.semaphore_lock(semaphore));
         self.core.cpu(cpu).stack.push(release);
         let semaphores = &mut self.core.semaphores;
         let state = &mut semaphores.semaphores[semaphore.index()];
@@ -145,7 +154,7 @@ impl Engine {
 
     /// Subtracts one from `semaphore`; if it is 0, sleeps until it is raised, and retries.
     fn lower(&mut self, cpu: CpuId, semaphore: Semaphore) -> Duration {
-        let release = Step::Release(self.semaphore_lock());
+        let release = Step::Release(self.semaphore_lock(semaphore));
         let semaphores = &mut self.core.semaphores;
         let state = &mut semaphores.semaphores[semaphore.index()];
         if state.value > 0 {

@@ -1,13 +1,15 @@
 //! System calls: from an operation that a program asked for to the steps that perform it.
 
 use warmq_machine::Access;
-use warmq_units::{Bytes, CpuId, Duration, Instant, TaskId};
+use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
 
 use crate::answer::{Sender, SenderSlot};
 use crate::change::Change;
+use crate::core::Core;
 use crate::cpu_loop::Flow;
 use crate::ending::{Ending, Misuse, Waiting};
 use crate::engine::Engine;
+use crate::memory::Within;
 use crate::network::{Datagram, Peer, SEGMENT};
 use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::scheduler::{Callback, Hint};
@@ -222,7 +224,7 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Room(peer.0));
             return Flow::Next;
         }
-        let (buffer, written, pipe) = (to.buffer, to.written, to.pipe);
+        let (buffer, written, pipe, there) = (to.buffer, to.written, to.pipe, to.state);
         to.reserved += bytes;
         to.written += bytes;
         let touch = Touch {
@@ -248,8 +250,10 @@ impl Engine {
             true => 0,
             false => bytes.div_ceil(SEGMENT),
         };
+        let here = self.core.endpoints[socket.index()].state;
+        let work = self.core.times.socket_send + self.core.times.network_packet * packets;
         Flow::Takes(
-            self.core.times.socket_send + self.core.times.network_packet * packets,
+            work + self.core.write_sockets(cpu, [here, there]),
             Mode::System,
         )
     }
@@ -404,6 +408,7 @@ impl Engine {
         endpoint.read += bytes;
         endpoint.filled -= bytes;
         endpoint.reserved += bytes;
+        let state = endpoint.state;
         let touch = self.lines_of(buffer, read, bytes);
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
@@ -413,7 +418,8 @@ impl Engine {
             done: 0,
             user: false,
         });
-        Flow::Takes(self.core.times.socket_receive, Mode::System)
+        let work = self.core.times.socket_receive;
+        Flow::Takes(work + self.core.write_sockets(cpu, [state]), Mode::System)
     }
 
     /// Removes the copied bytes from the buffer and wakes a sender that waits for room.
@@ -475,5 +481,34 @@ impl Engine {
         };
         self.core.cpu(cpu).stack.push(Step::Answer(socket.0.into()));
         Flow::Takes(self.core.times.accept, Mode::System)
+    }
+}
+
+impl Core {
+    /// Memory for what the protocols keep of a socket, if that is modelled.
+    pub(crate) fn socket_state(&mut self) -> Option<Address> {
+        let bytes = u64::from(self.settings.socket_lines) * self.memory.line();
+        (bytes > 0).then(|| self.kernel_data(Bytes(bytes)))
+    }
+
+    /// The protocols on `cpu` write what they keep of sockets. Returns how long that takes: one line after the other,
+    /// as each tells where to go on.
+    fn write_sockets<const N: usize>(
+        &mut self,
+        cpu: CpuId,
+        states: [Option<Address>; N],
+    ) -> Duration {
+        let (now, line) = (self.now(), self.memory.line());
+        let lines = u64::from(self.settings.socket_lines);
+        let mut took = Duration::ZERO;
+        for state in states.into_iter().flatten() {
+            for address in (0..lines).map(|index| state + index * line) {
+                let at = now + took;
+                took += self
+                    .memory
+                    .access(cpu, address, Access::Write, at, Within::Elsewhere);
+            }
+        }
+        took
     }
 }

@@ -163,6 +163,12 @@ impl Parts<'_> {
                 self.timers_of,
             ),
             parameter(
+                "kernel.socket_lines",
+                settings.socket_lines.to_string(),
+                "lines",
+                self.timers_of,
+            ),
+            parameter(
                 "memory.page_cluster",
                 cluster.to_string(),
                 "blocks of 8 KB",

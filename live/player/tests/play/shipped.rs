@@ -13,6 +13,7 @@ fn small(name: &str) -> (&'static str, Option<&'static str>) {
         ),
         "hackbench" => ("--set groups=2 --set fds=4 --set loops=5", Some("messages")),
         "fragments" => ("--set visits=40960 --set threads=4", Some("visits")),
+        "service" => ("--set tenants=2 --set workers=2", Some("requests")),
         "schbench" => ("--set pause=50us", Some("requests")),
         "spin" => ("--set tasks=3 --set burst=100000", Some("bursts")),
         "simplex" => ("--set kpps=1", None),
