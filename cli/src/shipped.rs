@@ -99,10 +99,10 @@ pub const STARVATION: Paper = Paper {
 /// The paper on affinity by data.
 pub const AFFINITY: Paper = Paper {
     name: "affinity",
-    title: "Scheduling by data affinity, a first look",
-    subtitle: "Tasks that use the same data run in the same place, one after another: scx_warmq and the \
-               paper's online algorithm in the laboratory. None of the paper's figures yet.",
-    experiments: shipped!["affinity": "table3-fragments", "first-look", "online-fragments", "online-chat", "cache-aware"],
+    title: "Scheduling by data affinity",
+    subtitle: "Tasks that use the same data run in the same place, one after another: the paper's online algorithm, \
+               beside its published figures and on machines with many caches, and scx_warmq.",
+    experiments: shipped!["affinity": "table1-chat", "table1-chat-20", "table2-chat-misses", "table3-fragments", "table4-iterations", "hackbench", "size-and-number", "tradeoff", "wrong-hints", "inferred", "chiplets-chat", "chiplets-service", "chiplets-fragments", "first-look", "cache-aware"],
 };
 
 /// No paper: the starvation that kernels of today have.
