@@ -102,7 +102,7 @@ pub const AFFINITY: Paper = Paper {
     title: "Scheduling by data affinity",
     subtitle: "Tasks that use the same data run in the same place, one after another: the paper's online algorithm, \
                beside its published figures and on machines with many caches, and scx_warmq.",
-    experiments: shipped!["affinity": "table1-chat", "table1-chat-20", "table2-chat-misses", "table3-fragments", "table4-iterations", "hackbench", "size-and-number", "tradeoff", "wrong-hints", "inferred", "chiplets-chat", "chiplets-service", "chiplets-fragments", "first-look", "cache-aware"],
+    experiments: shipped!["affinity": "table1-chat", "table1-chat-20", "table2-chat-misses", "table3-fragments", "table4-iterations", "hackbench", "size-and-number", "too-big", "tradeoff", "wrong-hints", "inferred", "inferred-chat", "chiplets-chat", "chiplets-service", "chiplets-fragments", "first-look", "cache-aware"],
 };
 
 /// No paper: the starvation that kernels of today have.

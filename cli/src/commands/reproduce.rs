@@ -9,21 +9,21 @@ use crate::arguments::Extent;
 use crate::failure::Failure;
 use crate::study::{self, Study};
 use crate::walk::{self, Walk};
-use crate::{machines, output, present, shipped, source};
+use crate::{machines, oracle, output, present, shipped, source};
 
 const EXAMPLES: &str = "\
 Examples:
   warmq reproduce --quick                 about two minutes on two cores
   warmq reproduce coloring --full         everything, within a quarter of an hour
   warmq reproduce starvation --quick      receivers of packets under O(1) and CFS, in a minute
-  warmq reproduce affinity --quick        scx_warmq with and without hints, in seconds
+  warmq reproduce affinity --quick        scheduling by data, with and without hints, in a minute
   warmq reproduce --quick --with-walk     with the real walk on this machine on the same page";
 
 /// Title and subtitle of a report of all papers.
 const ALL: (&str, &str) = (
     "Three papers on scheduling, reproduced",
-    "Cache coloring of the run queue (USENIX 2002), starvation by network receivers (KFUPM, 2009), and a first look at \
-     scheduling by data affinity. Published figures beside simulated ones.",
+    "Cache coloring of the run queue (USENIX 2002), starvation by network receivers (KFUPM, 2009), and scheduling by \
+     data affinity. Published figures beside simulated ones.",
 );
 
 /// The papers.
@@ -33,7 +33,7 @@ enum Paper {
     Coloring,
     /// A. Al-Mane', "Performance of CPU-bound processes in the presence of network I/O under Linux", 2009.
     Starvation,
-    /// Data-affinity scheduling for Linux 2.6 on multiprocessors; a first look at scx_warmq so far.
+    /// Data-affinity scheduling for Linux 2.6 on multiprocessors, and on machines with many caches.
     Affinity,
     /// No paper: the starvation of Linux 6.13 to 7.0, beside what was measured.
     Today,
@@ -70,6 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let experiments = study::read(&documents, &engine)?;
     let study = Study::run(experiments, extent.options(), &engine, extent.threads());
     let mut report = report(arguments, &study);
+    if arguments.paper.has_a_model() {
+        report.sections.push(oracle::section(extent.quick)?);
+    }
     if !extent.json {
         present::sections(&report)?;
     }
@@ -92,6 +95,11 @@ impl Paper {
             Paper::Today => &[&shipped::TODAY],
             Paper::All => &shipped::PAPERS,
         }
+    }
+
+    /// Whether a paper has a model in which the optimum is known.
+    fn has_a_model(self) -> bool {
+        matches!(self, Paper::Affinity | Paper::All)
     }
 
     fn experiments(self) -> impl Iterator<Item = &'static shipped::Shipped> {

@@ -2,6 +2,7 @@
 
 mod drawing;
 mod json;
+mod section;
 mod text;
 
 use std::path::Path;
@@ -14,6 +15,8 @@ use warmq_affinity::{
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Late;
+
+pub use self::section::section;
 
 /// The files of `instances/`.
 macro_rules! instances {

@@ -183,6 +183,16 @@ bool decide_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 other_cpus)
 	return warmq_less_loaded(weight, cpus, other_weight, other_cpus);
 }
 
+u64 decide_newcomers(const struct warmq_policy *policy, u64 founded, u64 age)
+{
+	return warmq_newcomers(policy, founded, age);
+}
+
+u64 decide_expected_load(u64 weight, u64 newcomers, u64 cpus)
+{
+	return warmq_expected_load(weight, newcomers, cpus);
+}
+
 bool decide_imbalanced(const struct warmq_policy *policy, u64 busy, u64 busy_cpus, u64 calm, u64 calm_cpus)
 {
 	return warmq_imbalanced(policy, busy, busy_cpus, calm, calm_cpus);

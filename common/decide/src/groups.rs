@@ -58,6 +58,15 @@ unsafe extern "C" {
     #[link_name = "decide_less_loaded"]
     pub safe fn less_loaded(weight: u64, cpus: u64, other_weight: u64, other_cpus: u64) -> bool;
 
+    /// How many of the groups that were `founded` at a place, the first of them `age` ns ago, are newcomers.
+    #[link_name = "decide_newcomers"]
+    pub safe fn newcomers(policy: &Policy, founded: u64, age: u64) -> u64;
+
+    /// The load that a new group must expect at a place of `weight`, where each of the newcomers counts as
+    /// if it kept all CPUs busy.
+    #[link_name = "decide_expected_load"]
+    pub safe fn expected_load(weight: u64, newcomers: u64, cpus: u64) -> u64;
+
     /// Whether the busy place is busier than the calm one by more than the policy allows.
     #[link_name = "decide_imbalanced"]
     pub safe fn imbalanced(

@@ -555,6 +555,18 @@ fn a_batch_ends_with_its_budget_if_others_wait() {
 }
 
 #[test]
+fn a_new_group_expects_the_tasks_of_those_that_were_founded_within_patience() {
+    assert_eq!(newcomers(&policy(), 3, 0), 3);
+    assert_eq!(newcomers(&policy(), 3, 20 * MS - 1), 3);
+    assert_eq!(newcomers(&policy(), 3, 20 * MS), 0);
+    let (calm, busy) = (WEIGHT_NICE_0, 17 * WEIGHT_NICE_0);
+    assert_eq!(expected_load(calm, 0, 16), calm);
+    // One newcomer on 16 CPUs is as good as 16 tasks.
+    assert_eq!(expected_load(calm, 1, 16), busy);
+    assert!(less_loaded(busy, 16, expected_load(calm, 2, 16), 16));
+}
+
+#[test]
 fn loads_are_compared_by_cpu() {
     assert!(less_loaded(3, 2, 2, 1));
     assert!(!less_loaded(4, 2, 2, 1));

@@ -37,19 +37,19 @@ impl<F, T> Default for Groups<F, T> {
 
 impl<F: Copy + Ord, T: Copy + Ord> Groups<F, T> {
     /// Lets `task` use `fragment` from now on, and says where: at the place of the fragment's group
-    /// if it has one, else at the place with the fewest running tasks, of which `running` has the
-    /// number at each place (of several such places at the one with the lowest number).
+    /// if it has one, else at the least crowded place; `crowds` says how crowded each is, as by the number of running
+    /// tasks there, which is the paper's rule (of several such places at the one with the lowest number).
     ///
     /// This is the rule for a task that starts, wakes or changes its fragment; it leaves the group
     /// that it is in. The caller migrates it before it touches the data.
     ///
     /// # Panics
-    /// When `running` is empty.
-    pub fn join(&mut self, task: T, fragment: F, running: &[u32]) -> Place {
+    /// When `crowds` is empty.
+    pub fn join(&mut self, task: T, fragment: F, crowds: &[impl Ord]) -> Place {
         self.leave(task);
         let groups = self.groups.entry(fragment).or_default();
         if groups.is_empty() {
-            let place = fewest(running);
+            let place = least(crowds);
             let tasks = BTreeSet::new();
             groups.push(Group { place, tasks });
         }
@@ -133,15 +133,21 @@ impl<F: Copy + Ord, T: Copy + Ord> Groups<F, T> {
             .map(|group| group.place)
     }
 
+    /// How many groups are at `place`.
+    pub fn at(&self, place: Place) -> usize {
+        let groups = self.groups.values().flatten();
+        groups.filter(|group| group.place == place).count()
+    }
+
     /// How many groups there are.
     pub fn count(&self) -> usize {
         self.groups.values().map(Vec::len).sum()
     }
 }
 
-/// The place with the fewest running tasks.
-fn fewest(running: &[u32]) -> Place {
-    let places = running.iter().zip(0..);
+/// The least crowded place.
+fn least(crowds: &[impl Ord]) -> Place {
+    let places = crowds.iter().zip(0..);
     let (_, place) = places.min().expect("there is a place");
     Place(place)
 }

@@ -22,6 +22,25 @@ WARMQ_INLINE bool warmq_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 
 }
 
 /*
+ * How many groups were founded at a place lately: `founded`, the first of them `age` ns ago. After `patience` they are
+ * no newcomers any more.
+ */
+WARMQ_INLINE u64 warmq_newcomers(const struct warmq_policy *policy, u64 founded, u64 age)
+{
+	return age < policy->patience ? founded : 0;
+}
+
+/*
+ * The load that a new group must expect at a place of `weight`. A newcomer's tasks have yet to come: it counts as if it
+ * kept all CPUs of the place busy. Otherwise groups that are founded together would all go where the load happens to be
+ * least. Bounds: 1023 groups and 512 CPUs, so what is added stays below 2^36.
+ */
+WARMQ_INLINE u64 warmq_expected_load(u64 weight, u64 newcomers, u64 cpus)
+{
+	return weight + newcomers * cpus * WARMQ_WEIGHT_NICE_0;
+}
+
+/*
  * Whether the busy place is busier than the calm one, by CPU, by more than the policy allows.
  * Whether it has anything to give away is decided by warmq_relieve(). The least weight on the calm
  * side makes a nearly empty pair of places even. Bounds: weights < 2^46 (4 million tasks of the

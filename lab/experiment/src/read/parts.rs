@@ -192,9 +192,9 @@ impl<'a> Scope<'a> {
         }
         let settings = self.settings.get(&(part, name(part)));
         let settings = settings.into_iter().flatten();
-        // Schedulers of other worlds have no settings that anybody knows here.
+        // Schedulers of other worlds have settings that nobody knows here; a kernel's own has none in any world.
         let mut settings = settings.peekable();
-        let is_known = part == Part::World || settings.peek().is_some();
+        let is_known = part == Part::World || name(part) == KERNEL || settings.peek().is_some();
         is_known && !settings.any(|it| it.name == setting)
     }
 

@@ -88,8 +88,8 @@ impl<B: Base> Affinity<B> {
             if self.groups.of(fragment).is_empty() {
                 context.touch_all(self.lines.places(), Access::Read);
             }
-            let runnable = self.runnable(context, task);
-            let place = self.groups.join(task, fragment, &runnable);
+            let crowds = self.crowds(context, task);
+            let place = self.groups.join(task, fragment, &crowds);
             let line = self.entry(context, fragment);
             context.touch(line, Access::Write);
             context.touch(self.lines.place(place), Access::Write);
@@ -117,17 +117,35 @@ impl<B: Base> Affinity<B> {
         *groups.entry(fragment).or_insert_with(new)
     }
 
+    /// How crowded each place is for a new group with `task`, for each CPU: by groups if they count, then by
+    /// runnable tasks.
+    fn crowds(&self, context: &Context<'_>, task: TaskId) -> Vec<(u32, u32)> {
+        let runnable = self.runnable(context, task);
+        let groups = self.places.all().map(|place| match self.options.by_groups {
+            true => self.for_each_cpu(context, place, self.groups.at(place) as u32),
+            false => 0,
+        });
+        groups.zip(runnable).collect()
+    }
+
     /// How many tasks run or wait at each place for each CPU that is online, in parts of `SCALE`,
     /// without `task` itself: wherever it goes, it will be there.
     fn runnable(&self, context: &Context<'_>, task: TaskId) -> Vec<u32> {
         let own = self.places.of(self.base.queue_of(task));
         let counts = self.places.all().map(|place| {
-            let online = self.online(context, place);
             let runnable = self.runnable_at(place);
             let others = runnable.saturating_sub(u32::from(place == own));
-            (others * SCALE).checked_div(online).unwrap_or(u32::MAX)
+            self.for_each_cpu(context, place, others)
         });
         counts.collect()
+    }
+
+    /// `count` divided by the CPUs of `place` that are online, in parts of `SCALE`.
+    fn for_each_cpu(&self, context: &Context<'_>, place: Place, count: u32) -> u32 {
+        let parts = count.saturating_mul(SCALE);
+        parts
+            .checked_div(self.online(context, place))
+            .unwrap_or(u32::MAX)
     }
 
     /// How many tasks run or wait at `place`.

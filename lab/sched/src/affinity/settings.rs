@@ -29,6 +29,11 @@ fn where_and_when() -> Vec<Setting> {
             "where the tasks of a fragment run: on one CPU, or under one last-level cache",
             PAPER,
         ),
+        Setting::choice("new_group", &["runnable", "groups"]).says(
+            "where a new group goes, always for each CPU of a place: where the fewest tasks are runnable, or where the \
+             fewest groups are, of several such places to the one with the fewest runnable tasks",
+            "affinity paper: the fewest running tasks; ours: the fewest groups",
+        ),
         Setting::choice("hint_cost", &["system_call", "memory_write"]).says(
             "how a task names its data: by a system call, or by a write to shared memory, which the \
              scheduler reads when the task is next interrupted by a tick or leaves its CPU",
@@ -100,6 +105,8 @@ pub(super) enum AtChange {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Options {
     pub(super) place: Kind,
+    /// A new group goes where the fewest groups are.
+    pub(super) by_groups: bool,
     pub(super) hint: Hint,
     pub(super) at_change: AtChange,
     /// A group may be split after one look that comes this long after the first in a row that found
@@ -123,6 +130,7 @@ impl Options {
                 true => Kind::LastLevelCache,
                 false => Kind::Cpu,
             },
+            by_groups: is("new_group", "groups"),
             hint: match is("hint_cost", "memory_write") {
                 true => Hint::MemoryWrite,
                 false => Hint::SystemCall,

@@ -49,9 +49,23 @@ impl State {
         )
     }
 
-    /// The least loaded place on all of whose CPUs a task may run; its own if there is no better
-    /// one.
-    fn least_loaded_place(&self, view: View<'_>, own: usize) -> usize {
+    /// How many groups were founded at `place` lately.
+    fn newcomers(&self, place: usize, now: u64) -> u64 {
+        let place = &self.places[place];
+        let age = now.saturating_sub(place.founded_since);
+        decide::newcomers(&self.policy, place.founded, age)
+    }
+
+    /// The load that a new group must expect at `place`, and its CPUs.
+    fn expected_load(&self, place: usize, now: u64) -> (u64, u64) {
+        let (load, cpus) = (self.load_of_place(place), self.place_cpus(place));
+        let newcomers = self.newcomers(place, now);
+        (decide::expected_load(load, newcomers, cpus), cpus)
+    }
+
+    /// The place on all of whose CPUs a task may run and where a new group must expect the least load; its
+    /// own if there is no better one.
+    fn place_for_new_group(&self, view: View<'_>, own: usize, now: u64) -> usize {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)
             .chain(others)
@@ -60,13 +74,25 @@ impl State {
             return own;
         };
         let lesser = |best, place| {
-            if self.is_less_loaded(place, best) {
+            let (load, cpus) = self.expected_load(place, now);
+            let (least, its_cpus) = self.expected_load(best, now);
+            if decide::less_loaded(load, cpus, least, its_cpus) {
                 place
             } else {
                 best
             }
         };
         fitting.fold(first, lesser)
+    }
+
+    /// Counts one more group that was founded at `place`.
+    fn found_at(&mut self, place: usize, now: u64) {
+        let newcomers = self.newcomers(place, now);
+        let place = &mut self.places[place];
+        if newcomers == 0 {
+            place.founded_since = now;
+        }
+        place.founded = newcomers + 1;
     }
 
     /// Whether the home of the group of `view`, which runs on `cpu`, is elsewhere, and the task may run
@@ -137,8 +163,10 @@ impl State {
             self.read_load(context, place);
         }
         let own = self.topology.place_of(cpu);
-        let home = self.least_loaded_place(context.task(task), own);
+        let now = ns(context);
+        let home = self.place_for_new_group(context.task(task), own, now);
         let group = self.vacant_group(context)?;
+        self.found_at(home, now);
         let state = &mut self.groups[group];
         state.fragment = Some(fragment);
         state.narrow = false;

@@ -54,6 +54,9 @@ pub(super) struct PlaceState {
     pub(super) managed: u64,
     /// Since when another place has been much busier, in ns.
     pub(super) imbalanced_since: Option<u64>,
+    /// Groups that were founded here since `founded_since`, in ns.
+    pub(super) founded: u64,
+    pub(super) founded_since: u64,
     /// Its groups.
     pub(super) groups: BTreeSet<usize>,
     pub(super) line: Address,
@@ -332,6 +335,8 @@ fn new_place(attach: &mut Attach<'_>) -> PlaceState {
     PlaceState {
         managed: 0,
         imbalanced_since: None,
+        founded: 0,
+        founded_since: 0,
         groups: BTreeSet::new(),
         line: line(attach),
     }

@@ -93,6 +93,22 @@ fn letters(line: &str, from: usize) -> String {
     letters.into_iter().collect()
 }
 
+/// Where each task ran last.
+fn last_cpus(kernel: Kernel<Kept>) -> BTreeMap<TaskId, CpuId> {
+    let mut last = BTreeMap::new();
+    for (_, record) in kernel.into_observer().0 {
+        if let Record::Switch {
+            cpu,
+            next: Some(task),
+            ..
+        } = record
+        {
+            last.insert(task, cpu);
+        }
+    }
+    last
+}
+
 /// Decision case 15: three tasks run on one CPU and two on the other. Who names new data goes to the
 /// second; who names data that is known on the first goes there, though more run there.
 #[test]
@@ -109,17 +125,7 @@ fn case_15_new_data_goes_where_least_runs_and_known_data_to_its_group() {
             Ok(())
         };
         let play = stage(2).plays_before(Kept::default(), scheduler(name, &[]), 4_000, workload);
-        let mut last: BTreeMap<TaskId, CpuId> = BTreeMap::new();
-        for (_, record) in play.1.into_observer().0 {
-            if let Record::Switch {
-                cpu,
-                next: Some(task),
-                ..
-            } = record
-            {
-                last.insert(task, cpu);
-            }
-        }
+        let last = last_cpus(play.1);
         // Numbered in their order: two of the empty CPU, K, two of the full one, N, J.
         let on = |number: u32| last[&TaskId(number)];
         assert_eq!(
@@ -127,6 +133,29 @@ fn case_15_new_data_goes_where_least_runs_and_known_data_to_its_group() {
             [cpu(full), cpu(full), cpu(1 - full)],
             "{name}: K, J and N"
         );
+    }
+}
+
+/// Three light tasks run on one CPU, one of a group on the other. New data goes where fewer tasks run, or where fewer
+/// groups are.
+#[test]
+fn new_groups_avoid_tasks_or_groups_as_set() {
+    let rules = ["runnable", "groups"];
+    for (name, rule) in ALL.iter().flat_map(|name| rules.map(|rule| (name, rule))) {
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            for _ in 0..3 {
+                hog(boot, called("x").bound([cpu(0)]).nice(19))?;
+            }
+            member(boot, called("K"), 10, 1)?;
+            member(boot, called("N"), 60, 2)?;
+            Ok(())
+        };
+        let made = scheduler(name, &[text("new_group", rule)]);
+        let play = stage(2).plays_before(Kept::default(), made, 150, workload);
+        let last = last_cpus(play.1);
+        let [known, new] = [3, 4].map(|number| last[&TaskId(number)]);
+        let together = known == new;
+        assert_eq!(together, rule == "runnable", "{name}, by {rule}");
     }
 }
 

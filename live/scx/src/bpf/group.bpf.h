@@ -130,16 +130,37 @@ static __always_inline bool fits(const struct task_struct *p, u32 place)
 	return mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
 }
 
-/* The least loaded online place where p may run; its own if there is no better one. */
-static u32 least_loaded_place(const struct task_struct *p, u32 here)
+/* The load that a new group must expect at a place. */
+static u64 expected_load(u32 place, u64 now)
 {
-	u64 least = load_of_place(here);
+	struct place_state *there = place_of(place);
+	u64 newcomers = warmq_newcomers(&policy, there->founded, elapsed(there->founded_since, now));
+
+	return warmq_expected_load(load_of_place(place), newcomers, place_cpus(place));
+}
+
+/* Counts one more group that was founded at a place. CPUs that do so at a time may count one for two. */
+static void found_at(u32 place, u64 now)
+{
+	struct place_state *there = place_of(place);
+
+	if (!warmq_newcomers(&policy, there->founded, elapsed(there->founded_since, now))) {
+		there->founded = 0;
+		there->founded_since = now;
+	}
+	there->founded++;
+}
+
+/* The online place where p may run and a new group must expect the least load; its own if there is no better one. */
+static u32 place_for_new_group(const struct task_struct *p, u32 here, u64 now)
+{
+	u64 least = expected_load(here, now);
 	u32 place, best = here;
 	/* Not its own if its CPU went offline while p slept. */
 	bool found = place_cpus(here) && fits(p, here);
 
 	bpf_for(place, 0, nr_places) {
-		u64 load = load_of_place(place);
+		u64 load = expected_load(place, now);
 
 		if (place == here || !place_cpus(place) || !fits(p, place))
 			continue;
@@ -267,7 +288,8 @@ static u32 make_group(const struct task_struct *p, const struct group_key *key, 
 	}
 	group = group_of(number);
 	group->key = *key;
-	group->home = least_loaded_place(p, place_of_cpu(cpu)) & (WARMQ_MAX_CPUS - 1);
+	group->home = place_for_new_group(p, place_of_cpu(cpu), now) & (WARMQ_MAX_CPUS - 1);
+	found_at(group->home, now);
 	group->narrow = 0;
 	group->origin = origin;
 	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;

@@ -80,6 +80,8 @@ struct domain_state {
 struct place_state {
 	u64 managed; /* weight of the runnable members of the groups that live here */
 	u64 imbalanced_since; /* ns, since when another place is much busier; 0: none is */
+	u64 founded;          /* groups, since `founded_since`: see warmq_newcomers() */
+	u64 founded_since;    /* ns */
 	/*
 	 * Groups that may have runnable members. Set when one joins, cleared by whoever finds none.
 	 */
