@@ -259,6 +259,7 @@ mod tests {
             cpu_ns: 10_000_000,
             kept_bytes: 5_000_000,
             most_bytes: 1 << 30,
+            full: false,
             records: 50_000,
             lost: 3,
             untold: 2,
