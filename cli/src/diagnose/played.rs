@@ -368,8 +368,8 @@ fn laws_that_the_kernel_keeps_provoke_no_other_verdicts_under_it_either() {
     }
 }
 
-/// Plays laws, all if none is named, under a scheduler of the lab: a sentence for each whose verdicts are not
-/// those that are expected.
+/// Plays laws, all if none is named, under a scheduler of the lab: a sentence for each whose verdicts
+/// are not those that are expected.
 fn falsely_judged(
     scheduler: &str,
     kernel: Option<&str>,

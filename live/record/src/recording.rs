@@ -116,14 +116,14 @@ impl Recording {
         pieces.map(Vec::len).sum()
     }
 
-    /// How many bytes of events the recorder could have kept at most; 0 for a recording that was read
-    /// from bytes.
+    /// How many bytes of events the recorder could have kept at most; 0 for a recording that was
+    /// read from bytes.
     pub fn most_size(&self) -> usize {
         self.memory.most
     }
 
-    /// Whether the recorder had to stop reading because it may keep no more. From then on the kernel kept
-    /// the latest events only, and all others are lost, whatever the size of its buffers.
+    /// Whether the recorder had to stop reading because it may keep no more. From then on the kernel
+    /// kept the latest events only, and all others are lost, whatever the size of its buffers.
     pub fn was_full(&self) -> bool {
         self.memory.full
     }

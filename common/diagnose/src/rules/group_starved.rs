@@ -82,8 +82,8 @@ fn group_beside(case: &Case<'_, '_>) -> Option<(u32, u64)> {
     had.max_by_key(|(_, had)| *had)
 }
 
-/// What helps under a kernel of this preemption model, which may be unknown. A trace of lazy preemption
-/// shows that this model did not help.
+/// What helps under a kernel of this preemption model, which may be unknown. A trace of lazy
+/// preemption shows that this model did not help.
 fn cures(preemption: &str) -> Vec<String> {
     const ALL: &[&str] = &[
         "upgrade to Linux 7.1, or to 6.18.45 or a later one of 6.18",
