@@ -4,13 +4,14 @@
 #   make test   formatting, lints, all tests and doc tests, the Python package, the real scheduler in guests (vm-test)
 #   make python-test  the Python package: a wheel in a virtual environment of its own
 #   make vm-test  the last of these alone
+#   make verdicts  the verdicts of `warmq diagnose` on what guests of three kernels play (twenty-five minutes on two free cores)
 #   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
 #   make bench  how fast it is, and beside what
 #
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
-.PHONY: run test python-test vm-test laws bench setup setup-test setup-real
+.PHONY: run test python-test vm-test verdicts laws bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
@@ -29,6 +30,9 @@ python-test: setup
 
 vm-test: setup-real
 	@bash scripts/vm-test.sh
+
+verdicts: setup setup-real
+	@bash scripts/verdicts.sh
 
 laws: setup setup-real
 	@bash scripts/laws.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Verdicts of `warmq diagnose` on what guests played: each scenario of cli/tests/verdicts provokes one kind of verdict, or none; and the laws
-# that the kernel's own scheduler keeps provoke no kind but what they are made of.
+# Verdicts of `warmq diagnose` on what guests played: each scenario of cli/tests/verdicts provokes one kind of verdict, or none; and laws under
+# the kernel's own scheduler, where nobody starves, provoke no kind but what they are made of. `make verdicts` is all of it.
 #
 #     scripts/verdicts.sh             kernels 6.12, 6.18 and 7.2: some twenty-five minutes on two free cores
 #     scripts/verdicts.sh --quick     6.18, one CPU: some two minutes

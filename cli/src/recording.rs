@@ -19,11 +19,6 @@ pub fn open(file: &Path) -> Result<Reader<File>, Failure> {
     Reader::new(opened).map_err(|error| unreadable(file, &error))
 }
 
-/// Whether the file ends too early, and is whole until then.
-pub fn is_cut(error: &ReadError) -> bool {
-    matches!(error.damage, Damage::CutOff)
-}
-
 /// What is wrong with it, and where.
 pub fn unreadable(file: &Path, error: &ReadError) -> Failure {
     let help = match error.damage {

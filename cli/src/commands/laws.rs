@@ -18,7 +18,7 @@ use crate::{listing, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  warmq laws                                             all laws, in the lab, under scx_warmq
+  warmq laws                                             all laws, in the lab, under the kernel's own scheduler
   warmq laws nice --world lab,guest --scheduler scx_warmq
   warmq laws --world guest --kernel 6.12,6.18,7.2 --scheduler kernel
   warmq laws --world guest --scheduler kernel,scx_warmq,./scx_mine

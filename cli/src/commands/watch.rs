@@ -21,9 +21,10 @@ Examples:
 
 /// Record this machine, and say who starves on it, who ran instead, and why it could.
 ///
-/// All of it is recorded by the kernel's tracepoints (tracefs), for a time or while a command runs, and
-/// nothing is changed. That needs root. What the recorder itself took and what was lost are told. Group,
-/// nice value, policy and affinity are those at the start, or when a task was first seen.
+/// All of it is recorded by the kernel's tracepoints (tracefs), for a time or while a command runs,
+/// and nothing is changed. That needs root. What the recorder took of CPU time and memory, and what
+/// was lost, is printed. Group, nice value, policy and affinity are those at the start, or when a task
+/// was first seen.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -39,7 +40,7 @@ pub struct Arguments {
     /// Write diagnosis.html and diagnosis.json into this folder.
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
-    /// The kernel's buffer for each CPU, in KiB: more where events are lost.
+    /// The kernel's buffer for each CPU, in KiB: more where events are lost and memory is left.
     #[arg(long, value_name = "KIB", default_value_t = 8192)]
     buffer: u32,
     #[command(flatten)]
@@ -52,7 +53,7 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Records, tells what that took, diagnoses.
+/// Records, prints what that took, diagnoses.
 ///
 /// # Errors
 /// A machine that cannot be recorded, a command that does not start, a file that cannot be written.

@@ -59,25 +59,17 @@ pub fn is_trace(file: &Path) -> bool {
 /// Diagnoses the trace in `file`.
 ///
 /// # Errors
-/// It cannot be read, or is no trace.
+/// It cannot be read, is no trace, or is damaged or cut off: at which byte.
 pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
     let reader = recording::open(file)?;
     let header = reader.header().clone();
     let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
     let mut watcher = Watcher::new(llcs, span.from, span.until);
-    let mut cut = None;
     for entry in reader {
-        match entry {
-            Ok((at, record)) => watcher.see(at, &record),
-            Err(error) if recording::is_cut(&error) => cut = Some(error.records),
-            Err(error) => return Err(recording::unreadable(file, &error)),
-        }
+        let (at, record) = entry.map_err(|error| recording::unreadable(file, &error))?;
+        watcher.see(at, &record);
     }
-    let mut diagnosis = Diagnosis::of(watcher, &header);
-    if let Some(records) = cut {
-        let note = format!("The trace is cut off: it ends after {records} whole records.");
-        diagnosis.notes.push(note);
-    }
+    let diagnosis = Diagnosis::of(watcher, &header);
     Ok(Found { header, diagnosis })
 }
 

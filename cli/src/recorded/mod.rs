@@ -82,6 +82,12 @@ pub struct Took {
     pub ns: u64,
     /// The CPU time of the recorder meanwhile, in ns.
     pub cpu_ns: u64,
+    /// How many bytes of the kernel's pages were kept in memory.
+    pub kept_bytes: u64,
+    /// How many bytes could have been kept at most.
+    pub most_bytes: u64,
+    /// Whether no more could be kept before the end.
+    pub full: bool,
     /// How many records there are.
     pub records: u64,
     /// How many events were lost.
@@ -98,14 +104,14 @@ impl Took {
         let seconds = self.ns as f64 / 1e9;
         let share = 100.0 * self.cpu_ns as f64 / self.ns.max(1) as f64;
         let each = self.records as f64 / seconds.max(1e-9);
-        let lost = match self.lost {
-            0 => "nothing was lost".to_owned(),
-            lost => format!("{lost} events were lost (give more --buffer)"),
-        };
         let mut text = format!(
-            "warmq: recorded {seconds:.2} s: {} records, {each:.0} a second; {lost}; the recorder took \
-             {share:.1} % of a CPU, and each event the kernel some hundreds of ns",
-            self.records
+            "warmq: recorded {seconds:.2} s: {} records, {each:.0} a second; {}; the recorder took \
+             {share:.1} % of a CPU and {} of memory, of at most {}; each event took the kernel some \
+             hundreds of ns",
+            self.records,
+            self.losses(),
+            mebibytes(self.kept_bytes),
+            mebibytes(self.most_bytes),
         );
         if self.untold > 0 {
             text.push_str(&format!(
@@ -118,6 +124,23 @@ impl Took {
         }
         text
     }
+
+    /// What was lost, and what helps.
+    fn losses(&self) -> String {
+        match (self.lost, self.full) {
+            (0, _) => "nothing was lost".to_owned(),
+            (lost, false) => format!("{lost} events were lost (give more --buffer)"),
+            (lost, true) => format!(
+                "{lost} events were lost, because the recorder may keep no more in memory (record for \
+                 less time with --for, or free memory: it keeps a quarter of what is free, 1 GiB at most)"
+            ),
+        }
+    }
+}
+
+/// `12.3 MiB`.
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
 /// Records into `kept`.
@@ -141,6 +164,9 @@ pub fn record(asked: &Asked<'_>, kept: &Kept) -> Result<Took, Failure> {
     let took = Took {
         ns: end_ns.saturating_sub(start_ns),
         cpu_ns: cpu_end_ns.saturating_sub(cpu_ns),
+        kept_bytes: recording.size() as u64,
+        most_bytes: recording.most_size() as u64,
+        full: recording.was_full(),
         missing: recording.missing().to_vec(),
         ..Took::default()
     };
@@ -231,16 +257,34 @@ mod tests {
         let took = Took {
             ns: 2_000_000_000,
             cpu_ns: 10_000_000,
+            kept_bytes: 5_000_000,
+            most_bytes: 1 << 30,
+            full: false,
             records: 50_000,
             lost: 3,
             untold: 2,
             missing: vec!["locks".to_owned()],
         };
         insta::assert_snapshot!(took.told(), @"
-        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU, and each event the kernel some hundreds of ns
+        warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; each event took the kernel some hundreds of ns
         warmq: note: the kernel did not tell 2 switches and wakeups, which were inferred
         warmq: note: not recorded: locks
         ");
+    }
+
+    #[test]
+    fn a_recorder_whose_memory_was_full_does_not_ask_for_larger_buffers() {
+        let lost = |full| Took {
+            lost: 3,
+            full,
+            ..Took::default()
+        };
+        assert!(lost(false).told().contains("--buffer"));
+        let full = lost(true).told();
+        assert!(
+            !full.contains("--buffer") && full.contains("--for"),
+            "{full}"
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use crate::recording::CpuPages;
+use crate::recording::{CpuPages, Memory};
 
 /// Pages of one piece of memory: pieces are never moved.
 const PIECE: usize = 64;
@@ -45,10 +45,27 @@ pub(crate) struct Limits {
     pub tells_half: bool,
 }
 
+impl Limits {
+    /// The most bytes that are kept of the buffers of `cpus` CPUs: what is read while the recording
+    /// runs, and what the kernel still has at the end.
+    fn most(self, cpus: usize) -> usize {
+        let buffers = self.page.saturating_mul(self.pages).saturating_mul(cpus);
+        self.bytes.saturating_add(buffers)
+    }
+}
+
+/// What the thread took.
+#[derive(Default)]
+struct Taken {
+    sources: Vec<Source>,
+    /// Whether as many bytes were read as may be.
+    full: bool,
+}
+
 /// The running thread.
 pub(crate) struct Reader {
     stop: Arc<OwnedFd>,
-    thread: Option<JoinHandle<Vec<Source>>>,
+    thread: Option<JoinHandle<Taken>>,
     owner: u32,
 }
 
@@ -63,8 +80,8 @@ impl Reader {
         let run = move || {
             prefer_this_thread();
             let mut sources = sources;
-            run(&mut sources, &stopped, limits);
-            sources
+            let full = run(&mut sources, &stopped, limits);
+            Taken { sources, full }
         };
         let thread = std::thread::Builder::new().name("warmq-record".to_owned());
         Ok(Reader {
@@ -75,8 +92,9 @@ impl Reader {
     }
 
     /// Ends the thread, and reads what the kernel still has. Tracing must be off.
-    pub fn finish(mut self, limits: Limits) -> io::Result<Vec<CpuPages>> {
-        let mut sources = self.join();
+    pub fn finish(mut self, limits: Limits) -> io::Result<(Vec<CpuPages>, Memory)> {
+        let Taken { mut sources, full } = self.join();
+        let most = limits.most(sources.len());
         let mut left = usize::MAX;
         let mut all = Vec::new();
         for source in &mut sources {
@@ -87,17 +105,17 @@ impl Reader {
                 pieces: std::mem::take(&mut source.pieces),
             });
         }
-        Ok(all)
+        Ok((all, Memory { most, full }))
     }
 
-    fn join(&mut self) -> Vec<Source> {
+    fn join(&mut self) -> Taken {
         // In a forked child there is no such thread.
         let Some(thread) = self
             .thread
             .take()
             .filter(|_| self.owner == std::process::id())
         else {
-            return Vec::new();
+            return Taken::default();
         };
         let _ = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
         thread.join().unwrap_or_default()
@@ -110,7 +128,8 @@ impl Drop for Reader {
     }
 }
 
-fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) {
+/// Takes pages until it is to stop. True if it stopped because no more bytes may be read.
+fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) -> bool {
     let mut left = limits.bytes;
     // CPUs that cannot be waited for, such as those that were never online.
     let mut deaf: Vec<bool> = vec![!limits.tells_half; sources.len()];
@@ -125,12 +144,12 @@ fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) {
         let timeout = (!limits.tells_half).then_some(&LOOK);
         match poll(&mut waits, timeout) {
             Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return,
+            Err(_) => return false,
             Ok(_) => {}
         }
         let answers: Vec<PollFlags> = waits.iter().map(PollFd::revents).collect();
         if !answers[0].is_empty() {
-            return;
+            return false;
         }
         for (index, answer) in of.into_iter().zip(&answers[1..]) {
             deaf[index] = answer.intersects(PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL);
@@ -145,6 +164,7 @@ fn run(sources: &mut [Source], stop: &OwnedFd, limits: Limits) {
             }
         }
     }
+    true
 }
 
 /// Takes pages out of a buffer until it is empty, or there are `pages`, or `left` bytes.
@@ -197,4 +217,52 @@ fn prefer_this_thread() {
     // SAFETY: the pointer is to a value that lives until the call returns, and the kernel only
     // reads it; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const lowest) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    const PAGE: usize = 4096;
+
+    /// Reads a buffer of ten pages, of which `bytes` may be kept while the recording runs.
+    fn read(bytes: usize) -> (Vec<CpuPages>, Memory) {
+        let path =
+            std::env::temp_dir().join(format!("warmq-reader-{}-{bytes}", std::process::id()));
+        let mut file = File::create(&path).unwrap();
+        file.write_all(&vec![7; 10 * PAGE]).unwrap();
+        let source = Source {
+            cpu: 0,
+            file: File::open(&path).unwrap(),
+            pieces: Vec::new(),
+        };
+        std::fs::remove_file(&path).unwrap();
+        let limits = Limits {
+            page: PAGE,
+            pages: 10,
+            bytes,
+            tells_half: false,
+        };
+        let reader = Reader::start(vec![source], limits).unwrap();
+        while !reader.thread.as_ref().unwrap().is_finished() && bytes < 10 * PAGE {
+            std::thread::yield_now();
+        }
+        reader.finish(limits).unwrap()
+    }
+
+    #[test]
+    fn a_reader_that_may_keep_no_more_says_so_and_reads_the_rest_at_the_end() {
+        let (cpus, memory) = read(4 * PAGE);
+        assert!(memory.full);
+        assert_eq!(memory.most, 14 * PAGE);
+        let kept: usize = cpus[0].pieces.iter().map(Vec::len).sum();
+        assert_eq!(kept, 10 * PAGE);
+    }
+
+    #[test]
+    fn a_reader_with_memory_left_is_not_full() {
+        assert!(!read(100 * PAGE).1.full);
+    }
 }

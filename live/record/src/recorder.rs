@@ -110,12 +110,13 @@ impl Recorder {
         raw.processes = processes.into_iter().collect();
         raw.network_lines = lines::network_lines();
         raw.ahead_ns = ahead_ns(&raw.clock, folder)?;
-        let cpus = reader.finish(limits);
-        raw.cpus = cpus.map_err(RecordError::of("read", &folder.shown("per_cpu")))?;
+        let read = reader.finish(limits);
+        let (cpus, memory) = read.map_err(RecordError::of("read", &folder.shown("per_cpu")))?;
+        raw.cpus = cpus;
         for cpu in &mut raw.cpus {
             cpu.dropped = dropped(folder, cpu)?;
         }
-        Recording::new(raw, 0)
+        Ok(Recording::new(raw, 0)?.in_memory(memory))
     }
 }
 

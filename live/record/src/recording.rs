@@ -23,6 +23,16 @@ pub struct Recording {
     layout: Layout,
     decoders: Decoders,
     missing: Vec<String>,
+    memory: Memory,
+}
+
+/// The memory of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// The most bytes of events that may be kept; 0: not known.
+    pub most: usize,
+    /// Whether no more could be read while the recording ran.
+    pub full: bool,
 }
 
 /// What a recording is kept as.
@@ -80,7 +90,12 @@ impl Recording {
             missing,
             layout,
             raw,
+            memory: Memory::default(),
         })
+    }
+
+    pub(crate) fn in_memory(self, memory: Memory) -> Recording {
+        Recording { memory, ..self }
     }
 
     /// The kernel's clock by which its events are timed; all are turned into the monotonic one.
@@ -99,6 +114,18 @@ impl Recording {
     pub fn size(&self) -> usize {
         let pieces = self.raw.cpus.iter().flat_map(|cpu| &cpu.pieces);
         pieces.map(Vec::len).sum()
+    }
+
+    /// How many bytes of events the recorder could have kept at most; 0 for a recording that was
+    /// read from bytes.
+    pub fn most_size(&self) -> usize {
+        self.memory.most
+    }
+
+    /// Whether the recorder had to stop reading because it may keep no more. From then on the kernel
+    /// kept the latest events only, and all others are lost, whatever the size of its buffers.
+    pub fn was_full(&self) -> bool {
+        self.memory.full
     }
 
     /// Hands the records to `out`, in the order of time; time 0 is `start_ns` of CLOCK_MONOTONIC.

@@ -58,7 +58,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             got(case),
             about_kernel(&facts.header.kernel, &facts.header.scheduler),
         ),
-        cures: cures(),
+        cures: cures(&facts.header.preemption),
     })
 }
 
@@ -82,14 +82,23 @@ fn group_beside(case: &Case<'_, '_>) -> Option<(u32, u64)> {
     had.max_by_key(|(_, had)| *had)
 }
 
-fn cures() -> Vec<String> {
-    super::owned(&[
+/// What helps under a kernel of this preemption model, which may be unknown. A trace of lazy
+/// preemption shows that this model did not help.
+fn cures(preemption: &str) -> Vec<String> {
+    const ALL: &[&str] = &[
         "upgrade to Linux 7.1, or to 6.18.45 or a later one of 6.18",
         "switch sessions' groups off: `sysctl kernel.sched_autogroup_enabled=0` (not for cgroups)",
-        "use lazy preemption: `preempt=lazy`, or `echo lazy > /sys/kernel/debug/sched/preempt`",
+        LAZY,
+        "give the group that starves three to four times the weight (`cpu.weight`), if that is right \
+         otherwise (tried in the lab only)",
         "load scx_warmq",
         "SCHED_BATCH for the task that is woken does not help",
-    ])
+    ];
+    const LAZY: &str = "use lazy preemption, which helps if wakeups come from another CPU under the same \
+                        last-level cache: `preempt=lazy`, or `echo lazy > /sys/kernel/debug/sched/preempt`";
+    let mut cures = super::owned(ALL);
+    cures.retain(|cure| preemption != "lazy" || cure != LAZY);
+    cures
 }
 
 /// Whether a kernel has the fault; none if it cannot be told.
@@ -123,7 +132,17 @@ fn about_kernel(kernel: &str, scheduler: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::has_fault;
+    use super::{cures, has_fault};
+
+    #[test]
+    fn lazy_preemption_is_no_cure_where_it_is_in_force() {
+        let lazy = |preemption| {
+            let cures = cures(preemption);
+            cures.iter().filter(|cure| cure.contains("lazy")).count()
+        };
+        assert_eq!(["full", "none", "", "lazy"].map(lazy), [1, 1, 1, 0]);
+        assert!(cures("lazy").iter().any(|cure| cure.contains("cpu.weight")));
+    }
 
     #[test]
     fn kernels_with_the_fault_are_known_by_their_release() {

@@ -60,3 +60,90 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         cures,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use warmq_trace::{Comm, Header, Observer, Policy, Record};
+    use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+    use crate::{Diagnosis, Kind, Verdict, Watcher};
+
+    const WAITS: TaskId = TaskId(1);
+    const BESIDE: TaskId = TaskId(2);
+
+    /// On one CPU a task is woken at 10 ms and waits behind another one until 200 ms.
+    fn waited(named: &str, introduced: &[Record]) -> Vec<Verdict> {
+        let renamed = Record::Renamed {
+            task: BESIDE,
+            comm: Comm::new(named),
+        };
+        let woken = Record::Wakeup {
+            waker: CpuId(0),
+            task: WAITS,
+            target: CpuId(0),
+        };
+        let mut watcher = Watcher::new(vec![0], Instant::START, Instant(u64::MAX));
+        let mut see =
+            |ms, record: &Record| watcher.see(Instant::START + Duration::from_ms(ms), record);
+        see(0, &renamed);
+        introduced.iter().for_each(|record| see(0, record));
+        see(0, &switch(None, Some(BESIDE)));
+        see(10, &woken);
+        see(200, &switch(Some(BESIDE), Some(WAITS)));
+        see(210, &switch(Some(WAITS), None));
+        Diagnosis::of(watcher, &Header::default()).verdicts
+    }
+
+    fn switch(prev: Option<TaskId>, next: Option<TaskId>) -> Record {
+        Record::Switch {
+            cpu: CpuId(0),
+            prev,
+            prev_runnable: false,
+            next,
+        }
+    }
+
+    fn of_kernel(task: TaskId) -> Record {
+        Record::KernelThread { task }
+    }
+
+    fn kinds(verdicts: &[Verdict]) -> Vec<Kind> {
+        verdicts.iter().map(|verdict| verdict.kind).collect()
+    }
+
+    #[test]
+    fn a_task_beside_a_thread_of_the_kernel_waited_for_it() {
+        for (name, introduced) in [
+            ("crypt", vec![of_kernel(BESIDE)]),
+            // A recording that does not say who is one: the name does.
+            ("kworker/0:1", vec![]),
+        ] {
+            let verdicts = waited(name, &introduced);
+            assert_eq!(kinds(&verdicts), [Kind::Realtime], "{name}");
+            let says = &verdicts[0].says;
+            assert!(says.contains("beside threads of the kernel: "), "{says}");
+            assert!(says.contains(name), "{says}");
+            assert!(verdicts[0].cures[0].contains("/proc/PID/stack"));
+        }
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_waits_for_real_time_tasks_alone() {
+        let both = [of_kernel(WAITS), of_kernel(BESIDE)];
+        assert_ne!(kinds(&waited("crypt", &both)), [Kind::Realtime]);
+        let fifo = Record::Policy {
+            task: BESIDE,
+            policy: Policy::Fifo,
+            priority: 50,
+        };
+        let verdicts = waited("crypt", &[of_kernel(WAITS), of_kernel(BESIDE), fifo]);
+        assert_eq!(kinds(&verdicts), [Kind::Realtime]);
+        assert!(verdicts[0].says.contains("beside real-time tasks"));
+    }
+
+    #[test]
+    fn what_ksoftirqd_does_is_the_work_of_interrupts() {
+        let verdicts = waited("ksoftirqd/0", &[of_kernel(BESIDE)]);
+        assert_eq!(kinds(&verdicts), [Kind::Interrupts]);
+    }
+}

@@ -42,10 +42,7 @@ pub enum Damage {
         version: u8,
     },
     /// The file ends before its end mark.
-    #[error(
-        "the trace is cut off; record it again and let the run finish, or use the records \
-             before this place"
-    )]
+    #[error("the trace is cut off; copy it again, or record it again and let the run finish")]
     CutOff,
     /// No record has this kind.
     #[error("no record is of kind {kind}; the file is damaged, copy or record it again")]

@@ -132,8 +132,8 @@ pub(super) fn set(
 /// machines had before 2.6 was measured on any.
 const OLDEST: &str = "linux-2.4";
 
-/// The costs of `kernel` on `machine`, or else those of Linux 2.4 there, or else those of a
-/// present-day server.
+/// The costs of `kernel` on `machine`, or else those of Linux 2.4 there. A machine that has neither
+/// gets the same of [`STAND_IN`].
 pub(super) fn costs(machine: &MachineDescription, kernel: &str) -> CostTable {
     let of = |machine: &MachineDescription| {
         let costs = &machine.costs;
