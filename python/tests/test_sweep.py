@@ -79,6 +79,8 @@ def test_a_folder_of_another_build_is_refused(here: Path, another: str, monkeypa
     monkeypatch.setenv("WARMQ_BINARY", another)
     with pytest.raises(warmq.VersionError, match="another build of warmq"):
         warmq.sweep("trial.toml", out="out", progress=False)
+    with pytest.raises(warmq.InputError, match="another build of warmq made this run"):
+        warmq.open_sweep("out/experiment=trial").rows()
 
 
 def test_a_folder_of_other_rows_is_refused(here: Path) -> None:
