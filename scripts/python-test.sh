@@ -8,16 +8,22 @@ cd "$(dirname "$0")/.."
 
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 folder=$target/python
-venv=$folder/venv
+# WARMQ_PYTHON: another Python than the system's, of 3.10 or later.
+python=${WARMQ_PYTHON:-python3}
 
-python3 -c 'import ensurepip, venv' 2> /dev/null || install_packages python3 python3-venv
+if [ "$python" = python3 ]; then
+    python3 -c 'import ensurepip, venv' 2> /dev/null || install_packages python3 python3-venv
+fi
+# An example of docs/sweeps.md.
+command -v parallel > /dev/null || install_packages parallel
 [ -x "$target/debug/warmq" ] || cargo build -p warmq
 if ! scripts/third-party.sh | cmp -s - python/THIRD-PARTY.txt; then
     echo "python-test: python/THIRD-PARTY.txt is not what scripts/third-party.sh prints: write it anew" >&2
     exit 1
 fi
 
-[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+venv=$folder/venv-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 python=$venv/bin/python
 "$python" -m pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
 # Symbols would make the wheel large; the tests need none.

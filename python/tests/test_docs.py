@@ -4,38 +4,116 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
 
+import duckdb
 import nbclient
 import nbformat
+import pyarrow.parquet as pq
 import pytest
 import warmq
+from conftest import TRIAL
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-def examples(language: str) -> list[str]:
-    return re.findall(rf"^```{language} tested\n(.*?)^```", (DOCS / "sweeps.md").read_text(), re.MULTILINE | re.DOTALL)
+def examples(kind: str) -> list[str]:
+    """The blocks of docs/sweeps.md that are marked as `kind`: a language, `tested`, and a name if there are several."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", (DOCS / "sweeps.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_examples_of_the_shell_give_the_rows_of_one_run(here: Path) -> None:
-    (text,) = examples("sh")
+def example(kind: str) -> str:
+    (text,) = examples(kind)
+    return text
+
+
+def shell(text: str, **environment: str) -> None:
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
-    subprocess.run(["bash", "-euo", "pipefail", "-c", text], env={**os.environ, "PATH": path}, check=True)
-    import pyarrow.parquet as pq
+    subprocess.run(["bash", "-euo", "pipefail", "-c", text], env={**os.environ, "PATH": path, **environment}, check=True)
 
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+
+
+def assert_the_report_is_that_of_one_run() -> None:
     assert pq.read_table("report/rows.parquet").equals(warmq.run("trial.toml"))
 
 
-def test_the_examples_in_python_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    texts = examples("python")
+def test_xargs(here: Path) -> None:
+    for part in ("plan", "xargs", "collect"):
+        shell(example(f"sh tested {part}"))
+    assert_the_report_is_that_of_one_run()
+
+
+@needs("parallel")
+def test_gnu_parallel(here: Path) -> None:
+    for part in ("plan", "parallel"):
+        shell(example(f"sh tested {part}"))
+    assert_the_report_is_that_of_one_run()
+
+
+def test_the_script_of_a_slurm_array(here: Path) -> None:
+    shell(example("sh tested plan"))
+    for task in range(3):
+        shell(example("sh tested slurm"), SLURM_ARRAY_TASK_ID=str(task))
+    shell(example("sh tested collect"))
+    assert_the_report_is_that_of_one_run()
+
+
+@needs("snakemake")
+def test_snakemake_takes_a_run_without_a_measurement_as_a_result(here: Path) -> None:
+    Path("trial.toml").write_text(TRIAL.replace("[2, 4, 8]", "[2, 4, 90000]"))
+    shell(example("sh tested plan"))
+    Path("Snakefile").write_text(example("python tested snakemake"))
+    shell("snakemake --cores 2 --quiet")
+    assert set(pq.read_table("report/rows.parquet")["tasks"].to_pylist()) == {2, 4, 90000}
+
+
+# What SLURM's commands do, on this machine and at once. Dask deletes the script when `sbatch` returns.
+SBATCH = """#!/bin/sh
+cp "$1" job.sh
+setsid bash job.sh > job.log 2>&1 &
+echo "Submitted batch job $!"
+"""
+SCANCEL = """#!/bin/sh
+kill -- "-$1"
+"""
+
+
+def test_a_cluster_of_slurm(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
+        Path(name).write_text(text)
+        Path(name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{here}:{os.environ['PATH']}")
+    text = example("python tested slurm")
+    for there, here_is in (('cores=32, processes=32, memory="64GB"', 'cores=2, processes=2, memory="2GB"'), ("jobs=10", "jobs=1")):
+        assert there in text
+        text = text.replace(there, here_is)
+    scope: dict[str, object] = {"warmq": warmq}
+    try:
+        exec(text, scope)
+    finally:
+        if "cluster" in scope:
+            scope["cluster"].close()  # type: ignore[attr-defined]
+    assert warmq.open_sweep("sweep/experiment=trial").rows().equals(warmq.run("trial.toml"))
+
+
+def test_the_examples_in_python_and_sql(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = examples("python tested")
     assert len(texts) == 3
     scope: dict[str, object] = {}
     for text in texts:
         exec(text, scope)
     assert "did you mean `colors`" in capsys.readouterr().out
+
+    Path("other.toml").write_text(TRIAL.replace("[2, 4, 8]", "[2, 4]"))
+    warmq.sweep("other.toml", progress=False)
+    rows = duckdb.sql(example("sql tested")).fetchall()
+    assert sorted(row[:2] for row in rows) == [("other", 2), ("other", 4), ("trial", 2), ("trial", 4), ("trial", 8)]
 
 
 def test_the_notebook_runs(here: Path) -> None:

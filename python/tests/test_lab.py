@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
+import pyarrow
 import pytest
 import warmq
 from conftest import RUNS, TRIAL
@@ -32,6 +34,8 @@ def test_rows_are_those_of_the_command(here: Path, binary: str) -> None:
         ({"seeds": [2]}, ["--seeds", "2,"]),
         ({"seeds": 1, "machine": "tiny-2cpu"}, ["--seeds", "1", "--machine", "tiny-2cpu"]),
         ({"colors": 4}, ["--set", "colors=4"]),
+        ({"colors": numpy.int64(4), "seeds": numpy.int64(1)}, ["--set", "colors=4", "--seeds", "1"]),
+        ({"seeds": numpy.array([2]), "quick": False}, ["--seeds", "2,"]),
         ({"settings": {"scheduler.pde": False}}, ["--set", "scheduler.pde=false"]),
     ],
 )
@@ -45,6 +49,7 @@ def test_a_plan_has_every_run_once(here: Path) -> None:
     assert [run.number for run in plan] == list(range(RUNS))
     assert len({run.digest for run in plan}) == RUNS
     assert plan[0].point == {"tasks": 2, "layout": "block"}
+    assert warmq.plan("trial.toml", jobs=1) == plan
     # The iterator may be left early.
     assert next(warmq.plan_iter("trial.toml")) == plan[0]
 
@@ -69,6 +74,18 @@ def test_a_report_shows_itself_and_becomes_frames(here: Path) -> None:
     assert pandas["value"].tolist() == polars["value"].to_list()
 
 
+@pytest.mark.parametrize(("package", "extra"), [("pandas", "pandas"), ("polars", "polars"), ("distributed", "sweep")])
+def test_a_package_that_is_not_installed_is_named_with_its_extra(package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    uses = {
+        "pandas": lambda: warmq.Report(pyarrow.table({}), "").to_pandas(),
+        "polars": lambda: warmq.Report(pyarrow.table({}), "").to_polars(),
+        "distributed": lambda: warmq.sweep,
+    }
+    with pytest.raises(ImportError, match=rf"{package} is not installed; pip install 'warmq\[{extra}\]'"):
+        uses[package]()
+
+
 def test_a_wrong_path_is_an_error_with_file_and_fix(here: Path) -> None:
     for function in (warmq.run, warmq.report, warmq.plan):
         with pytest.raises(warmq.InputError) as caught:
@@ -91,8 +108,12 @@ def test_a_wrong_override_is_an_error_at_its_option(here: Path) -> None:
     with pytest.raises(warmq.InputError, match="colours") as caught:
         warmq.run("trial.toml", colours=4)
     assert caught.value.file == "--set"
-    with pytest.raises(warmq.InputError, match="lists are swept"):
-        warmq.run("trial.toml", colors=[1, 2])
+    for value in ([1, 2], 1.5):
+        with pytest.raises(warmq.InputError, match="give a whole number.*lists are swept"):
+            warmq.run("trial.toml", colors=value)
+    for value in (1.5, [1.5]):
+        with pytest.raises(warmq.InputError, match="give a whole number, or a list of them"):
+            warmq.run("trial.toml", seeds=value)
 
 
 def test_a_run_that_gives_no_measurement_is_an_error_of_its_own(here: Path) -> None:

@@ -16,6 +16,8 @@ import pytest
 import warmq
 from conftest import RUNS, TRIAL, many
 from distributed import Client, LocalCluster
+from warmq import _store
+from warmq._command import objects
 
 
 def test_rows_are_those_of_one_machine_bit_for_bit(here: Path, two: Client) -> None:
@@ -49,11 +51,14 @@ def test_a_finished_sweep_is_not_made_again(here: Path, capfd: pytest.CaptureFix
 def test_what_is_missing_is_made_and_nothing_else(here: Path) -> None:
     whole = warmq.sweep("trial.toml", out="out", progress=False)
     expected = whole.table()
-    (file,) = whole.folder.glob("*.parquet")
-    pq.write_table(pq.read_table(file).filter(pq.read_table(file)["number"].to_numpy() % 3 != 0), file)
+    kept = set(whole.folder.glob("*.parquet"))
+    for file in kept:
+        rows = pq.read_table(file)
+        pq.write_table(rows.filter(rows["number"].to_numpy() % 3 != 0), file)
     (whole.folder / ".half.parquet.unfinished").write_bytes(b"PAR1")
     assert warmq.sweep("trial.toml", out="out", progress=False).table().equals(expected)
-    assert len(list(whole.folder.glob("*.parquet"))) == 2
+    made = [pq.read_table(file)["number"].to_pylist() for file in set(whole.folder.glob("*.parquet")) - kept]
+    assert {number for numbers in made for number in numbers} == set(range(0, RUNS, 3))
     assert not list(whole.folder.glob(".*"))
 
 
@@ -77,6 +82,8 @@ def test_a_folder_of_another_build_is_refused(here: Path, another: str, monkeypa
     monkeypatch.setenv("WARMQ_BINARY", another)
     with pytest.raises(warmq.VersionError, match="another build of warmq"):
         warmq.sweep("trial.toml", out="out", progress=False)
+    with pytest.raises(warmq.InputError, match="another build of warmq made this run"):
+        warmq.open_sweep("out/experiment=trial").rows()
 
 
 def test_a_folder_of_other_rows_is_refused(here: Path) -> None:
@@ -87,13 +94,26 @@ def test_a_folder_of_other_rows_is_refused(here: Path) -> None:
 
 
 def test_two_sweeps_do_not_write_into_one_folder(here: Path) -> None:
-    from warmq._command import objects
-    from warmq._store import Store
-
     (summary,) = objects(["plan", "trial.toml", "--summary"])
-    with Store("out", summary, ["trial.toml"]), pytest.raises(warmq.InputError, match="another sweep writes here"):
+    with _store.Store("out", summary, ["trial.toml"]), pytest.raises(warmq.InputError, match="another sweep writes here"):
         warmq.sweep("trial.toml", out="out", progress=False)
     warmq.sweep("trial.toml", out="out", progress=False)
+
+
+def test_an_interrupt_after_a_file_has_its_name_does_not_double_its_rows(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: Path, write: object) -> None:
+        write_whole(path, write)
+        raise KeyboardInterrupt
+
+    expected = warmq.sweep("trial.toml", out="whole", progress=False).table()
+    write_whole = _store.write_whole
+    (summary,) = objects(["plan", "trial.toml", "--summary"])
+    with pytest.raises(KeyboardInterrupt), _store.Store("out", summary, ["trial.toml"]) as store, monkeypatch.context() as patched:
+        patched.setattr(_store, "write_whole", interrupted)
+        for line in objects(["run", "trial.toml", "--only", "0-5"]):
+            store.add(line)
+        store.flush()
+    assert warmq.sweep("trial.toml", out="out", progress=False).table().equals(expected)
 
 
 def test_a_worker_with_another_build_is_told(here: Path, another: str) -> None:
@@ -108,6 +128,37 @@ def test_a_worker_with_another_build_is_told(here: Path, another: str) -> None:
     assert not list(Path("out").rglob("*.parquet"))
 
 
+def test_a_worker_with_another_plan_is_told(here: Path, binary: str) -> None:
+    # As a scenario at an absolute path would be whose text is another there.
+    fake = here / "fake"
+    fake.write_text(f'#!/bin/sh\nexec "{binary}" "$@" --set colors=4\n')
+    fake.chmod(0o755)
+    with (
+        LocalCluster(n_workers=1, dashboard_address=None, silence_logs=50, env={"WARMQ_BINARY": str(fake)}) as cluster,
+        Client(cluster) as client,
+        pytest.raises(warmq.VersionError, match=r"worker tcp://\S+ has another plan") as caught,
+    ):
+        warmq.sweep("trial.toml", client, "out", progress=False)
+    assert caught.value.key == "plan"
+    assert not list(Path("out").rglob("*.parquet"))
+
+
+def test_a_worker_without_warmq_is_told(here: Path) -> None:
+    (here / "none/warmq").mkdir(parents=True)
+    (here / "none/warmq/__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'warmq'\", name='warmq')\n")
+    with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", client.scheduler.address, "--no-nanny", "--no-dashboard"]
+        environment = {**os.environ, "PYTHONPATH": str(here / "none")}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as worker:
+            try:
+                client.wait_for_workers(1, timeout=60)
+                with pytest.raises(warmq.VersionError, match="a worker has no warmq") as caught:
+                    warmq.sweep("trial.toml", client, "out", progress=False)
+            finally:
+                worker.kill()
+    assert caught.value.fix == "install the same wheel of warmq on every worker"
+
+
 def test_files_of_an_experiment_reach_the_workers(here: Path, two: Client) -> None:
     Path("mine").mkdir()
     Path("mine/hog.toml").write_text('[task.hog]\nbody = [{ run = "1ms" }]\n')
@@ -119,6 +170,26 @@ def test_files_of_an_experiment_reach_the_workers(here: Path, two: Client) -> No
     assert made.rows().equals(warmq.run("mine/of-file.toml"))
 
 
+def test_a_scenario_may_lie_in_any_folder_that_workers_see(here: Path, two: Client) -> None:
+    Path("mine").mkdir()
+    Path("mine/hog.toml").write_text('[task.hog]\nbody = [{ run = "1ms" }]\n')
+    overrides: dict[str, object] = {"machine": "tiny-1cpu", "time": "10ms", "warmup": "0ms", "seeds": 2}
+    expected = warmq.run("mine/hog.toml", **overrides)
+    for at, name in enumerate(["mine/hog.toml", "./mine/hog.toml", here / "mine/hog.toml"]):
+        made = warmq.sweep(name, two, f"out-{at}", progress=False, **overrides)
+        assert made.rows().equals(expected), name
+    with pytest.raises(warmq.InputError, match="write its absolute path"):
+        warmq.sweep("../" + here.name + "/mine/hog.toml", two, "out", progress=False, **overrides)
+
+
+def test_an_experiment_may_lie_anywhere(here: Path, two: Client) -> None:
+    Path("mine").mkdir()
+    Path("trial.toml").rename("mine/trial.toml")
+    for at, name in enumerate([here / "mine/trial.toml", f"../{here.name}/mine/trial.toml"]):
+        made = warmq.sweep(name, two, f"out-{at}", progress=False, seeds=1)
+        assert made.rows().equals(warmq.run("mine/trial.toml", seeds=1))
+
+
 def test_a_wrong_experiment_is_told_before_anything_is_written(here: Path) -> None:
     Path("wrong.toml").write_text(TRIAL.replace("tasks = [2", "taskz = [2"))
     for name in ("wrong.toml", "none.toml"):
@@ -126,6 +197,21 @@ def test_a_wrong_experiment_is_told_before_anything_is_written(here: Path) -> No
             warmq.sweep(name, out="out", progress=False)
         assert caught.value.file == name
     assert not Path("out").exists()
+
+
+def test_jobs_are_refused(here: Path) -> None:
+    with pytest.raises(warmq.InputError, match="as its workers have threads"):
+        warmq.sweep("trial.toml", out="out", jobs=2)
+
+
+def test_without_pandas_a_notebook_shows_the_repr(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = warmq.sweep("trial.toml", out="out", progress=False)
+    assert "<table" in (made._repr_html_() or "")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert made._repr_html_() is None
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ImportError, match=r"duckdb is not installed; pip install 'warmq\[duckdb\]'"):
+        made.sql("select 1")
 
 
 def test_real_worlds_are_refused(here: Path) -> None:
@@ -167,6 +253,18 @@ def test_a_command_that_dies_is_started_again(here: Path, tmp_path: Path, binary
     assert made.table().equals(warmq.sweep("trial.toml", out="other", progress=False).table())
 
 
+def test_a_run_whose_command_always_dies_is_named(here: Path, binary: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = here / "fake"
+    fake.write_text(
+        f'#!/bin/sh\ncase "$*" in *--only*) ;; *) exec "{binary}" "$@" ;; esac\n'
+        f'while read -r run; do case $run in 7:*) kill -9 $$ ;; esac; echo "$run" | "{binary}" "$@"; done\n'
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("WARMQ_BINARY", str(fake))
+    with pytest.raises(warmq.WarmqError, match=r"run 7: the command broke off \(ended by signal 9\)"):
+        warmq.sweep("trial.toml", out="out", progress=False)
+
+
 def test_a_worker_that_dies_is_replaced_and_nothing_is_lost(here: Path) -> None:
     Path("many.toml").write_text(many(20, 50))
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
@@ -192,12 +290,11 @@ def test_a_worker_that_joins_late_takes_its_part(here: Path) -> None:
     assert made.table()["number"].to_pylist() == list(range(4000))
 
 
-SCRIPT = "import warmq; warmq.sweep('many.toml', out='out')"
-
-
-def started() -> subprocess.Popen[bytes]:
+def started(out: str) -> subprocess.Popen[bytes]:
+    """A sweep of `many.toml` in a process of its own."""
+    script = f"import warmq; warmq.sweep('many.toml', out='{out}')"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stderr=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.PIPE, start_new_session=True)
 
 
 def wait_for_rows(process: subprocess.Popen[bytes] | None = None) -> None:
@@ -208,25 +305,30 @@ def wait_for_rows(process: subprocess.Popen[bytes] | None = None) -> None:
 
 
 def test_a_sweep_that_is_killed_goes_on_with_no_row_lost_or_doubled(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # 20,000 take a minute or two: WARMQ_KILLED_RUNS=20000.
+    # 20,000 take some minutes: WARMQ_KILLED_RUNS=20000.
     runs = int(os.environ.get("WARMQ_KILLED_RUNS", "4000"))
     Path("many.toml").write_text(many(40, runs // 40))
-    moment = random.Random().uniform(0.0, runs / 4000)
-    print(f"killed {moment:.3f} s after the first file")
-    process = started()
-    wait_for_rows(process)
+    began = time.monotonic()
+    whole = started("whole")
+    whole.communicate()
+    assert whole.returncode == 0
+    took = time.monotonic() - began
+    expected = warmq.open_sweep("whole/experiment=many").table()
+    assert expected["number"].to_pylist() == list(range(runs))
+
+    moment = random.Random().uniform(0.0, took)
+    process = started("out")
     time.sleep(moment)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    kept = len(warmq.open_sweep("out/experiment=many").table())
-    assert kept > 0
-    made = warmq.sweep("many.toml", out="out", progress=False)
-    assert made.table()["number"].to_pylist() == list(range(runs))
+    kept = sum(pq.read_metadata(file).num_rows for file in Path("out").rglob("*.parquet"))
+    print(f"killed after {moment:.3f} of {took:.3f} s, with {kept} of {runs} runs kept")
+    assert warmq.sweep("many.toml", out="out", progress=False).table().equals(expected)
 
 
 def test_an_interrupted_sweep_keeps_what_it_has_and_says_how_to_go_on(here: Path) -> None:
     Path("many.toml").write_text(many(100, 1000))
-    process = started()
+    process = started("out")
     wait_for_rows(process)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1].decode()
@@ -239,7 +341,5 @@ def test_an_interrupted_sweep_keeps_what_it_has_and_says_how_to_go_on(here: Path
 
 
 def test_keys_that_have_the_name_of_a_column_are_refused(here: Path) -> None:
-    from warmq._store import schema_of
-
     with pytest.raises(warmq.InputError, match="a column of every sweep has this name"):
-        schema_of({"keys": [{"name": "seed", "type": "integer"}]})
+        _store.schema_of({"keys": [{"name": "seed", "type": "integer"}]})

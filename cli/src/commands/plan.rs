@@ -20,7 +20,7 @@ Examples:
   warmq plan mine.toml                      how many runs, and of what
   warmq plan mine.toml --json               a run a line, with its number and its digest
   warmq run mine.toml --only 0-99           the first hundred, a line each
-  warmq plan mine.toml --json | jq -r .run | parallel -n 100 'warmq run mine.toml --only {}'";
+  warmq plan mine.toml --json | jq .number | parallel --pipe -N 100 warmq run mine.toml --only -";
 
 /// List the runs of an experiment without making any.
 ///

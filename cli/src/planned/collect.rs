@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader};
 
 use warmq_experiment::{Engine, Experiment, Options, Plan, Runs};
 
-use super::identity::Identity;
+use super::identity::{self, Identity};
 use super::line::Read;
 use crate::failure::Failure;
 use crate::output;
@@ -15,7 +15,7 @@ use crate::output;
 /// missing are counted on standard error.
 ///
 /// # Errors
-/// A file that cannot be read; a line that is of no run of the plan.
+/// A file that cannot be read; a line that is of no run of the plan, or that another build printed.
 pub fn collect(
     experiment: &Experiment,
     options: &Options,
@@ -26,15 +26,16 @@ pub fn collect(
     let jobs = experiment.job_list(options);
     let plans = jobs.iter().map(|job| (identity.digest(&job), job.plan));
     let plans: BTreeMap<String, Plan> = plans.collect();
+    let build = identity::build()?;
     let mut runs = Runs::default();
     for name in files {
         let lines = lines(name)?;
         for (at, line) in lines.enumerate() {
             let line = line.map_err(|error| refused(name, &error))?;
-            let (plan, result) = read(&line, &plans).map_err(|what| Failure::File {
+            let (plan, result) = read(&line, &plans, &build).map_err(|what| Failure::File {
                 file: format!("{name}:{}", at + 1),
                 what,
-                help: "give the lines that `warmq run --only` printed for this experiment, with the same options".to_owned(),
+                help: "give the lines that `warmq run --only` of this build printed for this experiment, with the same options".to_owned(),
             })?;
             runs.0.insert(plan, result);
         }
@@ -58,9 +59,13 @@ type Of = (
     Result<warmq_experiment::Measured, warmq_experiment::RunError>,
 );
 
-fn read(line: &str, plans: &BTreeMap<String, Plan>) -> Result<Of, String> {
+fn read(line: &str, plans: &BTreeMap<String, Plan>, build: &str) -> Result<Of, String> {
     let read: Read =
         serde_json::from_str(line).map_err(|error| format!("this is no line of a run: {error}"))?;
+    // Before its digest is looked for: other builds may make others, and other results under the same.
+    if read.is_of_another(build) {
+        return Err("another build of warmq made this run".to_owned());
+    }
     let Some(plan) = plans.get(&read.run) else {
         return Err(format!("the plan has no run {}", read.run));
     };

@@ -54,7 +54,8 @@ impl Identity {
         &self.files
     }
 
-    /// The digest of a run: equal digests, equal runs. In hexadecimal.
+    /// The digest of a run, in hexadecimal. Equal digests are equal runs within one build: what the
+    /// code and the scenarios of another make of the same names is not in it.
     pub fn digest(&self, job: &Job) -> String {
         let meaning = |part: Part, name: &str| {
             let key = (part, name.to_owned());

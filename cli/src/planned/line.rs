@@ -26,6 +26,8 @@ pub struct Planned {
 pub struct Taken<'e> {
     #[serde(flatten)]
     planned: Planned,
+    /// The digest of the program that made it.
+    build: &'e str,
     #[serde(flatten)]
     came: Came<'e>,
 }
@@ -78,10 +80,11 @@ impl Planned {
 }
 
 impl<'e> Taken<'e> {
-    /// `planned`, of which `result` came.
+    /// `planned`, of which `result` came in the program `build`.
     pub fn new(
         experiment: &'e Experiment,
         planned: Planned,
+        build: &'e str,
         result: &Result<Measured, RunError>,
     ) -> Taken<'e> {
         let came = match result {
@@ -97,7 +100,11 @@ impl<'e> Taken<'e> {
                 },
             },
         };
-        Taken { planned, came }
+        Taken {
+            planned,
+            build,
+            came,
+        }
     }
 }
 
@@ -120,6 +127,7 @@ fn as_map<S: Serializer>(figures: &Vec<(&str, f64)>, to: S) -> Result<S::Ok, S::
 pub struct Read {
     /// The digest of the run.
     pub run: String,
+    build: Option<String>,
     digest: Option<String>,
     ending: Option<String>,
     figures: Option<BTreeMap<String, Option<f64>>>,
@@ -127,6 +135,12 @@ pub struct Read {
 }
 
 impl Read {
+    /// Returns true if the run was made, and not by the program `build`.
+    pub fn is_of_another(&self, build: &str) -> bool {
+        let made = self.figures.is_some() || self.error.is_some();
+        made && self.build.as_deref() != Some(build)
+    }
+
     /// What came of the run; none if the line is of a run that was only planned.
     pub fn result(self) -> Option<Result<Measured, RunError>> {
         if let Some(Error { cause, what }) = self.error {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 
 use warmq_experiment::{Engine, Experiment, Job, Jobs, Options, Runs, Simulator};
 
-use super::identity::Identity;
+use super::identity::{self, Identity};
 use super::line::{Planned, Taken};
 use super::wanted::Wanted;
 use crate::exit::Exit;
@@ -20,6 +20,7 @@ pub struct Only<'e> {
     experiment: &'e Experiment,
     engine: &'e Engine,
     identity: Identity,
+    build: String,
     jobs: Jobs<'e>,
 }
 
@@ -61,7 +62,7 @@ impl<'e> Only<'e> {
     /// The runs of `experiment` that `options` leave.
     ///
     /// # Errors
-    /// When a machine or workload of it can no longer be read.
+    /// When a machine or workload of it, or the file of this program, can no longer be read.
     pub fn new(
         experiment: &'e Experiment,
         options: &Options,
@@ -71,6 +72,7 @@ impl<'e> Only<'e> {
             experiment,
             engine,
             identity: Identity::of(experiment, engine)?,
+            build: identity::build()?,
             jobs: experiment.job_list(options),
         })
     }
@@ -118,7 +120,7 @@ impl<'e> Only<'e> {
         result: &Result<warmq_experiment::Measured, warmq_experiment::RunError>,
     ) -> Result<(), Failure> {
         let planned = Planned::new(self.experiment, run.number, run.digest.clone(), &run.job);
-        print(&Taken::new(self.experiment, planned, result))
+        print(&Taken::new(self.experiment, planned, &self.build, result))
     }
 
     /// The numbers of the runs that are `wanted`, ascending, each once.
@@ -177,7 +179,7 @@ impl<'e> Only<'e> {
         Failure::File {
             file: self.experiment.file.clone(),
             what: format!("the plan has no run {digest} there"),
-            help: "plan it again with `warmq plan` and the same options: a digest changes with the settings, the files of machine and workload, and the version of warmq".to_owned(),
+            help: "plan it again with `warmq plan`, the same options and the same build of warmq: a digest changes with the settings and with the files of machine and workload".to_owned(),
         }
     }
 

@@ -154,6 +154,27 @@ fn a_run_without_a_measurement_has_a_line_that_says_why() {
     std::fs::write(folder.0.join("all.jsonl"), &ran.out).unwrap();
     let collected = folder.run("run trial.toml --seeds 1, --collect all.jsonl --json");
     assert_eq!(collected.code, 4, "{}", collected.err);
+    // Who asks run by run reads it in the line.
+    let answers = answered(&folder, "0\n2\n");
+    assert_eq!((answers.code, answers.out), (0, ran.out));
+}
+
+#[test]
+fn lines_of_another_build_are_refused() {
+    let folder = trial("build");
+    let all = folder.run("run trial.toml --only 0-3").fine();
+    let build = &lines(&all)[0]["build"];
+    let summary = folder.run("plan trial.toml --summary").fine();
+    assert_eq!(*build, lines(&summary)[0]["build"]);
+    let other = all.replace(build.as_str().unwrap(), &"0".repeat(32));
+    let none = all.replace("\"build\"", "\"builder\"");
+    for text in [other, none] {
+        std::fs::write(folder.0.join("all.jsonl"), text).unwrap();
+        let ran = folder.run("run trial.toml --collect all.jsonl");
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        let word = "all.jsonl:1: another build of warmq made this run";
+        assert!(ran.err.contains(word), "{}", ran.err);
+    }
 }
 
 #[test]

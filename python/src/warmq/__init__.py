@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
+from ._extras import needed as _needed
 from .errors import InputError, MachineError, Problem, RunError, VersionError, WarmqError
 from .lab import Run, machines, plan, plan_iter, report, run, scenarios, schedulers
 from .report import Report
@@ -47,6 +48,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Sweeps need dask.distributed, which takes a second to import and need not be installed.
     if name in ("Sweep", "open_sweep", "sweep"):
+        _needed("distributed", "sweep")
         from . import sweeps
 
         return getattr(sweeps, name)

@@ -31,7 +31,7 @@ def binary() -> str:
         found = shutil.which("warmq", path=folder)
         if found is not None:
             return found
-    raise WarmqError([Problem("the command `warmq` is not beside this package", fix="install it again: pip install --force-reinstall warmq")])
+    raise WarmqError([Problem("the command `warmq` is not beside this package", fix="install the wheel again, with pip's --force-reinstall")])
 
 
 def environment() -> dict[str, str]:

@@ -35,7 +35,7 @@ class Store:
         self.schema = schema_of(summary)
         self._units = {measure["name"]: measure["unit"] for measure in summary["measures"]}
         self._rows: list[dict[str, Any]] = []
-        self._runs = 0
+        self._held = 0
         self._written = time.monotonic()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = self._locked()
@@ -44,23 +44,39 @@ class Store:
         except BaseException:
             self._lock.close()
             raise
-        self.done = self._done()
+        # A byte a run of the plan: 1 if its rows were here when the sweep began.
+        self._found = bytearray(summary["runs"])
+        self._find()
+        self.kept = sum(self._found)
+        """Runs whose rows are on disk."""
+
+    @property
+    def done(self) -> int:
+        """Runs whose rows are on disk, or will be at the next `flush`."""
+        return self.kept + self._held
+
+    def found(self, number: int) -> bool:
+        """Whether the rows of this run were here when the sweep began."""
+        return bool(self._found[number])
 
     def add(self, line: dict[str, Any]) -> None:
         """Takes the line of a run; it is on disk a few seconds later, or after `flush`."""
         self._rows += rows_of(line, self.summary["keys"], self._units)
-        self.done.add(line["run"])
-        self._runs += 1
-        if self._runs >= MOST_RUNS or time.monotonic() - self._written > MOST_SECONDS:
+        self._held += 1
+        if self._held >= MOST_RUNS or time.monotonic() - self._written > MOST_SECONDS:
             self.flush()
 
     def flush(self) -> None:
         """Writes what is held: first under a name that no reader looks at, then under its own."""
-        if self._rows:
-            name = f"{self._rows[0]['number']:09}-{uuid.uuid4().hex[:8]}.parquet"
-            table = pa.Table.from_pylist(self._rows, schema=self.schema)
+        # They leave memory before they are written: a second Ctrl-C after the file has its name must not lead to
+        # another file of the same rows. One before that loses them, and they are made again.
+        rows, self._rows = self._rows, []
+        held, self._held, self._written = self._held, 0, time.monotonic()
+        if rows:
+            name = f"{rows[0]['number']:09}-{uuid.uuid4().hex[:8]}.parquet"
+            table = pa.Table.from_pylist(rows, schema=self.schema)
             write_whole(self.folder / name, lambda file: pq.write_table(table, file, compression="zstd"))
-        self._rows, self._runs, self._written = [], 0, time.monotonic()
+        self.kept += held
 
     def close(self) -> None:
         """Writes the rest, and lets others write."""
@@ -101,15 +117,14 @@ class Store:
                 said = f"the sweep in this folder is of {what}: {begun['version']}, {key} {begun[key]}; here {manifest['version']}, {key} {manifest[key]}"
                 raise VersionError([Problem(said, str(self.folder), key=key, fix="choose another `out`, or remove the folder")])
 
-    def _done(self) -> set[str]:
+    def _find(self) -> None:
         for unfinished in self.folder.glob(".*.unfinished"):
             unfinished.unlink()
         files = [str(file) for file in sorted(self.folder.glob("*.parquet"))]
-        done: set[str] = set()
         if files:
-            for batch in ds.dataset(files, schema=self.schema).to_batches(columns=["run"]):
-                done.update(batch.column("run").unique().to_pylist())
-        return done
+            for batch in ds.dataset(files, schema=self.schema).to_batches(columns=["number"]):
+                for number in batch.column("number").unique().to_pylist():
+                    self._found[number] = 1
 
 
 def write_whole(path: Path, write: Any) -> None:
@@ -171,15 +186,15 @@ def _cell(value: Any, kind: str) -> Any:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def lines_of(table: pa.Table) -> Iterator[str]:
-    """Rows as the lines of runs that they were made of; those of a run stand together."""
+def lines_of(table: pa.Table, build: str) -> Iterator[str]:
+    """Rows as the lines of runs that `build` made; those of a run stand together."""
     line: dict[str, Any] = {}
     for batch in table.select(["run", "metric", "value", "ending", "digest", "cause", "error"]).to_batches():
         for row in batch.to_pylist():
             if row["run"] != line.get("run"):
                 if line:
                     yield json.dumps(line) + "\n"
-                line = {"run": row["run"], "ending": row["ending"], "digest": row["digest"], "figures": {}}
+                line = {"run": row["run"], "build": build, "ending": row["ending"], "digest": row["digest"], "figures": {}}
                 if row["error"] is not None:
                     line["error"] = {"cause": row["cause"], "what": row["error"]}
             if row["metric"] is not None:

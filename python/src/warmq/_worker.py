@@ -109,7 +109,7 @@ class Lab(WorkerPlugin):
             _end(process)
             raise
         if not line.endswith("\n"):
-            raise self._ended(process)
+            raise self._ended(process, number)
         with self._lock:
             self._idle.append(process)
         return line
@@ -118,7 +118,7 @@ class Lab(WorkerPlugin):
         process = self._start(["plan", *self.spec.arguments, "--summary"])
         printed, said = process.communicate()
         if process.returncode != 0:
-            raise _on(address, error_of(process.returncode, said))
+            raise _on(f"worker {address}", error_of(process.returncode, said))
         here = json.loads(printed)
         for key, what in [("build", "another build of warmq"), ("plan", "another plan")]:
             if here[key] != getattr(self.spec, key):
@@ -139,9 +139,9 @@ class Lab(WorkerPlugin):
             start_new_session=True,
         )
 
-    def _ended(self, process: subprocess.Popen[str]) -> WarmqError:
+    def _ended(self, process: subprocess.Popen[str], number: int) -> WarmqError:
         said = process.communicate()[1]
-        error = error_of(process.returncode, said)
+        error = _on(f"run {number}", error_of(process.returncode, said))
         return VersionError(error.problems) if isinstance(error, InputError) else error
 
 
@@ -150,8 +150,8 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def _on(address: str, error: WarmqError) -> WarmqError:
-    problems = [Problem(f"worker {address}: {it.what}", it.file, it.line, it.key, it.fix) for it in error.problems]
+def _on(place: str, error: WarmqError) -> WarmqError:
+    problems = [Problem(f"{place}: {it.what}", it.file, it.line, it.key, it.fix) for it in error.problems]
     return type(error)(problems, error.code)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,10 +36,10 @@ def arguments_of(experiment: Experiment, overrides: Mapping[str, Any]) -> list[s
     words = [os.fspath(experiment)]
     settings: dict[str, Any] = {}
     for key, value in overrides.items():
-        if value is None or value is False and key == "quick":
+        if value is None:
             continue
         if key == "quick":
-            words.append("--quick")
+            words += ["--quick"] if value else []
         elif key == "seeds":
             words += ["--seeds", _seeds(value)]
         elif key == "jobs":
@@ -56,17 +57,27 @@ def arguments_of(experiment: Experiment, overrides: Mapping[str, Any]) -> list[s
     return words
 
 
-def _seeds(seeds: int | Sequence[int]) -> str:
-    return str(seeds) if isinstance(seeds, int) else ",".join(map(str, seeds)) + ","
+def _seeds(seeds: Any) -> str:
+    try:
+        return str(operator.index(seeds))
+    except TypeError:
+        pass  # A list.
+    try:
+        return ",".join(str(operator.index(seed)) for seed in seeds) + ","
+    except TypeError as why:
+        raise InputError([Problem(f"{seeds!r} are no seeds", key="seeds", fix="give a whole number, or a list of them")]) from why
 
 
 def _value(key: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, (str, int)):
-        return str(value)
-    what = f"{value!r} is no value of a setting"
-    raise InputError([Problem(what, key=key, fix="give a number, a switch or a text; lists are swept in the experiment's file")])
+    try:
+        return str(operator.index(value))  # Of NumPy's integers, too.
+    except TypeError as why:
+        fix = "give a whole number, a switch or a text (`'10ms'`); lists are swept in the experiment's file"
+        raise InputError([Problem(f"{value!r} is no value of a setting", key=key, fix=fix)]) from why
 
 
 def run(experiment: Experiment, **overrides: Any) -> pa.Table:
@@ -109,7 +120,7 @@ class Run:
     number: int
     """Its place in the plan, counted from 0."""
     digest: str
-    """Equal digests, equal runs."""
+    """Of all that the run depends on. Within one build of warmq, equal digests are equal runs."""
     experiment: str
     """The id of the experiment."""
     point: dict[str, Any]
@@ -119,7 +130,7 @@ class Run:
 
 
 def plan(experiment: Experiment, **overrides: Any) -> list[Run]:
-    """The runs of an experiment, before any is made.
+    """The runs of an experiment, before any is made. `jobs` changes nothing here.
 
     >>> import warmq
     >>> [run.seed for run in warmq.plan("spin", machine="tiny-2cpu", seeds=[4, 7])]
@@ -130,6 +141,7 @@ def plan(experiment: Experiment, **overrides: Any) -> list[Run]:
 
 def plan_iter(experiment: Experiment, **overrides: Any) -> Iterator[Run]:
     """The same, one by one: a plan of a million runs takes no memory."""
+    overrides.pop("jobs", None)
     for line in stream(["plan", *arguments_of(experiment, overrides), "--json"]):
         yield Run(line["number"], line["run"], line["experiment"], line["point"], line["seed"])
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import html as _html
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+from ._extras import needed
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +29,7 @@ class Report:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a data frame of pandas."""
-        return self.table.to_pandas()
+        return to_pandas(self.table)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a data frame of polars."""
@@ -48,10 +50,13 @@ class Report:
         return f"<warmq.Report of {self.table.num_rows} rows>"
 
 
-def to_polars(table: Any) -> polars.DataFrame:
-    """A table as a data frame of polars."""
-    import polars
+def to_pandas(table: pa.Table) -> pandas.DataFrame:
+    """A table as a data frame of pandas."""
+    needed("pandas", "pandas")
+    return table.to_pandas()
 
-    frame = polars.from_arrow(table)
-    assert isinstance(frame, polars.DataFrame)
+
+def to_polars(table: pa.Table) -> polars.DataFrame:
+    """A table as a data frame of polars."""
+    frame: polars.DataFrame = needed("polars", "polars").from_arrow(table)
     return frame

@@ -12,23 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dask
 import pyarrow as pa
 import pyarrow.dataset as ds
-
-try:
-    import dask
-    from distributed import Client, KilledWorker, LocalCluster, as_completed
-except ImportError as why:
-    raise ImportError("warmq.sweep needs dask.distributed: pip install 'warmq[sweep]'") from why
+from distributed import Client, KilledWorker, LocalCluster, as_completed
 
 from ._command import objects
+from ._extras import needed
 from ._interrupt import Interrupt
 from ._progress import Progress
 from ._store import Store, lines_of, schema_of
 from ._worker import Lab, Spec, check, shipped, take
 from .errors import InputError, Problem, VersionError, WarmqError
 from .lab import Experiment, Run, arguments_of, plan_iter, report_of
-from .report import Report, to_polars
+from .report import Report, to_pandas, to_polars
 
 if TYPE_CHECKING:
     import duckdb
@@ -67,7 +64,7 @@ class Sweep:
     def report(self) -> Report:
         """Page and rows as [`report`][warmq.report] makes them, of these runs: measures over others, claims, plots."""
         words = ["run", *self.summary["arguments"], "--collect", "-"]
-        return report_of(words, text=lines_of(self.table()))
+        return report_of(words, text=lines_of(self.table(), self.summary["build"]))
 
     def rows(self) -> pa.Table:
         """The rows that [`run`][warmq.run] returns for the same experiment: medians over the seeds."""
@@ -79,23 +76,25 @@ class Sweep:
 
     def sql(self, query: str) -> duckdb.DuckDBPyRelation:
         """Asks DuckDB, which reads what it needs of the files; the rows are the table `sweep`."""
-        import duckdb
-
+        connection = needed("duckdb", "duckdb").connect()
         files = str(self.folder / "*.parquet").replace("'", "''")
-        connection = duckdb.connect()
         connection.execute(f"create view sweep as select * from read_parquet('{files}')")
-        return connection.sql(query)
+        answer: duckdb.DuckDBPyRelation = connection.sql(query)
+        return answer
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a data frame of pandas."""
-        return self.table().to_pandas()
+        return to_pandas(self.table())
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a data frame of polars."""
         return to_polars(self.table())
 
-    def _repr_html_(self) -> str:
-        return self.dataset().head(20).to_pandas()._repr_html_()  # type: ignore[no-any-return]
+    def _repr_html_(self) -> str | None:
+        try:
+            return to_pandas(self.dataset().head(20))._repr_html_()  # type: ignore[no-any-return]
+        except ImportError:
+            return None  # A notebook shows the `repr` then.
 
 
 def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
@@ -120,7 +119,8 @@ def sweep(
     """Makes every run of an experiment on the workers of `client` (without one: on all cores of this machine).
 
     A run is one task. Rows are written into `out` every few seconds; a sweep that was cut off goes on where it
-    stopped when it is called again. `overrides` are those of [`run`][warmq.run].
+    stopped when it is called again. `overrides` are those of [`run`][warmq.run] but for `jobs`: the workers' threads
+    say how many runs are made at a time.
 
     >>> import tempfile, warmq
     >>> with tempfile.TemporaryDirectory() as out:
@@ -128,15 +128,17 @@ def sweep(
     ...     made.sql("select count(distinct run) from sweep").fetchall()
     [(4,)]
     """
+    if overrides.get("jobs") is not None:
+        raise InputError([Problem("a sweep makes as many runs at a time as its workers have threads", key="jobs", fix="leave it out, or give a client of other workers")])
     words = arguments_of(experiment, overrides)
     (summary,) = objects(["plan", *words, "--summary"])
     _refuse_real_worlds(summary)
-    spec = _spec(experiment, words, summary)
+    spec = _spec(words, summary)
     with Store(out, summary, words) as store:
-        shown = Progress(len(store.done), summary["runs"], progress)
+        shown = Progress(store.done, summary["runs"], progress)
         if store.done:
-            shown.say(f"{len(store.done)} of {summary['runs']} runs are in {store.folder} already")
-        todo = (run for run in plan_iter(experiment, **overrides) if run.digest not in store.done)
+            shown.say(f"{store.done} of {summary['runs']} runs are in {store.folder} already")
+        todo = (run for run in plan_iter(experiment, **overrides) if not store.found(run.number))
         first = next(todo, None)
         if first is not None:
             _make(itertools.chain([first], todo), client, spec, store, shown)
@@ -150,13 +152,15 @@ def _refuse_real_worlds(summary: dict[str, Any]) -> None:
         raise InputError([problem])
 
 
-def _spec(experiment: Experiment, words: list[str], summary: dict[str, Any]) -> Spec:
+def _spec(words: list[str], summary: dict[str, Any]) -> Spec:
     files = shipped(summary["files"])
-    name = os.fspath(experiment)
-    if os.path.isfile(name):
-        base = os.path.basename(name)
-        files[base] = Path(name).read_bytes()
-        words = [base, *words[1:]]
+    name = words[0]
+    # The path of a scenario is the name of its workload, which is part of the plan: it is the same on all workers. An
+    # experiment's is not, so that its file may lie anywhere.
+    if name not in summary["files"] and os.path.isfile(name):
+        here = f".experiment/{os.path.basename(name)}"
+        files[here] = Path(name).read_bytes()
+        words = [here, *words[1:]]
     return Spec(words, summary["version"], summary["build"], summary["plan"], files)
 
 
@@ -170,7 +174,7 @@ def _make(todo: Iterator[Run], client: Client | None, spec: Spec, store: Store, 
             except KeyboardInterrupt:
                 store.flush()
                 shown.end()
-                shown.say(f"interrupted; {len(store.done)} runs are kept in {store.folder}: the same call goes on from there")
+                shown.say(f"interrupted; {store.kept} runs are kept in {store.folder}: the same call goes on from there")
                 raise
             shown.end()
 
@@ -231,7 +235,7 @@ def _drive(todo: Iterator[Run], client: Client, spec: Spec, store: Store, shown:
                 store.add(json.loads(result))
             elif future.status == "error" or not runs.again(future.key):
                 raise _error(future, result)
-        shown.see(len(store.done))
+        shown.see(store.done)
         room = _ahead(client) - flying.count()
         _submit(runs, max(room, runs.lost()), client, spec, flying)
 
