@@ -15,7 +15,7 @@
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
-	cargo run --release --quiet -p warmq -- reproduce --quick --with-walk --out report
+	"$${CARGO_TARGET_DIR:-target}/release/warmq" reproduce --quick --with-walk --out report
 	@bash scripts/real.sh "$${CARGO_TARGET_DIR:-target}/release/warmq"
 
 test: setup-test setup-real

@@ -12,7 +12,8 @@ cd "$(dirname "$0")/.."
 
 quick=
 [ "${1:-}" = --quick ] && quick=yes
-cargo build -q -p warmq -p warmq-player
+# The packages that vm-test.sh builds, too: others would have other features, and all would be compiled again.
+cargo build -q -p warmq -p warmq-player -p scx_warmq -p warmq-drill
 warmq=${CARGO_TARGET_DIR:-target}/debug/warmq
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
