@@ -3,6 +3,7 @@
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
 #   make test   formatting, lints, all tests and doc tests, the Python package, the real scheduler in guests (vm-test)
 #   make python-test  the Python package: a wheel in a virtual environment of its own
+#   make wheel  the wheel that people install, built by maturin, and the same tests with it
 #   make vm-test  the last of these alone
 #   make verdicts  the verdicts of `warmq diagnose` on what guests of three kernels play (twenty-five minutes on two free cores)
 #   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
@@ -11,7 +12,7 @@
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
-.PHONY: run test python-test vm-test verdicts laws bench setup setup-test setup-real
+.PHONY: run test python-test wheel vm-test verdicts laws bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
@@ -27,6 +28,9 @@ test: setup-test setup-real
 
 python-test: setup
 	@bash scripts/python-test.sh
+
+wheel: setup
+	@bash scripts/python-test.sh --release
 
 vm-test: setup-real
 	@bash scripts/vm-test.sh

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import psutil
 import warmq
-from distributed import Client, LocalCluster
 from warmq._command import binary
+from warmq.sweeps import local_client
 
 MISSED: list[str] = []
 
@@ -74,7 +74,7 @@ class Memory:
 
 
 def on_workers(name: str, workers: int, out: str) -> float:
-    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with local_client(workers) as client:
         return seconds(lambda: warmq.sweep(name, client, out, progress=False))
 
 

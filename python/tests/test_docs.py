@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import warmq
 from conftest import TRIAL
+from ssh_server import node
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -99,6 +100,22 @@ def test_a_cluster_of_slurm(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
     finally:
         if "cluster" in scope:
             scope["cluster"].close()  # type: ignore[attr-defined]
+    assert warmq.open_sweep("sweep/experiment=trial").rows().equals(warmq.run("trial.toml"))
+
+
+# Dask's, when it ends such a cluster.
+@pytest.mark.filterwarnings("ignore:coroutine 'Event.wait' was never awaited")
+def test_a_cluster_by_ssh(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(here))
+    text = example("python tested ssh")
+    assert '"n_workers": 16' in text
+    scope: dict[str, object] = {"warmq": warmq}
+    with node(here, ["head", "node1", "node2"]):
+        try:
+            exec(text.replace('"n_workers": 16', '"n_workers": 1'), scope)
+        finally:
+            if "cluster" in scope:
+                scope["cluster"].close()  # type: ignore[attr-defined]
     assert warmq.open_sweep("sweep/experiment=trial").rows().equals(warmq.run("trial.toml"))
 
 

@@ -5,6 +5,7 @@
 const u64 decide_weight_nice_0 = WARMQ_WEIGHT_NICE_0;
 const u64 decide_weight_min = WARMQ_WEIGHT_MIN;
 const u32 decide_firm = WARMQ_FIRM;
+const u32 decide_familiar = WARMQ_FAMILIAR;
 const u32 decide_partners = WARMQ_PARTNERS;
 const u64 decide_turns = WARMQ_TURNS;
 

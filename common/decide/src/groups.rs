@@ -36,6 +36,10 @@ unsafe extern "C" {
     #[link_name = "decide_firm"]
     pub safe static FIRM: u32;
 
+    /// How often a task without a group is woken before it gets one (`WARMQ_FAMILIAR`).
+    #[link_name = "decide_familiar"]
+    pub safe static FAMILIAR: u32;
+
     /// How often in a row two tasks wake each other until they are partners (`WARMQ_PARTNERS`).
     #[link_name = "decide_partners"]
     pub safe static PARTNERS: u32;

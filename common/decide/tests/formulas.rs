@@ -667,8 +667,10 @@ fn groups_spread_along_wakeups() {
         (meet(wakee, waker, &mut firmness), firmness)
     };
     let table = [
-        ((0, 0, 0), (Kinship::Found, 0)),
-        ((0, 3, 0), (Kinship::WakeeJoins, 0)),
+        ((0, 0, 0), (Kinship::Strangers, 1)),
+        ((0, 3, FAMILIAR - 1), (Kinship::Strangers, FAMILIAR)),
+        ((0, 0, FAMILIAR), (Kinship::Found, FAMILIAR)),
+        ((0, 3, FAMILIAR), (Kinship::WakeeJoins, FAMILIAR)),
         ((3, 0, 5), (Kinship::WakerJoins, 5)),
         ((3, 3, 5), (Kinship::Strangers, 6)),
         ((3, 3, FIRM), (Kinship::Strangers, FIRM)),

@@ -242,6 +242,24 @@ mod tests {
     #[test]
     fn rings_of_tasks_that_wake_one_another_become_groups() {
         let mut grouping = grouping(64);
+        wake_in_rings(&mut grouping);
+        let found: Vec<u64> = groups(&grouping).into_values().collect();
+        assert_eq!(found, [4, 4, 4]);
+    }
+
+    #[test]
+    fn one_task_that_lets_all_begin_does_not_bring_them_together() {
+        let mut grouping = grouping(64);
+        for task in 0..11 {
+            grouping.meet(TaskId(task), TaskId(11), Instant(0));
+        }
+        wake_in_rings(&mut grouping);
+        let found: Vec<u64> = groups(&grouping).into_values().collect();
+        assert_eq!(found, [4, 4, 4]);
+    }
+
+    /// Three rings of four tasks, each of which wakes the next.
+    fn wake_in_rings(grouping: &mut Grouping) {
         for round in 0..50 {
             for task in 0..12u32 {
                 let (ring, place) = (task / 4 * 4, task % 4);
@@ -249,8 +267,6 @@ mod tests {
                 grouping.meet(wakee, waker, Instant(0) + Duration::from_us(round));
             }
         }
-        let found: Vec<u64> = groups(&grouping).into_values().collect();
-        assert_eq!(found, [4, 4, 4]);
     }
 
     proptest! {

@@ -184,13 +184,28 @@ def _connected(client: Client | None) -> Iterator[Client]:
     if client is not None:
         yield client
         return
-    # Threads are enough: each waits for a command of its own, which does the work.
-    cores = len(os.sched_getaffinity(0))
+    with local_client(len(os.sched_getaffinity(0))) as local:
+        yield local
+
+
+# What Dask does by the clock, whether or not anything happens, took a tenth of a core of two workers with its usual settings:
+# it samples what each worker's threads are at (they wait for the command), and looks at itself every 20 ms.
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "200ms",
+    "distributed.worker.memory.monitor-interval": "1s",
+}
+
+
+@contextmanager
+def local_client(workers: int) -> Iterator[Client]:
+    """A client of so many workers on this machine, each of which makes one run at a time."""
     link = {"distributed.dashboard.link": "http://127.0.0.1:{port}/status"}
     with (
-        dask.config.set(link),
+        dask.config.set(link | _QUIET),
+        # Threads are enough: each waits for a command of its own, which does the work.
         LocalCluster(
-            n_workers=cores,
+            n_workers=workers,
             threads_per_worker=1,
             processes=False,
             dashboard_address="127.0.0.1:0",

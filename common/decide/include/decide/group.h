@@ -119,6 +119,13 @@ WARMQ_INLINE enum warmq_relief warmq_relieve(const struct warmq_policy *policy, 
 /* The highest firmness: how strongly a task belongs to its inferred group. */
 #define WARMQ_FIRM 32
 
+/*
+ * How often a task that has no group is woken before it gets one. Whoever lets all tasks of a program begin (by a barrier,
+ * a pipe, a condition) wakes each of them once or twice; if that counted, it would bring all of them together, whoever
+ * they work with later.
+ */
+#define WARMQ_FAMILIAR 4
+
 /* What a wakeup between two tasks means for their groups, which each may have. */
 enum warmq_kinship {
 	WARMQ_STRANGERS = 0,    /* nothing changes */
@@ -131,10 +138,14 @@ enum warmq_kinship {
  * Groups spread along wakeups by label propagation with inertia. A wakeup from its own group raises
  * a task's firmness, one from another group lowers it. At firmness 0 the task goes over to the
  * other group if that is older (has the lower number), so that two groups cannot swap members for
- * ever. Group 0 is none. `firmness` is the wakee's, and changes.
+ * ever. Group 0 is none. `firmness` is the wakee's, and changes; while it has no group, that counts wakeups.
  */
 WARMQ_INLINE enum warmq_kinship warmq_meet(u32 wakee, u32 waker, u32 *firmness)
 {
+	if (!wakee && *firmness < WARMQ_FAMILIAR) {
+		++*firmness;
+		return WARMQ_STRANGERS;
+	}
 	if (!wakee && !waker)
 		return WARMQ_FOUND;
 	if (wakee == waker) {
