@@ -56,9 +56,10 @@ impl State {
         }
         let mut found = None;
         for domain in 0..self.cpu(here).domains.len() {
-            if !self.newidle_pays(context, domain) {
+            let Some(weight) = self.newidle_pays(here, domain) else {
+                self.count_newidle(here, domain, 0);
                 continue;
-            }
+            };
             found = match self.search(context, domain, Idleness::NewlyIdle) {
                 Ok(pull) => Some(pull),
                 Err(failed) => {
@@ -66,9 +67,7 @@ impl State {
                     None
                 }
             };
-            self.cpu_mut(here).domains[domain]
-                .newidle
-                .count(found.is_some());
+            self.count_newidle(here, domain, if found.is_some() { weight } else { 0 });
             if found.is_some() {
                 break;
             }
@@ -76,16 +75,22 @@ impl State {
         found
     }
 
-    /// Whether to look in a domain, by a throw of dice weighted by how often that found something
-    /// (`NI_RANDOM`).
-    fn newidle_pays(&self, context: &Context<'_>, domain: usize) -> bool {
+    /// Whether `cpu` should look in a domain, by a throw of dice weighted by how often that found something
+    /// (`NI_RANDOM`); and for how many tries it counts if it finds something.
+    fn newidle_pays(&self, cpu: CpuId, domain: usize) -> Option<u32> {
         if !self.rules.newidle_random {
-            return true;
+            return Some(1);
         }
-        let ratio = self.cpu(context.cpu()).domains[domain].newidle.ratio;
         // The low bits of the clock: what the kernel draws is as unpredictable, and this can be replayed.
-        let drawn = (self.cpu(context.cpu()).clock / 7) % 1_024;
-        drawn <= i64::from(ratio)
+        let drawn = (self.cpu(cpu).clock / 7) % 1_024;
+        self.cpu(cpu).domains[domain].newidle.throw(drawn as u32)
+    }
+
+    fn count_newidle(&mut self, cpu: CpuId, domain: usize, found: u32) {
+        let (now, rate) = (self.cpu(cpu).clock, self.rules.newidle_rate);
+        self.cpu_mut(cpu).domains[domain]
+            .newidle
+            .count(found, now, rate);
     }
 
     fn look_in_intervals(

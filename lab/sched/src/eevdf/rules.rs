@@ -112,6 +112,8 @@ pub(super) struct Rules {
     pub(super) nr_migrate: usize,
     /// Whether a CPU looks for work only as often as it found some (`NI_RANDOM`).
     pub(super) newidle_random: bool,
+    /// Whether it looks the more often, the more rarely it idles (`NI_RATE`).
+    pub(super) newidle_rate: bool,
     /// Whether balancing leaves a task where it owes time, until it has failed once.
     pub(super) ineligible_stay: bool,
 }
@@ -195,6 +197,7 @@ impl Rules {
             migration_cost: ns(chosen, "migration_cost"),
             nr_migrate: chosen.count("nr_migrate") as usize,
             newidle_random: chosen.flag("newidle_random"),
+            newidle_rate: chosen.flag("newidle_rate"),
             ineligible_stay: chosen.flag("ineligible_stay"),
         }
     }

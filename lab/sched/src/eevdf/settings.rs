@@ -348,6 +348,12 @@ fn balancing(version: Version) -> Vec<Setting> {
             "NI_RANDOM (6.19, 6.12.65, and a release of 6.18 between .3 and .35)",
         ),
         flag(
+            "newidle_rate",
+            version >= V7_1,
+            "whether it looks the more often, the more rarely it is about to idle: always, if 512 times take 4 s or more",
+            "NI_RATE (7.1)",
+        ),
+        flag(
             "ineligible_stay",
             version >= V6_18,
             "whether balancing leaves a task that owes time where it is, if its group has tasks on the CPU \
