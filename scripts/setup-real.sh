@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the real scheduler is built with and tried in: clang, libelf, QEMU, a busybox for guests, stress-ng.
+# Installs what the real scheduler and the recorder by BPF are built with and tried in: clang, libelf, QEMU, a busybox for guests, stress-ng.
 set -euo pipefail
 . "$(dirname "$0")/install.sh"
 

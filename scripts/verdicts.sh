@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 quick=
 [ "${1:-}" = --quick ] && quick=yes
 # The packages that vm-test.sh builds, too: others would have other features, and all would be compiled again.
-cargo build -q -p warmq -p warmq-player -p scx_warmq -p warmq-drill
+cargo build -q -p warmq -p warmq-player -p scx_warmq -p warmq-drill -p warmq-record-bpf
 warmq=${CARGO_TARGET_DIR:-target}/debug/warmq
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -18,7 +18,7 @@ for tool in qemu-system-x86_64 clang-19 busybox; do
     command -v "$tool" > /dev/null || skip "$tool cannot be had here (scripts/setup.sh says why)"
 done
 
-cargo build -p warmq -p warmq-player -p scx_warmq -p warmq-drill
+cargo build -p warmq -p warmq-player -p scx_warmq -p warmq-drill -p warmq-record-bpf
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/warmq" vm fetch || skip "no kernel with sched_ext: it could not be downloaded, and none is in the cache"
 
@@ -97,6 +97,24 @@ keep_laws fragments-at-home chat-rooms --scheduler "$bin/scx_warmq" || failed=1
 
 say "verdicts: what warmq diagnose says of what guests played; all of it: scripts/verdicts.sh"
 scripts/verdicts.sh --quick || failed=1
+
+# A guest that may use BPF but cannot mount tracefs, as a container: warmq watch records by BPF, and finds who starves.
+without_tracefs() {
+    local told load="nice -n 19 sh -c 'while :; do :; done' & sh -c 'while :; do :; done' & sleep 3; kill %1 %2"
+    told=$("$bin/warmq" vm run --cpus 1 --timeout 120 --file "$bin/warmq:/bin/warmq" --file "$bin/warmq-record:/bin/warmq-record" \
+        --file setpriv --file nice -- sh -c "umount /sys/kernel/tracing; umount /sys/kernel/debug;
+            exec setpriv --bounding-set=-sys_admin warmq watch --for 2s -- sh -c \"$load\"" 2>&1) || true
+    echo "$told" | sed 's/^/without tracefs: /'
+    if grep -q "tracefs cannot be had.*recorded by BPF" <<< "$told" && grep -q "nothing was lost" <<< "$told" &&
+        grep -q "^\[least-weight\]" <<< "$told"; then
+        echo "test result: ok. 1 passed; 0 failed; 0 ignored; recording without tracefs"
+    else
+        echo "test result: FAILED. 0 passed; 1 failed; 0 ignored; recording without tracefs"
+        return 1
+    fi
+}
+say "a machine without tracefs: warmq watch records by BPF"
+without_tracefs || failed=1
 
 # Counted guests of several CPUs let them take turns of up to 100 ms. So what is judged in them is who runs where and who gets how
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and

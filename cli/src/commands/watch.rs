@@ -10,7 +10,7 @@ use super::diagnose::How;
 use crate::diagnose;
 use crate::failure::Failure;
 use crate::output;
-use crate::recorded::{self, Asked};
+use crate::recorded::{self, Asked, Choice};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,8 +21,8 @@ Examples:
 
 /// Record this machine, and say who starves on it, who ran instead, and why it could.
 ///
-/// All of it is recorded by the kernel's tracepoints (tracefs), for a time or while a command runs,
-/// and nothing is changed. That needs root. What the recorder took of CPU time and memory, and what
+/// All of it is recorded by the kernel's tracepoints, for a time or while a command runs, and nothing
+/// is changed. They are read through tracefs, or by BPF where that cannot be had. That needs root. What the recorder took of CPU time and memory, and what
 /// was lost, is printed. Group, nice value, policy and affinity are those at the start, or when a task
 /// was first seen.
 #[derive(Args, Debug)]
@@ -43,6 +43,15 @@ pub struct Arguments {
     /// The kernel's buffer for each CPU, in KiB: more where events are lost and memory is left.
     #[arg(long, value_name = "KIB", default_value_t = 8192)]
     buffer: u32,
+    /// Who records: tracefs, BPF (the program warmq-record), or BPF where tracefs cannot be had.
+    #[arg(
+        long,
+        value_name = "tracefs|bpf|auto",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    recorder: Choice,
     #[command(flatten)]
     how: How,
     /// Wait until standard input ends, then remove what killed recorders left behind.
@@ -74,6 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let asked = Asked {
         time: arguments.time,
         buffer_kb: arguments.buffer,
+        recorder: arguments.recorder,
         command: &arguments.command,
     };
     let kept = recorded::Kept::at(arguments.out.as_deref())?;

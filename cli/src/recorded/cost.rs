@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use warmq_record::cpu_time_ns;
 use warmq_units::{Duration, Instant};
 
-use super::{Asked, Kept, Took, record};
+use super::{Asked, Choice, Kept, Took, record};
 use crate::diagnose::{self, Span};
 use crate::failure::Failure;
 
@@ -64,11 +64,11 @@ pub struct Cost {
     pub diagnosis_ms: u64,
 }
 
-/// Plays a load of about `rate` records a second for `time`, without a recorder and with one.
+/// Plays a load of about `rate` records a second for `time`, without a recorder and with that one.
 ///
 /// # Errors
 /// A machine that cannot be recorded; no room for the trace.
-pub fn measure(rate: u32, time: Duration) -> Result<Cost, Failure> {
+pub fn measure(rate: u32, time: Duration, recorder: Choice) -> Result<Cost, Failure> {
     let folder = tempfile::Builder::new().prefix("warmq-bench-").tempdir();
     let folder = folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
     let told = folder.path().join("load.json");
@@ -77,6 +77,7 @@ pub fn measure(rate: u32, time: Duration) -> Result<Cost, Failure> {
     let asked = Asked {
         time: None,
         buffer_kb: BUFFER_KB,
+        recorder,
         command: &load,
     };
     let trace = folder.path().join("it.warmq");

@@ -1,8 +1,10 @@
 //! This machine, recorded into a trace.
 
+mod bpf;
 mod child;
 pub mod cost;
 mod facts;
+mod recorder;
 mod sweeper;
 
 use std::ffi::OsString;
@@ -11,14 +13,15 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration as Real;
 
-use warmq_record::{RecordError, Recorder, Recording, Snapshot, Tasks, Wanted};
+use warmq_record::{Recording, Snapshot, Tasks, Wanted};
 use warmq_record::{cpu_time_ns, monotonic_ns};
 use warmq_trace::file::Writer;
 use warmq_trace::{Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use self::child::Child;
-use self::sweeper::Sweeper;
+pub use self::recorder::Choice;
+use self::recorder::{Running, Stopped};
 pub use self::sweeper::sweep_when_left;
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
@@ -38,6 +41,8 @@ pub struct Asked<'a> {
     pub time: Option<Duration>,
     /// The kernel's buffer for each CPU, in KiB.
     pub buffer_kb: u32,
+    /// Who records.
+    pub recorder: Choice,
     /// While this command runs; empty: none.
     pub command: &'a [OsString],
 }
@@ -80,7 +85,7 @@ impl Kept {
 pub struct Took {
     /// For how long was recorded, in ns.
     pub ns: u64,
-    /// The CPU time of the recorder meanwhile, in ns.
+    /// The CPU time of the recorder meanwhile, in ns, all its processes together.
     pub cpu_ns: u64,
     /// How many bytes of the kernel's pages were kept in memory.
     pub kept_bytes: u64,
@@ -96,6 +101,8 @@ pub struct Took {
     pub untold: u64,
     /// What is missing, a sentence each.
     pub missing: Vec<String>,
+    /// Why another recorder than the usual was used.
+    pub note: Option<String>,
 }
 
 impl Took {
@@ -113,6 +120,9 @@ impl Took {
             mebibytes(self.kept_bytes),
             mebibytes(self.most_bytes),
         );
+        if let Some(note) = &self.note {
+            text.push_str(&format!("\nwarmq: note: {note}"));
+        }
         if self.untold > 0 {
             text.push_str(&format!(
                 "\nwarmq: note: the kernel did not tell {} switches and wakeups, which were inferred",
@@ -154,23 +164,25 @@ pub fn record(asked: &Asked<'_>, kept: &Kept) -> Result<Took, Failure> {
     };
     let mut snapshot = Snapshot::default();
     snapshot.look();
-    let _sweeper = Sweeper::start();
-    let recorder = Recorder::start(&wanted).map_err(|error| cannot(&error))?;
+    let running = Running::start(asked.recorder, &wanted)?;
+    let note = running.note.clone();
     let (start_ns, cpu_ns) = (monotonic_ns(), cpu_time_ns());
     wait(asked, &mut snapshot)?;
     snapshot.look();
     let (end_ns, cpu_end_ns) = (monotonic_ns(), cpu_time_ns());
-    let recording = recorder.stop().map_err(|error| cannot(&error))?;
+    let stopped = running.stop()?;
+    let Stopped { recording, .. } = &stopped;
     let took = Took {
         ns: end_ns.saturating_sub(start_ns),
-        cpu_ns: cpu_end_ns.saturating_sub(cpu_ns),
+        cpu_ns: cpu_end_ns.saturating_sub(cpu_ns) + stopped.cpu_ns,
         kept_bytes: recording.size() as u64,
-        most_bytes: recording.most_size() as u64,
-        full: recording.was_full(),
+        most_bytes: stopped.most_bytes,
+        full: stopped.full,
         missing: recording.missing().to_vec(),
+        note,
         ..Took::default()
     };
-    written(&recording, &snapshot, (start_ns, end_ns), kept.path(), took)
+    written(recording, &snapshot, (start_ns, end_ns), kept.path(), took)
 }
 
 /// Until the time is over or the command ends.
@@ -235,19 +247,6 @@ fn written(
     Ok(took)
 }
 
-/// What this machine refuses, and what helps.
-fn cannot(error: &RecordError) -> Failure {
-    match error {
-        RecordError::Refused { path, why, .. } => Failure::Lacking(
-            format!("this machine cannot be recorded: {}: {why}", path.display()),
-            "run it as root (sudo warmq watch), on a kernel with CONFIG_FTRACE".to_owned(),
-        ),
-        RecordError::System { .. } | RecordError::Damaged { .. } => {
-            Failure::Lacking(error.to_string(), String::new())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,9 +263,11 @@ mod tests {
             lost: 3,
             untold: 2,
             missing: vec!["locks".to_owned()],
+            note: Some("recorded by BPF".to_owned()),
         };
         insta::assert_snapshot!(took.told(), @"
         warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; each event took the kernel some hundreds of ns
+        warmq: note: recorded by BPF
         warmq: note: the kernel did not tell 2 switches and wakeups, which were inferred
         warmq: note: not recorded: locks
         ");
@@ -285,22 +286,5 @@ mod tests {
             !full.contains("--buffer") && full.contains("--for"),
             "{full}"
         );
-    }
-
-    #[test]
-    fn a_refusal_names_the_fix_and_is_the_machines() {
-        let error = RecordError::Refused {
-            path: "/sys/kernel/tracing".into(),
-            why: "permission denied".to_owned(),
-            fix: String::new(),
-        };
-        let Failure::Lacking(what, fix) = cannot(&error) else {
-            panic!("it is what the machine lacks");
-        };
-        assert!(
-            what.contains("/sys/kernel/tracing: permission denied"),
-            "{what}"
-        );
-        assert!(fix.contains("root"), "{fix}");
     }
 }

@@ -1,6 +1,9 @@
 //! `warmq diagnose` on traces that `warmq run` wrote, and what `warmq watch` refuses.
 
-use super::support::Folder;
+use std::fs;
+use std::process::Command;
+
+use super::support::{Folder, Ran};
 
 const STARVING: &str = "run receiver --machine tiny-2cpu --scheduler eevdf-6.18 --set preempt=full \
                         --time 1s --trace it.warmq --json";
@@ -67,4 +70,59 @@ fn this_machine_is_watched_or_says_what_it_lacks() {
             assert!(read["records"].as_u64().unwrap() > 0);
         }
     }
+}
+
+/// `warmq watch --recorder bpf` of a warmq that has this program as `warmq-record` beside it, or none.
+fn watched_by(name: &str, program: Option<&str>) -> Ran {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new(name);
+    let warmq = folder.0.join("warmq");
+    fs::hard_link(env!("CARGO_BIN_EXE_warmq"), &warmq).unwrap();
+    if let Some(text) = program {
+        let path = folder.0.join("warmq-record");
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new(warmq);
+    command
+        .args("watch --recorder bpf --for 1ms --only-record --out it.warmq".split(' '))
+        .current_dir(&folder.0)
+        .env("PATH", "/usr/bin:/bin")
+        .env("NO_COLOR", "1");
+    let ran = Ran::of(command.output().unwrap());
+    assert!(!folder.0.join("it.warmq").exists());
+    ran
+}
+
+#[test]
+fn a_recorder_by_bpf_that_is_not_there_or_does_not_work_is_told() {
+    let programs = [
+        ("absent", None),
+        (
+            "refused",
+            Some("echo 'warmq-record: this process may not use BPF; run as root' >&2; exit 6"),
+        ),
+        ("talkative", Some("echo hello >&2")),
+        ("dead", Some("echo 'warmq-record: ready' >&2; kill -9 $$")),
+        (
+            "failing",
+            Some(
+                "echo 'warmq-record: ready' >&2; read it; echo 'warmq-record: no room; free some' >&2",
+            ),
+        ),
+        (
+            "damaged",
+            Some(
+                "echo 'warmq-record: ready' >&2; read it; echo x; echo 'warmq-record: stopped: full=0' >&2",
+            ),
+        ),
+    ];
+    let mut told = String::new();
+    for (name, program) in programs {
+        let ran = watched_by(&format!("watch-{name}"), program);
+        assert_eq!(ran.code, 6, "{name}: {}", ran.err);
+        let folder = env!("CARGO_TARGET_TMPDIR");
+        told.push_str(&format!("{name}: {}", ran.err.replace(folder, "...")));
+    }
+    insta::assert_snapshot!("watch_by_bpf_refused", told);
 }

@@ -51,6 +51,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ),
     ("live", "host", &["units", "machine"]),
     ("live", "record", &["units", "trace"]),
+    ("live", "record-bpf", &["record"]),
     (
         "live",
         "player",

@@ -61,6 +61,11 @@ impl RecordError {
             io::ErrorKind::PermissionDenied => {
                 RecordError::refused(path, format!("cannot {task} it: {source}"), BE_ROOT)
             }
+            // As containers have /sys.
+            io::ErrorKind::ReadOnlyFilesystem => {
+                let fix = "mount tracefs for writing, or without recording";
+                RecordError::refused(path, format!("cannot {task} it: {source}"), fix)
+            }
             io::ErrorKind::OutOfMemory => RecordError::refused(
                 path,
                 "the kernel has no memory for buffers of this size",

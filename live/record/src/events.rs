@@ -62,7 +62,7 @@ const IDLE: &[&str] = &["power/cpu_idle"];
 
 impl Wanted {
     /// The events, as `SYSTEM/NAME`.
-    pub(crate) fn events(&self) -> impl Iterator<Item = &'static str> {
+    pub fn events(&self) -> impl Iterator<Item = &'static str> {
         let chosen = |wanted: bool, events: &'static [&'static str]| match wanted {
             true => events,
             false => &[],

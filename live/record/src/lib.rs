@@ -1,4 +1,4 @@
-//! What a running kernel says (tracefs), as the same records as the lab gives.
+//! What a running kernel says (tracefs, or BPF in `live/record-bpf`), as the same records as the lab gives.
 //!
 //! Purpose: to record a real run so that the same meters compute its figures as those of a
 //! simulated one.
@@ -13,7 +13,8 @@
 //!
 //! - [`Recorder`] records; it has a tracing instance of its own and disturbs no other user of
 //!   tracefs. [`Wanted`] says what.
-//! - [`Recording`] is the result; [`Recording::records`] reads it.
+//! - [`Gatherer`] makes a recording of events that another recorder wrote.
+//! - [`Recording`] is the result of either; [`Recording::records`] reads it.
 //! - [`Tasks`] says which thread is which task.
 //! - [`Snapshot`] says what no event tells of tasks: groups, nice values, policies, affinity.
 //! - [`RunningKernel`] says what kernel that is.
@@ -21,12 +22,14 @@
 //!
 //! Only little-endian machines are supported.
 
+mod beside;
 mod bytes;
 mod convert;
 mod decode;
 mod error;
 mod events;
 mod format;
+mod gather;
 mod instance;
 mod kernel;
 mod lines;
@@ -44,8 +47,10 @@ mod wall;
 pub use convert::VECTORS;
 pub use error::RecordError;
 pub use events::Wanted;
+pub use gather::Gatherer;
 pub use instance::sweep_now;
 pub use kernel::{RunningKernel, running_scheduler};
+pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
 pub use recording::Recording;
 pub use snapshot::{Snapshot, throttled_in};

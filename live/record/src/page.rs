@@ -15,6 +15,8 @@
 
 use crate::format::{Field, field};
 
+pub(crate) mod write;
+
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;

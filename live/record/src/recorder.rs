@@ -1,20 +1,16 @@
 //! Recording: from the first event switched on to the last page read.
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
+use crate::beside::{Beside, missing, most_bytes};
 use crate::instance::Instance;
 use crate::page::Layout;
 use crate::reader::{Limits, Reader, Source};
 use crate::recording::{CpuPages, Raw};
 use crate::tracefs::{Folder, Tracefs};
-use crate::wall::{ahead_ns, choose, monotonic_ns};
-use crate::{RecordError, Recording, Wanted, lines, proc};
-
-/// The most that is kept of a recording in memory: this, and a share of what is available.
-const MOST_BYTES: u64 = 1 << 30;
-const SHARE: u64 = 4;
+use crate::wall::{ahead_ns, choose};
+use crate::{RecordError, Recording, Wanted};
 
 /// A recording that runs.
 ///
@@ -37,8 +33,7 @@ pub struct Recorder {
     limits: Limits,
     instance: Instance,
     raw: Raw,
-    processes: BTreeMap<u32, u32>,
-    steal: BTreeMap<u16, u64>,
+    beside: Beside,
 }
 
 impl Recorder {
@@ -80,8 +75,7 @@ impl Recorder {
         let recorder = Recorder {
             reader,
             limits,
-            processes: proc::processes(),
-            steal: proc::steal(),
+            beside: Beside::look(),
             instance,
             raw,
         };
@@ -99,16 +93,11 @@ impl Recorder {
             limits,
             instance,
             mut raw,
-            mut processes,
-            steal,
+            beside,
         } = self;
         let folder = instance.folder();
         folder.write("tracing_on", "0")?;
-        raw.end_ns = monotonic_ns();
-        raw.steal = stolen(&steal, &proc::steal());
-        processes.extend(proc::processes());
-        raw.processes = processes.into_iter().collect();
-        raw.network_lines = lines::network_lines();
+        beside.end(&mut raw);
         raw.ahead_ns = ahead_ns(&raw.clock, folder)?;
         let read = reader.finish(limits);
         let (cpus, memory) = read.map_err(RecordError::of("read", &folder.shown("per_cpu")))?;
@@ -118,19 +107,6 @@ impl Recorder {
         }
         Ok(Recording::new(raw, 0)?.in_memory(memory))
     }
-}
-
-/// What is missing whatever the kernel has.
-fn missing(wanted: &Wanted) -> Vec<String> {
-    let mut missing = Vec::new();
-    if wanted.locks {
-        missing.push("locks: no tracepoint says for how long a lock is held".to_owned());
-    }
-    if !proc::sees_all_ids() {
-        let why = "this process is in a PID namespace, and the kernel tells the ids outside of it";
-        missing.push(format!("thread ids: {why}"));
-    }
-    missing
 }
 
 /// Sets the size and the ways of the buffers. True if the kernel can tell when one is half full.
@@ -198,15 +174,4 @@ fn dropped(folder: &Folder, cpu: &CpuPages) -> Result<u64, RecordError> {
     };
     let counts = ["commit overrun:", "dropped events:"].map(count);
     Ok(counts.into_iter().flatten().sum())
-}
-
-fn stolen(before: &BTreeMap<u16, u64>, after: &BTreeMap<u16, u64>) -> Vec<(u16, u64)> {
-    let since = |cpu: &u16, after: u64| Some((*cpu, after.saturating_sub(*before.get(cpu)?)));
-    let all = after.iter().filter_map(|(cpu, after)| since(cpu, *after));
-    all.collect()
-}
-
-fn most_bytes() -> usize {
-    let share = proc::available_bytes().map_or(MOST_BYTES, |bytes| bytes / SHARE);
-    usize::try_from(share.min(MOST_BYTES)).unwrap_or(usize::MAX)
 }

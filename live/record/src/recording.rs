@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 
 use warmq_trace::Record;
 use warmq_units::{CpuId, Duration, Instant};
@@ -198,6 +199,32 @@ impl Recording {
 
     /// The recording as bytes, from which [`Recording::from_bytes`] makes it again.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.write_to(&mut bytes).expect("memory takes all bytes");
+        bytes
+    }
+
+    /// Writes what [`Recording::to_bytes`] gives, without a second copy in memory.
+    ///
+    /// # Errors
+    /// What `out` refuses.
+    pub fn write_to(&self, out: &mut impl io::Write) -> io::Result<()> {
+        out.write_all(&self.described())?;
+        for cpu in &self.raw.cpus {
+            let mut to = Writer::default();
+            to.number(cpu.cpu.into());
+            to.number(cpu.dropped);
+            to.number(cpu.pieces.iter().map(Vec::len).sum::<usize>() as u64);
+            out.write_all(&to.0)?;
+            for piece in &cpu.pieces {
+                out.write_all(piece)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All but the CPUs, and how many these are.
+    fn described(&self) -> Vec<u8> {
         let raw = &self.raw;
         let mut to = Writer(MAGIC.to_vec());
         to.text(&raw.header_page);
@@ -220,14 +247,7 @@ impl Recording {
             to.number((*cpu).into());
             to.number(*ns);
         });
-        to.list(raw.cpus.iter(), |to, cpu| {
-            to.number(cpu.cpu.into());
-            to.number(cpu.dropped);
-            to.number(cpu.pieces.iter().map(Vec::len).sum::<usize>() as u64);
-            for piece in &cpu.pieces {
-                to.0.extend_from_slice(piece);
-            }
-        });
+        to.number(raw.cpus.len() as u64);
         to.0
     }
 
