@@ -3,52 +3,58 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use warmq_units::Instant;
+use warmq_units::{Duration, Instant};
+
+/// What is scheduled farther off than this waits apart. Steps of CPUs mostly end before; most timers
+/// expire later, and those that were cancelled stay until then.
+const FAR: Duration = Duration::from_us(128);
+
+/// Bits of a key that say where its event is.
+const PLACE: u32 = 24;
 
 /// Pending events in a total order: by time, then by the order in which they were scheduled.
 ///
-/// Invariant: no pending event is earlier than `now`.
+/// Invariant: no pending event is earlier than `now`; the key of each is in one of the two heaps, and
+/// says where in `events` it is.
 #[derive(Debug)]
 pub struct Timeline<E> {
     now: Instant,
     /// How far time may go: the `end` of the last [`Timeline::pop_until`].
     horizon: Instant,
     scheduled: u64,
-    pending: BinaryHeap<Reverse<Pending<E>>>,
+    // Apart, so that what happens all the time is found among hundreds, while tens of thousands of timers
+    // may be pending.
+    soon: Heap,
+    far: Heap,
+    // Heaps move their entries about: these are short, and an event stays where it is until it happens.
+    events: Vec<Option<E>>,
+    free: Vec<u32>,
 }
 
-#[derive(Debug)]
-struct Pending<E> {
-    at: Instant,
-    order: u64,
-    event: E,
-}
+type Heap = BinaryHeap<Reverse<Key>>;
 
-impl<E> Pending<E> {
-    /// The time, then the order, as one number, so that the heap compares without a branch.
+/// The time, then the order, then where the event is, as one number, so that a heap compares without a
+/// branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u128);
+
+impl Key {
     #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.at.0) << 64 | u128::from(self.order)
+    fn new(at: Instant, order: u64, place: u32) -> Key {
+        let fits = order >> (u64::BITS - PLACE) == 0 && place >> PLACE == 0;
+        assert!(fits, "more events than can be numbered");
+        let rank = order << PLACE | u64::from(place);
+        Key(u128::from(at.0) << 64 | u128::from(rank))
     }
-}
 
-impl<E> PartialEq for Pending<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
+    #[inline]
+    fn at(self) -> Instant {
+        Instant((self.0 >> 64) as u64)
     }
-}
 
-impl<E> Eq for Pending<E> {}
-
-impl<E> PartialOrd for Pending<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Pending<E> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+    #[inline]
+    fn place(self) -> u32 {
+        self.0 as u32 & ((1 << PLACE) - 1)
     }
 }
 
@@ -58,7 +64,10 @@ impl<E> Default for Timeline<E> {
             now: Instant::START,
             horizon: Instant::START,
             scheduled: 0,
-            pending: BinaryHeap::new(),
+            soon: Heap::new(),
+            far: Heap::new(),
+            events: Vec::new(),
+            free: Vec::new(),
         }
     }
 }
@@ -78,28 +87,47 @@ impl<E> Timeline<E> {
     pub fn schedule(&mut self, at: Instant, event: E) {
         assert!(at >= self.now, "nothing can be scheduled in the past");
         self.scheduled += 1;
-        self.pending.push(Reverse(Pending {
-            at,
-            order: self.scheduled,
-            event,
-        }));
+        let key = Key::new(at, self.scheduled, self.keep(event));
+        match at - self.now < FAR {
+            true => self.soon.push(Reverse(key)),
+            false => self.far.push(Reverse(key)),
+        }
+    }
+
+    /// Keeps `event`; returns where.
+    #[inline]
+    fn keep(&mut self, event: E) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.events[place as usize] = Some(event);
+            return place;
+        }
+        self.events.push(Some(event));
+        self.events.len() as u32 - 1
+    }
+
+    /// The key of the next event, and whether that was far off when it was scheduled.
+    #[inline]
+    fn first(&self) -> Option<(Key, bool)> {
+        match (self.soon.peek(), self.far.peek()) {
+            (Some(Reverse(soon)), Some(Reverse(far))) => Some((*soon.min(far), far < soon)),
+            (Some(Reverse(soon)), None) => Some((*soon, false)),
+            (None, far) => far.map(|Reverse(far)| (*far, true)),
+        }
     }
 
     /// Pops the next event and moves time to it; if it lies after `end`, moves time to `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Instant) -> Option<E> {
         self.horizon = end;
-        match self.pending.peek() {
-            Some(Reverse(next)) if next.at <= end => {
-                let Reverse(next) = self.pending.pop()?;
-                self.now = next.at;
-                Some(next.event)
-            }
-            _ => {
-                self.now = self.now.max(end);
-                None
-            }
-        }
+        let Some((key, far)) = self.first().filter(|(key, _)| key.at() <= end) else {
+            self.now = self.now.max(end);
+            return None;
+        };
+        let heap = if far { &mut self.far } else { &mut self.soon };
+        heap.pop();
+        self.now = key.at();
+        self.free.push(key.place());
+        self.events[key.place() as usize].take()
     }
 
     /// Moves time to `at` as if an event had been scheduled for then and popped next, and returns
@@ -107,8 +135,7 @@ impl<E> Timeline<E> {
     /// up to `at`, or `at` lies after the end of the last [`Timeline::pop_until`].
     #[inline]
     pub fn pass_until(&mut self, at: Instant) -> bool {
-        let first = |next: &Reverse<Pending<E>>| at < next.0.at;
-        let next = at <= self.horizon && self.pending.peek().is_none_or(first);
+        let next = at <= self.horizon && self.first().is_none_or(|(next, _)| at < next.at());
         if next {
             self.now = self.now.max(at);
         }
@@ -153,6 +180,20 @@ mod tests {
         assert!(timeline.pass_until(Instant(10)));
         assert!(!timeline.pass_until(Instant(11)), "after the end");
         assert_eq!(timeline.now(), Instant(10));
+    }
+
+    #[test]
+    fn events_near_and_far_come_in_one_order() {
+        let mut timeline = Timeline::default();
+        let far = Instant::START + FAR;
+        timeline.schedule(far, 'b');
+        timeline.schedule(Instant(1), 'a');
+        timeline.schedule(far + FAR, 'e');
+        assert_eq!(timeline.pop_until(far), Some('a'));
+        timeline.schedule(far, 'c');
+        timeline.schedule(far + Duration(1), 'd');
+        let order: String = std::iter::from_fn(|| timeline.pop_until(far + FAR)).collect();
+        assert_eq!(order, "bcde");
     }
 
     #[test]
