@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use warmq_kernel::{Condition, GroupId, Mm, Mutex, Semaphore, Sender, Span, Task};
 use warmq_scenario::{
-    Amount, EvalError, Expr, Indexes, ObjectId, Reference, SpanReference, StreamName, TaskKindId,
+    Amount, Draw, EvalError, Expr, Indexes, ObjectId, Reference, SpanReference, StreamName,
+    TaskKindId,
 };
 use warmq_units::{Duration, Instant, Stream};
 
@@ -210,6 +211,10 @@ impl Player {
     }
 
     pub(super) fn draw(&mut self, amount: &Amount) -> Result<u64, EvalError> {
+        // Most amounts are constant: they need no stream, which takes longer to find.
+        if let Draw::Constant(value) = &amount.draw {
+            return self.eval(value);
+        }
         let stream = self.stream(&amount.stream);
         let stream = &mut stream.borrow_mut();
         self.stage.bound.draw(amount, &self.indexes, stream)
