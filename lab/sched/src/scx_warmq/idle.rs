@@ -25,12 +25,12 @@ fn is_sync(why: Why) -> bool {
 impl State {
     /// Whether `cpu` idles, and nobody has found a task for it.
     pub(super) fn is_idle(&self, context: &Context<'_>, cpu: CpuId) -> bool {
-        self.cpus[cpu.index()].idle && context.is_online(cpu)
+        self.idle.contains(cpu) && context.is_online(cpu)
     }
 
     /// Takes a CPU out of the mask of idle ones: a task was found for it.
     pub(super) fn claim(&mut self, context: &mut Context<'_>, cpu: CpuId) {
-        self.cpus[cpu.index()].idle = false;
+        self.idle.remove(cpu);
         context.touch(self.idle_line, Access::Write);
     }
 
@@ -43,7 +43,23 @@ impl State {
         let view = context.task(task);
         cpus.into_iter()
             .copied()
-            .find(|cpu| view.may_run_on(*cpu) && self.is_idle(context, *cpu))
+            .find(|cpu| self.is_idle(context, *cpu) && view.may_run_on(*cpu))
+    }
+
+    /// The first idle CPU of `cpus` whose core is idle; if there is none, the first that is idle.
+    fn first_idle_core<'a>(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        cpus: impl IntoIterator<Item = &'a CpuId>,
+    ) -> Option<CpuId> {
+        let view = context.task(task);
+        let fits = |cpu: &CpuId| self.is_idle(context, *cpu) && view.may_run_on(*cpu);
+        let mut idle = cpus.into_iter().copied().filter(fits);
+        let first = idle.next()?;
+        let whole = |cpu: &CpuId| self.is_core_idle(context, *cpu);
+        let core = std::iter::once(first).chain(idle).find(whole);
+        core.or(Some(first))
     }
 
     /// Whether `task` goes to the CPU that was found for it when it woke. If the kernel has it queued
@@ -58,7 +74,10 @@ impl State {
             return false;
         };
         if found != cpu {
-            self.cpus[found.index()].idle = context.running_on(found).is_none();
+            match context.running_on(found) {
+                None => self.idle.insert(found),
+                Some(_) => self.idle.remove(found),
+            }
         }
         found == cpu
     }
@@ -216,14 +235,8 @@ impl State {
     fn idle_elsewhere(&self, context: &Context<'_>, task: TaskId, prev: CpuId) -> Option<CpuId> {
         let domain = self.topology.domain_of(prev);
         let others = self.topology.domains().filter(|other| *other != domain);
-        let far = || {
-            others
-                .clone()
-                .flat_map(|other| self.topology.cpus_of_domain(other))
-        };
-        let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
-        self.first_idle(context, task, far().filter(whole))
-            .or_else(|| self.first_idle(context, task, far()))
+        let far = others.flat_map(|other| self.topology.cpus_of_domain(other));
+        self.first_idle_core(context, task, far)
     }
 
     /// An idle CPU of `cpus` for whatever waits, if possible one whose core is idle.
@@ -274,15 +287,12 @@ impl State {
     /// whose core is idle.
     fn idle_to_kick(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> Option<CpuId> {
         let near = self.topology.cpus_of_domain(self.topology.domain_of(cpu));
-        let whole = |cpu: &&CpuId| self.is_core_idle(context, **cpu);
         // Where not all CPUs are allowed, the kernel looks at the task's own first
         // (scx_bpf_select_cpu_and()).
         let all = self.topology.cpus().len();
         let allowed = context.task(task).allowed().map_or(all, CpuSet::len);
         let own = (allowed < all).then_some(cpu);
-        let near = || own.iter().chain(near);
-        self.first_idle(context, task, near().filter(whole))
-            .or_else(|| self.first_idle(context, task, near()))
+        self.first_idle_core(context, task, own.iter().chain(near))
             .or_else(|| self.idle_elsewhere(context, task, cpu))
     }
 

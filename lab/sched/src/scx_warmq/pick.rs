@@ -379,8 +379,8 @@ impl State {
 
     fn idle(&mut self, context: &mut Context<'_>) -> Pick {
         context.touch(self.idle_line, Access::Write);
+        self.idle.insert(context.cpu());
         let here = &mut self.cpus[context.cpu().index()];
-        here.idle = true;
         here.batch = None;
         here.batch_used = 0;
         Pick::Idle

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use warmq_decide::{Domain, Entity, Policy};
 use warmq_kernel::{Attach, Context, Fragment, GroupId};
-use warmq_units::{Address, Bytes, CpuId, Instant, LockId, TaskId};
+use warmq_units::{Address, Bytes, CpuId, CpuSet, Instant, LockId, TaskId};
 
 use super::cgroup::Cgroups;
 use super::change::Known;
@@ -80,9 +80,6 @@ pub(super) struct GroupState {
 pub(super) struct CpuState {
     /// That of its run queue.
     pub(super) lock: LockId,
-    /// In the mask of idle CPUs. Whoever finds a task for one takes it out, and it comes back when it
-    /// idles again.
-    pub(super) idle: bool,
     /// Tasks that were sent to it when they woke; they run before all others (its local dispatch queue).
     pub(super) sent: VecDeque<TaskId>,
     /// Where code on this CPU queued the last task for which no CPU was better than another.
@@ -187,7 +184,9 @@ pub(super) struct State {
     pub(super) displaced: BTreeMap<TaskId, Option<CpuId>>,
     pub(super) balanced_at: u64,
     pub(super) balance_rounds: u64,
-    /// The mask of idle CPUs, one for the machine.
+    /// The mask of idle CPUs, one for the machine, and its line. Whoever finds a task for one takes it
+    /// out, and it comes back when it idles again.
+    pub(super) idle: CpuSet,
     pub(super) idle_line: Address,
     /// The map from fragments to groups.
     pub(super) group_table: Address,
@@ -237,6 +236,7 @@ impl State {
             displaced: BTreeMap::new(),
             balanced_at: 0,
             balance_rounds: 0,
+            idle: CpuSet::first_cpus(attach.cpus()),
             idle_line: line(attach),
             group_table: line(attach),
             costs,
@@ -392,7 +392,6 @@ pub(super) fn new_entity(kind: Kind, line: Address, head: Address) -> EntityStat
 fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
     CpuState {
         lock: attach.lock("rq_lock"),
-        idle: true,
         sent: VecDeque::new(),
         distributed: CpuId(0),
         preempted_at: None,
