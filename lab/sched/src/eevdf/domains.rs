@@ -173,7 +173,11 @@ mod tests {
         assert_eq!(ratio_after(S, 0, false), 256);
         assert_eq!(ratio_after(S, 1, false), 768);
         let newidle = NewIdle::default();
-        assert_eq!(newidle.throw(513), Some(2), "a success counts for a try left out");
+        assert_eq!(
+            newidle.throw(513),
+            Some(2),
+            "a success counts for a try left out"
+        );
         assert_eq!(newidle.throw(514), None);
     }
 

@@ -192,7 +192,10 @@ pub fn nobodys(folder: &Path, text: &str, options: &str) -> Command {
     let (program, scenario) = (folder.join("player"), folder.join("scenario.toml"));
     // By another process: what this one has open for writing, its other threads' children have open, too, and a program
     // that is open for writing cannot be run.
-    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_warmq-player")).arg(&program).status();
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_warmq-player"))
+        .arg(&program)
+        .status();
     assert!(copied.expect("cp").success());
     std::fs::write(&scenario, text).expect("written");
     for (path, mode) in [(folder, 0o755), (&program, 0o755), (&scenario, 0o644)] {
