@@ -9,7 +9,7 @@ use warmq_units::{Bytes, CpuId, Duration, Seed};
 use warmq_walk::WalkSettings;
 
 use crate::failure::Failure;
-use crate::recorded::{Choice, cost};
+use crate::recorded::{Recorder, cost};
 use crate::walk::{self, Walk};
 use crate::{output, present};
 
@@ -47,15 +47,8 @@ struct RecordArguments {
     /// For how long [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Who records: tracefs, BPF (the program warmq-record), or BPF where tracefs cannot be had.
-    #[arg(
-        long,
-        value_name = "tracefs|bpf|auto",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
-    recorder: Choice,
+    #[command(flatten)]
+    recorder: Recorder,
     /// Print one line of JSON.
     #[arg(long)]
     json: bool,
@@ -136,7 +129,7 @@ fn run_record(arguments: &RecordArguments) -> Result<(), Failure> {
     if let Some(told) = &arguments.play {
         return cost::play(arguments.rate, time, told);
     }
-    let cost = cost::measure(arguments.rate, time, arguments.recorder)?;
+    let cost = cost::measure(arguments.rate, time, arguments.recorder.choice)?;
     if arguments.json {
         let text = serde_json::to_string(&cost);
         let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()));

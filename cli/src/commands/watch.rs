@@ -10,7 +10,7 @@ use super::diagnose::How;
 use crate::diagnose;
 use crate::failure::Failure;
 use crate::output;
-use crate::recorded::{self, Asked, Choice};
+use crate::recorded::{self, Asked, Recorder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,15 +43,8 @@ pub struct Arguments {
     /// The kernel's buffer for each CPU, in KiB: more where events are lost and memory is left.
     #[arg(long, value_name = "KIB", default_value_t = 8192)]
     buffer: u32,
-    /// Who records: tracefs, BPF (the program warmq-record), or BPF where tracefs cannot be had.
-    #[arg(
-        long,
-        value_name = "tracefs|bpf|auto",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
-    recorder: Choice,
+    #[command(flatten)]
+    recorder: Recorder,
     #[command(flatten)]
     how: How,
     /// Wait until standard input ends, then remove what killed recorders left behind.
@@ -83,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let asked = Asked {
         time: arguments.time,
         buffer_kb: arguments.buffer,
-        recorder: arguments.recorder,
+        recorder: arguments.recorder.choice,
         command: &arguments.command,
     };
     let kept = recorded::Kept::at(arguments.out.as_deref())?;

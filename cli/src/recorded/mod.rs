@@ -4,6 +4,7 @@ mod bpf;
 mod child;
 pub mod cost;
 mod facts;
+mod options;
 mod recorder;
 mod sweeper;
 
@@ -20,7 +21,7 @@ use warmq_trace::{Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use self::child::Child;
-pub use self::recorder::Choice;
+pub use self::options::{Choice, Recorder};
 use self::recorder::{Running, Stopped};
 pub use self::sweeper::sweep_when_left;
 use crate::failure::Failure;

@@ -1,23 +1,11 @@
 //! Who records: tracefs, or BPF where that cannot be had.
 
-use clap::ValueEnum;
 use warmq_record::{RecordError, Recorder, Recording, Wanted};
 
 use super::bpf::{Bpf, Refused};
+use super::options::Choice;
 use super::sweeper::Sweeper;
 use crate::failure::Failure;
-
-/// Who is to record.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Choice {
-    /// tracefs, and BPF where it cannot be had.
-    #[default]
-    Auto,
-    /// The kernel's tracing file system.
-    Tracefs,
-    /// The program warmq-record, beside this one or on PATH.
-    Bpf,
-}
 
 /// A recorder that runs.
 pub struct Running {
@@ -32,7 +20,7 @@ enum By {
     Bpf(Bpf),
 }
 
-/// What a recorder came to.
+/// A recording, and what making it took.
 #[derive(Debug)]
 pub struct Stopped {
     pub recording: Recording,

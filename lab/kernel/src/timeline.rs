@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use warmq_units::{Duration, Instant};
 
-/// What is scheduled farther off than this waits apart. Steps of CPUs mostly end before; most timers
-/// expire later, and those that were cancelled stay until then.
+/// An event that is scheduled for later than this from now is in a heap of its own. Steps of CPUs mostly end
+/// before; most timers expire later, and those that were cancelled stay until then.
 const FAR: Duration = Duration::from_us(128);
 
 /// Bits of a key that say where its event is.

@@ -99,7 +99,7 @@ impl NewIdle {
         (drawn <= weight).then_some((1_024 + weight / 2) / weight)
     }
 
-    /// Counts a time that it was about to idle, with what it found; after 1024 of them what they came to is the new ratio,
+    /// Counts a time that it was about to idle, with what it found; after 1024 of them its successes are the new ratio,
     /// and half of them are forgotten (`update_newidle_stats()`). `rate`: the more rarely it idles, the less it costs to look:
     /// the 512 of them that are new each time, in 4 s, are rare enough to look always (`NI_RATE`, 7.1).
     pub(super) fn count(&mut self, found: u32, now: i64, rate: bool) {
