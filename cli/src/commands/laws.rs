@@ -34,7 +34,8 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Names of laws, or files of your own [default: all that come with warmq].
+    /// Names of laws, or files of your own [default: all that come with warmq]. For a comparison (`--alike`) also scenarios,
+    /// which no bound judges: `schbench-1cpu`, `schbench-2cpus`, or a file of yours.
     #[arg(value_name = "LAW")]
     names: Vec<String>,
     #[command(flatten)]
@@ -78,7 +79,10 @@ pub struct Arguments {
 /// # Errors
 /// A law that cannot be read or played; a law that is broken.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let laws = shipped::find(&arguments.names)?;
+    let laws = match arguments.columns.is_alike() {
+        true => shipped::find_alike(&arguments.names)?,
+        false => shipped::find(&arguments.names)?,
+    };
     if arguments.list {
         return output::print(&listed(&laws));
     }

@@ -2,7 +2,7 @@
 
 use comfy_table::Color;
 use warmq_law::{Kind, Spread};
-use warmq_scenario::World;
+use warmq_scenario::{Object, ObjectKind, World};
 
 use super::case::by_the_clock;
 use super::column::Column;
@@ -18,7 +18,8 @@ pub struct Beside<'c> {
     kind: Kind,
     lab: f64,
     guest: Spread,
-    /// False where the guest is no measure: several CPUs that take turns.
+    /// False where the guest is no measure: several CPUs that take turns, or one of its tasks sends what comes from
+    /// outside in the lab.
     is_measure: bool,
 }
 
@@ -75,10 +76,18 @@ fn figures<'c>(lab: &'c Cell<'_>, guest: &'c Cell<'_>) -> Vec<Beside<'c>> {
             kind: Kind::of(figure),
             lab: of_lab.value,
             guest: *spread,
-            is_measure: guest.law.cpus == 1 || by_the_clock(guest.law, guest.column),
+            is_measure: is_measure(guest),
         })
     });
     both.collect()
+}
+
+/// Whether the lab can be compared with this guest.
+fn is_measure(guest: &Cell<'_>) -> bool {
+    let objects = guest.law.scenario.objects();
+    let from_outside = |it: &Object| matches!(it.kind, ObjectKind::Source(_));
+    let keeps_time = guest.law.cpus == 1 || by_the_clock(guest.law, guest.column);
+    keeps_time && !objects.iter().any(from_outside)
 }
 
 /// Whether `figure` is a p99 of waits that says what the median says, in the lab and in the guest: both are of one wait, as of a
@@ -153,9 +162,10 @@ pub fn sums(all: &[Beside<'_>]) -> String {
     text.push_str(&row("all", &|it| it.is_measure));
     let steady = |it: &Beside<'_>| it.is_measure && !it.is_unsteady();
     text.push_str(&row("where the guest agrees with itself", &steady));
-    text.push_str(&row("guests whose CPUs take turns, no measure", &|it| {
-        !it.is_measure
-    }));
+    text.push_str(&row(
+        "no measure: CPUs that take turns, packets from outside",
+        &|it| !it.is_measure,
+    ));
     text
 }
 
@@ -287,7 +297,7 @@ mod tests {
 | migrations | – | – | – |
 | all | 0 of 1 | 1 of 1 | 1 of 2 |
 | where the guest agrees with itself | 0 of 1 | 1 of 1 | 1 of 2 |
-| guests whose CPUs take turns, no measure | – | – | – |
+| no measure: CPUs that take turns, packets from outside | – | – | – |
 ";
         assert_eq!(sums(&both), expected);
     }

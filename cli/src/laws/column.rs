@@ -77,7 +77,7 @@ impl Columns {
                             .filter(|_| world == World::Guest || scheduler == OF_KERNEL),
                         preempt: preempt.clone(),
                         scheduler: scheduler.clone(),
-                        alike: self.alike(),
+                        alike: self.is_alike(),
                     };
                     for column in schedulers.iter().map(of_scheduler) {
                         if !columns.contains(&column) {
@@ -91,7 +91,7 @@ impl Columns {
     }
 
     /// Whether lab and guests are played for a comparison.
-    fn alike(&self) -> bool {
+    pub fn is_alike(&self) -> bool {
         let has = |world: World| self.world.iter().any(|name| name == world.name());
         self.alike || has(World::Lab) && has(World::Guest)
     }

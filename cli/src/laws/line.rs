@@ -97,11 +97,12 @@ pub struct LineChart {
     pub cpus: Vec<(u16, Vec<Option<usize>>)>,
 }
 
-const VERDICTS: [Verdict; 4] = [
+const VERDICTS: [Verdict; 5] = [
     Verdict::Holds,
     Verdict::Broken,
     Verdict::Inconclusive,
     Verdict::Skipped,
+    Verdict::Compared,
 ];
 
 /// A verdict by its name.

@@ -78,6 +78,7 @@ pub fn sign(verdict: Verdict) -> &'static str {
         Verdict::Broken => "✗",
         Verdict::Inconclusive => "?",
         Verdict::Skipped => "–",
+        Verdict::Compared => "·",
     }
 }
 
@@ -86,7 +87,7 @@ fn color(verdict: Verdict) -> Color {
         Verdict::Holds => Color::Green,
         Verdict::Broken => Color::Red,
         Verdict::Inconclusive => Color::Yellow,
-        Verdict::Skipped => Color::Grey,
+        Verdict::Skipped | Verdict::Compared => Color::Grey,
     }
 }
 
@@ -128,7 +129,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
     let lead = format!("{} in {}", cell.law.name, cell.column);
     let why = &cell.judged.why;
     match verdict {
-        Verdict::Holds => None,
+        Verdict::Holds | Verdict::Compared => None,
         Verdict::Skipped => Some(format!("– {lead}: skipped: {why}")),
         Verdict::Broken | Verdict::Inconclusive => {
             let sign = sign(verdict);

@@ -20,7 +20,7 @@ pub(crate) const COLORS: [&str; 8] = [
 /// The page of a matrix; `command` makes it again.
 pub fn page(cells: &[Cell<'_>], columns: &[Column], command: &str) -> String {
     let evidence = cells.iter().enumerate();
-    let evidence = evidence.filter(|(_, cell)| cell.judged.verdict != Verdict::Holds);
+    let evidence = evidence.filter(|(_, cell)| !cell.judged.verdict.is_well());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -83,7 +83,7 @@ fn shown(place: usize, cell: &Cell<'_>) -> Markup {
     };
     html! {
         td class=(verdict.name()) {
-            @if verdict == Verdict::Holds { (text) } @else { a href=(format!("#c{place}")) { (text) } }
+            @if verdict.is_well() { (text) } @else { a href=(format!("#c{place}")) { (text) } }
         }
     }
 }

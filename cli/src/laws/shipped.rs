@@ -1,8 +1,10 @@
-//! The laws that come with WarmQ, and those in files.
+//! The laws that come with WarmQ, and those in files; and scenarios that are compared like them.
 
 use std::path::Path;
 
 use warmq_law::Law;
+use warmq_play::{Entry, workloads};
+use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
 
@@ -62,6 +64,9 @@ pub const LAWS: &[(&str, &str)] = laws! {
     "ten-thousand"
 };
 
+/// CPUs on which a scenario is compared: a guest of one counts instructions, a guest of two is played by the clock.
+const CPUS: [u16; 2] = [1, 2];
+
 /// The laws called `names`, or all that come with WarmQ; each with its text.
 ///
 /// # Errors
@@ -73,24 +78,83 @@ pub fn find(names: &[String]) -> Result<Vec<(Law, String)>, Failure> {
     };
     match names {
         [] => all().collect(),
-        names => names.iter().map(|name| one(name)).collect(),
+        names => names.iter().map(|name| one(name, &[])).collect(),
     }
 }
 
-fn one(name: &str) -> Result<(Law, String), Failure> {
+/// For a comparison: the laws and scenarios called `names`, or all that come with WarmQ.
+///
+/// # Errors
+/// No such law or scenario; what is wrong with its file.
+pub fn find_alike(names: &[String]) -> Result<Vec<(Law, String)>, Failure> {
+    let scenarios: Vec<_> = workloads().iter().flat_map(scenarios_of).collect();
+    if names.is_empty() {
+        return Ok(find(names)?.into_iter().chain(scenarios).collect());
+    }
+    let known: Vec<&str> = scenarios.iter().map(|(law, _)| law.name.as_str()).collect();
+    let named = names.iter().map(|name| {
+        if let Some(place) = known.iter().position(|known| known == name) {
+            return Ok(vec![scenarios[place].clone()]);
+        }
+        let of_file = of_file(name)?;
+        match of_file.is_empty() {
+            true => Ok(vec![one(name, &known)?]),
+            false => Ok(of_file),
+        }
+    });
+    let named = named.collect::<Result<Vec<_>, Failure>>()?;
+    Ok(named.into_iter().flatten().collect())
+}
+
+/// A scenario that comes with WarmQ, on each number of CPUs: `schbench-1cpu`, `schbench-2cpus`.
+fn scenarios_of(entry: &Entry) -> Vec<(Law, String)> {
+    match (entry.scenario(), entry.text()) {
+        (Some(scenario), Some((_, text))) => on_cpus(&entry.name, scenario, text),
+        _ => Vec::new(),
+    }
+}
+
+/// The scenario in the file `name`, on each number of CPUs; nothing if it is a law, or no file.
+fn of_file(name: &str) -> Result<Vec<(Law, String)>, Failure> {
+    let Ok(text) = std::fs::read_to_string(name) else {
+        return Ok(Vec::new());
+    };
+    if text.lines().any(|line| line.trim() == "[law]") {
+        return Ok(Vec::new());
+    }
+    let scenario = Scenario::read_any(name, &text);
+    let scenario = scenario.map_err(|problems| Failure::Problems(vec![problems]))?;
+    Ok(on_cpus(&stem(name), &scenario, &text))
+}
+
+fn on_cpus(name: &str, scenario: &Scenario, text: &str) -> Vec<(Law, String)> {
+    let on = CPUS.map(|cpus| {
+        let plural = if cpus == 1 { "" } else { "s" };
+        let name = format!("{name}-{cpus}cpu{plural}");
+        (Law::compared(&name, scenario, cpus), text.to_owned())
+    });
+    on.into()
+}
+
+/// The law called `name`; `others` may be meant, too.
+fn one(name: &str, others: &[&str]) -> Result<(Law, String), Failure> {
     if let Some((name, text)) = LAWS.iter().find(|(shipped, _)| *shipped == name) {
         return read(name, &format!("{name}.toml"), text);
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|ending| ending != "toml") {
         let known = LAWS.iter().map(|(name, _)| *name);
-        let help = warmq_config::did_you_mean(name, known);
+        let help = warmq_config::did_you_mean(name, known.chain(others.iter().copied()));
         return Err(Failure::usage(format!("no law is called {name}"), help));
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("{name}: cannot read it: {error}"), ""))?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    read(&stem, name, &text)
+    read(&stem(name), name, &text)
+}
+
+fn stem(path: &str) -> String {
+    let stem = Path::new(path).file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 fn read(name: &str, file: &str, text: &str) -> Result<(Law, String), Failure> {
@@ -124,6 +188,29 @@ mod tests {
         assert_eq!(files, names);
     }
 
+    #[test]
+    fn for_a_comparison_scenarios_are_found_on_one_and_on_two_cpus() {
+        let names = |found: Vec<(Law, String)>| -> Vec<String> {
+            found.into_iter().map(|(law, _)| law.name).collect()
+        };
+        let all = names(find_alike(&[]).unwrap());
+        let scenarios = workloads().iter().filter(|it| it.scenario().is_some());
+        assert_eq!(all.len(), LAWS.len() + 2 * scenarios.count());
+        let some = ["nice".to_owned(), "chat-2cpus".to_owned()];
+        assert_eq!(names(find_alike(&some).unwrap()), some);
+        let mut file = tempfile::Builder::new();
+        let file = file.prefix("mine").suffix(".toml").tempfile().unwrap();
+        std::fs::write(file.path(), "[task.hog]\nbody = [{ run = \"1ms\" }]\n").unwrap();
+        let found = find_alike(&[file.path().display().to_string()]).unwrap();
+        let cpus: Vec<u16> = found.iter().map(|(law, _)| law.cpus).collect();
+        assert_eq!(cpus, [1, 2]);
+        let law = found[0].0.name.clone();
+        assert!(law.starts_with("mine") && law.ends_with("-1cpu"), "{law}");
+        let error = find_alike(&["hackbnch-2cpus".to_owned()]).unwrap_err();
+        let error = format!("{error:?}");
+        assert!(error.contains("hackbench-2cpus"), "{error}");
+    }
+
     fn listed() -> String {
         let laws = find(&[]).expect("laws");
         let of_family = |(name, family): (&str, Family)| {
@@ -136,7 +223,7 @@ mod tests {
             });
             format!("### {name}\n\n{}\n", lines.collect::<String>())
         };
-        Family::ALL.into_iter().map(of_family).collect()
+        Family::of_laws().iter().copied().map(of_family).collect()
     }
 
     /// The list is written anew where snapshots are.

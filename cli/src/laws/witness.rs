@@ -92,7 +92,7 @@ impl<'l> Witness<'l> {
             with(measured, meter.figures())
         });
         let judged = judge(law, &[repetition(plan, &result)]);
-        if judged.verdict != Verdict::Holds {
+        if !judged.verdict.is_well() {
             let broken = judged.bounds.iter().find(|it| it.verdict != Verdict::Holds);
             let bound = broken.map(|it| &law.bounds[it.bound]);
             self.keep(law, plan, &records.0, (from, end), bound);

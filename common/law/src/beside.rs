@@ -80,7 +80,8 @@ impl Kind {
 }
 
 /// The figures of `law` that are compared: those that it judges; what each table of tasks gets,
-/// how long it waits and, between several CPUs, how often it moves; and how often CPUs switch.
+/// how long it waits and, between several CPUs, how often it moves; how often CPUs switch; and how
+/// much work a scenario without bounds does.
 pub fn compared(law: &Law, repetitions: &[Repetition]) -> BTreeMap<String, Spread> {
     let played = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
     let played: Vec<&Figures> = played.collect();
@@ -117,6 +118,7 @@ fn is_general(law: &Law, figure: &str) -> bool {
         "migrations_per_second" => law.cpus > 1,
         ending => ENDINGS.contains(&ending),
     }) || figure == "switches_per_second"
+        || figure == "work_per_second" && law.bounds.is_empty()
 }
 
 /// The median of `values`, of which there is at least one, and how far they reach.

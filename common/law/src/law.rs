@@ -30,7 +30,7 @@ pub struct Law {
     /// The fault under which the lab's scheduler `broken` breaks it; all shipped laws that the lab
     /// plays have one.
     pub broken_by: Option<String>,
-    /// What is kept; at least one.
+    /// What is kept; none if it is a scenario that is compared alone.
     pub bounds: Vec<Bound>,
     /// What is played.
     pub scenario: Scenario,
@@ -48,11 +48,12 @@ pub enum Family {
     WorkConservation,
     Locality,
     Robustness,
+    Scenarios,
 }
 
 impl Family {
-    /// All of them, in the order of the matrix.
-    pub const ALL: [(&'static str, Family); 8] = [
+    /// All of them, in the order of the matrix; the last is of scenarios, which are no laws.
+    pub const ALL: [(&'static str, Family); 9] = [
         ("shares", Family::Shares),
         ("starvation", Family::Starvation),
         ("latency", Family::Latency),
@@ -61,7 +62,14 @@ impl Family {
         ("work conservation", Family::WorkConservation),
         ("locality", Family::Locality),
         ("robustness", Family::Robustness),
+        ("scenarios", Family::Scenarios),
     ];
+
+    /// Those that a law file may name.
+    pub fn of_laws() -> &'static [(&'static str, Family)] {
+        let [laws @ .., _] = &Family::ALL;
+        laws
+    }
 
     /// Its name in law files.
     pub fn name(self) -> &'static str {

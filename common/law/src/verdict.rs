@@ -40,9 +40,16 @@ pub enum Verdict {
     Inconclusive,
     /// It was not played.
     Skipped,
+    /// It was played, and has no bounds: it is compared alone.
+    Compared,
 }
 
 impl Verdict {
+    /// Whether there is nothing to explain.
+    pub fn is_well(self) -> bool {
+        matches!(self, Verdict::Holds | Verdict::Compared)
+    }
+
     /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -50,6 +57,7 @@ impl Verdict {
             Verdict::Broken => "broken",
             Verdict::Inconclusive => "inconclusive",
             Verdict::Skipped => "skipped",
+            Verdict::Compared => "compared",
         }
     }
 }
@@ -104,6 +112,8 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
         } else {
             Verdict::Inconclusive
         }
+    } else if law.bounds.is_empty() {
+        Verdict::Compared
     } else {
         worst_of(verdicts)
     };

@@ -19,12 +19,12 @@ use crate::group::{Group, GroupId};
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::network::{Backlog, Endpoint, Peer, RemoteState};
-use crate::operation::{Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket};
+use crate::operation::{Barrier, Condition, Listener, Mm, Mutex, Nic, Region, Remote, Socket};
 use crate::program::{Mailbox, Program, RemotePeer, Running};
 use crate::scheduler::{Scheduler, Why};
 use crate::settings::Settings;
 use crate::smt::Smt;
-use crate::sync::{ConditionState, MutexState};
+use crate::sync::{BarrierState, ConditionState, MutexState};
 use crate::task::{State, TaskSpec};
 use crate::weight::group_weight_of_nice;
 
@@ -288,6 +288,13 @@ impl Boot<'_> {
     pub fn condition(&mut self) -> Condition {
         self.core.conditions.push(ConditionState::default());
         Condition(self.core.conditions.len() as u32 - 1)
+    }
+
+    /// A new barrier that opens for `tasks` at a time.
+    pub fn barrier(&mut self, tasks: u64) -> Barrier {
+        let waiters = Vec::new();
+        self.core.barriers.push(BarrierState { tasks, waiters });
+        Barrier(self.core.barriers.len() as u32 - 1)
     }
 }
 

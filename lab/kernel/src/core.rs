@@ -24,7 +24,7 @@ use crate::semaphore::Semaphores;
 use crate::settings::Settings;
 use crate::smt::Smt;
 use crate::statistic::Statistics;
-use crate::sync::{ConditionState, MutexState};
+use crate::sync::{BarrierState, ConditionState, MutexState};
 use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
 use crate::timer::{Timer, Timers};
@@ -148,6 +148,7 @@ pub(crate) struct Core {
     pub(crate) objects: BTreeMap<Part, Object>,
     pub(crate) mutexes: Vec<MutexState>,
     pub(crate) conditions: Vec<ConditionState>,
+    pub(crate) barriers: Vec<BarrierState>,
     pub(crate) semaphores: Semaphores,
 
     // Figures, from `measured_from` on.
@@ -220,6 +221,7 @@ impl Core {
             objects: BTreeMap::new(),
             mutexes: Vec::new(),
             conditions: Vec::new(),
+            barriers: Vec::new(),
             semaphores: Semaphores::default(),
             measured_from: Instant::START,
             walks: Walks::default(),

@@ -71,6 +71,10 @@ impl Costs {
 
 /// The costs that the kernel itself looks up, and what each covers.
 pub const KERNEL_COSTS: &[(&str, &str)] = &[
+    (
+        "access",
+        "what a program's access to memory takes besides the caches: an address is drawn, a counter goes up",
+    ),
     ("system_call", "entering and leaving the kernel"),
     (
         "context_switch",
@@ -135,6 +139,7 @@ pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
 /// The kernel's costs as times, looked up once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
+    pub(crate) access: Duration,
     pub(crate) system_call: Duration,
     pub(crate) context_switch: Duration,
     pub(crate) mm_switch: Duration,
@@ -158,6 +163,7 @@ impl Times {
     pub(crate) fn new(costs: &Costs, clock: Hertz) -> Result<Times, UnknownCost> {
         let time = |name| costs.get(name).map(|cycles| clock.time_of(cycles));
         Ok(Times {
+            access: time("access")?,
             system_call: time("system_call")?,
             context_switch: time("context_switch")?,
             mm_switch: time("mm_switch")?,

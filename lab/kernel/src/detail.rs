@@ -8,7 +8,7 @@ use crate::boot::Boot;
 use crate::core::Core;
 use crate::ending::Waiting;
 use crate::group::GroupId;
-use crate::operation::{Condition, Fragment, Mutex, Semaphore, Socket};
+use crate::operation::{Barrier, Condition, Fragment, Mutex, Semaphore, Socket};
 use crate::scheduler::{WakeContext, Wakeup};
 use crate::settings::IdleLoop;
 use crate::task::Policy;
@@ -20,13 +20,15 @@ pub enum Part {
     Mutex(Mutex),
     /// A condition variable.
     Condition(Condition),
+    /// A barrier.
+    Barrier(Barrier),
     /// A semaphore.
     Semaphore(Semaphore),
     /// A socket: its data, or room in its buffer.
     Socket(Socket),
 }
 
-/// What a [`Part`] is part of: a barrier, for instance, has a mutex and a condition.
+/// What a [`Part`] is part of: a bounded queue, for instance, has a mutex and two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     /// What it is for those who wait for it.
@@ -211,6 +213,7 @@ fn cause(waiting: Waiting) -> Cause {
         Waiting::Data(_) | Waiting::Room(_) | Waiting::Connection(_) => Cause::Socket,
         Waiting::Mutex(_) => Cause::Mutex,
         Waiting::Condition(_) => Cause::Condition,
+        Waiting::Barrier(_) => Cause::Barrier,
         Waiting::Semaphore(_) => Cause::Semaphore,
         Waiting::Softirqs => Cause::Unknown,
         Waiting::Continue => Cause::Continue,
@@ -231,6 +234,7 @@ fn state(waiting: Waiting) -> State {
         | Waiting::Connection(_)
         | Waiting::Mutex(_)
         | Waiting::Condition(_)
+        | Waiting::Barrier(_)
         | Waiting::Semaphore(_)
         | Waiting::Softirqs
         | Waiting::Thaw => State::Interruptible,
@@ -242,6 +246,7 @@ fn part(waiting: Waiting) -> Option<Part> {
         Waiting::Data(socket) | Waiting::Room(socket) => Some(Part::Socket(Socket(socket))),
         Waiting::Mutex(mutex) => Some(Part::Mutex(Mutex(mutex))),
         Waiting::Condition(condition) => Some(Part::Condition(Condition(condition))),
+        Waiting::Barrier(barrier) => Some(Part::Barrier(Barrier(barrier))),
         Waiting::Semaphore(semaphore) => Some(Part::Semaphore(Semaphore(semaphore))),
         Waiting::Timer
         | Waiting::Connection(_)

@@ -128,6 +128,8 @@ pub enum Waiting {
     Mutex(u32),
     /// A condition.
     Condition(u32),
+    /// A barrier.
+    Barrier(u32),
     /// Softirqs to run; only `ksoftirqd` waits for these.
     Softirqs,
     /// A SysV semaphore.
@@ -149,6 +151,7 @@ impl fmt::Display for Waiting {
             Waiting::Connection(listener) => write!(formatter, "a connection on {listener}"),
             Waiting::Mutex(mutex) => write!(formatter, "mutex {mutex}"),
             Waiting::Condition(condition) => write!(formatter, "condition {condition}"),
+            Waiting::Barrier(barrier) => write!(formatter, "barrier {barrier}"),
             Waiting::Softirqs => write!(formatter, "softirqs"),
             Waiting::Semaphore(semaphore) => write!(formatter, "semaphore {semaphore}"),
             Waiting::Continue => write!(formatter, "a signal to continue"),

@@ -89,7 +89,7 @@ pub use lock::LockKind;
 pub use memory::{AccessCounts, Within};
 pub use network::DatagramCounts;
 pub use note::{Role, Span};
-pub use operation::{Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote};
+pub use operation::{Barrier, Condition, Fragment, Listener, Mm, Mutex, Nic, Region, Remote};
 pub use operation::{Semaphore, Socket, Touch};
 pub use operator::Operator;
 pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};

@@ -45,6 +45,10 @@ handle!(
     Condition, with a table
 );
 handle!(
+    /// A barrier.
+    Barrier, with a table
+);
+handle!(
     /// A SysV semaphore.
     Semaphore, with a table
 );
@@ -189,6 +193,7 @@ pub(crate) enum Operation {
         condition: Condition,
         all: bool,
     },
+    Meet(Barrier),
     Spawn {
         spec: TaskSpec,
         program: BoxedProgram,

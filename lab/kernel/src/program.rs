@@ -16,8 +16,8 @@ use crate::change::Change;
 use crate::group::GroupId;
 use crate::note::Span;
 use crate::operation::{
-    Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation, Semaphore,
-    Socket, Touch,
+    Barrier, Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation,
+    Semaphore, Socket, Touch,
 };
 use crate::task::{Policy, TaskSpec};
 
@@ -292,6 +292,11 @@ impl Task {
             all: true,
         })
         .await;
+    }
+
+    /// Waits at a barrier, which wakes all that wait there when as many have come as it is for.
+    pub async fn meet(&self, barrier: Barrier) {
+        self.call(Operation::Meet(barrier)).await;
     }
 
     /// Creates a task (`fork` or `clone`).

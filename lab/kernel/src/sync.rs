@@ -1,4 +1,4 @@
-//! Mutexes and condition variables of user space.
+//! Mutexes, condition variables and barriers of user space.
 
 use std::collections::VecDeque;
 
@@ -26,4 +26,13 @@ impl MutexState {
 #[derive(Default)]
 pub(crate) struct ConditionState {
     pub(crate) waiters: VecDeque<TaskId>,
+}
+
+/// A barrier: whoever comes last wakes all others by one call (`pthread_barrier_wait()`).
+///
+/// Invariant: fewer tasks wait than it is for.
+pub(crate) struct BarrierState {
+    /// For how many tasks it opens.
+    pub(crate) tasks: u64,
+    pub(crate) waiters: Vec<TaskId>,
 }

@@ -11,7 +11,7 @@ use crate::ending::{Ending, Misuse, Waiting};
 use crate::engine::Engine;
 use crate::memory::Within;
 use crate::network::{Datagram, Peer, SEGMENT};
-use crate::operation::{Listener, Mutex, Operation, Region, Socket, Touch};
+use crate::operation::{Barrier, Listener, Mutex, Operation, Region, Socket, Touch};
 use crate::scheduler::{Callback, Hint};
 use crate::step::{Mode, Step, wake};
 use crate::timer::TimerOwner;
@@ -119,6 +119,7 @@ impl Engine {
                 self.core.cpu(cpu).stack.extend(woken);
                 Flow::Next
             }
+            Operation::Meet(barrier) => self.meet(cpu, current, barrier),
             Operation::Spawn { spec, program } => {
                 let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
                     self.core.ending = Some(Ending::MemoryFull {
@@ -168,6 +169,19 @@ impl Engine {
                 self.sleep(cpu, current, Waiting::Mutex(mutex.0));
             }
         }
+        Flow::Next
+    }
+
+    /// `pthread_barrier_wait()`: sleeps, or wakes all that sleep there.
+    fn meet(&mut self, cpu: CpuId, current: TaskId, barrier: Barrier) -> Flow {
+        let state = &mut self.core.barriers[barrier.index()];
+        if state.waiters.len() as u64 + 1 < state.tasks {
+            state.waiters.push(current);
+            self.sleep(cpu, current, Waiting::Barrier(barrier.0));
+            return Flow::Next;
+        }
+        let woken: Vec<_> = state.waiters.drain(..).rev().map(wake).collect();
+        self.core.cpu(cpu).stack.extend(woken);
         Flow::Next
     }
 

@@ -1,4 +1,4 @@
-//! Mutexes and conditions.
+//! Mutexes, conditions and barriers.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -150,4 +150,32 @@ fn a_wait_gives_the_mutex_back_and_ends_with_it() {
         (1, 0),
         "never two in the critical section at once"
     );
+}
+
+/// Whoever comes last wakes all others, and none of them needs anything that another one holds: with a long run each after the
+/// barrier, all are past it before the first is through with its run.
+#[test]
+fn a_barrier_lets_all_go_at_once_and_opens_again() {
+    let said = Said::default();
+    let speaker = said.clone();
+    let story = stage(3).plays(move |boot: &mut Boot<'_>| -> Started {
+        let barrier = boot.barrier(3);
+        for before in [10, 20, 30] {
+            let said = speaker.clone();
+            boot.task(called("member"), move |task: Task| async move {
+                for _ in 0..2 {
+                    task.compute(us(before)).await;
+                    said.say("comes");
+                    task.meet(barrier).await;
+                    said.say("passes");
+                    task.compute(us(1_000)).await;
+                    said.say("is through");
+                }
+            })?;
+        }
+        Ok(())
+    });
+    let round = ["comes", "passes", "is through"].map(|it| [it; 3]).concat();
+    assert_eq!(story.ending, Ending::WorkDone);
+    assert_eq!(said.all(), [round.clone(), round].concat());
 }

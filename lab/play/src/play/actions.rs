@@ -6,7 +6,7 @@ use warmq_scenario::{
 };
 use warmq_units::{Bytes, Cycles, Duration};
 
-use super::objects::{Barrier, Made};
+use super::objects::Made;
 use super::player::{Left, Player, Shared};
 use super::specs::{APP, NO_CPU, has_no_cpu, nice_of};
 
@@ -120,20 +120,7 @@ impl Player {
         let Made::Barriers(barriers) = stage.made(barrier) else {
             unreachable!("the reader resolves barriers to barriers")
         };
-        let barrier: &Barrier = &barriers[self.number(barrier)?];
-        self.task.lock(barrier.mutex).await;
-        barrier.waiting.set(barrier.waiting.get() + 1);
-        if barrier.waiting.get() >= barrier.tasks {
-            barrier.waiting.set(0);
-            barrier.openings.set(barrier.openings.get() + 1);
-            self.task.notify_all(barrier.opened).await;
-        } else {
-            let before = barrier.openings.get();
-            while barrier.openings.get() == before {
-                self.task.wait(barrier.opened, barrier.mutex).await;
-            }
-        }
-        self.task.unlock(barrier.mutex).await;
+        self.task.meet(barriers[self.number(barrier)?]).await;
         Ok(())
     }
 

@@ -2,23 +2,13 @@
 
 use std::cell::Cell;
 
-use warmq_kernel::{Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
+use warmq_kernel::{Barrier, Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::{Bytes, Duration};
 
 use super::Trouble;
 use super::clocks::Timers;
 use super::specs::nice_of;
-
-/// A barrier: the last of its tasks wakes the others (`pthread_barrier_wait()`).
-pub(super) struct Barrier {
-    pub(super) mutex: Mutex,
-    pub(super) opened: Condition,
-    pub(super) tasks: u64,
-    pub(super) waiting: Cell<u64>,
-    /// How often it has opened.
-    pub(super) openings: Cell<u64>,
-}
 
 /// A bounded queue in the memory of its users.
 pub(super) struct Queue {
@@ -87,13 +77,8 @@ impl Maker<'_, '_, '_> {
             }
             ObjectKind::Semaphore { initial } => Made::Semaphores(self.semaphores(initial)?),
             ObjectKind::Barrier { tasks } => Made::Barriers(self.each(|maker, at| {
-                Ok(Barrier {
-                    mutex: maker.boot.mutex(),
-                    opened: maker.boot.condition(),
-                    tasks: maker.eval(tasks, at)?,
-                    waiting: Cell::new(0),
-                    openings: Cell::new(0),
-                })
+                let tasks = maker.eval(tasks, at)?;
+                Ok(maker.boot.barrier(tasks))
             })?),
             ObjectKind::Queue { holds } => Made::Queues(self.each(|maker, at| {
                 Ok(Queue {

@@ -36,8 +36,7 @@ fn parts(table: &Made, pipe: bool) -> Vec<(Cause, Vec<Part>)> {
             (Cause::Semaphore, vec![Part::Semaphore(*semaphore)])
         }),
         Made::Barriers(all) => each(all, |barrier| {
-            let parts = vec![Part::Mutex(barrier.mutex), Part::Condition(barrier.opened)];
-            (Cause::Barrier, parts)
+            (Cause::Barrier, vec![Part::Barrier(*barrier)])
         }),
         Made::Queues(all) => each(all, |queue| {
             let conditions = [queue.filled, queue.emptied].map(Part::Condition);

@@ -210,6 +210,7 @@ fn is_uninterruptible(slept: Waiting) -> bool {
         | Waiting::Connection(_)
         | Waiting::Mutex(_)
         | Waiting::Condition(_)
+        | Waiting::Barrier(_)
         | Waiting::Softirqs
         | Waiting::Semaphore(_)
         | Waiting::Continue
