@@ -81,5 +81,9 @@ fn lines(
         true => Instant::START + plan.warmup + plan.time,
         false => drawn.end,
     };
-    Ok(drawn.chart.lines_of(usize::from(drawn.last.0) + 1, end))
+    let lines = drawn.chart.lines_of(usize::from(drawn.last.0) + 1, end);
+    // What is shown begins where measuring would.
+    let before = usize::try_from(plan.warmup.0 / step.0.max(1)).unwrap_or(usize::MAX);
+    let measured = |line: String| line.chars().skip(before).collect();
+    Ok(lines.into_iter().map(measured).collect())
 }
