@@ -266,6 +266,26 @@ mod tests {
     }
 
     #[test]
+    fn packets_that_a_guest_sends_itself_are_no_measure() {
+        let columns = Columns {
+            world: vec!["lab".into(), "guest".into()],
+            ..Columns::default()
+        };
+        let columns = columns.all().unwrap();
+        let is_measure = |name: &str| {
+            let laws = shipped::find_alike(&[name.to_owned()]).unwrap();
+            let cell = |column| cell(&laws[0].0, column, &[("work_per_second", 1.0)]);
+            let cells = [cell(&columns[0]), cell(&columns[1])];
+            beside(&cells, &cells)[0].is_measure
+        };
+        assert!(
+            !is_measure("simplex-1cpu"),
+            "its datagrams come from outside"
+        );
+        assert!(is_measure("schbench-1cpu"));
+    }
+
+    #[test]
     fn a_guest_is_beside_the_lab_of_its_kernel_alone() {
         let laws = shipped::find(&["nice".to_owned()]).unwrap();
         let law = &laws[0].0;

@@ -119,7 +119,10 @@ fn of_file(name: &str) -> Result<Vec<(Law, String)>, Failure> {
     let Ok(text) = std::fs::read_to_string(name) else {
         return Ok(Vec::new());
     };
-    if text.lines().any(|line| line.trim() == "[law]") {
+    if text
+        .lines()
+        .any(|line| line.trim_start().starts_with("[law]"))
+    {
         return Ok(Vec::new());
     }
     let scenario = Scenario::read_any(name, &text);

@@ -330,6 +330,23 @@ mod tests {
     }
 
     #[test]
+    fn a_scenario_is_compared_by_its_work_too_and_judged_by_nothing() {
+        let scenario = shares().scenario;
+        let compared = Law::compared("some", &scenario, 2);
+        let played = saw(&[("work_per_second", 7.0)], 0.0);
+        let judged = judge(&compared, std::slice::from_ref(&played));
+        assert_eq!(judged.verdict, Verdict::Compared);
+        assert_eq!(judged.compared["work_per_second"].value, 7.0);
+        assert!(
+            !judge(&shares(), &[played])
+                .compared
+                .contains_key("work_per_second")
+        );
+        let lost = failed(Fault::OfTheWorld("why".to_owned()));
+        assert_eq!(judge(&compared, &[lost]).verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
     fn a_finding_tells_the_median_and_its_limit() {
         let judged = judge(&shares(), &[least(45.0), least(30.0), least(35.0)]);
         let finding = &judged.bounds[0];

@@ -139,7 +139,7 @@ pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
 /// The kernel's costs as times, looked up once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    pub(crate) access: Duration,
+    pub(crate) access: Cycles,
     pub(crate) system_call: Duration,
     pub(crate) context_switch: Duration,
     pub(crate) mm_switch: Duration,
@@ -163,7 +163,7 @@ impl Times {
     pub(crate) fn new(costs: &Costs, clock: Hertz) -> Result<Times, UnknownCost> {
         let time = |name| costs.get(name).map(|cycles| clock.time_of(cycles));
         Ok(Times {
-            access: time("access")?,
+            access: costs.get("access")?,
             system_call: time("system_call")?,
             context_switch: time("context_switch")?,
             mm_switch: time("mm_switch")?,

@@ -301,12 +301,7 @@ impl Engine {
 
     fn touch(&mut self, cpu: CpuId, touch: Touch, done: u64, user: bool) -> Flow {
         let now = self.core.now();
-        let of_program = if user {
-            self.core.times.access
-        } else {
-            Duration::ZERO
-        };
-        let work = self.core.clock.time_of(touch.work) + of_program;
+        let work = self.core.clock.time_of(touch.work);
         let (done, took) = self.core.memory.touch(cpu, &touch, done, work, now, CHUNK);
         if done < touch.lines {
             self.core

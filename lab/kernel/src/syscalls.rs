@@ -38,7 +38,10 @@ impl Engine {
                 return self.core.program_broke(current, Misuse::GivesUp(why));
             }
             Operation::Touch(touch) => Step::Touch {
-                touch,
+                touch: Touch {
+                    work: touch.work + self.core.times.access,
+                    ..touch
+                },
                 done: 0,
                 user: true,
             },

@@ -44,6 +44,25 @@ fn a_preempted_computation_goes_on_where_it_stopped() {
 }
 
 #[test]
+fn an_access_of_a_program_costs_what_the_machine_says_besides_its_own_work() {
+    let story = stage(1)
+        .costs(costs(&[("access", 300)]))
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let region = boot.region(Bytes::from_kb(8))?;
+            boot.task(called("toucher"), move |task: Task| async move {
+                let touch = Touch::read(region, 0, 64);
+                task.touch(touch).await;
+                task.touch(touch.working(Cycles(200))).await;
+            })?;
+            Ok(())
+        });
+    assert_eq!(
+        story.spent(0, Mode::User),
+        Duration::from_ns(64 * (300 + 500))
+    );
+}
+
+#[test]
 fn each_line_is_touched_once_and_waited_for() {
     let touched = |cpus, lines: u64, access: fn(Touch) -> Touch| {
         stage(cpus)
