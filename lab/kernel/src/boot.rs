@@ -139,28 +139,48 @@ impl Boot<'_> {
         Ok(task)
     }
 
-    /// Two connected sockets, each with a receive buffer of `capacity`.
+    /// Two connected sockets, each with a receive buffer of `capacity` and the kernel's send buffer.
     pub fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
-        let first = Socket(self.core.endpoints.len() as u32);
-        let second = Socket(first.0 + 1);
-        for peer in [second, first] {
-            let buffer = self.core.memory.region(capacity)?;
-            let mut endpoint = Endpoint::new(Peer::Local(peer), buffer, capacity);
-            endpoint.state = self.core.socket_state();
-            self.core.endpoints.push(endpoint);
-        }
-        Ok((first, second))
+        let send_buffer = self.core.settings.send_buffer;
+        // Without send buffers the receive buffer is memory of its own; with them, it is what happens to wait.
+        let memory = match send_buffer.0 {
+            0 => capacity,
+            _ => Bytes(1),
+        };
+        self.ends(|boot, peer| {
+            let buffer = boot.core.memory.region(memory)?;
+            Ok(Endpoint {
+                send_buffer: send_buffer.0,
+                state: boot.core.socket_state(),
+                ..Endpoint::new(peer, buffer, capacity)
+            })
+        })
     }
 
     /// The two ends of a pipe of `capacity`: as [`Boot::socket_pair`], and at the same cost, but a writer
     /// wakes the reader itself (`pipe_write()`), where on a socket the softirq of the loopback device does.
     pub fn pipe(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
-        let ends = self.socket_pair(capacity)?;
-        for end in [ends.0, ends.1] {
-            let end = &mut self.core.endpoints[end.index()];
-            (end.pipe, end.state) = (true, None);
+        self.ends(|boot, peer| {
+            let buffer = boot.core.memory.region(capacity)?;
+            Ok(Endpoint {
+                pipe: true,
+                ..Endpoint::new(peer, buffer, capacity)
+            })
+        })
+    }
+
+    /// Two connected ends, each made by `end` for its peer.
+    fn ends(
+        &mut self,
+        end: impl Fn(&mut Self, Peer) -> Result<Endpoint, OutOfMemory>,
+    ) -> Result<(Socket, Socket), OutOfMemory> {
+        let first = Socket(self.core.endpoints.len() as u32);
+        let second = Socket(first.0 + 1);
+        for peer in [second, first] {
+            let end = end(self, Peer::Local(peer))?;
+            self.core.endpoints.push(end);
         }
-        Ok(ends)
+        Ok((first, second))
     }
 
     /// A datagram socket that queues datagrams until their true sizes reach `capacity`.

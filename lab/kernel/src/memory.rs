@@ -123,12 +123,19 @@ impl Memory {
 
     /// Pages for `bytes`, each allocated separately, as user memory is.
     pub(crate) fn region(&mut self, bytes: Bytes) -> Result<Region, OutOfMemory> {
-        let pages = bytes.0.div_ceil(self.page.0).max(1);
-        let pages = (0..pages)
-            .map(|_| self.physical.allocate(0))
-            .collect::<Result<_, _>>()?;
-        self.regions.push(pages);
-        Ok(Region(self.regions.len() as u32 - 1))
+        let region = Region(self.regions.len() as u32);
+        self.regions.push(Vec::new());
+        self.grow(region, bytes.max(Bytes(1)))?;
+        Ok(region)
+    }
+
+    /// Gives `region` more pages until it holds `bytes`; what is there stays where it is.
+    pub(crate) fn grow(&mut self, region: Region, bytes: Bytes) -> Result<(), OutOfMemory> {
+        let pages = &mut self.regions[region.index()];
+        while (pages.len() as u64) < bytes.0.div_ceil(self.page.0) {
+            pages.push(self.physical.allocate(0)?);
+        }
+        Ok(())
     }
 
     /// The address of line `line` of `region`; lines beyond its end wrap around.

@@ -203,7 +203,10 @@ pub struct Settings {
     pub block: Bytes,
     /// The receive buffer of a socket.
     pub socket_buffer: Bytes,
-    /// When it is full.
+    /// What a stream to this machine holds besides the receive buffer of its end, because the sender's end keeps it; 0:
+    /// no send buffer is modelled, and the receive buffer stands for both.
+    pub send_buffer: Bytes,
+    /// When a receive buffer is full.
     pub receive_charge: ReceiveCharge,
     /// When the driver `e100` stops polling.
     pub e100_last_poll: LastPoll,
@@ -229,8 +232,9 @@ pub struct Settings {
 impl Settings {
     /// Linux 6 on x86 as Debian builds it: HZ 250, queued spin locks, lazy preemption (its default
     /// since 6.18), idle CPUs without a tick in `mwait`, and high-resolution sleep timers, to a
-    /// microsecond here. Memory is laid out as in [`Settings::linux24`], so that schedulers can be
-    /// compared.
+    /// microsecond here. A send buffer is as large as that of a connection over loopback has become when it is full:
+    /// `SO_SNDBUF` under 6.18.44, where it begins at 2,626,560 (`tcp_sndbuf_expand()`, ten segments of 64 KB) and may
+    /// grow to 4 MB (`tcp_wmem`). Memory is laid out as in [`Settings::linux24`], so that schedulers can be compared.
     pub fn linux6(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),
@@ -239,6 +243,7 @@ impl Settings {
             idle_loop: IdleLoop::Poll,
             nohz: true,
             sync_socket_wakeups: true,
+            send_buffer: Bytes(3_939_840),
             softirqs: SoftirqLimits::LINUX_6,
             locks: LockKind::Queued,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
@@ -331,6 +336,7 @@ impl Settings {
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
             socket_buffer: Bytes::from_kb(64),
+            send_buffer: Bytes(0),
             receive_charge: ReceiveCharge::Before,
             e100_last_poll: LastPoll::BelowWeight,
             socket_lines: 0,

@@ -242,8 +242,15 @@ impl Engine {
             return Flow::Next;
         }
         let (buffer, written, pipe, there) = (to.buffer, to.written, to.pipe, to.state);
+        let passed = to.passes(bytes);
         to.reserved += bytes;
         to.written += bytes;
+        let waiting = Bytes(to.waiting());
+        if self.core.memory.grow(buffer, waiting).is_err() {
+            let at = self.core.now();
+            self.core.ending = Some(Ending::MemoryFull { at });
+            return Flow::Next;
+        }
         let touch = Touch {
             access: Access::Write,
             ..self.lines_of(buffer, written, bytes)
@@ -265,7 +272,7 @@ impl Engine {
         // What goes through a pipe passes no protocol.
         let packets = match pipe {
             true => 0,
-            false => bytes.div_ceil(SEGMENT),
+            false => passed.div_ceil(SEGMENT),
         };
         let here = self.core.endpoints[socket.index()].state;
         let work = self.core.times.socket_send + self.core.times.network_packet * packets;
@@ -312,10 +319,12 @@ impl Engine {
         }
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
-        endpoint.filled += bytes;
-        let pipe = endpoint.pipe;
-        self.core.record_packet(cpu, socket, bytes);
-        if !pipe {
+        let (passed, pipe) = (endpoint.deliver(bytes), endpoint.pipe);
+        if passed > 0 {
+            self.core.record_packet(cpu, socket, passed);
+        }
+        // What stays with the sender's end comes to no softirq.
+        if passed > 0 && !pipe {
             self.disable_softirqs(cpu);
         }
         self.wake_ends(cpu, socket);
@@ -421,11 +430,11 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Data(socket.0));
             return Flow::Next;
         }
-        let (buffer, read) = (endpoint.buffer, endpoint.read);
-        endpoint.read += bytes;
-        endpoint.filled -= bytes;
-        endpoint.reserved += bytes;
-        let state = endpoint.state;
+        let (buffer, read, state) = (endpoint.buffer, endpoint.read, endpoint.state);
+        let came = endpoint.receive(bytes);
+        if came > 0 {
+            self.core.record_packet(cpu, socket, came);
+        }
         let touch = self.lines_of(buffer, read, bytes);
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
@@ -435,7 +444,8 @@ impl Engine {
             done: 0,
             user: false,
         });
-        let work = self.core.times.socket_receive;
+        let packets = came.div_ceil(SEGMENT);
+        let work = self.core.times.socket_receive + self.core.times.network_packet * packets;
         Flow::Takes(work + self.core.write_sockets(cpu, [state]), Mode::System)
     }
 
@@ -452,7 +462,7 @@ impl Engine {
     fn wake_ends(&mut self, cpu: CpuId, socket: Socket) {
         let endpoint = &mut self.core.endpoints[socket.index()];
         let writer = match endpoint.peer {
-            Peer::Local(_) if endpoint.room() > 0 => endpoint.writers.pop_front(),
+            Peer::Local(_) if endpoint.wakes_sender() => endpoint.writers.pop_front(),
             Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
         };
         let reader = match endpoint.filled {
