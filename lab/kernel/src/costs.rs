@@ -87,6 +87,10 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ("interrupt_entry", "from the interrupt to its handler"),
     ("interrupt_exit", "from the handler back"),
     (
+        "timer_program",
+        "programming the timer for the next expiry, after those that have expired",
+    ),
+    (
         "timer_tick",
         "the timer's handler, without the scheduler's part",
     ),
@@ -145,6 +149,7 @@ pub(crate) struct Times {
     pub(crate) mm_switch: Duration,
     pub(crate) interrupt_entry: Duration,
     pub(crate) interrupt_exit: Duration,
+    pub(crate) timer_program: Duration,
     pub(crate) timer_tick: Duration,
     pub(crate) reschedule_interrupt: Duration,
     pub(crate) network_packet: Duration,
@@ -169,6 +174,7 @@ impl Times {
             mm_switch: time("mm_switch")?,
             interrupt_entry: time("interrupt_entry")?,
             interrupt_exit: time("interrupt_exit")?,
+            timer_program: time("timer_program")?,
             timer_tick: time("timer_tick")?,
             reschedule_interrupt: time("reschedule_interrupt")?,
             network_packet: time("network_packet")?,

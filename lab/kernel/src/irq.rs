@@ -86,7 +86,9 @@ impl Engine {
 
     /// The handler of expired timers.
     fn push_expired(&mut self, cpu: CpuId) -> Duration {
+        let left = self.core.times.timer_program;
         let here = self.core.cpu(cpu);
+        here.stack.push(Step::Busy { left, user: false });
         let handlers = here.expired.drain(..).rev().map(|owner| match owner {
             TimerOwner::Sleep(task) => wake(task),
             TimerOwner::Scheduler(token) => Step::SchedulerTimer(token),
