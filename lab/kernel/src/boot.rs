@@ -141,7 +141,7 @@ impl Boot<'_> {
 
     /// Two connected sockets, each with a receive buffer of `capacity` and the kernel's send buffer.
     pub fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
-        let send_buffer = self.core.settings.send_buffer;
+        let send_buffer = self.core.settings.loopback.send_buffer;
         // Without send buffers the receive buffer is memory of its own; with them, it is what happens to wait.
         let memory = match send_buffer.0 {
             0 => capacity,

@@ -100,6 +100,14 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ),
     ("network_packet", "driver and protocol work on one packet"),
     ("accept", "accepting a connection from a listening socket"),
+    (
+        "stream_packet",
+        "protocol work on one packet of a stream to this machine, out and in",
+    ),
+    (
+        "stream_call",
+        "a send or a receive on a stream to this machine besides socket_send or socket_receive: its lock, its queues",
+    ),
     ("socket_send", "a send, without packets and copying"),
     ("socket_receive", "a receive, without copying"),
     (
@@ -153,6 +161,8 @@ pub(crate) struct Times {
     pub(crate) timer_tick: Duration,
     pub(crate) reschedule_interrupt: Duration,
     pub(crate) network_packet: Duration,
+    pub(crate) stream_packet: Duration,
+    pub(crate) stream_call: Duration,
     pub(crate) accept: Duration,
     pub(crate) socket_send: Duration,
     pub(crate) socket_receive: Duration,
@@ -178,6 +188,8 @@ impl Times {
             timer_tick: time("timer_tick")?,
             reschedule_interrupt: time("reschedule_interrupt")?,
             network_packet: time("network_packet")?,
+            stream_packet: time("stream_packet")?,
+            stream_call: time("stream_call")?,
             accept: time("accept")?,
             socket_send: time("socket_send")?,
             socket_receive: time("socket_receive")?,

@@ -95,7 +95,7 @@ pub use operator::Operator;
 pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};
 pub use scheduler::{Balance, Callback, Hint, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
 pub use settings::{
-    IdleLoop, LastPoll, PollTime, Preemption, ReceiveCharge, SemaphoreLocks, Settings,
+    IdleLoop, LastPoll, Loopback, PollTime, Preemption, ReceiveCharge, SemaphoreLocks, Settings,
     SoftirqLimits,
 };
 pub use statistic::{Sampled, Statistic};

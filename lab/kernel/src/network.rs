@@ -24,7 +24,7 @@ pub(crate) struct Endpoint {
     pub(crate) buffer: Region,
     /// What the receive buffer holds.
     pub(crate) capacity: u64,
-    /// What the sender's end keeps when the receive buffer is full ([`Settings::send_buffer`](crate::Settings)).
+    /// What the sender's end keeps when the receive buffer is full ([`Loopback::send_buffer`](crate::Loopback)).
     pub(crate) send_buffer: u64,
     /// Bytes waiting to be received.
     pub(crate) filled: u64,
@@ -145,21 +145,21 @@ impl Endpoint {
         passed
     }
 
-    /// A receiver begins to take `bytes`. Returns how many come from the sender's end because of it: none before all that
-    /// was here is taken, as one segment fills the window and its memory is free when it is read to its end (seen in a
-    /// guest of 6.18 with a receive buffer of 1 KB; of segments smaller than the buffer half would do,
-    /// `__tcp_select_window()`).
-    pub(crate) fn receive(&mut self, bytes: u64) -> u64 {
+    /// A receiver begins to take `bytes`. What the sender's end kept comes when all that was here is taken, and not before:
+    /// one segment fills the window, and its memory is free when it is read to its end (seen in a guest of 6.18 with a
+    /// receive buffer of 1 KB; of segments smaller than the buffer half would do, `__tcp_select_window()`).
+    pub(crate) fn receive(&mut self, bytes: u64) -> Received {
         self.read += bytes;
         self.filled -= bytes;
         self.reserved += bytes;
-        match self.filled {
-            0 => {
-                self.filled = self.unsent.min(self.capacity);
-                self.unsent -= self.filled;
-                self.filled
-            }
-            _ => 0,
+        if self.filled > 0 {
+            return Received::default();
+        }
+        self.filled = self.unsent.min(self.capacity);
+        self.unsent -= self.filled;
+        Received {
+            emptied: true,
+            came: self.filled,
         }
     }
 
@@ -168,6 +168,15 @@ impl Endpoint {
     pub(crate) fn wakes_sender(&self) -> bool {
         self.room() > self.send_buffer / 3
     }
+}
+
+/// What a receive does besides taking what it takes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Received {
+    /// It took all that was in the receive buffer.
+    pub(crate) emptied: bool,
+    /// Bytes that then came from the sender's end.
+    pub(crate) came: u64,
 }
 
 /// A datagram that waits to be received.

@@ -4,6 +4,7 @@ use warmq_machine::{Fragmentation, Options};
 use warmq_units::{Bytes, Duration, Seed};
 
 use crate::lock::LockKind;
+use crate::network::SEGMENT;
 
 /// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -164,6 +165,39 @@ pub enum ReceiveCharge {
     },
 }
 
+/// How TCP streams over the loopback device work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loopback {
+    /// What the sender's end keeps when the receive buffer is full; 0: no send buffer is modelled, and the receive buffer
+    /// stands for both.
+    pub send_buffer: Bytes,
+    /// The longest segment, without headers.
+    pub segment: Bytes,
+    /// Whether a receiver that has emptied its buffer sends an acknowledgement at once, which is one packet more
+    /// (`tcp_cleanup_rbuf()`); else acknowledgements are in what a packet costs.
+    pub acknowledgements: bool,
+}
+
+impl Loopback {
+    /// As the figures of the papers were calibrated: the buffers of both ends are one, segments are as long as on
+    /// Ethernet, and a packet's cost has its acknowledgement in it.
+    pub const IN_PACKETS: Loopback = Loopback {
+        send_buffer: Bytes(0),
+        segment: Bytes(SEGMENT),
+        acknowledgements: false,
+    };
+
+    /// Linux 6, where the device has an MTU of 64 KB. The send buffer is what that of a connection has become when it is
+    /// full: `SO_SNDBUF` under 6.18.44. It begins at 2,626,560 (`tcp_sndbuf_expand()`, ten segments) and may grow to 4 MB
+    /// (`tcp_wmem`). Acknowledgements were seen in guests of 6.12, 6.18 and 7.2; those that a stream delays because it
+    /// answers (`inet_csk_in_pingpong_mode()`) are not modelled.
+    pub const LINUX_6: Loopback = Loopback {
+        send_buffer: Bytes(3_939_840),
+        segment: Bytes(65_483),
+        acknowledgements: true,
+    };
+}
+
 /// `sizeof(struct sk_buff)` of 2.6.16 on i386 as Fedora configures it, computed from its fields.
 const SK_BUFF_I386: Bytes = Bytes(164);
 
@@ -203,9 +237,8 @@ pub struct Settings {
     pub block: Bytes,
     /// The receive buffer of a socket.
     pub socket_buffer: Bytes,
-    /// What a stream to this machine holds besides the receive buffer of its end, because the sender's end keeps it; 0:
-    /// no send buffer is modelled, and the receive buffer stands for both.
-    pub send_buffer: Bytes,
+    /// How streams to this machine work.
+    pub loopback: Loopback,
     /// When a receive buffer is full.
     pub receive_charge: ReceiveCharge,
     /// When the driver `e100` stops polling.
@@ -232,9 +265,8 @@ pub struct Settings {
 impl Settings {
     /// Linux 6 on x86 as Debian builds it: HZ 250, queued spin locks, lazy preemption (its default
     /// since 6.18), idle CPUs without a tick in `mwait`, and high-resolution sleep timers, to a
-    /// microsecond here. A send buffer is as large as that of a connection over loopback has become when it is full:
-    /// `SO_SNDBUF` under 6.18.44, where it begins at 2,626,560 (`tcp_sndbuf_expand()`, ten segments of 64 KB) and may
-    /// grow to 4 MB (`tcp_wmem`). Memory is laid out as in [`Settings::linux24`], so that schedulers can be compared.
+    /// microsecond here. Memory is laid out as in [`Settings::linux24`], so that schedulers can be
+    /// compared.
     pub fn linux6(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),
@@ -243,7 +275,7 @@ impl Settings {
             idle_loop: IdleLoop::Poll,
             nohz: true,
             sync_socket_wakeups: true,
-            send_buffer: Bytes(3_939_840),
+            loopback: Loopback::LINUX_6,
             softirqs: SoftirqLimits::LINUX_6,
             locks: LockKind::Queued,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
@@ -336,7 +368,7 @@ impl Settings {
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
             socket_buffer: Bytes::from_kb(64),
-            send_buffer: Bytes(0),
+            loopback: Loopback::IN_PACKETS,
             receive_charge: ReceiveCharge::Before,
             e100_last_poll: LastPoll::BelowWeight,
             socket_lines: 0,

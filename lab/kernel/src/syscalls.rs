@@ -269,13 +269,8 @@ impl Engine {
             done: 0,
             user: false,
         });
-        // What goes through a pipe passes no protocol.
-        let packets = match pipe {
-            true => 0,
-            false => passed.div_ceil(SEGMENT),
-        };
         let here = self.core.endpoints[socket.index()].state;
-        let work = self.core.times.socket_send + self.core.times.network_packet * packets;
+        let work = self.core.times.socket_send + self.core.stream_work(pipe, passed, 0);
         Flow::Takes(
             work + self.core.write_sockets(cpu, [here, there]),
             Mode::System,
@@ -431,9 +426,9 @@ impl Engine {
             return Flow::Next;
         }
         let (buffer, read, state) = (endpoint.buffer, endpoint.read, endpoint.state);
-        let came = endpoint.receive(bytes);
-        if came > 0 {
-            self.core.record_packet(cpu, socket, came);
+        let (received, pipe) = (endpoint.receive(bytes), endpoint.pipe);
+        if received.came > 0 {
+            self.core.record_packet(cpu, socket, received.came);
         }
         let touch = self.lines_of(buffer, read, bytes);
         let stack = &mut self.core.cpu(cpu).stack;
@@ -444,8 +439,11 @@ impl Engine {
             done: 0,
             user: false,
         });
-        let packets = came.div_ceil(SEGMENT);
-        let work = self.core.times.socket_receive + self.core.times.network_packet * packets;
+        let acknowledges = received.emptied && self.core.settings.loopback.acknowledgements;
+        let protocols = self
+            .core
+            .stream_work(pipe, received.came, u64::from(acknowledges));
+        let work = self.core.times.socket_receive + protocols;
         Flow::Takes(work + self.core.write_sockets(cpu, [state]), Mode::System)
     }
 
@@ -512,6 +510,16 @@ impl Engine {
 }
 
 impl Core {
+    /// What the protocols do in a send or a receive for `bytes` that come to the receiver's end, and for more packets
+    /// without data. What goes through a pipe passes no protocol.
+    fn stream_work(&self, pipe: bool, bytes: u64, more: u64) -> Duration {
+        let packets = bytes.div_ceil(self.settings.loopback.segment.0) + more;
+        match pipe {
+            true => Duration::ZERO,
+            false => self.times.stream_call + self.times.stream_packet * packets,
+        }
+    }
+
     /// Memory for what the protocols keep of a socket, if that is modelled.
     pub(crate) fn socket_state(&mut self) -> Option<Address> {
         let bytes = u64::from(self.settings.socket_lines) * self.memory.line();
