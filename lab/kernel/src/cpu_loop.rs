@@ -267,6 +267,7 @@ impl Engine {
             Step::Perform(operation) => self.perform_operation(cpu, operation),
             Step::Deliver { socket, bytes } => self.deliver(cpu, socket, bytes),
             Step::Take { socket, bytes } => self.take(cpu, socket, bytes),
+            Step::ReleaseSocket(socket) => self.release_socket(cpu, socket),
             Step::Semop { semaphore, up } => self.semop_locked(cpu, semaphore, up),
             Step::Answer(answer) => {
                 let current = self.core.cpu(cpu).current.expect("answers go to a task");

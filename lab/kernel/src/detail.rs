@@ -210,7 +210,9 @@ impl Core {
 fn cause(waiting: Waiting) -> Cause {
     match waiting {
         Waiting::Timer => Cause::Timer,
-        Waiting::Data(_) | Waiting::Room(_) | Waiting::Connection(_) => Cause::Socket,
+        Waiting::Data(_) | Waiting::Room(_) | Waiting::Socket(_) | Waiting::Connection(_) => {
+            Cause::Socket
+        }
         Waiting::Mutex(_) => Cause::Mutex,
         Waiting::Condition(_) => Cause::Condition,
         Waiting::Barrier(_) => Cause::Barrier,
@@ -223,11 +225,12 @@ fn cause(waiting: Waiting) -> Cause {
 }
 
 /// The state in which Linux lets a task wait for `waiting`: a frozen one in `do_freezer_trap()`
-/// sleeps interruptibly, a throttled one stays runnable.
+/// sleeps interruptibly, a throttled one stays runnable, and `lock_sock()` is not interrupted.
 fn state(waiting: Waiting) -> State {
     match waiting {
         Waiting::Continue => State::Stopped,
         Waiting::Quota => State::Runnable,
+        Waiting::Socket(_) => State::Uninterruptible,
         Waiting::Timer
         | Waiting::Data(_)
         | Waiting::Room(_)
@@ -243,7 +246,9 @@ fn state(waiting: Waiting) -> State {
 
 fn part(waiting: Waiting) -> Option<Part> {
     match waiting {
-        Waiting::Data(socket) | Waiting::Room(socket) => Some(Part::Socket(Socket(socket))),
+        Waiting::Data(socket) | Waiting::Room(socket) | Waiting::Socket(socket) => {
+            Some(Part::Socket(Socket(socket)))
+        }
         Waiting::Mutex(mutex) => Some(Part::Mutex(Mutex(mutex))),
         Waiting::Condition(condition) => Some(Part::Condition(Condition(condition))),
         Waiting::Barrier(barrier) => Some(Part::Barrier(Barrier(barrier))),

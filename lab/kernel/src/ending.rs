@@ -122,6 +122,8 @@ pub enum Waiting {
     Data(u32),
     /// Room in a socket's buffer.
     Room(u32),
+    /// A socket that another task's call owns.
+    Socket(u32),
     /// A connection on a listening socket.
     Connection(u32),
     /// A mutex.
@@ -148,6 +150,7 @@ impl fmt::Display for Waiting {
             Waiting::Timer => write!(formatter, "a timer"),
             Waiting::Data(socket) => write!(formatter, "data on socket {socket}"),
             Waiting::Room(socket) => write!(formatter, "room in the buffer of socket {socket}"),
+            Waiting::Socket(socket) => write!(formatter, "another task's call of socket {socket}"),
             Waiting::Connection(listener) => write!(formatter, "a connection on {listener}"),
             Waiting::Mutex(mutex) => write!(formatter, "mutex {mutex}"),
             Waiting::Condition(condition) => write!(formatter, "condition {condition}"),

@@ -36,6 +36,10 @@ pub(crate) struct Endpoint {
     pub(crate) read: u64,
     pub(crate) peer_closed: bool,
     pub(crate) closed: bool,
+    /// A send or a receive of a task owns it ([`Loopback::owned`](crate::Loopback)).
+    pub(crate) owned: bool,
+    /// Tasks that wait to own it.
+    pub(crate) callers: VecDeque<TaskId>,
     pub(crate) readers: VecDeque<TaskId>,
     /// Senders that wait for room in this buffer.
     pub(crate) writers: VecDeque<TaskId>,
@@ -79,6 +83,8 @@ impl Endpoint {
             read: 0,
             peer_closed: false,
             closed: false,
+            owned: false,
+            callers: VecDeque::new(),
             readers: VecDeque::new(),
             writers: VecDeque::new(),
             queued: VecDeque::new(),

@@ -176,6 +176,9 @@ pub struct Loopback {
     /// Whether a receiver that has emptied its buffer sends an acknowledgement at once, which is one packet more
     /// (`tcp_cleanup_rbuf()`); else acknowledgements are in what a packet costs.
     pub acknowledgements: bool,
+    /// Whether a send or a receive owns its end of the stream until it is over, so that another task's waits, also where
+    /// the owner is preempted (`lock_sock()`).
+    pub owned: bool,
 }
 
 impl Loopback {
@@ -185,6 +188,7 @@ impl Loopback {
         send_buffer: Bytes(0),
         segment: Bytes(SEGMENT),
         acknowledgements: false,
+        owned: false,
     };
 
     /// Linux 6, where the device has an MTU of 64 KB. The send buffer is what that of a connection has become when it is
@@ -195,6 +199,7 @@ impl Loopback {
         send_buffer: Bytes(3_939_840),
         segment: Bytes(65_483),
         acknowledgements: true,
+        owned: true,
     };
 }
 

@@ -181,6 +181,8 @@ pub(crate) enum Step {
         socket: Socket,
         bytes: u64,
     },
+    /// A send or a receive gives up its end of a stream (`release_sock()`).
+    ReleaseSocket(Socket),
     /// `semop()` with the lock held.
     Semop {
         semaphore: Semaphore,

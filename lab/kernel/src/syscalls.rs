@@ -241,6 +241,11 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Room(peer.0));
             return Flow::Next;
         }
+        let again = Operation::Send { socket, left };
+        if !self.own_socket(cpu, current, socket, again) {
+            return Flow::Next;
+        }
+        let to = &mut self.core.endpoints[peer.index()];
         let (buffer, written, pipe, there) = (to.buffer, to.written, to.pipe, to.state);
         let passed = to.passes(bytes);
         to.reserved += bytes;
@@ -260,6 +265,7 @@ impl Engine {
         if rest.0 > 0 {
             stack.push(Step::Perform(Operation::Send { socket, left: rest }));
         }
+        stack.push(Step::ReleaseSocket(socket));
         stack.push(Step::Deliver {
             socket: peer,
             bytes,
@@ -303,6 +309,35 @@ impl Engine {
             self.core.times.socket_send + self.core.times.network_packet * packets,
             Mode::System,
         )
+    }
+
+    /// Makes a call of `current` the owner of `socket`, where calls own sockets. Returns false if another one is: then the
+    /// task sleeps, and does `operation` when that is over.
+    fn own_socket(
+        &mut self,
+        cpu: CpuId,
+        current: TaskId,
+        socket: Socket,
+        operation: Operation,
+    ) -> bool {
+        let end = &mut self.core.endpoints[socket.index()];
+        if end.owned {
+            end.callers.push_back(current);
+            self.core.cpu(cpu).stack.push(Step::Perform(operation));
+            self.sleep(cpu, current, Waiting::Socket(socket.0));
+            return false;
+        }
+        end.owned = self.core.settings.loopback.owned && !end.pipe;
+        true
+    }
+
+    /// The owner's call of `socket` is over; the next of those that wait for it is woken.
+    pub(crate) fn release_socket(&mut self, cpu: CpuId, socket: Socket) -> Flow {
+        let end = &mut self.core.endpoints[socket.index()];
+        end.owned = false;
+        let next = end.callers.pop_front().map(wake);
+        self.core.cpu(cpu).stack.extend(next);
+        Flow::Next
     }
 
     /// Moves the copied bytes to the socket's buffer, or to the link of its card.
@@ -425,6 +460,11 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Data(socket.0));
             return Flow::Next;
         }
+        let again = Operation::Receive { socket, at_most };
+        if !self.own_socket(cpu, current, socket, again) {
+            return Flow::Next;
+        }
+        let endpoint = &mut self.core.endpoints[socket.index()];
         let (buffer, read, state) = (endpoint.buffer, endpoint.read, endpoint.state);
         let (received, pipe) = (endpoint.receive(bytes), endpoint.pipe);
         if received.came > 0 {
@@ -433,6 +473,7 @@ impl Engine {
         let touch = self.lines_of(buffer, read, bytes);
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes));
+        stack.push(Step::ReleaseSocket(socket));
         stack.push(Step::Take { socket, bytes });
         stack.push(Step::Touch {
             touch,

@@ -200,10 +200,10 @@ fn may_preempt(sync: bool, to: CpuId, waker: CpuId) -> bool {
     !sync || to != waker
 }
 
-/// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): that in the freezer is.
+/// Whether a sleep is uninterruptible (`TASK_UNINTERRUPTIBLE`): those in the freezer and for a socket's owner are.
 fn is_uninterruptible(slept: Waiting) -> bool {
     match slept {
-        Waiting::Thaw => true,
+        Waiting::Thaw | Waiting::Socket(_) => true,
         Waiting::Timer
         | Waiting::Data(_)
         | Waiting::Room(_)
