@@ -13,7 +13,7 @@ use crate::settings::ReceiveCharge;
 /// One end of a stream, on this machine.
 ///
 /// Invariants, for a local peer: `waiting() <= capacity + send_buffer`; the sender's end keeps something (`unsent`) only
-/// while there is something here that is received or being received.
+/// while something waits here (`filled`).
 pub(crate) struct Endpoint {
     pub(crate) peer: Peer,
     /// It is an end of a pipe: no protocol runs in a softirq between a writer and the reader that it wakes.
@@ -134,11 +134,11 @@ impl Endpoint {
         self.capacity + self.send_buffer - self.waiting()
     }
 
-    /// How many of `bytes` that are sent now come here at once, as the receive buffer has room for them. The others stay
-    /// with the sender's end.
+    /// How many of `bytes` that are sent now come here at once, as the receive buffer has room for them; what is being
+    /// copied out of it needs none. The others stay with the sender's end.
     pub(crate) fn passes(&self, bytes: u64) -> u64 {
         match self.unsent {
-            0 => bytes.min(self.capacity.saturating_sub(self.waiting())),
+            0 => bytes.min(self.capacity.saturating_sub(self.filled)),
             _ => 0,
         }
     }

@@ -6,6 +6,7 @@ mod endings;
 mod fragments;
 mod hotplug;
 mod interrupts;
+mod loopback;
 mod operations;
 mod operators;
 mod preemption;

@@ -172,7 +172,7 @@ fn a_send_costs_its_segments_and_its_lines() {
             .costs(costs(&[
                 ("system_call", 100),
                 ("socket_send", 1_000),
-                ("network_packet", 2_000),
+                ("stream_packet", 2_000),
                 ("copy_per_line", 10),
             ]))
             .plays(move |boot: &mut Boot<'_>| -> Started {

@@ -1,0 +1,204 @@
+//! Streams over the loopback device of Linux 6: send buffers, windows, acknowledgements, and who owns a socket.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+use warmq_kernel::*;
+use warmq_units::Bytes;
+
+use crate::support::*;
+
+const RECEIVE_BUFFER: u64 = 1_000;
+const SEND_BUFFER: u64 = 6_000;
+
+/// As under Linux 6, with a small send buffer.
+fn linux6(cpus: u16) -> Stage {
+    let mut on = stage(cpus);
+    on.settings.loopback = Loopback {
+        send_buffer: Bytes(SEND_BUFFER),
+        segment: Bytes(500),
+        ..Loopback::LINUX_6
+    };
+    on
+}
+
+/// One task sends messages of 100 bytes, `sends` of them; when it is through, another receives `receives` of them, from
+/// 1 ms on.
+fn passes(on: Stage, sends: u64, receives: u64) -> Story {
+    on.plays(move |boot: &mut Boot<'_>| -> Started {
+        let (near, far) = boot.socket_pair(Bytes(RECEIVE_BUFFER))?;
+        boot.task(called("sender"), move |task: Task| async move {
+            for _ in 0..sends {
+                task.send(near, Bytes(100)).await;
+            }
+        })?;
+        boot.task(called("receiver"), move |task: Task| async move {
+            task.compute(us(1_000)).await;
+            for _ in 0..receives {
+                assert_eq!(task.receive(far, Bytes(100)).await, Bytes(100));
+            }
+        })?;
+        Ok(())
+    })
+}
+
+#[test]
+fn what_the_receiver_has_no_room_for_stays_with_the_sender() {
+    let fits = (RECEIVE_BUFFER + SEND_BUFFER) / 100;
+    assert_eq!(passes(linux6(2), fits, fits).exit_us(0), 0);
+    let story = passes(linux6(2), fits + 1, fits + 1);
+    assert_eq!(story.exit_us(0), 1_000, "there is no room for one more");
+    assert_eq!(story.ending, Ending::WorkDone);
+}
+
+#[test]
+fn a_sender_is_woken_when_a_third_of_the_send_buffer_is_free() {
+    let fits = (RECEIVE_BUFFER + SEND_BUFFER) / 100;
+    let third = SEND_BUFFER / 3 / 100;
+    let waits = passes(linux6(2), fits + 1, third);
+    assert!(
+        matches!(waits.ending, Ending::Stalled(_)),
+        "{:?}",
+        waits.ending
+    );
+    assert_eq!(
+        passes(linux6(2), fits + 1, third + 1).ending,
+        Ending::WorkDone
+    );
+}
+
+/// How long both CPUs are in system calls, in ns.
+fn worked(sends: u64, receives: u64) -> [u64; 2] {
+    let on = linux6(2).costs(costs(&[
+        ("socket_send", 10),
+        ("socket_receive", 20),
+        ("stream_call", 100),
+        ("stream_packet", 1_000),
+        ("network_packet", 77_777),
+    ]));
+    let story = passes(on, sends, receives);
+    [0, 1].map(|cpu| story.spent(cpu, Mode::System).as_ns())
+}
+
+#[test]
+fn a_send_costs_a_packet_only_if_it_comes_to_the_other_end() {
+    assert_eq!(worked(10, 0)[0], 10 * 1_110, "the receive buffer has room");
+    assert_eq!(worked(15, 0)[0], 10 * 1_110 + 5 * 110, "it has none");
+}
+
+#[test]
+fn a_receive_that_empties_the_buffer_acknowledges_and_lets_the_rest_come() {
+    assert_eq!(worked(10, 9)[1], 9 * 120);
+    assert_eq!(worked(10, 10)[1], 10 * 120 + 1_000, "an acknowledgement");
+    assert_eq!(
+        worked(15, 10)[1],
+        10 * 120 + 1_000 + 1_000,
+        "and 500 bytes in one segment"
+    );
+    assert_eq!(worked(16, 10)[1], 10 * 120 + 1_000 + 2_000, "in two");
+}
+
+#[test]
+fn a_pipe_has_neither_packets_nor_a_send_buffer() {
+    let costs = costs(&[("stream_call", 100), ("stream_packet", 1_000)]);
+    let story = linux6(1)
+        .costs(costs)
+        .plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.pipe(Bytes(RECEIVE_BUFFER))?;
+            boot.task(called("writer"), move |task: Task| async move {
+                task.send(near, Bytes(RECEIVE_BUFFER + 1)).await;
+            })?;
+            boot.task(called("reader"), move |task: Task| async move {
+                assert_eq!(task.receive(far, Bytes(5_000)).await, Bytes(RECEIVE_BUFFER));
+                assert_eq!(task.receive(far, Bytes(5_000)).await, Bytes(1));
+            })?;
+            Ok(())
+        });
+    assert_eq!(story.ending, Ending::WorkDone);
+    assert_eq!(story.spent(0, Mode::System).as_ns(), 0);
+}
+
+/// When two tasks are through that send on one end at a time, and one that receives there.
+fn at_one_end(owned: bool) -> [u64; 3] {
+    let mut on = linux6(3).costs(costs(&[("stream_call", 50_000)]));
+    on.settings.loopback.owned = owned;
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        let (near, far) = boot.socket_pair(Bytes(RECEIVE_BUFFER))?;
+        for _ in 0..2 {
+            boot.task(called("sender"), move |task: Task| async move {
+                task.send(near, Bytes(10)).await;
+            })?;
+        }
+        boot.task(called("receiver"), move |task: Task| async move {
+            task.compute(us(110)).await;
+            task.receive(far, Bytes(10)).await;
+        })?;
+        Ok(())
+    });
+    [0, 1, 2].map(|task| story.exit_us(task))
+}
+
+#[test]
+fn a_call_waits_for_the_owner_of_its_end() {
+    assert_eq!(at_one_end(true), [50, 100, 160]);
+    assert_eq!(at_one_end(false), [50, 50, 160]);
+}
+
+#[test]
+fn what_waits_needs_memory() {
+    let mut on = linux6(2);
+    on.settings.loopback.send_buffer = Bytes(1 << 40);
+    let story = on.plays_badly(|boot: &mut Boot<'_>| -> Started {
+        let (near, _) = boot.socket_pair(Bytes(RECEIVE_BUFFER))?;
+        boot.task(called("sender"), move |task: Task| async move {
+            task.send(near, Bytes(1 << 39)).await;
+        })?;
+        Ok(())
+    });
+    assert!(
+        matches!(story.ending, Ending::MemoryFull { .. }),
+        "{:?}",
+        story.ending
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever is sent and however it is asked for, by whichever tasks: all of it comes, and nobody is left asleep.
+    #[test]
+    fn every_byte_arrives_once(
+        sizes in proptest::collection::vec(1..9_000_u64, 1..30),
+        at_most in 1..5_000_u64,
+        send_buffer in 0..5_000_u64,
+        senders in 1..4_u64,
+        cpus in 1..4_u16,
+    ) {
+        let expected = senders * sizes.iter().sum::<u64>();
+        let mut on = linux6(cpus).costs(some_costs());
+        on.settings.loopback.send_buffer = Bytes(send_buffer);
+        let received = Rc::new(Cell::new(0));
+        let sum = received.clone();
+        let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
+            let (near, far) = boot.socket_pair(Bytes(RECEIVE_BUFFER))?;
+            for _ in 0..senders {
+                let sizes = sizes.clone();
+                boot.task(called("sender"), move |task: Task| async move {
+                    for size in sizes {
+                        task.send(near, Bytes(size)).await;
+                    }
+                })?;
+            }
+            let sum = sum.clone();
+            boot.task(called("receiver"), move |task: Task| async move {
+                while sum.get() < expected {
+                    sum.set(sum.get() + task.receive(far, Bytes(at_most)).await.0);
+                }
+            })?;
+            Ok(())
+        });
+        prop_assert_eq!(story.ending, Ending::WorkDone);
+        prop_assert_eq!(received.get(), expected);
+    }
+}
