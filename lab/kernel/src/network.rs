@@ -125,6 +125,11 @@ impl Endpoint {
         Some(datagram)
     }
 
+    /// Whether it is an end of a stream over loopback.
+    pub(crate) fn is_loopback(&self) -> bool {
+        matches!(self.peer, Peer::Local(_)) && !self.pipe
+    }
+
     /// Bytes that were sent and not received yet, those among them that are being copied.
     pub(crate) fn waiting(&self) -> u64 {
         self.filled + self.unsent + self.reserved

@@ -184,7 +184,7 @@ pub struct Loopback {
 impl Loopback {
     /// As the figures of the papers were calibrated: the buffers of both ends are one, segments are as long as on
     /// Ethernet, and a packet's cost has its acknowledgement in it.
-    pub const IN_PACKETS: Loopback = Loopback {
+    pub const BEFORE_LINUX_6: Loopback = Loopback {
         send_buffer: Bytes(0),
         segment: Bytes(SEGMENT),
         acknowledgements: false,
@@ -373,7 +373,7 @@ impl Settings {
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
             socket_buffer: Bytes::from_kb(64),
-            loopback: Loopback::IN_PACKETS,
+            loopback: Loopback::BEFORE_LINUX_6,
             receive_charge: ReceiveCharge::Before,
             e100_last_poll: LastPoll::BelowWeight,
             socket_lines: 0,

@@ -246,7 +246,8 @@ impl Engine {
             return Flow::Next;
         }
         let to = &mut self.core.endpoints[peer.index()];
-        let (buffer, written, pipe, there) = (to.buffer, to.written, to.pipe, to.state);
+        let (buffer, written, there) = (to.buffer, to.written, to.state);
+        let loopback = to.is_loopback();
         let passed = to.passes(bytes);
         to.reserved += bytes;
         to.written += bytes;
@@ -276,7 +277,7 @@ impl Engine {
             user: false,
         });
         let here = self.core.endpoints[socket.index()].state;
-        let work = self.core.times.socket_send + self.core.stream_work(pipe, passed, 0);
+        let work = self.core.times.socket_send + self.core.stream_work(loopback, passed, 0);
         Flow::Takes(
             work + self.core.write_sockets(cpu, [here, there]),
             Mode::System,
@@ -327,7 +328,7 @@ impl Engine {
             self.sleep(cpu, current, Waiting::Socket(socket.0));
             return false;
         }
-        end.owned = self.core.settings.loopback.owned && !end.pipe;
+        end.owned = self.core.settings.loopback.owned && end.is_loopback();
         true
     }
 
@@ -466,7 +467,7 @@ impl Engine {
         }
         let endpoint = &mut self.core.endpoints[socket.index()];
         let (buffer, read, state) = (endpoint.buffer, endpoint.read, endpoint.state);
-        let (received, pipe) = (endpoint.receive(bytes), endpoint.pipe);
+        let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
         if received.came > 0 {
             self.core.record_packet(cpu, socket, received.came);
         }
@@ -483,7 +484,7 @@ impl Engine {
         let acknowledges = received.emptied && self.core.settings.loopback.acknowledgements;
         let protocols = self
             .core
-            .stream_work(pipe, received.came, u64::from(acknowledges));
+            .stream_work(loopback, received.came, u64::from(acknowledges));
         let work = self.core.times.socket_receive + protocols;
         Flow::Takes(work + self.core.write_sockets(cpu, [state]), Mode::System)
     }
@@ -552,12 +553,12 @@ impl Engine {
 
 impl Core {
     /// What the protocols do in a send or a receive for `bytes` that come to the receiver's end, and for more packets
-    /// without data. What goes through a pipe passes no protocol.
-    fn stream_work(&self, pipe: bool, bytes: u64, more: u64) -> Duration {
+    /// without data. What goes through a pipe passes no protocol, and what another machine sends has passed it.
+    fn stream_work(&self, loopback: bool, bytes: u64, more: u64) -> Duration {
         let packets = bytes.div_ceil(self.settings.loopback.segment.0) + more;
-        match pipe {
-            true => Duration::ZERO,
-            false => self.times.stream_call + self.times.stream_packet * packets,
+        match loopback {
+            true => self.times.stream_call + self.times.stream_packet * packets,
+            false => Duration::ZERO,
         }
     }
 

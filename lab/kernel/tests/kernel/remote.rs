@@ -12,11 +12,15 @@ use crate::support::*;
 /// One client requests a page of `page` bytes `rounds` times, over a link of `bits` per second with
 /// a delay of 100 us each way, and then closes its connection.
 fn served(cpus: u16, bits: u64, page: u64, rounds: u64, memory: bool) -> (Story, u64) {
+    let mut on = stage(cpus).costs(some_costs());
+    on.settings.caches = memory;
+    served_on(on, bits, page, rounds)
+}
+
+fn served_on(on: Stage, bits: u64, page: u64, rounds: u64) -> (Story, u64) {
     let answered = Rc::new(Cell::new(0));
     let count = answered.clone();
-    let mut stage = stage(cpus).costs(some_costs());
-    stage.settings.caches = memory;
-    let story = stage.plays(move |boot: &mut Boot<'_>| -> Started {
+    let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
         let (listener, nic) = (boot.listener(), boot.nic(bits, Duration::from_us(100)));
         boot.task(called("server"), move |task: Task| async move {
             for _ in 0..rounds {
@@ -59,6 +63,18 @@ fn bytes_need_the_time_that_their_link_needs() {
         );
         assert!(took < least * 2, "and not much longer: {took} for {least}");
     }
+}
+
+#[test]
+fn what_another_machine_sends_is_no_stream_over_loopback() {
+    let spent = |loopback| {
+        let mut on = stage(1).costs(some_costs());
+        on.settings.loopback = loopback;
+        let (story, answered) = served_on(on, 1_000_000_000, 10_000, 3);
+        assert_eq!(answered, 3);
+        story.spent(0, Mode::System)
+    };
+    assert_eq!(spent(Loopback::LINUX_6), spent(Loopback::BEFORE_LINUX_6));
 }
 
 #[test]
