@@ -18,7 +18,8 @@ for tool in qemu-system-x86_64 clang-19 busybox; do
     command -v "$tool" > /dev/null || skip "$tool cannot be had here (scripts/setup.sh says why)"
 done
 
-cargo build -p warmq -p warmq-player -p scx_warmq -p warmq-drill -p warmq-record-bpf
+# With the tests, whose dependencies have more features: after `cargo test` nothing is compiled twice (four minutes).
+cargo build --workspace --bins --tests
 bin=${CARGO_TARGET_DIR:-target}/debug
 "$bin/warmq" vm fetch || skip "no kernel with sched_ext: it could not be downloaded, and none is in the cache"
 
