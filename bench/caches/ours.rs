@@ -129,6 +129,7 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
         miss_overlap: 1,
         smt_speed: 1_000,
         card: None,
+        steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

@@ -43,7 +43,8 @@ pub struct Arguments {
     /// Say what each law says, and play nothing.
     #[arg(long)]
     list: bool,
-    /// Repetitions by the wall clock, which guests of several CPUs and this machine have [default: 3].
+    /// Repetitions by the wall clock, which guests of several CPUs and this machine have, and with
+    /// `--alike` in the lab, each with a seed of its own [default: 3].
     #[arg(long, value_name = "N")]
     repetitions: Option<NonZeroUsize>,
     /// Play a law that holds at its first repetition no further.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use warmq_machine::{
-    CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, Replacement,
+    CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, Replacement, Steal,
 };
 use warmq_units::{Duration, Hertz};
 
@@ -63,6 +63,7 @@ pub fn json(machine: &MachineDescription) -> Value {
         },
         "miss_overlap": machine.miss_overlap,
         "smt_speed_permille": machine.smt_speed,
+        "steals": machine.steals.iter().map(steal).collect::<Vec<Value>>(),
         "costs": costs(machine),
         "sources": machine.sources,
     })
@@ -101,6 +102,10 @@ fn cache(cache: &CacheDescription) -> Value {
         "inclusion": inclusion,
         "cpus": cache.cpus.iter().map(|cpu| cpu.0).collect::<Vec<u16>>(),
     })
+}
+
+fn steal(steal: &Steal) -> Value {
+    json!({ "every_ns": ns(steal.every), "span_ns": ns(steal.span) })
 }
 
 fn coherence(coherence: Coherence) -> Value {

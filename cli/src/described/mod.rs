@@ -23,6 +23,9 @@ pub fn text(machine: &MachineDescription) -> String {
         format!("Coherence\n{}", coherence(machine)),
         format!("Memory\n{}", memory(machine)),
     ];
+    if !machine.steals.is_empty() {
+        parts.push(format!("Taken away from each CPU\n{}", steals(machine)));
+    }
     for (kernel, costs) in &machine.costs {
         let mut table = listing::table();
         for (name, cost) in costs {
@@ -177,6 +180,20 @@ fn coherence(machine: &MachineDescription) -> String {
     table.add_row(["kind", kind, source(machine, "coherence", "coherence")]);
     for (what, time) in times {
         table.add_row([what, &span(time), ""]);
+    }
+    table.trim_fmt()
+}
+
+fn steals(machine: &MachineDescription) -> String {
+    let mut table = listing::table();
+    for (index, steal) in machine.steals.iter().enumerate() {
+        let key = format!("steal.{index}");
+        let takes = format!(
+            "{} every {} in the mean",
+            span(steal.span),
+            span(steal.every)
+        );
+        table.add_row([&takes, source(machine, &key, &key)]);
     }
     table.trim_fmt()
 }

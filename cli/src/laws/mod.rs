@@ -53,7 +53,7 @@ pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
 
 /// How laws are played.
 pub struct Playing<'p> {
-    /// Repetitions by the wall clock; none: three.
+    /// Repetitions where no two are alike; none: three.
     pub repetitions: Option<u64>,
     /// What holds at its first repetition is not repeated.
     pub confirm: bool,

@@ -62,6 +62,7 @@ fn machine(cpus: u16, line: u64, levels: &[Level], coherence: Coherence) -> Mach
         miss_overlap: 1,
         smt_speed: 1_000,
         card: None,
+        steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

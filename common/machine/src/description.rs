@@ -37,6 +37,8 @@ pub struct MachineDescription {
     pub smt_speed: u64,
     /// Its network card; `None`: one of no known model.
     pub card: Option<CardModel>,
+    /// What takes its CPUs away for a while; empty for a machine that has them to itself.
+    pub steals: Vec<Steal>,
     /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`). The
     /// machine only stores them; the simulated kernel interprets them.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
@@ -167,6 +169,16 @@ pub struct MemoryDescription {
     /// I/O Technology: A Primer, 2012). Its limit to some of the ways, two by default, is not
     /// modeled.
     pub dma_into_llc: bool,
+}
+
+/// What takes a CPU away without the kernel's doing: a hypervisor that runs something else on it, or
+/// firmware. Each CPU is taken at times of its own: gaps and spans are exponential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steal {
+    /// The mean time from one to the next.
+    pub every: Duration,
+    /// The mean time that one lasts.
+    pub span: Duration,
 }
 
 /// A cost of a kernel on a machine.

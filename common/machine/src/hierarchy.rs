@@ -124,6 +124,7 @@ pub struct Options {
 ///     miss_overlap: 1,
 ///     smt_speed: 1_000,
 ///     card: None,
+///     steals: Vec::new(),
 ///     costs: BTreeMap::new(),
 ///     sources: BTreeMap::new(),
 /// };

@@ -38,7 +38,7 @@ pub use check::MOST_CPUS;
 pub use counts::{BusCounts, Counts, Histogram, LevelCounts, MissKind, MissKinds, Transaction};
 pub use description::{
     CacheDescription, Coherence, Cost, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
-    Replacement,
+    Replacement, Steal,
 };
 pub use error::Flaw;
 pub use hierarchy::{Access, Hierarchy, Options, Outcome, Served};

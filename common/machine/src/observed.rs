@@ -150,6 +150,7 @@ impl Observed {
             miss_overlap: ASSUMED_OVERLAP,
             smt_speed: self.assumed_smt_speed(),
             card: None,
+            steals: Vec::new(),
             costs: BTreeMap::new(),
             title: self.title,
             sources,

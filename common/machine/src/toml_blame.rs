@@ -23,6 +23,14 @@ fn find<'a>(root: &Fields<'a>, key: &str) -> Option<Item<'a>> {
             let (level, field) = field.split_once('.').unwrap_or((field, "level"));
             (level_item(root, level)?, cache_key(field).to_owned())
         }
+        "steal" => {
+            let (index, field) = field.split_once('.')?;
+            let index: usize = index.parse().ok()?;
+            (
+                root.members("steal").into_iter().nth(index)?,
+                field.to_owned(),
+            )
+        }
         "costs" => {
             let (kernel, name) = field.rsplit_once('.')?;
             let kernels = root.find("costs")?.table()?;

@@ -2,7 +2,7 @@
 //!
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`,
 //! `[topology]`, `[[cache]]` (one a level), `[coherence]`, `[memory]`, perhaps `[network]`, and any number
-//! of `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
+//! of `[[steal]]` and `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use warmq_units::{Bytes, Cycles, Duration, Hertz, thousandths};
 
 use crate::card::{CARD_MODELS, CardModel};
 use crate::check::{MOST_CPUS, NOT_SLOWED_DOWN};
-use crate::description::{Coherence, Cost, MachineDescription, MemoryDescription};
+use crate::description::{Coherence, Cost, MachineDescription, MemoryDescription, Steal};
 use crate::toml_blame::blame;
 use crate::toml_caches::{caches, read_levels};
 use crate::topology::Layout;
@@ -58,6 +58,7 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let coherence = read_coherence(root, &mut sources);
     let memory = read_memory(root, &mut sources);
     let card = read_card(root, &mut sources);
+    let steals = read_steals(root, &mut sources);
     let costs = read_costs(root);
     let levels = read_levels(root, &mut sources);
     let (layout, (clock, miss_overlap), name) = (layout?, cpu?, name?);
@@ -81,6 +82,7 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
         coherence: coherence?,
         memory: memory?,
         card,
+        steals,
         costs,
         sources,
     })
@@ -289,6 +291,22 @@ fn read_card(root: &Fields<'_>, sources: &mut Sources) -> Option<CardModel> {
     });
     network.finish();
     card
+}
+
+/// What takes CPUs away. Their sources are `steal.0` and so on, in the order of the file.
+fn read_steals(root: &Fields<'_>, sources: &mut Sources) -> Vec<Steal> {
+    let tables = root.tables("steal").into_iter().enumerate();
+    let steals = tables.filter_map(|(index, steal)| {
+        note_source(&steal, &format!("steal.{index}"), sources);
+        let every = required(&steal, "every", "every = \"10ms\"", Item::duration);
+        let span = required(&steal, "span", "span = \"50us\"", Item::duration);
+        steal.finish();
+        Some(Steal {
+            every: every?,
+            span: span?,
+        })
+    });
+    steals.collect()
 }
 
 type Costs = BTreeMap<String, BTreeMap<String, Cost>>;

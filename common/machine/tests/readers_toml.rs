@@ -41,6 +41,13 @@ latency_ns = 100
 [costs."linux-2.4"]
 goodness = 12
 wakeup = { cycles = 300, source = "measured by me" }
+[[steal]]
+every = "10ms"
+span = "50us"
+[[steal]]
+every = "1s"
+span = "2ms"
+source = "measured by me"
 "#;
 
 fn read(text: &str) -> Result<MachineDescription, Problems> {
@@ -116,6 +123,15 @@ fn numbers_are_read_exactly_and_what_is_left_out_has_a_default() {
         (machine.smt_speed, machine.memory.dma_into_llc),
         (610, false)
     );
+    let steals: Vec<(Duration, Duration)> = machine
+        .steals
+        .iter()
+        .map(|it| (it.every, it.span))
+        .collect();
+    let us = Duration::from_us;
+    assert_eq!(steals, [(us(10_000), us(50)), (us(1_000_000), us(2_000))]);
+    assert_eq!(machine.sources["steal.0"], NOT_GIVEN);
+    assert_eq!(machine.sources["steal.1"], "measured by me");
 }
 
 #[test]
@@ -413,6 +429,28 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "costs.\"linux-2.4\".goodness",
         35,
         "whole number",
+    ),
+    ("span = \"2ms\"", "", "steal[1]", 40, "add span = "),
+    (
+        "span = \"2ms\"",
+        "span = \"600ms\"",
+        "steal[1].span",
+        42,
+        "at most half",
+    ),
+    (
+        "span = \"50us\"",
+        "span = 50",
+        "steal[0].span",
+        39,
+        "a time such as",
+    ),
+    (
+        "every = \"10ms\"",
+        "every = \"10ns\"",
+        "steal[0].every",
+        38,
+        "give 1us",
     ),
     ("name = \"smt\"", "name = \"a b\"", "name", 2, "letters"),
     ("name = \"smt\"", "name = 7", "name", 2, "in quotes"),

@@ -8,7 +8,6 @@ use warmq_units::{Bytes, Stream};
 use crate::amount::{Amount, Draw};
 use crate::check::{self, Findings};
 use crate::expr::{Expr, Fault, Spot};
-use crate::fixed;
 use crate::object::{Dimension, ObjectId, ObjectKind};
 use crate::scenario::Scenario;
 use crate::site::Site;
@@ -212,10 +211,8 @@ impl Bound {
                 }
                 stream.between(least, most)
             }
-            Draw::Exponential(mean) => fixed::exponential(self.eval(mean, indexes)?, stream),
-            Draw::Pareto { least, shape } => {
-                fixed::pareto(self.eval(least, indexes)?, *shape, stream)
-            }
+            Draw::Exponential(mean) => stream.exponential(self.eval(mean, indexes)?),
+            Draw::Pareto { least, shape } => stream.pareto(self.eval(least, indexes)?, *shape),
             Draw::Among(values) => {
                 let chosen = stream.below(values.len() as u64);
                 self.eval(&values[chosen as usize], indexes)?

@@ -21,7 +21,6 @@ mod change;
 mod check;
 mod expr;
 mod fidelity;
-mod fixed;
 mod object;
 mod place;
 mod quantity;

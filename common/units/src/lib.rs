@@ -9,6 +9,7 @@
 
 mod cpu_set;
 mod decimal;
+mod distribution;
 mod id;
 mod random;
 mod size;

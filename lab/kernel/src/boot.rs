@@ -344,7 +344,8 @@ impl<O: Observer> Kernel<O> {
         core.create_ksoftirqds()?;
         core.name_outside();
         let mut engine = Engine { core, scheduler };
-        engine.start_time();
+        engine.core.start_steals(&machine.steals);
+        engine.start_time(engine.core.settings.skewed_ticks || machine.steals.is_empty());
         if let Some(full) = engine.core.memory_full {
             return Err(BootError::Memory(full));
         }
@@ -389,8 +390,8 @@ fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
 impl Engine {
     /// The first tasks join the run queue, the ticks start, and every CPU picks a task. What the
     /// scheduler does before that costs nothing. The caches are cold, as on a machine that has been
-    /// up for long and whose tasks slept until now.
-    fn start_time(&mut self) {
+    /// up for long and whose tasks slept until now. With `skewed_ticks` the ticks are spread over the period.
+    fn start_time(&mut self, skewed_ticks: bool) {
         for index in 0..self.core.tasks.len() {
             self.start_task(TaskId(index as u32));
         }
@@ -403,8 +404,13 @@ impl Engine {
         let first_watch = Instant::START + self.core.settings.patience;
         self.core.schedule(first_watch, Event::Watch);
         let cpus = self.core.cpus.len() as u64;
+        let tick = self.core.settings.tick.0;
         for index in 0..cpus {
-            let first = Instant(self.core.settings.tick.0 * (index + 1) / cpus);
+            let first = match skewed_ticks {
+                true => tick * (index + 1) / cpus,
+                false => tick,
+            };
+            let first = Instant(first);
             let cpu = CpuId(index as u16);
             let here = self.core.cpu(cpu);
             (here.first_tick, here.next_tick) = (first, first);

@@ -24,6 +24,7 @@ use crate::semaphore::Semaphores;
 use crate::settings::Settings;
 use crate::smt::Smt;
 use crate::statistic::Statistics;
+use crate::steal::Stealing;
 use crate::sync::{BarrierState, ConditionState, MutexState};
 use crate::task::{TaskStruct, View};
 use crate::timeline::Timeline;
@@ -63,6 +64,8 @@ pub(crate) enum Event {
     Operator(usize),
     /// A CPU performs what operators asked for.
     Changes,
+    /// A CPU is taken away.
+    Steal(usize),
     /// Look for runnable tasks that never run.
     Watch,
 }
@@ -72,7 +75,7 @@ impl Event {
     fn is_periodic(&self) -> bool {
         matches!(
             self,
-            Event::Tick(_) | Event::SchedulerTimer(_) | Event::Watch
+            Event::Tick(_) | Event::SchedulerTimer(_) | Event::Steal(_) | Event::Watch
         )
     }
 }
@@ -128,6 +131,8 @@ pub(crate) struct Core {
     pub(crate) run_queue_locks: usize,
 
     pub(crate) smt: Option<Smt>,
+    /// What takes CPUs away.
+    pub(crate) stealing: Vec<Stealing>,
     pub(crate) memory: Memory,
     kernel_page: Option<(Address, u64)>,
     /// Set when an allocation of kernel data failed; checked after every callback that may
@@ -205,6 +210,7 @@ impl Core {
             ksoftirqds: Vec::new(),
             locks: Vec::new(),
             smt,
+            stealing: Vec::new(),
             spinning,
             run_queue_locks: 0,
             memory,

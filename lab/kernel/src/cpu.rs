@@ -57,6 +57,8 @@ pub(crate) struct Cpu {
     // Changed when interrupts and softirqs are raised, and by their handlers.
     pub(crate) interrupts: PendingInterrupts,
     pub(crate) softirqs: PendingSoftirqs,
+    /// For how long it is taken away by the interrupt that is pending for that.
+    pub(crate) to_steal: Duration,
     /// Timers that expired and whose interrupt is pending.
     pub(crate) expired: VecDeque<TimerOwner>,
     /// What waits to be polled here, in turn; the interrupts of cards in it are masked.
@@ -128,6 +130,7 @@ impl Cpu {
             in_schedule: false,
             interrupts: PendingInterrupts::default(),
             softirqs: PendingSoftirqs::default(),
+            to_steal: Duration::ZERO,
             expired: VecDeque::new(),
             poll_list: VecDeque::new(),
             wake_list: Vec::new(),

@@ -225,6 +225,7 @@ impl Engine {
                 scheduler.set_cpumask(context, task)
             }),
             Step::EndInterrupt { interrupt } => self.end_interrupt(cpu, interrupt),
+            Step::Returned(span) => self.returned(cpu, span),
             Step::ScheduleNapi(nic) => self.schedule_napi(cpu, nic.0),
             Step::Softirqs { round, since } => self.softirqs(cpu, round, since),
             Step::BeginSoftirq(interrupt) => {

@@ -48,6 +48,7 @@ impl Engine {
             Event::Remote(remote) => self.resume_remote(remote, 0),
             Event::Operator(operator) => self.resume_operator(operator),
             Event::Changes => self.begin_changes(),
+            Event::Steal(which) => self.steal(which),
             Event::Watch => self.watch(),
         }
     }

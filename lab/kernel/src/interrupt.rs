@@ -6,6 +6,8 @@ use crate::operation::Nic;
 /// another one that arrives meanwhile merges with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Vector {
+    /// The CPU is taken away. The kernel sees no such interrupt.
+    Steal,
     /// Another CPU asks this one to reschedule.
     Reschedule,
     /// The periodic tick.
@@ -19,27 +21,29 @@ pub(crate) enum Vector {
 }
 
 /// Vectors before those of network cards.
-const FIXED: u32 = 4;
+const FIXED: u32 = 5;
 /// Cards with a vector of their own; card n shares the vector of card n modulo this.
 pub(crate) const CARD_VECTORS: u32 = u64::BITS - FIXED;
 
 impl Vector {
     fn bit(self) -> u32 {
         match self {
-            Vector::Reschedule => 0,
-            Vector::Tick => 1,
-            Vector::Timer => 2,
-            Vector::Change => 3,
+            Vector::Steal => 0,
+            Vector::Reschedule => 1,
+            Vector::Tick => 2,
+            Vector::Timer => 3,
+            Vector::Change => 4,
             Vector::Network(nic) => FIXED + nic.0 % CARD_VECTORS,
         }
     }
 
     fn of_bit(bit: u32) -> Vector {
         match bit {
-            0 => Vector::Reschedule,
-            1 => Vector::Tick,
-            2 => Vector::Timer,
-            3 => Vector::Change,
+            0 => Vector::Steal,
+            1 => Vector::Reschedule,
+            2 => Vector::Tick,
+            3 => Vector::Timer,
+            4 => Vector::Change,
             card => Vector::Network(Nic(card - FIXED)),
         }
     }

@@ -36,6 +36,7 @@ impl Engine {
         let interrupted = self.core.cpu(cpu).activity.mode;
         let now = self.core.now();
         let interrupt = match vector {
+            Vector::Steal => return self.enter_steal(cpu),
             Vector::Change => return self.enter_changes(cpu),
             Vector::Tick | Vector::Timer => Interrupt::Timer,
             Vector::Reschedule => Interrupt::Reschedule,
@@ -59,7 +60,7 @@ impl Engine {
                 self.push_wake_list(cpu);
                 Duration::ZERO
             }
-            Vector::Change => Duration::ZERO,
+            Vector::Steal | Vector::Change => Duration::ZERO,
             Vector::Network(nic) => {
                 self.core.cpu(cpu).stack.push(Step::ScheduleNapi(nic));
                 Duration::ZERO

@@ -64,6 +64,7 @@ mod semaphore;
 mod settings;
 mod smt;
 mod statistic;
+mod steal;
 mod step;
 mod sync;
 mod syscalls;

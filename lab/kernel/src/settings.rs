@@ -220,6 +220,12 @@ pub enum LastPoll {
 pub struct Settings {
     /// The period of the tick: 1 / HZ.
     pub tick: Duration,
+    /// Whether the CPUs tick one after another, evenly spread over the period, as 2.4 sets its APICs up
+    /// (`setup_APIC_timer()`). Else all tick at the same time, as Linux 6 does without `skew_tick=1`
+    /// (`tick_setup_sched_timer()`), on machines of which something takes CPUs away now and then; on others
+    /// they are spread in any case, since without anything random they would stay in step to the nanosecond,
+    /// which no machine does: a CPU that balances at its tick would find each other one in the middle of a switch.
+    pub skewed_ticks: bool,
     /// Sleeps end at multiples of this (a jiffy in 2.4).
     pub timer_resolution: Duration,
     /// Whether a tick that hits an interrupt or a softirq is charged, whole, to the running task's
@@ -275,6 +281,7 @@ impl Settings {
     pub fn linux6(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(4),
+            skewed_ticks: false,
             timer_resolution: Duration::from_us(1),
             preemption: Preemption::Lazy,
             idle_loop: IdleLoop::Poll,
@@ -364,6 +371,7 @@ impl Settings {
     pub fn linux24(seed: Seed) -> Settings {
         Settings {
             tick: Duration::from_ms(10),
+            skewed_ticks: true,
             timer_resolution: Duration::from_ms(10),
             tick_charges_interrupts: false,
             preemption: Preemption::None,

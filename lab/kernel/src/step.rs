@@ -129,6 +129,8 @@ pub(crate) enum Step {
     EndInterrupt {
         interrupt: Interrupt,
     },
+    /// The CPU, which was taken away for so long, is back.
+    Returned(Duration),
     /// The card's interrupt handler: masks the card's interrupts and puts it on the poll list.
     ScheduleNapi(Nic),
     /// Runs raised softirqs: the `round`-th round of a series that began at `since`.

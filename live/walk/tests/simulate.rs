@@ -50,6 +50,7 @@ fn machine() -> MachineDescription {
         miss_overlap: 4,
         smt_speed: 1_000,
         card: None,
+        steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

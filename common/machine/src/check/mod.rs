@@ -6,7 +6,7 @@ mod sharing;
 use warmq_units::{Bytes, Cycles, Duration};
 
 use crate::cache::farthest_memory;
-use crate::description::{CacheDescription, Coherence, CpuPlace, MachineDescription};
+use crate::description::{CacheDescription, Coherence, CpuPlace, MachineDescription, Steal};
 use crate::error::Flaw;
 use cache::{cache_key, check_cache};
 
@@ -20,6 +20,8 @@ const LONGEST_LATENCY: Duration = Duration::from_ms(1);
 const MOST_OVERLAP: u64 = 1024;
 /// The `smt_speed` of a CPU that a busy sibling does not slow down, in thousandths.
 pub(crate) const NOT_SLOWED_DOWN: u64 = 1_000;
+const SHORTEST_GAP: Duration = Duration::from_us(1);
+const LONGEST_GAP: Duration = Duration::from_ms(1_000_000);
 const SLOWEST_KHZ: u64 = 1_000;
 const FASTEST_KHZ: u64 = 100_000_000;
 
@@ -46,7 +48,26 @@ impl MachineDescription {
         self.check_sharing(&chains)?;
         self.check_coherence()?;
         self.check_memory()?;
+        self.check_steals()?;
         self.check_costs()
+    }
+
+    /// What takes CPUs away leaves half of each at least.
+    fn check_steals(&self) -> Result<(), Flaw> {
+        for (index, Steal { every, span }) in self.steals.iter().enumerate() {
+            let key = |field: &str| format!("steal.{index}.{field}");
+            demand((SHORTEST_GAP..=LONGEST_GAP).contains(every), || {
+                let problem = format!("{every} is no time from one to the next");
+                Flaw::new(key("every"), problem, "give 1us to 1000s")
+            })?;
+            let half = Duration(every.0 / 2);
+            demand(*span > Duration::ZERO && *span <= half, || {
+                let problem = format!("{span} of every {every} are taken");
+                let help = format!("give more than nothing, and at most half of `every`: {half}");
+                Flaw::new(key("span"), problem, help)
+            })?;
+        }
+        Ok(())
     }
 
     fn check_name(&self) -> Result<(), Flaw> {

@@ -142,6 +142,7 @@ pub fn machine(cpus: u16, levels: &[Level], coherence: Coherence) -> MachineDesc
         miss_overlap: 1,
         smt_speed: 1_000,
         card: None,
+        steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
     }

@@ -1,8 +1,9 @@
 //! Interrupts, spin locks, and where a CPU's time goes.
 
 use warmq_kernel::*;
+use warmq_machine::Steal;
 use warmq_trace::{Interrupt, Record};
-use warmq_units::{Bytes, Duration, Instant};
+use warmq_units::{Bytes, Duration, Instant, Seed};
 
 use crate::round_robin::*;
 use crate::support::*;
@@ -203,4 +204,55 @@ fn figures_can_start_anew_in_the_middle() {
         assert_eq!(spent.into_iter().sum::<Duration>(), Duration::from_ms(667));
     }
     assert_eq!(kernel.runnable(), 5);
+}
+
+/// The times of the first two ticks of each of two busy CPUs, in microseconds.
+fn ticks(settings: Settings, steals: &[Steal]) -> Vec<Vec<u64>> {
+    let mut on = stage(2).until_ms(25);
+    on.machine.steals = steals.to_vec();
+    on.settings = Settings {
+        caches: false,
+        ..settings
+    };
+    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+        for number in 0..2 {
+            boot.task(
+                called("hog").bound([cpu(number)]),
+                |task: Task| async move {
+                    task.compute(us(100_000)).await;
+                },
+            )?;
+        }
+        Ok(())
+    });
+    let on = |cpu: u16| {
+        let enters = story
+            .records()
+            .iter()
+            .filter_map(move |(at, record)| match record {
+                Record::InterruptEnter {
+                    cpu: on,
+                    interrupt: Interrupt::Timer,
+                } if on.0 == cpu => Some((*at - Instant::START).as_us()),
+                _ => None,
+            });
+        enters.take(2).collect()
+    };
+    (0..2).map(on).collect()
+}
+
+#[test]
+fn ticks_of_linux_6_come_at_the_same_time_where_something_is_random_and_else_in_turn() {
+    let rare = Steal {
+        every: Duration::from_s(1_000),
+        span: Duration::from_ns(1),
+    };
+    let now = Settings::linux6(Seed(1));
+    let then = Settings::linux24(Seed(1));
+    assert_eq!(
+        ticks(now.clone(), &[rare]),
+        [[4_000, 8_000], [4_000, 8_000]]
+    );
+    assert_eq!(ticks(now, &[]), [[2_000, 6_000], [4_000, 8_000]]);
+    assert_eq!(ticks(then, &[rare]), [[5_000, 15_000], [10_000, 20_000]]);
 }

@@ -5,7 +5,7 @@
 //! `bits` = 64 - log2(U), these are ln(2) `bits` m and L 2^(`bits` / a). Logarithms have 32 bits
 //! after the point.
 
-use warmq_units::Stream;
+use crate::Stream;
 
 /// Bits after the point of a logarithm.
 const POINT: u32 = 32;
@@ -27,22 +27,25 @@ const ROOTS: [u128; POINT as usize] = {
     roots
 };
 
-/// Exponential, with mean `mean`.
-pub(crate) fn exponential(mean: u64, stream: &mut Stream) -> u64 {
-    let bits = u128::from(bits(stream.next()));
-    // At most 2^63 * 2^38 * 2^32 / 2^32 before the last shift: 64 bits after the point fit.
-    let scaled = (bits * LN_2) >> POINT;
-    bounded((u128::from(mean) * scaled) >> POINT, u128::from(mean))
-}
+impl Stream {
+    /// An exponential number of this mean, at most a thousand times it. The mean has 63 bits.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        let bits = u128::from(bits(self.next()));
+        // At most 2^63 * 2^38 * 2^32 / 2^32 before the last shift: 64 bits after the point fit.
+        let scaled = (bits * LN_2) >> POINT;
+        bounded((u128::from(mean) * scaled) >> POINT, u128::from(mean))
+    }
 
-/// Pareto, at least `least`, of a shape in thousandths above 1,000.
-pub(crate) fn pareto(least: u64, shape: u64, stream: &mut Stream) -> u64 {
-    let exponent = u128::from(bits(stream.next())) * 1_000 / u128::from(shape);
-    // `least` has 63 bits; the power has at most 64 before the point and is cut to 31 after it.
-    let power = power_of_two(exponent);
-    let drawn = u128::from(least).saturating_mul(power) >> 31;
-    let mean = u128::from(least) * u128::from(shape) / u128::from(shape - 1_000);
-    bounded(drawn, mean)
+    /// A Pareto number, `least` or more, at most a thousand times the mean. `shape` is in thousandths,
+    /// above 1,000; `least` has 63 bits.
+    pub fn pareto(&mut self, least: u64, shape: u64) -> u64 {
+        let exponent = u128::from(bits(self.next())) * 1_000 / u128::from(shape);
+        // The power has at most 64 bits before the point and is cut to 31 after it.
+        let power = power_of_two(exponent);
+        let drawn = u128::from(least).saturating_mul(power) >> 31;
+        let mean = u128::from(least) * u128::from(shape) / u128::from(shape - 1_000);
+        bounded(drawn, mean)
+    }
 }
 
 fn bounded(drawn: u128, mean: u128) -> u64 {
@@ -83,8 +86,8 @@ fn power_of_two(exponent: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Seed;
     use proptest::prelude::*;
-    use warmq_units::Seed;
 
     #[test]
     fn logarithms_and_powers_are_exact_where_they_are_whole() {
@@ -113,7 +116,7 @@ mod tests {
         #[test]
         fn exponential_draws_have_their_mean(wanted in 1_000_u64..1 << 50, seed: u64) {
             let mut stream = Seed(seed).stream("draws");
-            let found = mean(200_000, || exponential(wanted, &mut stream));
+            let found = mean(200_000, || stream.exponential(wanted));
             prop_assert!(is_within_2_percent(found, wanted), "{found} of {wanted}");
         }
 
@@ -122,7 +125,7 @@ mod tests {
         fn pareto_draws_have_their_mean(least in 1_000_u64..1 << 50, shape in 3_000_u64..9_000, seed: u64) {
             let mut stream = Seed(seed).stream("draws");
             let wanted = (u128::from(least) * u128::from(shape) / u128::from(shape - 1_000)) as u64;
-            let found = mean(200_000, || pareto(least, shape, &mut stream));
+            let found = mean(200_000, || stream.pareto(least, shape));
             prop_assert!(is_within_2_percent(found, wanted), "{found} of {wanted}");
         }
 
@@ -132,7 +135,7 @@ mod tests {
             let mut stream = Seed(seed).stream("draws");
             let median = (u128::from(least) * power_of_two((1000 << POINT) / u128::from(shape))) >> 31;
             let most = u128::from(least) * u128::from(shape) * 1_000 / u128::from(shape - 1_000);
-            let draws: Vec<u64> = (0..40_000).map(|_| pareto(least, shape, &mut stream)).collect();
+            let draws: Vec<u64> = (0..40_000).map(|_| stream.pareto(least, shape)).collect();
             prop_assert!(draws.iter().all(|it| *it >= least && u128::from(*it) <= most));
             let below = draws.iter().filter(|it| u128::from(**it) < median).count();
             prop_assert!((19_200..=20_800).contains(&below), "{below}");
