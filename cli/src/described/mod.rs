@@ -188,11 +188,7 @@ fn steals(machine: &MachineDescription) -> String {
     let mut table = listing::table();
     for (index, steal) in machine.steals.iter().enumerate() {
         let key = format!("steal.{index}");
-        let takes = format!(
-            "{} every {} in the mean",
-            span(steal.span),
-            span(steal.every)
-        );
+        let takes = format!("{} every {} in the mean", steal.span, steal.every);
         table.add_row([&takes, source(machine, &key, &key)]);
     }
     table.trim_fmt()
