@@ -173,8 +173,8 @@ pub fn by_the_clock(law: &Law, column: &Column) -> bool {
     }
 }
 
-/// Whether it depends on the seed what the machine does besides: the lab's machines that are like guests
-/// have kernel threads that run and hosts that take CPUs away at random times.
+/// Whether a play depends on its seed: what the lab's machines that are like guests have for a host takes
+/// their CPUs away at random times.
 fn is_drawn(column: &Column) -> bool {
     column.world == World::Lab && column.alike
 }
