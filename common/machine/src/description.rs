@@ -42,8 +42,8 @@ pub struct MachineDescription {
     /// Costs of kernels on this machine, by kernel (`linux-2.4`) and cost (`context_switch`). The
     /// machine only stores them; the simulated kernel interprets them.
     pub costs: BTreeMap<String, BTreeMap<String, Cost>>,
-    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`, `network`)
-    /// or single key (`cache.l2.latency`) to source.
+    /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`, `network`,
+    /// `steal.0`) or single key (`cache.l2.latency`) to source.
     pub sources: BTreeMap<String, String>,
 }
 

@@ -24,12 +24,11 @@ impl Core {
         for (index, steal) in steals.iter().enumerate() {
             for cpu in (0..self.cpus.len() as u16).map(CpuId) {
                 let name = format!("steal {index} of cpu{}", cpu.0);
-                let which = Stealing {
+                self.stealing.push(Stealing {
                     cpu,
                     steal: *steal,
                     stream: self.settings.seed.stream(&name),
-                };
-                self.stealing.push(which);
+                });
                 self.schedule_steal(self.stealing.len() - 1, Instant::START);
             }
         }

@@ -214,17 +214,7 @@ fn ticks(settings: Settings, steals: &[Steal]) -> Vec<Vec<u64>> {
         caches: false,
         ..settings
     };
-    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
-        for number in 0..2 {
-            boot.task(
-                called("hog").bound([cpu(number)]),
-                |task: Task| async move {
-                    task.compute(us(100_000)).await;
-                },
-            )?;
-        }
-        Ok(())
-    });
+    let story = on.plays(|boot: &mut Boot<'_>| bound_hogs(boot, 2, 100));
     let on = |cpu: u16| {
         let enters = story
             .records()

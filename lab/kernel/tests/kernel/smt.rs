@@ -41,16 +41,6 @@ fn siblings_slow_each_other_down_while_both_are_busy() {
 fn cores_of_their_own_do_not_slow_anybody_down() {
     let mut on = siblings();
     on.machine.cpus[1].core = 1;
-    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
-        for number in 0..2 {
-            boot.task(
-                called("hog").bound([cpu(number)]),
-                |task: Task| async move {
-                    task.compute(us(50_000)).await;
-                },
-            )?;
-        }
-        Ok(())
-    });
+    let story = on.plays(|boot: &mut Boot<'_>| bound_hogs(boot, 2, 50));
     assert_eq!((story.exit_us(0), story.exit_us(1)), (50_000, 50_000));
 }

@@ -22,14 +22,7 @@ fn taken(cpus: u16, percent: u64, seed: u64) -> Stage {
 /// A task on each CPU that computes for `ms`, and one on CPU 0 that sleeps and computes by turns.
 fn crew(cpus: u16, ms: u64) -> impl Workload {
     move |boot: &mut Boot<'_>| -> Started {
-        for number in 0..cpus {
-            boot.task(
-                called("hog").bound([cpu(number)]),
-                move |task: Task| async move {
-                    task.compute(us(ms * 1_000)).await;
-                },
-            )?;
-        }
+        bound_hogs(boot, cpus, ms)?;
         let napper = called("napper").bound([cpu(0)]).background(true);
         boot.task(napper, |task: Task| async move {
             loop {
@@ -55,12 +48,7 @@ fn away(story: &Story, on: u16) -> Vec<(u64, u64)> {
 fn a_task_takes_as_much_longer_as_its_cpu_was_taken() {
     let mut on = taken(1, 20, 1);
     on.costs = Costs::free();
-    let story = on.plays(|boot: &mut Boot<'_>| -> Started {
-        boot.task(called("hog"), |task: Task| async move {
-            task.compute(us(1_000_000)).await;
-        })?;
-        Ok(())
-    });
+    let story = on.plays(|boot: &mut Boot<'_>| bound_hogs(boot, 1, 1_000));
     let stolen: u64 = away(&story, 0).iter().map(|(from, to)| to - from).sum();
     let took = story.exit_us(0);
     assert_eq!(took, 1_000_000 + stolen / 1_000_000);

@@ -281,3 +281,14 @@ pub fn called(name: &str) -> TaskSpec {
 }
 
 pub type Started = Result<(), OutOfMemory>;
+
+/// A task on each of the first `cpus` CPUs that computes for `ms` milliseconds.
+pub fn bound_hogs(boot: &mut Boot<'_>, cpus: u16, ms: u64) -> Started {
+    for number in 0..cpus {
+        let hog = called("hog").bound([cpu(number)]);
+        boot.task(hog, move |task: Task| async move {
+            task.compute(us(ms * 1_000)).await;
+        })?;
+    }
+    Ok(())
+}
