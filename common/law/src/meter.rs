@@ -116,9 +116,10 @@ impl Observer for LawMeter {
                 task,
                 state: State::Runnable,
                 ..
-            } => {
-                *self.throttled.touch(task) = true;
-            }
+            } => match self.runs.get(task) {
+                Some(true) => *self.throttled.touch(task) = true,
+                _ => self.stranded.leaves(at, task),
+            },
             Record::Exit { task, .. } => self.stranded.leaves(at, task),
             Record::Affinity { task, from, cpus } => self.stranded.binds(at, task, from, cpus),
             Record::Hotplug { cpu, online: false } => self.stranded.is_busy(at, cpu),
@@ -211,6 +212,10 @@ mod tests {
         let runs = [(1, woken(A)), (1, switch(0, None, Some(A)))];
         let stops = [(20, throttled), (20, switch(0, Some(A), None))];
         assert_eq!(longest(&[runs, stops].concat()), 0.0);
+        let in_its_queue = [(20, woken(A)), (25, throttled)];
+        assert_eq!(longest(&in_its_queue), 0.0, "CPU 0 was never seen to idle");
+        let idles = [(10, switch(0, Some(TaskId(2)), None))];
+        assert_eq!(longest(&[&idles[..], &in_its_queue].concat()), 5.0);
         let preempted = [(20, switch(0, Some(A), None))];
         assert_eq!(longest(&[&runs[..], &preempted].concat()), 80.0);
     }

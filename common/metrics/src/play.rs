@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use warmq_trace::{Names, Observer, Record, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
+use crate::wakeups::Wakeups;
 use crate::{Counts, Spans, TaskFigures, TaskMeter};
 
 /// A figure's name, its unit and what it is.
@@ -26,8 +27,7 @@ pub struct Described {
 pub struct PlayMeter {
     names: Names,
     roles: Table<TaskId, Option<usize>>,
-    /// Who waits for a CPU, since when.
-    woken: Table<TaskId, Option<Instant>>,
+    wakeups: Wakeups,
     /// The spans that are open, by name and number.
     open: BTreeMap<(u32, u64), Instant>,
     /// What each counter has counted.
@@ -72,7 +72,7 @@ impl PlayMeter {
             },
             totals: vec![0; names.counters.len()],
             roles: Table::default(),
-            woken: Table::default(),
+            wakeups: Wakeups::default(),
             open: BTreeMap::new(),
             ran: BTreeMap::new(),
             switches: false,
@@ -225,11 +225,9 @@ impl PlayMeter {
         }
     }
 
-    /// `task` gets a CPU.
-    fn runs(&mut self, at: Instant, task: TaskId) {
-        let woken = self.woken.touch(task).take();
-        let table = self.roles.get(task).copied().flatten();
-        let (Some(woken), Some(table)) = (woken, table) else {
+    /// `task`, which was woken then, gets a CPU.
+    fn runs(&mut self, at: Instant, (task, woken): (TaskId, Instant)) {
+        let Some(table) = self.roles.get(task).copied().flatten() else {
             return;
         };
         for window in self.windows(at) {
@@ -260,6 +258,9 @@ impl Observer for PlayMeter {
             phase.tasks.see(at, record);
             phase.events.see(at, record);
         }
+        if let Some(woken) = self.wakeups.see(at, record) {
+            self.runs(at, woken);
+        }
         match *record {
             Record::Role { task, table, .. } => {
                 *self.roles.touch(task) = Some(table as usize);
@@ -268,18 +269,7 @@ impl Observer for PlayMeter {
                 self.open.insert((span, number), at);
             }
             Record::SpanEnd { span, number, .. } => self.span_ends(at, span, number),
-            Record::Wakeup { task, .. } => {
-                self.woken.touch(task).get_or_insert(at);
-            }
-            Record::Switch { prev, next, .. } => {
-                self.switches = true;
-                if let Some(task) = prev.filter(|prev| Some(*prev) != next) {
-                    *self.woken.touch(task) = None;
-                }
-                if let Some(task) = next {
-                    self.runs(at, task);
-                }
-            }
+            Record::Switch { .. } => self.switches = true,
             Record::Count { counter, total } => self.count(at, counter as usize, total),
             Record::Phase { phase } => self.begin_phase(at, phase as usize),
             Record::Ran { task, total } => {

@@ -1,6 +1,6 @@
 //! How long a woken task waits for a CPU.
 
-use warmq_trace::{Observer, Record, Table};
+use warmq_trace::{Observer, Record, State, Table};
 use warmq_units::{Instant, TaskId};
 
 use crate::Spans;
@@ -12,20 +12,67 @@ use crate::Spans;
 /// ```
 ///
 /// A task that is woken while it runs (it was about to sleep) does not wait. Of several wakeups
-/// before the switch, the first counts. A wakeup that no switch follows is not counted.
+/// before the switch, the first counts. A wakeup that no switch follows is not counted, nor is what
+/// lets a task go on whose group was out of quota: kernels put it back without a wakeup.
 #[derive(Clone, Debug, Default)]
 pub struct WakeupMeter {
     from: Instant,
-    tasks: Table<TaskId, State>,
+    wakeups: Wakeups,
     latencies: Spans,
 }
 
+/// Which task gets a CPU after which wakeup.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wakeups(Table<TaskId, Waits>);
+
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum Waits {
     #[default]
     Asleep,
     Woken(Instant),
     Running,
+    /// Its group is out of quota.
+    Throttled,
+}
+
+impl Wakeups {
+    /// The task that gets a CPU by `record`, and when it was woken, if it was.
+    pub(crate) fn see(&mut self, at: Instant, record: &Record) -> Option<(TaskId, Instant)> {
+        match *record {
+            Record::Wakeup { task, .. } => {
+                let waits = self.0.touch(task);
+                if let Waits::Asleep = waits {
+                    *waits = Waits::Woken(at);
+                }
+                None
+            }
+            Record::Block {
+                task,
+                state: State::Runnable,
+                ..
+            } => {
+                let waits = self.0.touch(task);
+                if let Waits::Running | Waits::Asleep = waits {
+                    *waits = Waits::Throttled;
+                }
+                None
+            }
+            Record::Switch { prev, next, .. } => {
+                if let Some(task) = prev {
+                    let waits = self.0.touch(task);
+                    if !matches!(waits, Waits::Throttled) {
+                        *waits = Waits::Asleep;
+                    }
+                }
+                let task = next?;
+                match std::mem::replace(self.0.touch(task), Waits::Running) {
+                    Waits::Woken(since) => Some((task, since)),
+                    Waits::Asleep | Waits::Running | Waits::Throttled => None,
+                }
+            }
+            _ => None,
+        }
+    }
 }
 
 impl WakeupMeter {
@@ -48,28 +95,10 @@ impl Observer for WakeupMeter {
 
     #[inline]
     fn see(&mut self, at: Instant, record: &Record) {
-        match *record {
-            Record::Wakeup { task, .. } => {
-                let state = self.tasks.touch(task);
-                if let State::Asleep = state {
-                    *state = State::Woken(at);
-                }
-            }
-            Record::Switch { prev, next, .. } => {
-                if let Some(task) = prev {
-                    *self.tasks.touch(task) = State::Asleep;
-                }
-                if let Some(task) = next {
-                    let state = self.tasks.touch(task);
-                    if let State::Woken(since) = *state
-                        && since >= self.from
-                    {
-                        self.latencies.add(at.since(since));
-                    }
-                    *state = State::Running;
-                }
-            }
-            _ => {}
+        if let Some((_, woken)) = self.wakeups.see(at, record)
+            && woken >= self.from
+        {
+            self.latencies.add(at.since(woken));
         }
     }
 }
@@ -88,6 +117,16 @@ mod tests {
         }
     }
 
+    fn throttled(task: u32) -> Record {
+        Record::Block {
+            cpu: CpuId(0),
+            task: TaskId(task),
+            cause: warmq_trace::Cause::Quota,
+            state: State::Runnable,
+            object: None,
+        }
+    }
+
     fn switch(prev: Option<u32>, prev_runnable: bool, next: Option<u32>) -> Record {
         let (prev, next) = (prev.map(TaskId), next.map(TaskId));
         Record::Switch {
@@ -102,7 +141,7 @@ mod tests {
     fn a_latency_is_from_the_first_wakeup_to_the_switch() {
         let asleep_again = [switch(None, false, Some(1)), switch(Some(1), false, None)];
         type Row<'a> = (&'a [(u64, Record)], &'a [u64]);
-        let table: [Row; 6] = [
+        let table: [Row; 8] = [
             (&[(2, woken(1)), (5, switch(None, false, Some(1)))], &[3]),
             (
                 &[
@@ -132,6 +171,30 @@ mod tests {
                     (9, asleep_again[0]),
                 ],
                 &[6],
+            ),
+            // The next period of its group is no wakeup, and what comes after it is one.
+            (
+                &[
+                    (1, asleep_again[0]),
+                    (2, throttled(1)),
+                    (2, asleep_again[1]),
+                    (9, woken(1)),
+                    (12, asleep_again[0]),
+                    (13, asleep_again[1]),
+                    (15, woken(1)),
+                    (17, asleep_again[0]),
+                ],
+                &[2],
+            ),
+            // One that is woken while its group is out of quota waits from then on.
+            (
+                &[
+                    (1, woken(1)),
+                    (1, throttled(1)),
+                    (9, woken(1)),
+                    (12, asleep_again[0]),
+                ],
+                &[11],
             ),
         ];
         for (records, expected) in table {

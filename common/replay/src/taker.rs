@@ -351,7 +351,8 @@ impl Taker {
                 ..
             } => {
                 self.missing.holds += u64::from(self.began);
-                self.tasks.touch(task).throttles = true;
+                let task = self.tasks.touch(task);
+                task.throttles = matches!(task.life, Life::Running(_));
             }
             Record::Block {
                 task,

@@ -208,7 +208,8 @@ pub enum Record {
         /// The CPU that recalculated them.
         cpu: CpuId,
     },
-    /// `task` is about to leave its CPU for the reason given: its switch follows.
+    /// `task` is about to leave its CPU for the reason given: its switch follows. One that waits for a CPU and stays runnable
+    /// leaves its queue: it was woken in a group that is out of quota.
     Block {
         /// The CPU that it leaves.
         cpu: CpuId,

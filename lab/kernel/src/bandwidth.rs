@@ -7,9 +7,11 @@
 //! ```
 //!
 //! Charges are made at the tick and at switches, as `update_curr()` makes them, so that each CPU may
-//! overrun the quota by one tick; the next period pays that back. Periods begin at multiples of
-//! their length. Other than in Linux, all CPUs share one pool: none keeps a slice of 5 ms for
-//! itself (`sched_cfs_bandwidth_slice`), and nothing is left there unused.
+//! overrun the quota by one tick; the next period pays that back. When the periods of a group begin
+//! may be drawn (`Settings::staggered_periods`). Other than in Linux, all CPUs share one pool: none
+//! keeps a slice of 5 ms for itself (`sched_cfs_bandwidth_slice`), and nothing is left there unused.
+
+use std::cmp::Reverse;
 
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
@@ -27,6 +29,8 @@ pub(crate) const DEFAULT_PERIOD: Duration = Duration::from_ms(100);
 pub(crate) struct Bandwidth {
     quota: Duration,
     period: Duration,
+    /// When the first period begins.
+    first: Instant,
     /// CPU time that is left in this period, in picoseconds; negative after an overrun.
     left: i64,
     pub(crate) throttled: bool,
@@ -35,12 +39,13 @@ pub(crate) struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// `quota` in each `period`, both more than zero.
-    pub(crate) fn new(quota: Duration, period: Duration) -> Bandwidth {
+    /// `quota` in each `period`, both more than zero, the first of which begins at `first`.
+    fn new(quota: Duration, period: Duration, first: Instant) -> Bandwidth {
         let least = Duration(1);
         Bandwidth {
             quota: quota.max(least),
             period: period.max(least),
+            first,
             left: signed(quota.max(least)),
             throttled: false,
             armed: false,
@@ -51,7 +56,7 @@ impl Bandwidth {
     pub(crate) fn with_quota(self, quota: Duration) -> Bandwidth {
         Bandwidth {
             armed: self.armed,
-            ..Bandwidth::new(quota, self.period)
+            ..Bandwidth::new(quota, self.period, self.first)
         }
     }
 
@@ -67,8 +72,13 @@ impl Bandwidth {
 
     /// When the period ends in which `now` is.
     fn ends(&self, now: Instant) -> Instant {
-        let periods = now.0 / self.period.0 + 1;
-        Instant(periods.saturating_mul(self.period.0))
+        match now.0.checked_sub(self.first.0) {
+            Some(since) => {
+                let periods = since / self.period.0 + 1;
+                self.first + self.period * periods
+            }
+            None => self.first,
+        }
     }
 }
 
@@ -80,8 +90,19 @@ impl Core {
     /// Gives `group` so much CPU time in each period.
     pub(crate) fn set_bandwidth(&mut self, group: GroupId, quota: Duration, period: Duration) {
         (self.bandwidth, self.holds) = (true, true);
-        self.groups
-            .set_bandwidth(group, Bandwidth::new(quota, period));
+        let bandwidth = self.new_bandwidth(group, quota, period);
+        self.groups.set_bandwidth(group, bandwidth);
+    }
+
+    fn new_bandwidth(&self, group: GroupId, quota: Duration, period: Duration) -> Bandwidth {
+        let first = match self.settings.staggered_periods {
+            true => {
+                let name = format!("periods of {}", group.0);
+                self.settings.seed.stream(&name).below(period.0)
+            }
+            false => 0,
+        };
+        Bandwidth::new(quota, period, Instant(first))
     }
 
     /// Charges what the current task of `cpu` has run since the last charge to its groups.
@@ -157,7 +178,11 @@ impl Engine {
             self.core.arm_timer(cpu, ends, TimerOwner::Refill(group));
         }
         match was_throttled {
-            true => self.reconsider_group(cpu, group),
+            true => {
+                let mut members = self.core.members(group);
+                members.sort_by_key(|task| Reverse(self.core.task(*task).held_back));
+                self.reconsider(cpu, members)
+            }
             false => Flow::Next,
         }
     }
@@ -175,7 +200,7 @@ impl Engine {
         let before = before.copied();
         let bandwidth = match before {
             Some(before) => before.with_quota(quota),
-            None => Bandwidth::new(quota, DEFAULT_PERIOD),
+            None => self.core.new_bandwidth(group, quota, DEFAULT_PERIOD),
         };
         self.core.groups.set_bandwidth(group, bandwidth);
         for index in 0..self.core.cpus.len() {
@@ -185,5 +210,26 @@ impl Engine {
             }
         }
         self.reconsider_group(cpu, group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_period_ends_after_now_and_as_long_as_it_is_after_the_one_before(
+            (period, first) in (1u64..1_000).prop_flat_map(|period| (Just(period), 0..period)),
+            now in 0u64..10_000,
+        ) {
+            let it = Bandwidth::new(Duration(1), Duration(period), Instant(first));
+            let ends = it.ends(Instant(now));
+            prop_assert!(ends.0 > now && ends.0 <= now + period);
+            prop_assert_eq!(ends.0 % period, first % period);
+            prop_assert_eq!(it.ends(ends), ends + Duration(period));
+        }
     }
 }

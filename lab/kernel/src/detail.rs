@@ -56,18 +56,20 @@ impl Core {
         }
     }
 
-    /// `task` is about to leave `cpu` and to wait for `waiting`.
+    /// `task` is about to leave `cpu`, or the queue of `cpu`, and to wait for `waiting`. That of one that stays runnable is
+    /// always recorded, since without that it would look as if it slept and was woken.
     #[inline]
     pub(crate) fn record_block(&mut self, cpu: CpuId, task: TaskId, waiting: Waiting) {
-        self.record_detail(|core| {
-            let object = part(waiting).and_then(|part| core.objects.get(&part));
-            Record::Block {
-                cpu,
-                task,
-                cause: object.map_or(cause(waiting), |object| object.cause),
-                state: state(waiting),
-                object: object.map(|object| object.number),
-            }
+        if !self.detail && waiting != Waiting::Quota {
+            return;
+        }
+        let object = part(waiting).and_then(|part| self.objects.get(&part));
+        self.record(Record::Block {
+            cpu,
+            task,
+            cause: object.map_or(cause(waiting), |object| object.cause),
+            state: state(waiting),
+            object: object.map(|object| object.number),
         });
     }
 

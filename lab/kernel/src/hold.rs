@@ -3,7 +3,8 @@
 //! As in Linux, whatever holds a task takes effect on its way to user mode: there it leaves its CPU
 //! as if it slept, and what it does in the kernel, perhaps with locks, it does to the end. (Throttled
 //! tasks: since Linux 6.18.) So no scheduler needs to know of it. A task that sleeps goes on
-//! sleeping; when it is woken, the wakeup waits until nothing holds the task any more.
+//! sleeping; when it is woken, the wakeup waits until nothing holds the task any more, but for tasks
+//! whose group is out of quota where [`Throttling::Tasks`] is set.
 
 use warmq_units::{CpuId, Duration, TaskId};
 
@@ -12,6 +13,7 @@ use crate::cpu_loop::Flow;
 use crate::ending::Waiting;
 use crate::engine::Engine;
 use crate::group::GroupId;
+use crate::settings::Throttling;
 use crate::step::{Preemptible, Step, wake};
 use crate::task::State;
 
@@ -29,6 +31,13 @@ impl Core {
         }
     }
 
+    /// What keeps `task` from being woken, if anything does.
+    pub(crate) fn held_asleep(&self, task: TaskId) -> Option<Waiting> {
+        let wakes = self.settings.throttling == Throttling::Tasks;
+        self.held_by(task)
+            .filter(|hold| *hold != Waiting::Quota || !wakes)
+    }
+
     /// Whether `task` has something to do before it goes on in user mode.
     pub(crate) fn has_work(&self, task: TaskId) -> bool {
         self.task(task).new_fragment.is_some() || self.held_by(task).is_some()
@@ -37,15 +46,16 @@ impl Core {
     /// `task` is woken, or falls asleep, while `hold` keeps it from running: it will be woken when
     /// nothing holds it any more.
     pub(crate) fn hold_back(&mut self, task: TaskId, hold: Waiting) {
+        let now = self.now();
         let state = self.task_mut(task);
-        state.held_back = true;
+        state.held_back.get_or_insert(now);
         if state.state != State::New {
             state.state = State::Sleeping(hold);
         }
     }
 
     /// The tasks in `group` and in the groups in it.
-    fn members(&self, group: GroupId) -> Vec<TaskId> {
+    pub(crate) fn members(&self, group: GroupId) -> Vec<TaskId> {
         let tasks = (0..).map(TaskId).zip(&self.tasks);
         let within = |task: &crate::task::TaskStruct| self.groups.is_within(task.group, group);
         tasks
@@ -107,11 +117,12 @@ impl Engine {
     ) -> Flow {
         let (mut took, mut woken) = (Duration::ZERO, Vec::new());
         for task in tasks {
-            match (self.core.held_by(task), self.core.task(task).held_back) {
+            let held = self.core.task(task).held_back.is_some();
+            match (self.core.held_by(task), held) {
                 (Some(hold), true) => self.core.hold_back(task, hold),
                 (Some(_), false) => took += self.notify(cpu, task),
                 (None, true) => {
-                    self.core.task_mut(task).held_back = false;
+                    self.core.task_mut(task).held_back = None;
                     woken.push(wake(task));
                 }
                 (None, false) => {}

@@ -97,7 +97,7 @@ pub use program::{ClosedEarly, Program, RemotePeer, Running, Task};
 pub use scheduler::{Balance, Callback, Hint, Locks, Pick, Scheduler, WakeContext, Wakeup, Why};
 pub use settings::{
     IdleLoop, LastPoll, Loopback, PollTime, Preemption, ReceiveCharge, SemaphoreLocks, Settings,
-    SoftirqLimits,
+    SoftirqLimits, Throttling,
 };
 pub use statistic::{Sampled, Statistic};
 pub use step::Mode;

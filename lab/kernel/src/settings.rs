@@ -206,6 +206,17 @@ impl Loopback {
 /// `sizeof(struct sk_buff)` of 2.6.16 on i386 as Fedora configures it, computed from its fields.
 const SK_BUFF_I386: Bytes = Bytes(164);
 
+/// What happens to the tasks of a group that has used up its quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throttling {
+    /// The group leaves its queues with all that is in it, and who is woken there waits for the next period
+    /// (`throttle_cfs_rq()` before Linux 6.18).
+    Groups,
+    /// Each task leaves on its way to user mode, also one that is woken there, which runs that far first
+    /// (`throttle_cfs_rq_work()`, since 6.18).
+    Tasks,
+}
+
 /// When the driver `e100` stops polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LastPoll {
@@ -257,6 +268,11 @@ pub struct Settings {
     /// The cache lines of a socket that the protocols write when a packet leaves it, comes to it, or is taken out of
     /// it; 0: what a socket keeps is not modelled. Only sockets of a stream to this machine have them.
     pub socket_lines: u32,
+    /// What happens to the tasks of a group that has used up its quota.
+    pub throttling: Throttling,
+    /// Whether each group's periods begin at a time that is drawn (`init_cfs_bandwidth()`, since Linux 6.4); else all
+    /// begin at multiples of their length, and so at a tick.
+    pub staggered_periods: bool,
     /// Which spin lock guards a set of SysV semaphores.
     pub semaphore_locks: SemaphoreLocks,
     /// How spin locks work.
@@ -288,6 +304,8 @@ impl Settings {
             nohz: true,
             sync_socket_wakeups: true,
             loopback: Loopback::LINUX_6,
+            throttling: Throttling::Tasks,
+            staggered_periods: true,
             softirqs: SoftirqLimits::LINUX_6,
             locks: LockKind::Queued,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
@@ -385,6 +403,8 @@ impl Settings {
             receive_charge: ReceiveCharge::Before,
             e100_last_poll: LastPoll::BelowWeight,
             socket_lines: 0,
+            throttling: Throttling::Groups,
+            staggered_periods: false,
             semaphore_locks: SemaphoreLocks::OneForAll,
             locks: LockKind::TestAndSet,
             patience: Duration::from_s(120),

@@ -158,9 +158,9 @@ pub(crate) struct TaskStruct {
     pub(crate) new_fragment: Option<Option<Fragment>>,
     /// True from SIGSTOP to SIGCONT.
     pub(crate) stopped: bool,
-    /// True while it does not run for no other reason than that it is stopped, or that its group is
+    /// Since when it does not run for no other reason than that it is stopped, or that its group is
     /// frozen or throttled.
-    pub(crate) held_back: bool,
+    pub(crate) held_back: Option<Instant>,
 
     // Changed by sleeping and waking.
     pub(crate) state: State,
@@ -214,7 +214,7 @@ impl TaskStruct {
             fragment: None,
             new_fragment: None,
             stopped: false,
-            held_back: false,
+            held_back: None,
             state: State::New,
             queued: false,
             runnable_since: now,

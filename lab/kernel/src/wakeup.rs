@@ -22,7 +22,10 @@ impl Engine {
             State::New => Why::Fork,
             State::Runnable | State::Dead => return Flow::Next,
         };
-        if let Some(hold) = self.core.held_by(task) {
+        if let Some(hold) = self.core.held_asleep(task) {
+            if let (Waiting::Quota, Why::Wakeup(wakeup)) = (hold, &why) {
+                self.record_held_wakeup(cpu, task, wakeup);
+            }
             self.core.hold_back(task, hold);
             return Flow::Next;
         }
@@ -43,6 +46,21 @@ impl Engine {
             self.push_activation(cpu, task, target, why);
         }
         Flow::Takes(took, self.mode(cpu, false))
+    }
+
+    /// `task` is woken and joins its group, which is out of quota. That it waits for the next period there is told once.
+    fn record_held_wakeup(&mut self, cpu: CpuId, task: TaskId, wakeup: &Wakeup) {
+        if self.core.task(task).held_back.is_some() {
+            return;
+        }
+        let target = self.core.task(task).last_cpu;
+        self.core.record_waking(cpu, task, wakeup);
+        self.core.record(Record::Wakeup {
+            waker: cpu,
+            task,
+            target,
+        });
+        self.core.record_block(target, task, Waiting::Quota);
     }
 
     fn push_activation(&mut self, cpu: CpuId, task: TaskId, target: CpuId, why: Why) {

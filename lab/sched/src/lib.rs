@@ -27,7 +27,9 @@ mod scx_warmq;
 mod twins;
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, MakeScheduler, Preemption, Scheduler, Settings, UnknownCost};
+use warmq_kernel::{
+    Attach, MakeScheduler, Preemption, Scheduler, Settings, Throttling, UnknownCost,
+};
 use warmq_trace::{Promise, Queues};
 use warmq_units::{Duration, Seed};
 
@@ -184,6 +186,15 @@ const FULL_OR_LAZY: &[Preemption] = &[Preemption::Full, Preemption::Lazy];
 fn linux612(seed: Seed) -> Settings {
     Settings {
         preemption: Preemption::Voluntary,
+        throttling: Throttling::Groups,
+        ..Settings::linux6(seed)
+    }
+}
+
+/// Linux 6 under a scheduler of sched_ext, which obeys quotas by itself: a woken task is queued, and waits there.
+fn linux6_scx(seed: Seed) -> Settings {
+    Settings {
+        throttling: Throttling::Groups,
         ..Settings::linux6(seed)
     }
 }
@@ -384,7 +395,7 @@ pub const SCHEDULERS: &[Entry] = &[
         cgroups: true,
         statistics: &[],
         promise: WARMQ_PROMISE,
-        timers: Settings::linux6,
+        timers: linux6_scx,
         settings: scx_warmq::settings,
         build: |chosen, attach| Ok(Box::new(scx_warmq::ScxWarmq::new(chosen, attach)?)),
     },

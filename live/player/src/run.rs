@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use warmq_scenario::{
     Action, Bound, Fidelity, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId, World,
 };
+use warmq_trace::Record;
 use warmq_trace::file::Writer;
 use warmq_units::{Seed, TaskId};
 
@@ -27,7 +28,7 @@ use crate::stage::plan::Wanted;
 use crate::sys::process::{self, Side};
 use crate::sys::sched;
 use crate::trace::{Merge, Own, header, instant, own_records};
-use warmq_record::running_scheduler;
+use warmq_record::{Snapshot, running_scheduler};
 
 /// The world in which the machine is the scenario's own.
 const GUEST: &str = "guest";
@@ -313,6 +314,12 @@ fn threads(stage: &Stage) -> Vec<(u32, TaskId)> {
         .collect()
 }
 
+/// Whether `record` says of a task that is not of the scenario what held during the run as well: groups have other numbers
+/// here, and affinities of kernel threads may have changed.
+fn tells_of_stranger(record: &Record) -> bool {
+    !matches!(record, Record::Group { .. } | Record::Affinity { .. })
+}
+
 /// Writes everything that is known of a run.
 fn write<W: Write>(
     stage: &Stage,
@@ -334,8 +341,18 @@ fn write<W: Write>(
     let mut merge = Merge::new(writer, own, tasks, instant(seen.end_ns, start_ns));
     if let Some(mut recording) = recording {
         let threads = threads(stage);
-        recording.records(&threads, tasks, start_ns, &mut |at, record| {
-            merge.recorded(at, record)
+        // Looked at after the run, so that looking takes nothing from it.
+        let mut snapshot = Snapshot::default();
+        snapshot.look();
+        recording.records(&threads, tasks, start_ns, &mut |at, record| match record {
+            Record::Ids { task, .. } if task >= tasks => {
+                snapshot.told(at, record, &mut |at, record| {
+                    if tells_of_stranger(&record) {
+                        merge.recorded(at, record);
+                    }
+                });
+            }
+            _ => merge.recorded(at, record),
         });
     }
     let written = merge.finish().finish();

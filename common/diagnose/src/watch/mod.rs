@@ -265,6 +265,17 @@ impl Watcher {
         }
     }
 
+    /// A quota holds `id` back: at once if it waits, else when it leaves its CPU.
+    fn throttle(&mut self, at: Instant, id: TaskId) {
+        let waits = self.take_wait(id).is_some();
+        self.end_wait(at, id);
+        let task = self.tasks.touch(id);
+        match waits {
+            true => task.held_since = Some(at),
+            false => task.throttles = true,
+        }
+    }
+
     /// A quota that held `id` back does so no more.
     fn release(&mut self, at: Instant, id: TaskId) {
         let task = self.tasks.touch(id);
@@ -399,7 +410,7 @@ impl Observer for Watcher {
                 cause: Cause::Quota,
                 state: State::Runnable,
                 ..
-            } => self.tasks.touch(task).throttles = true,
+            } => self.throttle(at, task),
             Record::InterruptEnter { cpu, interrupt } => {
                 self.interrupts_seen = true;
                 self.cpu(cpu).enters(at, interrupt);

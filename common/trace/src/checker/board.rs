@@ -262,7 +262,12 @@ impl Board {
             }
             // One that is runnable all the same, as a throttled task is, may leave as it likes.
             Record::Block { task, state, .. } => {
-                self.tasks.touch(task).blocks = state != crate::State::Runnable;
+                let task = self.tasks.touch(task);
+                task.blocks = state != crate::State::Runnable;
+                // One that waits leaves its queue at once.
+                if let (crate::State::Runnable, State::Runnable { .. }) = (state, task.state) {
+                    task.state = State::Asleep;
+                }
             }
             Record::Idle { cpu, state } => self.cpus.touch(cpu).idles = state.is_some(),
             Record::SpanBegin { span, number, .. } => {

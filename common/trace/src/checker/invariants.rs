@@ -67,7 +67,9 @@ pub(super) fn judge(
         | Record::RescheduleSent { .. }
         | Record::LockBusy { .. }
         | Record::Recalculate { .. } => Ok(()),
-        Record::Block { cpu, task, .. } => case.runs_here(cpu, task),
+        Record::Block {
+            cpu, task, state, ..
+        } => case.blocks(cpu, task, state),
         Record::Waking { task, .. } => case.alive(task, None),
         Record::SpanEnd {
             task, span, number, ..
@@ -162,6 +164,14 @@ impl Case<'_> {
                 self.broken(Some(task), Some(cpu), Breach::AnotherRan { running })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Who waits for a CPU may leave its queue, if it stays runnable: it is throttled.
+    fn blocks(&self, cpu: CpuId, task: TaskId, state: crate::State) -> Result<(), Violation> {
+        match (state, self.board.state(task)) {
+            (crate::State::Runnable, State::Runnable { .. }) => Ok(()),
+            _ => self.runs_here(cpu, task),
         }
     }
 

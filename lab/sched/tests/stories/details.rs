@@ -1,14 +1,14 @@
 //! Records in detail: what they tell of a scenario, and that they change nothing.
 
 use proptest::prelude::*;
-use warmq_kernel::Boot;
+use warmq_kernel::{Boot, Throttling};
 use warmq_sched::SCHEDULERS;
-use warmq_trace::{Checker, Digest, Observer, Record};
-use warmq_units::Instant;
+use warmq_trace::{Cause, Checker, Digest, Observer, Record};
+use warmq_units::{Instant, TaskId};
 
 use crate::laws::cases;
 use crate::stage::*;
-use crate::told::{Kept, told};
+use crate::told::{Kept, told, told_on};
 
 /// Who waits for what, and for which object.
 fn blocks(text: &str, ticks: u64) -> Vec<String> {
@@ -109,6 +109,53 @@ fn whatever_holds_a_task_is_the_reason_for_which_it_leaves() {
         "57 task0 Thaw None Interruptible",
     ];
     assert_eq!(blocks(text, 20), wanted);
+}
+
+/// A sleeper that is woken at 16 ms, when a hog has used up the quota of their group, and the group's next period begins
+/// at 40 ms: what is told of it, in milliseconds.
+fn woken_out_of_quota(throttling: Throttling) -> Vec<String> {
+    let text = r#"
+        [group.g]
+        quota = "10ms"
+        period = "40ms"
+        [task.hog]
+        group = "g"
+        body = [{ run = "10ms" }]
+        [task.sleeper]
+        group = "g"
+        start = "1ms"
+        body = [{ sleep = "15ms" }, { run = "1ms" }]
+    "#;
+    let mut stage = stage(1);
+    stage.settings.throttling = throttling;
+    let sleeper = TaskId(1);
+    let told = told_on(stage, text, 5, |record| {
+        let what = match *record {
+            Record::Wakeup { task, .. } if task == sleeper => "woken",
+            Record::Block {
+                task,
+                cause: Cause::Quota,
+                ..
+            } if task == sleeper => "throttled",
+            Record::Switch { next, .. } if next == Some(sleeper) => "runs",
+            _ => return None,
+        };
+        Some(what.to_owned())
+    });
+    let sleeps = told.iter().position(|what| what.starts_with("16"));
+    told[sleeps.expect("it is woken")..].to_vec()
+}
+
+#[test]
+fn who_is_woken_out_of_quota_runs_to_user_mode_or_waits_in_its_queue() {
+    assert_eq!(
+        woken_out_of_quota(Throttling::Tasks),
+        ["16 woken", "16 runs", "16 throttled", "40 woken", "40 runs"]
+    );
+    assert_eq!(
+        woken_out_of_quota(Throttling::Groups),
+        ["16 woken", "16 throttled", "40 woken", "40 runs"]
+    );
 }
 
 #[test]

@@ -25,9 +25,12 @@ impl Observer for Kept {
 
 /// Plays `text` on `cpus` CPUs for `ticks` ticks before `watch`, under the scheduler `name`.
 pub fn before<O: Observer>(watch: O, name: &str, text: &str, cpus: u16, ticks: u64) -> O {
+    before_on(stage(cpus), watch, name, text, ticks)
+}
+
+fn before_on<O: Observer>(stage: Stage, watch: O, name: &str, text: &str, ticks: u64) -> O {
     let (entry, counters) = (story(text), Counters::default());
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");
-    let stage = stage(cpus);
     let workload = entry
         .build(&chosen, &stage.site(), &counters)
         .expect("its defaults are sound");
@@ -39,7 +42,17 @@ pub fn before<O: Observer>(watch: O, name: &str, text: &str, cpus: u16, ticks: u
 
 /// The records of `text` that `line` makes a line of, each after its time in ms.
 pub fn told(text: &str, ticks: u64, line: impl Fn(&Record) -> Option<String>) -> Vec<String> {
-    let kept = before(Kept::default(), "linux24", text, 1, ticks).0;
+    told_on(stage(1), text, ticks, line)
+}
+
+/// The same of what is played on `stage`.
+pub fn told_on(
+    stage: Stage,
+    text: &str,
+    ticks: u64,
+    line: impl Fn(&Record) -> Option<String>,
+) -> Vec<String> {
+    let kept = before_on(stage, Kept::default(), "linux24", text, ticks).0;
     let lines = kept.iter().filter_map(|(at, record)| {
         let ms = at.since(Instant::START).as_us() / 1_000;
         line(record).map(|line| format!("{ms} {line}"))

@@ -400,6 +400,31 @@ static void wake_idle(void)
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
+/*
+ * A CPU on which another class has run for a round leaves the tasks that woke while it was idle to the others of its
+ * domain; to the calmest domain if there are none.
+ */
+static void free_found(void)
+{
+	u32 cpu, domain;
+
+	bpf_for(cpu, 0, nr_cpus) {
+		struct cpu_state *c = cpu_of(cpu);
+
+		if (c->runs || c->idle || !scx_bpf_dsq_nr_queued(dsq_of(FOUND_BASE + cpu))) {
+			c->found_rounds = 0;
+			continue;
+		}
+		if (!c->found_rounds++)
+			continue;
+		domain = domain_of_cpu(cpu);
+		if (domain_of(domain)->time.cpus == 1)
+			domain = domain_of_place(calmest_place());
+		domain_of(domain)->pull_from = FOUND_BASE + cpu + 1;
+		wake_near(domain);
+	}
+}
+
 /* Balances among busy places: the calmest gets something of the busiest. */
 static void balance_busy(u64 now)
 {
@@ -466,6 +491,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	wake_idle();
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());
+	free_found();
 	bpf_rcu_read_unlock();
 	bpf_timer_start(timer, balance_interval, 0);
 	return 0;

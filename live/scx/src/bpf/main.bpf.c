@@ -111,7 +111,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
 		settle(p, t, cpu, elapsed(t->slept_at, now) >= policy.min_sleep);
 	}
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, slice_in(domain_of_cpu(cpu)), 0);
+	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
 }
 
@@ -237,6 +237,8 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		}
 		may_stay = t && may_go_on(prev, t, cpu);
 	}
+	if (scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0))
+		return;
 	if (pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
@@ -523,7 +525,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_init)
 	bpf_for(i, 0, nr_cpus) {
 		cpu_of(i)->batch_entity = NO_ENTITY;
 		cpu_of(i)->idle = 1;
-		error = scx_bpf_create_dsq(dsq_of(WARMQ_PINNED_BASE + i), -1);
+		error = scx_bpf_create_dsq(dsq_of(WARMQ_PINNED_BASE + i), -1) ?: scx_bpf_create_dsq(dsq_of(FOUND_BASE + i), -1);
 		if (error)
 			return error;
 	}

@@ -168,7 +168,7 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	return true;
 }
 
-/* The timer found another domain much busier: takes one of its unmanaged tasks. */
+/* The timer found a queue that another domain or CPU does not serve soon: takes one of its unmanaged tasks. */
 static __always_inline bool pull_requested(u32 domain)
 {
 	u32 from = domain_of(domain)->pull_from;
@@ -176,7 +176,7 @@ static __always_inline bool pull_requested(u32 domain)
 	if (!from)
 		return false;
 	domain_of(domain)->pull_from = 0;
-	if (!scx_bpf_dsq_move_to_local(dsq_of((from - 1) & (WARMQ_MAX_DOMAINS - 1)), 0))
+	if (!scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
 		return false;
 	count(COUNT_UNMANAGED_MOVES);
 	return true;

@@ -15,6 +15,12 @@
 /* The dispatch queue of an entity has the entity's number, plus this. */
 #define DSQ_BASE 0x1000
 #define NO_ENTITY WARMQ_MAX_ENTITIES
+/*
+ * CPU n has a queue of this number, plus n, for tasks that woke while it was idle, and run there at once. They do
+ * not wait in its local queue: if a real-time task comes first, the kernel (6.18) does not say so of a CPU that was
+ * idle (cpu_release), and nobody else may take what is in there.
+ */
+#define FOUND_BASE (WARMQ_MAX_ENTITIES + 1)
 
 /* counters.rs has the same order. */
 enum counter {
@@ -60,6 +66,8 @@ struct cpu_state {
 	u32 idle;         /* it is counted in its domain's `idle` */
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
+	u32 found_rounds; /* of the timer, in which a task waited here for a CPU that none of ours has; see FOUND_BASE */
+	u32 unused;
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
 	u32 batch_entity;
@@ -71,7 +79,7 @@ struct cpu_state {
 struct domain_state {
 	struct warmq_domain time;
 	u64 idle; /* CPUs that idle, or have not run a task yet */
-	/* The timer asks this domain to take one unmanaged task of that one. Counted from 1; 0: none. */
+	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
 	u32 unused;
 } __attribute__((aligned(64)));
