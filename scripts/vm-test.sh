@@ -94,7 +94,7 @@ keep_laws() { # OPTIONS of laws...
 say "laws: what tasks get, under scx_warmq and the kernel's own scheduler; where they run, under scx_warmq"
 keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets short-naps frequent-sleepers pipe-reader forks \
     --scheduler "kernel,$bin/scx_warmq" || failed=1
-keep_laws fragments-at-home chat-rooms --scheduler "$bin/scx_warmq" || failed=1
+keep_laws fragments-at-home chat-rooms real-time-hog --scheduler "$bin/scx_warmq" || failed=1
 
 say "verdicts: what warmq diagnose says of what guests played; all of it: scripts/verdicts.sh"
 scripts/verdicts.sh --quick || failed=1

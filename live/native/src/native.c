@@ -143,11 +143,11 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 	at(here, now);
 	model.current = waker < 0 ? NULL : &tasks_of_model[waker];
 	model.in_interrupt = waker == -1;
-	model.selecting = true;
 	p->direct = false;
 	p->cpu = prev;
 	if (p->nr_cpus_allowed == 1) /* the kernel does not ask; select_task_rq() */
 		return p->cpu = ctzll(p->cpus_ptr->bits);
+	model.selecting = true;
 	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
 	model.selecting = false;
 	if (!may_run_on(p, p->cpu)) /* as select_fallback_rq(): its first CPU */
@@ -171,7 +171,7 @@ void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 		return;
 	}
 	p->direct = false;
-	put_last(&model.local[p->cpu], p);
+	put_last(p->direct_dsq == SCX_DSQ_LOCAL ? &model.local[p->cpu] : queue_of(p->direct_dsq), p);
 	if (!model.running[p->cpu])
 		model.kicked |= 1ULL << p->cpu;
 }

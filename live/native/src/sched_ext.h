@@ -322,12 +322,13 @@ static void put_by_vtime(struct native_dsq *queue, struct task_struct *p)
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {
 	p->scx.slice = slice;
-	if (dsq != SCX_DSQ_LOCAL) {
-		put_last(queue_of(dsq), p);
+	if (model.selecting) { /* it joins the queue when it is made runnable (direct_dispatch()) */
+		p->direct = true;
+		p->direct_dsq = dsq;
 		return;
 	}
-	if (model.selecting) { /* it joins the queue of the CPU that is selected, when that is known */
-		p->direct = true;
+	if (dsq != SCX_DSQ_LOCAL) {
+		put_last(queue_of(dsq), p);
 		return;
 	}
 	put_last(&model.local[p->cpu], p);

@@ -630,7 +630,7 @@ fn a_task_that_blocks_leaves_asleep_unless_it_was_woken_meanwhile() {
     let throttled = (90, block(State::Runnable));
     assert_eq!(judged(&[throttled, (90, leaves(true)), again]), Ok(()));
     // So it does if it waits, for no CPU then, until it is let go.
-    let waits = (200, woken(CPU));
+    let waits = (200, woken.1);
     let leaves_its_queue = (200, block(State::Runnable));
     let gone = [sleeps, (20, leaves(false)), waits, leaves_its_queue];
     assert_eq!(judged(&gone), Ok(()));

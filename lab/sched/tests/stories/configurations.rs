@@ -1,8 +1,8 @@
-//! Random configurations of a kernel: preemption, idle CPUs, softirqs.
+//! Random configurations of a kernel: preemption, idle CPUs, softirqs, quotas.
 
 use proptest::prelude::*;
 
-use warmq_kernel::{IdleLoop, PollTime, Preemption, Settings, SoftirqLimits};
+use warmq_kernel::{IdleLoop, PollTime, Preemption, Settings, SoftirqLimits, Throttling};
 use warmq_units::Duration;
 
 /// How a kernel is configured, apart from its timers.
@@ -13,6 +13,8 @@ pub struct Configuration {
     pub nohz: bool,
     pub sync: bool,
     pub softirqs: SoftirqLimits,
+    pub throttling: Throttling,
+    pub staggered_periods: bool,
 }
 
 impl Configuration {
@@ -22,6 +24,8 @@ impl Configuration {
         settings.nohz = self.nohz;
         settings.sync_socket_wakeups = self.sync;
         settings.softirqs = self.softirqs;
+        settings.throttling = self.throttling;
+        settings.staggered_periods = self.staggered_periods;
     }
 }
 
@@ -34,14 +38,20 @@ pub fn configurations() -> impl Strategy<Value = Configuration> {
         Preemption::Lazy,
     ]);
     let idle_loop = prop::sample::select(vec![IdleLoop::Halt, IdleLoop::Poll]);
-    let flags = (any::<bool>(), any::<bool>());
-    (preemption, idle_loop, flags, softirq_limits()).prop_map(
-        |(preemption, idle_loop, (nohz, sync), softirqs)| Configuration {
-            preemption,
-            idle_loop,
-            nohz,
-            sync,
-            softirqs,
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let throttling = prop::sample::select(vec![Throttling::Groups, Throttling::Tasks]);
+    let drawn = (preemption, idle_loop, flags, softirq_limits(), throttling);
+    drawn.prop_map(
+        |(preemption, idle_loop, (nohz, sync, staggered_periods), softirqs, throttling)| {
+            Configuration {
+                preemption,
+                idle_loop,
+                nohz,
+                sync,
+                softirqs,
+                throttling,
+                staggered_periods,
+            }
         },
     )
 }

@@ -111,7 +111,7 @@ fn whatever_holds_a_task_is_the_reason_for_which_it_leaves() {
     assert_eq!(blocks(text, 20), wanted);
 }
 
-/// A sleeper that is woken at 16 ms, when a hog has used up the quota of their group, and the group's next period begins
+/// A sleeper that is woken at 25 ms, when a hog has used up the quota of their group, and the group's next period begins
 /// at 40 ms: what is told of it, in milliseconds.
 fn woken_out_of_quota(throttling: Throttling) -> Vec<String> {
     let text = r#"
@@ -120,11 +120,11 @@ fn woken_out_of_quota(throttling: Throttling) -> Vec<String> {
         period = "40ms"
         [task.hog]
         group = "g"
+        start = "1ms"
         body = [{ run = "10ms" }]
         [task.sleeper]
         group = "g"
-        start = "1ms"
-        body = [{ sleep = "15ms" }, { run = "1ms" }]
+        body = [{ sleep = "25ms" }, { run = "1ms" }]
     "#;
     let mut stage = stage(1);
     stage.settings.throttling = throttling;
@@ -142,19 +142,19 @@ fn woken_out_of_quota(throttling: Throttling) -> Vec<String> {
         };
         Some(what.to_owned())
     });
-    let sleeps = told.iter().position(|what| what.starts_with("16"));
-    told[sleeps.expect("it is woken")..].to_vec()
+    let woken = told.iter().position(|what| what.starts_with("25"));
+    told[woken.expect("it is woken")..].to_vec()
 }
 
 #[test]
 fn who_is_woken_out_of_quota_runs_to_user_mode_or_waits_in_its_queue() {
     assert_eq!(
         woken_out_of_quota(Throttling::Tasks),
-        ["16 woken", "16 runs", "16 throttled", "40 woken", "40 runs"]
+        ["25 woken", "25 runs", "25 throttled", "40 woken", "40 runs"]
     );
     assert_eq!(
         woken_out_of_quota(Throttling::Groups),
-        ["16 woken", "16 throttled", "40 woken", "40 runs"]
+        ["25 woken", "25 throttled", "40 woken", "40 runs"]
     );
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::{
     Boot, DatagramCounts, Ending, IdleLoop, Kernel, Nic, PacketCounts, Preemption, Socket,
-    SoftirqLimits, Task,
+    SoftirqLimits, Task, Throttling,
 };
 use warmq_play::{Counters, workload};
 use warmq_sched::{Entry, SCHEDULERS};
@@ -157,6 +157,8 @@ pub fn a_case() -> Case {
             nohz: false,
             sync: false,
             softirqs: SoftirqLimits::LINUX_2_4,
+            throttling: Throttling::Groups,
+            staggered_periods: false,
         },
         cpus: 3,
         real: true,

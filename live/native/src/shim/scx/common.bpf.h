@@ -105,7 +105,8 @@ struct task_struct {
 	struct native_dsq *dsq;
 	struct task_struct *next;
 	bool migrates;
-	bool direct; /* select_cpu put it into the local queue of its CPU */
+	bool direct; /* select_cpu put it into this queue */
+	u64 direct_dsq;
 };
 
 struct linux_binprm;
