@@ -50,6 +50,7 @@ static struct {
 	u64 direct_slice;
 } model;
 
+struct rq runqueues;
 static struct task_struct idle_task = { .pid = 0 };
 
 static void must(bool holds, char *what)

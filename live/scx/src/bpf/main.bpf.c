@@ -237,6 +237,8 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		}
 		may_stay = t && may_go_on(prev, t, cpu);
 	}
+	if (is_realtime_next(cpu))
+		return;
 	if (scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0))
 		return;
 	if (pull_requested(domain_of_cpu(cpu)))

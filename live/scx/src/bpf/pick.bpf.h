@@ -106,6 +106,17 @@ static __always_inline u32 first_entity(u32 cpu)
 	return first.entity;
 }
 
+/*
+ * Whether a real-time task is about to run on a CPU, or runs. The kernel (6.18, prev_balance()) asks for a task for an
+ * idle CPU all the same, and what it got would wait in the local queue, where nobody else may take it.
+ */
+static __always_inline bool is_realtime_next(u32 cpu)
+{
+	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return rq && rq->rt.rt_nr_running;
+}
+
 /* Whether the task that ran so far comes before the next one of `entity`, and keeps the CPU. */
 static __always_inline bool goes_first(struct task_state *t, u32 entity)
 {

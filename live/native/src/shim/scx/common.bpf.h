@@ -128,6 +128,14 @@ struct scx_cgroup_init_args {
 typedef int pid_t;
 enum cpuhp_state { CPUHP_OFFLINE };
 
+/* The model has no real-time tasks. */
+struct rq {
+	struct {
+		u32 rt_nr_running;
+	} rt;
+};
+extern struct rq runqueues;
+
 struct bpf_timer {
 	u64 unused;
 };
