@@ -180,6 +180,7 @@ impl Engine {
         match was_throttled {
             true => {
                 let mut members = self.core.members(group);
+                // Who left last goes on first (`tg_unthrottle_up()` of 6.18).
                 members.sort_by_key(|task| Reverse(self.core.task(*task).held_back));
                 self.reconsider(cpu, members)
             }
