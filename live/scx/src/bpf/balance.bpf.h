@@ -402,7 +402,7 @@ static void wake_idle(void)
 
 /*
  * A CPU on which another class has run for a round leaves the tasks that woke while it was idle to the others of its
- * domain; to the calmest domain if there are none.
+ * domain; then to one domain after the other, since their affinity may be narrow.
  */
 static void free_found(void)
 {
@@ -417,9 +417,7 @@ static void free_found(void)
 		}
 		if (!c->found_rounds++)
 			continue;
-		domain = domain_of_cpu(cpu);
-		if (domain_of(domain)->time.cpus == 1)
-			domain = domain_of_place(calmest_place());
+		domain = (domain_of_cpu(cpu) + c->found_rounds - 2) % nr_domains;
 		domain_of(domain)->pull_from = FOUND_BASE + cpu + 1;
 		wake_near(domain);
 	}
