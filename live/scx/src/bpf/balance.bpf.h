@@ -411,7 +411,7 @@ static void free_found(void)
 	bpf_for(cpu, 0, nr_cpus) {
 		struct cpu_state *c = cpu_of(cpu);
 
-		if (c->runs || c->idle || !scx_bpf_dsq_nr_queued(dsq_of(FOUND_BASE + cpu))) {
+		if (c->runs || c->idle || !c->found || !scx_bpf_dsq_nr_queued(dsq_of(FOUND_BASE + cpu))) {
 			c->found_rounds = 0;
 			continue;
 		}

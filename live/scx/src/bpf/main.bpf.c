@@ -111,6 +111,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
 		settle(p, t, cpu, elapsed(t->slept_at, now) >= policy.min_sleep);
 	}
+	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
 }
@@ -237,9 +238,9 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		}
 		may_stay = t && may_go_on(prev, t, cpu);
 	}
-	if (is_realtime_next(cpu))
+	if (!prev && is_realtime_next(cpu))
 		return;
-	if (scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0))
+	if (take_found(cpu))
 		return;
 	if (pull_requested(domain_of_cpu(cpu)))
 		return;

@@ -107,8 +107,9 @@ static __always_inline u32 first_entity(u32 cpu)
 }
 
 /*
- * Whether a real-time task is about to run on a CPU, or runs. The kernel (6.18, prev_balance()) asks for a task for an
- * idle CPU all the same, and what it got would wait in the local queue, where nobody else may take it.
+ * Whether a real-time task is about to run on a CPU that idles. The kernel (6.18, prev_balance()) asks for a task for it
+ * all the same, and what it got would wait in the local queue, where nobody else may take it. (Where the CPU comes from a
+ * task of ours, the kernel calls cpu_release.)
  */
 static __always_inline bool is_realtime_next(u32 cpu)
 {
@@ -179,6 +180,17 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	return true;
 }
 
+/* Takes a task that woke while `cpu` was idle; another CPU may do that. */
+static __always_inline bool take_found(u32 cpu)
+{
+	struct cpu_state *c = cpu_of(cpu);
+
+	if (!c->found || !scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0))
+		return false;
+	__sync_fetch_and_sub(&c->found, 1);
+	return true;
+}
+
 /* The timer found a queue that another domain or CPU does not serve soon: takes one of its unmanaged tasks. */
 static __always_inline bool pull_requested(u32 domain)
 {
@@ -187,7 +199,7 @@ static __always_inline bool pull_requested(u32 domain)
 	if (!from)
 		return false;
 	domain_of(domain)->pull_from = 0;
-	if (!scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
+	if (from > FOUND_BASE ? !take_found(from - 1 - FOUND_BASE) : !scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
 		return false;
 	count(COUNT_UNMANAGED_MOVES);
 	return true;

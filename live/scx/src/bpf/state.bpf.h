@@ -66,8 +66,8 @@ struct cpu_state {
 	u32 idle;         /* it is counted in its domain's `idle` */
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
-	u32 found_rounds; /* of the timer, in which a task waited here for a CPU that none of ours has; see FOUND_BASE */
-	u32 unused;
+	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there; never too few */
+	u32 found_rounds; /* of the timer, in which one waited there and none of ours had the CPU */
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
 	u32 batch_entity;
