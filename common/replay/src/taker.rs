@@ -352,6 +352,7 @@ impl Taker {
             } => {
                 self.missing.holds += u64::from(self.began);
                 let task = self.tasks.touch(task);
+                // One that only waits for a CPU leaves none.
                 task.throttles = matches!(task.life, Life::Running(_));
             }
             Record::Block {

@@ -33,9 +33,11 @@ impl Core {
 
     /// What keeps `task` from being woken, if anything does.
     pub(crate) fn held_asleep(&self, task: TaskId) -> Option<Waiting> {
-        let wakes = self.settings.throttling == Throttling::Tasks;
-        self.held_by(task)
-            .filter(|hold| *hold != Waiting::Quota || !wakes)
+        let held = self.held_by(task);
+        match self.settings.throttling {
+            Throttling::Groups => held,
+            Throttling::Tasks => held.filter(|hold| *hold != Waiting::Quota),
+        }
     }
 
     /// Whether `task` has something to do before it goes on in user mode.
