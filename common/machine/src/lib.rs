@@ -46,6 +46,6 @@ pub use hwloc::read_hwloc;
 pub use memory::{Fragmentation, OutOfMemory, PhysicalMemory};
 pub use observed::{ASSUMED, Observed, ObservedCache, ObservedCpu, ObservedWays};
 pub use overrides::Overrides;
-pub use shipped::{builtin, builtin_names};
+pub use shipped::{builtin, builtin_names, costs_taken_from};
 pub use toml_machine::{NOT_GIVEN, read_toml};
 pub use topology::Layout;

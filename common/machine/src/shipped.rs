@@ -1,5 +1,10 @@
 //! The machines that come with WarmQ, inside the program.
 
+use std::collections::BTreeMap;
+
+use crate::description::Cost;
+use crate::toml_machine::read_toml;
+
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../../../machines/", $name, ".toml")))),*]
@@ -9,6 +14,7 @@ macro_rules! shipped {
 const SHIPPED: &[(&str, &str)] = shipped![
     "core2duo",
     "epyc-12llc",
+    "epyc-vm",
     "guest-1cpu",
     "guest-8cpu",
     "p3xeon-8way",
@@ -33,4 +39,15 @@ pub fn builtin(name: &str) -> Option<&'static str> {
 /// The names of the machines that come with WarmQ, ascending.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
+}
+
+/// The costs of kernels on a machine that comes with WarmQ, by kernel and cost, for one on which nobody measured any:
+/// each source says where it is taken from. Empty for a name that no machine has.
+pub fn costs_taken_from(name: &str) -> BTreeMap<String, BTreeMap<String, Cost>> {
+    let machine = builtin(name).and_then(|text| read_toml(name, text).ok());
+    let mut costs = machine.map(|it| it.costs).unwrap_or_default();
+    for cost in costs.values_mut().flat_map(BTreeMap::values_mut) {
+        cost.source = format!("taken from {name}: {}", cost.source);
+    }
+    costs
 }

@@ -143,18 +143,17 @@ impl PlayMeter {
             waits.merge(&window.waits[table]);
             found.spans(&format!("{name}_wait"), &window.waits[table]);
             let tasks = self.tasks_of(table, window, end);
-            found.tasks(name, &tasks);
-            let longest = tasks.iter().map(|task| task.longest_wait).max();
-            if let Some(longest) = longest.filter(|_| self.switches) {
-                found.put(&format!("{name}_delay_max"), us(longest));
+            found.shares(name, &tasks);
+            if self.switches {
+                found.switches(name, &tasks);
             }
         }
         found.spans("wait", &waits);
         if self.switches {
+            found.rate("wakeups_per_second", window.events.wakeups);
             let ran: Duration = self.others(window, end).map(|task| task.ran).sum();
             found.put("others_share", 100.0 * ran.as_s_f64() / found.seconds);
         }
-        found.rate("wakeups_per_second", window.events.wakeups);
         if window.lost > 0 {
             found.put("lost_events", window.lost as f64);
         }
@@ -323,7 +322,7 @@ impl Found {
     }
 
     /// Shares are of one CPU's time.
-    fn tasks(&mut self, name: &str, tasks: &[TaskFigures]) {
+    fn shares(&mut self, name: &str, tasks: &[TaskFigures]) {
         let share = |ran: Duration| 100.0 * ran.as_s_f64() / self.seconds;
         let shares: Vec<f64> = tasks.iter().map(|task| share(task.ran)).collect();
         let Some(least) = shares.iter().copied().reduce(f64::min) else {
@@ -335,6 +334,14 @@ impl Found {
             self.put(&format!("{name}_share_least"), least);
             self.put(&format!("{name}_share_most"), most);
         }
+    }
+
+    /// What only a recording of switches tells.
+    fn switches(&mut self, name: &str, tasks: &[TaskFigures]) {
+        let Some(longest) = tasks.iter().map(|task| task.longest_wait).max() else {
+            return;
+        };
+        self.put(&format!("{name}_delay_max"), us(longest));
         let sum = |of: fn(&TaskFigures) -> u64| tasks.iter().map(of).sum::<u64>();
         let wakeups = sum(|task| task.wakeups);
         self.rate(&format!("{name}_wakeups_per_second"), wakeups);

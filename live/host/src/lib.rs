@@ -13,7 +13,7 @@ mod tree;
 
 use std::path::Path;
 
-use warmq_machine::{MachineDescription, Observed};
+use warmq_machine::{MachineDescription, Observed, costs_taken_from};
 use warmq_units::{Bytes, CpuId, Hertz, thousandths};
 
 pub use error::HostError;
@@ -21,11 +21,14 @@ pub use latencies::{Latencies, set_latencies};
 use tree::Tree;
 
 const CPUINFO: &str = "proc/cpuinfo";
+/// The machine whose costs are those of a virtual one: to it, interrupts and timers are calls of a hypervisor.
+const VIRTUAL: &str = "epyc-vm";
 const PAGE: Bytes = Bytes::from_kb(4);
 const HUGE_PAGE: Bytes = Bytes::from_mb(2);
 
 /// Describes the machine whose file system starts at `root` (`/` for this one). CPUs that are
-/// offline are left out, and the others numbered from 0 in their order; see [`online`].
+/// offline are left out, and the others numbered from 0 in their order; see [`online`]. Of costs, it has
+/// only those of a virtual machine, if it is one.
 ///
 /// # Errors
 /// A file that is missing or holds something unexpected, or a machine that
@@ -51,6 +54,9 @@ pub fn read(root: &Path) -> Result<MachineDescription, HostError> {
         fix: "describe this machine in TOML instead".to_owned(),
     })?;
     replacement::set_known(tree, &mut machine);
+    if is_virtual(tree) {
+        machine.costs = costs_taken_from(VIRTUAL);
+    }
     Ok(machine)
 }
 
@@ -68,6 +74,12 @@ pub fn online(root: &Path) -> Result<Vec<CpuId>, HostError> {
 /// The list of threads is missing or no list.
 pub fn siblings(root: &Path, cpu: CpuId) -> Result<Vec<CpuId>, HostError> {
     cpus::siblings(Tree::new(root), cpu)
+}
+
+/// Whether a hypervisor says so of itself, in a bit of CPUID that processors leave zero.
+fn is_virtual(tree: Tree<'_>) -> bool {
+    let flags = tree.field(CPUINFO, "flags");
+    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 /// The clock: what cpufreq calls the base or else the highest frequency, or else what

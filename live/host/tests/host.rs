@@ -160,6 +160,26 @@ fn cpus_that_are_offline_are_left_out() {
 }
 
 #[test]
+fn a_virtual_machine_has_costs_of_one_and_another_has_none() {
+    let costs = |flags: &str| {
+        let tree = smt("virtual");
+        tree.write(
+            "proc/cpuinfo",
+            &format!("processor\t: 0\nflags\t\t: {flags}"),
+        );
+        tree.read().unwrap().costs
+    };
+    assert!(costs("fpu vme lahf_lm").is_empty());
+    let costs = costs("fpu hypervisor lahf_lm");
+    let send = &costs["linux-6.18"]["reschedule_interrupt"];
+    assert!(
+        send.source.starts_with("taken from epyc-vm: measured"),
+        "{}",
+        send.source
+    );
+}
+
+#[test]
 fn pages_follow_from_huge_pages() {
     for (huge, page) in [
         (2 << 20, 4 << 10),

@@ -1,11 +1,12 @@
 //! Machines by name, by path or as the host, and their settings.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use warmq_config::{Chosen, Setting};
 use warmq_machine::{
     CARD_MODELS, CardModel, MachineDescription, Overrides, PLAIN, builtin, builtin_names,
-    read_hwloc, read_toml,
+    costs_taken_from, read_hwloc, read_toml,
 };
 use warmq_units::Bytes;
 
@@ -135,17 +136,9 @@ const OLDEST: &str = "linux-2.4";
 /// The costs of `kernel` on `machine`, or else those of Linux 2.4 there. A machine that has neither
 /// gets the same of [`STAND_IN`].
 pub(super) fn costs(machine: &MachineDescription, kernel: &str) -> CostTable {
-    let of = |machine: &MachineDescription| {
-        let costs = &machine.costs;
+    let of = |costs: &BTreeMap<String, CostTable>| {
         costs.get(kernel).or_else(|| costs.get(OLDEST)).cloned()
     };
-    let own = of(machine);
-    let stand_in = || {
-        let mut table = of(&find(STAND_IN, None).ok()?)?;
-        for cost in table.values_mut() {
-            cost.source = format!("taken from {STAND_IN}: {}", cost.source);
-        }
-        Some(table)
-    };
-    own.or_else(stand_in).unwrap_or_default()
+    let stand_in = || of(&costs_taken_from(STAND_IN));
+    of(&machine.costs).or_else(stand_in).unwrap_or_default()
 }

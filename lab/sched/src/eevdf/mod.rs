@@ -147,6 +147,19 @@ impl State {
         *clock = now.max(*clock);
     }
 
+    /// Brings the clock of `cpu`, which is in `schedule()`, up to date, unless that was just done.
+    fn sync_to_schedule(&mut self, context: &Context<'_>, cpu: CpuId) {
+        if !std::mem::take(&mut self.cpu_mut(cpu).keeps_clock) {
+            self.sync(context, cpu);
+        }
+    }
+
+    /// The clock of `cpu` was just read, and it is about to pick again: it is not read then
+    /// (`rq_clock_skip_update()`). What passes until the switch is charged to whoever is picked.
+    fn keep_clock(&mut self, cpu: CpuId) {
+        self.cpu_mut(cpu).keeps_clock = self.rules.clock_skip;
+    }
+
     /// Makes happen what has been decided.
     fn settle(&mut self, context: &mut Context<'_>) {
         self.effects.apply(context);
@@ -293,6 +306,10 @@ impl Scheduler for Eevdf {
         };
         state.check_preempt(cpu, task, woken, context.must_reschedule(cpu));
         state.settle(context);
+        let sleeps = |task| !state.task(task).runnable;
+        if context.must_reschedule(cpu) && !state.cpu(cpu).current.is_some_and(sleeps) {
+            state.keep_clock(cpu);
+        }
     }
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
@@ -304,7 +321,7 @@ impl Scheduler for Eevdf {
             true => Leaving::AtOnce,
             false => Leaving::Sleeps,
         };
-        state.sync(context, state.task(task).cpu);
+        state.sync_to_schedule(context, state.task(task).cpu);
         if state.task(task).runnable {
             state.deactivate(task, leaving);
         }
@@ -315,7 +332,7 @@ impl Scheduler for Eevdf {
         let state = &mut self.state;
         // __schedule() updates the clock once, before a task that sleeps leaves its queue.
         if !std::mem::take(&mut self.scheduling) {
-            state.sync(context, context.cpu());
+            state.sync_to_schedule(context, context.cpu());
         }
         context.compute(self.pick_cost);
         let next = state.pick(context);
@@ -360,8 +377,11 @@ impl Scheduler for Eevdf {
 
     fn yield_task(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let state = &mut self.state;
-        state.sync(context, context.cpu());
-        state.yields(task);
+        let here = context.cpu();
+        state.sync(context, here);
+        if state.yields(task) {
+            state.keep_clock(here);
+        }
         state.settle(context);
         true
     }

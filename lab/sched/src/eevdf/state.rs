@@ -148,6 +148,8 @@ pub(super) struct CpuState {
     // Changed under the lock.
     /// What the clock read when the lock was taken last, in ns.
     pub(super) clock: i64,
+    /// The next `schedule()` leaves the clock as it is (`RQCF_REQ_SKIP`).
+    pub(super) keeps_clock: bool,
     /// The task that was picked last; `None` is the idle task.
     pub(super) current: Option<TaskId>,
     /// Tasks that are still queued in their sleep.
@@ -286,6 +288,7 @@ impl CpuState {
             root,
             line,
             clock: 0,
+            keeps_clock: false,
             current: None,
             delayed: 0,
             realtime: RealTime::default(),

@@ -137,15 +137,17 @@ impl State {
         }
     }
 
-    /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case.
-    pub(super) fn yields(&mut self, task: TaskId) {
+    /// `yield_task_fair()` and `yield_task_rt()`. The CPU picks again in any case. Returns whether the task was
+    /// charged for that.
+    pub(super) fn yields(&mut self, task: TaskId) -> bool {
         let state = self.task(task);
         let (entity, cpu, class) = (state.entity, state.cpu, state.class);
         if class == Class::RealTime {
-            return self.cpu_mut(cpu).realtime.requeue(task);
+            self.cpu_mut(cpu).realtime.requeue(task);
+            return false;
         }
         if self.running(cpu) <= 1 {
-            return;
+            return false;
         }
         self.clear_buddies(entity);
         self.charge(self.entities[entity].queue);
@@ -157,5 +159,6 @@ impl State {
             state.vruntime = state.deadline;
             self.renew_deadline(entity);
         }
+        true
     }
 }
