@@ -102,9 +102,14 @@ impl Boot<'_> {
         self.core.places[cpu.index()]
     }
 
-    /// The receive buffer that the kernel gives a socket by itself.
-    pub fn socket_buffer(&self) -> Bytes {
-        self.core.settings.socket_buffer
+    /// The receive buffer that the kernel gives each end of a stream by itself.
+    pub fn stream_buffer(&self) -> Bytes {
+        self.core.settings.stream_buffer
+    }
+
+    /// The receive buffer that the kernel gives a datagram socket by itself.
+    pub fn datagram_buffer(&self) -> Bytes {
+        self.core.settings.datagram_buffer
     }
 
     /// The size of a cache line in bytes.

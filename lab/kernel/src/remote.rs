@@ -132,7 +132,7 @@ impl Engine {
     /// Creates a socket for a connection from a remote peer. If memory is full, ends the run and
     /// returns `None`.
     fn connection(&mut self, peer: Peer) -> Option<Socket> {
-        let capacity = self.core.settings.socket_buffer;
+        let capacity = self.core.settings.stream_buffer;
         if let Some(socket) = self.core.free_endpoints.pop() {
             let buffer = self.core.endpoints[socket.index()].buffer;
             self.core.endpoints[socket.index()] = Endpoint::new(peer, buffer, capacity);

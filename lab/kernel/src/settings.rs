@@ -257,8 +257,10 @@ pub struct Settings {
     pub softirqs: SoftirqLimits,
     /// Kernel stack and task structure of one task.
     pub block: Bytes,
-    /// The receive buffer of a socket.
-    pub socket_buffer: Bytes,
+    /// The receive buffer of each end of a stream.
+    pub stream_buffer: Bytes,
+    /// The receive buffer of a datagram socket (`net.core.rmem_default`).
+    pub datagram_buffer: Bytes,
     /// How streams to this machine work.
     pub loopback: Loopback,
     /// When a receive buffer is full.
@@ -303,6 +305,7 @@ impl Settings {
             idle_loop: IdleLoop::Poll,
             nohz: true,
             sync_socket_wakeups: true,
+            datagram_buffer: Bytes(212_992),
             loopback: Loopback::LINUX_6,
             throttling: Throttling::Tasks,
             staggered_periods: true,
@@ -329,7 +332,8 @@ impl Settings {
             idle_loop: IdleLoop::Poll,
             softirqs: SoftirqLimits::LINUX_2_6_16,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
-            socket_buffer: Bytes(107_520),
+            stream_buffer: Bytes(107_520),
+            datagram_buffer: Bytes(107_520),
             ..Settings::linux24(seed)
         }
     }
@@ -360,7 +364,8 @@ impl Settings {
             preemption: Preemption::Voluntary,
             softirqs: SoftirqLimits::LINUX_2_6_24,
             semaphore_locks: SemaphoreLocks::OneForEachSet,
-            socket_buffer: Bytes(107_520),
+            stream_buffer: Bytes(107_520),
+            datagram_buffer: Bytes(107_520),
             ..Settings::linux24(seed)
         }
     }
@@ -398,7 +403,8 @@ impl Settings {
             sync_socket_wakeups: false,
             softirqs: SoftirqLimits::LINUX_2_4,
             block: Bytes::from_kb(8),
-            socket_buffer: Bytes::from_kb(64),
+            stream_buffer: Bytes::from_kb(64),
+            datagram_buffer: Bytes::from_kb(64),
             loopback: Loopback::BEFORE_LINUX_6,
             receive_charge: ReceiveCharge::Before,
             e100_last_poll: LastPoll::BelowWeight,

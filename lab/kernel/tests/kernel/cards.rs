@@ -37,7 +37,7 @@ impl Source {
     fn plays(self, stage: Stage) -> (Story, DatagramCounts, PacketCounts) {
         let made = Kept::default();
         let keep = made.clone();
-        let buffer = stage.settings.socket_buffer;
+        let buffer = stage.settings.datagram_buffer;
         let story = stage.plays_badly(move |boot: &mut Boot<'_>| -> Started {
             let model = CardModel::named(self.card).expect("a model");
             let nic = boot.nic_of(model, Duration::ZERO);
@@ -103,7 +103,7 @@ fn linux2616(some: &[(&str, u64)], ms: u64) -> Stage {
         softirqs: kernel.softirqs,
         receive_charge: kernel.receive_charge,
         e100_last_poll: kernel.e100_last_poll,
-        socket_buffer: kernel.socket_buffer,
+        datagram_buffer: kernel.datagram_buffer,
         ..on.settings
     };
     on

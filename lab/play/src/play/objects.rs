@@ -94,11 +94,13 @@ impl Maker<'_, '_, '_> {
                 Ok(maker.boot.pipe(buffer)?)
             })?),
             ObjectKind::Stream { buffer } => Made::Streams(self.each(|maker, at| {
-                let buffer = maker.buffer(buffer.as_ref(), at)?;
+                let own = maker.boot.stream_buffer();
+                let buffer = maker.buffer(buffer.as_ref(), own, at)?;
                 Ok(maker.boot.socket_pair(buffer)?)
             })?),
             ObjectKind::Datagram { buffer } => Made::Datagrams(self.each(|maker, at| {
-                let buffer = maker.buffer(buffer.as_ref(), at)?;
+                let own = maker.boot.datagram_buffer();
+                let buffer = maker.buffer(buffer.as_ref(), own, at)?;
                 Ok(maker.boot.datagram_socket(buffer)?)
             })?),
             ObjectKind::Group {
@@ -174,11 +176,9 @@ impl Maker<'_, '_, '_> {
         Ok(self.boot.group(parent, name, weight))
     }
 
-    fn buffer(&self, buffer: Option<&Expr>, at: &[u64]) -> Result<Bytes, Trouble> {
-        match buffer {
-            Some(buffer) => Ok(Bytes(self.eval(buffer, at)?)),
-            None => Ok(self.boot.socket_buffer()),
-        }
+    /// The buffer that a socket is given, or else the kernel's `own`.
+    fn buffer(&self, given: Option<&Expr>, own: Bytes, at: &[u64]) -> Result<Bytes, Trouble> {
+        given.map_or(Ok(own), |given| Ok(Bytes(self.eval(given, at)?)))
     }
 
     fn eval(&self, expr: &Expr, at: &[u64]) -> Result<u64, Trouble> {

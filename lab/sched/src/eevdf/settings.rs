@@ -219,8 +219,8 @@ fn protection(version: Version) -> Vec<Setting> {
             true,
             "whether what passes from a wakeup that preempts at once to the switch is charged to the woken task, \
              as the clock is not read again in between; if not, to the one that still runs",
-            "rq_clock_skip_update() in wakeup_preempt() and yield_task_fair(), 6.12 to 7.2; seen in a recording of \
-             6.18.44 (docs/simplex.md)",
+            "rq_clock_skip_update() in wakeup_preempt() and yield_task_fair(), in sources of 4.16 to 6.12; seen in a \
+             recording of 6.18.44 (docs/simplex.md)",
         ),
         flag(
             "pick_buddy",

@@ -329,7 +329,7 @@ fn beside_a_receiver(gap: Duration) -> u64 {
     let workload = |boot: &mut Boot<'_>| -> Started {
         let (first, second) = (boot.mm(), boot.mm());
         let nic = boot.nic(1_000_000_000, Duration::from_us(50));
-        let socket = boot.datagram_socket(boot.socket_buffer())?;
+        let socket = boot.datagram_socket(boot.datagram_buffer())?;
         boot.task(
             TaskSpec::new("R", Some(first)),
             move |task: Task| async move {
