@@ -85,7 +85,14 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
         "loading another page table, and the TLB misses that follow",
     ),
     ("interrupt_entry", "from the interrupt to its handler"),
-    ("interrupt_exit", "from the handler back"),
+    (
+        "interrupt_exit",
+        "from the handler to where the kernel may switch to another task",
+    ),
+    (
+        "interrupt_return",
+        "from the kernel back to the user code that was interrupted, after a switch away from it and back",
+    ),
     (
         "timer_program",
         "programming the timer for the next expiry, after those that have expired",
@@ -157,6 +164,7 @@ pub(crate) struct Times {
     pub(crate) mm_switch: Duration,
     pub(crate) interrupt_entry: Duration,
     pub(crate) interrupt_exit: Duration,
+    pub(crate) interrupt_return: Duration,
     pub(crate) timer_program: Duration,
     pub(crate) timer_tick: Duration,
     pub(crate) reschedule_interrupt: Duration,
@@ -184,6 +192,7 @@ impl Times {
             mm_switch: time("mm_switch")?,
             interrupt_entry: time("interrupt_entry")?,
             interrupt_exit: time("interrupt_exit")?,
+            interrupt_return: time("interrupt_return")?,
             timer_program: time("timer_program")?,
             timer_tick: time("timer_tick")?,
             reschedule_interrupt: time("reschedule_interrupt")?,

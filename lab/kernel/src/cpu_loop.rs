@@ -197,6 +197,7 @@ impl Engine {
     fn perform(&mut self, cpu: CpuId, step: Step) -> Flow {
         match step {
             Step::Busy { left, user } => Flow::Takes(left, self.mode(cpu, user)),
+            Step::ReturnToUser(takes) => Flow::Takes(takes, self.mode(cpu, false)),
             Step::Touch { touch, done, user } => self.touch(cpu, touch, done, user),
             Step::Acquire(lock) => self.acquire(cpu, lock),
             Step::Release(lock) => self.begin_release(cpu, lock),

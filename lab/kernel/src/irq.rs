@@ -48,6 +48,9 @@ impl Engine {
         let here = self.core.cpu(cpu);
         here.irq_depth += 1;
         here.in_user = false;
+        if interrupted == Mode::User && times.interrupt_return > Duration::ZERO {
+            here.stack.push(Step::ReturnToUser(times.interrupt_return));
+        }
         here.stack.push(Step::EndInterrupt { interrupt });
         here.stack.push(Step::Busy {
             left: times.interrupt_exit,

@@ -65,7 +65,9 @@ pub(crate) enum Preemptible {
 impl Step {
     pub(crate) fn preemptible(&self) -> Preemptible {
         match self {
-            Step::Busy { user: true, .. } | Step::Touch { user: true, .. } => Preemptible::User,
+            Step::Busy { user: true, .. }
+            | Step::Touch { user: true, .. }
+            | Step::ReturnToUser(_) => Preemptible::User,
             Step::Perform(_) | Step::Touch { .. } => Preemptible::Point,
             Step::Acquire(_)
             | Step::PutPrev(_)
@@ -84,6 +86,8 @@ pub(crate) enum Step {
         left: Duration,
         user: bool,
     },
+    /// Goes back to the user code that was interrupted, after everything that is done on the way there.
+    ReturnToUser(Duration),
     /// Touches memory, from the `done`-th line on.
     Touch {
         touch: Touch,

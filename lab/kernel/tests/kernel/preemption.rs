@@ -63,6 +63,40 @@ fn each_model_preempts_the_kernel_where_it_says() {
     );
 }
 
+/// What a program pays on its way back from an interrupt does not delay the task that takes its CPU.
+#[test]
+fn the_way_back_to_user_code_comes_after_the_switches() {
+    let exits = |back: u64| {
+        let on = stage(1).under(eager(false)).costs(costs(&[
+            ("interrupt_entry", 400),
+            ("interrupt_exit", 200),
+            ("interrupt_return", back),
+        ]));
+        let story = on.until_ms(100).plays(|boot: &mut Boot<'_>| -> Started {
+            boot.task(called("sleeper"), |task: Task| async move {
+                task.sleep(Duration::from_ms(10)).await;
+            })?;
+            boot.task(called("hog"), |task: Task| async move {
+                task.compute(us(15_000)).await;
+            })?;
+            Ok(())
+        });
+        let exit = |of: u32| {
+            let is = |record: &Record| matches!(*record, Record::Exit { task, .. } if task == TaskId(of));
+            let found = story.records().iter().find(|(_, record)| is(record));
+            found.expect("it ends").0
+        };
+        (exit(0), exit(1))
+    };
+    let (free, dear) = (exits(0), exits(5_000));
+    assert_eq!(free.0, dear.0, "whoever takes the CPU is as early");
+    assert_eq!(
+        dear.1 - free.1,
+        Duration::from_ns(5_000),
+        "and the hog is later"
+    );
+}
+
 #[test]
 fn a_lazy_request_waits_for_the_way_to_user_mode_or_the_tick() {
     assert_eq!(

@@ -76,6 +76,7 @@ pub fn some_costs() -> Costs {
         ("mm_switch", 500),
         ("interrupt_entry", 400),
         ("interrupt_exit", 200),
+        ("interrupt_return", 150),
         ("timer_program", 150),
         ("timer_tick", 700),
         ("reschedule_interrupt", 600),
