@@ -23,6 +23,7 @@ mod chart;
 pub mod compare;
 mod counts;
 mod cpus;
+mod gaps;
 mod locks;
 mod meters;
 mod play;

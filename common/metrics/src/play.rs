@@ -54,6 +54,8 @@ struct Window {
     counts_before: Vec<u64>,
     ran_before: BTreeMap<TaskId, Duration>,
     lost: u64,
+    /// Whether events of a CPU are missing, so that its switches do not say how long tasks ran.
+    has_gaps: bool,
 }
 
 impl PlayMeter {
@@ -69,6 +71,7 @@ impl PlayMeter {
                 counts_before: vec![0; names.counters.len()],
                 ran_before: BTreeMap::new(),
                 lost: 0,
+                has_gaps: false,
             },
             totals: vec![0; names.counters.len()],
             roles: Table::default(),
@@ -163,12 +166,14 @@ impl PlayMeter {
     /// What each task of a table did in `window`.
     fn tasks_of(&self, table: usize, window: &Window, end: Instant) -> Vec<TaskFigures> {
         self.tasks_of_table(table)
-            .map(|task| match self.switches {
-                true => window.tasks.figures(task, end).unwrap_or_default(),
-                false => TaskFigures {
-                    ran: self.ran_in(task, window),
-                    ..TaskFigures::default()
-                },
+            .map(|task| {
+                let figures = window.tasks.figures(task, end).unwrap_or_default();
+                let whole = self.switches && !(window.has_gaps && self.ran.contains_key(&task));
+                let ran = match whole {
+                    true => figures.ran,
+                    false => self.ran_in(task, window),
+                };
+                TaskFigures { ran, ..figures }
             })
             .collect()
     }
@@ -203,6 +208,7 @@ impl PlayMeter {
             counts_before: self.totals.clone(),
             ran_before: self.ran.clone(),
             lost: 0,
+            has_gaps: false,
         };
         self.phase = Some((phase, window));
     }
@@ -279,7 +285,10 @@ impl Observer for PlayMeter {
             }
             Record::Lost { events, .. } => {
                 let lost = events.max(1);
-                self.windows(at).for_each(|window| window.lost += lost);
+                self.windows(at).for_each(|window| {
+                    window.lost += lost;
+                    window.has_gaps |= events != 1;
+                });
             }
             _ => {}
         }
@@ -583,6 +592,45 @@ mod tests {
             let plain = name.split_once('.').map_or(name.as_str(), |(_, name)| name);
             assert!(known.iter().any(|it| it == plain), "{name}");
         }
+    }
+
+    /// Where events are missing, a task's own clock says how long it ran.
+    #[test]
+    fn shares_do_not_come_from_switches_with_gaps() {
+        let share = |events| {
+            let mut meter = PlayMeter::starting_at(names(), ms(0));
+            let hog = TaskId(0);
+            let ran = |total| Record::Ran {
+                task: hog,
+                total: Duration::from_ms(total),
+            };
+            let switch = |next| Record::Switch {
+                cpu: CPU,
+                prev: None,
+                prev_runnable: false,
+                next,
+            };
+            let role = Record::Role {
+                task: hog,
+                table: 0,
+                number: 0,
+            };
+            let lost = Record::Lost { cpu: CPU, events };
+            let story = [
+                (0, role),
+                (0, ran(10)),
+                (0, switch(Some(hog))),
+                (20, lost),
+                (80, switch(None)),
+                (100, ran(40)),
+            ];
+            for (at, record) in &story {
+                meter.see(ms(*at), record);
+            }
+            meter.figures(ms(100))["hog_share"]
+        };
+        assert_eq!(share(1), 100.0);
+        assert_eq!(share(9), 30.0);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! How long each task runs, waits and sleeps, and how often it is switched out.
 
 use warmq_trace::{Comm, Observer, Record, Table};
-use warmq_units::{Duration, Instant, TaskId};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use crate::gaps::Gaps;
 use crate::{ratio, sum};
 
 /// What one task did. Its times include interrupts that were served meanwhile.
@@ -54,11 +55,13 @@ impl TaskFigures {
 /// Collects the figures of every task.
 ///
 /// A task is asleep from its fork to its first wakeup. In a recording it may have been forked long
-/// before: nothing is counted before the first record that shows its state.
+/// before: nothing is counted before the first record that shows its state, nor while events of a CPU are missing on
+/// which it may have been.
 #[derive(Clone, Debug, Default)]
 pub struct TaskMeter {
     from: Instant,
     tasks: Table<TaskId, Task>,
+    gaps: Gaps,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +69,8 @@ struct Task {
     figures: TaskFigures,
     state: State,
     since: Instant,
+    /// Where it ran last.
+    cpu: CpuId,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +122,11 @@ impl TaskMeter {
             };
             *tasks.touch(id) = Task { figures, ..*task };
         }
-        TaskMeter { from: at, tasks }
+        TaskMeter {
+            from: at,
+            tasks,
+            gaps: self.gaps.clone(),
+        }
     }
 
     /// The figures of `task` up to `end`, which is not before the last record; `None` for a task
@@ -138,8 +147,37 @@ impl TaskMeter {
         task.figures
     }
 
-    fn switch(&mut self, at: Instant, prev: Option<TaskId>, runnable: bool, next: Option<TaskId>) {
+    /// Of `silent` nothing is known: nor is it of any task but those that run elsewhere.
+    fn forget(&mut self, at: Instant, silent: CpuId) {
+        for task in self.tasks.values_mut() {
+            let known = match task.state {
+                State::Running => task.cpu != silent,
+                State::Gone => true,
+                State::Unknown | State::Asleep | State::Waiting => false,
+            };
+            if !known {
+                task.becomes(at, State::Unknown, self.from);
+            }
+        }
+    }
+
+    /// `state`, if no CPU's events are missing; else a task that does not run may be in any.
+    fn surely(&self, state: State) -> State {
+        match self.gaps.any() {
+            true => State::Unknown,
+            false => state,
+        }
+    }
+
+    fn switch(
+        &mut self,
+        (at, cpu): (Instant, CpuId),
+        prev: Option<TaskId>,
+        runnable: bool,
+        next: Option<TaskId>,
+    ) {
         let counts = u64::from(at >= self.from);
+        let (waits, sleeps) = (self.surely(State::Waiting), self.surely(State::Asleep));
         // A task that is picked again never left its CPU.
         if prev == next {
             return;
@@ -153,15 +191,15 @@ impl TaskMeter {
             }
             let state = match (task.state, runnable) {
                 (State::Gone, _) => State::Gone,
-                (_, true) => State::Waiting,
-                (_, false) => State::Asleep,
+                (_, true) => waits,
+                (_, false) => sleeps,
             };
             task.becomes(at, state, self.from);
         }
         if let Some(task) = next {
-            self.tasks
-                .touch(task)
-                .becomes(at, State::Running, self.from);
+            let task = self.tasks.touch(task);
+            task.becomes(at, State::Running, self.from);
+            task.cpu = cpu;
         }
     }
 }
@@ -171,6 +209,9 @@ impl Observer for TaskMeter {
 
     fn see(&mut self, at: Instant, record: &Record) {
         let counts = u64::from(at >= self.from);
+        if let Some(silent) = self.gaps.see(record) {
+            self.forget(at, silent);
+        }
         match *record {
             Record::Fork { child, comm, .. } => {
                 let task = self.tasks.touch(child);
@@ -183,20 +224,19 @@ impl Observer for TaskMeter {
                 task.figures.exited = true;
             }
             Record::Wakeup { task, .. } => {
+                let waits = self.surely(State::Waiting);
                 let task = self.tasks.touch(task);
                 if let State::Unknown | State::Asleep = task.state {
-                    task.becomes(at, State::Waiting, self.from);
+                    task.becomes(at, waits, self.from);
                     task.figures.wakeups += counts;
                 }
             }
             Record::Switch {
+                cpu,
                 prev,
                 prev_runnable,
                 next,
-                ..
-            } => {
-                self.switch(at, prev, prev_runnable, next);
-            }
+            } => self.switch((at, cpu), prev, prev_runnable, next),
             Record::Migrate { task, .. } => self.tasks.touch(task).figures.migrations += counts,
             _ => {}
         }
@@ -313,6 +353,60 @@ mod tests {
         assert_eq!(
             (a.voluntary, a.involuntary, a.wakeups, a.migrations),
             (1, 0, 0, 1)
+        );
+    }
+
+    /// B waits when events of its CPU are lost, C runs elsewhere, and A is woken elsewhere meanwhile.
+    #[test]
+    fn what_happens_in_a_gap_is_not_known() {
+        const C: TaskId = TaskId(2);
+        let other = CpuId(1);
+        let on = |cpu, prev, next| Record::Switch {
+            cpu,
+            prev,
+            prev_runnable: false,
+            next,
+        };
+        let wake = |task| Record::Wakeup {
+            waker: other,
+            task,
+            target: CPU,
+        };
+        let lost = |events| Record::Lost { cpu: CPU, events };
+        let told = |events| {
+            let mut meter = TaskMeter::default();
+            let story = [
+                (0, on(other, None, Some(C))),
+                (5, switch(None, false, Some(A))),
+                (10, wake(B)),
+                (15, switch(Some(A), false, None)),
+                (20, lost(events)),
+                (30, wake(A)),
+                (80, switch(None, false, Some(B))),
+                (90, switch(Some(B), true, Some(A))),
+                (95, on(other, Some(C), None)),
+            ];
+            for (at, record) in &story {
+                meter.see(Instant(*at), record);
+            }
+            [A, B, C].map(|task| meter.figures(task, Instant(100)).unwrap())
+        };
+        let [a, b, c] = told(100);
+        assert_eq!(
+            (b.waited, b.longest_wait),
+            (Duration(20), Duration(10)),
+            "10 to 20, and 90 to 100"
+        );
+        assert_eq!(
+            (a.ran, a.waited, a.slept),
+            (Duration(20), Duration(0), Duration(5))
+        );
+        assert_eq!(c.ran, Duration(95), "of another CPU everything is known");
+        let [a, b, _] = told(1);
+        assert_eq!(
+            (a.longest_wait, b.longest_wait),
+            (Duration(60), Duration(70)),
+            "one that was inferred hides nothing"
         );
     }
 

@@ -4,6 +4,7 @@ use warmq_trace::{Observer, Record, State, Table};
 use warmq_units::{Instant, TaskId};
 
 use crate::Spans;
+use crate::gaps::Gaps;
 
 /// Collects the latency of every wakeup.
 ///
@@ -23,7 +24,10 @@ pub struct WakeupMeter {
 
 /// Which task gets a CPU after which wakeup.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wakeups(Table<TaskId, Waits>);
+pub(crate) struct Wakeups {
+    tasks: Table<TaskId, Waits>,
+    gaps: Gaps,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Waits {
@@ -38,10 +42,18 @@ enum Waits {
 impl Wakeups {
     /// The task that gets a CPU by `record`, and when it was woken, if it was.
     pub(crate) fn see(&mut self, at: Instant, record: &Record) -> Option<(TaskId, Instant)> {
+        if self.gaps.see(record).is_some() {
+            // Whoever was woken may have had a CPU and slept again where nothing was recorded.
+            for waits in self.tasks.values_mut() {
+                if let Waits::Woken(_) = waits {
+                    *waits = Waits::Running;
+                }
+            }
+        }
         match *record {
             Record::Wakeup { task, .. } => {
-                let waits = self.0.touch(task);
-                if let Waits::Asleep = waits {
+                let waits = self.tasks.touch(task);
+                if let (Waits::Asleep, false) = (*waits, self.gaps.any()) {
                     *waits = Waits::Woken(at);
                 }
                 None
@@ -51,7 +63,7 @@ impl Wakeups {
                 state: State::Runnable,
                 ..
             } => {
-                let waits = self.0.touch(task);
+                let waits = self.tasks.touch(task);
                 if let Waits::Running | Waits::Asleep = waits {
                     *waits = Waits::Throttled;
                 }
@@ -59,13 +71,13 @@ impl Wakeups {
             }
             Record::Switch { prev, next, .. } => {
                 if let Some(task) = prev {
-                    let waits = self.0.touch(task);
+                    let waits = self.tasks.touch(task);
                     if !matches!(waits, Waits::Throttled) {
                         *waits = Waits::Asleep;
                     }
                 }
                 let task = next?;
-                match std::mem::replace(self.0.touch(task), Waits::Running) {
+                match std::mem::replace(self.tasks.touch(task), Waits::Running) {
                     Waits::Woken(since) => Some((task, since)),
                     Waits::Asleep | Waits::Running | Waits::Throttled => None,
                 }
@@ -140,8 +152,28 @@ mod tests {
     #[test]
     fn a_latency_is_from_the_first_wakeup_to_the_switch() {
         let asleep_again = [switch(None, false, Some(1)), switch(Some(1), false, None)];
+        let lost = Record::Lost {
+            cpu: CpuId(0),
+            events: 9,
+        };
         type Row<'a> = (&'a [(u64, Record)], &'a [u64]);
-        let table: [Row; 8] = [
+        let table: [Row; 10] = [
+            // It may have run between, where nothing was recorded, and have been woken again.
+            (
+                &[
+                    (1, woken(1)),
+                    (2, lost),
+                    (5, switch(None, false, Some(1))),
+                    (6, switch(Some(1), false, None)),
+                    (7, woken(1)),
+                    (9, switch(None, false, Some(1))),
+                ],
+                &[2],
+            ),
+            (
+                &[(1, lost), (2, woken(1)), (5, switch(None, false, Some(1)))],
+                &[],
+            ),
             (&[(2, woken(1)), (5, switch(None, false, Some(1)))], &[3]),
             (
                 &[
