@@ -123,13 +123,14 @@ pub fn asked(bound: &Bound) -> String {
     }
 }
 
-/// Why a cell is not green.
+/// Why a cell is not green, or what is to be said though it is.
 fn note(cell: &Cell<'_>) -> Option<String> {
     let verdict = cell.judged.verdict;
     let lead = format!("{} in {}", cell.law.name, cell.column);
     let why = &cell.judged.why;
     match verdict {
-        Verdict::Holds | Verdict::Compared => None,
+        Verdict::Holds | Verdict::Compared if why.is_empty() => None,
+        Verdict::Holds | Verdict::Compared => Some(format!("{} {lead}: {why}", sign(verdict))),
         Verdict::Skipped => Some(format!("– {lead}: skipped: {why}")),
         Verdict::Broken | Verdict::Inconclusive => {
             let sign = sign(verdict);

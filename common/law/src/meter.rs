@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_metrics::{Described, StrandedMeter};
+use warmq_metrics::{Described, Gaps, StrandedMeter};
 use warmq_trace::{Observer, Record, State, Table};
 use warmq_units::{CpuId, Instant, TaskId};
 
@@ -36,6 +36,7 @@ pub struct LawMeter {
     runs: Table<TaskId, bool>,
     /// Which tasks are about to leave their CPU throttled: runnable, and yet they wait for no CPU.
     throttled: Table<TaskId, bool>,
+    gaps: Gaps,
 }
 
 impl LawMeter {
@@ -49,6 +50,7 @@ impl LawMeter {
             running: Table::default(),
             runs: Table::default(),
             throttled: Table::default(),
+            gaps: Gaps::default(),
         }
     }
 
@@ -86,7 +88,8 @@ impl LawMeter {
     }
 
     fn waits(&mut self, at: Instant, task: TaskId) {
-        if self.ours.get(task) == Some(&true) {
+        // Where events of a CPU are missing, it may have run there since.
+        if self.ours.get(task) == Some(&true) && !self.gaps.any() {
             self.stranded.waits(at, task);
         }
     }
@@ -98,6 +101,10 @@ impl Observer for LawMeter {
     fn see(&mut self, at: Instant, record: &Record) {
         if at > self.end {
             return;
+        }
+        if let Some(silent) = self.gaps.see(record) {
+            self.stranded.forget_waits(at);
+            self.stranded.is_busy(at, silent);
         }
         let ours = |task| self.ours.get(task) == Some(&true);
         self.placement.see(at, record, ours);
@@ -183,6 +190,12 @@ mod tests {
         assert_eq!(with(&[]), 0.0);
         assert_eq!(with(&[(10, woken(A)), (14, switch(1, None, Some(A)))]), 4.0);
         assert_eq!(with(&[(10, woken(A))]), 90.0, "to the end");
+        let lost = Record::Lost {
+            cpu: CpuId(0),
+            events: 7,
+        };
+        let it_ran = [(10, woken(A)), (14, lost), (80, switch(0, None, None))];
+        assert_eq!(with(&it_ran), 4.0, "it may have run since");
         assert_eq!(
             with(&[(10, woken(KERNEL_THREAD))]),
             0.0,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use warmq_metrics::MISSING;
+
 use crate::beside::{Spread, compared};
 use crate::law::{Bound, Law, Limit, Side};
 
@@ -118,14 +120,26 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
         worst_of(verdicts)
     };
     let why = faults.iter().map(|fault| match fault {
-        Fault::OfTheScheduler(why) | Fault::OfTheWorld(why) => why.as_str(),
+        Fault::OfTheScheduler(why) | Fault::OfTheWorld(why) => why.clone(),
     });
+    let why = why.chain(missing(repetitions));
     Judged {
         verdict: worst,
         bounds,
         why: why.collect::<Vec<_>>().join("; "),
         compared: compared(law, repetitions),
     }
+}
+
+/// That a repetition's recording lost events, if one did: nobody knows who waited then.
+fn missing(repetitions: &[Repetition]) -> Option<String> {
+    let figures = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
+    let most = figures
+        .filter_map(|it| it.get(MISSING).copied())
+        .reduce(f64::max)?;
+    Some(format!(
+        "for {most:.1} % of the time the recording lost events of a CPU, and who waited then is not known"
+    ))
 }
 
 /// A verdict on a law that was not played.
@@ -344,6 +358,22 @@ mod tests {
         );
         let lost = failed(Fault::OfTheWorld("why".to_owned()));
         assert_eq!(judge(&compared, &[lost]).verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_law_that_holds_says_what_was_not_recorded() {
+        let judged = |missing: &[(&str, f64)]| {
+            let figures = [&[("hog_share_least", 45.0)], missing].concat();
+            judge(&shares(), &[least(50.0), saw(&figures, 0.0)])
+        };
+        assert_eq!(judged(&[]).why, "");
+        let gaps = judged(&[(MISSING, 12.34)]);
+        assert_eq!(gaps.verdict, judged(&[]).verdict);
+        assert!(
+            gaps.why.starts_with("for 12.3 % of the time"),
+            "{}",
+            gaps.why
+        );
     }
 
     #[test]

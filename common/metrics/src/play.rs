@@ -41,6 +41,9 @@ pub struct PlayMeter {
     ended: Vec<(usize, BTreeMap<String, f64>)>,
 }
 
+/// The figure that says for how long events of a CPU were lost.
+pub const MISSING: &str = "missing_share";
+
 /// What happened from one time to another.
 #[derive(Clone, Debug)]
 struct Window {
@@ -54,8 +57,6 @@ struct Window {
     counts_before: Vec<u64>,
     ran_before: BTreeMap<TaskId, Duration>,
     lost: u64,
-    /// Whether events of a CPU are missing, so that its switches do not say how long tasks ran.
-    has_gaps: bool,
 }
 
 impl PlayMeter {
@@ -71,7 +72,6 @@ impl PlayMeter {
                 counts_before: vec![0; names.counters.len()],
                 ran_before: BTreeMap::new(),
                 lost: 0,
-                has_gaps: false,
             },
             totals: vec![0; names.counters.len()],
             roles: Table::default(),
@@ -157,6 +157,10 @@ impl PlayMeter {
             let ran: Duration = self.others(window, end).map(|task| task.ran).sum();
             found.put("others_share", 100.0 * ran.as_s_f64() / found.seconds);
         }
+        let missing = window.tasks.missing(end);
+        if missing > Duration::ZERO {
+            found.put(MISSING, 100.0 * missing.as_s_f64() / found.seconds);
+        }
         if window.lost > 0 {
             found.put("lost_events", window.lost as f64);
         }
@@ -165,10 +169,11 @@ impl PlayMeter {
 
     /// What each task of a table did in `window`.
     fn tasks_of(&self, table: usize, window: &Window, end: Instant) -> Vec<TaskFigures> {
+        let is_whole = window.tasks.missing(end) == Duration::ZERO;
         self.tasks_of_table(table)
             .map(|task| {
                 let figures = window.tasks.figures(task, end).unwrap_or_default();
-                let whole = self.switches && !(window.has_gaps && self.ran.contains_key(&task));
+                let whole = self.switches && (is_whole || !self.ran.contains_key(&task));
                 let ran = match whole {
                     true => figures.ran,
                     false => self.ran_in(task, window),
@@ -208,7 +213,6 @@ impl PlayMeter {
             counts_before: self.totals.clone(),
             ran_before: self.ran.clone(),
             lost: 0,
-            has_gaps: false,
         };
         self.phase = Some((phase, window));
     }
@@ -285,10 +289,7 @@ impl Observer for PlayMeter {
             }
             Record::Lost { events, .. } => {
                 let lost = events.max(1);
-                self.windows(at).for_each(|window| {
-                    window.lost += lost;
-                    window.has_gaps |= events != 1;
-                });
+                self.windows(at).for_each(|window| window.lost += lost);
             }
             _ => {}
         }
@@ -437,6 +438,13 @@ pub fn described(names: &Names) -> Vec<Described> {
         "wakeups_per_second".to_owned(),
         "1/s",
         "wakeups of any task".to_owned(),
+    );
+    add(
+        MISSING.to_owned(),
+        "%",
+        "time in which a recording lost events of a CPU: no task waits then, and tasks' own clocks say how long \
+         they ran"
+            .to_owned(),
     );
     add(
         "lost_events".to_owned(),
@@ -627,10 +635,11 @@ mod tests {
             for (at, record) in &story {
                 meter.see(ms(*at), record);
             }
-            meter.figures(ms(100))["hog_share"]
+            let figures = meter.figures(ms(100));
+            (figures["hog_share"], figures.get(MISSING).copied())
         };
-        assert_eq!(share(1), 100.0);
-        assert_eq!(share(9), 30.0);
+        assert_eq!(share(1), (100.0, None));
+        assert_eq!(share(9), (30.0, Some(60.0)));
     }
 
     #[test]

@@ -62,6 +62,9 @@ pub struct TaskMeter {
     from: Instant,
     tasks: Table<TaskId, Task>,
     gaps: Gaps,
+    /// Since when there are gaps, if there are any, and for how long there were.
+    gaps_since: Instant,
+    gaps_lasted: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -126,6 +129,8 @@ impl TaskMeter {
             from: at,
             tasks,
             gaps: self.gaps.clone(),
+            gaps_since: self.gaps_since,
+            gaps_lasted: Duration::ZERO,
         }
     }
 
@@ -140,6 +145,28 @@ impl TaskMeter {
         self.tasks
             .iter()
             .map(move |(id, task)| (id, self.closed(*task, end)))
+    }
+
+    /// For how long up to `end` events of some CPU were missing.
+    pub(crate) fn missing(&self, end: Instant) -> Duration {
+        let lasts = match self.gaps.any() {
+            true => end.since(self.gaps_since.max(self.from)),
+            false => Duration::ZERO,
+        };
+        sum(self.gaps_lasted, lasts)
+    }
+
+    /// Takes note of a gap that begins or ends by `record`.
+    fn follow_gaps(&mut self, at: Instant, record: &Record) {
+        let (lasted, any) = (self.missing(at), self.gaps.any());
+        let Some(silent) = self.gaps.see(record) else {
+            return;
+        };
+        self.forget(at, silent);
+        if any {
+            self.gaps_lasted = lasted;
+        }
+        self.gaps_since = at;
     }
 
     fn closed(&self, mut task: Task, end: Instant) -> TaskFigures {
@@ -209,9 +236,7 @@ impl Observer for TaskMeter {
 
     fn see(&mut self, at: Instant, record: &Record) {
         let counts = u64::from(at >= self.from);
-        if let Some(silent) = self.gaps.see(record) {
-            self.forget(at, silent);
-        }
+        self.follow_gaps(at, record);
         match *record {
             Record::Fork { child, comm, .. } => {
                 let task = self.tasks.touch(child);
