@@ -137,7 +137,7 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The costs that schedulers of the 2.4 family look up.
+/// The costs that schedulers look up.
 pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
     (
         "schedule_fixed",
@@ -149,6 +149,10 @@ pub const SCHEDULER_COSTS: &[(&str, &str)] = &[
     ),
     ("recalculate_per_task", "a new time slice for one task"),
     ("wakeup", "try_to_wake_up(), without its misses"),
+    (
+        "hrtick_start",
+        "arming the timer that ends a slice, by kernels that have one",
+    ),
     (
         "current_colored",
         "the extra cost of computing `current` with colors",

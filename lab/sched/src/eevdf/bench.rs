@@ -59,6 +59,7 @@ pub(super) fn bench(version: Version) -> State {
         effects: Effects::default(),
         cache_aware: None,
         timers: Vec::new(),
+        hrtick_cost: Cycles(0),
         steering: Steering::default(),
         line: 64,
         round_robin: 25,

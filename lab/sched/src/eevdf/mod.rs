@@ -98,7 +98,7 @@ pub(crate) struct Eevdf {
 impl Eevdf {
     pub(crate) fn new(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Eevdf, UnknownCost> {
         Ok(Eevdf {
-            state: State::attach(attach, chosen),
+            state: State::attach(attach, chosen)?,
             pick_cost: attach.cost("schedule_fixed")?,
             wakeup_cost: attach.cost("wakeup")?,
             scheduling: false,
@@ -107,7 +107,7 @@ impl Eevdf {
 }
 
 impl State {
-    fn attach(attach: &mut Attach<'_>, chosen: &Chosen) -> State {
+    fn attach(attach: &mut Attach<'_>, chosen: &Chosen) -> Result<State, UnknownCost> {
         let (line, cpus, tick) = (attach.line(), attach.cpus(), attach.tick().as_ns());
         let rules = Rules::new(chosen, cpus, tick);
         let mut state = State {
@@ -120,6 +120,7 @@ impl State {
             effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
+            hrtick_cost: attach.cost("hrtick_start")?,
             steering: Steering::default(),
             line,
             round_robin: RealTime::slice(tick),
@@ -137,7 +138,7 @@ impl State {
                 ..CpuState::new(lock, root, attach.data(Bytes(line)))
             });
         }
-        state
+        Ok(state)
     }
 
     /// Brings the clock of `cpu` up to date (`update_rq_clock()`).

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use warmq_kernel::GroupId;
-use warmq_units::{Address, CpuId, LockId, TaskId};
+use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
 use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
@@ -244,6 +244,8 @@ pub(super) struct State {
     pub(super) cache_aware: Option<CacheAware>,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
+    /// What arming one takes.
+    pub(super) hrtick_cost: Cycles,
     /// What a layer of affinity wants, if there is one.
     pub(super) steering: Steering,
     /// The size of a cache line.

@@ -122,6 +122,7 @@ impl State {
             context.cancel_timer(timer);
         }
         self.cpu_mut(cpu).hrtick = Some((context.arm_timer(cpu, at, 0), at));
+        context.compute(self.hrtick_cost);
     }
 
     /// This CPU has switched to `next` (`hrtick_schedule_exit()`). Its slice begins now; if it needs no
