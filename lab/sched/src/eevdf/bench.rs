@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::Chosen;
-use warmq_units::{Address, CpuId, LockId, TaskId};
+use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
 use crate::affinity::Steering;
 use crate::fair::tree::EntityId;
