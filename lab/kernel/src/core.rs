@@ -298,6 +298,11 @@ impl Core {
         self.ending = Some(Ending::SchedulerBroke(Violation { at, cpu, rule }));
     }
 
+    /// No memory is left for what the machine is asked to do: the run is over.
+    pub(crate) fn run_out_of_memory(&mut self) {
+        self.ending = Some(Ending::MemoryFull { at: self.now() });
+    }
+
     /// A program broke a rule: the run is over.
     pub(crate) fn program_broke(&mut self, task: TaskId, misuse: Misuse) {
         self.ending = Some(Ending::ProgramBroke {

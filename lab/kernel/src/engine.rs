@@ -149,7 +149,7 @@ impl Engine {
             self.core.broke(cpu, rule);
         }
         if self.core.memory_full.is_some() {
-            self.core.ending = Some(Ending::MemoryFull { at: now });
+            self.core.run_out_of_memory();
         }
         at - now
     }

@@ -139,9 +139,7 @@ impl Engine {
             return Some(socket);
         }
         let Ok(buffer) = self.core.memory.region(capacity) else {
-            self.core.ending = Some(Ending::MemoryFull {
-                at: self.core.now(),
-            });
+            self.core.run_out_of_memory();
             return None;
         };
         self.core

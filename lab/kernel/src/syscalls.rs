@@ -7,7 +7,7 @@ use crate::answer::{Sender, SenderSlot};
 use crate::change::Change;
 use crate::core::Core;
 use crate::cpu_loop::Flow;
-use crate::ending::{Ending, Misuse, Waiting};
+use crate::ending::{Misuse, Waiting};
 use crate::engine::Engine;
 use crate::memory::Within;
 use crate::network::{Datagram, Peer, SEGMENT};
@@ -125,9 +125,7 @@ impl Engine {
             Operation::Meet(barrier) => self.meet(cpu, current, barrier),
             Operation::Spawn { spec, program } => {
                 let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
-                    self.core.ending = Some(Ending::MemoryFull {
-                        at: self.core.now(),
-                    });
+                    self.core.run_out_of_memory();
                     return Flow::Next;
                 };
                 self.core.give_program(child, program);
@@ -253,8 +251,7 @@ impl Engine {
         to.written += bytes;
         let waiting = Bytes(to.waiting());
         if self.core.memory.grow(buffer, waiting).is_err() {
-            let at = self.core.now();
-            self.core.ending = Some(Ending::MemoryFull { at });
+            self.core.run_out_of_memory();
             return Flow::Next;
         }
         let touch = Touch {
