@@ -86,6 +86,34 @@ fn this_machine_gives_the_same_figures_by_name() {
     );
 }
 
+#[test]
+fn this_machine_leaves_recording_out_where_it_is_asked_to() {
+    let player = Path::new(env!("CARGO_BIN_EXE_warmq")).with_file_name("warmq-player");
+    if !player.exists() {
+        println!("skipped: warmq-player is not built (cargo build -p warmq-player)");
+        return;
+    }
+    let folder = folder("silent");
+    let ran =
+        folder.run("run keys.toml --seeds 1 --time 800ms --world host --set record=false --json");
+    let found = figures(&ran.fine(), "host");
+    assert!(figure(&found, "key_p99") > 0.0 && figure(&found, "build_share") > 0.0);
+    for of_switches in [
+        "switches_per_second",
+        "wakeups_per_second",
+        "build_delay_max",
+        "build_preemptions",
+    ] {
+        assert!(
+            found.iter().all(|(name, _)| name != of_switches),
+            "{of_switches}"
+        );
+    }
+    let ran = folder.run("run keys.toml --world host --set record=maybe");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("write true or false"), "{}", ran.err);
+}
+
 const ECHO: &str = r#"
 title = "A server on one CPU, whose interrupts another one takes"
 

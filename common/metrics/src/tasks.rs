@@ -158,15 +158,11 @@ impl TaskMeter {
 
     /// Takes note of a gap that begins or ends by `record`.
     fn follow_gaps(&mut self, at: Instant, record: &Record) {
-        let (lasted, any) = (self.missing(at), self.gaps.any());
-        let Some(silent) = self.gaps.see(record) else {
-            return;
-        };
-        self.forget(at, silent);
-        if any {
-            self.gaps_lasted = lasted;
+        let lasted = self.missing(at);
+        if let Some(silent) = self.gaps.see(record) {
+            self.forget(at, silent);
+            (self.gaps_since, self.gaps_lasted) = (at, lasted);
         }
-        self.gaps_since = at;
     }
 
     fn closed(&self, mut task: Task, end: Instant) -> TaskFigures {

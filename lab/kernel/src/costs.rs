@@ -91,7 +91,7 @@ pub const KERNEL_COSTS: &[(&str, &str)] = &[
     ),
     (
         "interrupt_return",
-        "from the kernel back to the user code that was interrupted, after a switch away from it and back",
+        "from the kernel back to the user code that was interrupted, after any switch",
     ),
     (
         "timer_program",

@@ -307,8 +307,9 @@ impl Scheduler for Eevdf {
         };
         state.check_preempt(cpu, task, woken, context.must_reschedule(cpu));
         state.settle(context);
-        let sleeps = |task| !state.task(task).runnable;
-        if context.must_reschedule(cpu) && !state.cpu(cpu).current.is_some_and(sleeps) {
+        let current = state.cpu(cpu).current;
+        let queued = current.is_none_or(|task| state.task(task).runnable);
+        if queued && context.must_reschedule(cpu) {
             state.keep_clock(cpu);
         }
     }

@@ -310,6 +310,45 @@ fn case_28_a_lazy_request_of_another_cpu_waits_for_a_tick() {
     );
 }
 
+/// A receiver beside a hog on CPU 0, woken from CPU 1 every 97 us, which takes 10 us to interrupt CPU 0. How long the receiver
+/// waits in a second, in ms: 93 where it takes the CPU at each wakeup.
+fn waited_for_slow_interrupts(name: &str, clock_skip: bool) -> u64 {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        let (writes, reads) = boot.pipe(Bytes(64))?;
+        boot.task(called("R").bound([cpu(0)]), move |task: Task| async move {
+            loop {
+                task.receive(reads, Bytes(1)).await;
+                task.compute(us(1)).await;
+            }
+        })?;
+        hog(boot, called("H").bound([cpu(0)]))?;
+        boot.task(called("W").bound([cpu(1)]), move |task: Task| async move {
+            loop {
+                task.compute(us(97)).await;
+                task.send(writes, Bytes(1)).await;
+            }
+        })?;
+        Ok(())
+    };
+    let stage = Stage {
+        costs: costs(&[("reschedule_interrupt", 10)]),
+        ..machine(2, Preemption::Full)
+    };
+    let set = [flag("clock_skip", clock_skip)];
+    let (_, kernel) = stage.plays(scheduler(name, &set), 1_000, workload);
+    task_figures(&kernel, 0).waited.as_us() / 1_000
+}
+
+/// `rq_clock_skip_update()`: what passes until the interrupt comes is charged to the woken task, which owes after some wakeups,
+/// and then waits for a turn. Charged to the hog, it is owed more with each.
+#[test]
+fn who_is_woken_pays_for_the_time_until_the_switch() {
+    for name in VERSIONS {
+        let waits = [true, false].map(|skip| waited_for_slow_interrupts(name, skip));
+        assert!(waits[0] >= 150 && waits[1] <= 100, "{name}: {waits:?} ms");
+    }
+}
+
 /// Section 11 of the EEVDF specification: hog A of one group, and of another group hog b and receiver
 /// r, all on CPU 1, and on CPU 0 a thread of the other group, which wakes r every `gap` us. r computes
 /// for `work` us. What A is given. Gaps are such that wakeups and ticks do not keep step.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use warmq_config::Chosen;
-use warmq_kernel::{Boot, Costs, Ending, Stall};
+use warmq_kernel::{Boot, Ending, Stall};
 use warmq_metrics::PlayMeter;
 use warmq_play::Counters;
 use warmq_scenario::ObjectId;
 use warmq_trace::{Checker, Interrupt, Observer, Record};
-use warmq_units::{Cycles, Duration, Instant};
+use warmq_units::{Duration, Instant};
 
 use crate::scenarios::{played, story};
 use crate::stage::*;
@@ -100,16 +100,6 @@ impl Run {
             });
         taken.collect()
     }
-}
-
-/// Costs of so many microseconds, at 100 MHz; what is not named is free.
-fn costs(some: &[(&str, u64)]) -> Costs {
-    let mut table = Costs::free().table().clone();
-    for (name, us) in some {
-        let cost = table.get_mut(*name).expect("a cost that the kernel knows");
-        cost.cycles = Cycles(us * 100);
-    }
-    Costs::new(table)
 }
 
 /// On a link of 1 Gbit/s, with 90 bytes around a datagram.

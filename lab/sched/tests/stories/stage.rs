@@ -61,6 +61,16 @@ pub fn scheduler(name: &str, set: &[(&str, Value)]) -> MakeScheduler {
     entry.build(Chosen::new(entry.settings(), values).expect("settings that it has"))
 }
 
+/// Costs of so many microseconds, at 100 MHz; what is not named is free.
+pub fn costs(some: &[(&str, u64)]) -> Costs {
+    let mut table = Costs::free().table().clone();
+    for (name, us) in some {
+        let cost = table.get_mut(*name).expect("a cost that the kernel knows");
+        cost.cycles = Cycles(us * 100);
+    }
+    Costs::new(table)
+}
+
 /// What a machine does for its scheduler, apart from the workload.
 pub struct Stage {
     pub cpus: u16,
