@@ -72,6 +72,8 @@ pub enum ObjectKind {
     Stream {
         /// The receive buffer of each end; none: the kernel's own.
         buffer: Option<Expr>,
+        /// Short segments wait for one another, as without `TCP_NODELAY`.
+        nagle: bool,
     },
     /// A UDP socket.
     Datagram {

@@ -144,8 +144,18 @@ impl Boot<'_> {
         Ok(task)
     }
 
-    /// Two connected sockets, each with a receive buffer of `capacity` and the kernel's send buffer.
+    /// Two connected sockets with `TCP_NODELAY`, each with a receive buffer of `capacity` and the kernel's send buffer.
     pub fn socket_pair(&mut self, capacity: Bytes) -> Result<(Socket, Socket), OutOfMemory> {
+        self.stream(capacity, false)
+    }
+
+    /// Two connected sockets, each with a receive buffer of `capacity` and the kernel's send buffer. With `nagle` an end
+    /// keeps what is sent while a short segment is not acknowledged (`tcp_nagle_check()`).
+    pub fn stream(
+        &mut self,
+        capacity: Bytes,
+        nagle: bool,
+    ) -> Result<(Socket, Socket), OutOfMemory> {
         let send_buffer = self.core.settings.loopback.send_buffer;
         // Without send buffers the receive buffer is memory of its own; with them, it is what happens to wait.
         let memory = match send_buffer.0 {
@@ -156,6 +166,7 @@ impl Boot<'_> {
             let buffer = boot.core.memory.region(memory)?;
             Ok(Endpoint {
                 send_buffer: send_buffer.0,
+                nagle,
                 state: boot.core.socket_state(),
                 ..Endpoint::new(peer, buffer, capacity)
             })

@@ -26,6 +26,10 @@ pub(crate) struct Endpoint {
     pub(crate) capacity: u64,
     /// What the sender's end keeps when the receive buffer is full ([`Loopback::send_buffer`](crate::Loopback)).
     pub(crate) send_buffer: u64,
+    /// The sender's end keeps what is sent while a short segment is not acknowledged: it has no `TCP_NODELAY`.
+    pub(crate) nagle: bool,
+    /// What came here last is a short segment that is not acknowledged: some of it is still in the buffer.
+    pub(crate) unacknowledged: bool,
     /// Bytes waiting to be received.
     pub(crate) filled: u64,
     /// Bytes that the sender's end keeps until the receive buffer is empty.
@@ -76,6 +80,8 @@ impl Endpoint {
             buffer,
             capacity: capacity.0,
             send_buffer: 0,
+            nagle: false,
+            unacknowledged: false,
             filled: 0,
             unsent: 0,
             reserved: 0,
@@ -143,7 +149,7 @@ impl Endpoint {
     /// copied out of it needs none. The others stay with the sender's end.
     pub(crate) fn passes(&self, bytes: u64) -> u64 {
         match self.unsent {
-            0 => bytes.min(self.capacity.saturating_sub(self.filled)),
+            0 if !self.unacknowledged => bytes.min(self.capacity.saturating_sub(self.filled)),
             _ => 0,
         }
     }
@@ -153,6 +159,7 @@ impl Endpoint {
         let passed = self.passes(bytes);
         self.filled += passed;
         self.unsent += bytes - passed;
+        self.unacknowledged |= self.stays_unacknowledged(passed);
         passed
     }
 
@@ -168,10 +175,16 @@ impl Endpoint {
         }
         self.filled = self.unsent.min(self.capacity);
         self.unsent -= self.filled;
+        self.unacknowledged = self.stays_unacknowledged(self.filled);
         Received {
             emptied: true,
             came: self.filled,
         }
+    }
+
+    /// Whether a segment of `bytes` that comes is acknowledged only when it was read, for which the sender's end waits.
+    fn stays_unacknowledged(&self, bytes: u64) -> bool {
+        self.nagle && (1..=SHORT).contains(&bytes)
     }
 
     /// Whether there is so much room that a sender that waits for it is woken: any, and if there is a send buffer a
@@ -180,6 +193,10 @@ impl Endpoint {
         self.room() > self.send_buffer / 3
     }
 }
+
+/// The longest segment that is not acknowledged when it comes, as the receiver takes it for less than a whole one
+/// (`TCP_MIN_RCVMSS`, `__tcp_ack_snd_check()`), in bytes.
+const SHORT: u64 = 536;
 
 /// What a receive does besides taking what it takes.
 #[derive(Clone, Copy, Debug, Default)]

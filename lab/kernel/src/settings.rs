@@ -191,6 +191,15 @@ impl Loopback {
         owned: false,
     };
 
+    /// Linux 2.6.4. The device has an MTU of 16,436 bytes (`loopback.c`). The send buffer is what that of a connection
+    /// becomes when it is full for the first time: 8 times a segment (`tcp_new_space()`), and at most `tcp_wmem[2]`.
+    pub const LINUX_2_6_4: Loopback = Loopback {
+        send_buffer: Bytes::from_kb(128),
+        segment: Bytes(16_384),
+        acknowledgements: true,
+        owned: true,
+    };
+
     /// Linux 6, where the device has an MTU of 64 KB. The send buffer is what that of a connection has become when it is
     /// full: `SO_SNDBUF` under 6.18.44. It begins at 2,626,560 (`tcp_sndbuf_expand()`, ten segments) and may grow to 4 MB
     /// (`tcp_wmem`). Acknowledgements were seen in guests of 6.12, 6.18 and 7.2; those that a stream delays because it
@@ -345,6 +354,7 @@ impl Settings {
     pub fn linux264(seed: Seed) -> Settings {
         Settings {
             preemption: Preemption::None,
+            loopback: Loopback::LINUX_2_6_4,
             socket_lines: 16,
             ..Settings::linux2616(seed).at_hz(1_000)
         }

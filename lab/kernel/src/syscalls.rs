@@ -274,6 +274,7 @@ impl Engine {
             user: false,
         });
         let here = self.core.endpoints[socket.index()].state;
+        let there = there.filter(|_| passed > 0);
         let work = self.core.times.socket_send + self.core.stream_work(loopback, passed, 0);
         Flow::Takes(
             work + self.core.write_sockets(cpu, [here, there]),
@@ -463,8 +464,9 @@ impl Engine {
             return Flow::Next;
         }
         let endpoint = &mut self.core.endpoints[socket.index()];
-        let (buffer, read, state) = (endpoint.buffer, endpoint.read, endpoint.state);
+        let (buffer, read, here) = (endpoint.buffer, endpoint.read, endpoint.state);
         let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
+        let peer = endpoint.peer;
         if received.came > 0 {
             self.core.record_packet(cpu, socket, received.came);
         }
@@ -483,7 +485,14 @@ impl Engine {
             .core
             .stream_work(loopback, received.came, u64::from(acknowledges));
         let work = self.core.times.socket_receive + protocols;
-        Flow::Takes(work + self.core.write_sockets(cpu, [state]), Mode::System)
+        let there = match peer {
+            Peer::Local(peer) if acknowledges => self.core.endpoints[peer.index()].state,
+            Peer::Local(_) | Peer::Remote { .. } | Peer::None => None,
+        };
+        Flow::Takes(
+            work + self.core.write_sockets(cpu, [here, there]),
+            Mode::System,
+        )
     }
 
     /// Removes the copied bytes from the buffer and wakes a sender that waits for room.

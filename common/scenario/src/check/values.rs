@@ -104,7 +104,7 @@ impl Corner<'_, '_> {
             ObjectKind::Barrier { tasks } => self.more_than_zero(tasks, "the number of tasks"),
             ObjectKind::Queue { holds } => self.more_than_zero(holds, "the room of a queue"),
             ObjectKind::Pipe { buffer } => self.more_than_zero(buffer, "a buffer"),
-            ObjectKind::Stream { buffer } | ObjectKind::Datagram { buffer } => {
+            ObjectKind::Stream { buffer, .. } | ObjectKind::Datagram { buffer } => {
                 buffer
                     .iter()
                     .for_each(|it| self.more_than_zero(it, "a buffer"));

@@ -69,6 +69,7 @@ impl Reader<'_, '_> {
             },
             Class::Stream => ObjectKind::Stream {
                 buffer: self.optional("buffer", Size),
+                nagle: self.fields.flag("nagle"),
             },
             Class::Datagram => ObjectKind::Datagram {
                 buffer: self.optional("buffer", Size),

@@ -123,13 +123,17 @@ const CLASSES: &[(&[Class], &[Key])] = &[
         &[may("buffer", Kind::Size, "How many bytes it holds; 64KB.")],
     ),
     (
-        &[Class::Stream, Class::Datagram],
-        &[may(
-            "buffer",
-            Kind::Size,
-            "Its receive buffer; by default the kernel's own.",
-        )],
+        &[Class::Stream],
+        &[
+            RECEIVE_BUFFER,
+            may(
+                "nagle",
+                Kind::Flag,
+                "True if short segments wait for one another: no TCP_NODELAY.",
+            ),
+        ],
     ),
+    (&[Class::Datagram], &[RECEIVE_BUFFER]),
     (&[Class::Source], SOURCE),
     (
         &[Class::Group],
@@ -173,6 +177,12 @@ pub(super) fn of_class(class: Class) -> &'static [Key] {
     let found = CLASSES.iter().find(|(classes, _)| classes.contains(&class));
     found.map_or(&[], |(_, keys)| keys)
 }
+
+const RECEIVE_BUFFER: Key = may(
+    "buffer",
+    Kind::Size,
+    "Its receive buffer; by default the kernel's own.",
+);
 
 const SOURCE: &[Key] = &[
     must(

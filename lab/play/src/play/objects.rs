@@ -93,10 +93,10 @@ impl Maker<'_, '_, '_> {
                 let buffer = Bytes(maker.eval(buffer, at)?);
                 Ok(maker.boot.pipe(buffer)?)
             })?),
-            ObjectKind::Stream { buffer } => Made::Streams(self.each(|maker, at| {
+            ObjectKind::Stream { buffer, nagle } => Made::Streams(self.each(|maker, at| {
                 let own = maker.boot.stream_buffer();
                 let buffer = maker.buffer(buffer.as_ref(), own, at)?;
-                Ok(maker.boot.socket_pair(buffer)?)
+                Ok(maker.boot.stream(buffer, *nagle)?)
             })?),
             ObjectKind::Datagram { buffer } => Made::Datagrams(self.each(|maker, at| {
                 let own = maker.boot.datagram_buffer();

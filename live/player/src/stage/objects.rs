@@ -181,7 +181,9 @@ impl Maker<'_> {
             }
             ObjectKind::Queue { holds } => Made::Queues(self.queues(holds)?),
             ObjectKind::Pipe { buffer } => Made::Pipes(self.pipes(buffer)?),
-            ObjectKind::Stream { buffer } => Made::Streams(self.streams(buffer.as_ref())?),
+            ObjectKind::Stream { buffer, nagle } => {
+                Made::Streams(self.streams(buffer.as_ref(), *nagle)?)
+            }
             ObjectKind::Datagram { buffer } => Made::Datagrams(self.datagrams(buffer.as_ref())?),
             ObjectKind::Timer { shared: true, .. } => Made::Timers(self.each_new(|_, _| Ok(()))?),
             ObjectKind::Timer { shared: false, .. } => Made::Timers(&[]),
@@ -293,7 +295,7 @@ impl Maker<'_> {
         Ok(made)
     }
 
-    fn streams(&self, buffer: Option<&Expr>) -> Result<Vec<(i32, i32)>, PlayError> {
+    fn streams(&self, buffer: Option<&Expr>, nagle: bool) -> Result<Vec<(i32, i32)>, PlayError> {
         let mut made = Vec::new();
         let mut maker: Option<(Option<u64>, sockets::Streams)> = None;
         for number in 0..self.count() {
@@ -303,7 +305,7 @@ impl Maker<'_> {
                 maker = Some((bytes, new));
             }
             if let Some((_, maker)) = &maker {
-                made.push(maker.stream().map_err(|error| self.refused(&error))?);
+                made.push(maker.stream(nagle).map_err(|error| self.refused(&error))?);
             }
         }
         Ok(made)

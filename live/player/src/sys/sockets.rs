@@ -46,11 +46,11 @@ impl Streams {
         })
     }
 
-    /// A stream: its near and its far end.
+    /// A stream: its near and its far end. With `nagle`, short segments wait for one another.
     ///
     /// # Errors
     /// No descriptor or no port is left, or another program connected in between.
-    pub fn stream(&self) -> io::Result<(i32, i32)> {
+    pub fn stream(&self, nagle: bool) -> io::Result<(i32, i32)> {
         let near = socket(libc::SOCK_STREAM)?;
         if let Some(bytes) = self.buffer {
             set_receive_buffer(near.as_raw_fd(), bytes)?;
@@ -67,8 +67,8 @@ impl Streams {
                 "another program connected to a port of this run",
             ));
         }
-        near.set_nodelay(true)?;
-        far.set_nodelay(true)?;
+        near.set_nodelay(!nagle)?;
+        far.set_nodelay(!nagle)?;
         Ok((near.into_raw_fd(), far.into_raw_fd()))
     }
 }
