@@ -156,6 +156,13 @@ pub enum How {
         /// How the two are compared.
         compare: Compare,
     },
+    /// Another measure's values of all seeds at once: the same for each seed.
+    OverSeeds {
+        /// Which measure.
+        of: String,
+        /// What is taken of the values.
+        take: OverSeeds,
+    },
     /// A property of another measure along one key. The key is not part of the points of this
     /// measure.
     Along {
@@ -166,6 +173,15 @@ pub enum How {
         /// The property of the values along it.
         take: Take,
     },
+}
+
+/// What is taken of the values of all seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OverSeeds {
+    /// Their mean.
+    Mean,
+    /// The greatest less the least, in percent of the mean.
+    Spread,
 }
 
 /// A property of a histogram.

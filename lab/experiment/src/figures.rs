@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::experiment::{Compare, Experiment, HistogramRead, How, Measure, Take};
+use crate::experiment::{Compare, Experiment, HistogramRead, How, Measure, OverSeeds, Take};
 use crate::point::Point;
 use crate::run::{Options, Runs};
 use crate::simulator::Measured;
@@ -94,6 +94,10 @@ impl Figures {
                     each,
                     over,
                 } => self.scaled(of, point, *times, each, *over),
+                How::OverSeeds { of, take } => {
+                    let values = self.seeds_at(of, point);
+                    values.map(|values| vec![over_seeds(values, *take); values.len()])
+                }
                 How::Along { of, key, take } => self.taken(of, point, key, *take, experiment),
             };
             cells.extend(values.map(|values| (point.clone(), values)));
@@ -168,6 +172,16 @@ impl Figures {
             take_from(&places, &values, take)
         };
         Some((0..seeds).map(of_seed).collect())
+    }
+}
+
+/// NaN if any value is.
+fn over_seeds(values: &[f64], take: OverSeeds) -> f64 {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let Spread { low, high, .. } = Spread::of(values);
+    match take {
+        OverSeeds::Mean => mean,
+        OverSeeds::Spread => 100.0 * (high - low) / mean,
     }
 }
 
@@ -290,6 +304,16 @@ mod tests {
         }
         assert!(Spread::of(&[1.0, f64::NAN]).value.is_nan());
         assert!(Spread::of(&[]).low.is_nan());
+    }
+
+    #[test]
+    fn what_is_taken_over_the_seeds() {
+        let values = [4.0, 1.0, 7.0];
+        assert_eq!(over_seeds(&values, OverSeeds::Mean), 4.0);
+        assert_eq!(over_seeds(&values, OverSeeds::Spread), 150.0);
+        for take in [OverSeeds::Mean, OverSeeds::Spread] {
+            assert!(over_seeds(&[4.0, f64::NAN], take).is_nan());
+        }
     }
 
     #[test]

@@ -25,8 +25,8 @@ mod world;
 
 pub use engine::{Engine, Workload, fidelity};
 pub use experiment::{
-    Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Parts,
-    PlotSpec, Published, Take, Target, Test, Within,
+    Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, OverSeeds,
+    Parts, PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use grid::Grid;
 pub use jobs::Jobs;

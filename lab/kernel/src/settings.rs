@@ -276,8 +276,8 @@ pub struct Settings {
     pub receive_charge: ReceiveCharge,
     /// When the driver `e100` stops polling.
     pub e100_last_poll: LastPoll,
-    /// The cache lines of a socket that the protocols write when a packet leaves it, comes to it, or is taken out of
-    /// it; 0: what a socket keeps is not modelled. Only sockets of a stream to this machine have them.
+    /// The cache lines of a socket that the protocols write when something is sent there, comes there, or is taken out of
+    /// it, and when an acknowledgement comes; 0: what a socket keeps is not modelled. Only sockets of a stream to this machine have them.
     pub socket_lines: u32,
     /// What happens to the tasks of a group that has used up its quota.
     pub throttling: Throttling,
@@ -355,7 +355,7 @@ impl Settings {
         Settings {
             preemption: Preemption::None,
             loopback: Loopback::LINUX_2_6_4,
-            socket_lines: 16,
+            socket_lines: 30,
             ..Settings::linux2616(seed).at_hz(1_000)
         }
     }

@@ -12,7 +12,7 @@ macro_rules! scenarios {
 }
 
 const SCENARIOS: &[(&str, &str)] = scenarios! {
-    "chat" "spin" "hog" "periodic" "ping-pong" "hackbench" "schbench" "service" "simplex" "simplex-here" "starvation" "two-users" "receiver" "containers" "fragments" "rounds" "passes"
+    "chat" "chat-cloned" "spin" "hog" "periodic" "ping-pong" "hackbench" "schbench" "service" "simplex" "simplex-here" "starvation" "two-users" "receiver" "containers" "fragments" "rounds" "passes"
 };
 
 static WORKLOADS: LazyLock<Vec<Entry>> = LazyLock::new(|| {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warmq_config::{Fields, Item, did_you_mean};
 
 use super::sweep::in_order;
-use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, Take};
+use crate::experiment::{Axis, Compare, Experiment, HistogramRead, How, Measure, OverSeeds, Take};
 use crate::point::Point;
 use crate::simulator::{MetricDescription, Simulator};
 
@@ -188,12 +188,13 @@ fn derived(table: &Fields, experiment: &Experiment) -> Option<Measure> {
         );
         return None;
     };
-    match (relative, along, table.item("times")) {
-        (Some(base), None, None) => compared(table, &base, parent, experiment),
-        (None, Some(key), None) => taken(table, &key, parent, experiment),
-        (None, None, Some(times)) => scaled(table, &times, parent, experiment),
+    match (relative, along, table.item("times"), table.item("seeds")) {
+        (Some(base), None, None, None) => compared(table, &base, parent, experiment),
+        (None, Some(key), None, None) => taken(table, &key, parent, experiment),
+        (None, None, Some(times), None) => scaled(table, &times, parent, experiment),
+        (None, None, None, Some(_)) => over_seeds(table, parent),
         _ => {
-            let help = "add one of `relative_to`, `along` and `times`";
+            let help = "add one of `relative_to`, `along`, `times` and `seeds`";
             table.report("it does not say how it is derived", help);
             None
         }
@@ -237,6 +238,24 @@ fn compared(
         unit,
         domain,
         how: How::Relative { of, base, compare },
+    })
+}
+
+fn over_seeds(table: &Fields, parent: &Measure) -> Option<Measure> {
+    let takes = [("mean", OverSeeds::Mean), ("spread", OverSeeds::Spread)];
+    let take = table.choice("seeds", &takes)?;
+    let (name, title) = named(table)?;
+    let unit = match take {
+        OverSeeds::Mean => parent.unit.clone(),
+        OverSeeds::Spread => "%".to_owned(),
+    };
+    let of = parent.name.clone();
+    Some(Measure {
+        name,
+        title,
+        unit,
+        domain: parent.domain.clone(),
+        how: How::OverSeeds { of, take },
     })
 }
 

@@ -1,4 +1,5 @@
-//! Streams over the loopback device of Linux 6: send buffers, windows, acknowledgements, and who owns a socket.
+//! Streams over the loopback device of Linux 6: send buffers, windows, acknowledgements, Nagle's algorithm, and who owns a
+//! socket.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,8 +27,12 @@ fn linux6(cpus: u16) -> Stage {
 /// One task sends messages of 100 bytes, `sends` of them; when it is through, another receives `receives` of them, from
 /// 1 ms on.
 fn passes(on: Stage, sends: u64, receives: u64) -> Story {
+    passes_by(on, false, sends, receives)
+}
+
+fn passes_by(on: Stage, nagle: bool, sends: u64, receives: u64) -> Story {
     on.plays(move |boot: &mut Boot<'_>| -> Started {
-        let (near, far) = boot.socket_pair(Bytes(RECEIVE_BUFFER))?;
+        let (near, far) = boot.stream(Bytes(RECEIVE_BUFFER), nagle)?;
         boot.task(called("sender"), move |task: Task| async move {
             for _ in 0..sends {
                 task.send(near, Bytes(100)).await;
@@ -70,6 +75,10 @@ fn a_sender_is_woken_when_a_third_of_the_send_buffer_is_free() {
 
 /// How long both CPUs are in system calls, in ns.
 fn worked(sends: u64, receives: u64) -> [u64; 2] {
+    worked_by(false, sends, receives)
+}
+
+fn worked_by(nagle: bool, sends: u64, receives: u64) -> [u64; 2] {
     let on = linux6(2).costs(costs(&[
         ("socket_send", 10),
         ("socket_receive", 20),
@@ -77,7 +86,7 @@ fn worked(sends: u64, receives: u64) -> [u64; 2] {
         ("stream_packet", 1_000),
         ("network_packet", 77_777),
     ]));
-    let story = passes(on, sends, receives);
+    let story = passes_by(on, nagle, sends, receives);
     [0, 1].map(|cpu| story.spent(cpu, Mode::System).as_ns())
 }
 
@@ -97,6 +106,32 @@ fn a_receive_that_empties_the_buffer_acknowledges_and_lets_the_rest_come() {
         "and 500 bytes in one segment"
     );
     assert_eq!(worked(16, 10)[1], 10 * 120 + 1_000 + 2_000, "in two");
+}
+
+#[test]
+fn by_nagle_what_is_sent_waits_until_a_short_segment_is_read() {
+    let [sender, receiver] = worked_by(true, 10, 1);
+    assert_eq!(sender, 1_110 + 9 * 110, "the first is a packet");
+    assert_eq!(receiver, 120 + 1_000 + 2_000, "the others come in two");
+}
+
+#[test]
+fn by_nagle_a_long_segment_is_acknowledged_at_once() {
+    let send = |bytes: &'static [u64]| {
+        let on = linux6(1).costs(costs(&[("stream_packet", 1_000)]));
+        let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
+            let (near, _) = boot.stream(Bytes(RECEIVE_BUFFER), true)?;
+            boot.task(called("sender"), move |task: Task| async move {
+                for bytes in bytes {
+                    task.send(near, Bytes(*bytes)).await;
+                }
+            })?;
+            Ok(())
+        });
+        story.spent(0, Mode::System).as_ns()
+    };
+    assert_eq!(send(&[400, 100]), 1_000, "the second waits");
+    assert_eq!(send(&[600, 100]), 3_000, "it does not");
 }
 
 #[test]
@@ -172,6 +207,7 @@ proptest! {
         sizes in proptest::collection::vec(1..9_000_u64, 1..30),
         at_most in 1..5_000_u64,
         send_buffer in 0..5_000_u64,
+        nagle: bool,
         senders in 1..4_u64,
         cpus in 1..4_u16,
     ) {
@@ -181,7 +217,7 @@ proptest! {
         let received = Rc::new(Cell::new(0));
         let sum = received.clone();
         let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
-            let (near, far) = boot.socket_pair(Bytes(RECEIVE_BUFFER))?;
+            let (near, far) = boot.stream(Bytes(RECEIVE_BUFFER), nagle)?;
             for _ in 0..senders {
                 let sizes = sizes.clone();
                 boot.task(called("sender"), move |task: Task| async move {
