@@ -134,6 +134,31 @@ fn by_nagle_a_long_segment_is_acknowledged_at_once() {
     assert_eq!(send(&[600, 100]), 3_000, "it does not");
 }
 
+/// How long both CPUs take to write what the protocols keep of the ends, in ns.
+fn written(nagle: bool, sends: u64, receives: u64) -> [u64; 2] {
+    let took = |lines| {
+        let mut on = linux6(2).with_caches();
+        on.settings.socket_lines = lines;
+        let story = passes_by(on, nagle, sends, receives);
+        [0, 1].map(|cpu| story.spent(cpu, Mode::System).as_ns())
+    };
+    let (with, without) = (took(8), took(0));
+    [0, 1].map(|cpu| with[cpu] - without[cpu])
+}
+
+#[test]
+fn a_send_writes_the_other_end_if_a_packet_comes_there_and_an_acknowledgement_the_senders() {
+    let sends = |nagle| written(nagle, 2, 0)[0] - written(nagle, 1, 0)[0];
+    assert_eq!(
+        sends(false),
+        2 * sends(true),
+        "8 lines of both ends, or of one"
+    );
+    assert!(sends(true) > 0);
+    let [first, both] = [1, 2].map(|receives| written(false, 2, receives)[1]);
+    assert!(both - first > first, "{first} ns for one end, {both}");
+}
+
 #[test]
 fn a_pipe_has_neither_packets_nor_a_send_buffer() {
     let costs = costs(&[("stream_call", 100), ("stream_packet", 1_000)]);
