@@ -52,6 +52,15 @@ WARMQ_INLINE u64 warmq_repayable_lag(const struct warmq_domain *domain)
 }
 
 /*
+ * Whether `lag` is so small that the domain can work it off in WARMQ_REPAY_MAX whatever else there is. At 16 tasks of
+ * nice 0 a CPU it works off a sixteenth of that, so there is no need to divide. It is true of all that is not positive.
+ */
+WARMQ_INLINE bool warmq_repays(const struct warmq_domain *domain, u64 lag)
+{
+	return (s64)lag <= (s64)(WARMQ_REPAY_MAX / 16) && domain->weight <= 16 * warmq_capacity(domain);
+}
+
+/*
  * The lower bound of the lag of something of `weight` that may just have run for `ran` ns, without
  * its sign: lag >= -warmq_lag_min(). A run of that length is a legitimate reason for negative lag,
  * so it is added to the scaled lag_max; the sum must still be repayable in time.
@@ -87,11 +96,18 @@ WARMQ_INLINE u64 warmq_place_wakeup(const struct warmq_policy *policy, const str
 	u64 avg = domain->avg_vruntime, bound;
 
 	if (!warmq_before(vruntime, avg)) {
+		/* Within the least that warmq_lag_min() can be. */
+		if (warmq_repays(domain, vruntime - avg) &&
+		    vruntime - avg <= warmq_delta_vruntime(warmq_longest_run(policy), weight))
+			return vruntime;
 		bound = avg + warmq_lag_min(policy, domain, weight, warmq_longest_run(policy));
 		return warmq_before(bound, vruntime) ? bound : vruntime;
 	}
 	if (!keeps_lag || !policy->wakeup_lag_max)
 		return avg;
+	/* Within the least that it can be scaled to where there is a CPU for each task of nice 0. */
+	if (avg - vruntime <= policy->wakeup_lag_max && domain->weight <= warmq_capacity(domain))
+		return vruntime;
 	bound = avg - warmq_scale_lag(policy, domain, policy->wakeup_lag_max);
 	return warmq_before(vruntime, bound) ? bound : vruntime;
 }
@@ -126,9 +142,7 @@ WARMQ_INLINE u64 warmq_clamp_queued(const struct warmq_domain *domain, u64 vrunt
 {
 	u64 latest;
 
-	/* At 16 tasks of nice 0 a CPU a sixteenth of it can be repaid: no need to divide. */
-	if (domain->weight <= 16 * warmq_capacity(domain) &&
-	    !warmq_before(domain->avg_vruntime + WARMQ_REPAY_MAX / 16, vruntime))
+	if (warmq_repays(domain, vruntime - domain->avg_vruntime))
 		return vruntime;
 	latest = domain->avg_vruntime + warmq_repayable_lag(domain);
 	return warmq_before(latest, vruntime) ? latest : vruntime;

@@ -23,8 +23,10 @@
 WARMQ_INLINE u64 warmq_avg_change(u64 difference, u64 part, u64 total, u64 most)
 {
 	bool negative = (s64)difference < 0;
-	u64 distance = (negative ? -difference : difference) * part / total;
+	u64 distance = negative ? -difference : difference;
 
+	if (part != total)
+		distance = distance * part / total;
 	if (distance > most)
 		distance = most;
 	return negative ? -distance : distance;

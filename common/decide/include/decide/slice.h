@@ -10,10 +10,12 @@
  */
 WARMQ_INLINE u64 warmq_slice(const struct warmq_policy *policy, u64 runnable, u64 cpus)
 {
-	u64 slice = policy->period * (cpus ? cpus : 1) / (runnable ? runnable : 1);
+	u64 period = policy->period * (cpus ? cpus : 1), tasks = runnable ? runnable : 1, slice;
 
-	if (slice > policy->slice_max)
+	/* Where few are runnable there is no need to divide. */
+	if (period >= policy->slice_max * tasks)
 		return policy->slice_max;
+	slice = period / tasks;
 	return slice < policy->slice_min ? policy->slice_min : slice;
 }
 

@@ -51,7 +51,9 @@ WARMQ_INLINE enum warmq_verdict warmq_wakeup_preempts(const struct warmq_policy 
 		return WARMQ_GRANTED;
 	if (wakeup->slept < policy->min_sleep)
 		return WARMQ_SHORT_SLEEP;
-	if (!warmq_before(wakeup->waking + warmq_wakeup_granularity(policy, wakeup->sleeps, wakeup->weight), wakeup->running))
+	/* Most need no granularity to be refused. */
+	if (!warmq_before(wakeup->waking, wakeup->running) ||
+	    !warmq_before(wakeup->waking + warmq_wakeup_granularity(policy, wakeup->sleeps, wakeup->weight), wakeup->running))
 		return WARMQ_TOO_CLOSE;
 	return wakeup->since < policy->preempt_interval ? WARMQ_TOO_SOON : WARMQ_GRANTED;
 }

@@ -47,7 +47,7 @@ static void cgroup_add(u32 number, u64 weight)
 {
 	int level;
 
-	bpf_for(level, 0, CGROUP_DEPTH) {
+	for (level = 0; level < CGROUP_DEPTH; level++) {
 		struct cgroup_state *cgroup = cgroup_of(number);
 
 		if (!number || __sync_fetch_and_add(&cgroup->active, weight))
@@ -62,7 +62,7 @@ static void cgroup_sub(u32 number, u64 weight)
 {
 	int level;
 
-	bpf_for(level, 0, CGROUP_DEPTH) {
+	for (level = 0; level < CGROUP_DEPTH; level++) {
 		struct cgroup_state *cgroup = cgroup_of(number);
 
 		if (!number || __sync_fetch_and_sub(&cgroup->active, weight) != weight)
@@ -79,7 +79,7 @@ __noinline u64 flat_weight(u32 number, u64 weight)
 {
 	int level;
 
-	bpf_for(level, 0, CGROUP_DEPTH) {
+	for (level = 0; level < CGROUP_DEPTH; level++) {
 		struct cgroup_state *cgroup = cgroup_of(number);
 
 		if (!number)

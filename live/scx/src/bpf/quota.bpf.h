@@ -28,7 +28,7 @@ __noinline int look_for_quota(u32 number)
 {
 	int level;
 
-	bpf_for(level, 0, CGROUP_DEPTH) {
+	for (level = 0; level < CGROUP_DEPTH; level++) {
 		struct cgroup_state *cgroup = cgroup_of(number);
 
 		if (!number)
@@ -53,7 +53,7 @@ static __always_inline void charge_quota(u32 number, u64 ran)
 
 	if (!nr_quotas)
 		return;
-	bpf_for(level, 0, CGROUP_DEPTH) {
+	for (level = 0; level < CGROUP_DEPTH; level++) {
 		struct cgroup_state *cgroup = cgroup_of(number);
 
 		if (!number)

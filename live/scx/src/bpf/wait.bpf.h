@@ -49,7 +49,7 @@ static __always_inline void judge_wait(struct task_struct *p, struct task_state 
 {
 	u64 waited = elapsed(t->queued_at, now);
 	u32 class = wait_class(waited);
-	struct warmq_domain then = domain_of(t->domain)->time;
+	struct warmq_domain then;
 	u64 bound;
 
 	c->waits[class]++;
@@ -57,6 +57,7 @@ static __always_inline void judge_wait(struct task_struct *p, struct task_state 
 		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
 	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
 		return;
+	then = domain_of(t->domain)->time;
 	if (then.weight < t->queued_weight)
 		then.weight = t->queued_weight;
 	if (then.runnable < t->queued_runnable)
