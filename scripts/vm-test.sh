@@ -44,20 +44,6 @@ guest() {
     return "$status"
 }
 
-# The path of scx_bpfland, a scheduler of the scx project, for a number to compare with; built if there is none.
-bpfland() {
-    local root=${CARGO_TARGET_DIR:-target}/scx_bpfland
-    if command -v scx_bpfland; then
-        return
-    fi
-    if [ ! -x "$root/bin/scx_bpfland" ]; then
-        say "building scx_bpfland, to compare with (some minutes)"
-        # Where cargo installs, it does not heed .cargo/config.toml.
-        BPF_CLANG=${BPF_CLANG:-clang-19} cargo install --quiet scx_bpfland --version 1.1.4 --locked --root "$root" >&2 || return 1
-    fi
-    echo "$root/bin/scx_bpfland"
-}
-
 drill="$bin/warmq-drill"
 failed=0
 
@@ -120,24 +106,24 @@ without_tracefs || failed=1
 # Counted guests of several CPUs let them take turns of up to 100 ms. So what is judged in them is who runs where and who gets how
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.
-say "two CPUs, one cache: where tasks run, what they get, whom hints help; one CPU: who preempts whom"
-guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ others/ &
-policy=$!
+say "two CPUs, one cache: where tasks run, what they get, whom hints help; ten thousand tasks, and stress-ng for 60 s"
+say "meanwhile, one CPU: who preempts whom; faults; what a switch costs, in instructions; eight CPUs in four caches"
+together() {
+    local failed=0
+    guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ others/ || failed=1
+    guest stress --instructions=4 --cpus 2 --file stress-ng -- "$drill" stress/ || failed=1
+    return "$failed"
+}
+together &
+beside=$!
 guest alone --instructions=4 --cpus 1 -- "$drill" sleepers/ || failed=1
 guest faults --instructions=4 --cpus 2 -- "$drill" robust/ || failed=1
-wait "$policy" || failed=1
-
-say "ten thousand tasks, and stress-ng for 60 s; eight CPUs in four caches; what a switch costs, in instructions"
-guest stress --instructions=4 --cpus 2 --file stress-ng -- "$drill" stress/ &
-stress=$!
-beside=()
-if other=$(bpfland); then
-    beside=(--file "$other:/bin/scx_bpfland")
-else
-    say "no scx_bpfland to compare with: it cannot be built here"
-fi
-guest switch --instructions "${beside[@]}" -- "$drill" switch/ || failed=1
+# With a scheduler of the scx project for a number to compare with, where `make laws` has built it.
+compared=()
+other=${CARGO_TARGET_DIR:-target}/scx_bpfland/bin/scx_bpfland
+[ ! -x "$other" ] || compared=(--file "$other:/bin/scx_bpfland")
+guest switch --instructions "${compared[@]}" -- "$drill" switch/ || failed=1
 guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ || failed=1
-wait "$stress" || failed=1
+wait "$beside" || failed=1
 
 exit "$failed"
