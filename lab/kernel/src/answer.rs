@@ -13,13 +13,11 @@ use std::rc::Rc;
 use warmq_trace::{Comm, Record};
 use warmq_units::{Address, Bytes, CpuId, Instant, TaskId};
 
-use warmq_machine::Access;
-
 use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
-use crate::operation::{Nic, Remote, Socket, Touch};
-use crate::step::{Mode, Step};
+use crate::operation::{Nic, Remote, Socket};
+use crate::step::Step;
 use crate::task::{State, TaskSpec, TaskStruct};
 
 /// Who sent a datagram to this machine, as `recvfrom()` tells it by the address. By default nobody
@@ -110,22 +108,9 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         let (buffer, written) = (endpoint.buffer, endpoint.written);
         endpoint.written += bytes.0;
-        let touch = Touch {
-            access: Access::Write,
-            ..self.lines_of(buffer, written, bytes.0)
-        };
+        let copied = self.lines_of(buffer, written, bytes.0);
         let bytes = bytes.0;
-        let stack = &mut self.core.cpu(cpu).stack;
-        stack.push(Step::TransmitAnswer { to, bytes });
-        stack.push(Step::Touch {
-            touch,
-            done: 0,
-            user: false,
-        });
-        Flow::Takes(
-            self.core.times.socket_send + self.core.times.network_packet,
-            Mode::System,
-        )
+        self.copy_datagram(cpu, copied, Step::TransmitAnswer { to, bytes })
     }
 
     /// Sends an answer that was copied over the link of its card. That enables softirqs again, so that

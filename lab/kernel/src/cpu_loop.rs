@@ -45,7 +45,11 @@ impl Engine {
                 continue;
             }
             let Some(step) = self.next_step(cpu) else {
-                return self.go_idle(cpu);
+                match self.core.cpu(cpu).current {
+                    Some(current) => self.ask_program(cpu, current),
+                    None => return self.go_idle(cpu),
+                }
+                continue;
             };
             match self.perform(cpu, step) {
                 Flow::Next => {}
@@ -107,8 +111,8 @@ impl Engine {
         self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 
-    /// The next step: the top of the stack, or, on the way back to user mode, pending softirqs,
-    /// preemption and the program's next operation. `None` when the CPU has nothing to do.
+    /// The next step: the top of the stack, or, on the way back to user mode, pending softirqs and
+    /// preemption. `None` when the kernel has nothing to do.
     fn next_step(&mut self, cpu: CpuId) -> Option<Step> {
         let here = self.core.cpu(cpu);
         if here.may_schedule() {
@@ -132,16 +136,7 @@ impl Engine {
                 return Some(step);
             }
         }
-        let here = self.core.cpu(cpu);
-        if let Some(step) = here.stack.pop() {
-            return Some(step);
-        }
-        let current = here.current?;
-        self.ask_program(cpu, current);
-        Some(Step::Busy {
-            left: Duration::ZERO,
-            user: false,
-        })
+        self.core.cpu(cpu).stack.pop()
     }
 
     /// Whether `cpu` reschedules before its next step.
@@ -198,7 +193,7 @@ impl Engine {
         match step {
             Step::Busy { left, user } => Flow::Takes(left, self.mode(cpu, user)),
             Step::ReturnToUser(takes) => Flow::Takes(takes, self.mode(cpu, false)),
-            Step::Touch { touch, done, user } => self.touch(cpu, touch, done, user),
+            Step::Touch { touch, user } => self.touch(cpu, touch, user),
             Step::Acquire(lock) => self.acquire(cpu, lock),
             Step::Release(lock) => self.begin_release(cpu, lock),
             Step::Unlock(lock) => self.unlock(cpu, lock),
@@ -302,15 +297,12 @@ impl Engine {
         Flow::Takes(took, self.mode(cpu, false))
     }
 
-    fn touch(&mut self, cpu: CpuId, touch: Touch, done: u64, user: bool) -> Flow {
+    fn touch(&mut self, cpu: CpuId, mut touch: Touch, user: bool) -> Flow {
         let now = self.core.now();
         let work = self.core.clock.time_of(touch.work);
-        let (done, took) = self.core.memory.touch(cpu, &touch, done, work, now, CHUNK);
-        if done < touch.lines {
-            self.core
-                .cpu(cpu)
-                .stack
-                .push(Step::Touch { touch, done, user });
+        let took = self.core.memory.touch(cpu, &mut touch, work, now, CHUNK);
+        if touch.lines > 0 {
+            self.core.cpu(cpu).stack.push(Step::Touch { touch, user });
         }
         Flow::Takes(took, self.mode(cpu, user))
     }

@@ -193,30 +193,30 @@ impl Memory {
         self.access(cpu, address, access, at, within) / self.overlap
     }
 
-    /// Makes the accesses of `touch` from the `done`-th on, until `enough` time has passed or the
-    /// touch is complete. Returns how many are done now and how long it took.
+    /// Makes the accesses of `touch` until `enough` time has passed or all are made. Returns how long it took; `touch` is
+    /// what is left then.
     ///
     /// Accesses of one touch do not depend on each other: see [`Memory::access_overlapped`].
     pub(crate) fn touch(
         &mut self,
         cpu: CpuId,
-        touch: &Touch,
-        done: u64,
+        touch: &mut Touch,
         work: Duration,
         from: Instant,
         enough: Duration,
-    ) -> (u64, Duration) {
-        let (mut took, mut done) = (Duration::ZERO, done);
-        while done < touch.lines && took < enough {
-            let address = self.address(touch.region, touch.first + done * touch.stride);
+    ) -> Duration {
+        let mut took = Duration::ZERO;
+        if self.hierarchy.is_none() && work == Duration::ZERO {
+            touch.lines = 0;
+        }
+        while touch.lines > 0 && took < enough {
+            let address = self.address(touch.region, touch.first);
             let (at, within) = (from + took, Within::Elsewhere);
             took += self.access_overlapped(cpu, address, touch.access, at, within) + work;
-            done += 1;
-            if self.hierarchy.is_none() && work == Duration::ZERO {
-                return (touch.lines, took);
-            }
+            touch.first = touch.first.wrapping_add(touch.stride);
+            touch.lines -= 1;
         }
-        (done, took)
+        took
     }
 }
 

@@ -137,7 +137,13 @@ impl Touch {
     }
 }
 
-/// A system call, or computation.
+/// A task to be made.
+pub(crate) struct NewTask {
+    pub(crate) spec: TaskSpec,
+    pub(crate) program: BoxedProgram,
+}
+
+/// A system call, or computation. It is handed over at each of them, so what is large and rare is elsewhere.
 pub(crate) enum Operation {
     Compute(Cycles),
     /// Computes for as long as it takes a CPU that does nothing else.
@@ -194,10 +200,7 @@ pub(crate) enum Operation {
         all: bool,
     },
     Meet(Barrier),
-    Spawn {
-        spec: TaskSpec,
-        program: BoxedProgram,
-    },
+    Spawn(Box<NewTask>),
     Change(Change),
     SetFragment(Option<Fragment>),
 }

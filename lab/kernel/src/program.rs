@@ -16,8 +16,8 @@ use crate::change::Change;
 use crate::group::GroupId;
 use crate::note::Span;
 use crate::operation::{
-    Barrier, Condition, Fragment, Listener, Mutex, Nic, Operation, Remote, RemoteOperation,
-    Semaphore, Socket, Touch,
+    Barrier, Condition, Fragment, Listener, Mutex, NewTask, Nic, Operation, Remote,
+    RemoteOperation, Semaphore, Socket, Touch,
 };
 use crate::task::{Policy, TaskSpec};
 
@@ -302,7 +302,8 @@ impl Task {
     /// Creates a task (`fork` or `clone`).
     pub async fn spawn(&self, spec: TaskSpec, program: impl Program + 'static) -> TaskId {
         let program: BoxedProgram = Box::new(program);
-        TaskId(self.call(Operation::Spawn { spec, program }).await as u32)
+        let child = Box::new(NewTask { spec, program });
+        TaskId(self.call(Operation::Spawn(child)).await as u32)
     }
 
     /// Changes the nice value of `task`, from -20 to 19.

@@ -88,10 +88,9 @@ pub(crate) enum Step {
     },
     /// Goes back to the user code that was interrupted, after everything that is done on the way there.
     ReturnToUser(Duration),
-    /// Touches memory, from the `done`-th line on.
+    /// Touches memory.
     Touch {
         touch: Touch,
-        done: u64,
         user: bool,
     },
     /// Takes a lock, spinning if it is held, with interrupts off from here to the release.

@@ -11,7 +11,7 @@ use crate::ending::{Misuse, Waiting};
 use crate::engine::Engine;
 use crate::memory::Within;
 use crate::network::{Datagram, Peer, SEGMENT};
-use crate::operation::{Barrier, Listener, Mutex, Operation, Region, Socket, Touch};
+use crate::operation::{Barrier, Listener, Mutex, NewTask, Operation, Region, Socket, Touch};
 use crate::scheduler::{Callback, Hint};
 use crate::step::{Mode, Step, wake};
 use crate::timer::TimerOwner;
@@ -42,7 +42,6 @@ impl Engine {
                     work: touch.work + self.core.times.access,
                     ..touch
                 },
-                done: 0,
                 user: true,
             },
             Operation::Lock(mutex) if self.core.mutexes[mutex.index()].owner.is_none() => {
@@ -123,7 +122,8 @@ impl Engine {
                 Flow::Next
             }
             Operation::Meet(barrier) => self.meet(cpu, current, barrier),
-            Operation::Spawn { spec, program } => {
+            Operation::Spawn(child) => {
+                let NewTask { spec, program } = *child;
                 let Ok(child) = self.core.create_task(&spec, Some(cpu)) else {
                     self.core.run_out_of_memory();
                     return Flow::Next;
@@ -268,11 +268,7 @@ impl Engine {
             socket: peer,
             bytes,
         });
-        stack.push(Step::Touch {
-            touch,
-            done: 0,
-            user: false,
-        });
+        stack.push(Step::Touch { touch, user: false });
         let here = self.core.endpoints[socket.index()].state;
         let there = there.filter(|_| passed > 0);
         let work = self.core.times.socket_send + self.core.stream_work(loopback, passed, 0);
@@ -298,11 +294,7 @@ impl Engine {
             socket,
             bytes: left.0,
         });
-        stack.push(Step::Touch {
-            touch,
-            done: 0,
-            user: false,
-        });
+        stack.push(Step::Touch { touch, user: false });
         let packets = left.0.div_ceil(SEGMENT);
         Flow::Takes(
             self.core.times.socket_send + self.core.times.network_packet * packets,
@@ -374,22 +366,21 @@ impl Engine {
         endpoint.datagrams.sent += 1;
         let (buffer, written) = (endpoint.buffer, endpoint.arrived);
         endpoint.arrived += bytes.0;
+        let copied = self.lines_of(buffer, written, bytes.0);
+        let bytes = bytes.0;
+        self.copy_datagram(cpu, copied, Step::DeliverDatagram { socket, bytes })
+    }
+
+    /// Copies a datagram to the lines of `copied`, and `then` sends it.
+    pub(crate) fn copy_datagram(&mut self, cpu: CpuId, copied: Touch, then: Step) -> Flow {
         let touch = Touch {
             access: Access::Write,
-            ..self.lines_of(buffer, written, bytes.0)
+            ..copied
         };
-        let bytes = bytes.0;
-        let stack = &mut self.core.cpu(cpu).stack;
-        stack.push(Step::DeliverDatagram { socket, bytes });
-        stack.push(Step::Touch {
-            touch,
-            done: 0,
-            user: false,
-        });
-        Flow::Takes(
-            self.core.times.socket_send + self.core.times.network_packet,
-            Mode::System,
-        )
+        let copy = Step::Touch { touch, user: false };
+        self.core.cpu(cpu).stack.extend([then, copy]);
+        let times = &self.core.times;
+        Flow::Takes(times.socket_send + times.network_packet, Mode::System)
     }
 
     /// Delivers the copied datagram to its socket, which queues or drops it.
@@ -434,11 +425,7 @@ impl Engine {
         let touch = self.lines_of(buffer, read, bytes.0);
         let stack = &mut self.core.cpu(cpu).stack;
         stack.push(Step::Answer(bytes.0));
-        stack.push(Step::Touch {
-            touch,
-            done: 0,
-            user: false,
-        });
+        stack.push(Step::Touch { touch, user: false });
         Flow::Takes(self.core.times.socket_receive, Mode::System)
     }
 
@@ -475,11 +462,7 @@ impl Engine {
         stack.push(Step::Answer(bytes));
         stack.push(Step::ReleaseSocket(socket));
         stack.push(Step::Take { socket, bytes });
-        stack.push(Step::Touch {
-            touch,
-            done: 0,
-            user: false,
-        });
+        stack.push(Step::Touch { touch, user: false });
         let acknowledges = received.emptied && self.core.settings.loopback.acknowledgements;
         let protocols = self
             .core
