@@ -6,9 +6,12 @@
 use std::fs;
 use std::path::Path;
 
-use warmq_config::{Document, Source};
+use warmq_config::{Document, Source, nearest};
+use warmq_machine::builtin_names;
 
 use crate::failure::Failure;
+use crate::laws::shipped::LAWS;
+use crate::oracle;
 use crate::pair::Pair;
 use crate::scenario::{self, Worlds};
 use crate::shipped::{self, Shipped};
@@ -96,14 +99,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let help = match error.kind() {
-        std::io::ErrorKind::NotFound => {
-            let ids: Vec<&str> = shipped::all().map(|it| it.id).collect();
-            format!(
-                "give a file, or one that comes with warmq: an experiment ({}) or a scenario ({})",
-                ids.join(", "),
-                scenario::shipped().join(", ")
-            )
-        }
+        std::io::ErrorKind::NotFound => known_as(name),
         _ => "give the file of an experiment".to_owned(),
     };
     Failure::File {
@@ -111,4 +107,26 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
         what: format!("cannot read it: {error}"),
         help,
     }
+}
+
+/// What to write in place of `name`, which is neither a file nor what comes with WarmQ to be run.
+fn known_as(name: &str) -> String {
+    let mut experiments: Vec<&str> = shipped::all().map(|it| it.id).collect();
+    experiments.push(oracle::GAP);
+    let scenarios = scenario::shipped();
+    if LAWS.iter().any(|(law, _)| *law == name) {
+        return format!("it is a law: warmq laws {name}");
+    }
+    if builtin_names().any(|machine| machine == name) {
+        return format!("it is a machine: warmq run chat --machine {name}");
+    }
+    let runs = experiments.iter().chain(&scenarios).copied();
+    if let Some(name) = nearest(name, runs) {
+        return format!("did you mean `{name}`?");
+    }
+    format!(
+        "give a file, or one that comes with warmq: an experiment ({}) or a scenario ({})",
+        experiments.join(", "),
+        scenarios.join(", ")
+    )
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use warmq_config::Document;
 use warmq_experiment::{Engine, Experiment};
-use warmq_report::Report;
+use warmq_report::{Report, Section};
 use warmq_units::Duration;
 
 use crate::arguments::{Extent, Out};
@@ -15,7 +15,7 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, machines, output, present, trace};
+use crate::{chart, machines, oracle, output, present, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -158,7 +158,21 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
         machine: arguments.machine.clone(),
         settings: arguments.set.clone(),
     };
-    source::documents(&arguments.files, &changes)
+    source::documents(&arguments.simulated(), &changes)
+}
+
+impl Arguments {
+    /// The files without what simulates nothing.
+    fn simulated(&self) -> Vec<String> {
+        let files = self.files.iter().filter(|file| !oracle::is_named(file));
+        files.cloned().collect()
+    }
+
+    /// The sections of what simulates nothing.
+    fn computed(&self) -> Result<Vec<Section>, Failure> {
+        let files = self.files.iter().filter(|file| oracle::is_named(file));
+        files.map(|_| oracle::section(self.extent.quick)).collect()
+    }
 }
 
 fn studied(
@@ -175,7 +189,7 @@ fn studied(
             Study::of(experiments, extent.options(), runs)
         }
     };
-    let report = report(arguments, &study);
+    let report = report(arguments, &study)?;
     if extent.json {
         study
             .notes()
@@ -191,13 +205,14 @@ fn studied(
     study.finish(extent, engine, &changed(arguments))
 }
 
-fn report(arguments: &Arguments, study: &Study) -> Report {
-    let sections = study.sections(|experiment| command(arguments, &[&experiment.file]));
+fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
+    let mut sections = study.sections(|experiment| command(arguments, &[&experiment.file]));
+    sections.extend(arguments.computed()?);
     let title = match sections.as_slice() {
         [only] => only.title.clone(),
         several => format!("{} experiments", several.len()),
     };
-    Report {
+    Ok(Report {
         title,
         subtitle: match sections.iter().all(|section| section.together) {
             true => "One scenario, in each world that it was played in.",
@@ -208,7 +223,7 @@ fn report(arguments: &Arguments, study: &Study) -> Report {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),
         sections,
-    }
+    })
 }
 
 /// The command that runs `files` as these arguments do.

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Late;
 
-pub use self::section::section;
+pub use self::section::{GAP, is_named, section};
 
 /// The files of `instances/`.
 macro_rules! instances {

@@ -1,5 +1,7 @@
 //! The gaps of drawn instances as a section of a page.
 
+use std::path::Path;
+
 use warmq_affinity::{Figure, Gap, Gaps};
 use warmq_report::{
     Axis, Kind, Parameter, Plot, PlotPoint, Point, Row, Section, Series, Verdict, X,
@@ -8,7 +10,8 @@ use warmq_report::{
 use super::{Drawn, gaps};
 use crate::failure::Failure;
 
-const ID: &str = "oracle-gap";
+/// The name of the section, by which `warmq run` makes it.
+pub const GAP: &str = "oracle-gap";
 /// Instances of each shape, and in a quick report.
 const COUNT: u64 = 1000;
 const QUICK_COUNT: u64 = 100;
@@ -32,6 +35,11 @@ const SCHEDULES: [(&str, Figure); 2] = [
     ("online", Gap::online_permille),
     ("whole bins", Gap::whole_bins_permille),
 ];
+
+/// Whether `name` is this section's, and not a file's.
+pub fn is_named(name: &str) -> bool {
+    name == GAP && !Path::new(name).exists()
+}
 
 /// Draws the instances and solves them.
 ///
@@ -61,7 +69,7 @@ impl Shape {
 
 fn of(count: u64, found: &[(&str, Gaps)]) -> Section {
     Section {
-        id: ID.to_owned(),
+        id: GAP.to_owned(),
         title: "How far the online algorithm is from the optimum".to_owned(),
         shows: "Small random instances of the affinity model, in which the optimum can be computed: how much later \
                 than the optimum the online algorithm is done, and the best schedule that splits no fragment's tasks."
@@ -101,7 +109,7 @@ fn rows(shape: &str, gaps: &Gaps) -> Vec<Row> {
             ("late_max", gaps.percentile(figure, 100)),
         ];
         figures.map(|(metric, permille)| Row {
-            experiment: ID.to_owned(),
+            experiment: GAP.to_owned(),
             point: Point::new([
                 ("instances", shape.to_owned().into()),
                 ("schedule", schedule.to_owned().into()),

@@ -44,6 +44,8 @@ fn instances_are_drawn_alike_from_one_seed_and_the_worst_can_be_shown() {
     let folder = Folder::new("oracle-random");
     let text = folder.run("oracle --random 200 --seed 5").fine();
     insta::assert_snapshot!("oracle_random", text);
+    let gap = folder.run("run oracle-gap --quick").fine();
+    assert!(gap.contains("claims: 2 hold, 0 fail; 0 runs"), "{gap}");
     let line = folder.run("oracle --random 200 --seed 5 --json").fine();
     let read: Value = serde_json::from_str(&line).unwrap();
     let gaps = read["gaps"].as_array().unwrap();

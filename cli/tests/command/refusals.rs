@@ -64,6 +64,9 @@ fn what_is_not_there_is_refused_with_what_is() {
     let commands = [
         "check nothing.toml",
         "run nothing.toml",
+        "run tabel1-chat",
+        "run fork-storm",
+        "run small-4llc",
         "machines nothing",
         "machines nothing.toml",
         "schedulers nothing",

@@ -10,15 +10,16 @@
 /// ```
 pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let nearest = known
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(word, name), *name))
-        .min();
-    match nearest {
-        Some((distance, name)) if distance <= (word.chars().count() / 3).max(1) => {
-            format!("did you mean `{name}`?")
-        }
-        Some(_) => format!("use one of {}", known.join(", ")),
-        None => String::new(),
+    match nearest(word, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => String::new(),
+        None => format!("use one of {}", known.join(", ")),
     }
+}
+
+/// The nearest of `known`, if one is near `word`.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name| (strsim::damerau_levenshtein(word, name), name);
+    let (distance, name) = known.into_iter().map(distance).min()?;
+    (distance <= (word.chars().count() / 3).max(1)).then_some(name)
 }
