@@ -164,8 +164,9 @@ impl Endpoint {
     }
 
     /// A receiver begins to take `bytes`. What the sender's end kept comes when all that was here is taken, and not before:
-    /// one segment fills the window, and its memory is free when it is read to its end (seen in a guest of 6.18 with a
-    /// receive buffer of 1 KB; of segments smaller than the buffer half would do, `__tcp_select_window()`).
+    /// two segments fill the window, and as their memory is more than their bytes, reading one of them frees less than a
+    /// segment needs (seen in a guest of 6.18 with a receive buffer of 1 KB, `__tcp_select_window()`; from 2 KB on half is
+    /// enough, which is not modelled).
     pub(crate) fn receive(&mut self, bytes: u64) -> Received {
         self.read += bytes;
         self.filled -= bytes;

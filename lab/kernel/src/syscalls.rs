@@ -247,6 +247,7 @@ impl Engine {
         let (buffer, written, there) = (to.buffer, to.written, to.state);
         let loopback = to.is_loopback();
         let passed = to.passes(bytes);
+        let packets = self.core.settings.loopback.segments(passed, to.capacity);
         to.reserved += bytes;
         to.written += bytes;
         let waiting = Bytes(to.waiting());
@@ -271,7 +272,7 @@ impl Engine {
         stack.push(Step::Touch { touch, user: false });
         let here = self.core.endpoints[socket.index()].state;
         let there = there.filter(|_| passed > 0);
-        let work = self.core.times.socket_send + self.core.stream_work(loopback, passed, 0);
+        let work = self.core.times.socket_send + self.core.stream_work(loopback, packets);
         Flow::Takes(
             work + self.core.write_sockets(cpu, [here, there]),
             Mode::System,
@@ -453,7 +454,7 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         let (buffer, read, here) = (endpoint.buffer, endpoint.read, endpoint.state);
         let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
-        let peer = endpoint.peer;
+        let (peer, capacity) = (endpoint.peer, endpoint.capacity);
         if received.came > 0 {
             self.core.record_packet(cpu, socket, received.came);
         }
@@ -463,10 +464,14 @@ impl Engine {
         stack.push(Step::ReleaseSocket(socket));
         stack.push(Step::Take { socket, bytes });
         stack.push(Step::Touch { touch, user: false });
-        let acknowledges = received.emptied && self.core.settings.loopback.acknowledgements;
-        let protocols = self
-            .core
-            .stream_work(loopback, received.came, u64::from(acknowledges));
+        let settings = &self.core.settings.loopback;
+        let segments = settings.segments(received.came, capacity);
+        let acknowledgements = match received.emptied {
+            true => segments.max(1).min(settings.acknowledgements),
+            false => 0,
+        };
+        let acknowledges = acknowledgements > 0;
+        let protocols = self.core.stream_work(loopback, segments + acknowledgements);
         let work = self.core.times.socket_receive + protocols;
         let there = match peer {
             Peer::Local(peer) if acknowledges => self.core.endpoints[peer.index()].state,
@@ -541,10 +546,9 @@ impl Engine {
 }
 
 impl Core {
-    /// What the protocols do in a send or a receive for `bytes` that come to the receiver's end, and for more packets
-    /// without data. What goes through a pipe passes no protocol, and what another machine sends has passed it.
-    fn stream_work(&self, loopback: bool, bytes: u64, more: u64) -> Duration {
-        let packets = bytes.div_ceil(self.settings.loopback.segment.0) + more;
+    /// What the protocols do in a send or a receive besides `packets`. What goes through a pipe passes no protocol, and
+    /// what another machine sends has passed it.
+    fn stream_work(&self, loopback: bool, packets: u64) -> Duration {
         match loopback {
             true => self.times.stream_call + self.times.stream_packet * packets,
             false => Duration::ZERO,

@@ -18,7 +18,6 @@ fn linux6(cpus: u16) -> Stage {
     let mut on = stage(cpus);
     on.settings.loopback = Loopback {
         send_buffer: Bytes(SEND_BUFFER),
-        segment: Bytes(500),
         ..Loopback::LINUX_6
     };
     on
@@ -105,14 +104,40 @@ fn a_receive_that_empties_the_buffer_acknowledges_and_lets_the_rest_come() {
         10 * 120 + 1_000 + 1_000,
         "and 500 bytes in one segment"
     );
-    assert_eq!(worked(16, 10)[1], 10 * 120 + 1_000 + 2_000, "in two");
+    assert_eq!(
+        worked(16, 10)[1],
+        10 * 120 + 1_000 + 2_000 + 1_000,
+        "600 in two, as one is at most half of the receive buffer, and the first of them is acknowledged"
+    );
+}
+
+#[test]
+fn a_segment_is_no_longer_than_the_device_carries() {
+    let segments = |loopback: Loopback| {
+        let mut on = linux6(1).costs(costs(&[("stream_packet", 1_000)]));
+        on.settings.loopback = loopback;
+        let story = on.plays(|boot: &mut Boot<'_>| -> Started {
+            let (near, _) = boot.socket_pair(Bytes::from_kb(256))?;
+            boot.task(called("sender"), move |task: Task| async move {
+                task.send(near, Bytes(100_000)).await;
+            })?;
+            Ok(())
+        });
+        story.spent(0, Mode::System).as_ns() / 1_000
+    };
+    assert_eq!(segments(Loopback::LINUX_6), 2);
+    assert_eq!(segments(Loopback::LINUX_2_6_4), 7);
 }
 
 #[test]
 fn by_nagle_what_is_sent_waits_until_a_short_segment_is_read() {
     let [sender, receiver] = worked_by(true, 10, 1);
     assert_eq!(sender, 1_110 + 9 * 110, "the first is a packet");
-    assert_eq!(receiver, 120 + 1_000 + 2_000, "the others come in two");
+    assert_eq!(
+        receiver,
+        120 + 1_000 + 2_000 + 1_000,
+        "the others come in two"
+    );
 }
 
 #[test]
