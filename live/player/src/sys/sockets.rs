@@ -40,7 +40,8 @@ impl Streams {
     /// No loopback, or no descriptor is left.
     pub fn new(buffer: Option<u64>) -> io::Result<Streams> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        // Accepted sockets inherit the buffer, which must be set before they are connected.
+        // Accepted sockets inherit both. They must be set before they are connected: who was BBR's once goes on pacing.
+        set_congestion_control(listener.as_raw_fd())?;
         if let Some(bytes) = buffer {
             set_receive_buffer(listener.as_raw_fd(), bytes)?;
         }
@@ -58,6 +59,7 @@ impl Streams {
     /// No descriptor or no port is left, or another program connected in between.
     pub fn stream(&self, nagle: bool) -> io::Result<(i32, i32)> {
         let near = socket(libc::SOCK_STREAM)?;
+        set_congestion_control(near.as_raw_fd())?;
         if let Some(bytes) = self.buffer {
             set_receive_buffer(near.as_raw_fd(), bytes)?;
         }
@@ -75,8 +77,6 @@ impl Streams {
         }
         near.set_nodelay(!nagle)?;
         far.set_nodelay(!nagle)?;
-        set_congestion_control(near.as_raw_fd())?;
-        set_congestion_control(far.as_raw_fd())?;
         Ok((near.into_raw_fd(), far.into_raw_fd()))
     }
 }
