@@ -114,11 +114,19 @@ fn known_as(name: &str) -> String {
     let mut experiments: Vec<&str> = shipped::all().map(|it| it.id).collect();
     experiments.push(oracle::GAP);
     let scenarios = scenario::shipped();
-    if LAWS.iter().any(|(law, _)| *law == name) {
-        return format!("it is a law: warmq laws {name}");
-    }
-    if builtin_names().any(|machine| machine == name) {
-        return format!("it is a machine: warmq run chat --machine {name}");
+    let others = [
+        (
+            LAWS.iter().any(|(law, _)| *law == name),
+            "a law: warmq laws",
+        ),
+        (
+            builtin_names().any(|machine| machine == name),
+            "a machine: warmq run chat --machine",
+        ),
+        (name == oracle::GAP, "computed, not simulated: warmq run"),
+    ];
+    if let Some((_, command)) = others.iter().find(|(is, _)| *is) {
+        return format!("it is {command} {name}");
     }
     let runs = experiments.iter().chain(&scenarios).copied();
     if let Some(name) = nearest(name, runs) {

@@ -158,7 +158,18 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
         machine: arguments.machine.clone(),
         settings: arguments.set.clone(),
     };
-    source::documents(&arguments.simulated(), &changes)
+    let simulated = arguments.simulated();
+    let watched = arguments.chart.is_some() || arguments.trace.is_some();
+    if simulated.len() < arguments.files.len() && (watched || !changed(arguments).is_empty()) {
+        return Err(Failure::usage(
+            format!(
+                "{} is computed: there is nothing to change or to watch",
+                oracle::GAP
+            ),
+            "run it without these options",
+        ));
+    }
+    source::documents(&simulated, &changes)
 }
 
 impl Arguments {
