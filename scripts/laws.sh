@@ -4,6 +4,10 @@
 # played once more, but for the other schedulers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/install.sh
+
+# The schedulers of the scx project are built with it.
+command -v protoc > /dev/null || install_packages protobuf-compiler
 
 say() { echo "laws: $*" >&2; }
 

@@ -16,7 +16,6 @@ need "command -v make" make
 need "command -v qemu-system-x86_64" qemu-system-x86
 need "command -v busybox" busybox-static
 need "command -v stress-ng" stress-ng
-need "command -v protoc" protobuf-compiler # schedulers of the scx project, which `make laws` builds
 
 if [ "${#missing[@]}" -gt 0 ]; then
     install_packages "${missing[@]}"
