@@ -10,6 +10,8 @@ use crate::hierarchy::Access;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
     levels: Vec<Tally>,
+    // Apart, as they are rarely asked for.
+    kinds: Vec<MissKinds>,
     depth: usize,
     /// Transactions that left the outermost caches.
     pub bus: BusCounts,
@@ -42,7 +44,6 @@ pub struct LevelCounts {
 struct Tally {
     accesses: [u64; 2],
     misses: [u64; 2],
-    kinds: MissKinds,
 }
 
 /// Misses by cause. With classification on, the sum is the number of misses.
@@ -183,6 +184,7 @@ impl Counts {
     pub(crate) fn new(cpus: usize, depth: usize, histogram: bool) -> Counts {
         Counts {
             levels: vec![Tally::default(); cpus * depth],
+            kinds: vec![MissKinds::default(); cpus * depth],
             depth,
             bus: BusCounts::default(),
             inner_supplies: 0,
@@ -199,12 +201,14 @@ impl Counts {
     pub fn level(&self, cpu: CpuId, level: u8) -> LevelCounts {
         let within = (1..=self.depth).contains(&usize::from(level));
         let index = (cpu.index() * self.depth + usize::from(level)).wrapping_sub(1);
-        match self.levels.get(index) {
-            Some(Tally {
-                accesses: [reads, writes],
-                misses: [read, write],
-                kinds,
-            }) if within => LevelCounts {
+        match (self.levels.get(index), self.kinds.get(index)) {
+            (
+                Some(Tally {
+                    accesses: [reads, writes],
+                    misses: [read, write],
+                }),
+                Some(kinds),
+            ) if within => LevelCounts {
                 reads: *reads,
                 writes: *writes,
                 read_misses: *read,
@@ -275,7 +279,7 @@ impl Counts {
     }
 
     pub(crate) fn note_miss_kind(&mut self, cpu: usize, level: usize, kind: MissKind) {
-        self.levels[cpu * self.depth + level].kinds.note(kind);
+        self.kinds[cpu * self.depth + level].note(kind);
     }
 
     #[inline]

@@ -37,11 +37,11 @@ impl Smt {
 impl Core {
     /// The speed of `cpu` now.
     fn speed(&self, cpu: CpuId) -> u64 {
-        let Some(smt) = &self.smt else { return FULL };
-        let busy = |sibling: &CpuId| self.cpus[sibling.index()].occupies_core;
-        match smt.siblings[cpu.index()].iter().any(busy) {
-            true => smt.speed.max(1),
-            false => FULL,
+        let shares_core = self.cpus[cpu.index()].shares_core;
+        debug_assert_eq!(shares_core, self.has_busy_sibling(cpu));
+        match &self.smt {
+            Some(smt) if shares_core => smt.speed.max(1),
+            _ => FULL,
         }
     }
 
@@ -88,9 +88,17 @@ impl Core {
         let left: Vec<Duration> = siblings.iter().map(|cpu| left(self, *cpu)).collect();
         self.cpu(cpu).occupies_core = occupies;
         for (sibling, left) in siblings.into_iter().zip(left) {
+            self.cpu(sibling).shares_core = occupies || self.has_busy_sibling(sibling);
             let until = now + self.stretched(sibling, left);
             self.step_ends_at(sibling, until);
         }
+    }
+
+    fn has_busy_sibling(&self, cpu: CpuId) -> bool {
+        let siblings = self.smt.iter().flat_map(|smt| &smt.siblings[cpu.index()]);
+        siblings
+            .copied()
+            .any(|sibling| self.cpus[sibling.index()].occupies_core)
     }
 
     /// The step in progress on `cpu`, if there is one, ends at `until` instead.

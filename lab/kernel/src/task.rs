@@ -134,16 +134,22 @@ pub(crate) enum State {
 }
 
 /// A task as the kernel knows it.
+// In this order: what every system call looks at comes first, so that it is in one line of a host's cache.
+#[repr(C, align(64))]
 pub(crate) struct TaskStruct {
+    // The program.
+    pub(crate) mailbox: Rc<Mailbox<Operation>>,
+    pub(crate) program: Option<Running>,
+
     // Set at fork.
+    /// The 8 KB block of kernel stack (and, without slab coloring, task structure).
+    pub(crate) block: Address,
     pub(crate) comm: Comm,
     pub(crate) mm: Option<Mm>,
     pub(crate) kernel_thread: bool,
     /// Whether the run waits for it to exit.
     pub(crate) awaited: bool,
     pub(crate) role: Option<Role>,
-    /// The 8 KB block of kernel stack (and, without slab coloring, task structure).
-    pub(crate) block: Address,
 
     // Changed by system calls.
     pub(crate) nice: i8,
@@ -183,10 +189,6 @@ pub(crate) struct TaskStruct {
     pub(crate) sampled: CpuTime,
     /// The kernel stack while the task is off the CPU.
     pub(crate) stack: Vec<Step>,
-
-    // The program.
-    pub(crate) mailbox: Rc<Mailbox<Operation>>,
-    pub(crate) program: Option<Running>,
 }
 
 impl TaskStruct {
