@@ -156,7 +156,8 @@ impl Boot<'_> {
         capacity: Bytes,
         nagle: bool,
     ) -> Result<(Socket, Socket), OutOfMemory> {
-        let send_buffer = self.core.settings.loopback.send_buffer;
+        let loopback = self.core.settings.loopback;
+        let send_buffer = loopback.send_buffer;
         // Without send buffers the receive buffer is memory of its own; with them, it is what happens to wait.
         let memory = match send_buffer.0 {
             0 => capacity,
@@ -166,6 +167,8 @@ impl Boot<'_> {
             let buffer = boot.core.memory.region(memory)?;
             Ok(Endpoint {
                 send_buffer: send_buffer.0,
+                congestion_window: loopback.congestion_window,
+                quick_acknowledgements: loopback.quick_acknowledgements(capacity.0),
                 nagle,
                 state: boot.core.socket_state(),
                 ..Endpoint::new(peer, buffer, capacity)

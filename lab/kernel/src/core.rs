@@ -58,6 +58,8 @@ pub(crate) enum Event {
         socket: Socket,
         bytes: u64,
     },
+    /// What came to an end of a stream may have waited long enough to be acknowledged.
+    DelayedAcknowledgement(Socket),
     /// A remote peer continues.
     Remote(Remote),
     /// An operator acts.
@@ -71,11 +73,15 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// True for events that recur regardless of what programs do.
+    /// True for events that recur regardless of what programs do, or that wake nobody.
     fn is_periodic(&self) -> bool {
         matches!(
             self,
-            Event::Tick(_) | Event::SchedulerTimer(_) | Event::Steal(_) | Event::Watch
+            Event::Tick(_)
+                | Event::SchedulerTimer(_)
+                | Event::Steal(_)
+                | Event::Watch
+                | Event::DelayedAcknowledgement(_)
         )
     }
 }

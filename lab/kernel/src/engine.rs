@@ -45,6 +45,7 @@ impl Engine {
                 socket,
                 bytes,
             } => self.delivered(remote, socket, bytes),
+            Event::DelayedAcknowledgement(socket) => self.core.acknowledge_late(socket),
             Event::Remote(remote) => self.resume_remote(remote, 0),
             Event::Operator(operator) => self.resume_operator(operator),
             Event::Changes => self.begin_changes(),

@@ -28,8 +28,16 @@ pub(crate) struct Endpoint {
     pub(crate) send_buffer: u64,
     /// The sender's end keeps what is sent while a short segment is not acknowledged: it has no `TCP_NODELAY`.
     pub(crate) nagle: bool,
-    /// What came here last is a short segment that is not acknowledged: some of it is still in the buffer.
-    pub(crate) unacknowledged: bool,
+    /// Short segments that came here and are not acknowledged: some of them are still in the buffer.
+    pub(crate) unacknowledged: u64,
+    /// How many of them there may be: what is sent then stays with the sender's end.
+    pub(crate) congestion_window: u64,
+    /// How many more are acknowledged at once.
+    pub(crate) quick_acknowledgements: u64,
+    /// When they are acknowledged even if they were not read, if there are any.
+    pub(crate) acknowledged_at: Option<Instant>,
+    /// An event for that, or for an earlier time, is in the timeline.
+    pub(crate) delays_acknowledgement: bool,
     /// Bytes waiting to be received.
     pub(crate) filled: u64,
     /// Bytes that the sender's end keeps until the receive buffer is empty.
@@ -81,7 +89,11 @@ impl Endpoint {
             capacity: capacity.0,
             send_buffer: 0,
             nagle: false,
-            unacknowledged: false,
+            unacknowledged: 0,
+            congestion_window: u64::MAX,
+            quick_acknowledgements: 0,
+            acknowledged_at: None,
+            delays_acknowledgement: false,
             filled: 0,
             unsent: 0,
             reserved: 0,
@@ -148,8 +160,15 @@ impl Endpoint {
     /// How many of `bytes` that are sent now come here at once, as the receive buffer has room for them; what is being
     /// copied out of it needs none. The others stay with the sender's end.
     pub(crate) fn passes(&self, bytes: u64) -> u64 {
+        let window = if self.nagle {
+            1
+        } else {
+            self.congestion_window
+        };
         match self.unsent {
-            0 if !self.unacknowledged => bytes.min(self.capacity.saturating_sub(self.filled)),
+            0 if self.unacknowledged < window => {
+                bytes.min(self.capacity.saturating_sub(self.filled))
+            }
             _ => 0,
         }
     }
@@ -159,7 +178,7 @@ impl Endpoint {
         let passed = self.passes(bytes);
         self.filled += passed;
         self.unsent += bytes - passed;
-        self.unacknowledged |= self.stays_unacknowledged(passed);
+        self.comes(passed);
         passed
     }
 
@@ -174,18 +193,58 @@ impl Endpoint {
         if self.filled > 0 {
             return Received::default();
         }
-        self.filled = self.unsent.min(self.capacity);
-        self.unsent -= self.filled;
-        self.unacknowledged = self.stays_unacknowledged(self.filled);
+        self.acknowledge();
         Received {
             emptied: true,
-            came: self.filled,
+            came: self.sender_sends(),
         }
     }
 
-    /// Whether a segment of `bytes` that comes is acknowledged only when it was read, for which the sender's end waits.
-    fn stays_unacknowledged(&self, bytes: u64) -> bool {
-        self.nagle && (1..=SHORT).contains(&bytes)
+    /// What stayed with the sender's end comes, as much as there is room for. Returns how much comes.
+    fn sender_sends(&mut self) -> u64 {
+        let came = self.unsent.min(self.capacity.saturating_sub(self.filled));
+        self.filled += came;
+        self.unsent -= came;
+        self.comes(came);
+        came
+    }
+
+    /// What came is acknowledged although it was not read. What stayed with the sender's end comes if the window is open for
+    /// all of it, or for half of what it may be.
+    pub(crate) fn acknowledge_unread(&mut self) {
+        self.acknowledge();
+        let room = self.capacity.saturating_sub(self.filled);
+        if room >= self.unsent.min(self.capacity / 2) {
+            self.sender_sends();
+        }
+    }
+
+    /// A segment of `bytes` comes. A short one is acknowledged only when it was read, for which the sender's end waits.
+    fn comes(&mut self, bytes: u64) {
+        if self.is_acknowledged_quickly(bytes) {
+            self.quick_acknowledgements -= 1;
+            return self.acknowledge();
+        }
+        match bytes {
+            0 => {}
+            1..=SHORT => self.unacknowledged += 1,
+            _ => self.acknowledge(),
+        }
+    }
+
+    /// Whether a short segment of `bytes` that comes now is acknowledged at once (`tcp_in_quickack_mode()`).
+    pub(crate) fn is_acknowledged_quickly(&self, bytes: u64) -> bool {
+        self.quick_acknowledgements > 0 && (1..=SHORT).contains(&bytes)
+    }
+
+    /// All that came is acknowledged. If it was as much as the congestion window allowed, that grows by as much
+    /// (`tcp_slow_start()`).
+    fn acknowledge(&mut self) {
+        if self.unacknowledged >= self.congestion_window {
+            self.congestion_window += self.unacknowledged;
+        }
+        self.unacknowledged = 0;
+        self.acknowledged_at = None;
     }
 
     /// Whether there is so much room that a sender that waits for it is woken: any, and if there is a send buffer a
@@ -197,7 +256,7 @@ impl Endpoint {
 
 /// The longest segment that is not acknowledged when it comes, as the receiver takes it for less than a whole one
 /// (`TCP_MIN_RCVMSS`, `__tcp_ack_snd_check()`), in bytes.
-const SHORT: u64 = 536;
+pub(crate) const SHORT: u64 = 536;
 
 /// What a receive does besides taking what it takes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,7 +4,7 @@ use warmq_machine::{Fragmentation, Options};
 use warmq_units::{Bytes, Duration, Seed};
 
 use crate::lock::LockKind;
-use crate::network::SEGMENT;
+use crate::network::{SEGMENT, SHORT};
 
 /// Where the kernel itself can be preempted (`kernel/Kconfig.preempt`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -173,6 +173,13 @@ pub struct Loopback {
     pub send_buffer: Bytes,
     /// The longest segment, without headers.
     pub segment: Bytes,
+    /// How many short segments of a new stream may be unacknowledged (`TCP_INIT_CWND`); `u64::MAX`: any number, not
+    /// modelled.
+    pub congestion_window: u64,
+    /// How many short segments of a new stream are acknowledged at once, at most (`TCP_MAX_QUICKACKS`).
+    pub quick_acknowledgements: u64,
+    /// After what time short segments are acknowledged that were not read (`TCP_DELACK_MIN`); `None`: never, not modelled.
+    pub delayed_acknowledgement: Option<Duration>,
     /// The most acknowledgements, which are one packet more each, that a receiver sends which has emptied its buffer: one
     /// that opens the window at once, and another one when it reads the first of several segments that then come, as they
     /// are more than one that is not acknowledged (`tcp_cleanup_rbuf()`). 0: they are in what a packet costs.
@@ -193,11 +200,21 @@ impl Loopback {
         bytes.div_ceil(longest)
     }
 
+    /// How many short segments are acknowledged at once that come to a new end with a receive buffer of `window`: one for two
+    /// segments of which it holds the bytes, two at least (`tcp_incr_quickack()`).
+    pub(crate) fn quick_acknowledgements(&self, window: u64) -> u64 {
+        self.quick_acknowledgements
+            .min((window / (2 * SHORT)).max(2))
+    }
+
     /// As the figures of the papers were calibrated: the buffers of both ends are one, segments are as long as on
     /// Ethernet, and a packet's cost has its acknowledgement in it.
     pub const BEFORE_LINUX_6: Loopback = Loopback {
         send_buffer: Bytes(0),
         segment: Bytes(SEGMENT),
+        congestion_window: u64::MAX,
+        quick_acknowledgements: 0,
+        delayed_acknowledgement: None,
         acknowledgements: 0,
         owned: false,
     };
@@ -208,6 +225,9 @@ impl Loopback {
     pub const LINUX_2_6_4: Loopback = Loopback {
         send_buffer: Bytes::from_kb(128),
         segment: Bytes(16_384),
+        congestion_window: u64::MAX,
+        quick_acknowledgements: 0,
+        delayed_acknowledgement: None,
         acknowledgements: 1,
         owned: true,
     };
@@ -219,6 +239,9 @@ impl Loopback {
     pub const LINUX_6: Loopback = Loopback {
         send_buffer: Bytes(3_939_840),
         segment: Bytes(65_483),
+        congestion_window: 10,
+        quick_acknowledgements: 16,
+        delayed_acknowledgement: Some(Duration::from_ms(40)),
         acknowledgements: 2,
         owned: true,
     };

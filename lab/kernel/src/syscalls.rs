@@ -5,7 +5,7 @@ use warmq_units::{Address, Bytes, CpuId, Duration, Instant, TaskId};
 
 use crate::answer::{Sender, SenderSlot};
 use crate::change::Change;
-use crate::core::Core;
+use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
 use crate::ending::{Misuse, Waiting};
 use crate::engine::Engine;
@@ -247,7 +247,9 @@ impl Engine {
         let (buffer, written, there) = (to.buffer, to.written, to.state);
         let loopback = to.is_loopback();
         let passed = to.passes(bytes);
-        let packets = self.core.settings.loopback.segments(passed, to.capacity);
+        let acknowledged = to.is_acknowledged_quickly(passed);
+        let segments = self.core.settings.loopback.segments(passed, to.capacity);
+        let packets = segments + u64::from(acknowledged);
         to.reserved += bytes;
         to.written += bytes;
         let waiting = Bytes(to.waiting());
@@ -342,6 +344,7 @@ impl Engine {
         let endpoint = &mut self.core.endpoints[socket.index()];
         endpoint.reserved -= bytes;
         let (passed, pipe) = (endpoint.deliver(bytes), endpoint.pipe);
+        self.core.delay_acknowledgement(socket);
         if passed > 0 {
             self.core.record_packet(cpu, socket, passed);
         }
@@ -455,6 +458,7 @@ impl Engine {
         let (buffer, read, here) = (endpoint.buffer, endpoint.read, endpoint.state);
         let (received, loopback) = (endpoint.receive(bytes), endpoint.is_loopback());
         let (peer, capacity) = (endpoint.peer, endpoint.capacity);
+        self.core.delay_acknowledgement(socket);
         if received.came > 0 {
             self.core.record_packet(cpu, socket, received.came);
         }
@@ -553,6 +557,32 @@ impl Core {
             true => self.times.stream_call + self.times.stream_packet * packets,
             false => Duration::ZERO,
         }
+    }
+
+    /// Where short segments have come to `socket`: from now on they wait to be acknowledged, unless others do already
+    /// (`tcp_send_delayed_ack()`).
+    fn delay_acknowledgement(&mut self, socket: Socket) {
+        let (now, delay) = (self.now(), self.settings.loopback.delayed_acknowledgement);
+        let end = &mut self.endpoints[socket.index()];
+        let (Some(delay), true) = (delay, end.unacknowledged > 0 && end.is_loopback()) else {
+            return;
+        };
+        let at = *end.acknowledged_at.get_or_insert(now + delay);
+        if !std::mem::replace(&mut end.delays_acknowledgement, true) {
+            self.schedule(at, Event::DelayedAcknowledgement(socket));
+        }
+    }
+
+    /// What has waited long enough at `socket` is acknowledged (`tcp_delack_timer()`), and what stayed with the sender comes. That
+    /// takes no time here, as it happens 25 times a second at most; there was something to read before, so it wakes nobody.
+    pub(crate) fn acknowledge_late(&mut self, socket: Socket) {
+        let now = self.now();
+        let end = &mut self.endpoints[socket.index()];
+        end.delays_acknowledgement = false;
+        if end.acknowledged_at.is_some_and(|at| at <= now) {
+            end.acknowledge_unread();
+        }
+        self.delay_acknowledgement(socket);
     }
 
     /// Memory for what the protocols keep of a socket, if that is modelled.
