@@ -182,10 +182,10 @@ impl Endpoint {
         passed
     }
 
-    /// A receiver begins to take `bytes`. What the sender's end kept comes when all that was here is taken, and not before:
-    /// two segments fill the window, and as their memory is more than their bytes, reading one of them frees less than a
-    /// segment needs (seen in a guest of 6.18 with a receive buffer of 1 KB, `__tcp_select_window()`; from 2 KB on half is
-    /// enough, which is not modelled).
+    /// A receiver begins to take `bytes`. What the sender's end kept comes when all that was here is taken, and not before
+    /// (unless it is [acknowledged](Endpoint::acknowledge_unread) unread): two segments fill the window, and as their
+    /// memory is more than their bytes, reading one of them frees less than a segment needs (seen in a guest of 6.18 with
+    /// a receive buffer of 1 KB, `__tcp_select_window()`; from 2 KB on half is enough, which is not modelled).
     pub(crate) fn receive(&mut self, bytes: u64) -> Received {
         self.read += bytes;
         self.filled -= bytes;

@@ -5,7 +5,7 @@
 use warmq_decide::{self as decide, Domain, Relief};
 use warmq_kernel::Context;
 use warmq_machine::Access;
-use warmq_units::{CpuId, TaskId};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use super::queue::Waiting;
 use super::state::{BALANCE_INTERVAL, EntityId, State, ns};
@@ -280,11 +280,19 @@ impl State {
         };
     }
 
+    /// The program's timer is the tick of CPU 0 here, and while that CPU idles without one a timer of its own.
+    pub(super) fn watch(&mut self, context: &mut Context<'_>) {
+        if !std::mem::replace(&mut self.watches, true) {
+            let next = Duration::from_ns(self.balanced_at + BALANCE_INTERVAL);
+            context.arm_timer(CpuId(0), Instant::START + next, 0);
+        }
+    }
+
     /// The timer: clamps queued tasks, kicks idle CPUs in case an earlier kick got lost, and
     /// balances among busy places.
     pub(super) fn balance(&mut self, context: &mut Context<'_>) {
         let now = ns(context);
-        if context.cpu() != CpuId(0) || now.saturating_sub(self.balanced_at) < BALANCE_INTERVAL {
+        if now.saturating_sub(self.balanced_at) < BALANCE_INTERVAL {
             return;
         }
         self.balanced_at = now;

@@ -232,7 +232,9 @@ impl Scheduler for ScxWarmq {
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
         let state = &mut self.state;
-        state.balance(context);
+        if context.cpu() == CpuId(0) {
+            state.balance(context);
+        }
         let Some(running) = running else { return };
         state.charge(context, running);
         state.forgive(context, running);
@@ -250,6 +252,14 @@ impl Scheduler for ScxWarmq {
         if over || state.is_misplaced(context, running) {
             state.tasks[running.index()].slice = 0;
             context.reschedule(context.cpu());
+        }
+    }
+
+    fn timer(&mut self, context: &mut Context<'_>, _: u64) {
+        self.state.watches = false;
+        self.state.balance(context);
+        if context.running_on(CpuId(0)).is_none() {
+            self.state.watch(context);
         }
     }
 

@@ -383,6 +383,9 @@ impl State {
         let here = &mut self.cpus[context.cpu().index()];
         here.batch = None;
         here.batch_used = 0;
+        if context.cpu() == CpuId(0) {
+            self.watch(context);
+        }
         Pick::Idle
     }
 }

@@ -184,6 +184,8 @@ pub(super) struct State {
     pub(super) displaced: BTreeMap<TaskId, Option<CpuId>>,
     pub(super) balanced_at: u64,
     pub(super) balance_rounds: u64,
+    /// A timer is armed for the next balance.
+    pub(super) watches: bool,
     /// The mask of idle CPUs, one for the machine, and its line. Whoever finds a task for one takes it
     /// out, and it comes back when it idles again.
     pub(super) idle: CpuSet,
@@ -236,6 +238,7 @@ impl State {
             displaced: BTreeMap::new(),
             balanced_at: 0,
             balance_rounds: 0,
+            watches: false,
             idle: CpuSet::first_cpus(attach.cpus()),
             idle_line: line(attach),
             group_table: line(attach),

@@ -7,8 +7,8 @@ use warmq_config::Value;
 use warmq_decide::{Domain, WEIGHT_NICE_0, wait_bound};
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
-use warmq_trace::{Observer, Record};
-use warmq_units::{Duration, Instant, TaskId};
+use warmq_trace::{Interrupt, Observer, Record};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::stage::*;
 
@@ -435,4 +435,37 @@ fn short_sleeps_earn_nothing() {
     let strict = [loose[0].clone(), loose[1].clone(), ("min_sleep", span(1))];
     let (refused, _) = preempted(200, &strict);
     assert!(granted > 2_000 && refused <= 250, "{granted}, {refused}");
+}
+
+/// The timers that expire on CPU 0.
+#[derive(Default)]
+struct Timers(u64);
+
+impl Observer for Timers {
+    fn see(&mut self, _: Instant, record: &Record) {
+        let timer = matches!(
+            record,
+            Record::InterruptEnter { cpu, interrupt: Interrupt::Timer } if cpu.0 == 0
+        );
+        self.0 += u64::from(timer);
+    }
+}
+
+/// The timer that finds what waits although its CPU was not kicked, every 10 ms, needs no tick. Once it did: when CPU 0 idled at the
+/// end of a chat, a task waited for ever beside 191 idle CPUs.
+#[test]
+fn balance_goes_on_while_cpu_0_idles() {
+    let mut stage = stage(2);
+    stage.settings.nohz = true;
+    let (_, kernel) =
+        stage.plays_before(Timers::default(), set(&[]), 1_000, |boot: &mut Boot<'_>| {
+            boot.task(called("A").bound([CpuId(1)]), |task: Task| async move {
+                loop {
+                    task.compute(ticks(1)).await;
+                }
+            })?;
+            Ok(())
+        });
+    let timers = kernel.into_observer().0;
+    assert!((95..=101).contains(&timers), "{timers} in a second");
 }
