@@ -383,7 +383,7 @@ impl State {
         let here = &mut self.cpus[context.cpu().index()];
         here.batch = None;
         here.batch_used = 0;
-        if context.cpu() == CpuId(0) {
+        if context.cpu() == CpuId(0) && self.idle_ticks_stop {
             self.watch(context);
         }
         Pick::Idle

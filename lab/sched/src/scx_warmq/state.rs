@@ -184,6 +184,8 @@ pub(super) struct State {
     pub(super) displaced: BTreeMap<TaskId, Option<CpuId>>,
     pub(super) balanced_at: u64,
     pub(super) balance_rounds: u64,
+    /// The tick of an idle CPU stops.
+    pub(super) idle_ticks_stop: bool,
     /// A timer is armed for the next balance.
     pub(super) watches: bool,
     /// The mask of idle CPUs, one for the machine, and its line. Whoever finds a task for one takes it
@@ -238,6 +240,7 @@ impl State {
             displaced: BTreeMap::new(),
             balanced_at: 0,
             balance_rounds: 0,
+            idle_ticks_stop: attach.stops_idle_ticks(),
             watches: false,
             idle: CpuSet::first_cpus(attach.cpus()),
             idle_line: line(attach),

@@ -315,6 +315,10 @@ fn rotated(case: &Case, entry: &Entry, cpus: u16, rotation: u16) -> Vec<(Instant
     .stage()
     .sharing(1);
     stage.settings.caches = false;
+    if entry.name == "scx_warmq" {
+        // Else its timer interrupts CPU 0 while that idles.
+        stage.settings.nohz = false;
+    }
     even_ticks(&mut stage.settings);
     // Coarser than what the first picks of all CPUs wait for one another's locks.
     stage.settings.timer_resolution = Duration::from_ms(1);
