@@ -160,88 +160,89 @@ fn by_nagle_a_long_segment_is_acknowledged_at_once() {
     assert_eq!(send(&[600, 100]), 3_000, "it does not");
 }
 
-/// How many packets there are where a task sends so many messages of 100 bytes, receives as many of them as it says and
-/// so on, on a stream with room for all.
-fn packets(calls: &'static [(u64, u64)]) -> u64 {
-    let on = linux6(1).costs(costs(&[("stream_packet", 1_000)]));
+/// What a task does on a stream, one after another.
+#[derive(Clone, Copy)]
+enum Call {
+    /// Sends so many messages of 100 bytes.
+    Send(u64),
+    /// Receives so many.
+    Receive(u64),
+    /// Computes for so many us.
+    Pause(u64),
+}
+use Call::*;
+
+/// How many packets `calls` make on a stream with this receive buffer.
+fn packets_by(on: Stage, receive_buffer: u64, calls: &'static [Call]) -> u64 {
+    let on = on.costs(costs(&[("stream_packet", 1_000)]));
     let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
-        let (near, far) = boot.socket_pair(Bytes::from_kb(64))?;
+        let (near, far) = boot.socket_pair(Bytes(receive_buffer))?;
         boot.task(called("alone"), move |task: Task| async move {
-            for (sends, receives) in calls {
-                for _ in 0..*sends {
-                    task.send(near, Bytes(100)).await;
-                }
-                for _ in 0..*receives {
-                    task.receive(far, Bytes(100)).await;
+            for call in calls {
+                match *call {
+                    Send(messages) => {
+                        for _ in 0..messages {
+                            task.send(near, Bytes(100)).await;
+                        }
+                    }
+                    Receive(messages) => {
+                        for _ in 0..messages {
+                            task.receive(far, Bytes(100)).await;
+                        }
+                    }
+                    Pause(span) => task.compute(us(span)).await,
                 }
             }
         })?;
         Ok(())
     });
+    assert_eq!(story.ending, Ending::WorkDone);
     story.spent(0, Mode::System).as_ns() / 1_000
+}
+
+/// The same with room for all messages.
+fn packets(calls: &'static [Call]) -> u64 {
+    packets_by(linux6(1), 65_536, calls)
 }
 
 #[test]
 fn no_more_short_segments_come_than_the_congestion_window_allows_until_they_are_read() {
-    assert_eq!(packets(&[(10, 0)]), 10);
-    assert_eq!(packets(&[(15, 0)]), 10, "five stay with the sender");
-    assert_eq!(packets(&[(15, 9)]), 10, "there is something left to read");
-    assert_eq!(packets(&[(15, 10)]), 12, "the five, and an acknowledgement");
+    assert_eq!(packets(&[Send(10)]), 10);
+    assert_eq!(packets(&[Send(15)]), 10, "five stay with the sender");
+    let left = packets(&[Send(15), Receive(9)]);
+    assert_eq!(left, 10, "there is something left to read");
+    let read = packets(&[Send(15), Receive(10)]);
+    assert_eq!(read, 12, "the five, and an acknowledgement");
 }
 
 #[test]
 fn the_congestion_window_grows_by_what_was_acknowledged_if_it_was_full() {
-    assert_eq!(packets(&[(9, 9), (11, 0)]), 9 + 1 + 10);
-    assert_eq!(packets(&[(10, 10), (21, 0)]), 10 + 1 + 20);
-    assert_eq!(
-        packets(&[(10, 10), (20, 20), (41, 0)]),
-        10 + 1 + 20 + 1 + 40
-    );
+    assert_eq!(packets(&[Send(9), Receive(9), Send(11)]), 9 + 1 + 10);
+    assert_eq!(packets(&[Send(10), Receive(10), Send(21)]), 10 + 1 + 20);
+    let twice = packets(&[Send(10), Receive(10), Send(20), Receive(20), Send(41)]);
+    assert_eq!(twice, 10 + 1 + 20 + 1 + 40);
 }
 
 #[test]
 fn the_first_short_segments_are_acknowledged_at_once() {
-    let packets = |receive_buffer| {
-        let mut on = linux6(1).costs(costs(&[("stream_packet", 1_000)]));
+    let of_a_new_stream = |receive_buffer| {
+        let mut on = linux6(1);
         on.settings.loopback = Loopback::LINUX_6;
-        let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
-            let (near, _) = boot.socket_pair(Bytes(receive_buffer))?;
-            boot.task(called("sender"), move |task: Task| async move {
-                for _ in 0..50 {
-                    task.send(near, Bytes(100)).await;
-                }
-            })?;
-            Ok(())
-        });
-        story.spent(0, Mode::System).as_ns() / 1_000
+        packets_by(on, receive_buffer, &[Send(50)])
     };
-    assert_eq!(packets(65_536), 2 * 16 + 10, "as in a guest of 6.18");
-    assert_eq!(packets(5_000), 2 * 4 + 10);
+    assert_eq!(
+        of_a_new_stream(65_536),
+        2 * 16 + 10,
+        "as in a guest of 6.18"
+    );
+    assert_eq!(of_a_new_stream(5_000), 2 * 4 + 10);
 }
 
 #[test]
 fn what_is_not_read_is_acknowledged_after_40_ms() {
-    let sends_again_after = |pause| {
-        let on = linux6(1).costs(costs(&[("stream_packet", 1_000)]));
-        let story = on.plays(move |boot: &mut Boot<'_>| -> Started {
-            let (near, _) = boot.socket_pair(Bytes::from_kb(64))?;
-            boot.task(called("sender"), move |task: Task| async move {
-                for _ in 0..15 {
-                    task.send(near, Bytes(100)).await;
-                }
-                task.compute(us(pause)).await;
-                for _ in 0..20 {
-                    task.send(near, Bytes(100)).await;
-                }
-            })?;
-            Ok(())
-        });
-        assert_eq!(story.ending, Ending::WorkDone);
-        story.spent(0, Mode::System).as_ns() / 1_000
-    };
-    assert_eq!(sends_again_after(39_000), 10);
+    assert_eq!(packets(&[Send(15), Pause(39_000), Send(20)]), 10);
     assert_eq!(
-        sends_again_after(41_000),
+        packets(&[Send(15), Pause(41_000), Send(20)]),
         10 + 19,
         "the five that stayed are one of twenty segments now"
     );
