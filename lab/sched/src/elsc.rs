@@ -7,7 +7,7 @@
 //! table; when the first has nobody left, slices are computed anew and the tables change places.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Pick, Policy, Within};
+use warmq_kernel::{Attach, Context, Pick, Policy};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family;
@@ -81,21 +81,8 @@ impl Tables {
         while let Some(level) = self.active.highest_below(context, bound)
             && best.0 < 0
         {
-            let mut left = u32::from(context.cpus()) / 2 + 5;
-            context.within(Within::RunQueueWalk);
-            let mut next = self.active.first(level);
-            while let Some(task) = next.filter(|_| left > 0) {
-                next = self.active.after(task);
-                visits += 1;
-                if common.visit(context, task, None) {
-                    left -= 1;
-                    let weight = common.goodness(context, task);
-                    if weight > best.0 {
-                        best = (weight, Some(task));
-                    }
-                }
-            }
-            context.within(Within::Elsewhere);
+            let most = u32::from(context.cpus()) / 2 + 5;
+            visits += self.active.walk(common, context, level, most, &mut best);
             bound = level;
         }
         context.walked(visits);

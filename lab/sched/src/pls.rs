@@ -6,7 +6,7 @@
 //! the same goodness: then it visits as many as vanilla. One lock.
 
 use warmq_config::{Chosen, Setting};
-use warmq_kernel::{Attach, Context, Pick, Policy, Within};
+use warmq_kernel::{Attach, Context, Pick, Policy};
 use warmq_units::{CpuId, LockId, TaskId};
 
 use crate::family;
@@ -59,19 +59,9 @@ impl PriorityLevels {
             if level <= REAL_TIME && level as i32 + AFFINITY + SAME_MM < best.0 {
                 break;
             }
-            context.within(Within::RunQueueWalk);
-            let mut next = self.levels.first(level);
-            while let Some(task) = next {
-                next = self.levels.after(task);
-                visits += 1;
-                if common.visit(context, task, None) {
-                    let weight = common.goodness(context, task);
-                    if weight > best.0 {
-                        best = (weight, Some(task));
-                    }
-                }
-            }
-            context.within(Within::Elsewhere);
+            visits += self
+                .levels
+                .walk(common, context, level, u32::MAX, &mut best);
             bound = level;
         }
         context.walked(visits);

@@ -5,6 +5,8 @@ use warmq_kernel::{Context, Wakeup, Why};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
+use crate::fair::spans::descend;
+
 use super::domains::Domain;
 use super::state::{Class, State};
 use super::weights::NICE_0;
@@ -112,23 +114,12 @@ impl State {
 
     /// The idlest CPU for a new task, from the largest domain down (`sched_balance_self()`).
     fn idlest(&self, context: &mut Context<'_>, task: TaskId, from: CpuId) -> CpuId {
-        let mut cpu = from;
-        let mut level = self.cpu(cpu).domains.len();
-        while level > 0 {
-            level -= 1;
-            let Some(idlest) = self.idlest_in(context, task, (cpu, level)) else {
-                continue;
-            };
-            if idlest == cpu {
-                continue;
-            }
-            let size = self.cpu(cpu).domains[level].span.len();
-            cpu = idlest;
-            // Domains of the new CPU that are smaller than the one just looked at.
-            let smaller = |domain: &&Domain| domain.span.len() < size;
-            level = self.cpu(cpu).domains.iter().filter(smaller).count();
-        }
-        cpu
+        let size = |domain: &Domain| domain.span.len();
+        descend(
+            from,
+            |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
+            |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
+        )
     }
 
     /// The idlest CPU of the idlest group of a domain, if that is better than the own group.

@@ -35,6 +35,25 @@ pub(crate) fn spans<'a, L>(
     spans
 }
 
+/// The CPU that is reached from `from` by going to the idlest of a domain, if `idlest_in` says one, from the largest domain
+/// down. `sizes` are those of a CPU's domains, the smallest first.
+pub(crate) fn descend(
+    from: CpuId,
+    sizes: impl Fn(CpuId) -> Vec<usize>,
+    mut idlest_in: impl FnMut(CpuId, usize) -> Option<CpuId>,
+) -> CpuId {
+    let (mut cpu, mut domains) = (from, sizes(from));
+    while let Some(size) = domains.pop() {
+        if let Some(idlest) = idlest_in(cpu, domains.len()) {
+            cpu = idlest;
+            // Domains of the new CPU that are smaller than the one just looked at.
+            domains = sizes(cpu);
+            domains.retain(|of| *of < size);
+        }
+    }
+    cpu
+}
+
 /// The groups of a span, each what `below` says of one CPU; that of `cpu` is the first, and the
 /// others follow in a ring.
 fn groups(cpu: CpuId, span: &[CpuId], below: &SpanOf<'_>) -> Vec<Vec<CpuId>> {

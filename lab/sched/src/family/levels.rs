@@ -1,11 +1,12 @@
 //! Lists by level, with a bitmap that finds the highest level where somebody waits.
 
-use warmq_kernel::{Attach, Context};
+use warmq_kernel::{Attach, Context, Within};
 use warmq_machine::Access;
 use warmq_units::{Bytes, TaskId};
 
 use super::layout::Layout;
 use super::list::Lists;
+use super::state::Common;
 
 /// Bytes of a list's head: two pointers of a 32-bit machine.
 const HEAD: u64 = 8;
@@ -86,17 +87,37 @@ impl Levels {
         Some(level)
     }
 
+    /// Walks over `level` until `most` tasks that can run here were seen, and keeps the best of them and of `best`. Returns
+    /// how many were visited.
+    pub(crate) fn walk(
+        &self,
+        common: &mut Common,
+        context: &mut Context<'_>,
+        level: usize,
+        most: u32,
+        best: &mut (i32, Option<TaskId>),
+    ) -> u64 {
+        let (mut visits, mut left) = (0, most);
+        context.within(Within::RunQueueWalk);
+        let mut next = self.lists.first(level);
+        while let Some(task) = next.filter(|_| left > 0) {
+            next = self.lists.after(task);
+            visits += 1;
+            if common.visit(context, task, None) {
+                left -= 1;
+                let weight = common.goodness(context, task);
+                if weight > best.0 {
+                    *best = (weight, Some(task));
+                }
+            }
+        }
+        context.within(Within::Elsewhere);
+        visits
+    }
+
     /// True when `task` waits here.
     pub(crate) fn contains(&self, task: TaskId) -> bool {
         self.lists.contains(task)
-    }
-
-    pub(crate) fn first(&self, level: usize) -> Option<TaskId> {
-        self.lists.first(level)
-    }
-
-    pub(crate) fn after(&self, task: TaskId) -> Option<TaskId> {
-        self.lists.after(task)
     }
 
     /// Everybody who waits below `bound`, from the top.
