@@ -94,7 +94,7 @@ fn play(script: &Script, later: &Later, place: Place) -> Ending {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(2026), ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: RngSeed::Fixed(2026), ..ProptestConfig::with_cases(5000) })]
 
     #[test]
     fn the_bpf_program_decides_as_the_simulated_scheduler(

@@ -40,7 +40,9 @@ impl State {
                 }
                 let entity = self.groups[group].entity;
                 self.rehome(context, group, here);
-                self.first_of(context, entity)
+                let task = self.first_of(context, entity);
+                self.wake_for(context, group, usize::from(task.is_some()));
+                task
             }
             Remedy::MoveUnmanaged { from } => self.take_unmanaged(context, from),
             Remedy::SplitGroup(group) => self.take_out(context, self.groups[group].entity),
@@ -218,7 +220,12 @@ impl State {
         if !self.is_less_loaded(calm, place) {
             return false;
         }
-        let idle = self.any_idle(context, &self.topology.cpus_of_place(calm));
+        self.wake_at(context, calm)
+    }
+
+    /// Kicks an idle CPU of `place`. Returns whether there was one.
+    fn wake_at(&mut self, context: &mut Context<'_>, place: usize) -> bool {
+        let idle = self.any_idle(context, &self.topology.cpus_of_place(place));
         if let Some(idle) = idle {
             self.claim(context, idle);
             context.reschedule(idle);
@@ -362,6 +369,16 @@ impl State {
         }
     }
 
+    /// Kicks idle CPUs at the home of a group that has just come there, one for each task that waits, but for
+    /// those that are `taken`.
+    fn wake_for(&mut self, context: &mut Context<'_>, group: usize, taken: usize) {
+        let (entity, home) = (self.groups[group].entity, self.groups[group].home);
+        let mut waiting = self.entities[entity].queue.iter().skip(taken).count();
+        while waiting > 0 && self.wake_at(context, home) {
+            waiting -= 1;
+        }
+    }
+
     /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without
     /// work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
@@ -369,7 +386,7 @@ impl State {
         match self.remedy_for(context, calm, false) {
             Some(Remedy::MoveGroup(group)) => {
                 self.rehome(context, group, calm);
-                self.wake_near(context, self.topology.domain_of_place(calm));
+                self.wake_for(context, group, 0);
             }
             Some(Remedy::MoveUnmanaged { from }) => {
                 let domain = self.topology.domain_of_place(calm);

@@ -224,7 +224,10 @@ impl Scheduler for ScxWarmq {
         };
         if let Some(cpu) = asked {
             context.reschedule(cpu);
-        } else if state.tasks[prev.index()].waits() {
+        }
+        // Nobody was asked, or the group has moved since, and who took it could not take this task with it yet.
+        let comes = asked.is_some_and(|cpu| state.is_for(prev, cpu));
+        if !comes && state.tasks[prev.index()].waits() {
             let queued_at = state.tasks[prev.index()].queued_at;
             state.kick_idle(context, prev, queued_at);
         }

@@ -124,6 +124,12 @@ impl State {
         }
     }
 
+    /// Whether `cpu`, which was asked to take `task`, still would: members of a group are taken at its home only.
+    pub(super) fn is_for(&self, task: TaskId, cpu: CpuId) -> bool {
+        let entity = self.tasks[task.index()].entity;
+        entity.is_none_or(|it| self.group_of_entity(it).is_none() || self.serves(cpu, it))
+    }
+
     /// The first task that was sent to this CPU.
     fn first_sent(&mut self, context: &mut Context<'_>) -> Option<TaskId> {
         let sent = self.cpus[context.cpu().index()].sent.clone();

@@ -110,6 +110,34 @@ fn a_group_does_not_wait_beside_an_idle_cpu_for_longer_than_patience() {
     assert_eq!(lines, [hog, format!("aba{b}"), format!("...{a}")]);
 }
 
+/// The tasks of a group sleep until the second cache, which was busy when they began, idles. They wake at home, and are
+/// short of CPUs there for longer than `patience`.
+#[test]
+fn a_group_that_moves_takes_every_cpu_that_idles_at_its_new_home() {
+    let workload = |boot: &mut Boot<'_>| -> Started {
+        for _ in 0..4 {
+            hog(boot, called("hog").bound((0..4).map(cpu)))?;
+            boot.task(
+                called("short").nice(-19).bound((4..8).map(cpu)),
+                |task: Task| async move { task.compute(ticks(3)).await },
+            )?;
+        }
+        for name in ["a", "b", "c", "d"] {
+            boot.task(called(name), |task: Task| async move {
+                task.enter(1, 1).await;
+                task.sleep(ms(60)).await;
+                loop {
+                    task.compute(ticks(1)).await;
+                }
+            })?;
+        }
+        Ok(())
+    };
+    let lines = chart(stage(8).sharing(4), set(&[]), 20, workload);
+    let moved = ["a", "b", "c", "d"].map(|name| format!("sss.......{}", name.repeat(10)));
+    assert_eq!(lines[4..], moved);
+}
+
 #[test]
 fn each_fragment_has_a_cpu_of_its_own() {
     for sharing in [1, 2] {

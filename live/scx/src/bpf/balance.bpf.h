@@ -198,22 +198,16 @@ static void wake_near(u32 domain)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }
 
-/*
- * Whether another place is a better home for a group than `place`, a CPU of which idles: the tasks of the
- * groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes the group.
- */
-static bool leaves_it_to_another(u32 place)
+/* Kicks an idle CPU of a place. Returns whether there was one. */
+static bool wake_at(u32 place)
 {
-	u32 calm = calmest_place();
 	struct bpf_cpumask *mask;
 	s32 idle;
 
-	if (!warmq_less_loaded(load_of_place(calm), place_cpus(calm), load_of_place(place), place_cpus(place)))
-		return false;
 	if (place_is_cpu) {
-		idle = scx_bpf_test_and_clear_cpu_idle(calm) ? (s32)calm : -1;
+		idle = scx_bpf_test_and_clear_cpu_idle(place) ? (s32)place : -1;
 	} else {
-		mask = mask_of_domain(calm);
+		mask = mask_of_domain(place);
 		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
 	}
 	if (idle < 0)
@@ -222,17 +216,45 @@ static bool leaves_it_to_another(u32 place)
 	return true;
 }
 
+/*
+ * Kicks idle CPUs at the home of a group that has just come there, one for each task that waits, but for those that are
+ * `taken`.
+ */
+static void wake_for(u32 number, u64 taken)
+{
+	u64 waiting = entity_of(WARMQ_GROUP_BASE + number)->queued;
+	u32 i;
+
+	bpf_for(i, 0, WARMQ_MAX_CPUS)
+		if (i + taken >= waiting || !wake_at(group_of(number)->home))
+			break;
+}
+
+/*
+ * Whether another place is a better home for a group than `place`, a CPU of which idles: the tasks of the
+ * groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes the group.
+ */
+static bool leaves_it_to_another(u32 place)
+{
+	u32 calm = calmest_place();
+
+	return warmq_less_loaded(load_of_place(calm), place_cpus(calm), load_of_place(place), place_cpus(place)) && wake_at(calm);
+}
+
 /* Takes work from a busier place for a CPU without any. Returns whether it got a task. */
 static bool pull_for_place(u32 cpu, u64 now)
 {
 	u32 what = 0;
+	bool took;
 
 	switch (relief_for(place_of_cpu(cpu), true, &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		if (leaves_it_to_another(place_of_cpu(cpu)))
 			return false;
 		rehome(what, place_of_cpu(cpu));
-		return scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0);
+		took = scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0);
+		wake_for(what, took);
+		return took;
 	case WARMQ_MOVE_UNMANAGED:
 		if (!scx_bpf_dsq_move_to_local(dsq_of(what), 0))
 			return false;
@@ -431,7 +453,7 @@ static void balance_busy(u64 now)
 	switch (relief_for(calm, false, &what, now)) {
 	case WARMQ_MOVE_GROUP:
 		rehome(what, calm);
-		wake_near(domain_of_place(calm));
+		wake_for(what, 0);
 		break;
 	case WARMQ_MOVE_UNMANAGED:
 		domain_of(domain_of_place(calm))->pull_from = what + 1;
