@@ -119,6 +119,7 @@ impl Extent {
         warmq_experiment::Options {
             quick: self.quick,
             seeds: self.seeds.clone().map(|Seeds(seeds)| seeds),
+            ..Default::default()
         }
     }
 

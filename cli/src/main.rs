@@ -23,6 +23,7 @@ mod output;
 mod page;
 mod pair;
 mod planned;
+mod points;
 mod present;
 mod progress;
 mod recorded;

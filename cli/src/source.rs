@@ -69,7 +69,8 @@ impl Changes {
         if self.worlds.any() {
             return Err(Failure::usage(
                 format!("{name} is an experiment, which says itself in which worlds it is run"),
-                "write `world`, `scheduler`, `kernel`, `preempt` and [run] into it, or name a scenario",
+                "write `world`, `scheduler`, `kernel`, `preempt` and [run] into it, or name a scenario; of what it sweeps \
+                 --point runs a part, as in --point world=lab",
             ));
         }
         Ok((file, text))

@@ -15,7 +15,6 @@ use warmq_units::Instant;
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
-use crate::pair::Pair;
 use crate::progress::Watch;
 use crate::study::exit_of;
 
@@ -27,18 +26,18 @@ pub struct Traced {
     pub section: Section,
 }
 
-/// Runs one point of `experiment` with its first seed, and writes the trace to `file`.
+/// Runs the first point of `experiment` with its first seed, and writes the trace to `file`.
 ///
 /// # Errors
-/// No such point; a run without a measurement; a file that cannot be written.
+/// A run without a measurement; a file that cannot be written.
 pub fn run(
     experiment: &Experiment,
     options: &Options,
-    wanted: &[Pair],
     engine: &Engine,
     file: &Path,
 ) -> Result<Traced, Failure> {
-    let point = chosen(experiment, options, wanted)?;
+    let points = experiment.points_of(options);
+    let point = *points.first().expect("an experiment has points");
     let extent = experiment.extent(options);
     let plan = experiment.parts.plan(point, extent.seeds[0], &extent);
     let at = experiment.name_of(point);
@@ -53,45 +52,6 @@ pub fn run(
     });
     let section = section(experiment, point, &measured, metrics);
     Ok(Traced { name, section })
-}
-
-/// The first point where every wanted key has the wanted value.
-fn chosen<'e>(
-    experiment: &'e Experiment,
-    options: &Options,
-    wanted: &[Pair],
-) -> Result<&'e Point, Failure> {
-    let points = experiment.points_of(options);
-    let keys: Vec<&str> = experiment
-        .parts
-        .axes
-        .iter()
-        .map(|axis| axis.key.as_str())
-        .collect();
-    if let Some(pair) = wanted
-        .iter()
-        .find(|pair| !keys.contains(&pair.key.as_str()))
-    {
-        let help = format!("the sweep has {}", keys.join(", "));
-        return Err(Failure::usage(
-            format!("--point: `{}` is not swept", pair.key),
-            help,
-        ));
-    }
-    let has = |point: &Point, pair: &Pair| {
-        point
-            .0
-            .get(&pair.key)
-            .is_some_and(|value| value.is_written(&pair.value))
-    };
-    let found = points
-        .iter()
-        .find(|point| wanted.iter().all(|pair| has(point, pair)));
-    found.copied().ok_or_else(|| {
-        let words: Vec<String> = points.iter().map(|it| experiment.name_of(it)).collect();
-        let help = format!("use one of: {}", words.join("; "));
-        Failure::usage("--point: the sweep has no such point", help)
-    })
 }
 
 /// How the names of files for the Perfetto UI end.

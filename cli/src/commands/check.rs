@@ -77,7 +77,10 @@ fn scene(name: &str, scenario: &Scenario) -> String {
 
 fn fine(experiment: &Experiment) -> String {
     let runs = |quick| {
-        let jobs = experiment.jobs(&Options { quick, seeds: None });
+        let jobs = experiment.jobs(&Options {
+            quick,
+            ..Options::default()
+        });
         jobs.into_iter()
             .map(|job| job.plan)
             .collect::<BTreeSet<_>>()

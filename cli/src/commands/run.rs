@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use warmq_config::Document;
-use warmq_experiment::{Engine, Experiment};
+use warmq_experiment::{Engine, Experiment, Options};
 use warmq_report::{Report, Section};
 use warmq_units::Duration;
 
@@ -15,7 +15,7 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, machines, oracle, output, present, trace};
+use crate::{chart, machines, oracle, output, points, present, trace};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +25,7 @@ Examples:
   warmq run table2-miss-ratio --quick
   warmq run mine.toml --seeds 5 --out results
   warmq run mine.toml --machine host --set processes=1024
+  warmq run chiplets-chat --point scheduler=scx_warmq,machine=epyc-12llc
   warmq run table6-lock --trace lock.perfetto --point cpus=4,colors=32
   warmq run receiver --world guest --trace it.warmq && warmq diagnose it.warmq";
 
@@ -64,7 +65,7 @@ pub struct Arguments {
     /// Set a setting for all runs, as under [settings] in the file.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Pair>,
-    /// Run only one point, and write what happened in it: for <https://ui.perfetto.dev> if FILE ends
+    /// Run only the first point, and write what happened in it: for <https://ui.perfetto.dev> if FILE ends
     /// in .perfetto, else for `warmq compare` and `warmq diagnose`.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "check_determinism"])]
     trace: Option<PathBuf>,
@@ -72,13 +73,9 @@ pub struct Arguments {
     /// measure nothing.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["trace", "out", "json", "check_determinism"])]
     chart: Option<String>,
-    /// Which point to trace [default: the first].
-    #[arg(
-        long,
-        value_name = "KEY=VALUE,...",
-        value_delimiter = ',',
-        requires = "trace"
-    )]
+    /// Run only the points where these keys have these values; a key may be given several [default: all; with --trace, the
+    /// first].
+    #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', conflicts_with_all = ["only", "collect"])]
     point: Vec<Pair>,
 }
 
@@ -90,13 +87,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return some_runs(arguments, &documents, &engine);
     }
     let experiments = study::read(&documents, &engine)?;
+    let options = options(arguments, &experiments)?;
     if let Some(step) = &arguments.chart {
-        return charted(arguments, &experiments, &engine, step);
+        return charted(&experiments, &options, &engine, step);
     }
     match &arguments.trace {
         // One run is watched at no cost worth a thought; and it may be one that broke an invariant before.
-        Some(file) => traced(arguments, &experiments, &engine.checked(), file),
-        None => studied(arguments, experiments, &engine),
+        Some(file) => traced(arguments, &experiments, &options, &engine.checked(), file),
+        None => studied(arguments, experiments, options, &engine),
+    }
+}
+
+fn options(arguments: &Arguments, experiments: &[Experiment]) -> Result<Options, Failure> {
+    let options = arguments.extent.options();
+    match arguments.point.as_slice() {
+        [] => Ok(options),
+        wanted => points::only(the_only(experiments, "--point")?, options, wanted),
     }
 }
 
@@ -123,8 +129,8 @@ fn the_only<'d, T>(list: &'d [T], option: &str) -> Result<&'d T, Failure> {
 }
 
 fn charted(
-    arguments: &Arguments,
     experiments: &[Experiment],
+    options: &Options,
     engine: &Engine,
     step: &str,
 ) -> Result<(), Failure> {
@@ -136,12 +142,7 @@ fn charted(
         )
     })?;
     for experiment in experiments {
-        output::print(&chart::text(
-            experiment,
-            &arguments.extent.options(),
-            engine,
-            step,
-        )?)?;
+        output::print(&chart::text(experiment, options, engine, step)?)?;
     }
     Ok(())
 }
@@ -189,15 +190,16 @@ impl Arguments {
 fn studied(
     arguments: &Arguments,
     experiments: Vec<Experiment>,
+    options: Options,
     engine: &Engine,
 ) -> Result<(), Failure> {
     let extent = &arguments.extent;
     let study = match arguments.collect.as_slice() {
-        [] => Study::run(experiments, extent.options(), engine, extent.threads()),
+        [] => Study::run(experiments, options, engine, extent.threads()),
         files => {
             let experiment = the_only(&experiments, "--collect")?;
-            let runs = planned::collect(experiment, &extent.options(), engine, files)?;
-            Study::of(experiments, extent.options(), runs)
+            let runs = planned::collect(experiment, &options, engine, files)?;
+            Study::of(experiments, options, runs)
         }
     };
     let report = report(arguments, &study)?;
@@ -241,7 +243,16 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
 fn command(arguments: &Arguments, files: &[&String]) -> String {
     let names: Vec<&str> = files.iter().map(|file| study::name_of(file)).collect();
     let text = format!("warmq run {}", names.join(" "));
-    text + &arguments.extent.typed() + &changed(arguments)
+    text + &arguments.extent.typed() + &changed(arguments) + &pointed(arguments)
+}
+
+/// The option that says which points are wanted, as it would be typed again.
+fn pointed(arguments: &Arguments) -> String {
+    let pairs: Vec<String> = arguments.point.iter().map(Pair::to_string).collect();
+    match pairs.join(",") {
+        none if none.is_empty() => none,
+        pairs => format!(" --point {pairs}"),
+    }
 }
 
 /// The options that change the experiments, as they would be typed again.
@@ -256,6 +267,7 @@ fn changed(arguments: &Arguments) -> String {
 fn traced(
     arguments: &Arguments,
     experiments: &[Experiment],
+    options: &Options,
     engine: &Engine,
     file: &std::path::Path,
 ) -> Result<(), Failure> {
@@ -263,8 +275,7 @@ fn traced(
         let help = "name one experiment";
         return Err(Failure::usage("--trace writes one run", help));
     };
-    let options = arguments.extent.options();
-    let traced = trace::run(experiment, &options, &arguments.point, engine, file)?;
+    let traced = trace::run(experiment, options, engine, file)?;
     if arguments.extent.json {
         return present::json(&Report {
             sections: vec![traced.section],

@@ -69,8 +69,8 @@ fn story_on(machine: &str, text: &str, scheduler: &str, settings: &str) -> Diagn
     let experiment =
         Experiment::of(&document, &engine).unwrap_or_else(|problems| panic!("{problems}"));
     let options = Options {
-        quick: false,
         seeds: Some(vec![1]),
+        ..Options::default()
     };
     let jobs = experiment.jobs(&options);
     diagnosed(&engine, &jobs[0].plan)

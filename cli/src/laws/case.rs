@@ -139,8 +139,8 @@ fn jobs(
     };
     let experiment = Experiment::of(&document(law, column)?, simulator)?;
     let options = Options {
-        quick: false,
         seeds: Some(seeds),
+        ..Options::default()
     };
     let named = |job: Job| Job {
         name: format!("{} in {column}", law.name),

@@ -135,8 +135,8 @@ fn played(
     let experiment = Experiment::of(&document, &engine);
     let experiment = experiment.map_err(|problems| Failure::Problems(vec![problems]))?;
     let options = Options {
-        quick: false,
         seeds: Some(vec![1]),
+        ..Options::default()
     };
     let mut meter = Meter::new(Instant::START, Instant(u64::MAX));
     let section = section(&engine, &experiment, &options, &mut meter)?;

@@ -52,8 +52,8 @@ fn recorded(workload: &str, machine: &str, scheduler: &str, settings: &str) -> R
     let experiment = Experiment::of(&document, &engine);
     let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}"));
     let options = Options {
-        quick: false,
         seeds: Some(vec![1]),
+        ..Options::default()
     };
     let mut recorded = Recorded::default();
     let run = engine.observe(&experiment.jobs(&options)[0].plan, &mut recorded);

@@ -144,6 +144,22 @@ fn a_trace_is_of_one_point_and_whole() {
 }
 
 #[test]
+fn points_that_are_named_are_run_alone() {
+    let folder = trial("points");
+    let figures = |options: &str| {
+        let out = folder
+            .run(&format!("run trial.toml --json{options}"))
+            .fine();
+        let tasks = |row: &Map<String, Value>| row["point"]["tasks"].as_i64().unwrap();
+        rows(&out).iter().map(tasks).collect::<Vec<_>>()
+    };
+    assert_eq!(figures(" --point tasks=4"), [4, 4]);
+    assert_eq!(figures(" --point tasks=4,tasks=2"), figures(""));
+    let table = folder.run("run trial.toml --point tasks=4").fine();
+    assert!(table.contains("1 hold"), "{table}");
+}
+
+#[test]
 fn a_run_without_room_for_its_tasks_has_a_code_of_its_own() {
     let small = warmq_machine::builtin("tiny-1cpu").unwrap();
     let line = small

@@ -22,8 +22,10 @@ impl Experiment {
     /// The runs that this experiment needs, in order.
     pub fn job_list(&self, options: &Options) -> Jobs<'_> {
         let points = match &self.grid {
-            Some(grid) if options.quick => Points::Grid(grid.filtered(&self.quick_points)),
-            Some(grid) => Points::Grid(grid.clone()),
+            Some(grid) if options.quick => {
+                Points::Grid(grid.filtered(&self.quick_points).filtered(&options.only))
+            }
+            Some(grid) => Points::Grid(grid.filtered(&options.only)),
             None => Points::Listed(self.points_of(options)),
         };
         Jobs {

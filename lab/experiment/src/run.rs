@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::experiment::{Experiment, Extent};
 use crate::plan::Plan;
-use crate::point::Point;
+use crate::point::{Filter, Point};
 use crate::simulator::{Measured, RunError, Simulator};
 
 /// Which runs of an experiment are made.
@@ -17,6 +17,8 @@ pub struct Options {
     pub quick: bool,
     /// These seeds in place of the file's; not empty.
     pub seeds: Option<Vec<u64>>,
+    /// Only the points that it matches.
+    pub only: Filter,
 }
 
 /// The progress of the runs.
@@ -66,11 +68,9 @@ impl Experiment {
 
     /// The points that are run.
     pub fn points_of(&self, options: &Options) -> Vec<&Point> {
-        if options.quick {
-            self.quick_points().collect()
-        } else {
-            self.points.iter().collect()
-        }
+        let usual = |point: &&Point| !options.quick || self.quick_points.matches(point);
+        let points = self.points.iter().filter(usual);
+        points.filter(|point| options.only.matches(point)).collect()
     }
 
     /// Seeds and times of the runs.

@@ -38,7 +38,7 @@ fn shipped() -> Vec<(String, Experiment)> {
 fn ends(experiment: &Experiment) -> Vec<Plan> {
     let jobs = experiment.jobs(&Options {
         quick: true,
-        seeds: None,
+        ..Options::default()
     });
     let time_of = |plan: &Plan| match plan.workload.name == CLONED.0 {
         true => CLONED.1,

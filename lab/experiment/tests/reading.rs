@@ -84,7 +84,7 @@ fn a_quick_run_is_a_part_of_the_full_one() {
         Options::default(),
         Options {
             quick: true,
-            seeds: None,
+            ..Options::default()
         },
     );
     assert_eq!(experiment.jobs(&full).len(), 12);
@@ -98,6 +98,7 @@ fn a_quick_run_is_a_part_of_the_full_one() {
     let seeds = Options {
         quick: true,
         seeds: Some(vec![4, 5]),
+        ..Options::default()
     };
     assert_eq!(experiment.jobs(&seeds).len(), 12);
 }

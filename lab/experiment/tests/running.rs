@@ -16,8 +16,8 @@ fn equal_plans_run_once_even_of_two_experiments() {
         "[settings]\ncpus = 8\n[[measure]]\nmetric = \"made_up\"",
     ));
     let options = Options {
-        quick: false,
         seeds: Some(vec![1]),
+        ..Options::default()
     };
     let fake = Fake::default();
     let jobs = one.jobs(&options).into_iter().chain(same.jobs(&options));
@@ -35,8 +35,8 @@ fn equal_plans_run_once_even_of_two_experiments() {
 fn the_number_of_threads_changes_nothing() {
     let experiment = read(&swept(""));
     let options = Options {
-        quick: false,
         seeds: Some(vec![3, 1, 2]),
+        ..Options::default()
     };
     let of = |threads| {
         Runs::of(
@@ -108,8 +108,8 @@ fn rows_carry_median_range_and_published_figures() {
          values = [31, 31, 30, 29]\ncalibration = true",
     ));
     let options = Options {
-        quick: false,
         seeds: Some(vec![5, 9, 6]),
+        ..Options::default()
     };
     let (_, outcome) = run(&experiment, &options);
     let row = |metric: &str, point: &str| {
@@ -144,8 +144,8 @@ fn a_failed_run_is_reported_and_spoils_nothing_else() {
         .replace("linux24", "elsc");
     let experiment = read(&text);
     let options = Options {
-        quick: false,
         seeds: Some(vec![1]),
+        ..Options::default()
     };
     let (runs, outcome) = run(&experiment, &options);
     let values: Vec<bool> = outcome.rows.iter().map(|row| row.value.is_nan()).collect();
@@ -336,7 +336,7 @@ fn every_shape_of_a_claim_holds_or_fails_as_it_should() {
         &experiment,
         &Options {
             quick: true,
-            seeds: None,
+            ..Options::default()
         },
     );
     for (at, (claim, in_full, in_quick)) in CLAIMS.iter().enumerate() {

@@ -75,8 +75,16 @@ fn every_shipped_experiment_claims_and_draws_something_and_is_thinner_when_quick
             experiment.id
         );
         assert!(!experiment.about.is_empty() && PAPERS.contains(&&*experiment.paper));
-        let jobs = |quick| experiment.jobs(&Options { quick, seeds: None }).len();
-        assert!(jobs(true) < jobs(false), "{}", experiment.id);
+        let quick = Options {
+            quick: true,
+            ..Options::default()
+        };
+        let jobs = |options| experiment.jobs(options).len();
+        assert!(
+            jobs(&quick) < jobs(&Options::default()),
+            "{}",
+            experiment.id
+        );
     }
 }
 
@@ -87,7 +95,7 @@ fn a_quick_run_of_a_shipped_experiment_still_checks_a_claim() {
             &experiment,
             &Options {
                 quick: true,
-                seeds: None,
+                ..Options::default()
             },
         );
         let checked = outcome
@@ -103,7 +111,7 @@ fn every_row_of_a_shipped_experiment_fits_a_report() {
     for experiment in shipped() {
         let options = Options {
             quick: true,
-            seeds: None,
+            ..Options::default()
         };
         let (runs, outcome) = fake::run(&experiment, &options);
         let section = experiment.section(&options, &runs, &outcome, "warmq run");
