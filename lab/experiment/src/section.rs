@@ -220,7 +220,7 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
         .iter()
         .filter(|it| it.finding == Finding::NotChecked);
     let mut remarks: Vec<String> = unchecked
-        .map(|it| format!("Not checked in a quick run: {}", it.says))
+        .map(|it| format!("Not checked, as its points were not run: {}", it.says))
         .collect();
     for RunFailure { name, error, .. } in &outcome.failures {
         remarks.push(format!("No measurement from {name}: {error}"));

@@ -175,7 +175,7 @@ pub(crate) fn grouped<'p>(points: impl Iterator<Item = &'p Point>, keys: &[&str]
 /// The test in words, how many items passed, and the items, failing ones first.
 fn numbers(claim: &Claim, checked: &[Checked], of: usize) -> String {
     if checked.is_empty() {
-        return "its points are not in the quick run".to_owned();
+        return "its points were not run".to_owned();
     }
     let (passing, failing): (Vec<&Checked>, Vec<&Checked>) =
         checked.iter().partition(|item| item.passes);
@@ -184,7 +184,7 @@ fn numbers(claim: &Claim, checked: &[Checked], of: usize) -> String {
         parts.push(format!("{} of {} pass", passing.len(), checked.len()));
     }
     if checked.len() < of {
-        parts.push(format!("{} not checked in a quick run", of - checked.len()));
+        parts.push(format!("{} not run", of - checked.len()));
     }
     let room = SHOWN.saturating_sub(failing.len()).max(2);
     parts.extend(listed("failing", &failing, SHOWN));
