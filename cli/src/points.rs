@@ -35,6 +35,15 @@ pub fn only(
     }
 }
 
+/// The option that wants these points, as it would be typed; nothing where all are wanted.
+pub fn typed(pairs: impl IntoIterator<Item = Pair>) -> String {
+    let pairs: Vec<String> = pairs.into_iter().map(|pair| pair.to_string()).collect();
+    match pairs.join(",") {
+        none if none.is_empty() => none,
+        pairs => format!(" --point {pairs}"),
+    }
+}
+
 fn not_swept(experiment: &Experiment, key: &str) -> Failure {
     let axes = experiment.parts.axes.iter();
     let keys: Vec<&str> = axes.map(|axis| axis.key.as_str()).collect();

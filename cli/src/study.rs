@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use warmq_config::Document;
+use warmq_config::{Document, Value};
 use warmq_experiment::{
     Cause, Engine, Experiment, Finding, Job, Options, Outcome, Plan, RunError, RunFailure, Runs,
 };
@@ -15,6 +15,8 @@ use crate::clocked::Clocked;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+use crate::pair::Pair;
+use crate::points;
 use crate::progress::Watch;
 use crate::seeds::Seeds;
 
@@ -246,12 +248,11 @@ fn again(extent: &Extent, changed: &str, experiment: &Experiment, run: &RunFailu
         seeds,
         ..extent.clone()
     };
-    let pairs = run.point.0.iter();
-    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
-    let point = match pairs.join(",") {
-        none if none.is_empty() => none,
-        point => format!(" --point {point}"),
+    let pair = |(key, value): (&String, &Value)| Pair {
+        key: key.clone(),
+        value: value.to_string(),
     };
+    let point = points::typed(run.point.0.iter().map(pair));
     let typed = extent.typed();
     format!("warmq run {name}{typed}{changed}{point} --trace failed.perfetto")
 }

@@ -243,16 +243,7 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
 fn command(arguments: &Arguments, files: &[&String]) -> String {
     let names: Vec<&str> = files.iter().map(|file| study::name_of(file)).collect();
     let text = format!("warmq run {}", names.join(" "));
-    text + &arguments.extent.typed() + &changed(arguments) + &pointed(arguments)
-}
-
-/// The option that says which points are wanted, as it would be typed again.
-fn pointed(arguments: &Arguments) -> String {
-    let pairs: Vec<String> = arguments.point.iter().map(Pair::to_string).collect();
-    match pairs.join(",") {
-        none if none.is_empty() => none,
-        pairs => format!(" --point {pairs}"),
-    }
+    text + &arguments.extent.typed() + &changed(arguments) + &points::typed(arguments.point.clone())
 }
 
 /// The options that change the experiments, as they would be typed again.

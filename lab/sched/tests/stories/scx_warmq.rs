@@ -8,7 +8,7 @@ use warmq_decide::{Domain, WEIGHT_NICE_0, wait_bound};
 use warmq_kernel::*;
 use warmq_machine::OutOfMemory;
 use warmq_trace::{Interrupt, Observer, Record};
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_units::{CpuId, Cycles, Duration, Instant, TaskId};
 
 use crate::stage::*;
 
@@ -258,6 +258,44 @@ impl Observer for Waits {
             }
             _ => {}
         }
+    }
+}
+
+/// A task of a group loses its CPU, which switches away from it for a millisecond. Meanwhile a CPU of the other cache, which
+/// had work until then, takes the group: of these runs some have it just then.
+#[test]
+fn a_task_whose_group_moves_while_its_cpu_switches_away_is_not_forgotten() {
+    let longest = |busy: u64| {
+        let mut stage = stage(4).sharing(2).tick_of(4);
+        stage.costs = costs(&[("context_switch", 1_000)]);
+        let workload = |boot: &mut Boot<'_>| -> Started {
+            boot.task(
+                called("elsewhere").bound([cpu(2)]),
+                move |task: Task| async move {
+                    task.compute(Cycles(busy * 100)).await;
+                },
+            )?;
+            member(boot, called("member"), Some(1))?;
+            for own in [0, 1] {
+                boot.task(
+                    called("other").bound([cpu(own)]),
+                    move |task: Task| async move {
+                        task.sleep(ms(9 + 4 * u64::from(own))).await;
+                        loop {
+                            task.compute(ticks(1)).await;
+                        }
+                    },
+                )?;
+            }
+            Ok(())
+        };
+        let (_, kernel) = stage.plays_before(Waits::default(), set(&[]), 60, workload);
+        let end = kernel.now();
+        kernel.into_observer().longest(end)[&TaskId(1)]
+    };
+    for busy in (8_000..16_000).step_by(200) {
+        let waited = longest(busy);
+        assert!(waited <= ms(4), "{waited} where it is busy for {busy} us");
     }
 }
 
