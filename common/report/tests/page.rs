@@ -138,6 +138,21 @@ fn a_long_report_stays_below_five_megabytes() {
     assert!(page(&report).len() < 5_000_000);
 }
 
+/// As of a part of a sweep that no claim is about.
+#[test]
+fn a_page_where_nothing_was_checked_does_not_say_that_all_is_well() {
+    let section = Section {
+        id: "part".into(),
+        ..Section::default()
+    };
+    let text = body(&page(&Report {
+        sections: vec![section],
+        ..Report::default()
+    }));
+    assert!(text.contains("No claim was checked"), "{text}");
+    assert!(!text.contains("holds"), "{text}");
+}
+
 #[test]
 fn an_empty_report_is_a_page_too() {
     assert!(page(&Report::default()).contains("Summary"));

@@ -94,8 +94,10 @@ fn off(report: &Report, summary: &Summary, anchors: &[String]) -> Markup {
         .collect();
     let (shown, folded) = summary.worst.split_at(summary.worst.len().min(WORST_SHOWN));
     html! {
-        @if failed.is_empty() && shown.is_empty() {
-            p.fine { (mark(true, "good")) " Every claim holds and every published cell is within bounds." }
+        @if summary.claims().1 + summary.compared() == 0 {
+            p.fine { "No claim was checked, and no row has a published figure to be compared with." }
+        } @else if failed.is_empty() && shown.is_empty() {
+            p.fine { (mark(true, "good")) " Every claim that was checked holds, and every published cell is within bounds." }
         } @else {
             h3 { "Deviations" }
             ul.off {
