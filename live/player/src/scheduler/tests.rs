@@ -38,9 +38,9 @@ impl Fake {
     }
 }
 
-/// Stays until it is ended; ends in order.
-const STAYS: &str = "echo \"options: $*\"; echo enabled > $S
-    trap 'echo disabled > $S; exit 0' INT
+/// Stays until it is ended; ends in order, even if it is ended as soon as it is there.
+const STAYS: &str = "trap 'echo disabled > $S; exit 0' INT
+    echo \"options: $*\"; echo enabled > $S
     while true; do sleep 0.01; done";
 
 fn pause() -> Result<(), PlayError> {
