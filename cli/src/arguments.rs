@@ -12,6 +12,7 @@ use crate::commands::{
 };
 use crate::exit;
 use crate::seeds::Seeds;
+use crate::typed;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -139,14 +140,17 @@ impl Extent {
     }
 
     /// The options that decide what is run, as they would be typed again.
-    pub fn typed(&self) -> String {
-        let quick = if self.quick { " --quick" } else { "" };
+    pub fn typed(&self) -> Vec<String> {
         let list = |Seeds(seeds): &Seeds| {
             let words: Vec<String> = seeds.iter().map(u64::to_string).collect();
             let comma = if words.len() == 1 { "," } else { "" };
-            format!(" --seeds {}{comma}", words.join(","))
+            typed::option("seeds", &format!("{}{comma}", words.join(",")))
         };
-        let seeds = self.seeds.as_ref().map(list).unwrap_or_default();
-        format!("{quick}{seeds}")
+        let quick = self.quick.then(|| "--quick".to_owned());
+        let seeds = self.seeds.as_ref().map(list);
+        quick
+            .into_iter()
+            .chain(seeds.into_iter().flatten())
+            .collect()
     }
 }

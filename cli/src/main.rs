@@ -36,6 +36,7 @@ mod snippet;
 mod source;
 mod study;
 mod trace;
+mod typed;
 mod walk;
 mod worlds;
 

@@ -7,6 +7,7 @@ use warmq_experiment::{Experiment, Filter, Options};
 
 use crate::failure::Failure;
 use crate::pair::Pair;
+use crate::typed;
 
 /// `options`, with only the points where each key of `wanted` has one of the values that are given for it.
 ///
@@ -36,12 +37,9 @@ pub fn only(
 }
 
 /// The option that wants these points, as it would be typed; nothing where all are wanted.
-pub fn typed(pairs: impl IntoIterator<Item = Pair>) -> String {
+pub fn typed(pairs: impl IntoIterator<Item = Pair>) -> Vec<String> {
     let pairs: Vec<String> = pairs.into_iter().map(|pair| pair.to_string()).collect();
-    match pairs.join(",") {
-        none if none.is_empty() => none,
-        pairs => format!(" --point {pairs}"),
-    }
+    typed::list("point", &pairs)
 }
 
 fn not_swept(experiment: &Experiment, key: &str) -> Failure {

@@ -11,6 +11,7 @@ use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
 use crate::machines::HOST;
+use crate::typed;
 
 /// The scheduler where none is named: the kernel's own, whose model in the lab is eevdf.
 const SCHEDULER_OF_KERNEL: &str = "kernel";
@@ -124,17 +125,15 @@ impl Worlds {
     /// The options as they would be typed again.
     pub fn typed(&self) -> Vec<String> {
         let lists = [
-            ("world", self.world.join(",")),
-            ("scheduler", self.scheduler.join(",")),
-            ("kernel", self.kernel.join(",")),
-            ("preempt", self.preempt.join(",")),
-            ("time", self.time.clone().unwrap_or_default()),
-            ("warmup", self.warmup.clone().unwrap_or_default()),
+            ("world", self.world.as_slice()),
+            ("scheduler", &self.scheduler),
+            ("kernel", &self.kernel),
+            ("preempt", &self.preempt),
+            ("time", self.time.as_slice()),
+            ("warmup", self.warmup.as_slice()),
         ];
-        let given = lists.iter().filter(|(_, value)| !value.is_empty());
-        given
-            .map(|(name, value)| format!(" --{name} {value}"))
-            .collect()
+        let options = lists.iter().map(|(name, values)| typed::list(name, values));
+        options.flatten().collect()
     }
 
     fn worlds(&self) -> Vec<&str> {

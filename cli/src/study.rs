@@ -1,7 +1,6 @@
 //! Experiments read, run and judged: what `run` and `reproduce` have in common.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use warmq_config::{Document, Value};
@@ -19,11 +18,14 @@ use crate::pair::Pair;
 use crate::points;
 use crate::progress::Watch;
 use crate::seeds::Seeds;
+use crate::typed;
 
 /// Experiments that were run.
 pub struct Study {
     /// The experiments, in the order in which they were named.
     pub experiments: Vec<Experiment>,
+    /// What names each of them on a command line.
+    names: Vec<String>,
     /// The outcome of each.
     pub outcomes: Vec<Outcome>,
     options: Options,
@@ -76,9 +78,10 @@ pub fn planned(document: &Document, engine: &Engine) -> Result<Experiment, Failu
 }
 
 impl Study {
-    /// Runs all `experiments` on `threads` threads (0: one per CPU), showing progress.
+    /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU), showing progress.
     pub fn run(
         experiments: Vec<Experiment>,
+        names: Vec<String>,
         options: Options,
         engine: &Engine,
         threads: usize,
@@ -89,18 +92,24 @@ impl Study {
         Study {
             took: clocked.into_took(),
             elapsed: began.elapsed(),
-            ..Study::of(experiments, options, runs)
+            ..Study::of(experiments, names, options, runs)
         }
     }
 
-    /// All `experiments`, of `runs` that were made before.
-    pub fn of(experiments: Vec<Experiment>, options: Options, runs: Runs) -> Study {
+    /// All `experiments`, which `names` name, of `runs` that were made before.
+    pub fn of(
+        experiments: Vec<Experiment>,
+        names: Vec<String>,
+        options: Options,
+        runs: Runs,
+    ) -> Study {
         let outcomes = experiments
             .iter()
             .map(|it| it.outcome(&options, &runs))
             .collect();
         Study {
             experiments,
+            names,
             outcomes,
             options,
             runs,
@@ -127,14 +136,14 @@ impl Study {
         }
     }
 
-    /// A section an experiment; `command` says how to make one of them again.
-    pub fn sections(&self, command: impl Fn(&Experiment) -> String) -> Vec<Section> {
-        let pairs = self.experiments.iter().zip(&self.outcomes);
-        let section = |(it, outcome): (&Experiment, &Outcome)| Section {
+    /// A section an experiment; `command` says how to make that of a name again.
+    pub fn sections(&self, command: impl Fn(&str) -> String) -> Vec<Section> {
+        let section = |((it, name), outcome): ((&Experiment, &String), &Outcome)| Section {
             took_s: self.took_by(it).as_secs_f64(),
-            ..it.section(&self.options, &self.runs, outcome, &command(it))
+            ..it.section(&self.options, &self.runs, outcome, &command(name))
         };
-        pairs.map(section).collect()
+        let named = self.experiments.iter().zip(&self.names);
+        named.zip(&self.outcomes).map(section).collect()
     }
 
     fn took_by(&self, experiment: &Experiment) -> Duration {
@@ -193,7 +202,12 @@ impl Study {
     ///
     /// # Errors
     /// Two different results of one run; then as [`Study::verdict`].
-    pub fn finish(&self, extent: &Extent, engine: &Engine, changed: &str) -> Result<(), Failure> {
+    pub fn finish(
+        &self,
+        extent: &Extent,
+        engine: &Engine,
+        changed: &[String],
+    ) -> Result<(), Failure> {
         if extent.check_determinism {
             self.check_determinism(engine, extent.threads())?;
             let count = self.count();
@@ -201,9 +215,7 @@ impl Study {
                 "warmq: deterministic: {count} runs, twice the same"
             ));
         }
-        self.verdict(extent.strict, |experiment, run| {
-            again(extent, changed, experiment, run)
-        })
+        self.verdict(extent.strict, |name, run| again(extent, changed, name, run))
     }
 
     /// What must end the command with an error: runs without a measurement; failed claims, if
@@ -214,19 +226,14 @@ impl Study {
     pub fn verdict(
         &self,
         strict: bool,
-        again: impl Fn(&Experiment, &RunFailure) -> String,
+        again: impl Fn(&str, &RunFailure) -> String,
     ) -> Result<(), Failure> {
         let errors = self.runs.0.values().filter_map(|run| run.as_ref().err());
         if let Some(exit) = errors.map(exit_of).max_by_key(|exit| severity(*exit)) {
             let mut sentences = Vec::new();
-            for (experiment, outcome) in self.experiments.iter().zip(&self.outcomes) {
+            for (name, outcome) in self.names.iter().zip(&self.outcomes) {
                 let sentence = |it: &RunFailure| {
-                    format!(
-                        "{}: {}; again: {}",
-                        it.name,
-                        it.error,
-                        again(experiment, it)
-                    )
+                    format!("{}: {}; again: {}", it.name, it.error, again(name, it))
                 };
                 sentences.extend(outcome.failures.iter().map(sentence));
             }
@@ -241,8 +248,7 @@ impl Study {
 }
 
 /// The command that does a failed run again, and writes what happened in it.
-fn again(extent: &Extent, changed: &str, experiment: &Experiment, run: &RunFailure) -> String {
-    let name = name_of(&experiment.file);
+fn again(extent: &Extent, changed: &[String], name: &str, run: &RunFailure) -> String {
     let seeds = Some(Seeds(vec![run.seed]));
     let extent = Extent {
         seeds,
@@ -253,15 +259,9 @@ fn again(extent: &Extent, changed: &str, experiment: &Experiment, run: &RunFailu
         value: value.to_string(),
     };
     let point = points::typed(run.point.0.iter().map(pair));
-    let typed = extent.typed();
-    format!("warmq run {name}{typed}{changed}{point} --trace failed.perfetto")
-}
-
-/// How to name the experiment of `file` on the command line: a shipped one by its id, any other by
-/// its path.
-pub fn name_of(file: &str) -> &str {
-    let id = file.strip_suffix(".toml");
-    id.filter(|_| !Path::new(file).exists()).unwrap_or(file)
+    let trace = typed::option("trace", "failed.perfetto");
+    let options = [&extent.typed(), changed, &point, &trace].concat();
+    typed::line("run", &[name], &options)
 }
 
 /// The exit code of a command whose run gave no measurement.
@@ -313,11 +313,6 @@ mod tests {
             check_determinism: true,
             ..Extent::default()
         };
-        let (text, engine) = (
-            crate::shipped::COLORING.experiments[0].text,
-            Engine::default(),
-        );
-        let experiment = Experiment::read("fig1.toml", text, &engine).unwrap();
         let run = RunFailure {
             name: "fig1: colors = 32, seed 2".to_owned(),
             point: warmq_experiment::Point([("colors".to_owned(), 32.into())].into()),
@@ -328,7 +323,7 @@ mod tests {
             },
         };
         assert_eq!(
-            again(&extent, " --machine host", &experiment, &run),
+            again(&extent, &typed::option("machine", "host"), "fig1", &run),
             "warmq run fig1 --quick --seeds 2, --machine host --point colors=32 \
              --trace failed.perfetto"
         );

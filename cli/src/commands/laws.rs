@@ -6,15 +6,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use warmq_law::{Law, Verdict};
+use warmq_law::Verdict;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 use crate::laws::column::{Column, Columns};
 use crate::laws::line::{self, Line};
+use crate::laws::shipped::Found;
 use crate::laws::{self, Cell, Playing, beside, matrix, page, shipped};
-use crate::{listing, output};
+use crate::{listing, output, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -116,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// The page, the table, and the matrix on standard output; and lab and guests side by side.
 fn told(
     arguments: &Arguments,
-    laws: &[(Law, String)],
+    laws: &[Found],
     cells: &[Cell<'_>],
     columns: &[Column],
 ) -> Result<(), Failure> {
@@ -143,7 +144,7 @@ fn told(
 }
 
 /// The cells of a folder, of all columns that are in it.
-fn shown(arguments: &Arguments, laws: &[(Law, String)]) -> Result<(), Failure> {
+fn shown(arguments: &Arguments, laws: &[Found]) -> Result<(), Failure> {
     let folder = arguments.out.as_deref().unwrap_or(Path::new("."));
     let known = lines(&folder.join("laws.jsonl"))?;
     let columns = line::columns(&known);
@@ -225,12 +226,8 @@ fn whole_lines(path: &Path) -> Result<Vec<Line>, Failure> {
 }
 
 fn matrix_page(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> String {
-    let names = arguments.names.iter().map(|name| format!(" {name}"));
-    let command = format!(
-        "warmq laws{}{}",
-        names.collect::<String>(),
-        arguments.columns.typed()
-    );
+    let names: Vec<&str> = arguments.names.iter().map(String::as_str).collect();
+    let command = typed::line("laws", &names, &arguments.columns.typed());
     page::page(cells, columns, &command)
 }
 
@@ -241,8 +238,8 @@ fn written(file: &Path, text: &str) -> Result<(), Failure> {
     unfinished.finish(out)
 }
 
-fn listed(laws: &[(Law, String)]) -> String {
-    let entries = laws.iter().map(|(law, _)| {
+fn listed(laws: &[Found]) -> String {
+    let entries = laws.iter().map(|Found { law, .. }| {
         let bounds: Vec<String> = law.bounds.iter().map(matrix::asked).collect();
         let broken_by = match &law.broken_by {
             Some(fault) => format!(" Broken by a scheduler with the fault {fault}."),

@@ -9,7 +9,7 @@ use crate::arguments::Extent;
 use crate::failure::Failure;
 use crate::study::{self, Study};
 use crate::walk::{self, Walk};
-use crate::{machines, oracle, output, present, shipped, source};
+use crate::{machines, oracle, output, present, shipped, source, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,7 +68,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let extent = &arguments.extent;
     let engine = extent.engine(machines::engine(&documents)?);
     let experiments = study::read(&documents, &engine)?;
-    let study = Study::run(experiments, extent.options(), &engine, extent.threads());
+    let names = experiments.iter().map(|it| it.id.clone()).collect();
+    let study = Study::run(
+        experiments,
+        names,
+        extent.options(),
+        &engine,
+        extent.threads(),
+    );
     let mut report = report(arguments, &study);
     if arguments.paper.has_a_model() {
         report.sections.push(oracle::section(extent.quick)?);
@@ -82,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     show(&report, &study, extent.json)?;
     present::files(&report, &arguments.out, extent.json)?;
-    study.finish(extent, &engine, "")
+    study.finish(extent, &engine, &[])
 }
 
 impl Paper {
@@ -140,17 +147,14 @@ fn show(report: &Report, study: &Study, json: bool) -> Result<(), Failure> {
 fn report(arguments: &Arguments, study: &Study) -> Report {
     let typed = arguments.extent.typed();
     let (name, (title, subtitle)) = (arguments.paper.name(), arguments.paper.title());
-    let walk = if arguments.with_walk {
-        " --with-walk"
-    } else {
-        ""
-    };
+    let walk = arguments.with_walk.then(|| "--with-walk".to_owned());
+    let options: Vec<String> = typed.iter().cloned().chain(walk).collect();
     Report {
         title: title.to_owned(),
         subtitle: subtitle.to_owned(),
-        command: format!("warmq reproduce {name}{typed}{walk}"),
+        command: typed::line("reproduce", &[name], &options),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),
-        sections: study.sections(|it| format!("warmq run {}{typed}", it.id)),
+        sections: study.sections(|name| typed::line("run", &[name], &typed)),
     }
 }

@@ -15,7 +15,7 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, machines, oracle, output, points, present, trace};
+use crate::{chart, machines, oracle, output, points, present, trace, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -193,13 +193,13 @@ fn studied(
     options: Options,
     engine: &Engine,
 ) -> Result<(), Failure> {
-    let extent = &arguments.extent;
+    let (extent, names) = (&arguments.extent, arguments.simulated());
     let study = match arguments.collect.as_slice() {
-        [] => Study::run(experiments, options, engine, extent.threads()),
+        [] => Study::run(experiments, names, options, engine, extent.threads()),
         files => {
             let experiment = the_only(&experiments, "--collect")?;
             let runs = planned::collect(experiment, &options, engine, files)?;
-            Study::of(experiments, options, runs)
+            Study::of(experiments, names, options, runs)
         }
     };
     let report = report(arguments, &study)?;
@@ -219,7 +219,7 @@ fn studied(
 }
 
 fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
-    let mut sections = study.sections(|experiment| command(arguments, &[&experiment.file]));
+    let mut sections = study.sections(|name| command(arguments, &[name]));
     sections.extend(arguments.computed()?);
     let title = match sections.as_slice() {
         [only] => only.title.clone(),
@@ -232,7 +232,14 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
             false => "Simulated by WarmQ.",
         }
         .to_owned(),
-        command: command(arguments, &arguments.files.iter().collect::<Vec<_>>()),
+        command: command(
+            arguments,
+            &arguments
+                .files
+                .iter()
+                .map(String::as_str)
+                .collect::<Vec<_>>(),
+        ),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: study.facts(),
         sections,
@@ -240,19 +247,19 @@ fn report(arguments: &Arguments, study: &Study) -> Result<Report, Failure> {
 }
 
 /// The command that runs `files` as these arguments do.
-fn command(arguments: &Arguments, files: &[&String]) -> String {
-    let names: Vec<&str> = files.iter().map(|file| study::name_of(file)).collect();
-    let text = format!("warmq run {}", names.join(" "));
-    text + &arguments.extent.typed() + &changed(arguments) + &points::typed(arguments.point.clone())
+fn command(arguments: &Arguments, files: &[&str]) -> String {
+    let points = points::typed(arguments.point.clone());
+    let options = [arguments.extent.typed(), changed(arguments), points].concat();
+    typed::line("run", files, &options)
 }
 
 /// The options that change the experiments, as they would be typed again.
-fn changed(arguments: &Arguments) -> String {
-    let machine = arguments.machine.iter();
-    let mut options: Vec<String> = machine.map(|it| format!(" --machine {it}")).collect();
-    options.extend(arguments.worlds.typed());
-    options.extend(arguments.set.iter().map(|pair| format!(" --set {pair}")));
-    options.concat()
+fn changed(arguments: &Arguments) -> Vec<String> {
+    let machine = typed::list("machine", arguments.machine.as_slice());
+    let set = arguments.set.iter();
+    let set = set.flat_map(|pair| typed::option("set", &pair.to_string()));
+    let options = machine.into_iter().chain(arguments.worlds.typed());
+    options.chain(set).collect()
 }
 
 fn traced(
@@ -278,9 +285,10 @@ fn traced(
         ..Report::default()
     })?;
     let (shown, name) = (file.display(), traced.name);
+    let diagnose = typed::line("diagnose", &[&file.to_string_lossy()], &[]);
     let next = match trace::is_for_perfetto(file) {
         true => "open it at https://ui.perfetto.dev".to_owned(),
-        false => format!("see `warmq diagnose {shown}` and `warmq compare`"),
+        false => format!("see `{diagnose}` and `warmq compare`"),
     };
     output::print(&format!("trace of {name}: {shown} ({next})"))
 }

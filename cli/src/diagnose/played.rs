@@ -14,7 +14,7 @@ use super::Found;
 use crate::failure::Failure;
 use crate::laws::case::{Case, workload};
 use crate::laws::column::Column;
-use crate::laws::shipped;
+use crate::laws::shipped::{self, Found as FoundLaw};
 
 /// Plays `plan`, and diagnoses it.
 fn diagnosed(engine: &Engine, plan: &Plan) -> Diagnosis {
@@ -395,10 +395,11 @@ fn falsely_judged(
         alike: false,
     };
     let mut wrong = Vec::new();
-    for (law, text) in &laws {
+    for law_of in &laws {
+        let FoundLaw { law, text, .. } = law_of;
         let engine = Engine::new(None);
         engine.know(&workload(law), text).unwrap();
-        let case = Case::new(law, &column, "", &engine, None, 1).unwrap();
+        let case = Case::new(law_of, &column, "", &engine, None, 1).unwrap();
         let expected = expected_of.iter().find(|(name, _)| *name == law.name);
         let expected: Vec<&str> = expected
             .into_iter()

@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn the_lab_predicts_four_fifths_of_what_guests_with_one_cpu_do() {
         let laws = shipped::find(&[]).unwrap();
-        let laws: Vec<_> = laws.into_iter().filter(|(law, _)| law.cpus == 1).collect();
+        let laws: Vec<_> = laws.into_iter().filter(|it| it.law.cpus == 1).collect();
         let lines = line::read(&guests()).unwrap();
         let of_file = line::columns(&lines);
         let guests = known(&laws, &of_file, &lines);
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn a_wait_that_is_median_and_p99_counts_once() {
         let laws = shipped::find(&["timer".to_owned()]).unwrap();
-        let law = &laws[0].0;
+        let law = &laws[0].law;
         let columns = Columns {
             world: vec!["lab".into(), "guest".into()],
             kernel: vec!["6.18".into()],
@@ -274,7 +274,7 @@ mod tests {
         let columns = columns.all().unwrap();
         let is_measure = |name: &str| {
             let laws = shipped::find_alike(&[name.to_owned()]).unwrap();
-            let cell = |column| cell(&laws[0].0, column, &[("work_per_second", 1.0)]);
+            let cell = |column| cell(&laws[0].law, column, &[("work_per_second", 1.0)]);
             let cells = [cell(&columns[0]), cell(&columns[1])];
             beside(&cells, &cells)[0].is_measure
         };
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn a_guest_is_beside_the_lab_of_its_kernel_alone() {
         let laws = shipped::find(&["nice".to_owned()]).unwrap();
-        let law = &laws[0].0;
+        let law = &laws[0].law;
         let columns = Columns {
             world: vec!["lab".into(), "guest".into()],
             kernel: vec!["6.12".into(), "6.18".into()],

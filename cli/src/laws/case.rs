@@ -8,6 +8,8 @@ use warmq_law::{Law, MACHINE};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
 
 use super::column::Column;
+use super::shipped::Found;
+use crate::typed;
 use crate::worlds::programs::OWN;
 
 /// Repetitions of what is not the same each time.
@@ -23,7 +25,7 @@ const CORES: u16 = 2;
 /// A law in a column.
 pub struct Case<'l> {
     /// The law.
-    pub law: &'l Law,
+    pub found: &'l Found,
     /// The column.
     pub column: &'l Column,
     /// Changes with the text of the law.
@@ -39,19 +41,20 @@ impl<'l> Case<'l> {
     /// # Errors
     /// A scheduler or a kernel that there is not.
     pub fn new(
-        law: &'l Law,
+        found: &'l Found,
         column: &'l Column,
         digest: &str,
         simulator: &dyn Simulator,
         repetitions: Option<u64>,
         cores: usize,
     ) -> Result<Case<'l>, Problems> {
+        let law = &found.law;
         let runs = match skipped(law, column, cores) {
             Some(why) => Err(why),
             None => Ok(jobs(law, column, simulator, repetitions)?),
         };
         Ok(Case {
-            law,
+            found,
             column,
             digest: digest.to_owned(),
             runs,
@@ -65,13 +68,18 @@ impl<'l> Case<'l> {
 
     /// Whether its runs have this machine for themselves, one after another.
     pub fn is_alone(&self) -> bool {
-        by_the_clock(self.law, self.column)
+        by_the_clock(&self.found.law, self.column)
     }
 
     /// The command that judges it again.
     pub fn again(&self) -> String {
-        format!("warmq laws {}{}", self.law.name, self.column.typed())
+        again(self.found, self.column)
     }
+}
+
+/// The command that judges a law in `column` alone.
+pub fn again(found: &Found, column: &Column) -> String {
+    typed::line("laws", &[&found.argument], &column.typed())
 }
 
 /// Why a law says nothing in a column.

@@ -8,13 +8,14 @@ use warmq_experiment::{LAB, Part, Simulator};
 use warmq_scenario::World;
 
 use crate::pair::Pair;
+use crate::typed;
 
 /// The scheduler of a kernel, in any world.
 const OF_KERNEL: &str = "kernel";
 const KERNEL: &str = "6.18";
 
 /// The option of a comparison, as it is typed.
-const ALIKE: &str = " --alike";
+const ALIKE: &str = "--alike";
 
 /// Who is held to the laws. Lists are combined.
 #[derive(Args, Clone, Debug, Default)]
@@ -97,15 +98,16 @@ impl Columns {
     }
 
     /// The options as they would be typed again.
-    pub fn typed(&self) -> String {
+    pub fn typed(&self) -> Vec<String> {
         let lists = [
             ("world", &self.world),
             ("scheduler", &self.scheduler),
             ("kernel", &self.kernel),
             ("preempt", &self.preempt),
         ];
-        let given = lists.into_iter().filter(|(_, list)| !list.is_empty());
-        let given = given.map(|(name, list)| format!(" --{name} {}", quoted(&list.join(","))));
+        let given = lists
+            .into_iter()
+            .flat_map(|(name, list)| typed::list(name, list));
         given.chain(self.alike.then(|| ALIKE.to_owned())).collect()
     }
 
@@ -151,14 +153,6 @@ impl fmt::Display for Column {
             Some(preempt) => write!(formatter, ", {preempt}"),
             None => Ok(()),
         }
-    }
-}
-
-/// As a shell takes it: what follows a `;` would be another command.
-fn quoted(text: &str) -> String {
-    match text.contains(';') {
-        true => format!("'{text}'"),
-        false => text.to_owned(),
     }
 }
 
@@ -218,21 +212,18 @@ impl Column {
     }
 
     /// The options that choose this column alone.
-    pub fn typed(&self) -> String {
-        let mut typed = format!(
-            " --world {} --scheduler {}",
-            self.world.name(),
-            quoted(&self.scheduler)
-        );
-        for (option, value) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
-            if let Some(value) = value {
-                typed.push_str(&format!(" --{option} {value}"));
-            }
-        }
-        if self.alike {
-            typed.push_str(ALIKE);
-        }
-        typed
+    pub fn typed(&self) -> Vec<String> {
+        let options = [
+            ("world", Some(self.world.name())),
+            ("scheduler", Some(self.scheduler.as_str())),
+            ("kernel", self.kernel.as_deref()),
+            ("preempt", self.preempt.as_deref()),
+        ];
+        let given = options
+            .into_iter()
+            .filter_map(|(name, value)| Some(typed::option(name, value?)));
+        let alike = self.alike.then(|| ALIKE.to_owned());
+        given.flatten().chain(alike).collect()
     }
 }
 
@@ -260,7 +251,7 @@ mod tests {
             .collect();
         assert_eq!(column.name(), "broken");
         assert_eq!(pairs, ["fault=lifo", "x=1ms"]);
-        let typed = " --world lab --scheduler 'broken:fault=lifo;x=1ms'";
+        let typed = ["--world", "lab", "--scheduler", "broken:fault=lifo;x=1ms"];
         assert_eq!(column.typed(), typed);
         assert!(columns("lab", "broken:fault")[0].settings().is_err());
         assert!(columns("lab", "broken")[0].settings().unwrap().is_empty());

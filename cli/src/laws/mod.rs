@@ -20,6 +20,7 @@ use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 use self::case::Case;
 use self::column::Column;
 use self::line::Line;
+use self::shipped::Found;
 use self::witness::{Kept, Witness, repetition};
 use crate::failure::Failure;
 use crate::machines;
@@ -68,13 +69,13 @@ pub struct Playing<'p> {
 /// So many cases are played before they are judged and told: what an interruption costs at most.
 const TOGETHER: usize = 16;
 
-/// Plays all of `laws`, each with its text, in all of `columns`, but what is known already; judges,
+/// Plays all of `laws` in all of `columns`, but what is known already; judges,
 /// and hands each cell to `told` as soon as it is there. The cells come back law by law.
 ///
 /// # Errors
 /// A law, a scheduler or a kernel that cannot be used; what `told` says.
 pub fn judged<'l>(
-    laws: &'l [(Law, String)],
+    laws: &'l [Found],
     columns: &'l [Column],
     playing: &Playing<'_>,
     told: &mut dyn FnMut(&Cell<'l>) -> Result<(), Failure>,
@@ -163,14 +164,11 @@ impl<'p> Play<'p> {
 }
 
 /// The cells that are in `lines`; the others are skipped.
-pub fn known<'l>(
-    laws: &'l [(Law, String)],
-    columns: &'l [Column],
-    lines: &[Line],
-) -> Vec<Cell<'l>> {
+pub fn known<'l>(laws: &'l [Found], columns: &'l [Column], lines: &[Line]) -> Vec<Cell<'l>> {
     let mut cells = Vec::new();
-    for (law, text) in laws {
-        let digest = digest(text);
+    for found in laws {
+        let law = &found.law;
+        let digest = digest(&found.text);
         cells.extend(columns.iter().map(|column| {
             let line = lines.iter().rfind(|line| line.is_of(law, &digest, column));
             line.and_then(|line| line.cell(law, column))
@@ -179,7 +177,7 @@ pub fn known<'l>(
                     column,
                     judged: skipped("it was not played"),
                     kept: None,
-                    again: format!("warmq laws {}{}", law.name, column.typed()),
+                    again: case::again(found, column),
                     digest: digest.clone(),
                 })
         }));
@@ -191,15 +189,16 @@ pub fn known<'l>(
 type Sorted<'l> = (Vec<Option<Cell<'l>>>, Vec<(usize, Case<'l>)>);
 
 fn sorted<'l>(
-    laws: &'l [(Law, String)],
+    laws: &'l [Found],
     columns: &'l [Column],
     playing: &Playing<'_>,
     witness: &Witness<'_>,
 ) -> Result<Sorted<'l>, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let (mut cells, mut cases, mut wrong) = (Vec::new(), Vec::new(), Vec::<Problems>::new());
-    for (law, text) in laws {
-        let digest = digest(text);
+    for found in laws {
+        let law = &found.law;
+        let digest = digest(&found.text);
         for column in columns {
             let known = playing
                 .known
@@ -207,7 +206,7 @@ fn sorted<'l>(
                 .rfind(|line| line.is_of(law, &digest, column));
             let known = known.and_then(|line| line.cell(law, column));
             if known.is_none() {
-                match Case::new(law, column, &digest, witness, playing.repetitions, cores) {
+                match Case::new(found, column, &digest, witness, playing.repetitions, cores) {
                     Ok(case) => cases.push((cells.len(), case)),
                     // What is wrong with a column is so for each law.
                     Err(problems) if wrong.contains(&problems) => {}
@@ -238,11 +237,11 @@ fn cell<'l>(case: &Case<'l>, runs: &Runs, witness: &Witness<'_>) -> Cell<'l> {
             });
             let repetitions: Vec<_> = results.collect();
             let kept = jobs.iter().find_map(|job| witness.kept(&job.plan));
-            (judge(case.law, &repetitions), kept)
+            (judge(&case.found.law, &repetitions), kept)
         }
     };
     Cell {
-        law: case.law,
+        law: &case.found.law,
         column: case.column,
         judged,
         kept,
@@ -261,7 +260,7 @@ mod tests {
         let columns = column::Columns::default().all().unwrap();
         let engine = worlds::add(warmq_experiment::Engine::new(None));
         let witness = Witness::new(engine, &laws, None).unwrap();
-        let case = Case::new(&laws[0].0, &columns[0], "", &witness, None, 2).unwrap();
+        let case = Case::new(&laws[0], &columns[0], "", &witness, None, 2).unwrap();
         let three = case.jobs().iter().cycle().take(3).cloned().collect();
         let case = Case {
             runs: Ok(three),

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use warmq_config::Kind;
-use warmq_law::{Law, Verdict};
+use warmq_law::Verdict;
 use warmq_scenario::World;
 
 use super::column::Column;
-use super::{Cell, Playing, judged, shipped};
+use super::shipped::{self, Found};
+use super::{Cell, Playing, judged};
 
 /// The faults that `broken` can have.
 fn faults() -> Vec<String> {
@@ -33,7 +34,7 @@ fn under(fault: &str) -> Vec<Column> {
 }
 
 /// The cells of all `laws` under `fault`.
-fn cells<'l>(laws: &'l [(Law, String)], columns: &'l [Column]) -> Vec<Cell<'l>> {
+fn cells<'l>(laws: &'l [Found], columns: &'l [Column]) -> Vec<Cell<'l>> {
     let playing = Playing {
         repetitions: None,
         confirm: false,
@@ -70,15 +71,16 @@ fn each_law_is_kept_by_a_fair_scheduler_and_broken_by_one_with_the_fault_that_it
         said(&wrong)
     );
 
-    let mut by_fault: BTreeMap<&str, Vec<(Law, String)>> = BTreeMap::new();
-    for (law, text) in &laws {
+    let mut by_fault: BTreeMap<&str, Vec<Found>> = BTreeMap::new();
+    for found in &laws {
+        let law = &found.law;
         let name = &law.name;
         match law.broken_by.as_deref() {
             Some(fault) => {
                 let known = faults.iter().any(|it| it == fault);
                 assert!(known, "{name}: broken_by is none of {}", faults.join(", "));
                 let together = by_fault.entry(fault).or_default();
-                together.push((law.clone(), text.clone()));
+                together.push(found.clone());
             }
             None => {
                 let played = played.iter().any(|cell| cell.law.name == *name);

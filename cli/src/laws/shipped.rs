@@ -64,20 +64,30 @@ pub const LAWS: &[(&str, &str)] = laws! {
     "ten-thousand"
 };
 
+/// A law, with what it was found by.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The law.
+    pub law: Law,
+    /// Its text.
+    pub text: String,
+    /// What finds it on a command line: its name, or its file as that was given.
+    pub argument: String,
+}
+
 /// CPUs on which a scenario is compared: a guest of one counts instructions, a guest of two is played by the clock.
 const CPUS: [u16; 2] = [1, 2];
 
-/// The laws called `names`, or all that come with WarmQ; each with its text.
+/// The laws called `names`, or all that come with WarmQ.
 ///
 /// # Errors
 /// No such law; what is wrong with its file.
-pub fn find(names: &[String]) -> Result<Vec<(Law, String)>, Failure> {
-    let all = || {
-        LAWS.iter()
-            .map(|(name, text)| read(name, &format!("{name}.toml"), text))
-    };
+pub fn find(names: &[String]) -> Result<Vec<Found>, Failure> {
     match names {
-        [] => all().collect(),
+        [] => LAWS
+            .iter()
+            .map(|(name, text)| shipped(name, text))
+            .collect(),
         names => names.iter().map(|name| one(name, &[])).collect(),
     }
 }
@@ -86,12 +96,12 @@ pub fn find(names: &[String]) -> Result<Vec<(Law, String)>, Failure> {
 ///
 /// # Errors
 /// No such law or scenario; what is wrong with its file.
-pub fn find_alike(names: &[String]) -> Result<Vec<(Law, String)>, Failure> {
+pub fn find_alike(names: &[String]) -> Result<Vec<Found>, Failure> {
     let scenarios: Vec<_> = workloads().iter().flat_map(scenarios_of).collect();
     if names.is_empty() {
         return Ok(find(names)?.into_iter().chain(scenarios).collect());
     }
-    let known: Vec<&str> = scenarios.iter().map(|(law, _)| law.name.as_str()).collect();
+    let known: Vec<&str> = scenarios.iter().map(|it| it.law.name.as_str()).collect();
     let named = names.iter().map(|name| {
         if let Some(place) = known.iter().position(|known| known == name) {
             return Ok(vec![scenarios[place].clone()]);
@@ -107,15 +117,21 @@ pub fn find_alike(names: &[String]) -> Result<Vec<(Law, String)>, Failure> {
 }
 
 /// A scenario that comes with WarmQ, on each number of CPUs: `schbench-1cpu`, `schbench-2cpus`.
-fn scenarios_of(entry: &Entry) -> Vec<(Law, String)> {
+fn scenarios_of(entry: &Entry) -> Vec<Found> {
     match (entry.scenario(), entry.text()) {
-        (Some(scenario), Some((_, text))) => on_cpus(&entry.name, scenario, text),
+        (Some(scenario), Some((_, text))) => on_cpus(&entry.name, scenario)
+            .map(|law| Found {
+                argument: law.name.clone(),
+                law,
+                text: text.to_owned(),
+            })
+            .collect(),
         _ => Vec::new(),
     }
 }
 
 /// The scenario in the file `name`, on each number of CPUs; nothing if it is a law, or no file.
-fn of_file(name: &str) -> Result<Vec<(Law, String)>, Failure> {
+fn of_file(name: &str) -> Result<Vec<Found>, Failure> {
     let Ok(text) = std::fs::read_to_string(name) else {
         return Ok(Vec::new());
     };
@@ -127,22 +143,25 @@ fn of_file(name: &str) -> Result<Vec<(Law, String)>, Failure> {
     }
     let scenario = Scenario::read_any(name, &text);
     let scenario = scenario.map_err(|problems| Failure::Problems(vec![problems]))?;
-    Ok(on_cpus(&stem(name), &scenario, &text))
+    let found = |law| Found {
+        law,
+        text: text.clone(),
+        argument: name.to_owned(),
+    };
+    Ok(on_cpus(&stem(name), &scenario).map(found).collect())
 }
 
-fn on_cpus(name: &str, scenario: &Scenario, text: &str) -> Vec<(Law, String)> {
-    let on = CPUS.map(|cpus| {
+fn on_cpus(name: &str, scenario: &Scenario) -> impl Iterator<Item = Law> {
+    CPUS.into_iter().map(move |cpus| {
         let plural = if cpus == 1 { "" } else { "s" };
-        let name = format!("{name}-{cpus}cpu{plural}");
-        (Law::compared(&name, scenario, cpus), text.to_owned())
-    });
-    on.into()
+        Law::compared(&format!("{name}-{cpus}cpu{plural}"), scenario, cpus)
+    })
 }
 
 /// The law called `name`; `others` may be meant, too.
-fn one(name: &str, others: &[&str]) -> Result<(Law, String), Failure> {
+fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
     if let Some((name, text)) = LAWS.iter().find(|(shipped, _)| *shipped == name) {
-        return read(name, &format!("{name}.toml"), text);
+        return shipped(name, text);
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|ending| ending != "toml") {
@@ -152,7 +171,7 @@ fn one(name: &str, others: &[&str]) -> Result<(Law, String), Failure> {
     }
     let text = std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(format!("{name}: cannot read it: {error}"), ""))?;
-    read(&stem(name), name, &text)
+    found(&stem(name), name, name, text)
 }
 
 fn stem(path: &str) -> String {
@@ -160,9 +179,17 @@ fn stem(path: &str) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-fn read(name: &str, file: &str, text: &str) -> Result<(Law, String), Failure> {
-    let law = Law::read(name, file, text).map_err(|problems| Failure::Problems(vec![problems]))?;
-    Ok((law, text.to_owned()))
+fn shipped(name: &str, text: &str) -> Result<Found, Failure> {
+    found(name, &format!("{name}.toml"), name, text.to_owned())
+}
+
+fn found(name: &str, file: &str, argument: &str, text: String) -> Result<Found, Failure> {
+    let law = Law::read(name, file, &text).map_err(|problems| Failure::Problems(vec![problems]))?;
+    Ok(Found {
+        law,
+        text,
+        argument: argument.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -184,7 +211,7 @@ mod tests {
         let mut files: Vec<_> = folder.map(|it| it.expect("an entry").file_name()).collect();
         files.sort();
         let laws = find(&[]).expect("laws");
-        assert!(laws.is_sorted_by_key(|(law, _)| law.family));
+        assert!(laws.is_sorted_by_key(|it| it.law.family));
         let file = |(name, _): &(&str, &str)| std::ffi::OsString::from(format!("{name}.toml"));
         let mut names: Vec<_> = LAWS.iter().map(file).collect();
         names.sort();
@@ -193,8 +220,8 @@ mod tests {
 
     #[test]
     fn for_a_comparison_scenarios_are_found_on_one_and_on_two_cpus() {
-        let names = |found: Vec<(Law, String)>| -> Vec<String> {
-            found.into_iter().map(|(law, _)| law.name).collect()
+        let names = |found: Vec<Found>| -> Vec<String> {
+            found.into_iter().map(|it| it.law.name).collect()
         };
         let all = names(find_alike(&[]).unwrap());
         let scenarios = workloads().iter().filter(|it| it.scenario().is_some());
@@ -205,9 +232,9 @@ mod tests {
         let file = file.prefix("mine").suffix(".toml").tempfile().unwrap();
         std::fs::write(file.path(), "[task.hog]\nbody = [{ run = \"1ms\" }]\n").unwrap();
         let found = find_alike(&[file.path().display().to_string()]).unwrap();
-        let cpus: Vec<u16> = found.iter().map(|(law, _)| law.cpus).collect();
+        let cpus: Vec<u16> = found.iter().map(|it| it.law.cpus).collect();
         assert_eq!(cpus, [1, 2]);
-        let law = found[0].0.name.clone();
+        let law = found[0].law.name.clone();
         assert!(law.starts_with("mine") && law.ends_with("-1cpu"), "{law}");
         let error = find_alike(&["hackbnch-2cpus".to_owned()]).unwrap_err();
         let error = format!("{error:?}");
@@ -217,8 +244,11 @@ mod tests {
     fn listed() -> String {
         let laws = find(&[]).expect("laws");
         let of_family = |(name, family): (&str, Family)| {
-            let of = laws.iter().filter(|(law, _)| law.family == family);
-            let lines = of.map(|(law, _)| {
+            let of = laws
+                .iter()
+                .map(|it| &it.law)
+                .filter(|law| law.family == family);
+            let lines = of.map(|law| {
                 let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
                 let (name, says) = (&law.name, &law.says);
                 let bounds = bounds.join("`, `");

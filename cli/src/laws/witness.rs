@@ -16,6 +16,7 @@ use warmq_trace::{Checker, Names, Observer, Perfetto, Promise, Record};
 use warmq_units::{Duration, Instant};
 
 use super::case::workload;
+use super::shipped::Found;
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 
@@ -58,15 +59,15 @@ impl<'l> Witness<'l> {
     /// A law whose scenario cannot be used.
     pub fn new(
         engine: Engine,
-        laws: &'l [(Law, String)],
+        laws: &'l [Found],
         folder: Option<&Path>,
     ) -> Result<Witness<'l>, PartError> {
-        for (law, text) in laws {
+        for Found { law, text, .. } in laws {
             engine.know(&workload(law), text)?;
         }
         Ok(Witness {
             engine,
-            laws: laws.iter().map(|(law, _)| (workload(law), law)).collect(),
+            laws: laws.iter().map(|it| (workload(&it.law), &it.law)).collect(),
             folder: folder.map(Path::to_owned),
             kept: Mutex::default(),
         })

@@ -1,5 +1,6 @@
 //! The command as people and scripts meet it.
 
+mod again;
 mod compare;
 mod decisions;
 mod diagnose;
