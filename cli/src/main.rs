@@ -18,6 +18,7 @@ mod guest;
 mod laws;
 mod listing;
 mod machines;
+mod nearby;
 mod oracle;
 mod output;
 mod page;

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::path::Path;
 
-use warmq_trace::file::{Damage, ReadError, Reader};
+use warmq_trace::file::{Damage, Foreign, ReadError, Reader};
 
 use crate::failure::Failure;
+use crate::nearby;
 
 /// Its reader.
 ///
@@ -14,18 +15,32 @@ use crate::failure::Failure;
 pub fn open(file: &Path) -> Result<Reader<File>, Failure> {
     let opened = File::open(file).map_err(|error| {
         let what = format!("{}: cannot read it: {error}", file.display());
-        Failure::usage(what, "give a trace that warmq wrote")
+        let usual = "give a recording of `warmq watch` or `warmq run --trace`";
+        Failure::usage(what, nearby::or(file, usual))
     })?;
     Reader::new(opened).map_err(|error| unreadable(file, &error))
 }
 
 /// What is wrong with it, and where.
 pub fn unreadable(file: &Path, error: &ReadError) -> Failure {
-    let help = match error.damage {
-        Damage::NotATrace => {
-            "traces for Perfetto cannot be read: write one with --trace NAME.warmq"
+    let name = file.display();
+    match error.damage {
+        Damage::NotATrace(format) => {
+            Failure::usage(format!("{name}: {}", error.damage), instead(format))
         }
-        _ => "",
-    };
-    Failure::usage(format!("{}: {error}", file.display()), help)
+        _ => Failure::usage(format!("{name}: {error}"), ""),
+    }
+}
+
+/// How to come by a recording, for somebody who has a file of another format.
+fn instead(format: Foreign) -> String {
+    const RECORD: &str = "record this machine with `warmq watch --only-record --out NAME.warmq`, \
+                          or a run with `warmq run ... --trace NAME.warmq`";
+    match format {
+        Foreign::Scenario => "play it: `warmq run ... --trace NAME.warmq` makes a recording".into(),
+        Foreign::Compressed(_) => {
+            format!("if a recording of WarmQ was compressed, decompress it; else {RECORD}")
+        }
+        _ => RECORD.into(),
+    }
 }

@@ -5,16 +5,26 @@ use std::fmt::Write;
 use std::path::Path;
 
 use clap::Args;
-use warmq_experiment::LAB;
+use warmq_config::{Document, Source};
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
 use crate::machines::HOST;
+use crate::nearby;
 use crate::typed;
 
-/// The scheduler where none is named: the kernel's own, whose model in the lab is eevdf.
-const SCHEDULER_OF_KERNEL: &str = "kernel";
+/// What an experiment that plays a scenario measures, and how where no option says otherwise.
+const USUAL: &str = r#"[run]
+warmup = "200ms"
+time = "1s"
+
+[sweep]
+world = ["lab"]
+scheduler = ["kernel"]
+
+[[measure]]
+metric = "*""#;
 
 /// In which worlds scenarios are played, and how. Lists are swept.
 #[derive(Args, Clone, Debug, Default)]
@@ -81,7 +91,8 @@ pub fn find(name: &str) -> Result<Scenario, Failure> {
     }
 }
 
-/// The text of the experiment that plays the scenario called `name` as `worlds` say.
+/// The text of the experiment that plays the scenario called `name`, into which [`Worlds::change`] has still to put the
+/// options.
 ///
 /// # Errors
 /// What is wrong with the scenario.
@@ -96,22 +107,18 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
         scenario.about()
     );
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "machine = {HOST:?}\n\n[run]");
-    let _ = writeln!(
-        text,
-        "warmup = {:?}",
-        worlds.warmup.as_deref().unwrap_or("200ms")
-    );
-    let _ = writeln!(text, "time = {:?}", worlds.time.as_deref().unwrap_or("1s"));
-    text.push_str(&worlds.sweep());
-    text.push_str("\n[[measure]]\nmetric = \"*\"\n");
+    let _ = writeln!(text, "machine = {HOST:?}\n\n{USUAL}");
     worlds.add_plots(&mut text, scenario);
     Ok(text)
 }
 
 fn from_file(path: &str) -> Result<Scenario, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("{path}: cannot read it: {error}"), ""))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(
+            format!("{path}: cannot read it: {error}"),
+            nearby::or(Path::new(path), ""),
+        )
+    })?;
     Scenario::read_any(path, &text).map_err(|problems| Failure::Problems(vec![problems]))
 }
 
@@ -136,32 +143,24 @@ impl Worlds {
         options.flatten().collect()
     }
 
-    fn worlds(&self) -> Vec<&str> {
-        match self.world.as_slice() {
-            [] => vec![LAB],
-            named => named.iter().map(String::as_str).collect(),
+    /// Puts the options into the experiment of a scenario: every world with every scheduler, kernel and preemption
+    /// model that it has.
+    pub fn change(&self, document: &mut Document) {
+        let lists = [
+            ("world", &self.world),
+            ("scheduler", &self.scheduler),
+            ("kernel", &self.kernel),
+            ("preempt", &self.preempt),
+        ];
+        for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            document.set_list(&["sweep", key], &format!("--{key}"), list);
         }
-    }
-
-    /// Every world with every scheduler, kernel and preemption model that it has.
-    fn sweep(&self) -> String {
-        let mut text = String::new();
-        let usual = vec![SCHEDULER_OF_KERNEL.to_owned()];
-        let schedulers = match self.scheduler.is_empty() {
-            true => &usual,
-            false => &self.scheduler,
-        };
-        let worlds = self.worlds();
-        let _ = writeln!(
-            text,
-            "\n[sweep]\nworld = {worlds:?}\nscheduler = {schedulers:?}"
-        );
-        for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
-            if !list.is_empty() {
-                let _ = writeln!(text, "{key} = {list:?}");
+        for (key, time) in [("time", &self.time), ("warmup", &self.warmup)] {
+            if let Some(time) = time {
+                let option = Source::option(&format!("--{key}"), time);
+                document.set(&["run", key], time, option);
             }
         }
-        text
     }
 
     /// Worlds side by side: the work, each span, each task's share of CPU time and its waits.

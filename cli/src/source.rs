@@ -6,11 +6,12 @@
 use std::fs;
 use std::path::Path;
 
-use warmq_config::{Document, Source, nearest};
+use warmq_config::{Document, Source, most_like};
 use warmq_machine::builtin_names;
 
 use crate::failure::Failure;
 use crate::laws::shipped::LAWS;
+use crate::nearby;
 use crate::oracle;
 use crate::pair::Pair;
 use crate::scenario::{self, Worlds};
@@ -34,13 +35,10 @@ pub struct Changes {
 pub fn documents(files: &[String], changes: &Changes) -> Result<Vec<Document>, Failure> {
     let (mut documents, mut wrong) = (Vec::new(), Vec::new());
     for name in files {
-        let (name, text) = changes.text_of(name)?;
-        match Document::parse(&name, &text) {
-            Ok(mut document) => {
-                changes.make(&mut document);
-                documents.push(document);
-            }
-            Err(problems) => wrong.push(problems),
+        match changes.document(name) {
+            Ok(document) => documents.push(document),
+            Err(Failure::Problems(problems)) => wrong.extend(problems),
+            Err(failure) => return Err(failure),
         }
     }
     if wrong.is_empty() {
@@ -55,15 +53,26 @@ pub fn documents(files: &[String], changes: &Changes) -> Result<Vec<Document>, F
 /// # Errors
 /// None, unless the file is broken: then what is wrong with it.
 pub fn shipped(shipped: &Shipped) -> Result<Document, Failure> {
-    let document = Document::parse(&format!("{}.toml", shipped.id), shipped.text);
-    document.map_err(|problems| Failure::Problems(vec![problems]))
+    parsed(&format!("{}.toml", shipped.id), shipped.text)
+}
+
+fn parsed(name: &str, text: &str) -> Result<Document, Failure> {
+    Document::parse(name, text).map_err(|problems| Failure::Problems(vec![problems]))
 }
 
 impl Changes {
-    /// What to call the file `name` in messages, and its text; a scenario becomes an experiment.
-    fn text_of(&self, name: &str) -> Result<(String, String), Failure> {
+    /// The document of the file `name`, with all changes; a scenario becomes an experiment.
+    fn document(&self, name: &str) -> Result<Document, Failure> {
+        let mut document = self.unchanged(name)?;
+        self.make(&mut document);
+        Ok(document)
+    }
+
+    fn unchanged(&self, name: &str) -> Result<Document, Failure> {
         if scenario::is_named(name) {
-            return Ok((name.to_owned(), scenario::experiment(name, &self.worlds)?));
+            let mut document = parsed(name, &scenario::experiment(name, &self.worlds)?)?;
+            self.worlds.change(&mut document);
+            return Ok(document);
         }
         let (file, text) = text_of(name)?;
         if self.worlds.any() {
@@ -73,7 +82,7 @@ impl Changes {
                  --point runs a part, as in --point world=lab",
             ));
         }
-        Ok((file, text))
+        parsed(&file, &text)
     }
 
     pub fn make(&self, document: &mut Document) {
@@ -112,8 +121,10 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
 
 /// What to write in place of `name`, which is neither a file nor what comes with WarmQ to be run.
 fn known_as(name: &str) -> String {
-    let mut experiments: Vec<&str> = shipped::all().map(|it| it.id).collect();
-    experiments.push(oracle::GAP);
+    let experiments: Vec<&str> = shipped::all()
+        .map(|it| it.id)
+        .chain([oracle::GAP])
+        .collect();
     let scenarios = scenario::shipped();
     let others = [
         (
@@ -129,13 +140,14 @@ fn known_as(name: &str) -> String {
     if let Some((_, command)) = others.iter().find(|(is, _)| *is) {
         return format!("it is {command} {name}");
     }
-    let runs = experiments.iter().chain(&scenarios).copied();
-    if let Some(name) = nearest(name, runs) {
-        return format!("did you mean `{name}`?");
-    }
-    format!(
-        "give a file, or one that comes with warmq: an experiment ({}) or a scenario ({})",
-        experiments.join(", "),
-        scenarios.join(", ")
-    )
+    let runs: Vec<&str> = experiments.into_iter().chain(scenarios).collect();
+    let few = most_like(name.trim_end_matches(".toml"), runs.iter().copied(), FEW);
+    let otherwise = format!(
+        "give a file, or what comes with warmq, such as {}; `warmq scenarios` lists the scenarios",
+        few.join(", ")
+    );
+    nearby::or_one_of(Path::new(name), &runs, &otherwise)
 }
+
+/// So many names help somebody who mistyped one.
+const FEW: usize = 5;

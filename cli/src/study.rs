@@ -232,10 +232,10 @@ impl Study {
         if let Some(exit) = errors.map(exit_of).max_by_key(|exit| severity(*exit)) {
             let mut sentences = Vec::new();
             for (name, outcome) in self.names.iter().zip(&self.outcomes) {
-                let sentence = |it: &RunFailure| {
-                    format!("{}: {}; again: {}", it.name, it.error, again(name, it))
+                let sentence = |(it, names): (&RunFailure, String)| {
+                    format!("{names}: {}; again: {}", it.error, again(name, it))
                 };
-                sentences.extend(outcome.failures.iter().map(sentence));
+                sentences.extend(outcome.failures_by_reason().into_iter().map(sentence));
             }
             return Err(Failure::Runs(exit, sentences));
         }

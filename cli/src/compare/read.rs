@@ -1,26 +1,24 @@
 //! A recording from its file.
 
-use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 use warmq_metrics::compare::Recording;
 use warmq_trace::file::{ReadError, Reader};
 
 use crate::failure::Failure;
+use crate::recording;
 
 /// The recording in the file called `name`.
 ///
 /// # Errors
 /// It is not there, or what is wrong with it: where, and how to fix it.
 pub fn read(name: &str) -> Result<Recording, Failure> {
-    let file = File::open(name).map_err(|error| {
-        let help = "give a file that `warmq run --trace` wrote";
-        Failure::usage(format!("{name}: cannot read it: {error}"), help)
-    })?;
-    of(file).map_err(|error| Failure::usage(format!("{name}: {error}"), ""))
+    let file = Path::new(name);
+    of(recording::open(file)?).map_err(|error| recording::unreadable(file, &error))
 }
 
-fn of(file: impl std::io::Read) -> Result<Recording, ReadError> {
-    let reader = Reader::new(file)?;
+fn of(reader: Reader<impl Read>) -> Result<Recording, ReadError> {
     let header = reader.header().clone();
     let records = reader.collect::<Result<_, _>>()?;
     Ok(Recording { header, records })
@@ -35,6 +33,10 @@ mod tests {
     use warmq_units::{CpuId, Instant, TaskId};
 
     use super::*;
+
+    fn of_bytes(bytes: &[u8]) -> Result<Recording, ReadError> {
+        of(Reader::new(bytes)?)
+    }
 
     /// A file with some tasks that take turns.
     fn written() -> Vec<u8> {
@@ -65,9 +67,9 @@ mod tests {
     #[test]
     fn a_file_that_is_cut_anywhere_is_refused_with_the_byte() {
         let whole = written();
-        assert_eq!(of(&whole[..]).unwrap().records.len(), 43);
+        assert_eq!(of_bytes(&whole).unwrap().records.len(), 43);
         for end in 0..whole.len() {
-            let error = of(&whole[..end]).unwrap_err();
+            let error = of_bytes(&whole[..end]).unwrap_err();
             assert_eq!(error.offset, end as u64);
             assert!(error.to_string().contains(&format!("(byte {end}, ")));
         }
@@ -80,12 +82,12 @@ mod tests {
             byte in any::<u8>(),
             end in any::<prop::sample::Index>(),
         ) {
-            let whole = of(&written()[..]).unwrap();
+            let whole = of_bytes(&written()).unwrap();
             let mut bytes = written();
             let place = place.index(bytes.len());
             bytes[place] = byte;
             bytes.truncate(end.index(bytes.len()) + 1);
-            if let Ok(damaged) = of(&bytes[..]) {
+            if let Ok(damaged) = of_bytes(&bytes) {
                 let _ = compare([&whole, &damaged], Extent::default());
             }
         }

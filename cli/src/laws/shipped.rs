@@ -7,6 +7,7 @@ use warmq_play::{Entry, workloads};
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
+use crate::nearby;
 
 /// The files of `laws/`, in the order of the matrix.
 macro_rules! laws {
@@ -169,8 +170,12 @@ fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
         let help = warmq_config::did_you_mean(name, known.chain(others.iter().copied()));
         return Err(Failure::usage(format!("no law is called {name}"), help));
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("{name}: cannot read it: {error}"), ""))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(
+            format!("{name}: cannot read it: {error}"),
+            nearby::or(path, ""),
+        )
+    })?;
     found(&stem(name), name, name, text)
 }
 

@@ -37,9 +37,9 @@ const QUIET: &str = "damon_stat.enabled=0 sysctl.vm.stat_interval=3600 \
 const SLOWEST: u32 = 60;
 const LONGEST_BOOT: Duration = Duration::from_secs(120);
 
-/// Guests, with the kernels that were found so far.
+/// Guests, with the kernels that were looked for so far: each once, whether it was found or not.
 #[derive(Default)]
-pub struct Guests(Mutex<BTreeMap<String, Kernel>>);
+pub struct Guests(Mutex<BTreeMap<String, Result<Kernel, String>>>);
 
 impl World for Guests {
     fn kind(&self) -> Kind {
@@ -146,6 +146,8 @@ enum Refusal {
     #[error("{0}")]
     Vm(#[from] VmError),
     #[error("{0}")]
+    Kernel(String),
+    #[error("{0}")]
     Program(String),
     #[error("a file for the guest: {0}")]
     File(#[from] std::io::Error),
@@ -195,20 +197,28 @@ impl Guests {
         Ok(guest.run(tunables::set_before(command, tunables).map_err(Refusal::Program)?)?)
     }
 
-    fn kernel(&self, named: &str) -> Result<Kernel, VmError> {
+    fn kernel(&self, named: &str) -> Result<Kernel, Refusal> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = known.get(named) {
-            return Ok(kernel.clone());
-        }
-        let kernel = match named.contains('/') {
-            true => Kernel::from_file(Path::new(named), None)?,
-            false => {
-                let mut teller = Teller::default();
-                Cache::usual()?.kernel(named, None, &mut |step| teller.tell(&step))?
-            }
-        };
-        known.insert(named.to_owned(), kernel.clone());
-        Ok(kernel)
+        let found = known.entry(named.to_owned());
+        let found = found.or_insert_with(|| kernel(named).map_err(|error| not_found(named, error)));
+        found.clone().map_err(Refusal::Kernel)
+    }
+}
+
+/// The kernel of a series, or that in a file.
+fn kernel(named: &str) -> Result<Kernel, VmError> {
+    if named.contains('/') {
+        return Kernel::from_file(Path::new(named), None);
+    }
+    let mut teller = Teller::default();
+    Cache::usual()?.kernel(named, None, &mut |step| teller.tell(&step))
+}
+
+/// Why there is no kernel `named`. What was typed was `--kernel`, whatever the option of `warmq vm` is called.
+fn not_found(named: &str, error: VmError) -> String {
+    match error {
+        VmError::Setting { problem, help, .. } => format!("--kernel {named}: {problem}; {help}"),
+        other => other.to_string(),
     }
 }
 

@@ -211,6 +211,22 @@ fn what_cannot_be_played_is_refused() {
         assert_eq!(ran.code, 2, "{options}: {}", ran.err);
         assert!(ran.err.contains(part), "{options}: {}", ran.err);
     }
+    // What was mistyped is shown where it was typed, not in an experiment that nobody wrote.
+    for (option, value) in [
+        ("world", "lab,hots"),
+        ("scheduler", "eevdf-6.18,none"),
+        ("preempt", "ful"),
+        ("time", "soon"),
+        ("warmup", "1"),
+    ] {
+        let ran = folder.run(&format!("run keys.toml --{option} {value}"));
+        assert!(
+            ran.err.contains(&format!("--{option}:")) && ran.err.contains(value),
+            "{}",
+            ran.err
+        );
+        assert!(!ran.err.contains("keys.toml:"), "{}", ran.err);
+    }
     let ran = folder.run("run web --world host");
     assert_eq!(ran.code, 2);
     let ran = folder.run("run table6-lock --world host");

@@ -106,19 +106,50 @@ impl Document {
     /// end of the option's text, is read as in a file where it is a number, a switch or a list,
     /// else as a text: no quotes are needed in a shell.
     pub fn set(&mut self, path: &[&str], value: &str, option: Source) {
-        let length = option.text.len();
         let origin = Origin {
             source: self.sources.len(),
-            offset: length - value.len(),
+            offset: option.text.len() - value.len(),
         };
         let typed = |_| Node {
             place: origin.place(0..value.len()),
             kind: NodeKind::Text(value.to_owned()),
         };
         let node = DeValue::parse(value).map_or_else(typed, |parsed| node(parsed, &origin));
+        self.put(path, option, node);
+    }
+
+    /// Puts a list of texts at `path`, in place of what is there. They were typed after the option `name`, separated
+    /// by commas.
+    pub fn set_list(&mut self, path: &[&str], name: &str, texts: &[String]) {
+        let mut origin = Origin {
+            source: self.sources.len(),
+            offset: 0,
+        };
+        let text = |text: &String| {
+            let place = origin.place(0..text.len());
+            origin.offset += text.len() + 1;
+            Node {
+                place,
+                kind: NodeKind::Text(text.clone()),
+            }
+        };
+        let items = texts.iter().map(text).collect();
+        let option = Source::option(name, &texts.join(","));
+        let list = Node {
+            place: Place {
+                source: self.sources.len(),
+                span: 0..option.text.len(),
+            },
+            kind: NodeKind::List(items),
+        };
+        self.put(path, option, list);
+    }
+
+    /// Puts `node`, all of whose places are in `option`, at `path`.
+    fn put(&mut self, path: &[&str], option: Source, node: Node) {
         let whole = Place {
-            source: origin.source,
-            span: 0..length,
+            source: self.sources.len(),
+            span: 0..option.text.len(),
         };
         self.sources.push(option);
         *self.root.at(path, &whole) = node;

@@ -26,5 +26,5 @@ pub use fields::Fields;
 pub use item::Item;
 pub use problem::{Problem, Problems, Source};
 pub use setting::{Chosen, Kind, Setting};
-pub use suggestion::{did_you_mean, nearest};
+pub use suggestion::{did_you_mean, most_like, nearest};
 pub use value::Value;

@@ -13,8 +13,29 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     match nearest(word, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),
         None if known.is_empty() => String::new(),
+        None if known.len() > MANY => {
+            let few = most_like(word, known.iter().copied(), FEW);
+            format!("there are {}, such as {}", known.len(), few.join(", "))
+        }
         None => format!("use one of {}", known.join(", ")),
     }
+}
+
+/// More names than this nobody reads for one that was mistyped.
+const MANY: usize = 24;
+const FEW: usize = 5;
+
+/// Those of `known` that are most like `word`, at most `most`, the nearest first.
+pub fn most_like<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    // Who knows how a name begins may not know how long it is.
+    let likeness = |name| (strsim::jaro_winkler(word, name), name);
+    let mut known: Vec<_> = known.into_iter().map(likeness).collect();
+    known.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    known.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
 /// The nearest of `known`, if one is near `word`.

@@ -46,6 +46,30 @@ pub struct RunFailure {
     pub error: RunError,
 }
 
+impl Outcome {
+    /// The runs that gave no measurement, those that gave none for the same reason together: the first, and what names
+    /// them all.
+    pub fn failures_by_reason(&self) -> Vec<(&RunFailure, String)> {
+        let mut reasons: Vec<(&RunFailure, usize)> = Vec::new();
+        for failure in &self.failures {
+            let known = reasons.iter_mut().find(|(it, _)| it.error == failure.error);
+            match known {
+                Some((_, others)) => *others += 1,
+                None => reasons.push((failure, 0)),
+            }
+        }
+        let names = |name: &str, others| match others {
+            0 => name.to_owned(),
+            1 => format!("{name} and another run"),
+            others => format!("{name} and {others} other runs"),
+        };
+        let reasons = reasons.into_iter();
+        reasons
+            .map(|(failure, others)| (failure, names(&failure.name, others)))
+            .collect()
+    }
+}
+
 impl Experiment {
     /// The outcome of the experiment, given its runs; points that were not run are left out.
     pub fn outcome(&self, options: &Options, runs: &Runs) -> Outcome {

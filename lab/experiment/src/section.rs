@@ -8,7 +8,7 @@ use warmq_report::{
 
 use crate::experiment::{Experiment, PlotSpec};
 use crate::judge::Finding;
-use crate::outcome::{Outcome, RunFailure, shown_value};
+use crate::outcome::{Outcome, shown_value};
 use crate::plan::{LAB, Part};
 use crate::point::Point;
 use crate::run::{Options, Runs};
@@ -222,8 +222,8 @@ fn remarks(outcome: &Outcome) -> Vec<String> {
     let mut remarks: Vec<String> = unchecked
         .map(|it| format!("Not checked, as its points were not run: {}", it.says))
         .collect();
-    for RunFailure { name, error, .. } in &outcome.failures {
-        remarks.push(format!("No measurement from {name}: {error}"));
+    for (failure, names) in outcome.failures_by_reason() {
+        remarks.push(format!("No measurement from {names}: {}", failure.error));
     }
     remarks.extend(outcome.notes.iter().cloned());
     remarks

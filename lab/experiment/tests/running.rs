@@ -158,6 +158,26 @@ fn a_failed_run_is_reported_and_spoils_nothing_else() {
     assert!(section.notes[0].contains("No measurement from trial: colors = 13"));
 }
 
+#[test]
+fn runs_that_fail_for_one_reason_are_reported_together() {
+    let text = file("[sweep]\ncolors = [12, 13]\n[[measure]]\nmetric = \"made_up\"")
+        .replace("linux24", "elsc");
+    let experiment = read(&text);
+    let options = Options {
+        seeds: Some(vec![1, 2, 3]),
+        ..Options::default()
+    };
+    let (runs, outcome) = run(&experiment, &options);
+    assert_eq!(outcome.failures.len(), 3);
+    let section = experiment.section(&options, &runs, &outcome, "");
+    let of_runs = section
+        .notes
+        .iter()
+        .filter(|it| it.contains("No measurement"));
+    let expected = "No measurement from trial: colors = 13, seed 1 and 2 other runs: elsc gave cpu 1 a task that sleeps, at 3.2 ms";
+    assert_eq!(of_runs.collect::<Vec<_>>(), [expected]);
+}
+
 /// Every kind of claim, and its verdict in a full and in a quick run. The quick run has 1, 2 and 8
 /// cpus, 1 and 32 colors.
 const CLAIMS: &[(&str, Finding, Finding)] = {
