@@ -1,8 +1,9 @@
 //! This machine as a world.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use warmq_config::{Setting, Value};
 use warmq_experiment::{Plan, Played, Request, RunError, World};
@@ -58,22 +59,44 @@ impl World for Host {
         let player = programs::player().map_err(refused)?;
         let file = written(request).map_err(|error| refused(format!("a file for it: {error}")))?;
         let silent = request.plan.world.settings.get(RECORD) == Some(&Value::Bool(false));
-        let output = Command::new(player)
+        let mut command = Command::new(player);
+        command
             .args(arguments(request.plan, &file.path().to_string_lossy()))
-            .args(silent.then_some("--no-record"))
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| refused(format!("start the player: {error}")))?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let status = output
-            .status
-            .code()
-            .and_then(|code| u8::try_from(code).ok());
-        let Some(status) = status else {
+            .args(["--parent", &std::process::id().to_string()])
+            .args(silent.then_some("--no-record"));
+        let unplayed = |error| refused(format!("start the player: {error}"));
+        let output = ended(command).map_err(unplayed)?;
+        let status = output.status.code();
+        let Some(status) = status.and_then(|code| u8::try_from(code).ok()) else {
             return Err(refused(format!("the player ended with {}", output.status)));
         };
-        played(status, &output.stdout, &said)
+        played(
+            status,
+            &output.stdout,
+            &String::from_utf8_lossy(&output.stderr),
+        )
     }
+}
+
+/// Runs a program to its end. What it prints goes to files without a name: the other end of a pipe may be held open by
+/// a process of the program that lives on, such as one in a frozen group.
+fn ended(mut command: Command) -> std::io::Result<Output> {
+    let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(stdout.try_clone()?)
+        .stderr(stderr.try_clone()?)
+        .status()?;
+    let whole = |file: &mut File| {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes).map(|_| bytes)
+    };
+    Ok(Output {
+        status,
+        stdout: whole(&mut stdout)?,
+        stderr: whole(&mut stderr)?,
+    })
 }
 
 /// The scenario in a file of its own, which tells the language by its ending.

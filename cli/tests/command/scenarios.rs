@@ -236,3 +236,54 @@ fn what_cannot_be_played_is_refused() {
         ran.err
     );
 }
+
+/// The children of all threads of `pid`.
+fn children(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let of = |thread: std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()
+    };
+    let lists: Vec<String> = threads.map(of).collect();
+    let words = lists.iter().flat_map(|list| list.split_whitespace());
+    words.map(|word| word.parse().unwrap()).collect()
+}
+
+fn within_seconds(mut condition: impl FnMut() -> bool) -> bool {
+    (0..1_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        condition()
+    })
+}
+
+#[test]
+fn who_kills_the_command_ends_what_it_plays_on_this_machine() {
+    let folder = folder("killed");
+    let mut command = folder.command("run keys.toml --world host --time 60s");
+    let command = command
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+    let mut command = command.spawn().unwrap();
+    let mut players = Vec::new();
+    assert!(within_seconds(|| {
+        players = children(command.id());
+        !players.is_empty()
+    }));
+    let crews = || {
+        players
+            .iter()
+            .flat_map(|player| children(*player))
+            .collect::<Vec<u32>>()
+    };
+    let mut crew = Vec::new();
+    assert!(within_seconds(|| {
+        crew = crews();
+        !crew.is_empty()
+    }));
+    command.kill().unwrap();
+    command.wait().unwrap();
+    let lives = |pid: &u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    assert!(within_seconds(|| !players.iter().chain(&crew).any(lives)));
+}

@@ -23,6 +23,7 @@ Usage: warmq-player --scenario FILE [OPTIONS]
   --options TEXT    options of that program, separated by spaces
   --log SIZE        memory for what tasks log [64MB]
   --rounds N        rounds of the calibrated loop in a second [measured]
+  --parent PID      end the run when its parent, which is this process, ends
 
 Exit codes: 0 played; 2 bad input; 3 the run ended early; 4 the system refused what is needed.
 What is not played exactly as the scenario says is said on standard error: `note: WHAT: WHY`.
@@ -44,6 +45,7 @@ pub struct Arguments {
     pub options: String,
     pub log: Bytes,
     pub rounds_per_s: Option<u64>,
+    pub parent: Option<i32>,
 }
 
 /// A command line that makes sense.
@@ -73,6 +75,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
         options: String::new(),
         log: Bytes::from_mb(64),
         rounds_per_s: None,
+        parent: None,
     };
     while let Some(word) = words.next() {
         let (option, mut attached) = match word.split_once('=') {
@@ -100,6 +103,7 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> Result<Parsed, String> 
             "--options" => arguments.options = value()?,
             "--log" => arguments.log = read(&option, &value()?)?,
             "--rounds" => arguments.rounds_per_s = Some(read(&option, &value()?)?),
+            "--parent" => arguments.parent = Some(read(&option, &value()?)?),
             other => return Err(format!("`{other}` is not an option; see --help")),
         }
     }

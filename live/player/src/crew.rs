@@ -15,7 +15,7 @@ use crate::kernel;
 use crate::notes::Notes;
 use crate::perform::{STACK, perform, populate_regions, thread_of_slot};
 use crate::source;
-use crate::specs::above_tasks;
+use crate::specs::ABOVE_TASKS;
 use crate::stage::Stage;
 use crate::stage::objects::{Made, Sets, make};
 use crate::sys::process::{self, End, Reaped, Side};
@@ -68,7 +68,7 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
     }
     // After all is forked that must not inherit it. Tasks may take all of the CPU from its group, and it is
     // the crew that ends them. Where it may not, the controller says so for both.
-    let _ = above_tasks(stage).apply(0);
+    let _ = ABOVE_TASKS.apply(0);
     crew.watch();
     crew.finish();
     process::exit_now(0)

@@ -42,4 +42,5 @@ pub use error::PlayError;
 pub use kernel::record;
 pub use recorder::{Recorder, Recording, Start};
 pub use run::{Options, play, site};
+pub use sys::process::end_with;
 pub use warmq_record::Wanted;

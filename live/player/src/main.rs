@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 use warmq_config::{Chosen, Document, Source};
-use warmq_player::{Options, PlayError, Times, Wanted, play, record, site};
+use warmq_player::{Options, PlayError, Times, Wanted, end_with, play, record, site};
 use warmq_scenario::{Bound, Scenario};
 
 use arguments::{Arguments, HELP, Parsed};
@@ -34,6 +34,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), PlayError> {
+    if arguments.parent.is_some_and(|parent| !end_with(parent)) {
+        return Err(PlayError::Ended("its parent has ended".to_owned()));
+    }
     let bound = bind(arguments)?;
     let options = Options {
         times: Times {

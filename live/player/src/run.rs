@@ -5,23 +5,24 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use warmq_scenario::{
-    Action, Bound, Fidelity, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId, World,
+    Action, Bound, Fidelity, Policy, Scenario, SchedulerChoice, Set, Site, TaskKind, TaskKindId,
+    World,
 };
 use warmq_trace::Record;
 use warmq_trace::file::Writer;
-use warmq_units::{Seed, TaskId};
+use warmq_units::{Duration, Seed, TaskId};
 
 use crate::control::{Control, Seen, Times, rise};
 use crate::crew::{self, Lines};
 use crate::error::PlayError;
-use crate::groups::Groups;
+use crate::groups::{self, Groups};
 use crate::notes::Notes;
 use crate::places::Cpus;
 use crate::recorder::{Recording, Start};
 use crate::scheduler::{self, Schedulers};
 use crate::sessions::{self, Sessions};
 use crate::settle::settle;
-use crate::specs::Spec;
+use crate::specs::{HIGHEST_OF_TASKS, Spec};
 use crate::speed::Speed;
 use crate::stage::Stage;
 use crate::stage::plan::Wanted;
@@ -53,6 +54,9 @@ pub struct Options {
     pub rounds_per_s: Option<u64>,
 }
 
+/// For so much longer than a run a real-time task may compute without sleeping.
+const SPARE: Duration = Duration::from_s(10);
+
 /// The numbers of this machine that a scenario may use.
 pub fn site() -> Site {
     Cpus::read(Path::new("/"), &sched::allowed()).site()
@@ -67,8 +71,9 @@ pub fn site() -> Site {
 pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayError> {
     let notes = Notes::default();
     process::ignore_broken_pipes();
-    if options.world == GUEST {
-        settle(&notes);
+    match options.world == GUEST {
+        true => settle(&notes),
+        false => groups::sweep(),
     }
     let marks = options.recorder.is_some();
     let patience_s = match options.world == GUEST {
@@ -107,6 +112,7 @@ pub fn play(bound: Bound, options: Options, out: impl Write) -> Result<(), PlayE
 fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<Stage, PlayError> {
     let cpus = Cpus::read(Path::new("/"), &sched::allowed());
     check(&bound, &cpus)?;
+    check_priorities(bound.scenario())?;
     say_other_processes(bound.scenario(), notes);
     check_world(bound.scenario(), options.world == GUEST)?;
     let speed = Speed::measure(options.rounds_per_s);
@@ -149,6 +155,31 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
         }
     }
     Ok(())
+}
+
+/// Refuses real-time priorities that are the player's own.
+fn check_priorities(scenario: &Scenario) -> Result<(), PlayError> {
+    let too_high = |policy: &Policy| match *policy {
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => priority > HIGHEST_OF_TASKS,
+        Policy::Normal | Policy::Batch | Policy::Idle => false,
+    };
+    let set_too_high = |set: &Set| matches!(set, Set::Policy(policy) if too_high(policy));
+    let steps = scenario.tasks().iter().flat_map(TaskKind::steps);
+    let mut found = scenario.tasks().iter().any(|kind| too_high(&kind.policy));
+    for step in steps {
+        step.walk(&mut |step| {
+            found |= matches!(&step.action, Action::Set(set) if set_too_high(set));
+        });
+    }
+    let mut changes = scenario.changes().iter().flat_map(|change| &change.set);
+    if !found && !changes.any(set_too_high) {
+        return Ok(());
+    }
+    Err(PlayError::Refused {
+        what: "a task is to have the real-time priority 99".to_owned(),
+        why: "whoever ends the run has it, and would not get a CPU beside that task".to_owned(),
+        fix: format!("give it {HIGHEST_OF_TASKS} or less"),
+    })
 }
 
 /// Says which tasks name a process in which they cannot be.
@@ -238,6 +269,9 @@ impl Run<'_> {
         seen: &mut Seen,
     ) -> Result<Played, PlayError> {
         let (stage, notes) = (self.stage, self.notes);
+        // The last resort against a real-time task that computes after the end of the run: the kernel kills it.
+        let longest = self.times.warmup + self.times.time + SPARE;
+        process::limit_real_time(longest.as_ns() / 1_000);
         let lines = Lines::open().map_err(|error| {
             PlayError::refused(
                 "a process cannot be watched (pidfd)",
@@ -266,7 +300,7 @@ impl Run<'_> {
         });
         seen.recorded = recorder.is_some();
         // After the recorder's threads are there, which must not have this priority.
-        rise(stage, notes);
+        rise(notes);
         let result = control.conduct(self.times, notes, seen);
         let ended = control.end();
         late_datagrams(stage, notes);

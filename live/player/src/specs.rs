@@ -5,7 +5,6 @@ use warmq_trace::Policy;
 use warmq_units::CpuSet;
 
 use crate::places::Cpus;
-use crate::stage::Stage;
 use crate::sys::sched::Attributes;
 
 /// The number by which a scenario's tasks name their application to the scheduler.
@@ -75,17 +74,17 @@ pub fn attributes_of(policy: &warmq_scenario::Policy) -> Attributes {
     }
 }
 
-/// By which the player's own processes come before all tasks of a scenario.
-pub fn above_tasks(stage: &Stage) -> Attributes {
-    let tasks = stage.scenario().tasks().iter();
-    let highest = tasks.map(|kind| attributes_of(&kind.policy).priority).max();
-    let priority = highest.unwrap_or(0).saturating_add(1).min(99);
-    Attributes {
-        policy: Policy::Fifo,
-        priority,
-        ..Attributes::default()
-    }
-}
+/// The highest real-time priority that a task may have: the next one, the kernel's highest, is the player's own.
+pub const HIGHEST_OF_TASKS: u8 = 98;
+
+/// By which the player's own processes come before all tasks of a scenario, whatever their policies become. Whoever
+/// ends a run must get a CPU when real-time tasks compute on all of them.
+pub const ABOVE_TASKS: Attributes = Attributes {
+    policy: Policy::Fifo,
+    nice: 0,
+    priority: HIGHEST_OF_TASKS + 1,
+    slice_ns: 0,
+};
 
 /// The kernel clamps nice values.
 pub fn nice_of(nice: i64) -> i8 {

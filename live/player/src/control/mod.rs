@@ -16,7 +16,7 @@ use crate::crew::{Lines, end_tasks, hang};
 use crate::error::PlayError;
 use crate::notes::Notes;
 use crate::scheduler::Schedulers;
-use crate::specs::{Spec, above_tasks};
+use crate::specs::{ABOVE_TASKS, Spec};
 use crate::stage::Stage;
 use crate::stage::board::{Board, Verdict};
 use crate::stage::slots::Slot;
@@ -432,8 +432,8 @@ fn open(slot: &Slot) {
 
 /// Puts the controller above all tasks, so that it is in time however busy the machine is. Where it
 /// may not, it says so.
-pub fn rise(stage: &Stage, notes: &Notes) {
-    if let Err(error) = above_tasks(stage).apply(0) {
+pub fn rise(notes: &Notes) {
+    if let Err(error) = ABOVE_TASKS.apply(0) {
         let why =
             format!("it does not run at SCHED_FIFO ({error}) and may be late where CPUs are busy");
         notes.say("the controller", &why);

@@ -45,6 +45,13 @@ pub struct Groups {
 
 const PS_PER_US: u64 = 1_000_000;
 
+/// Removes the groups of earlier runs that could not do it themselves.
+pub fn sweep() {
+    let mounts = Mounts::read();
+    let (cpu, freezer) = (mounts.cpu(), mounts.freezer());
+    cpu.iter().chain(&freezer).for_each(tree::sweep);
+}
+
 impl Groups {
     /// Those of a scenario; `guest` is true where the machine is the scenario's own.
     ///
@@ -110,7 +117,6 @@ impl Groups {
     /// What the system refuses.
     pub fn make(&self) -> Result<(), PlayError> {
         for tree in self.trees() {
-            tree.sweep();
             tree.make_top().map_err(refused)?;
         }
         // Parents come before their children: a group names one that stands before it, or not.

@@ -48,25 +48,6 @@ impl Tree {
         }
     }
 
-    /// Removes what a run whose controller was killed together with its crew left behind.
-    pub fn sweep(&self) {
-        for entry in fs::read_dir(&self.mount.own)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let digits = name.strip_prefix(PREFIX).unwrap_or_default();
-            let pid = digits.split('.').next().unwrap_or_default();
-            let dead = pid
-                .parse::<u32>()
-                .is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
-            if dead {
-                remove_all(&entry.path());
-            }
-        }
-    }
-
     /// Makes the folder of tasks without a group, which is there already in a guest.
     pub fn make_top(&self) -> Result<(), Refused> {
         if self.guest {
@@ -198,12 +179,44 @@ fn remove(folder: &Path) {
     }
 }
 
-/// Removes a group and all below it.
-fn remove_all(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().is_dir() {
-            remove_all(&entry.path());
+/// Removes what runs left behind whose controllers were killed together with their crews, with the tasks in it: those of
+/// a frozen group cannot die before it is thawed.
+pub fn sweep(mount: &Mount) {
+    for entry in fs::read_dir(&mount.own).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let digits = name.strip_prefix(PREFIX).unwrap_or_default();
+        let pid = digits.split('.').next().unwrap_or_default();
+        let dead = pid
+            .parse::<u32>()
+            .is_ok_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        if dead {
+            end_all(&entry.path());
         }
     }
-    let _ = fs::remove_dir(folder);
+}
+
+/// Thaws a group and all below it, kills their tasks, and removes them.
+fn end_all(folder: &Path) {
+    // Of these files a hierarchy has the one or the other, or none.
+    let _ = write_if_there(&folder.join("freezer.state"), "THAWED");
+    let _ = write_if_there(&folder.join("cgroup.freeze"), "0");
+    for list in ["cgroup.threads", "tasks"] {
+        let tasks = fs::read_to_string(folder.join(list)).unwrap_or_default();
+        for task in tasks.lines().filter_map(|line| line.parse().ok()) {
+            let _ = process::kill(task, libc::SIGKILL);
+        }
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            end_all(&entry.path());
+        }
+    }
+    remove(folder);
+}
+
+fn write_if_there(file: &Path, text: &str) -> io::Result<()> {
+    match file.exists() {
+        true => write(file, text),
+        false => Ok(()),
+    }
 }

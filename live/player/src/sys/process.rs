@@ -76,14 +76,35 @@ pub fn set_name(name: &str) {
 /// This process is killed when the thread that forked it ends, which was thread of process
 /// `parent`.
 pub fn die_with(parent_pid: i32) {
-    // SAFETY: no pointers.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-    }
     // It may have ended before.
-    if parent() != parent_pid {
+    if !signal_at_end_of(parent_pid, libc::SIGKILL) {
         exit_now(1);
     }
+}
+
+/// This process gets SIGTERM when the thread that started it ends, which is one of process `parent`. False if that
+/// process is not the parent any more: it has ended before.
+pub fn end_with(parent_pid: i32) -> bool {
+    signal_at_end_of(parent_pid, libc::SIGTERM)
+}
+
+fn signal_at_end_of(parent_pid: i32, signal: i32) -> bool {
+    // SAFETY: no pointers.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, signal);
+    }
+    parent() == parent_pid
+}
+
+/// A thread of this process or of its children that computes for `us` microseconds under a real-time policy without
+/// sleeping is killed with its process.
+pub fn limit_real_time(us: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: us,
+        rlim_max: us,
+    };
+    // SAFETY: the kernel reads `limit`. Only a limit that is lower already makes it fail.
+    unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) };
 }
 
 /// Orphans among the descendants of this process become its children.

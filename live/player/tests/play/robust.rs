@@ -199,6 +199,84 @@ fn a_killed_task_ends_the_run_and_is_named() {
     );
 }
 
+/// Waits until `process` ends.
+fn gone_soon(process: u32) -> bool {
+    (0..1_000).any(|_| {
+        sleep(Duration::from_millis(10));
+        !lives(process)
+    })
+}
+
+#[test]
+fn a_run_ends_with_the_process_that_asked_for_it() {
+    for text in [ALL, GROUPED] {
+        let (player, _file) = command(text, "--warmup 0s --time 60s");
+        // A shell starts it in the background and is killed.
+        let mut shell = std::process::Command::new("sh");
+        shell
+            .args(["-c", "\"$0\" \"$@\" --parent $$ & wait"])
+            .arg(player.get_program())
+            .args(player.get_args())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut shell = shell.spawn().expect("a shell");
+        let there = begun(&shell, 4);
+        signal(shell.id(), 9);
+        shell.wait().expect("an end");
+        all_gone(there[0], &there, "its parent was killed");
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_frozen_is_ended_by_the_next_one() {
+    let (mut run, _file) = start(GROUPED);
+    // The crew and the task; the change freezes it after 5 ms.
+    let there = begun(&run, 2);
+    sleep(Duration::from_millis(200));
+    // Neither can clean up after the other.
+    for process in [run.id(), there[0]] {
+        signal(process, 19);
+    }
+    for process in [run.id(), there[0]] {
+        signal(process, 9);
+    }
+    run.stdout.take();
+    run.wait().expect("an end");
+    assert!(gone_soon(there[0]), "the crew was killed");
+    play(
+        "[task.one]\ntimes = 1\nbody = [{ run = \"1us\" }]",
+        "--warmup 0s --time 10ms",
+    );
+    all_gone(run.id(), &there, "frozen");
+}
+
+#[test]
+fn real_time_hogs_on_each_cpu_do_not_outlive_the_run() {
+    let hogs = |priority| {
+        format!(
+            "[task.hog]\ncount = \"2 per cpu\"\npolicy = \"fifo {priority}\"\nbody = [{{ run = \"10ms\" }}]"
+        )
+    };
+    let refused = play(&hogs(99), "--warmup 0s --time 100ms");
+    assert_eq!(refused.code, Some(4), "{}", refused.said);
+    assert!(
+        refused.said.contains("give it 98 or less"),
+        "{}",
+        refused.said
+    );
+    let change = "[task.hog]\nbody = [{ run = \"10ms\" }]\n[[change]]\nat = \"1ms\"\ntask = \"hog\"\nset = { policy = \"rr 99\" }";
+    let refused = play(change, "--warmup 0s --time 100ms");
+    assert_eq!(refused.code, Some(4), "{}", refused.said);
+    if is_root() {
+        let (mut run, _file) = command(&hogs(98), "--warmup 0s --time 300ms");
+        let mut run = run.stdout(Stdio::null()).spawn().expect("the program");
+        let there = begun(&run, 2);
+        // The kernel leaves other tasks a twentieth of the CPUs, on which this process waits.
+        assert!(gone_soon(run.id()) || run.try_wait().expect("an end").is_some());
+        all_gone(run.id(), &there, "real-time hogs");
+    }
+}
+
 #[test]
 fn bad_input_is_refused_with_its_place() {
     let played = play("[task.one]\nbody = [{ runs = \"1ms\" }]", "");
