@@ -159,6 +159,14 @@ impl Document {
         Ok(result.expect("what cannot be read was reported"))
     }
 
+    /// Whether the document has `key` at its root.
+    pub fn has(&self, key: &str) -> bool {
+        match &self.root.kind {
+            NodeKind::Table(entries) => entries.iter().any(|entry| entry.key == key),
+            _ => false,
+        }
+    }
+
     /// True if `text` occurs as a value anywhere in the document.
     pub fn mentions(&self, text: &str) -> bool {
         self.root.mentions(text)
