@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let extent = &arguments.extent;
     let engine = extent.engine(machines::engine(&documents)?);
     let experiments = study::read(&documents, &engine)?;
-    let study = Study::run(experiments, extent.options(), &engine, extent.threads());
+    let study = Study::run(experiments, extent.options(), &engine, extent.threads())?;
     let mut report = report(arguments, &study);
     if arguments.paper.has_a_model() {
         report.sections.push(oracle::section(extent.quick)?);

@@ -7,6 +7,9 @@ use warmq_trace::file::{ReadError, Reader};
 
 use crate::failure::Failure;
 
+/// Records of a recording, which are all in memory: 3 GB of them. Half a million a second are much.
+const MOST_RECORDS: usize = 50_000_000;
+
 /// The recording in the file called `name`.
 ///
 /// # Errors
@@ -16,13 +19,18 @@ pub fn read(name: &str) -> Result<Recording, Failure> {
         let help = "give a file that `warmq run --trace` wrote";
         Failure::usage(format!("{name}: cannot read it: {error}"), help)
     })?;
-    of(file).map_err(|error| Failure::usage(format!("{name}: {error}"), ""))
+    let recording = of(file).map_err(|error| Failure::usage(format!("{name}: {error}"), ""))?;
+    if recording.records.len() > MOST_RECORDS {
+        let what = format!("{name}: it has more than {MOST_RECORDS} records");
+        return Err(Failure::usage(what, "record less, or a shorter time"));
+    }
+    Ok(recording)
 }
 
 fn of(file: impl std::io::Read) -> Result<Recording, ReadError> {
     let reader = Reader::new(file)?;
     let header = reader.header().clone();
-    let records = reader.collect::<Result<_, _>>()?;
+    let records = reader.take(MOST_RECORDS + 1).collect::<Result<_, _>>()?;
     Ok(Recording { header, records })
 }
 

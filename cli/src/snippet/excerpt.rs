@@ -41,8 +41,11 @@ impl Excerpt {
             columns_before: 0,
         };
         let last = line_end(text, (line_end(text, span.end) + 1).min(text.len()));
+        // Behind the end of the last line is no other.
+        let lines = &text[first..last];
+        let lines = lines.strip_suffix('\n').unwrap_or(lines);
         let mut start = first;
-        for line in text[first..last].split('\n').take(MOST_LINES) {
+        for line in lines.split('\n').take(MOST_LINES) {
             excerpt.add(line, start, span);
             start += line.len() + 1;
         }
@@ -71,7 +74,12 @@ impl Excerpt {
         if let Some(at) = within(span.end) {
             self.span.end = place(at);
         }
-        for piece in [mark(kept.start > 0), &line[kept.clone()], mark(kept.end < line.len()), "\n"] {
+        for piece in [
+            mark(kept.start > 0),
+            &line[kept.clone()],
+            mark(kept.end < line.len()),
+            "\n",
+        ] {
             self.text.push_str(piece);
         }
     }
@@ -86,7 +94,11 @@ impl SourceCode for Excerpt {
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let read = self.text.read_span(span, lines_before, lines_after)?;
         // A column is known of a place only, not of the lines around it.
-        let columns_before = if lines_before == 0 { self.columns_before } else { 0 };
+        let columns_before = if lines_before == 0 {
+            self.columns_before
+        } else {
+            0
+        };
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
             read.data(),

@@ -92,13 +92,22 @@ mod tests {
 
     #[test]
     fn a_mistake_beyond_the_widest_padding_is_shown_with_its_column() {
-        let text = format!("first = 1\nkey = [{}, wrong]\nlast = 1\n", "y".repeat(70_000));
+        let text = format!(
+            "first = 1\nkey = [{}, wrong]\nlast = 1\n",
+            "y".repeat(70_000)
+        );
         let at = text.find("wrong").unwrap();
         let page = shown(&text, at..at + 5);
         let column = at - "first = 1\n".len() + 1;
         assert!(page.contains(&format!("wide.toml:2:{column}")), "{page}");
-        assert!(page.contains("yyy, wrong]") && page.contains("last = 1"), "{page}");
-        assert!(page.lines().all(|line| line.chars().count() < 300), "{page}");
+        assert!(
+            page.contains("yyy, wrong]") && page.contains("last = 1"),
+            "{page}"
+        );
+        assert!(
+            page.lines().all(|line| line.chars().count() < 300),
+            "{page}"
+        );
     }
 
     #[test]
@@ -116,7 +125,10 @@ mod tests {
     fn a_mistake_of_many_lines_shows_the_first_of_them() {
         let text = format!("a = 1\nkey = [\n{}]\n", "  1,\n".repeat(100_000));
         let page = shown(&text, 12..text.len() - 1);
-        assert!(page.contains("wide.toml:2:7") && page.lines().count() < 40, "{page}");
+        assert!(
+            page.contains("wide.toml:2:7") && page.lines().count() < 40,
+            "{page}"
+        );
     }
 
     #[test]

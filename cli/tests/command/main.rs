@@ -1,5 +1,7 @@
 //! The command as people and scripts meet it.
 
+mod any_line;
+mod bounds;
 mod compare;
 mod decisions;
 mod diagnose;
