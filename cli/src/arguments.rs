@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use warmq_experiment::Engine;
+use warmq_scenario::Scenario;
 
 use crate::commands::{
     bench, check, compare, completions, diagnose, laws, machines, man, metrics, oracle, parts,
     plan, replay, reproduce, run, vm, watch,
 };
 use crate::exit;
+use crate::failure::Failure;
 use crate::seeds::Seeds;
 use crate::typed;
 
@@ -104,6 +106,37 @@ pub struct Extent {
     /// Print one JSON row per line, and nothing else, on standard output.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Whether files of scenarios are trusted.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct Trust {
+    /// Refuse scenarios in files that write to files or start programs of the machine that plays
+    /// them, each with its place.
+    #[arg(long)]
+    pub untrusted: bool,
+}
+
+impl Trust {
+    /// The engine that refuses what is not trusted.
+    pub fn engine(&self, engine: Engine) -> Engine {
+        match self.untrusted {
+            true => engine.untrusted(),
+            false => engine,
+        }
+    }
+
+    /// Refuses `scenario` if it came from a file and does what nobody should play unread.
+    ///
+    /// # Errors
+    /// What it does, and where.
+    pub fn admits(&self, scenario: &Scenario) -> Result<(), Failure> {
+        let trusted = match self.untrusted {
+            true => scenario.check_untrusted(),
+            false => Ok(()),
+        };
+        trusted.map_err(|problems| Failure::Problems(vec![problems]))
+    }
 }
 
 /// Where the page goes.

@@ -5,7 +5,7 @@ pub mod json;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use warmq_experiment::{Difference, Problems};
+use warmq_experiment::{Difference, NoThreads, Problems};
 use warmq_host::HostError;
 use warmq_report::WriteError;
 use warmq_vm::VmError;
@@ -135,6 +135,13 @@ fn different(differences: &[Difference]) -> String {
     let sentence = |it: &Difference| format!("{}: {} and then {}", it.plan, it.first, it.second);
     let sentences: Vec<String> = differences.iter().map(sentence).collect();
     listed("two different results from", &sentences)
+}
+
+impl From<NoThreads> for Failure {
+    fn from(error: NoThreads) -> Failure {
+        let help = "give it fewer with --jobs, or allow more processes (ulimit -u)";
+        Failure::Lacking(error.to_string(), help.to_owned())
+    }
 }
 
 impl From<WriteError> for Failure {

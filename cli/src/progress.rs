@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
@@ -46,7 +47,7 @@ impl Watch {
         if io::stderr().is_terminal() {
             let style = ProgressStyle::with_template(template);
             let bar = bar().with_style(style.expect("the templates are our own"));
-            bar.enable_steady_tick(TICK);
+            tick(&bar);
             return Watch::Bar(bar);
         }
         say(&format!("warmq: {first}"));
@@ -82,6 +83,18 @@ impl Watch {
             }
         }
     }
+}
+
+/// Moves `bar` until it is finished. Without a thread for that it moves when parts are done.
+fn tick(bar: &ProgressBar) {
+    let bar = bar.clone();
+    let tick = move || {
+        while !bar.is_finished() {
+            bar.tick();
+            thread::sleep(TICK);
+        }
+    };
+    let _ = thread::Builder::new().spawn(tick);
 }
 
 /// Progress that shows only once the work has taken two seconds: most such work is done before.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use clap::Args;
-use warmq_config::{Document, Source};
+use warmq_config::{Document, Source, quoted, quoted_list, read_text};
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
 
@@ -50,16 +50,6 @@ pub struct Worlds {
     pub warmup: Option<String>,
 }
 
-/// Whether the text of a file is a scenario, not an experiment.
-pub fn is_scenario(name: &str, text: &str) -> bool {
-    let ending = Path::new(name).extension();
-    let has_tasks = || {
-        let mut lines = text.lines().map(str::trim_start);
-        lines.any(|line| line.starts_with("[task.") || line.starts_with("[task]"))
-    };
-    ending.is_some_and(|ending| ending == "json") || has_tasks()
-}
-
 /// Whether a scenario of this name comes with WarmQ.
 pub fn is_shipped(name: &str) -> bool {
     workload(name).is_some_and(|entry| entry.scenario().is_some())
@@ -74,8 +64,8 @@ pub fn shipped() -> Vec<&'static str> {
 /// Whether `name` is a scenario: one in a file, or one that comes with WarmQ where no file and no
 /// experiment has the name.
 pub fn is_named(name: &str) -> bool {
-    match std::fs::read_to_string(name) {
-        Ok(text) => is_scenario(name, &text),
+    match read_text(name) {
+        Ok(text) => Scenario::is_one(name, &text),
         Err(_) => crate::shipped::find(name).is_none() && is_shipped(name),
     }
 }
@@ -86,9 +76,14 @@ pub fn is_named(name: &str) -> bool {
 /// There is none, or what is wrong with it.
 pub fn find(name: &str) -> Result<Scenario, Failure> {
     match workload(name).and_then(|entry| entry.scenario()) {
-        Some(shipped) if !Path::new(name).exists() => Ok(shipped.clone()),
+        Some(shipped) if is_shipped_as(name) => Ok(shipped.clone()),
         _ => from_file(name),
     }
+}
+
+/// Whether `name` stands for the scenario that comes with WarmQ, and for no file.
+pub fn is_shipped_as(name: &str) -> bool {
+    is_shipped(name) && !Path::new(name).exists()
 }
 
 /// The text of the experiment that plays the scenario called `name`, into which [`Worlds::change`] has still to put the
@@ -103,8 +98,10 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
         title => title,
     };
     let mut text = format!(
-        "title = {title:?}\nabout = {:?}\nworkload = {name:?}\n",
-        scenario.about()
+        "title = {}\nabout = {}\nworkload = {}\n",
+        quoted(title),
+        quoted(scenario.about()),
+        quoted(name)
     );
     // Writing to a string cannot fail.
     let _ = writeln!(text, "machine = {HOST:?}\n\n{USUAL}");
@@ -113,7 +110,7 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
 }
 
 fn from_file(path: &str) -> Result<Scenario, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path).map_err(|error| {
         Failure::usage(
             format!("{path}: cannot read it: {error}"),
             nearby::or(Path::new(path), ""),
@@ -179,7 +176,9 @@ impl Worlds {
         for measure in work.chain(spans).chain(shares).chain(waits) {
             let _ = writeln!(
                 text,
-                "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {measure:?}\nseries = {series:?}"
+                "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {}\nseries = {}",
+                quoted(&measure),
+                quoted_list(&series)
             );
         }
     }

@@ -3,7 +3,6 @@
 //! A change (`--machine`, `--set`) sets a value in the parsed document. So it obeys the rules of
 //! the files, and what is wrong with it is reported as for a file, at the option.
 
-use std::fs;
 use std::path::Path;
 
 use warmq_config::{Document, Source, most_like};
@@ -103,7 +102,7 @@ fn text_of(name: &str) -> Result<(String, String), Failure> {
     if let Some(shipped) = shipped::find(name).filter(|_| !Path::new(name).exists()) {
         return Ok((format!("{}.toml", shipped.id), shipped.text.to_owned()));
     }
-    let text = fs::read_to_string(name).map_err(|error| unreadable(name, &error))?;
+    let text = warmq_config::read_text(name).map_err(|error| unreadable(name, &error))?;
     Ok((name.to_owned(), text))
 }
 

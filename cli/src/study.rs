@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use warmq_config::{Document, Value};
 use warmq_experiment::{
-    Cause, Engine, Experiment, Finding, Job, Options, Outcome, Plan, RunError, RunFailure, Runs,
+    Cause, Engine, Experiment, Finding, Job, NoThreads, Options, Outcome, Plan, RunError,
+    RunFailure, Runs,
 };
 use warmq_report::{Fact, Section};
 
@@ -79,21 +80,24 @@ pub fn planned(document: &Document, engine: &Engine) -> Result<Experiment, Failu
 
 impl Study {
     /// Runs all `experiments`, which `names` name, on `threads` threads (0: one per CPU), showing progress.
+    ///
+    /// # Errors
+    /// When no threads can be started.
     pub fn run(
         experiments: Vec<Experiment>,
         names: Vec<String>,
         options: Options,
         engine: &Engine,
         threads: usize,
-    ) -> Study {
+    ) -> Result<Study, Failure> {
         let began = Instant::now();
         let clocked = Clocked::new(engine);
-        let runs = simulate(&experiments, &options, &clocked, threads);
-        Study {
+        let runs = simulate(&experiments, &options, &clocked, threads)?;
+        Ok(Study {
             took: clocked.into_took(),
             elapsed: began.elapsed(),
             ..Study::of(experiments, names, options, runs)
-        }
+        })
     }
 
     /// All `experiments`, which `names` name, of `runs` that were made before.
@@ -121,7 +125,7 @@ impl Study {
     /// Runs everything again, with another number of threads, and compares.
     ///
     /// # Errors
-    /// Every plan whose two runs differ.
+    /// Every plan whose two runs differ; when no threads can be started.
     pub fn check_determinism(&self, engine: &Engine, threads: usize) -> Result<(), Failure> {
         let other = if threads == 1 { 2 } else { 1 };
         let again = simulate(
@@ -129,7 +133,7 @@ impl Study {
             &self.options,
             &Clocked::new(engine),
             other,
-        );
+        )?;
         match self.runs.differences(&again) {
             differences if differences.is_empty() => Ok(()),
             differences => Err(Failure::NotDeterministic(differences)),
@@ -293,7 +297,7 @@ fn simulate(
     options: &Options,
     clocked: &Clocked<'_>,
     threads: usize,
-) -> Runs {
+) -> Result<Runs, NoThreads> {
     let jobs: Vec<Job> = experiments.iter().flat_map(|it| it.jobs(options)).collect();
     let distinct: BTreeSet<&Plan> = jobs.iter().map(|job| &job.plan).collect();
     let watch = Watch::over("runs", distinct.len());

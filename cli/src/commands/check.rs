@@ -7,6 +7,7 @@ use warmq_config::Chosen;
 use warmq_experiment::{Experiment, Options, fidelity};
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 
+use crate::arguments::Trust;
 use crate::failure::Failure;
 use crate::source::{self, Changes};
 use crate::{machines, output, scenario, study};
@@ -17,6 +18,8 @@ pub struct Arguments {
     /// Files of experiments or scenarios, or names of those that come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 /// Reads every file, and shows what each would run.
@@ -29,7 +32,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut lines: Vec<String> = Vec::new();
     let (mut wrong, mut scenes) = (Vec::new(), Vec::new());
     for name in &scenarios {
-        match scenario::find(name) {
+        let found = scenario::find(name).and_then(|found| {
+            if !scenario::is_shipped_as(name) {
+                arguments.trust.admits(&found)?;
+            }
+            Ok(found)
+        });
+        match found {
             Ok(found) => scenes.push((name, found)),
             Err(Failure::Problems(problems)) => wrong.extend(problems),
             Err(other) => return Err(other),
@@ -41,7 +50,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     lines.extend(scenes.iter().map(|(name, scenario)| scene(name, scenario)));
     if !others.is_empty() {
         let documents = source::documents(&others, &Changes::default())?;
-        let experiments = study::read(&documents, &machines::engine(&documents)?)?;
+        let engine = arguments.trust.engine(machines::engine(&documents)?);
+        let experiments = study::read(&documents, &engine)?;
         lines.extend(experiments.iter().map(fine));
     }
     output::print(&lines.join("\n"))

@@ -6,8 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use warmq_config::read_text;
 use warmq_law::Verdict;
 
+use crate::arguments::Trust;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
@@ -74,6 +76,8 @@ pub struct Arguments {
     /// the lab is from them, figure by figure.
     #[arg(long, value_name = "FILE", requires = "alike")]
     beside: Option<PathBuf>,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 /// Plays, judges, shows.
@@ -85,6 +89,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => shipped::find_alike(&arguments.names)?,
         false => shipped::find(&arguments.names)?,
     };
+    for (law, text) in &laws {
+        if !shipped::is_shipped(text) {
+            arguments.trust.admits(&law.scenario)?;
+        }
+    }
     if arguments.list {
         return output::print(&listed(&laws));
     }
@@ -172,7 +181,7 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
 
 fn lines(file: &Path) -> Result<Vec<Line>, Failure> {
     let name = file.display();
-    let text = std::fs::read_to_string(file)
+    let text = read_text(file)
         .map_err(|error| Failure::usage(format!("{name}: cannot read it: {error}"), ""))?;
     let help = "give what warmq laws --json wrote";
     line::read(&text).map_err(|why| Failure::usage(format!("{name}: {why}"), help))
@@ -217,7 +226,7 @@ fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
 
 /// The lines of a matrix whose last line may have been cut off, which is removed.
 fn whole_lines(path: &Path) -> Result<Vec<Line>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| refused(path, &error))?;
+    let text = read_text(path).map_err(|error| refused(path, &error))?;
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     if whole < text.len() {
         std::fs::write(path, &text[..whole]).map_err(|error| refused(path, &error))?;

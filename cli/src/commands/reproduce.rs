@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         extent.options(),
         &engine,
         extent.threads(),
-    );
+    )?;
     let mut report = report(arguments, &study);
     if arguments.paper.has_a_model() {
         report.sections.push(oracle::section(extent.quick)?);

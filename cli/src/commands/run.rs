@@ -8,7 +8,7 @@ use warmq_experiment::{Engine, Experiment, Options};
 use warmq_report::{Report, Section};
 use warmq_units::Duration;
 
-use crate::arguments::{Extent, Out};
+use crate::arguments::{Extent, Out, Trust};
 use crate::failure::Failure;
 use crate::pair::Pair;
 use crate::planned::{self, Wanted};
@@ -77,12 +77,15 @@ pub struct Arguments {
     /// first].
     #[arg(long, value_name = "KEY=VALUE,...", value_delimiter = ',', conflicts_with_all = ["only", "collect"])]
     point: Vec<Pair>,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 /// Reads, runs, shows.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let documents = documents(arguments)?;
-    let engine = arguments.extent.engine(machines::engine(&documents)?);
+    let engine = arguments.trust.engine(machines::engine(&documents)?);
+    let engine = arguments.extent.engine(engine);
     if !arguments.only.is_empty() {
         return some_runs(arguments, &documents, &engine);
     }
@@ -195,7 +198,7 @@ fn studied(
 ) -> Result<(), Failure> {
     let (extent, names) = (&arguments.extent, arguments.simulated());
     let study = match arguments.collect.as_slice() {
-        [] => Study::run(experiments, names, options, engine, extent.threads()),
+        [] => Study::run(experiments, names, options, engine, extent.threads())?,
         files => {
             let experiment = the_only(&experiments, "--collect")?;
             let runs = planned::collect(experiment, &options, engine, files)?;

@@ -9,18 +9,27 @@ use warmq_trace::file::{ReadError, Reader};
 use crate::failure::Failure;
 use crate::recording;
 
+/// Records of a recording, which are all in memory: 3 GB of them. Half a million a second are much.
+const MOST_RECORDS: usize = 50_000_000;
+
 /// The recording in the file called `name`.
 ///
 /// # Errors
 /// It is not there, or what is wrong with it: where, and how to fix it.
 pub fn read(name: &str) -> Result<Recording, Failure> {
     let file = Path::new(name);
-    of(recording::open(file)?).map_err(|error| recording::unreadable(file, &error))
+    let recording = of(recording::open(file)?);
+    let recording = recording.map_err(|error| recording::unreadable(file, &error))?;
+    if recording.records.len() > MOST_RECORDS {
+        let what = format!("{name}: it has more than {MOST_RECORDS} records");
+        return Err(Failure::usage(what, "record less, or a shorter time"));
+    }
+    Ok(recording)
 }
 
 fn of(reader: Reader<impl Read>) -> Result<Recording, ReadError> {
     let header = reader.header().clone();
-    let records = reader.collect::<Result<_, _>>()?;
+    let records = reader.take(MOST_RECORDS + 1).collect::<Result<_, _>>()?;
     Ok(Recording { header, records })
 }
 

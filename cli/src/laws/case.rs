@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warmq_config::{Document, Source};
+use warmq_config::{Document, Source, quoted};
 use warmq_experiment::{Experiment, Job, Options, Problems, Simulator};
 use warmq_law::{Law, MACHINE};
 use warmq_scenario::{Fidelity, ObjectKind, SchedulerChoice, Set, World};
@@ -203,11 +203,12 @@ fn machine<'l>(law: &'l Law, column: &Column) -> &'l str {
 fn experiment(law: &Law, column: &Column) -> String {
     let machine = machine(law, column);
     let mut text = format!(
-        "title = {:?}\nworld = {:?}\nmachine = {machine:?}\nscheduler = {:?}\nworkload = {:?}\n\n[settings]\n",
-        law.says,
-        column.world.name(),
-        column.name(),
-        workload(law),
+        "title = {}\nworld = {}\nmachine = {}\nscheduler = {}\nworkload = {}\n\n[settings]\n",
+        quoted(&law.says),
+        quoted(column.world.name()),
+        quoted(machine),
+        quoted(&column.name()),
+        quoted(&workload(law)),
     );
     // Writing to a string cannot fail.
     if column.world != World::Host {
@@ -215,7 +216,7 @@ fn experiment(law: &Law, column: &Column) -> String {
     }
     for (key, value) in [("kernel", &column.kernel), ("preempt", &column.preempt)] {
         if let Some(value) = value {
-            let _ = writeln!(text, "{key} = {value:?}");
+            let _ = writeln!(text, "{key} = {}", quoted(value));
         }
     }
     if column.world == World::Guest && !by_the_clock(law, column) {

@@ -14,7 +14,7 @@ pub mod witness;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use warmq_experiment::{Job, Problems, Runs};
+use warmq_experiment::{Job, NoThreads, Problems, Runs};
 use warmq_law::{Bound, Finding, Judged, Law, Verdict, judge, skipped};
 
 use self::case::Case;
@@ -92,7 +92,7 @@ pub fn judged<'l>(
     cases.sort_by_key(|(_, case)| case.is_alone());
     let mut play = Play::of(&cases, playing, &witness);
     for some in cases.chunks(TOGETHER) {
-        let mut runs = play.runs(some.iter().flat_map(|(_, case)| play_first(case, playing)));
+        let mut runs = play.runs(some.iter().flat_map(|(_, case)| play_first(case, playing)))?;
         let more = some.iter().flat_map(|(_, case)| {
             let rest = &case.jobs()[play_first(case, playing).len()..];
             let holds = || cell(case, &runs, &witness).judged.verdict == Verdict::Holds;
@@ -104,7 +104,7 @@ pub fn judged<'l>(
         });
         let more: Vec<&Job> = more.collect();
         play.total += more.len();
-        runs.0.extend(play.runs(more.into_iter()).0);
+        runs.0.extend(play.runs(more.into_iter())?.0);
         for (place, case) in some {
             let cell = cell(case, &runs, &witness);
             told(&cell)?;
@@ -151,15 +151,15 @@ impl<'p> Play<'p> {
         }
     }
 
-    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Runs {
+    fn runs<'j>(&mut self, jobs: impl Iterator<Item = &'j Job>) -> Result<Runs, NoThreads> {
         let jobs: Vec<Job> = jobs.cloned().collect();
         let (played, before) = (jobs.len(), self.done);
         let runs = Runs::of(jobs, self.witness, self.threads, &|progress| {
             self.watch
                 .see(before + progress.done, self.total, progress.name);
-        });
+        })?;
         self.done += played;
-        runs
+        Ok(runs)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use warmq_config::{Document, read_text};
 use warmq_law::Law;
 use warmq_play::{Entry, workloads};
 use warmq_scenario::Scenario;
@@ -79,6 +80,13 @@ pub struct Found {
 /// CPUs on which a scenario is compared: a guest of one counts instructions, a guest of two is played by the clock.
 const CPUS: [u16; 2] = [1, 2];
 
+/// Whether the text of a law or scenario came with WarmQ.
+pub fn is_shipped(text: &str) -> bool {
+    let scenarios = workloads().iter().filter_map(Entry::text);
+    LAWS.iter().any(|(_, shipped)| *shipped == text)
+        || scenarios.into_iter().any(|(_, shipped)| shipped == text)
+}
+
 /// The laws called `names`, or all that come with WarmQ.
 ///
 /// # Errors
@@ -133,13 +141,10 @@ fn scenarios_of(entry: &Entry) -> Vec<Found> {
 
 /// The scenario in the file `name`, on each number of CPUs; nothing if it is a law, or no file.
 fn of_file(name: &str) -> Result<Vec<Found>, Failure> {
-    let Ok(text) = std::fs::read_to_string(name) else {
+    let Ok(text) = read_text(name) else {
         return Ok(Vec::new());
     };
-    if text
-        .lines()
-        .any(|line| line.trim_start().starts_with("[law]"))
-    {
+    if Document::parse(name, &text).is_ok_and(|document| document.has("law")) {
         return Ok(Vec::new());
     }
     let scenario = Scenario::read_any(name, &text);
@@ -170,7 +175,7 @@ fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
         let help = warmq_config::did_you_mean(name, known.chain(others.iter().copied()));
         return Err(Failure::usage(format!("no law is called {name}"), help));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = read_text(path).map_err(|error| {
         Failure::usage(
             format!("{name}: cannot read it: {error}"),
             nearby::or(path, ""),

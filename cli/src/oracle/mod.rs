@@ -69,7 +69,7 @@ pub fn file(name: &str, json: bool) -> Result<(), Failure> {
 }
 
 fn text_of(name: &str) -> Result<String, Failure> {
-    std::fs::read_to_string(name).map_err(|error| {
+    warmq_config::read_text(name).map_err(|error| {
         let names: Vec<&str> = INSTANCES.iter().map(|(name, _)| *name).collect();
         let help = format!(
             "give a file, or one that comes with warmq ({})",

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader};
 
 use warmq_experiment::{Engine, Experiment, Options, Plan, Runs};
 
 use super::identity::{self, Identity};
 use super::line::Read;
+use super::lines::lines as bounded;
 use crate::failure::Failure;
 use crate::output;
 
@@ -76,10 +77,10 @@ fn read(line: &str, plans: &BTreeMap<String, Plan>, build: &str) -> Result<Of, S
 
 fn lines(name: &str) -> Result<Box<dyn Iterator<Item = io::Result<String>>>, Failure> {
     Ok(match name {
-        "-" => Box::new(io::stdin().lock().lines()),
+        "-" => Box::new(bounded(io::stdin().lock())),
         name => {
             let file = File::open(name).map_err(|error| refused(name, &error))?;
-            Box::new(BufReader::new(file).lines())
+            Box::new(bounded(BufReader::new(file)))
         }
     })
 }

@@ -102,8 +102,13 @@ pub fn build() -> Result<String, Failure> {
 }
 
 fn is_file(part: Part, name: &str) -> bool {
-    let can_be = matches!(part, Part::Machine | Part::Workload);
-    can_be && Path::new(name).extension().is_some() && Path::new(name).is_file()
+    let path = Path::new(name);
+    let can_be = match part {
+        Part::Machine => path.extension().is_some(),
+        Part::Workload => warmq_play::workload(name).is_none(),
+        _ => false,
+    };
+    can_be && path.is_file()
 }
 
 fn text_of(name: &str) -> Result<String, Failure> {
@@ -116,7 +121,7 @@ fn text_of(name: &str) -> Result<String, Failure> {
             "give the file of a scenario",
         )
     };
-    let read = std::fs::read_to_string(name);
+    let read = warmq_config::read_text(name);
     read.map_err(|error| Failure::Problems(vec![refused(error).into()]))
 }
 

@@ -4,6 +4,7 @@
 mod collect;
 mod identity;
 mod line;
+mod lines;
 mod only;
 mod wanted;
 

@@ -1,12 +1,13 @@
 //! Some runs of a plan, each with its figures on a line of its own.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead};
+use std::io;
 
 use warmq_experiment::{Engine, Experiment, Job, Jobs, Options, Runs, Simulator};
 
 use super::identity::{self, Identity};
 use super::line::{Planned, Taken};
+use super::lines::lines;
 use super::wanted::Wanted;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -79,7 +80,7 @@ impl<'e> Only<'e> {
 
     /// Makes each run that standard input names, and answers with its line before it reads on.
     fn answer(&self) -> Result<(), Failure> {
-        for line in io::stdin().lock().lines() {
+        for line in lines(io::stdin().lock()) {
             let line = line.map_err(|error| Failure::system("read standard input", &error))?;
             let wanted = line.parse::<Wanted>();
             let wanted = wanted.map_err(|why| Failure::usage(why, ""))?;
@@ -98,7 +99,7 @@ impl<'e> Only<'e> {
         failures: &mut Failures,
     ) -> Result<(), Failure> {
         let jobs = runs.iter().map(|run| run.job.clone());
-        let results = Runs::of(jobs, self.engine, threads, &|_| {});
+        let results = Runs::of(jobs, self.engine, threads, &|_| {})?;
         for run in runs {
             let Some(result) = results.0.get(&run.job.plan) else {
                 continue;

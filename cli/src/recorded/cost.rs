@@ -145,8 +145,9 @@ pub fn play(rate: u32, time: Duration, told: &PathBuf) -> Result<(), Failure> {
     let trips = (rate / RECORDS_A_TRIP / PAIRS / PACE).max(1);
     let time = Real::from_nanos(time.as_ns());
     let pairs: Vec<_> = (0..PAIRS)
-        .map(|_| thread::spawn(move || pair(trips, time)))
-        .collect();
+        .map(|_| thread::Builder::new().spawn(move || pair(trips, time)))
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::system("start the threads of the load", &error))?;
     let trips = pairs.into_iter().map(|pair| match pair.join() {
         Ok(Ok(trips)) => Ok(trips),
         Ok(Err(error)) => Err(Failure::system("use a pipe", &error)),
@@ -168,10 +169,10 @@ pub fn play(rate: u32, time: Duration, told: &PathBuf) -> Result<(), Failure> {
 fn pair(trips: u32, time: Real) -> std::io::Result<u64> {
     let (mut here, mut away) = pipe()?;
     let (mut there, mut back) = pipe()?;
-    let answering = thread::spawn(move || {
+    let answering = thread::Builder::new().spawn(move || {
         let mut byte = [0];
         while matches!(here.read(&mut byte), Ok(1)) && back.write_all(&byte).is_ok() {}
-    });
+    })?;
     let (began, mut done) = (Now::now(), 0);
     let mut byte = [0];
     while began.elapsed() < time {

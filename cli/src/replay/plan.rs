@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use warmq_config::Document;
+use warmq_config::{Document, quoted};
 use warmq_experiment::Engine;
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
@@ -104,17 +104,18 @@ impl Place {
     /// What is wrong with a setting.
     pub fn experiment(&self, scenario: &str, time: Duration) -> Result<Document, Failure> {
         let mut text = format!(
-            "title = \"What was recorded, played again\"\nmachine = {:?}\nscheduler = {:?}\n\
-             workload = {scenario:?}\n\n[run]\nwarmup = \"0ms\"\ntime = \"{}\"\n\n[settings]\n\
+            "title = \"What was recorded, played again\"\nmachine = {}\nscheduler = {}\n\
+             workload = {}\n\n[run]\nwarmup = \"0ms\"\ntime = \"{}\"\n\n[settings]\n\
              cpus = {}\n",
-            self.machine,
-            self.scheduler,
+            quoted(&self.machine),
+            quoted(&self.scheduler),
+            quoted(scenario),
             time.exact(),
             self.cpus
         );
         if let Some(preempt) = &self.preempt {
             // Writing to a string does not fail.
-            let _ = writeln!(text, "preempt = {preempt:?}");
+            let _ = writeln!(text, "preempt = {}", quoted(preempt));
         }
         text.push_str("\n[[measure]]\nmetric = \"*\"\n");
         let document = Document::parse("replay", &text);

@@ -1,6 +1,8 @@
 //! The command as people and scripts meet it.
 
 mod again;
+mod any_line;
+mod bounds;
 mod compare;
 mod decisions;
 mod diagnose;

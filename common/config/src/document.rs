@@ -7,6 +7,7 @@ use toml::de::{DeFloat, DeInteger, DeTable, DeValue};
 
 use crate::fields::Fields;
 use crate::problem::{Problem, Problems, Sink, Source};
+use crate::suggestion::shortened;
 
 /// A TOML document, perhaps with values that options of a command line have set.
 #[derive(Clone, Debug)]
@@ -189,6 +190,14 @@ impl Document {
         Ok(result.expect("what cannot be read was reported"))
     }
 
+    /// Whether the document has `key` at its root.
+    pub fn has(&self, key: &str) -> bool {
+        match &self.root.kind {
+            NodeKind::Table(entries) => entries.iter().any(|entry| entry.key == key),
+            _ => false,
+        }
+    }
+
     /// True if `text` occurs as a value anywhere in the document.
     pub fn mentions(&self, text: &str) -> bool {
         self.root.mentions(text)
@@ -201,8 +210,8 @@ impl Node {
         match &self.kind {
             NodeKind::Bool(flag) => flag.to_string(),
             NodeKind::Integer(count) => count.to_string(),
-            NodeKind::Decimal(digits) => digits.clone(),
-            NodeKind::Text(text) => format!("\"{}\"", text.escape_debug()),
+            NodeKind::Decimal(digits) => shortened(digits).into_owned(),
+            NodeKind::Text(text) => format!("\"{}\"", shortened(text).escape_debug()),
             NodeKind::List(_) => "a list".to_owned(),
             NodeKind::Table(_) => "a table".to_owned(),
             NodeKind::Other(what) => (*what).to_owned(),

@@ -9,6 +9,9 @@ use crate::fields::Fields;
 use crate::problem::Sink;
 use crate::{Kind, Value};
 
+/// The longest time that is read, 12 days: sums and products of such times fit into 64 bits.
+const MOST_TIME: Duration = Duration::from_s(1_000_000);
+
 /// A value, the keys that lead to it, and where to report what is wrong with it.
 ///
 /// A method that answers with nothing has reported why.
@@ -95,13 +98,17 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A time with its unit.
+    /// A time with its unit, up to [`MOST_TIME`].
     pub fn duration(&self) -> Option<Duration> {
         let read = match &self.node.kind {
             NodeKind::Text(text) => text.parse().ok(),
             _ => None,
         };
-        read.or_else(|| self.wrong("a time such as \"300ms\""))
+        match read {
+            Some(time) if time > MOST_TIME => self.wrong("a time of at most \"1000000s\""),
+            None => self.wrong("a time such as \"300ms\""),
+            read => read,
+        }
     }
 
     /// A size: a whole number of bytes, or a text with a unit.

@@ -15,16 +15,20 @@
 
 mod document;
 mod fields;
+mod input;
 mod item;
 mod problem;
+mod quote;
 mod setting;
 mod suggestion;
 mod value;
 
 pub use document::{Document, Entry, Node, NodeKind, Place};
 pub use fields::Fields;
+pub use input::{MOST_TEXT, read_text};
 pub use item::Item;
 pub use problem::{Problem, Problems, Source};
+pub use quote::{quoted, quoted_list};
 pub use setting::{Chosen, Kind, Setting};
 pub use suggestion::{did_you_mean, most_like, nearest};
 pub use value::Value;

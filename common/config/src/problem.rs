@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::document::Place;
+use crate::suggestion::shortened;
 
 /// A text that values come from: a file, or an option of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +15,8 @@ pub struct Source {
     pub name: Arc<str>,
     /// All of its text.
     pub text: Arc<str>,
-    // Only the lines of a file are worth counting.
-    is_file: bool,
+    /// Where each of its lines ends; none for an option, whose lines are not worth counting.
+    line_ends: Option<Arc<[usize]>>,
 }
 
 /// Something wrong in a document.
@@ -46,18 +47,20 @@ pub struct Problems {
 impl Source {
     /// The file `name`, which holds `text`.
     pub fn file(name: &str, text: &str) -> Source {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Source {
             name: name.into(),
             text: text.into(),
-            is_file: true,
+            line_ends: Some(ends.map(|(at, _)| at).collect()),
         }
     }
 
     /// The option `name` of a command line, and what was typed after it.
     pub fn option(name: &str, typed: &str) -> Source {
         Source {
-            is_file: false,
-            ..Source::file(name, typed)
+            name: name.into(),
+            text: typed.into(),
+            line_ends: None,
         }
     }
 
@@ -69,12 +72,11 @@ impl Source {
         what: impl Into<String>,
         help: impl Into<String>,
     ) -> Problem {
-        let before = self.text.as_bytes().iter().take(span.start);
-        let line = 1 + before.filter(|byte| **byte == b'\n').count();
+        let line = |ends: &Arc<[usize]>| 1 + ends.partition_point(|end| *end < span.start);
         Problem {
             source: self.clone(),
             key: key.into(),
-            line: self.is_file.then_some(line),
+            line: self.line_ends.as_ref().map(line),
             span,
             what: what.into(),
             help: help.into(),
@@ -88,7 +90,7 @@ impl Problem {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         let key = match self.key.as_str() {
             "" => String::new(),
-            key => format!("`{key}`: "),
+            key => format!("`{}`: ", shortened(key)),
         };
         format!("{}{line}: {key}{}", self.source.name, self.what)
     }

@@ -1,5 +1,18 @@
 //! What to write in place of a word that is not known.
 
+use std::borrow::Cow;
+
+/// Letters of a word that messages repeat. Names of ours are shorter.
+const LONGEST: usize = 80;
+
+/// `word` as messages repeat it: a longer one says no more.
+pub(crate) fn shortened(word: &str) -> Cow<'_, str> {
+    match word.char_indices().nth(LONGEST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
+        None => Cow::Borrowed(word),
+    }
+}
+
 /// The fix for `word`, which is none of `known`: the nearest of them if one is near, else all of
 /// them; empty where nothing is known.
 ///
@@ -40,6 +53,10 @@ pub fn most_like<'a>(
 
 /// The nearest of `known`, if one is near `word`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // The time that a distance takes grows with the product of both lengths.
+    if word.len() > LONGEST {
+        return None;
+    }
     let distance = |name| (strsim::damerau_levenshtein(word, name), name);
     let (distance, name) = known.into_iter().map(distance).min()?;
     (distance <= (word.chars().count() / 3).max(1)).then_some(name)

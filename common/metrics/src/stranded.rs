@@ -3,7 +3,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use warmq_trace::Table;
+use warmq_trace::{Allowed, Table};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// The longest time for which one CPU was idle while one task that may run there waited.
@@ -23,24 +23,6 @@ pub struct StrandedMeter {
     bound: BTreeSet<TaskId>,
     allowed: Table<TaskId, Allowed>,
     longest: Duration,
-}
-
-/// The CPUs of a task: bit n of word m is CPU 64 m + n, and all CPUs beyond the last word are
-/// allowed.
-#[derive(Clone, Debug, Default)]
-struct Allowed(Vec<u64>);
-
-const WORD: usize = u64::BITS as usize;
-
-impl Allowed {
-    fn has(&self, cpu: CpuId) -> bool {
-        let word = self.0.get(cpu.index() / WORD).copied();
-        word.unwrap_or(u64::MAX) >> (cpu.index() % WORD) & 1 == 1
-    }
-
-    fn is_all(&self) -> bool {
-        self.0.iter().all(|word| *word == u64::MAX)
-    }
 }
 
 impl StrandedMeter {
@@ -105,11 +87,7 @@ impl StrandedMeter {
         // A waiting task waits for its new CPUs from here on.
         let waits = self.waiting_since.contains_key(&task);
         self.leaves(at, task);
-        let (allowed, word) = (self.allowed.touch(task), first.index() / WORD);
-        if allowed.0.len() <= word {
-            allowed.0.resize(word + 1, u64::MAX);
-        }
-        allowed.0[word] = cpus;
+        self.allowed.touch(task).tell(first, cpus);
         if waits {
             self.waits(at, task);
         }

@@ -1,6 +1,7 @@
 //! Rows of one metric as people print them: some sweep keys down, the others across.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::{PointValue, Row, Section};
 
@@ -27,42 +28,48 @@ type Values<'a> = Vec<Option<&'a PointValue>>;
 
 /// One pivot a metric, in the order in which the metrics first appear.
 pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
-    let rows = section.rows.iter();
+    let mut metrics = by_metric(section);
     if section.together {
         // What is nowhere is told by its absence: there are many metrics.
-        let told = rows.filter(|row| {
-            let of_metric = section.rows.iter().filter(|it| it.metric == row.metric);
-            of_metric.into_iter().any(|it| it.value != 0.0)
-        });
-        let metrics = distinct(told.map(|row| row.metric.as_str()));
+        metrics.retain(|rows| rows.iter().any(|row| row.value != 0.0));
         return match metrics.is_empty() {
             true => Vec::new(),
             false => vec![together(section, &metrics)],
         };
     }
-    let metrics = distinct(rows.map(|row| row.metric.as_str()));
+    let pivots = metrics.iter().map(|rows| pivot(section, rows));
+    pivots.collect()
+}
+
+/// The rows of each metric, in the order in which the metrics first appear; none has no row.
+fn by_metric(section: &Section) -> Vec<Vec<&Row>> {
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut metrics: Vec<Vec<&Row>> = Vec::new();
+    for row in &section.rows {
+        let place = *places.entry(&row.metric).or_insert(metrics.len());
+        if place == metrics.len() {
+            metrics.push(Vec::new());
+        }
+        metrics[place].push(row);
+    }
     metrics
-        .into_iter()
-        .map(|metric| pivot(section, metric))
-        .collect()
 }
 
 /// All metrics, a line each; the points are the columns.
-fn together<'a>(section: &'a Section, metrics: &[&'a str]) -> Pivot<'a> {
+fn together<'a>(section: &'a Section, metrics: &[Vec<&'a Row>]) -> Pivot<'a> {
     let rows: Vec<&Row> = section.rows.iter().collect();
     let (down, across) = directions(section, &rows);
     let keys = [down, across].concat();
     let values =
         |row: &'a Row| -> Values<'a> { keys.iter().map(|key| row.point.get(key)).collect() };
     let points = distinct(rows.iter().map(|row| values(row)));
-    let line = |metric: &&'a str| {
-        let of_metric = || rows.iter().filter(|row| row.metric == *metric);
-        let unit = of_metric().next().map_or("", |row| row.unit.as_str());
-        let name = match unit {
-            "" => (*metric).to_owned(),
+    let line = |of_metric: &Vec<&'a Row>| {
+        let Row { metric, unit, .. } = of_metric[0];
+        let name = match unit.as_str() {
+            "" => metric.clone(),
             unit => format!("{metric} ({unit})"),
         };
-        let at = |point: &Values<'a>| of_metric().find(|row| values(row) == *point).copied();
+        let at = |point: &Values<'a>| of_metric.iter().find(|row| values(row) == *point).copied();
         Line {
             names: vec![name],
             cells: points.iter().map(at).collect(),
@@ -80,13 +87,8 @@ fn together<'a>(section: &'a Section, metrics: &[&'a str]) -> Pivot<'a> {
     }
 }
 
-fn pivot<'a>(section: &'a Section, metric: &'a str) -> Pivot<'a> {
-    let rows: Vec<&Row> = section
-        .rows
-        .iter()
-        .filter(|row| row.metric == metric)
-        .collect();
-    let (down, across) = directions(section, &rows);
+fn pivot<'a>(section: &'a Section, rows: &[&'a Row]) -> Pivot<'a> {
+    let (down, across) = directions(section, rows);
     let values = |row: &'a Row, keys: &[&str]| -> Values<'a> {
         keys.iter().map(|key| row.point.get(key)).collect()
     };
@@ -109,8 +111,8 @@ fn pivot<'a>(section: &'a Section, metric: &'a str) -> Pivot<'a> {
             .collect(),
     });
     Pivot {
-        metric,
-        unit: rows.first().map_or("", |row| row.unit.as_str()),
+        metric: &rows[0].metric,
+        unit: &rows[0].unit,
         lines: lines.collect(),
         columns: column_values
             .iter()

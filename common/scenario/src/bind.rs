@@ -177,6 +177,10 @@ impl Bound {
     /// A division by zero, a result of more than 63 bits.
     pub fn eval_signed(&self, expr: &Expr, indexes: &[u64]) -> Result<i64, EvalError> {
         let value = expr.tree.eval(&self.values, &self.site, indexes);
+        let value = value.and_then(|value| match value > expr.quantity.most() {
+            true => Err(Fault::TooMuch(expr.quantity)),
+            false => Ok(value),
+        });
         value.map_err(|fault| self.fault(expr, fault))
     }
 
@@ -211,8 +215,14 @@ impl Bound {
                 }
                 stream.between(least, most)
             }
-            Draw::Exponential(mean) => stream.exponential(self.eval(mean, indexes)?),
-            Draw::Pareto { least, shape } => stream.pareto(self.eval(least, indexes)?, *shape),
+            Draw::Exponential(mean) => {
+                let drawn = stream.exponential(self.eval(mean, indexes)?);
+                drawn.min(mean.quantity.most() as u64)
+            }
+            Draw::Pareto { least, shape } => {
+                let drawn = stream.pareto(self.eval(least, indexes)?, *shape);
+                drawn.min(least.quantity.most() as u64)
+            }
             Draw::Among(values) => {
                 let chosen = stream.below(values.len() as u64);
                 self.eval(&values[chosen as usize], indexes)?
@@ -305,6 +315,7 @@ impl Bound {
             Fault::DivisionByZero => "change the divisor, or the setting that it comes from",
             Fault::Overflow => "compute with smaller numbers",
             Fault::Negative(_) => "subtract less",
+            Fault::TooMuch(_) => "write less",
         };
         self.error(&expr.spot, &fault.to_string(), help)
     }

@@ -1,6 +1,8 @@
 //! What changes while a scenario runs.
 
-use crate::expr::Expr;
+use std::sync::Arc;
+
+use crate::expr::{Expr, Spot};
 use crate::object::{ObjectId, Rate};
 use crate::place::Place;
 use crate::step::{Fragment, Reference, TaskReference};
@@ -105,6 +107,8 @@ pub struct Change {
     pub target: Target,
     /// To what.
     pub set: Vec<Set>,
+    /// Where it stands.
+    pub spot: Arc<Spot>,
 }
 
 /// A part of the run that gets metrics of its own.

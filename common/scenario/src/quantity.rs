@@ -39,6 +39,27 @@ impl Quantity {
         }
     }
 
+    /// The most that there can be of it, in the base unit: a million seconds (12 days), as many cycles
+    /// as a GHz has in them, 64 TB. So that sums and products of some fit into 64 bits.
+    pub(crate) fn most(self) -> i64 {
+        match self {
+            Quantity::Count => i64::MAX,
+            Quantity::Time => 1_000_000_000_000_000_000,
+            Quantity::Size => 1 << 46,
+            Quantity::Cycles => 1_000_000_000_000_000,
+        }
+    }
+
+    /// [`Quantity::most`], as it is written.
+    pub(crate) fn most_written(self) -> &'static str {
+        match self {
+            Quantity::Count => "9223372036854775807",
+            Quantity::Time => "1000000s",
+            Quantity::Size => "65536GB",
+            Quantity::Cycles => "1000000000000000 cycles",
+        }
+    }
+
     /// How it is written, as an example.
     pub(crate) fn example(self) -> &'static str {
         match self {
@@ -65,4 +86,21 @@ impl Quantity {
 pub(crate) fn alternatives(wanted: &[Quantity], word: fn(Quantity) -> &'static str) -> String {
     let words: Vec<&str> = wanted.iter().map(|quantity| word(*quantity)).collect();
     words.join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_is_written_as_it_is_meant() {
+        for quantity in [Quantity::Time, Quantity::Size, Quantity::Cycles] {
+            let written = quantity.most_written();
+            let digits = written.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+            let unit = written[digits.len()..].trim();
+            let (of, factor) = Quantity::of_unit(unit).unwrap();
+            assert_eq!(of, quantity);
+            assert_eq!(digits.parse::<i64>().unwrap() * factor, quantity.most());
+        }
+    }
 }

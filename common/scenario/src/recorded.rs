@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use warmq_units::Duration;
 
+use crate::quantity::Quantity;
 use crate::step::Step;
 
 /// One thing that a task does.
@@ -49,7 +50,8 @@ fn moment(word: &str, names: &[String]) -> Option<Moment> {
     if let Some(step) = names.iter().position(|name| name == word) {
         return Some(Moment::Step(step as u32));
     }
-    let time = |text: &str| text.parse::<Duration>().ok();
+    let most = Duration(Quantity::Time.most() as u64);
+    let time = |text: &str| text.parse().ok().filter(|time| *time <= most);
     match word.strip_prefix(SLEEP) {
         Some(text) => time(text).map(Moment::Sleep),
         None => match word.strip_prefix(UNTIL) {
@@ -77,7 +79,7 @@ mod tests {
             Moment::Step(0),
         ];
         assert_eq!(found.as_deref(), Ok(&wanted[..]));
-        for word in ["c", "~a", "12", "@", "-1us"] {
+        for word in ["c", "~a", "12", "@", "-1us", "9000000s", "~9000000s"] {
             assert_eq!(moments(&format!("1us {word} a"), &names), Err(word));
         }
     }

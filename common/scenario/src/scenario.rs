@@ -74,6 +74,13 @@ impl Scenario {
         }
     }
 
+    /// Whether `text` is a scenario, as [`Scenario::read_any`] reads it, and not another document: a
+    /// script of rt-app, or TOML with tasks. A text that is neither is none, and no other document.
+    pub fn is_one(name: &str, text: &str) -> bool {
+        let has_tasks = || Document::parse(name, text).is_ok_and(|document| document.has("task"));
+        crate::rt_app::is_json(name, text) || has_tasks()
+    }
+
     /// What a script in another language says that is played otherwise, or not at all: what, why and
     /// where, each once. A scenario in TOML has none.
     pub fn remarks(&self) -> &[Problem] {

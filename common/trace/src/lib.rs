@@ -14,6 +14,7 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod allowed;
 #[cfg(test)]
 mod arbitrary;
 pub mod checker;
@@ -27,6 +28,7 @@ mod table;
 mod who;
 mod words;
 
+pub use allowed::Allowed;
 pub use checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;

@@ -2,9 +2,7 @@
 
 use warmq_units::{CpuId, Duration};
 
-use crate::{Comm, Policy, Record};
-
-const WORD: usize = u64::BITS as usize;
+use crate::{Allowed, Comm, Policy, Record};
 
 /// What a task is like: as a trace said last.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +27,8 @@ pub struct Who {
     pub slice: Duration,
     /// Whether it is a thread of the kernel.
     pub kernel: bool,
-    /// Bit n of word m is CPU 64 m + n; none: all CPUs.
-    pub cpus: Option<Vec<u64>>,
+    /// The CPUs that it may use.
+    pub cpus: Allowed,
     /// How often something was set that had been set before.
     pub changes: u64,
 }
@@ -91,23 +89,13 @@ impl Who {
 
     /// The CPUs from `from` on are those of `cpus`.
     fn allow(&mut self, from: CpuId, cpus: u64) {
-        let word = from.index() / WORD;
-        let allowed = self.cpus.get_or_insert_default();
-        if allowed.len() <= word {
-            allowed.resize(word + 1, u64::MAX);
-        } else {
-            self.changes += u64::from(allowed[word] != cpus);
-        }
-        allowed[word] = cpus;
+        let known = self.cpus.tell(from, cpus);
+        self.changes += u64::from(known.is_some_and(|known| known != cpus));
     }
 
     /// Of the first `count` CPUs, those that it may use; none: all.
     pub fn allowed(&self, count: usize) -> Option<Vec<usize>> {
-        let words = self.cpus.as_deref().unwrap_or_default();
-        let may = |cpu: &usize| {
-            let word = words.get(cpu / WORD).copied();
-            word.unwrap_or(u64::MAX) >> (cpu % WORD) & 1 == 1
-        };
+        let may = |cpu: &usize| u16::try_from(*cpu).is_ok_and(|cpu| self.cpus.has(CpuId(cpu)));
         let allowed: Vec<usize> = (0..count).filter(may).collect();
         (allowed.len() < count).then_some(allowed)
     }

@@ -154,18 +154,21 @@ impl Hertz {
     }
 }
 
+// Time ends after 2^64 ps, 213 days: what would be later is then. A trace may say any time, and a
+// scenario any span.
+
 impl Add<Duration> for Instant {
     type Output = Instant;
     #[inline]
     fn add(self, span: Duration) -> Instant {
-        Instant(self.0 + span.0)
+        Instant(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Duration> for Instant {
     #[inline]
     fn add_assign(&mut self, span: Duration) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 
@@ -185,14 +188,14 @@ impl Add for Duration {
     type Output = Duration;
     #[inline]
     fn add(self, other: Duration) -> Duration {
-        Duration(self.0 + other.0)
+        Duration(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
     #[inline]
     fn add_assign(&mut self, other: Duration) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -215,7 +218,7 @@ impl Mul<u64> for Duration {
     type Output = Duration;
     #[inline]
     fn mul(self, times: u64) -> Duration {
-        Duration(self.0 * times)
+        Duration(self.0.saturating_mul(times))
     }
 }
 
@@ -311,6 +314,15 @@ impl fmt::Display for Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_ends_and_does_not_begin_again() {
+        let (end, longest) = (Instant(u64::MAX), Duration(u64::MAX));
+        assert_eq!(end + Duration(1), end);
+        assert_eq!(Instant(1) + longest, end);
+        assert_eq!(longest + Duration(1), longest);
+        assert_eq!(longest * 2, longest);
+    }
 
     #[test]
     fn cycles_become_the_nearest_picosecond() {

@@ -105,6 +105,16 @@ impl Engine {
         }
     }
 
+    /// The same engine, which refuses scenarios in files that write to files of the machine or start
+    /// programs on it.
+    #[must_use]
+    pub fn untrusted(self) -> Engine {
+        Engine {
+            workloads: Arc::new(Workloads::untrusted()),
+            ..self
+        }
+    }
+
     /// The machine called `name`: one that comes with WarmQ, a path to a description in TOML or to
     /// an hwloc XML file, or `host`.
     ///
@@ -371,12 +381,10 @@ impl Simulator for Engine {
         let mut metrics = measure::metrics(names.iter().cloned());
         for (names, said) in with_each(&names, &used.schedulers) {
             for metric in of_tasks::described(names, said) {
-                if metrics.iter().all(|known| known.name != metric.name) {
-                    metrics.push(metric);
-                }
+                metrics.add(metric);
             }
         }
-        metrics
+        metrics.list
     }
 
     fn needs_quiet(&self, plan: &Plan) -> bool {

@@ -50,7 +50,7 @@ pub struct Experiment {
     pub grid: Option<Grid>,
     /// What is measured. Each measure is computed from the simulator's metrics and earlier
     /// measures.
-    pub measures: Vec<Measure>,
+    pub measures: Measures,
     /// What the paper printed.
     pub published: Vec<Published>,
     /// The statements of the paper, or ours, to be checked.
@@ -122,6 +122,35 @@ pub struct Measure {
     pub domain: Vec<Point>,
     /// How it is obtained.
     pub how: How,
+}
+
+/// Measures in their order, each of which has a name of its own; a scenario of many tasks has tens of
+/// thousands.
+#[derive(Clone, Debug, Default)]
+pub struct Measures {
+    list: Vec<Measure>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Measures {
+    /// The measure `name`.
+    pub fn find(&self, name: &str) -> Option<&Measure> {
+        self.by_name.get(name).map(|index| &self.list[*index])
+    }
+
+    /// Adds a measure whose name no other has.
+    pub fn push(&mut self, measure: Measure) {
+        self.by_name.insert(measure.name.clone(), self.list.len());
+        self.list.push(measure);
+    }
+}
+
+impl std::ops::Deref for Measures {
+    type Target = [Measure];
+
+    fn deref(&self) -> &[Measure] {
+        &self.list
+    }
 }
 
 /// How a measure is obtained.
@@ -355,7 +384,7 @@ pub struct PlotSpec {
 impl Experiment {
     /// The measure `name`.
     pub fn measure(&self, name: &str) -> Option<&Measure> {
-        self.measures.iter().find(|measure| measure.name == name)
+        self.measures.find(name)
     }
 
     /// The name of `point` for people: its values in the order of the sweep.

@@ -57,7 +57,7 @@ impl Figures {
     /// Computes all measures of `experiment` from `runs`.
     pub(crate) fn of(experiment: &Experiment, options: &Options, runs: &Runs) -> Figures {
         let mut figures = Figures::default();
-        for measure in &experiment.measures {
+        for measure in experiment.measures.iter() {
             let cells = figures.cells_of(measure, experiment, options, runs);
             figures.cells.insert(measure.name.clone(), cells);
         }

@@ -25,8 +25,8 @@ mod world;
 
 pub use engine::{Engine, Workload, fidelity};
 pub use experiment::{
-    Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, OverSeeds,
-    Parts, PlotSpec, Published, Take, Target, Test, Within,
+    Axis, Claim, Compare, Direction, Experiment, Extent, HistogramRead, How, Measure, Measures,
+    OverSeeds, Parts, PlotSpec, Published, Take, Target, Test, Within,
 };
 pub use grid::Grid;
 pub use jobs::Jobs;
@@ -34,7 +34,7 @@ pub use judge::{Finding, Judged};
 pub use outcome::{Outcome, RunFailure, shown_value};
 pub use plan::{Chosen, LAB, Part, Plan};
 pub use point::{Filter, Point};
-pub use run::{Difference, Job, Options, Progress, Runs, seeds};
+pub use run::{Difference, Job, NoThreads, Options, Progress, Runs, seeds};
 
 pub use simulator::{
     Cause, HistogramDescription, Measured, MetricDescription, Parameter, PartError, RunError,

@@ -124,7 +124,7 @@ impl Experiment {
 
     fn rows(&self, figures: &Figures) -> Vec<Row> {
         let mut rows = Vec::new();
-        for measure in &self.measures {
+        for measure in self.measures.iter() {
             for point in &measure.domain {
                 let Some(Spread { value, low, high }) = figures.at(&measure.name, point) else {
                     continue;

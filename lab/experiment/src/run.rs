@@ -1,14 +1,17 @@
 //! The runs of one or several experiments: each distinct plan once, on several threads.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
 
 use rayon::prelude::*;
 
 use crate::experiment::{Experiment, Extent};
 use crate::plan::Plan;
 use crate::point::{Filter, Point};
-use crate::simulator::{Measured, RunError, Simulator};
+use crate::simulator::{Cause, Measured, RunError, Simulator};
 
 /// Which runs of an experiment are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +49,19 @@ pub struct Job {
 /// The result of every plan, in the order of the plans, whatever the number of threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs(pub BTreeMap<Plan, Result<Measured, RunError>>);
+
+/// More runs at the same time than this for each CPU only take memory.
+const MOST_PER_CPU: usize = 4;
+
+/// The operating system refused to start the threads of the runs; its answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot start {threads} threads: {answer}")]
+pub struct NoThreads {
+    /// How many were wanted.
+    pub threads: usize,
+    /// What the system said.
+    pub answer: String,
+}
 
 /// A plan that gave two different results: the simulator is not deterministic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,23 +111,25 @@ impl Experiment {
 
 impl Runs {
     /// Runs every distinct plan of `jobs` once, on `threads` threads (0: one per core), and calls
-    /// `progress` after each run, on its thread.
+    /// `progress` after each run, on its thread. A run that panics is a failure of that run: the
+    /// others stay.
     ///
-    /// # Panics
+    /// # Errors
     /// When the operating system refuses to start threads.
     pub fn of(
         jobs: impl IntoIterator<Item = Job>,
         simulator: &dyn Simulator,
         threads: usize,
         progress: &(dyn Fn(Progress<'_>) + Sync),
-    ) -> Runs {
+    ) -> Result<Runs, NoThreads> {
         let mut named: BTreeMap<Plan, String> = BTreeMap::new();
         for job in jobs {
             named.entry(job.plan).or_insert(job.name);
         }
         let (total, done) = (named.len(), AtomicUsize::new(0));
         let one = |(plan, name): (Plan, String)| {
-            let result = simulator.simulate(&plan);
+            let run = AssertUnwindSafe(|| simulator.simulate(&plan));
+            let result = catch_unwind(run).unwrap_or_else(|panic| Err(panicked(&*panic)));
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             progress(Progress {
                 done,
@@ -120,15 +138,19 @@ impl Runs {
             });
             (plan, result)
         };
+        let threads = bounded(threads, total);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.expect("threads can be started");
+        let pool = pool.map_err(|error| NoThreads {
+            threads,
+            answer: error.to_string(),
+        })?;
         let needs_quiet = |(plan, _): &(Plan, String)| simulator.needs_quiet(plan);
         let (alone, together): (Vec<_>, Vec<_>) = named.into_iter().partition(needs_quiet);
         let results: Vec<_> =
             pool.install(|| together.into_par_iter().with_max_len(1).map(one).collect());
         // A run on real CPUs shares them with nobody of ours.
         let measured = alone.into_iter().map(one);
-        Runs(results.into_iter().chain(measured).collect())
+        Ok(Runs(results.into_iter().chain(measured).collect()))
     }
 
     /// The plans whose two runs gave different results.
@@ -159,7 +181,39 @@ impl Runs {
     }
 }
 
+/// The threads for `runs` where `wanted` were asked for (0: one per CPU): no more than have work.
+fn bounded(wanted: usize, runs: usize) -> usize {
+    let cpus = available_parallelism().map_or(1, usize::from);
+    let wanted = if wanted == 0 { cpus } else { wanted };
+    wanted.min(cpus * MOST_PER_CPU).min(runs).max(1)
+}
+
+/// A panic is a mistake of ours, in this run.
+fn panicked(panic: &(dyn Any + Send)) -> RunError {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    RunError {
+        what: format!("a mistake of warmq: {}", text.unwrap_or("it panicked")),
+        cause: Cause::InvariantBroken,
+    }
+}
+
 /// The seeds 1..=`count`, for `--seeds 5`.
 pub fn seeds(count: u64) -> Vec<u64> {
     (1..=count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_bound_by_runs_and_cpus() {
+        let cpus = available_parallelism().map_or(1, usize::from);
+        assert_eq!(bounded(1_000_000, 5).min(5 * cpus), bounded(1_000_000, 5));
+        assert_eq!(bounded(1_000_000, usize::MAX), cpus * MOST_PER_CPU);
+        assert_eq!(bounded(0, usize::MAX), cpus);
+        assert_eq!(bounded(3, 1), 1);
+        assert_eq!(bounded(0, 0), 1);
+    }
 }

@@ -21,7 +21,7 @@ fn equal_plans_run_once_even_of_two_experiments() {
     };
     let fake = Fake::default();
     let jobs = one.jobs(&options).into_iter().chain(same.jobs(&options));
-    let runs = Runs::of(jobs, &fake, 2, &|_| {});
+    let runs = Runs::of(jobs, &fake, 2, &|_| {}).unwrap();
     assert_eq!(
         fake.runs.load(Ordering::Relaxed),
         12,
@@ -45,6 +45,7 @@ fn the_number_of_threads_changes_nothing() {
             threads,
             &|_| {},
         )
+        .unwrap()
     };
     let (one, four) = (of(1), of(4));
     assert_eq!(one, four);
@@ -74,7 +75,8 @@ fn progress_counts_every_run_to_the_last() {
         &Fake::default(),
         3,
         &note,
-    );
+    )
+    .unwrap();
     let mut seen = seen.into_inner().unwrap();
     seen.sort_unstable();
     assert_eq!(seen, (1..=12).collect::<Vec<_>>());
@@ -85,18 +87,15 @@ fn a_simulator_that_answers_differently_is_found_out() {
     let experiment = read(&swept(""));
     let jobs = || experiment.jobs(&Options::default());
     let steady = Fake::default();
-    let first = Runs::of(jobs(), &steady, 2, &|_| {});
-    assert!(
-        first
-            .differences(&Runs::of(jobs(), &steady, 1, &|_| {}))
-            .is_empty()
-    );
+    let runs = |fake, threads| Runs::of(jobs(), fake, threads, &|_| {}).unwrap();
+    let first = runs(&steady, 2);
+    assert!(first.differences(&runs(&steady, 1)).is_empty());
     let fickle = Fake {
         fickle: true,
         ..Fake::default()
     };
-    let first = Runs::of(jobs(), &fickle, 1, &|_| {});
-    let differences = first.differences(&Runs::of(jobs(), &fickle, 1, &|_| {}));
+    let first = runs(&fickle, 1);
+    let differences = first.differences(&runs(&fickle, 1));
     assert_eq!(differences.len(), 12);
     assert_ne!(differences[0].first, differences[0].second);
 }

@@ -115,7 +115,7 @@ fn experiment(rest: &str) -> Experiment {
 }
 
 fn runs(experiment: &Experiment, options: &Options) -> Runs {
-    Runs::of(experiment.jobs(options), &engine(), 2, &|_| ())
+    Runs::of(experiment.jobs(options), &engine(), 2, &|_| ()).unwrap()
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Engine {
         self.core.schedule_step_end(cpu, until);
     }
 
-    fn no_progress(&mut self, cpu: CpuId) {
+    pub(crate) fn no_progress(&mut self, cpu: CpuId) {
         let at = self.core.now();
         let task = self.core.cpu(cpu).current;
         let comm = task

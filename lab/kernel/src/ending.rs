@@ -4,6 +4,8 @@ use std::fmt;
 
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use crate::timeline::MOST_PENDING;
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -99,6 +101,11 @@ pub enum Stall {
         task: Option<TaskId>,
         /// Its name.
         comm: String,
+        /// When it happened.
+        at: Instant,
+    },
+    /// More is to happen than can be kept: a source that sends faster than anything is received.
+    TooManyEvents {
         /// When it happened.
         at: Instant,
     },
@@ -216,6 +223,12 @@ impl fmt::Display for Stall {
                 write!(
                     formatter,
                     "{comm} works without end while time stands still at {at}"
+                )
+            }
+            Stall::TooManyEvents { at } => {
+                write!(
+                    formatter,
+                    "more than {MOST_PENDING} events are to come at {at}: sources send too much, or timers expire too often"
                 )
             }
             Stall::WaitsForEver { who, tasks, at } => {

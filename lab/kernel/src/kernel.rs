@@ -4,7 +4,7 @@ use warmq_trace::Observer;
 use warmq_units::Instant;
 
 use crate::core::Core;
-use crate::ending::Ending;
+use crate::ending::{Ending, Stall};
 use crate::engine::Engine;
 
 /// A simulated machine with its kernel, scheduler and workload, observed by `O`.
@@ -72,6 +72,10 @@ impl<O: Observer> Kernel<O> {
         let core = &mut self.engine.core;
         if core.awaited == 0 && core.ending.is_none() {
             core.ending = Some(Ending::WorkDone);
+        }
+        if core.timeline.has_overflowed() {
+            let at = core.now();
+            core.ending = Some(Ending::Stalled(Stall::TooManyEvents { at }));
         }
         core.ending.is_some()
     }

@@ -159,6 +159,8 @@ pub(crate) enum Operation {
     },
     /// Ends the run: the program cannot go on as it is written.
     GiveUp(Rc<str>),
+    /// Ends the run: the program does one thing after another that takes no time.
+    NoProgress,
     Touch(Touch),
     Sleep(Duration),
     Yield,

@@ -162,6 +162,12 @@ impl Task {
         self.call(Operation::GiveUp(why.into())).await;
     }
 
+    /// Ends the run, because the program works without end while no time passes. Of operations the
+    /// kernel finds this out by itself, not of what programs do between them.
+    pub async fn no_progress(&self) {
+        self.call(Operation::NoProgress).await;
+    }
+
     /// Reads or writes memory, line by line.
     pub async fn touch(&self, touch: Touch) {
         self.call(Operation::Touch(touch)).await;

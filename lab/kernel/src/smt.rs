@@ -51,13 +51,13 @@ impl Core {
     pub(crate) fn stretched(&self, cpu: CpuId, alone: Duration) -> Duration {
         match self.smt {
             None => alone,
-            Some(_) => Duration(alone.0 * FULL / self.speed(cpu)),
+            Some(_) => scaled(alone, FULL, self.speed(cpu)),
         }
     }
 
     /// The reverse of [`Core::stretched`].
     fn alone(&self, cpu: CpuId, stretched: Duration) -> Duration {
-        Duration(stretched.0 * self.speed(cpu) / FULL)
+        scaled(stretched, self.speed(cpu), FULL)
     }
 
     /// Interrupts the step in progress on `cpu`; the rest of the step stays on its stack.
@@ -119,5 +119,14 @@ impl Core {
         if !(here.takes_interrupts() && here.next_tick <= until) {
             self.schedule(until, Event::StepDone { cpu, generation });
         }
+    }
+}
+
+/// `span` times `by` over `over`. The product of a long span has more than 64 bits.
+#[inline]
+fn scaled(span: Duration, by: u64, over: u64) -> Duration {
+    match span.0.checked_mul(by) {
+        Some(product) => Duration(product / over),
+        None => Duration((u128::from(span.0) * u128::from(by) / u128::from(over)) as u64),
     }
 }

@@ -37,6 +37,7 @@ impl Engine {
                 let why = why.to_string();
                 return self.core.program_broke(current, Misuse::GivesUp(why));
             }
+            Operation::NoProgress => return self.no_progress(cpu),
             Operation::Touch(touch) => Step::Touch {
                 touch: Touch {
                     work: touch.work + self.core.times.access,
@@ -80,6 +81,7 @@ impl Engine {
             | Operation::Ran
             | Operation::Span { .. }
             | Operation::GiveUp(_)
+            | Operation::NoProgress
             | Operation::Touch(_) => unreachable!("these need no kernel"),
             Operation::Sleep(span) => self.sleep_for(cpu, current, span),
             Operation::Yield => {

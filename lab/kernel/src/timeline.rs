@@ -9,8 +9,11 @@ use warmq_units::{Duration, Instant};
 /// before; most timers expire later, and those that were cancelled stay until then.
 const FAR: Duration = Duration::from_us(128);
 
-/// Bits of a key that say where its event is.
+/// Bits of a key that say where its event is; the rest of its lower half numbers events.
 const PLACE: u32 = 24;
+const MOST_SCHEDULED: u64 = (1 << (u64::BITS - PLACE)) - 1;
+/// Events that may be pending. The largest scenarios (100,000 tasks) have one or two for each task.
+pub(crate) const MOST_PENDING: usize = 1 << 22;
 
 /// Pending events in a total order: by time, then by the order in which they were scheduled.
 ///
@@ -29,6 +32,8 @@ pub struct Timeline<E> {
     // Heaps move their entries about: these are short, and an event stays where it is until it happens.
     events: Vec<Option<E>>,
     free: Vec<u32>,
+    /// Whether an event found no place or no number, and was dropped.
+    overflowed: bool,
 }
 
 type Heap = BinaryHeap<Reverse<Key>>;
@@ -39,10 +44,9 @@ type Heap = BinaryHeap<Reverse<Key>>;
 struct Key(u128);
 
 impl Key {
+    /// The invariant of [`Timeline`] keeps both numbers within their bits.
     #[inline]
     fn new(at: Instant, order: u64, place: u32) -> Key {
-        let fits = order >> (u64::BITS - PLACE) == 0 && place >> PLACE == 0;
-        assert!(fits, "more events than can be numbered");
         let rank = order << PLACE | u64::from(place);
         Key(u128::from(at.0) << 64 | u128::from(rank))
     }
@@ -68,6 +72,7 @@ impl<E> Default for Timeline<E> {
             far: Heap::new(),
             events: Vec::new(),
             free: Vec::new(),
+            overflowed: false,
         }
     }
 }
@@ -80,18 +85,37 @@ impl<E> Timeline<E> {
     }
 
     /// Schedules `event` for `at`, after all events that were scheduled for the same time before.
+    /// Where more events are pending than have a place, it is dropped, and the timeline
+    /// [has overflowed](Timeline::has_overflowed).
     ///
     /// # Panics
     /// When `at` lies in the past.
     #[inline]
     pub fn schedule(&mut self, at: Instant, event: E) {
         assert!(at >= self.now, "nothing can be scheduled in the past");
+        if self.is_full() {
+            self.overflowed = true;
+            return;
+        }
         self.scheduled += 1;
         let key = Key::new(at, self.scheduled, self.keep(event));
         match at - self.now < FAR {
             true => self.soon.push(Reverse(key)),
             false => self.far.push(Reverse(key)),
         }
+    }
+
+    /// Whether the next event would have no place, or its number more bits than a key has for it.
+    #[inline]
+    fn is_full(&self) -> bool {
+        let pending = self.events.len() >= MOST_PENDING && self.free.is_empty();
+        pending || self.scheduled >= MOST_SCHEDULED
+    }
+
+    /// Whether an event was dropped since there were too many: the run cannot go on.
+    #[inline]
+    pub fn has_overflowed(&self) -> bool {
+        self.overflowed
     }
 
     /// Keeps `event`; returns where.
@@ -194,6 +218,18 @@ mod tests {
         timeline.schedule(far + Duration(1), 'd');
         let order: String = std::iter::from_fn(|| timeline.pop_until(far + FAR)).collect();
         assert_eq!(order, "bcde");
+    }
+
+    #[test]
+    fn events_beyond_the_most_are_dropped_and_that_is_known() {
+        let mut timeline = Timeline::default();
+        for number in 0..MOST_PENDING as u64 {
+            timeline.schedule(Instant(number), ());
+        }
+        assert!(!timeline.has_overflowed());
+        timeline.schedule(Instant(0), ());
+        assert!(timeline.has_overflowed());
+        assert_eq!(timeline.scheduled(), MOST_PENDING as u64);
     }
 
     #[test]

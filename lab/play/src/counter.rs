@@ -9,9 +9,9 @@ use std::rc::Rc;
 pub struct Counter(Rc<Cell<u64>>);
 
 impl Counter {
-    /// Adds `amount`.
+    /// Adds `amount`; a count stays at its most.
     pub fn add(&self, amount: u64) {
-        self.0.set(self.0.get() + amount);
+        self.0.set(self.0.get().saturating_add(amount));
     }
 
     /// The count.

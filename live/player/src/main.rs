@@ -2,7 +2,7 @@
 
 mod arguments;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
@@ -67,7 +67,7 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
 /// The scenario with the values that were chosen.
 fn bind(arguments: &Arguments) -> Result<Bound, PlayError> {
     let file = &arguments.scenario;
-    let text = fs::read_to_string(file).map_err(|error| {
+    let text = warmq_config::read_text(file).map_err(|error| {
         let fix = "name the file of a scenario with --scenario";
         PlayError::Input(format!("`{file}` cannot be read: {error}; {fix}"))
     })?;

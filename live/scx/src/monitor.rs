@@ -50,7 +50,7 @@ fn text(before: &Look, now: &Look, rows: usize) -> String {
 /// process and until that ends.
 pub fn beside(seconds: f64) {
     let every = Duration::from_secs_f64(seconds);
-    thread::spawn(move || {
+    let print = move || {
         let mut before = loop {
             // It may be loading still.
             match State::read() {
@@ -69,7 +69,11 @@ pub fn beside(seconds: f64) {
             }
             before = now;
         }
-    });
+    };
+    // The scheduler works without it.
+    if let Err(error) = thread::Builder::new().spawn(print) {
+        say::error(&format!("no statistics: cannot start a thread: {error}"));
+    }
 }
 
 /// The name of a process.

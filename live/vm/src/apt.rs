@@ -16,6 +16,16 @@ const KEYRINGS: &[&str] = &[
     "/usr/share/keyrings/debian-archive-keyring.pgp",
 ];
 
+/// What a machine may allow for a mirror of its own, we never do: a kernel from there is run.
+const SIGNED_ONLY: &str = "\
+Acquire::AllowInsecureRepositories \"false\";
+Acquire::AllowDowngradeToInsecureRepositories \"false\";
+Acquire::AllowWeakRepositories \"false\";
+APT::Get::AllowUnauthenticated \"false\";
+";
+/// The same as options of a source, where they override settings.
+const SIGNED_SOURCES: &str = "allow-insecure=no allow-downgrade-to-insecure=no allow-weak=no";
+
 /// A suite of packages at a mirror.
 #[derive(Clone, Debug)]
 pub(crate) struct Suite {
@@ -65,8 +75,9 @@ impl Apt {
         fs::write(&path, text).map_err(VmError::file("write", &path))
     }
 
-    /// The machine's settings stay (a proxy, say), but for its places and its hooks, which are for
-    /// root. Who owns the folder downloads: there is no other user to change to.
+    /// The machine's settings stay (a proxy, say), but for its places, its hooks, which are for
+    /// root, and whatever lets packages in that nobody signed. Who owns the folder downloads: there
+    /// is no other user to change to.
     fn settings(&self) -> String {
         let folder = self.folder.display();
         format!(
@@ -78,6 +89,7 @@ impl Apt {
              APT::Architecture \"amd64\";\n\
              APT::Sandbox::User \"root\";\n\
              APT::Update::Error-Mode \"any\";\n\
+             {SIGNED_ONLY}\
              Acquire::Languages \"none\";\n\
              Acquire::Retries \"2\";\n\
              Acquire::http::Timeout \"30\";\n\
@@ -105,7 +117,7 @@ impl Apt {
             VmError::missing(what, "apt-get install debian-archive-keyring")
         })?;
         let line = |suite: &Suite| {
-            let options = format!("arch=amd64 signed-by={keyring}");
+            let options = format!("arch=amd64 signed-by={keyring} {SIGNED_SOURCES}");
             format!("deb [{options}] {} {} main\n", suite.mirror, suite.name)
         };
         self.write("sources.list", &suites.iter().map(line).collect::<String>())?;
@@ -198,4 +210,56 @@ fn answer(command: &mut Command, task: &str) -> Result<String, VmError> {
         help: "check that the mirror can be reached, or give a kernel of your own with --kernel"
             .to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mirror without any signature, in `folder`.
+    fn unsigned_mirror(folder: &Path) -> String {
+        let packages = folder.join("mirror/dists/stable/main/binary-amd64");
+        fs::create_dir_all(&packages).unwrap();
+        fs::write(packages.join("Packages"), "").unwrap();
+        fs::write(
+            folder.join("mirror/dists/stable/Release"),
+            "Suite: stable\n",
+        )
+        .unwrap();
+        format!("file:{}", folder.join("mirror").display())
+    }
+
+    #[test]
+    fn a_mirror_without_signatures_is_refused_whatever_the_machine_allows() {
+        if Command::new("apt-get").arg("--version").output().is_err() {
+            return; // Not a Debian: nothing is fetched here.
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let apt = Apt::new(folder.path()).unwrap();
+        let allowing = [
+            "Acquire::AllowInsecureRepositories",
+            "Acquire::AllowDowngradeToInsecureRepositories",
+            "Acquire::AllowWeakRepositories",
+            "APT::Get::AllowUnauthenticated",
+        ];
+        let allowing = allowing.map(|key| format!("{key} \"true\";\n")).concat();
+        apt.write("machine.conf", &allowing).unwrap();
+        let source = format!(
+            "deb [arch=amd64] {} stable main\n",
+            unsigned_mirror(folder.path())
+        );
+        apt.write("sources.list", &source).unwrap();
+        let update = |program: &mut Command| {
+            let update = program.args(["-q", "update"]);
+            let update = update.env("APT_CONFIG", folder.path().join("machine.conf"));
+            answer(update, "apt-get update")
+        };
+        let error = update(&mut apt.command("apt-get")).unwrap_err();
+        assert!(error.to_string().contains("not signed"), "{error}");
+
+        // The mirror is fit to be refused: with what the machine allows it is taken.
+        let ours = apt.settings().replace(SIGNED_ONLY, "");
+        apt.write("apt.conf", &ours).unwrap();
+        update(&mut apt.command("apt-get")).unwrap();
+    }
 }

@@ -69,25 +69,42 @@ pub(crate) fn watch(
     let mut run = Run::new(PathBuf::from(format!("/proc/{}", qemu.id())));
     let [console, control, stdout, stderr] = ears(&qemu)?;
     let (tell, told) = channel();
-    let (followed, console, complaint) = thread::scope(|scope| {
+    let (followed, complaint) = thread::scope(|scope| {
         let (for_console, for_control) = (tell.clone(), tell.clone());
         let (for_stdout, for_stderr) = (tell.clone(), tell);
-        let console = scope.spawn(move || {
+        let console = move || {
             let said = Console::listen(console);
             let _ = for_console.send(Event::Gone);
             said
+        };
+        let (out, err) = (streams.stdout, streams.stderr);
+        let others: [Box<dyn FnOnce() + Send>; 3] = [
+            Box::new(move || listen_to_init(control, &for_control)),
+            Box::new(move || pass_on(stdout, out, Stream::Stdout, &for_stdout)),
+            Box::new(move || pass_on(stderr, err, Stream::Stderr, &for_stderr)),
+        ];
+        let console = thread::Builder::new().spawn_scoped(scope, console);
+        let mut others = others.into_iter();
+        let started = others.try_for_each(|listen| {
+            let started = thread::Builder::new().spawn_scoped(scope, listen);
+            started.map(drop)
         });
-        scope.spawn(move || listen_to_init(control, &for_control));
-        scope.spawn(move || pass_on(stdout, streams.stdout, Stream::Stdout, &for_stdout));
-        scope.spawn(move || pass_on(stderr, streams.stderr, Stream::Stderr, &for_stderr));
-        let followed = run.follow(&told, timeout, seen);
+        let refused = VmError::system("start the threads that listen to the guest");
+        let heard = started.and(console).map_err(refused);
+        // Ends QEMU whatever happened, and with it the threads.
+        let followed = heard.and_then(|console| Ok((run.follow(&told, timeout, seen)?, console)));
         run.total = run.began.elapsed();
         run.ends();
         let complaint = qemu.end();
-        (followed, console.join().unwrap_or_default(), complaint)
+        let followed = followed.map(|(followed, console)| {
+            let said = console.join().unwrap_or_default();
+            (followed, said)
+        });
+        (followed, complaint)
     });
+    let (followed, console) = followed?;
     Ok(Outcome {
-        ending: run.ending(followed?, &console, &complaint)?,
+        ending: run.ending(followed, &console, &complaint)?,
         boot: run.boot,
         total: run.total,
         cpu_delay: run.cpu_delay,

@@ -1,5 +1,7 @@
 //! It may not use CPUs that idled.
 
+use warmq_trace::Allowed;
+
 use super::{owned, waited};
 use crate::case::Case;
 use crate::verdict::Finding;
@@ -15,14 +17,10 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if case.waited < LEAST_WAITED || idle < LEAST_IDLE {
         return None;
     }
-    let cpus = case.facts.task(case.id).who.cpus.as_deref();
+    let cpus = &case.facts.task(case.id).who.cpus;
     Some(Finding {
         cause: String::new(),
-        says: format!(
-            "{}, and may run on {} only",
-            waited(case),
-            shown(cpus.unwrap_or_default())
-        ),
+        says: format!("{}, and may run on {} only", waited(case), shown(cpus)),
         because: format!(
             "For {} of its wait another CPU idled that its affinity excludes.",
             share(idle)
@@ -35,9 +33,8 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
 }
 
 /// `CPU 1` or `CPUs 0-3,8`.
-fn shown(words: &[u64]) -> String {
-    let has = |cpu: usize| words[cpu / 64] >> (cpu % 64) & 1 == 1;
-    let cpus: Vec<usize> = (0..words.len() * 64).filter(|cpu| has(*cpu)).collect();
+fn shown(cpus: &Allowed) -> String {
+    let cpus: Vec<usize> = cpus.told().map(|cpu| cpu.index()).collect();
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for cpu in &cpus {
         match ranges.last_mut() {
@@ -56,11 +53,21 @@ fn shown(words: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use warmq_units::CpuId;
+
+    use super::*;
+
+    fn allowed(words: &[u64]) -> Allowed {
+        let mut allowed = Allowed::default();
+        for (word, cpus) in (0..).zip(words) {
+            allowed.tell(CpuId(64 * word), *cpus);
+        }
+        allowed
+    }
 
     #[test]
     fn sets_of_cpus_are_shown_as_the_kernel_shows_them() {
-        assert_eq!(shown(&[2]), "CPU 1");
-        assert_eq!(shown(&[0b1_0000_1111, 1]), "CPUs 0-3,8,64");
+        assert_eq!(shown(&allowed(&[2])), "CPU 1");
+        assert_eq!(shown(&allowed(&[0b1_0000_1111, 1])), "CPUs 0-3,8,64");
     }
 }

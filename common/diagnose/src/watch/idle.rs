@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use warmq_trace::Allowed;
 use warmq_units::{CpuId, Duration, Instant};
-
-const WORD: usize = u64::BITS as usize;
 
 /// More sets of CPUs than these are not told apart: tasks of the others count as free to run
 /// anywhere. A machine has one for each of its CPUs, and some for groups of its programs.
@@ -59,12 +58,7 @@ pub(super) struct Idle {
     soon: VecDeque<(Instant, usize)>,
     any: Clock,
     /// By set: the clock of the CPUs in it, and that of the others.
-    sets: BTreeMap<Vec<u64>, (Clock, Clock)>,
-}
-
-fn has(set: &[u64], cpu: usize) -> bool {
-    let word = set.get(cpu / WORD).copied();
-    word.unwrap_or(u64::MAX) >> (cpu % WORD) & 1 == 1
+    sets: BTreeMap<Allowed, (Clock, Clock)>,
 }
 
 impl Idle {
@@ -104,35 +98,35 @@ impl Idle {
     fn change(&mut self, at: Instant, index: usize, idles: bool) {
         self.any.change(at, idles);
         for (set, (inside, outside)) in &mut self.sets {
-            match has(set, index) {
+            match set.has(CpuId(index as u16)) {
                 true => inside.change(at, idles),
                 false => outside.change(at, idles),
             }
         }
     }
 
-    /// For how long there have been idle CPUs in `set` and outside of it; none stands for all.
-    pub fn beside(&mut self, at: Instant, set: Option<&[u64]>) -> (Duration, Duration) {
+    /// For how long there have been idle CPUs in `set` and outside of it.
+    pub fn beside(&mut self, at: Instant, set: &Allowed) -> (Duration, Duration) {
         self.reach(at);
-        let Some(set) = set else {
+        if set.is_untold() {
             return (self.any.until(at), Duration::ZERO);
-        };
+        }
         if !self.sets.contains_key(set) {
             if self.sets.len() >= MOST_SETS {
                 return (self.any.until(at), Duration::ZERO);
             }
             let clocks = self.clocks_of(at, set);
-            self.sets.insert(set.to_vec(), clocks);
+            self.sets.insert(set.clone(), clocks);
         }
         let (inside, outside) = self.sets[set];
         (inside.until(at), outside.until(at))
     }
 
-    fn clocks_of(&self, at: Instant, set: &[u64]) -> (Clock, Clock) {
+    fn clocks_of(&self, at: Instant, set: &Allowed) -> (Clock, Clock) {
         let count = |wanted: bool| {
             let idle = self.cpus.iter().enumerate();
             let idle = idle.filter(|(_, state)| **state == State::Idle);
-            let those = idle.filter(|(cpu, _)| has(set, *cpu) == wanted);
+            let those = idle.filter(|(cpu, _)| set.has(CpuId(*cpu as u16)) == wanted);
             Clock {
                 cpus: those.count() as u32,
                 since: at,
@@ -164,13 +158,17 @@ mod tests {
     #[test]
     fn only_a_long_idle_time_counts_within_and_outside_of_a_set() {
         let mut idle = Idle::default();
-        let only_0: &[u64] = &[1];
-        assert_eq!(idle.beside(ms(0), Some(only_0)), Default::default());
+        let mut only_0 = Allowed::default();
+        only_0.tell(CpuId(0), 1);
+        assert_eq!(idle.beside(ms(0), &only_0), Default::default());
         for (at, cpu, idles) in [(10, 1, true), (20, 0, true), (21, 0, false), (30, 1, false)] {
             idle.set(ms(at), CpuId(cpu), idles);
         }
         let inside_and_outside = (Duration::ZERO, Duration::from_ms(19));
-        assert_eq!(idle.beside(ms(40), Some(only_0)), inside_and_outside);
-        assert_eq!(idle.beside(ms(40), None).0, Duration::from_ms(19));
+        assert_eq!(idle.beside(ms(40), &only_0), inside_and_outside);
+        assert_eq!(
+            idle.beside(ms(40), &Allowed::default()).0,
+            Duration::from_ms(19)
+        );
     }
 }

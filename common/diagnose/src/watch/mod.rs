@@ -198,7 +198,7 @@ impl Watcher {
         let interrupted = state.interrupted_until(at);
         state.queue(place, id);
         let task = self.tasks.touch(id);
-        let (inside, outside) = self.idle.beside(at, task.who.cpus.as_deref());
+        let (inside, outside) = self.idle.beside(at, &task.who.cpus);
         task.woken = woken.then_some(at);
         task.life = Life::Waits(Wait {
             cpu,
@@ -221,7 +221,7 @@ impl Watcher {
         let running = state.running(at);
         let interrupted = state.interrupted_until(at);
         let task = self.tasks.touch(id);
-        let (inside, outside) = self.idle.beside(at, task.who.cpus.as_deref());
+        let (inside, outside) = self.idle.beside(at, &task.who.cpus);
         let span = at.since(wait.part_from);
         // The stretch that is still going on would be counted when it ends.
         if let Some((other, since)) = running.filter(|(other, _)| *other != id) {

@@ -38,20 +38,26 @@ impl<'s> Findings<'s> {
         self.add(document.problem(&spot.key, &spot.place, what, help));
     }
 
-    /// Adds a problem unless it is known.
     pub(crate) fn add(&mut self, problem: Problem) {
-        if !self.list.contains(&problem) {
-            self.list.push(problem);
-        }
+        self.list.push(problem);
     }
 
-    /// Everything that was found, in the order of the text.
+    /// Everything that was found, each once, in the order of the text.
     pub(crate) fn verdict(&mut self) -> Result<(), Problems> {
-        let mut list = std::mem::take(&mut self.list);
-        if list.is_empty() {
+        let mut found = std::mem::take(&mut self.list);
+        if found.is_empty() {
             return Ok(());
         }
-        list.sort_by_key(|problem| problem.span.start);
+        found.sort_by_key(|problem| problem.span.start);
+        let mut list: Vec<Problem> = Vec::new();
+        for problem in found {
+            // There are few at one place.
+            let here = list.iter().rev();
+            let mut here = here.take_while(|it| it.span.start == problem.span.start);
+            if !here.any(|known| *known == problem) {
+                list.push(problem);
+            }
+        }
         Err(Problems { list })
     }
 }

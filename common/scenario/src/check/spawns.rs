@@ -149,6 +149,8 @@ impl Counting<'_> {
             }
             self.follow(&task.setup, &mut indexes);
             for _ in 0..rounds {
+                // A round whose steps are all left out counts, too.
+                self.steps += 1;
                 self.follow(&task.body, &mut indexes);
                 if self.is_too_much() {
                     return false;

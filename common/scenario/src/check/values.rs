@@ -14,6 +14,8 @@ use crate::task::{TaskKind, TaskKindId};
 
 /// The most memory of one region: 64 GB.
 const LARGEST_REGION: u64 = 64 << 30;
+/// Picoseconds between two changes: 1 us.
+const LEAST_PERIOD: u64 = 1_000_000;
 /// Weights of cgroups (`cpu.weight`).
 const WEIGHTS: (u64, u64) = (1, 10_000);
 /// The payload of the largest UDP datagram over IPv4.
@@ -97,6 +99,15 @@ impl Corner<'_, '_> {
         self.within(expr, (1, u64::MAX), what);
     }
 
+    /// A change is made by a system call or two, and each is kept until it takes place.
+    fn period(&mut self, period: &Expr) {
+        if self.eval(period).is_some_and(|every| every < LEAST_PERIOD) {
+            let what = "a change cannot take place more than once a microsecond";
+            self.findings
+                .report(&period.spot, what, "write every = \"1us\" or more");
+        }
+    }
+
     fn object(&mut self, object: &Object) {
         match &object.kind {
             ObjectKind::Region { bytes } => self.region(bytes),
@@ -146,6 +157,8 @@ impl Corner<'_, '_> {
     }
 
     fn source(&mut self, source: &Source) {
+        let what = "the payload of a datagram, in bytes,";
+        self.within(&source.bytes, (0, LARGEST_DATAGRAM), what);
         self.reference(&source.to);
         match &source.arrivals {
             Arrivals::Rate(rate) => self.rate(rate),
@@ -351,7 +364,7 @@ impl Corner<'_, '_> {
             match &change.occurs {
                 Occurs::At(at) => self.all([at]),
                 Occurs::Every { period, start, end } => {
-                    self.more_than_zero(period, "`every`");
+                    self.period(period);
                     self.all([start, end].into_iter().flatten());
                 }
             }

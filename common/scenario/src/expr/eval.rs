@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Operator, Tree};
+use crate::quantity::Quantity;
 use crate::site::Site;
 
 /// Why an expression has no value.
@@ -14,6 +15,8 @@ pub enum Fault {
     Overflow,
     /// A result below zero where none can be.
     Negative(i64),
+    /// A result above [`Quantity::most`].
+    TooMuch(Quantity),
 }
 
 impl fmt::Display for Fault {
@@ -22,6 +25,13 @@ impl fmt::Display for Fault {
             Fault::DivisionByZero => formatter.write_str("this divides by zero"),
             Fault::Overflow => formatter.write_str("the result is larger than 63 bits"),
             Fault::Negative(value) => write!(formatter, "the result is negative: {value}"),
+            Fault::TooMuch(quantity) => {
+                write!(
+                    formatter,
+                    "the result is more than {}",
+                    quantity.most_written()
+                )
+            }
         }
     }
 }

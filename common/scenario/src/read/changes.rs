@@ -1,25 +1,31 @@
 //! `[[change]]` and `[[phase]]`.
 
+use std::sync::Arc;
+
 use warmq_config::{Fields, Item};
 
 use super::names::{Names, is_name};
 use super::references::{self, NO_JOINING, OF_TABLE, has_indexes};
-use super::scope::Scope;
+use super::scope::{Scope, spot};
 use super::steps::fragment;
 use super::values::{place, policy, rate, time};
 use crate::change::{Change, Occurs, Phase, SchedulerChoice, Set, Target};
+use crate::expr::Spot;
 use crate::object::{Class, ObjectId};
 use crate::quantity::Quantity::{Count, Time};
 use crate::step::Reference;
 
 pub(super) fn changes(fields: &Fields<'_>, names: &Names) -> Vec<Change> {
     let scope = Scope::new(names);
-    let change = |table: &Fields<'_>| {
-        let change = change(table, &scope);
+    let change = |item: Item<'_>| {
+        let table = item.table()?;
+        let change = change(&table, spot(&item), &scope);
         table.finish();
         change
     };
-    fields.tables("change").iter().filter_map(change).collect()
+    fields.know(&["change"]);
+    let items = fields.members("change").into_iter();
+    items.filter_map(change).collect()
 }
 
 pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
@@ -36,7 +42,7 @@ pub(super) fn phases(fields: &Fields<'_>, names: &Names) -> Vec<Phase> {
     fields.tables("phase").iter().filter_map(phase).collect()
 }
 
-fn change(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Change> {
+fn change(table: &Fields<'_>, spot: Arc<Spot>, scope: &Scope<'_>) -> Option<Change> {
     let occurs = occurs(table, scope);
     let target = target(table, scope);
     if let Some(item) = table.item("scheduler") {
@@ -45,6 +51,7 @@ fn change(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Change> {
             occurs: occurs?,
             target: target?,
             set: vec![Set::Scheduler(choice?)],
+            spot,
         });
     }
     let set = table.required("set", "say what changes: set = { nice = 5 }");
@@ -59,6 +66,7 @@ fn change(table: &Fields<'_>, scope: &Scope<'_>) -> Option<Change> {
         occurs: occurs?,
         target,
         set: list,
+        spot,
     })
 }
 

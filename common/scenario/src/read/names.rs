@@ -20,8 +20,9 @@ pub(super) struct Names {
     /// Those of the groups that are autogroups.
     autogroups: BTreeSet<ObjectId>,
     pub(super) tasks: BTreeMap<String, (TaskKindId, usize)>,
-    spans: RefCell<Vec<Span>>,
-    counters: RefCell<Vec<String>>,
+    /// By name: its number, and how many indexes it has.
+    spans: RefCell<BTreeMap<String, (u32, usize)>>,
+    counters: RefCell<BTreeMap<String, u32>>,
     uses: RefCell<BTreeSet<&'static str>>,
 }
 
@@ -101,36 +102,43 @@ impl Names {
     /// The counter called `name`, new or known.
     pub(super) fn counter(&self, name: &str) -> CounterId {
         let mut counters = self.counters.borrow_mut();
-        let found = counters.iter().position(|it| it == name);
-        let index = found.unwrap_or_else(|| {
-            counters.push(name.to_owned());
-            counters.len() - 1
-        });
-        CounterId(index as u32)
+        let next = counters.len() as u32;
+        CounterId(*counters.entry(name.to_owned()).or_insert(next))
     }
 
     /// The span called `name`, new or known; an error is the number of indexes it had before.
     pub(super) fn span(&self, name: &str, indexes: usize) -> Result<SpanId, usize> {
         let mut spans = self.spans.borrow_mut();
-        let found = spans.iter().position(|it| it.name == name);
-        let index = found.unwrap_or_else(|| {
-            let name = name.to_owned();
-            spans.push(Span { name, indexes });
-            spans.len() - 1
-        });
-        match spans[index].indexes {
-            known if known == indexes => Ok(SpanId(index as u32)),
-            known => Err(known),
+        let next = (spans.len() as u32, indexes);
+        match *spans.entry(name.to_owned()).or_insert(next) {
+            (number, known) if known == indexes => Ok(SpanId(number)),
+            (_, known) => Err(known),
         }
     }
 
     pub(super) fn spans(&self) -> Vec<Span> {
-        self.spans.borrow().clone()
+        let spans = self.spans.borrow();
+        let named = spans.iter().map(|(name, (number, indexes))| {
+            let (name, indexes) = (name.clone(), *indexes);
+            (*number, Span { name, indexes })
+        });
+        in_order(named)
     }
 
     pub(super) fn counters(&self) -> Vec<String> {
-        self.counters.borrow().clone()
+        let counters = self.counters.borrow();
+        in_order(
+            counters
+                .iter()
+                .map(|(name, number)| (*number, name.clone())),
+        )
     }
+}
+
+/// What has numbers, by them.
+fn in_order<T>(numbered: impl Iterator<Item = (u32, T)>) -> Vec<T> {
+    let by_number: BTreeMap<u32, T> = numbered.collect();
+    by_number.into_values().collect()
 }
 
 /// The tables below `key` whose names can be referred to.

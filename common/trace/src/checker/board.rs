@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_units::{CpuId, Instant, LockId, TaskId};
 
+use crate::Allowed;
 use crate::{Interrupt, Record, Table};
 
 /// The state of a machine as its records show it.
@@ -58,9 +59,8 @@ struct Task {
     state: State,
     // True if it is about to leave its CPU asleep.
     blocks: bool,
-    /// Bit n of word m is set if the task may run on CPU 64 m + n. It may run on all CPUs beyond
-    /// the last word.
-    allowed: Vec<u64>,
+    /// The CPUs that it may use.
+    allowed: Allowed,
 }
 
 /// The state of a task.
@@ -90,9 +90,6 @@ impl State {
         State::Runnable { cpu, since, queued }
     }
 }
-
-/// CPUs of one word of an affinity.
-const WORD: usize = u64::BITS as usize;
 
 impl Board {
     /// The board of a machine that has just been switched on.
@@ -158,9 +155,8 @@ impl Board {
 
     /// Whether the affinity of `task` allows `cpu`.
     pub fn allows(&self, task: TaskId, cpu: CpuId) -> bool {
-        let allowed = self.tasks.get(task).map_or(&[][..], |task| &task.allowed);
-        let word = allowed.get(cpu.index() / WORD).copied();
-        word.unwrap_or(u64::MAX) >> (cpu.index() % WORD) & 1 == 1
+        let task = self.tasks.get(task);
+        task.is_none_or(|task| task.allowed.has(cpu))
     }
 
     /// Every CPU that a record named.
@@ -336,11 +332,8 @@ impl Board {
 
     /// Changes the affinity of `task`. A waiting task waits for the new CPUs from here on.
     fn set_affinity(&mut self, at: Instant, task: TaskId, from: CpuId, cpus: u64) {
-        let (task, word) = (self.tasks.touch(task), from.index() / WORD);
-        if task.allowed.len() <= word {
-            task.allowed.resize(word + 1, u64::MAX);
-        }
-        task.allowed[word] = cpus;
+        let task = self.tasks.touch(task);
+        task.allowed.tell(from, cpus);
         if let State::Runnable { since, queued, .. } = &mut task.state {
             (*since, *queued) = (at, at);
         }

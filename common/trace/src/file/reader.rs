@@ -108,6 +108,8 @@ pub struct Reader<R: Read> {
 
 /// The longest text of a header that is believed, in bytes.
 const LONGEST_TEXT: u64 = 1 << 16;
+/// Bytes of the largest header: it names the tasks, spans and counters of a scenario.
+const MOST_ABOUT: usize = 64 << 20;
 
 impl<R: Read> Reader<R> {
     /// Starts to read. The reader does its own buffering.
@@ -170,6 +172,9 @@ impl<R: Read> Reader<R> {
         for _ in 0..facts {
             let key = self.text_into(&mut bytes)?;
             let value = self.text_into(&mut bytes)?;
+            if bytes.len() > MOST_ABOUT {
+                return Err(Damage::Header);
+            }
             self.header.learn(&key, value);
         }
         let expected = self.eight_bytes()?;

@@ -39,7 +39,7 @@ pub(super) fn find(
         Some("xml") => read_hwloc,
         _ => return Err(PartError::Unknown),
     };
-    let text = std::fs::read_to_string(name)
+    let text = warmq_config::read_text(name)
         .map_err(|error| PartError::Broken(format!("{name}: cannot read it: {error}")))?;
     read(name, &text).map_err(PartError::Problems)
 }

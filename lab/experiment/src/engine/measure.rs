@@ -1,6 +1,6 @@
 //! Turns the counts of a run into the metrics of experiments. Floats begin here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_kernel::{Kernel, Mode, Within};
 use warmq_machine::Counts;
@@ -81,24 +81,36 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
         "time for which the CPUs of a real world waited for those of the machine below, all together"
 };
 
+/// Metrics in the order in which they were added, each name once: what several say is the same.
+#[derive(Default)]
+pub(super) struct Catalog {
+    pub(super) list: Vec<MetricDescription>,
+    names: BTreeSet<String>,
+}
+
+impl Catalog {
+    pub(super) fn add(&mut self, metric: MetricDescription) {
+        if self.names.insert(metric.name.clone()) {
+            self.list.push(metric);
+        }
+    }
+}
+
 /// Every metric of all workloads, and those of scenarios with these names.
-pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Vec<MetricDescription> {
+pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Catalog {
     let described_here = |(name, unit, what): &(&str, &str, &str)| MetricDescription {
         name: (*name).to_owned(),
         unit: (*unit).to_owned(),
         what: (*what).to_owned(),
     };
-    let mut metrics: Vec<MetricDescription> = Vec::new();
+    let mut metrics = Catalog::default();
     for names in scenarios {
         let mut add = |phase: &str, it: Described| {
-            let name = format!("{phase}{}", it.name);
-            if metrics.iter().all(|known| known.name != name) {
-                metrics.push(MetricDescription {
-                    name,
-                    unit: it.unit.to_owned(),
-                    what: it.what,
-                });
-            }
+            metrics.add(MetricDescription {
+                name: format!("{phase}{}", it.name),
+                unit: it.unit.to_owned(),
+                what: it.what,
+            });
         };
         let all = described(&names);
         all.iter().cloned().for_each(|it| add("", it));
@@ -108,8 +120,7 @@ pub(super) fn metrics(scenarios: impl Iterator<Item = Names>) -> Vec<MetricDescr
         }
     }
     let general = METRICS.iter().map(described_here);
-    let known: Vec<String> = metrics.iter().map(|it| it.name.clone()).collect();
-    metrics.extend(general.filter(|it| !known.contains(&it.name)));
+    general.for_each(|it| metrics.add(it));
     metrics
 }
 

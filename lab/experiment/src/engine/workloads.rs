@@ -28,14 +28,28 @@ impl Workload {
 
 /// The files that were read.
 #[derive(Default)]
-pub(super) struct Workloads(Mutex<BTreeMap<String, Arc<Workload>>>);
+pub(super) struct Workloads {
+    read: Mutex<BTreeMap<String, Arc<Workload>>>,
+    /// Whether their authors are not trusted.
+    untrusted: bool,
+}
 
 impl Workloads {
+    /// Refuses scenarios that do more than use the machine ([`Scenario::check_untrusted`]).
+    ///
+    /// [`Scenario::check_untrusted`]: warmq_scenario::Scenario::check_untrusted
+    pub(super) fn untrusted() -> Workloads {
+        Workloads {
+            untrusted: true,
+            ..Workloads::default()
+        }
+    }
+
     /// Makes the scenario in `text` known as `name`.
     pub(super) fn add(&self, name: &str, text: &str) -> Result<(), PartError> {
-        let entry = Entry::of_scenario(name, name, text).map_err(PartError::Problems)?;
+        let entry = self.read(name, text)?;
         let workload = Arc::new(Workload::Read(Box::new(entry)));
-        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.insert(name.to_owned(), workload);
         Ok(())
     }
@@ -45,22 +59,34 @@ impl Workloads {
         if let Some(shipped) = warmq_play::workload(name) {
             return Ok(Arc::new(Workload::Shipped(shipped)));
         }
-        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = read.get(name) {
             return Ok(known.clone());
         }
-        let workload = Arc::new(Workload::Read(Box::new(from_file(name)?)));
+        let workload = Arc::new(Workload::Read(Box::new(self.from_file(name)?)));
         read.insert(name.to_owned(), workload.clone());
         Ok(workload)
     }
-}
 
-fn from_file(path: &str) -> Result<Entry, PartError> {
-    let ending = Path::new(path).extension().and_then(|it| it.to_str());
-    if !matches!(ending, Some("toml" | "json")) {
-        return Err(PartError::Unknown);
+    fn from_file(&self, path: &str) -> Result<Entry, PartError> {
+        let ending = Path::new(path).extension().and_then(|it| it.to_str());
+        if !matches!(ending, Some("toml" | "json")) && !Path::new(path).exists() {
+            return Err(PartError::Unknown);
+        }
+        let text = warmq_config::read_text(path)
+            .map_err(|error| PartError::Broken(format!("{path}: cannot read it: {error}")))?;
+        self.read(path, &text)
     }
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| PartError::Broken(format!("{path}: cannot read it: {error}")))?;
-    Entry::of_scenario(path, path, &text).map_err(PartError::Problems)
+
+    fn read(&self, name: &str, text: &str) -> Result<Entry, PartError> {
+        let entry = Entry::of_scenario(name, name, text).map_err(PartError::Problems)?;
+        match entry.scenario() {
+            Some(scenario) if self.untrusted => {
+                let trusted = scenario.check_untrusted();
+                trusted.map_err(PartError::Problems)?;
+            }
+            _ => {}
+        }
+        Ok(entry)
+    }
 }

@@ -1,6 +1,6 @@
 //! `[[measure]]`: metrics of the simulator, and measures derived from them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Fields, Item, did_you_mean};
 
@@ -11,7 +11,12 @@ use crate::simulator::{MetricDescription, Simulator};
 
 pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut Experiment) {
     let tables = fields.tables("measure");
-    let metrics = simulator.metrics(&experiment.parts.used());
+    let listed = simulator.metrics(&experiment.parts.used());
+    let by_name = listed.iter().map(|metric| (metric.name.as_str(), metric));
+    let metrics = Metrics {
+        list: &listed,
+        by_name: by_name.collect(),
+    };
     for table in &tables {
         let read = if let Some(item) = table.item("metric") {
             let names = item.one_or_more();
@@ -35,13 +40,14 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
     }
 }
 
-fn add(
-    table: &Fields,
-    measure: Measure,
-    metrics: &[MetricDescription],
-    experiment: &mut Experiment,
-) {
-    let is_metric = metrics.iter().any(|metric| metric.name == measure.name);
+/// What the simulator measures, in its order and by name.
+struct Metrics<'m> {
+    list: &'m [MetricDescription],
+    by_name: BTreeMap<&'m str, &'m MetricDescription>,
+}
+
+fn add(table: &Fields, measure: Measure, metrics: &Metrics<'_>, experiment: &mut Experiment) {
+    let is_metric = metrics.by_name.contains_key(measure.name.as_str());
     if is_metric && measure.how != How::Figure {
         let what = format!("`{}` is the name of a metric", measure.name);
         table.report(what, "choose another name");
@@ -58,7 +64,7 @@ fn add(
 fn plain(
     table: &Fields,
     item: &Item,
-    metrics: &[MetricDescription],
+    metrics: &Metrics<'_>,
     experiment: &Experiment,
 ) -> Vec<Measure> {
     let mut read = Vec::new();
@@ -66,12 +72,12 @@ fn plain(
     for item in item.one_or_more() {
         let Some(name) = item.text() else { continue };
         if name == EVERYTHING {
-            let all = metrics.iter();
+            let all = metrics.list.iter();
             read.extend(all.map(|metric| figure(metric, readable(&metric.name), experiment)));
             continue;
         }
-        let Some(metric) = metrics.iter().find(|metric| metric.name == name) else {
-            let known = metrics.iter().map(|metric| metric.name.as_str());
+        let Some(metric) = metrics.by_name.get(name.as_str()) else {
+            let known = metrics.list.iter().map(|metric| metric.name.as_str());
             item.report(
                 format!("there is no metric \"{name}\""),
                 did_you_mean(&name, known),

@@ -134,7 +134,7 @@ fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experimen
         quick_points: Filter::default(),
         points: Vec::new(),
         grid: None,
-        measures: Vec::new(),
+        measures: Default::default(),
         published: Vec::new(),
         claims: Vec::new(),
         plots: Vec::new(),

@@ -260,7 +260,7 @@ pub fn problems(text: &str) -> String {
 }
 
 pub fn run(experiment: &Experiment, options: &Options) -> (Runs, Outcome) {
-    let runs = Runs::of(experiment.jobs(options), &Fake::default(), 2, &|_| {});
+    let runs = Runs::of(experiment.jobs(options), &Fake::default(), 2, &|_| {}).unwrap();
     let outcome = experiment.outcome(options, &runs);
     (runs, outcome)
 }

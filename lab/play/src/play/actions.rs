@@ -94,7 +94,7 @@ impl Player {
             Some(first) => self.eval(first)?,
             None => 0,
         };
-        let stride = match &touch.pattern {
+        let mut stride = match &touch.pattern {
             Pattern::Sequential => 1,
             Pattern::Stride(stride) => self.eval(stride)?.max(1),
             // A stride that shares no factor with the region visits lines in a scattered order.
@@ -103,13 +103,18 @@ impl Player {
                 scattered(of_region)
             }
         };
-        let writes = lines * self.eval(&touch.write_percent)?.min(100) / 100;
+        // Lines are counted around the region's end: whole regions change nothing.
+        let around = of_region.max(1);
+        (first, stride) = (first % around, stride % around);
+        let percent = self.eval(&touch.write_percent)?.min(100);
+        let writes = (u128::from(lines) * u128::from(percent) / 100) as u64;
         let accesses = |first, lines| Touch::read(region, first, lines).stride(stride);
         if writes > 0 {
             self.task.touch(accesses(first, writes).writing()).await;
         }
         if writes < lines {
-            let rest = accesses(first + writes * stride, lines - writes);
+            let next = u128::from(first) + u128::from(writes) * u128::from(stride);
+            let rest = accesses((next % u128::from(around)) as u64, lines - writes);
             self.task.touch(rest).await;
         }
         Ok(())

@@ -32,6 +32,19 @@ impl From<EvalError> for Left {
     }
 }
 
+/// Steps after which a task looks at the clock: if it has not moved meanwhile, the task makes no
+/// progress. As many as the kernel allows operations at one point in time.
+const STEPS_BETWEEN_LOOKS: u32 = 1_000_000;
+
+/// What finds out a task whose steps take no time.
+#[derive(Default)]
+struct Pace {
+    /// Steps since the last look.
+    steps: u32,
+    /// The time at the last look.
+    looked: Option<Instant>,
+}
+
 /// A loop that is under way; its counter is the last index.
 struct Loop {
     times: u64,
@@ -64,6 +77,7 @@ pub(super) struct Player {
     pub(super) timers: OwnTimers,
     /// Who sent the datagram that it received last, by socket of those that it answers.
     pub(super) senders: BTreeMap<(ObjectId, usize), Sender>,
+    pace: Pace,
     /// The streams that it has drawn from.
     streams: Vec<(StreamName, Rc<RefCell<Stream>>)>,
 }
@@ -89,6 +103,7 @@ impl Player {
             row: Row::default(),
             timers: OwnTimers::default(),
             senders: BTreeMap::new(),
+            pace: Pace::default(),
             streams: Vec::new(),
         }
     }
@@ -130,6 +145,7 @@ impl Player {
         let mut begins = self.task.now().await;
         self.began = begins;
         for _ in 0..times {
+            self.step_is_done().await;
             self.run(&stage.programs(self.kind).body).await?;
             stage.count_round();
             if self.task.now().await.0 >= end {
@@ -150,6 +166,7 @@ impl Player {
         let mut at = 0;
         while let Some(op) = program.ops.get(at) {
             at += 1;
+            self.step_is_done().await;
             match op {
                 Op::Do(action) => self.act(action).await?,
                 Op::Row { moments, actions } => self.row(moments, actions).await?,
@@ -175,6 +192,22 @@ impl Player {
             }
         }
         Ok(())
+    }
+
+    /// Counts a step, and ends the run where many of them took no time.
+    async fn step_is_done(&mut self) {
+        self.pace.steps += 1;
+        if self.pace.steps < STEPS_BETWEEN_LOOKS {
+            return;
+        }
+        let now = self.task.now().await;
+        if self.pace.looked == Some(now) {
+            self.task.no_progress().await;
+        }
+        self.pace = Pace {
+            steps: 0,
+            looked: Some(now),
+        };
     }
 
     /// The counter of the innermost loop.
