@@ -211,7 +211,7 @@ impl Engine {
             digest: digest.to_string(),
             ending: ending?,
             parameters: parts.parameters(),
-            notes: workload.scenario().map(notes_of_lab).unwrap_or_default(),
+            notes: notes_of_lab(workload.scenario(), &machine),
         })
     }
 }
@@ -241,8 +241,12 @@ fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u1
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
 }
 
-fn notes_of_lab(scenario: &Scenario) -> Vec<String> {
-    real::notes(scenario, warmq_scenario::World::Lab)
+/// What the lab plays otherwise than `scenario` says, and lacks of `machine`.
+fn notes_of_lab(scenario: Option<&Scenario>, machine: &MachineDescription) -> Vec<String> {
+    let notes = |scenario| real::notes(scenario, warmq_scenario::World::Lab);
+    let mut notes = scenario.map(notes).unwrap_or_default();
+    notes.extend(machine.left_out.iter().cloned());
+    notes
 }
 
 fn not_booted(error: BootError) -> RunError {
