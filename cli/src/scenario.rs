@@ -165,7 +165,8 @@ impl Worlds {
         text
     }
 
-    /// Worlds side by side: the work, each span, each task's share of CPU time and its waits.
+    /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU time
+    /// and its waits.
     fn add_plots(&self, text: &mut String, scenario: &Scenario) {
         let mut series = vec!["scheduler"];
         for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
@@ -177,8 +178,11 @@ impl Worlds {
         let spans = names.spans.iter().map(|span| format!("{span}_p99"));
         let shares = names.tasks.iter().map(|task| format!("{task}_share"));
         let waits = names.tasks.iter().map(|task| format!("{task}_wait_p99"));
+        let others = names.counters.iter().filter(|name| **name != names.work);
+        let others = others.map(|name| format!("{name}_per_second"));
         let work = std::iter::once("work_per_second".to_owned());
-        for measure in work.chain(spans).chain(shares).chain(waits) {
+        let counted = work.chain(others);
+        for measure in counted.chain(spans).chain(shares).chain(waits) {
             let _ = writeln!(
                 text,
                 "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {measure:?}\nseries = {series:?}"

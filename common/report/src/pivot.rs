@@ -29,10 +29,9 @@ type Values<'a> = Vec<Option<&'a PointValue>>;
 pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
     let rows = section.rows.iter();
     if section.together {
-        // What is nowhere is told by its absence: there are many metrics.
         let told = rows.filter(|row| {
-            let of_metric = section.rows.iter().filter(|it| it.metric == row.metric);
-            of_metric.into_iter().any(|it| it.value != 0.0)
+            let mut of_metric = section.rows.iter().filter(|it| it.metric == row.metric);
+            section.asked_for.contains(&row.metric) || of_metric.any(|it| it.value != 0.0)
         });
         let metrics = distinct(told.map(|row| row.metric.as_str()));
         return match metrics.is_empty() {

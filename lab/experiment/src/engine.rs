@@ -197,13 +197,14 @@ impl Engine {
             figures.extend(of_tasks.figures());
             histograms.extend(of_tasks.histograms());
         }
-        let end = kernel.now();
+        let (end, times) = (kernel.now(), kernel.check_times());
         let (digest, (meters, (checker, _))) = kernel.into_observer();
         if let Some(names) = &names {
             figures.extend(meters.played(names, &done, end));
         }
         if let Some(checker) = checker {
             lawful(checker, ending.is_ok(), end)?;
+            times.map_err(|how| broken(format!("in the end: {how}")))?;
         }
         Ok(Measured {
             figures,
@@ -267,10 +268,14 @@ fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError
         None if complete => checker.finish(end),
         None => Ok(()),
     };
-    verdict.map_err(|violation| RunError {
-        what: format!("an invariant was broken at {violation}"),
+    verdict.map_err(|violation| broken(format!("at {violation}")))
+}
+
+fn broken(how: String) -> RunError {
+    RunError {
+        what: format!("an invariant was broken {how}"),
         cause: Cause::InvariantBroken,
-    })
+    }
 }
 
 fn setting(what: String) -> RunError {
@@ -310,14 +315,28 @@ fn run<O: Observer>(
     plan: &Plan,
     counters: &Counters,
 ) -> (Totals, Result<String, RunError>) {
-    let mut before = Totals::new();
-    let mut ending = kernel.run_until(Instant::START + plan.warmup);
-    if ending == Ending::TimeUp {
-        kernel.reset_figures();
-        before = counters.totals();
-        ending = kernel.run_until(Instant::START + plan.warmup + plan.time);
+    let ending = kernel.run_until(Instant::START + plan.warmup);
+    if ending != Ending::TimeUp {
+        let nothing_left = || nothing_left(kernel.now(), plan);
+        return (
+            Totals::new(),
+            verdict(&ending).and_then(|_| Err(nothing_left())),
+        );
     }
+    kernel.reset_figures();
+    let before = counters.totals();
+    let ending = kernel.run_until(Instant::START + plan.warmup + plan.time);
     (before, verdict(&ending))
+}
+
+/// That all tasks ended before anything was measured.
+fn nothing_left(end: Instant, plan: &Plan) -> RunError {
+    let ended = end.since(Instant::START);
+    setting(format!(
+        "all tasks ended after {ended}, before the warm-up of {} was over: nothing is left to measure; play it with a \
+         shorter --warmup, such as 0s",
+        plan.warmup
+    ))
 }
 
 fn verdict(ending: &Ending) -> Result<String, RunError> {
