@@ -7,13 +7,18 @@ use std::path::Path;
 use clap::Args;
 use warmq_experiment::LAB;
 use warmq_play::{workload, workloads};
+use warmq_record::RunningKernel;
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
+use crate::host_kernel::Modelled;
 use crate::machines::HOST;
 
 /// The scheduler where none is named: the kernel's own, whose model in the lab is eevdf.
 const SCHEDULER_OF_KERNEL: &str = "kernel";
+/// What guests have where nothing else is asked for.
+const GUESTS_KERNEL: &str = "6.18";
+const DEFAULT_PREEMPTION: &str = "default";
 
 /// In which worlds scenarios are played, and how. Lists are swept.
 #[derive(Args, Clone, Debug, Default)]
@@ -24,11 +29,12 @@ pub struct Worlds {
     /// Schedulers [default: kernel, whose model in the lab is eevdf].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
-    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18].
+    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of the lab beside
+    /// host, this machine's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernel: Vec<String>,
     /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
-    /// kernel's].
+    /// kernel's; of the lab beside host, this machine's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub preempt: Vec<String>,
     /// How long a scenario is measured [default: 1s].
@@ -94,7 +100,11 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
         "title = {title:?}\nabout = {:?}\nworkload = {name:?}\n",
         scenario.about()
     );
+    let of_host = worlds.modelled(&RunningKernel::look());
     // Writing to a string cannot fail.
+    if let Some(modelled) = &of_host {
+        let _ = writeln!(text, "notes = [{:?}]", modelled.note);
+    }
     let _ = writeln!(text, "machine = {HOST:?}\n\n[run]");
     let _ = writeln!(
         text,
@@ -102,7 +112,7 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
         worlds.warmup.as_deref().unwrap_or("200ms")
     );
     let _ = writeln!(text, "time = {:?}", worlds.time.as_deref().unwrap_or("1s"));
-    text.push_str(&worlds.sweep());
+    text.push_str(&worlds.sweep(of_host.as_ref()));
     text.push_str("\n[[measure]]\nmetric = \"*\"\n");
     worlds.add_plots(&mut text, scenario);
     Ok(text)
@@ -144,20 +154,46 @@ impl Worlds {
         }
     }
 
-    /// Every world with every scheduler, kernel and preemption model that it has.
-    fn sweep(&self) -> String {
-        let mut text = String::new();
-        let usual = vec![SCHEDULER_OF_KERNEL.to_owned()];
-        let schedulers = match self.scheduler.is_empty() {
-            true => &usual,
-            false => &self.scheduler,
+    fn schedulers(&self) -> Vec<String> {
+        match self.scheduler.is_empty() {
+            true => vec![SCHEDULER_OF_KERNEL.to_owned()],
+            false => self.scheduler.clone(),
+        }
+    }
+
+    /// What the lab plays in place of this machine's kernel: where both play, and no other is asked for.
+    fn modelled(&self, kernel: &RunningKernel) -> Option<Modelled> {
+        let (worlds, schedulers) = (self.worlds(), self.schedulers());
+        let both = worlds.contains(&LAB) && worlds.contains(&HOST);
+        let own = schedulers.iter().any(|name| name == SCHEDULER_OF_KERNEL);
+        let meant = both && own && self.kernel.is_empty();
+        meant
+            .then(|| Modelled::nearest(kernel, &schedulers))
+            .flatten()
+    }
+
+    /// Every world with every scheduler, kernel and preemption model that it has; `of_host` is what the
+    /// lab alone has.
+    fn sweep(&self, of_host: Option<&Modelled>) -> String {
+        let Some(of_host) = of_host else {
+            return self.block(&self.worlds(), &self.kernel, &self.preempt);
         };
-        let worlds = self.worlds();
-        let _ = writeln!(
-            text,
-            "\n[sweep]\nworld = {worlds:?}\nscheduler = {schedulers:?}"
-        );
-        for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
+        let one = |value: &str| vec![value.to_owned()];
+        let or = |list: &Vec<String>, value: &str| match list.is_empty() {
+            true => one(value),
+            false => list.clone(),
+        };
+        let others: Vec<&str> = self.worlds().into_iter().filter(|it| *it != LAB).collect();
+        let of_lab = or(&self.preempt, &of_host.preempt);
+        let of_others = or(&self.preempt, DEFAULT_PREEMPTION);
+        self.block(&[LAB], &one(&of_host.kernel), &of_lab)
+            + &self.block(&others, &one(GUESTS_KERNEL), &of_others)
+    }
+
+    fn block(&self, worlds: &[&str], kernels: &[String], preempt: &[String]) -> String {
+        let schedulers = self.schedulers();
+        let mut text = format!("\n[[sweep]]\nworld = {worlds:?}\nscheduler = {schedulers:?}\n");
+        for (key, list) in [("kernel", kernels), ("preempt", preempt)] {
             if !list.is_empty() {
                 let _ = writeln!(text, "{key} = {list:?}");
             }
@@ -188,5 +224,56 @@ impl Worlds {
                 "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {measure:?}\nseries = {series:?}"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(world: &[&str], kernel: &[&str], preempt: &[&str]) -> String {
+        let list = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
+        let worlds = Worlds {
+            world: list(world),
+            kernel: list(kernel),
+            preempt: list(preempt),
+            ..Worlds::default()
+        };
+        let host = RunningKernel {
+            release: "6.18.44".to_owned(),
+            preemption: "none".to_owned(),
+            ..RunningKernel::default()
+        };
+        worlds.sweep(worlds.modelled(&host).as_ref())
+    }
+
+    #[test]
+    fn beside_this_machine_the_lab_plays_its_kernel() {
+        let text = sweep(&["lab", "guest", "host"], &[], &[]);
+        let (lab, others) = text.rsplit_once("[[sweep]]").expect("two blocks");
+        assert!(lab.contains("world = [\"lab\"]"), "{text}");
+        assert!(
+            lab.contains("kernel = [\"6.18.44\"]\npreempt = [\"none\"]"),
+            "{text}"
+        );
+        assert!(others.contains("world = [\"guest\", \"host\"]"), "{text}");
+        assert!(
+            others.contains("kernel = [\"6.18\"]\npreempt = [\"default\"]"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_counts() {
+        let asked = sweep(&["lab", "host"], &["7.1"], &[]);
+        assert!(
+            asked.contains("kernel = [\"7.1\"]") && !asked.contains("preempt"),
+            "{asked}"
+        );
+        let asked = sweep(&["lab", "host"], &[], &["full"]);
+        assert_eq!(asked.matches("preempt = [\"full\"]").count(), 2, "{asked}");
+        assert!(asked.contains("6.18.44"), "{asked}");
+        let alone = sweep(&["lab"], &[], &[]);
+        assert!(!alone.contains("kernel ="), "{alone}");
     }
 }

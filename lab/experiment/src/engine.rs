@@ -123,7 +123,7 @@ impl Engine {
             return self.play(world, plan, observer);
         }
         let entry = kernel::entry(plan)?;
-        let chosen = chosen(entry.settings(), &plan.scheduler.settings)?;
+        let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
         let make_scheduler = entry.build(chosen.clone());
         self.run_under(make_scheduler, entry, &chosen, plan, observer)
     }
