@@ -132,5 +132,6 @@ fn machine(line: u64, levels: [(u64, u64); 2]) -> MachineDescription {
         steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
+        left_out: Vec::new(),
     }
 }

@@ -15,6 +15,7 @@ mod exit;
 mod failure;
 mod files;
 mod guest;
+mod host_kernel;
 mod laws;
 mod listing;
 mod machines;

@@ -6,25 +6,37 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::{Document, Source, quoted, quoted_list, read_text};
+use warmq_experiment::LAB;
 use warmq_play::{workload, workloads};
+use warmq_record::RunningKernel;
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
+use crate::host_kernel::Modelled;
 use crate::machines::HOST;
 use crate::nearby;
 use crate::typed;
 
 /// What an experiment that plays a scenario measures, and how where no option says otherwise.
-const USUAL: &str = r#"[run]
+const USUAL: &str = r#"
+[run]
 warmup = "200ms"
 time = "1s"
 
+[[measure]]
+metric = "*"
+"#;
+/// Where it is played, and by whom.
+const USUAL_SWEEP: &str = r#"
 [sweep]
 world = ["lab"]
 scheduler = ["kernel"]
-
-[[measure]]
-metric = "*""#;
+"#;
+/// The scheduler where none is named: the kernel's own, whose model in the lab is eevdf.
+const SCHEDULER_OF_KERNEL: &str = "kernel";
+/// What guests have where nothing else is asked for.
+const GUESTS_KERNEL: &str = "6.18";
+const DEFAULT_PREEMPTION: &str = "default";
 
 /// In which worlds scenarios are played, and how. Lists are swept.
 #[derive(Args, Clone, Debug, Default)]
@@ -35,11 +47,12 @@ pub struct Worlds {
     /// Schedulers [default: kernel, whose model in the lab is eevdf].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub scheduler: Vec<String>,
-    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18].
+    /// Kernels of guests and of the lab: series (6.12, 7.1), or files of guests [default: 6.18; of the lab beside
+    /// host, this machine's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub kernel: Vec<String>,
     /// Preemption models of guests and of the lab: none, voluntary, full, lazy [default: the
-    /// kernel's].
+    /// kernel's; of the lab beside host, this machine's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub preempt: Vec<String>,
     /// How long a scenario is measured [default: 1s].
@@ -86,12 +99,11 @@ pub fn is_shipped_as(name: &str) -> bool {
     is_shipped(name) && !Path::new(name).exists()
 }
 
-/// The text of the experiment that plays the scenario called `name`, into which [`Worlds::change`] has still to put the
-/// options.
+/// The experiment that plays the scenario called `name` as `worlds` say.
 ///
 /// # Errors
 /// What is wrong with the scenario.
-pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
+pub fn experiment(name: &str, worlds: &Worlds) -> Result<Document, Failure> {
     let scenario = &find(name)?;
     let title = match scenario.title() {
         "" => name,
@@ -103,10 +115,24 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<String, Failure> {
         quoted(scenario.about()),
         quoted(name)
     );
+    let of_host = worlds.modelled(&RunningKernel::look());
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "machine = {HOST:?}\n\n{USUAL}");
+    if let Some(modelled) = &of_host {
+        let _ = writeln!(text, "notes = [{}]", quoted(&modelled.note));
+    }
+    let _ = writeln!(text, "machine = \"{HOST}\"\n{USUAL}");
+    match &of_host {
+        Some(modelled) => text.push_str(&worlds.sweep_beside(modelled)),
+        None => text.push_str(USUAL_SWEEP),
+    }
     worlds.add_plots(&mut text, scenario);
-    Ok(text)
+    let document = Document::parse(name, &text);
+    let mut document = document.map_err(|problems| Failure::Problems(vec![problems]))?;
+    if of_host.is_none() {
+        worlds.change_sweep(&mut document);
+    }
+    worlds.change_times(&mut document);
+    Ok(document)
 }
 
 fn from_file(path: &str) -> Result<Scenario, Failure> {
@@ -140,9 +166,9 @@ impl Worlds {
         options.flatten().collect()
     }
 
-    /// Puts the options into the experiment of a scenario: every world with every scheduler, kernel and preemption
+    /// Puts the lists into the experiment of a scenario: every world with every scheduler, kernel and preemption
     /// model that it has.
-    pub fn change(&self, document: &mut Document) {
+    fn change_sweep(&self, document: &mut Document) {
         let lists = [
             ("world", &self.world),
             ("scheduler", &self.scheduler),
@@ -152,6 +178,9 @@ impl Worlds {
         for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
             document.set_list(&["sweep", key], &format!("--{key}"), list);
         }
+    }
+
+    fn change_times(&self, document: &mut Document) {
         for (key, time) in [("time", &self.time), ("warmup", &self.warmup)] {
             if let Some(time) = time {
                 let option = Source::option(&format!("--{key}"), time);
@@ -160,7 +189,52 @@ impl Worlds {
         }
     }
 
-    /// Worlds side by side: the work, each span, each task's share of CPU time and its waits.
+    fn schedulers(&self) -> Vec<String> {
+        match self.scheduler.is_empty() {
+            true => vec![SCHEDULER_OF_KERNEL.to_owned()],
+            false => self.scheduler.clone(),
+        }
+    }
+
+    /// What the lab plays in place of this machine's kernel: where both play, and no other is asked for.
+    fn modelled(&self, kernel: &RunningKernel) -> Option<Modelled> {
+        let schedulers = self.schedulers();
+        let plays = |world: &str| self.world.iter().any(|it| it == world);
+        let own = schedulers.iter().any(|name| name == SCHEDULER_OF_KERNEL);
+        let meant = plays(LAB) && plays(HOST) && own && self.kernel.is_empty();
+        meant
+            .then(|| Modelled::nearest(kernel, &schedulers))
+            .flatten()
+    }
+
+    /// Every world with every scheduler; the lab has the kernel `of_host`, the others what is usual for them.
+    fn sweep_beside(&self, of_host: &Modelled) -> String {
+        let one = |value: &str| vec![value.to_owned()];
+        let or = |list: &Vec<String>, value: &str| match list.is_empty() {
+            true => one(value),
+            false => list.clone(),
+        };
+        let worlds = self.world.iter().map(String::as_str);
+        let others: Vec<&str> = worlds.filter(|it| *it != LAB).collect();
+        let of_lab = or(&self.preempt, &of_host.preempt);
+        let of_others = or(&self.preempt, DEFAULT_PREEMPTION);
+        self.block(&[LAB], &one(&of_host.kernel), &of_lab)
+            + &self.block(&others, &one(GUESTS_KERNEL), &of_others)
+    }
+
+    fn block(&self, worlds: &[&str], kernels: &[String], preempt: &[String]) -> String {
+        let (worlds, schedulers) = (quoted_list(worlds), quoted_list(&self.schedulers()));
+        let mut text = format!("\n[[sweep]]\nworld = {worlds}\nscheduler = {schedulers}\n");
+        for (key, list) in [("kernel", kernels), ("preempt", preempt)] {
+            if !list.is_empty() {
+                let _ = writeln!(text, "{key} = {}", quoted_list(list));
+            }
+        }
+        text
+    }
+
+    /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU time
+    /// and its waits.
     fn add_plots(&self, text: &mut String, scenario: &Scenario) {
         let mut series = vec!["scheduler"];
         for (key, list) in [("kernel", &self.kernel), ("preempt", &self.preempt)] {
@@ -172,8 +246,11 @@ impl Worlds {
         let spans = names.spans.iter().map(|span| format!("{span}_p99"));
         let shares = names.tasks.iter().map(|task| format!("{task}_share"));
         let waits = names.tasks.iter().map(|task| format!("{task}_wait_p99"));
+        let others = names.counters.iter().filter(|name| **name != names.work);
+        let others = others.map(|name| format!("{name}_per_second"));
         let work = std::iter::once("work_per_second".to_owned());
-        for measure in work.chain(spans).chain(shares).chain(waits) {
+        let counted = work.chain(others);
+        for measure in counted.chain(spans).chain(shares).chain(waits) {
             let _ = writeln!(
                 text,
                 "\n[[plot]]\nkind = \"bars\"\nx = \"world\"\ny = {}\nseries = {}",
@@ -181,5 +258,56 @@ impl Worlds {
                 quoted_list(&series)
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(world: &[&str], kernel: &[&str], preempt: &[&str]) -> String {
+        let list = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
+        let worlds = Worlds {
+            world: list(world),
+            kernel: list(kernel),
+            preempt: list(preempt),
+            ..Worlds::default()
+        };
+        let host = RunningKernel {
+            release: "6.18.44".to_owned(),
+            preemption: "none".to_owned(),
+            ..RunningKernel::default()
+        };
+        worlds.sweep(worlds.modelled(&host).as_ref())
+    }
+
+    #[test]
+    fn beside_this_machine_the_lab_plays_its_kernel() {
+        let text = sweep(&["lab", "guest", "host"], &[], &[]);
+        let (lab, others) = text.rsplit_once("[[sweep]]").expect("two blocks");
+        assert!(lab.contains("world = [\"lab\"]"), "{text}");
+        assert!(
+            lab.contains("kernel = [\"6.18.44\"]\npreempt = [\"none\"]"),
+            "{text}"
+        );
+        assert!(others.contains("world = [\"guest\", \"host\"]"), "{text}");
+        assert!(
+            others.contains("kernel = [\"6.18\"]\npreempt = [\"default\"]"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_counts() {
+        let asked = sweep(&["lab", "host"], &["7.1"], &[]);
+        assert!(
+            asked.contains("kernel = [\"7.1\"]") && !asked.contains("preempt"),
+            "{asked}"
+        );
+        let asked = sweep(&["lab", "host"], &[], &["full"]);
+        assert_eq!(asked.matches("preempt = [\"full\"]").count(), 2, "{asked}");
+        assert!(asked.contains("6.18.44"), "{asked}");
+        let alone = sweep(&["lab"], &[], &[]);
+        assert!(!alone.contains("kernel ="), "{alone}");
     }
 }

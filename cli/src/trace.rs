@@ -163,6 +163,7 @@ pub fn section(
         rows: metrics.into_iter().filter_map(row).collect(),
         notes: measured.notes.clone(),
         together: experiment.everything,
+        asked_for: experiment.asked_for(),
         ..Section::default()
     }
 }

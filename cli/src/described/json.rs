@@ -66,14 +66,8 @@ pub fn json(machine: &MachineDescription) -> Value {
         "steals": machine.steals.iter().map(steal).collect::<Vec<Value>>(),
         "costs": costs(machine),
         "sources": machine.sources,
+        "left_out": machine.left_out,
     })
-}
-
-/// Where the sources of a cache stand: its group, and the key of its latency.
-pub fn cache_keys(cache: &CacheDescription) -> (String, String) {
-    let group = format!("cache.l{}", cache.level);
-    let latency = format!("{group}.latency");
-    (group, latency)
 }
 
 /// A frequency in hertz.

@@ -2,7 +2,6 @@
 
 mod json;
 
-use comfy_table::Cell;
 use warmq_experiment::{Engine, Part, Simulator};
 use warmq_machine::{
     CacheDescription, Coherence, Inclusion, MachineDescription, MemoryDescription, NOT_GIVEN,
@@ -23,6 +22,9 @@ pub fn text(machine: &MachineDescription) -> String {
         format!("Coherence\n{}", coherence(machine)),
         format!("Memory\n{}", memory(machine)),
     ];
+    if !machine.left_out.is_empty() {
+        parts.push(format!("Not modelled\n{}", left_out(machine)));
+    }
     if !machine.steals.is_empty() {
         parts.push(format!("Taken away from each CPU\n{}", steals(machine)));
     }
@@ -79,18 +81,35 @@ fn several(count: usize, what: &str) -> String {
     format!("{count} {what}{s}")
 }
 
-/// A line a kind of cache: equal caches of a level are listed once, with their number.
+/// A line for each kind of cache and source: equal caches of a level are listed once, with their
+/// number.
 fn caches(machine: &MachineDescription) -> String {
     let mut table = listing::table();
     for (cache, count) in kinds(machine) {
-        let (group, key) = json::cache_keys(cache);
-        table.add_row([
-            Cell::new(format!("{count} x L{}", cache.level)),
-            Cell::new(shape(machine, cache)),
-            Cell::new(source(machine, &key, &group)),
-        ]);
+        let mut first = format!("{count} x L{}", cache.level);
+        for (source, said) in by_source(machine, cache) {
+            let name = std::mem::take(&mut first);
+            table.add_row([&name, &said.join(", "), source]);
+        }
     }
     table.trim_fmt()
+}
+
+/// The properties of `cache`, by who says so.
+fn by_source<'m>(
+    machine: &'m MachineDescription,
+    cache: &CacheDescription,
+) -> Vec<(&'m str, Vec<String>)> {
+    let group = format!("cache.l{}", cache.level);
+    let mut sources: Vec<(&str, Vec<String>)> = Vec::new();
+    for (key, said) in properties(machine, cache) {
+        let source = source(machine, &format!("{group}.{key}"), &group);
+        match sources.iter_mut().find(|(known, _)| *known == source) {
+            Some((_, all)) => all.push(said),
+            None => sources.push((source, vec![said])),
+        }
+    }
+    sources
 }
 
 fn kinds(machine: &MachineDescription) -> Vec<(&CacheDescription, usize)> {
@@ -111,25 +130,29 @@ fn kinds(machine: &MachineDescription) -> Vec<(&CacheDescription, usize)> {
     kinds
 }
 
-fn shape(machine: &MachineDescription, cache: &CacheDescription) -> String {
+fn properties(
+    machine: &MachineDescription,
+    cache: &CacheDescription,
+) -> [(&'static str, String); 7] {
     let shared = match cache.cpus.len() {
         1 => "for one CPU".to_owned(),
         count => format!("shared by {count} CPUs"),
     };
     let inclusion = match cache.inclusion {
-        Inclusion::NonInclusive => "",
-        Inclusion::Inclusive => ", inclusive",
-        Inclusion::Victim => ", filled by evictions of the level before",
+        Inclusion::NonInclusive => "not inclusive",
+        Inclusion::Inclusive => "inclusive",
+        Inclusion::Victim => "filled by evictions of the level before",
     };
-    format!(
-        "{}, {} ways, lines of {}, {} cycles ({}), {}{inclusion}, {shared}",
-        cache.size,
-        cache.ways,
-        cache.line,
-        cache.latency.0,
-        span(machine.clock.time_of(cache.latency)),
-        replacement(cache.replacement),
-    )
+    let time = span(machine.clock.time_of(cache.latency));
+    [
+        ("size", cache.size.to_string()),
+        ("ways", format!("{} ways", cache.ways)),
+        ("line", format!("lines of {}", cache.line)),
+        ("sharing", shared),
+        ("latency", format!("{} cycles ({time})", cache.latency.0)),
+        ("replacement", replacement(cache.replacement).to_owned()),
+        ("inclusion", inclusion.to_owned()),
+    ]
 }
 
 fn replacement(replacement: Replacement) -> &'static str {
@@ -190,6 +213,14 @@ fn steals(machine: &MachineDescription) -> String {
         let key = format!("steal.{index}");
         let takes = format!("{} every {} in the mean", steal.span, steal.every);
         table.add_row([&takes, source(machine, &key, &key)]);
+    }
+    table.trim_fmt()
+}
+
+fn left_out(machine: &MachineDescription) -> String {
+    let mut table = listing::table();
+    for sentence in &machine.left_out {
+        table.add_row([sentence]);
     }
     table.trim_fmt()
 }

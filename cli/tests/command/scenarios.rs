@@ -56,6 +56,43 @@ fn a_scenario_is_played_in_the_lab_without_more_ado() {
     assert!(found.iter().all(|(_, value)| value.is_finite()));
 }
 
+/// A task that never runs has a row: 0 is the answer there.
+#[test]
+fn what_a_scenario_names_is_shown_where_it_is_nothing() {
+    let late = format!(
+        "{KEYS}\n[task.late]\nstart = \"10s\"\nbody = [{{ run = \"1ms\" }}, {{ count = \"done\" }}]\n"
+    );
+    let folder = Folder::new("scenario-late").with("late.toml", &late);
+    let shown = folder
+        .run(&format!("run late.toml {SHORT} --machine tiny-2cpu"))
+        .fine();
+    let row = |name: &str| {
+        let line = shown.lines().find(|line| line.contains(name));
+        line.unwrap_or_else(|| panic!("{name} in\n{shown}"))
+            .to_owned()
+    };
+    assert!(row("late_share").contains(" 0"), "{}", row("late_share"));
+    assert!(
+        row("done_per_second").contains(" 0"),
+        "{}",
+        row("done_per_second")
+    );
+    assert!(!shown.contains("walks_per_second"), "{shown}");
+}
+
+#[test]
+fn work_that_is_over_before_the_measurement_is_said_and_has_no_figures() {
+    let once = "[task.once]\ntimes = 1\nbody = [{ run = \"1ms\" }]\n";
+    let folder = Folder::new("scenario-once").with("once.toml", once);
+    let ran = folder.run(&format!("run once.toml {SHORT} --machine tiny-2cpu --json"));
+    assert_eq!(ran.out, "");
+    assert!(
+        ran.err.contains("nothing is left to measure"),
+        "{}",
+        ran.err
+    );
+}
+
 #[test]
 fn this_machine_gives_the_same_figures_by_name() {
     let player = Path::new(env!("CARGO_BIN_EXE_warmq")).with_file_name("warmq-player");

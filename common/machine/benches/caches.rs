@@ -65,6 +65,7 @@ fn machine(cpus: u16, line: u64, levels: &[Level], coherence: Coherence) -> Mach
         steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
+        left_out: Vec::new(),
     }
 }
 

@@ -45,6 +45,8 @@ pub struct MachineDescription {
     /// Where the numbers come from: group (`cpu`, `topology`, `cache.l2`, `coherence`, `memory`, `network`,
     /// `steal.0`) or single key (`cache.l2.latency`) to source.
     pub sources: BTreeMap<String, String>,
+    /// What the machine has and the models lack, a sentence each.
+    pub left_out: Vec<String>,
 }
 
 /// The place of a CPU in the machine.

@@ -127,6 +127,7 @@ pub struct Options {
 ///     steals: Vec::new(),
 ///     costs: BTreeMap::new(),
 ///     sources: BTreeMap::new(),
+///     left_out: Vec::new(),
 /// };
 ///
 /// let mut caches = Hierarchy::new(&two_cpus, Options::default());

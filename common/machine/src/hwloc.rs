@@ -1,7 +1,7 @@
 //! Machines from hwloc's XML (`lstopo --of xml`), of its versions 1 and 2.
 //!
 //! The XML describes structure, not times: latencies, coherence and the clock are assumed, and
-//! `sources` says so. Instruction caches and memory-side caches are left out.
+//! `sources` says so. Instruction caches are left out, and what else is says `left_out`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,7 +16,6 @@ use crate::observed::{Observed, ObservedCache, ObservedCpu, ObservedWays};
 
 const SEEN_BY: &str = "hwloc XML";
 const LSTOPO: &str = "give the output of `lstopo --of xml`";
-const PAGE: Bytes = Bytes::from_kb(4);
 
 /// The source text, for errors.
 #[derive(Clone, Copy)]
@@ -57,6 +56,7 @@ pub fn read_hwloc(file: &str, text: &str) -> Result<MachineDescription, Problems
         memory: memory(xml, root)?,
         page,
         huge_page,
+        left_out: left_out(root),
     };
     observed.describe().map_err(|flaw| {
         let problem = source.problem(flaw.key, 0..0, flaw.problem, flaw.help);
@@ -110,8 +110,7 @@ fn kind<'a>(node: Node<'a, '_>) -> &'a str {
 }
 
 fn objects<'a, 'i>(root: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    root.descendants()
-        .filter(|node| node.has_tag_name("object"))
+    elements(root, "object")
 }
 
 /// The processing units that may be used, by `os_index`.
@@ -217,9 +216,7 @@ fn cache(xml: Xml<'_>, node: Node<'_, '_>) -> Result<ObservedCache, Problems> {
         .count(node, "cache_linesize")?
         .filter(|line| *line > 0)
         .map(Bytes);
-    let inclusive = node.children().any(|info| {
-        info.attribute("name") == Some("Inclusive") && info.attribute("value") == Some("1")
-    });
+    let inclusive = info(node, "Inclusive").map(|value| value == "1");
     Ok(ObservedCache {
         level,
         size: Bytes(size),
@@ -240,24 +237,59 @@ fn memory(xml: Xml<'_>, root: Node<'_, '_>) -> Result<Option<Bytes>, Problems> {
     Ok((megabytes > 0).then_some(Bytes(megabytes << 20)))
 }
 
-/// The two smallest page sizes. If there is only one, a huge page is what one page of 8-byte
-/// page-table entries maps.
-fn page_sizes(xml: Xml<'_>, root: Node<'_, '_>) -> Result<(Bytes, Bytes), Problems> {
+/// The two smallest page sizes.
+fn page_sizes(
+    xml: Xml<'_>,
+    root: Node<'_, '_>,
+) -> Result<(Option<Bytes>, Option<Bytes>), Problems> {
     let mut sizes = Vec::new();
-    for node in root
-        .descendants()
-        .filter(|node| node.has_tag_name("page_type"))
-    {
+    for node in elements(root, "page_type") {
         sizes.extend(xml.count(node, "size")?.filter(|size| *size > 0).map(Bytes));
     }
     sizes.sort_unstable();
     sizes.dedup();
-    let page = sizes.first().copied().unwrap_or(PAGE);
-    let huge = sizes.get(1).copied();
-    Ok((
-        page,
-        huge.unwrap_or(Bytes(page.0.saturating_mul(page.0 / 8))),
-    ))
+    Ok((sizes.first().copied(), sizes.get(1).copied()))
+}
+
+/// What the models lack of what the file describes.
+fn left_out(root: Node<'_, '_>) -> Vec<String> {
+    let kinds: Vec<_> = elements(root, "cpukind").collect();
+    let unlike = (kinds.len() > 1).then(|| {
+        let named: Vec<&str> = kinds.iter().filter_map(|kind| name_of_kind(*kind)).collect();
+        let named = match named.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", named.join(", ")),
+        };
+        format!(
+            "{SEEN_BY} shows {} kinds of CPUs by <cpukind>{named}, which are modelled as equally fast.",
+            kinds.len()
+        )
+    });
+    let beside = objects(root).filter(|node| kind(*node) == "MemCache");
+    let beside = beside.count();
+    let beside = (beside > 0).then(|| {
+        format!("{SEEN_BY} shows memory-side caches (MemCache: {beside}), which are not modelled.")
+    });
+    unlike.into_iter().chain(beside).collect()
+}
+
+/// The name of a kind of CPUs, where the file has one.
+fn name_of_kind<'a>(kind: Node<'a, '_>) -> Option<&'a str> {
+    let names = ["CoreType", "CPUModel", "LinuxCPUType", "CPUPart"];
+    names.into_iter().find_map(|name| info(kind, name))
+}
+
+fn elements<'a, 'i>(root: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
+    root.descendants()
+        .filter(move |node| node.has_tag_name(name))
+}
+
+/// The value of the `<info>` called `name` in `node`.
+fn info<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    let mut found = node
+        .children()
+        .filter(|child| child.attribute("name") == Some(name));
+    found.find_map(|child| child.attribute("value"))
 }
 
 fn title<'a>(root: Node<'a, '_>) -> Option<&'a str> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_units::{Bytes, CpuId, Cycles, Duration, Hertz};
 
-use crate::check::NOT_SLOWED_DOWN;
+use crate::check::{MOST_WAYS, NOT_SLOWED_DOWN};
 use crate::error::Flaw;
 use crate::{
     CacheDescription, Coherence, CpuPlace, Inclusion, MachineDescription, MemoryDescription,
@@ -19,7 +19,10 @@ const ASSUMED_LATENCY: [Cycles; 4] = [Cycles(5), Cycles(14), Cycles(50), Cycles(
 /// Ways by level, the last one for all further levels.
 const ASSUMED_WAYS: [u32; 3] = [8, 8, 16];
 const ASSUMED_LINE: Bytes = Bytes(64);
+/// The source of a line size that was not reported beside one that was.
+const LIKE_OTHERS: &str = "assumed: as that of the machine's other caches";
 const ASSUMED_L1: Bytes = Bytes::from_kb(32);
+const ASSUMED_PAGE: Bytes = Bytes::from_kb(4);
 const ASSUMED_CLOCK_KHZ: u64 = 2_500_000;
 const ASSUMED_MEMORY: Bytes = Bytes(16 << 30);
 const ASSUMED_MEMORY_LATENCY: Duration = Duration::from_ns(100);
@@ -52,10 +55,12 @@ pub struct Observed {
     pub caches: Vec<ObservedCache>,
     /// Physical memory, if it was reported.
     pub memory: Option<Bytes>,
-    /// Page size.
-    pub page: Bytes,
-    /// Huge page size.
-    pub huge_page: Bytes,
+    /// Page size, if it was reported.
+    pub page: Option<Bytes>,
+    /// Huge page size, if it was reported.
+    pub huge_page: Option<Bytes>,
+    /// What was seen and is not modelled, a sentence each.
+    pub left_out: Vec<String>,
 }
 
 /// A CPU: numbers that are equal exactly for CPUs of the same socket, and of the same core.
@@ -89,8 +94,8 @@ pub struct ObservedCache {
     pub ways: ObservedWays,
     /// Line size, if it was reported.
     pub line: Option<Bytes>,
-    /// Whether it includes inner caches.
-    pub inclusive: bool,
+    /// Whether it includes inner caches, if it was reported.
+    pub inclusive: Option<bool>,
     /// The CPUs that share it, as indices into [`Observed::cpus`].
     pub cpus: Vec<CpuId>,
 }
@@ -100,7 +105,7 @@ impl Observed {
     ///
     /// # Errors
     /// A machine that [`MachineDescription::check`] rejects.
-    pub fn describe(self) -> Result<MachineDescription, Flaw> {
+    pub fn describe(mut self) -> Result<MachineDescription, Flaw> {
         if self.caches.is_empty() {
             let problem = format!("{} shows no cache of this machine", self.seen_by);
             return Err(Flaw::new(
@@ -109,25 +114,12 @@ impl Observed {
                 "describe the machine in TOML instead",
             ));
         }
-        let mut sources = BTreeMap::new();
         let clock = self
             .clock
             .unwrap_or_else(|| Hertz::from_khz(ASSUMED_CLOCK_KHZ));
-        let seen = |known| {
-            if known {
-                self.seen_by.clone()
-            } else {
-                ASSUMED.to_owned()
-            }
-        };
-        sources.insert("cpu".to_owned(), seen(self.clock.is_some()));
-        sources.insert("cpu.miss_overlap".to_owned(), ASSUMED.to_owned());
-        sources.insert("cpu.smt_speed".to_owned(), ASSUMED.to_owned());
-        sources.insert("topology".to_owned(), self.seen_by.clone());
-        sources.insert("coherence".to_owned(), ASSUMED.to_owned());
-        sources.insert("memory".to_owned(), seen(self.memory.is_some()));
-        sources.insert("memory.latency".to_owned(), ASSUMED.to_owned());
-
+        let page = self.page.unwrap_or(ASSUMED_PAGE);
+        let mut sources = self.sources();
+        self.close_gaps();
         let caches = self.described_caches(&mut sources);
         let outermost = caches
             .iter()
@@ -142,8 +134,8 @@ impl Observed {
             coherence: ASSUMED_COHERENCE,
             memory: MemoryDescription {
                 size: self.memory.unwrap_or(ASSUMED_MEMORY),
-                page: self.page,
-                huge_page: self.huge_page,
+                page,
+                huge_page: self.huge_page.unwrap_or_else(|| huge_page_of(page)),
                 latency: ASSUMED_MEMORY_LATENCY.max(clock.time_of(outermost) * 2),
                 dma_into_llc: false,
             },
@@ -154,8 +146,51 @@ impl Observed {
             costs: BTreeMap::new(),
             title: self.title,
             sources,
+            left_out: self.left_out,
         };
         machine.check().map(|()| machine)
+    }
+
+    /// The sources of all but caches.
+    fn sources(&self) -> BTreeMap<String, String> {
+        let keys = [
+            ("cpu.clock", self.clock.is_some()),
+            ("cpu.miss_overlap", false),
+            ("cpu.smt_speed", false),
+            ("topology", true),
+            ("coherence", false),
+            ("memory.size", self.memory.is_some()),
+            ("memory.page", self.page.is_some()),
+            ("memory.huge_page", self.huge_page.is_some()),
+            ("memory.latency", false),
+            ("memory.dma_into_llc", false),
+        ];
+        let source = |(key, seen): (&str, bool)| (key.to_owned(), self.source_of(seen));
+        keys.into_iter().map(source).collect()
+    }
+
+    fn source_of(&self, seen: bool) -> String {
+        match seen {
+            true => self.seen_by.clone(),
+            false => ASSUMED.to_owned(),
+        }
+    }
+
+    /// Numbers the levels without those that no CPU has: firmware of POWER8 reports levels 1 and 3.
+    fn close_gaps(&mut self) {
+        let levels: BTreeSet<u8> = self.caches.iter().map(|cache| cache.level).collect();
+        // A missing level 1 is assumed: every CPU has one.
+        let levels: BTreeSet<u8> = levels.into_iter().chain([1]).collect();
+        let modelled: BTreeMap<u8, u8> = levels.into_iter().zip(1..).collect();
+        for (level, number) in modelled.iter().filter(|(level, number)| level != number) {
+            self.left_out.push(format!(
+                "{} shows no cache of level {number}: level {level} is modelled as level {number}.",
+                self.seen_by
+            ));
+        }
+        for cache in &mut self.caches {
+            cache.level = modelled[&cache.level];
+        }
     }
 
     fn assumed_smt_speed(&self) -> u64 {
@@ -168,19 +203,22 @@ impl Observed {
     }
 
     fn described_caches(&self, sources: &mut BTreeMap<String, String>) -> Vec<CacheDescription> {
-        let mut caches = Vec::new();
+        let seen = self.caches.iter().map(|cache| (cache.clone(), true));
+        let mut all: Vec<(ObservedCache, bool)> = seen.collect();
         if self.caches.iter().all(|cache| cache.level > 1) {
-            for cache in self.assumed_l1() {
-                caches.push(self.describe_cache(&cache, sources));
-            }
-            sources.insert("cache.l1".to_owned(), ASSUMED.to_owned());
+            all.extend(self.assumed_l1().into_iter().map(|cache| (cache, false)));
         }
-        caches.extend(
-            self.caches
-                .iter()
-                .map(|cache| self.describe_cache(cache, sources)),
-        );
-        caches.sort_by_key(|cache| (cache.level, cache.cpus.first().copied()));
+        all.sort_by_key(|(cache, _)| (cache.level, cache.cpus.first().copied()));
+        let known_line = self.caches.iter().find_map(|cache| cache.line);
+        let mut said = BTreeMap::new();
+        let describe = |(cache, seen): &(ObservedCache, bool)| {
+            let described = described(cache, known_line.unwrap_or(ASSUMED_LINE));
+            self.note(cache, &described, *seen, known_line, &mut said);
+            described
+        };
+        let caches = all.iter().map(describe).collect();
+        let joined = |all: BTreeSet<String>| all.into_iter().collect::<Vec<_>>().join("; ");
+        sources.extend(said.into_iter().map(|(key, all)| (key, joined(all))));
         caches
     }
 
@@ -190,72 +228,101 @@ impl Observed {
         for (cpu, core) in self.cpus.iter().enumerate() {
             cores.entry(*core).or_default().push(CpuId(cpu as u16));
         }
-        let (level, size, line) = (1, ASSUMED_L1, self.caches[0].line);
         let l1 = |cpus| ObservedCache {
-            level,
-            size,
+            level: 1,
+            size: ASSUMED_L1,
             ways: ObservedWays::Unknown,
-            line,
-            inclusive: false,
+            line: None,
+            inclusive: None,
             cpus,
         };
         cores.into_values().map(l1).collect()
     }
 
-    fn describe_cache(
+    /// Who says so, for each key of a cache. Caches of one level may differ in what was reported of
+    /// them: then the level has several sources.
+    fn note(
         &self,
         cache: &ObservedCache,
-        sources: &mut BTreeMap<String, String>,
-    ) -> CacheDescription {
-        let mut note = |field: &str, source: &str| {
-            sources.insert(format!("cache.l{}{field}", cache.level), source.to_owned());
+        described: &CacheDescription,
+        seen: bool,
+        known_line: Option<Bytes>,
+        said: &mut BTreeMap<String, BTreeSet<String>>,
+    ) {
+        let line = match (cache.line, known_line) {
+            (None, Some(_)) => LIKE_OTHERS.to_owned(),
+            (line, _) => self.source_of(line.is_some()),
         };
-        note("", &self.seen_by);
-        note(".latency", ASSUMED);
-        note(".replacement", ASSUMED);
-        let line = cache.line.unwrap_or_else(|| {
-            note(".line", ASSUMED);
-            ASSUMED_LINE
-        });
-        let lines = cache.size.0 / line.0.max(1);
-        let ways = ways_of(cache, lines);
-        if cache.ways != ObservedWays::Ways(ways) {
-            note(
-                ".ways",
-                &format!("{ASSUMED} (not reported by {})", self.seen_by),
-            );
-        }
-        CacheDescription {
-            level: cache.level,
-            size: cache.size,
-            ways,
-            line,
-            latency: by_level(&ASSUMED_LATENCY, cache.level),
-            replacement: Replacement::Lru,
-            inclusion: match cache.inclusive {
-                true => Inclusion::Inclusive,
-                false => Inclusion::NonInclusive,
-            },
-            cpus: cache.cpus.clone(),
+        let ways = match cache.ways {
+            ObservedWays::Ways(ways) if ways != described.ways => {
+                format!(
+                    "{ASSUMED} ({ways} ways by {} do not divide it)",
+                    self.seen_by
+                )
+            }
+            ObservedWays::Full if !is_full(described) => {
+                format!("{ASSUMED} (fully associative by {})", self.seen_by)
+            }
+            ObservedWays::Unknown => format!("{ASSUMED} (not reported by {})", self.seen_by),
+            _ => self.source_of(true),
+        };
+        for (key, source) in [
+            ("", self.source_of(seen)),
+            (".line", line),
+            (".ways", ways),
+            (".inclusion", self.source_of(cache.inclusive.is_some())),
+            (".latency", self.source_of(false)),
+            (".replacement", self.source_of(false)),
+        ] {
+            let key = format!("cache.l{}{key}", cache.level);
+            said.entry(key).or_default().insert(source);
         }
     }
+}
+
+/// `cache` with assumptions for what was not reported; its lines are of `line` then.
+fn described(cache: &ObservedCache, line: Bytes) -> CacheDescription {
+    let line = cache.line.unwrap_or(line);
+    CacheDescription {
+        level: cache.level,
+        size: cache.size,
+        ways: ways_of(cache, cache.size.0 / line.0.max(1)),
+        line,
+        latency: by_level(&ASSUMED_LATENCY, cache.level),
+        replacement: Replacement::Lru,
+        inclusion: match cache.inclusive {
+            Some(true) => Inclusion::Inclusive,
+            _ => Inclusion::NonInclusive,
+        },
+        cpus: cache.cpus.clone(),
+    }
+}
+
+fn is_full(cache: &CacheDescription) -> bool {
+    u64::from(cache.ways) * cache.line.0 == cache.size.0
+}
+
+/// What one page of page-table entries of 8 bytes maps.
+fn huge_page_of(page: Bytes) -> Bytes {
+    Bytes(page.0.saturating_mul(page.0 / 8))
 }
 
 fn by_level<T: Copy>(table: &[T], level: u8) -> T {
     table[usize::from(level).clamp(1, table.len()) - 1]
 }
 
-/// The ways as reported, or else the most usual number that divides the lines.
+/// The ways as reported where they divide the lines, or else the largest number up to the usual one
+/// (or the reported one) that does. AMD's L3 of 48 ways is one: a part of it is a probe filter.
 fn ways_of(cache: &ObservedCache, lines: u64) -> u32 {
-    let usual = by_level(&ASSUMED_WAYS, cache.level);
-    match cache.ways {
+    let most = match cache.ways {
         ObservedWays::Ways(ways) => ways,
         ObservedWays::Full if (1..=FULLY_ASSOCIATIVE).contains(&lines) => lines as u32,
-        _ => (1..=usual)
-            .rev()
-            .find(|ways| lines.is_multiple_of(u64::from(*ways)))
-            .unwrap_or(1),
-    }
+        _ => by_level(&ASSUMED_WAYS, cache.level),
+    };
+    (1..=most.min(MOST_WAYS))
+        .rev()
+        .find(|ways| lines.is_multiple_of(u64::from(*ways)))
+        .unwrap_or(1)
 }
 
 /// `text` with only the characters that a name may contain.

@@ -85,6 +85,7 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
         steals,
         costs,
         sources,
+        left_out: Vec::new(),
     })
 }
 

@@ -74,7 +74,12 @@ fn threads_domains_and_sockets_are_found() {
 #[test]
 fn what_the_file_does_not_tell_is_assumed_and_says_so() {
     let machine = read(SMT_V2).unwrap();
-    for key in ["cache.l1.latency", "coherence", "memory.latency", "cpu"] {
+    for key in [
+        "cache.l1.latency",
+        "coherence",
+        "memory.latency",
+        "cpu.clock",
+    ] {
         assert_eq!(machine.sources[key], ASSUMED, "{key}");
     }
     assert!(machine.sources["cache.l3.ways"].starts_with(ASSUMED));
@@ -123,6 +128,142 @@ fn a_fully_associative_cache_has_as_many_ways_as_lines_if_that_is_few() {
         (machine.caches[0].ways, machine.caches.last().unwrap().ways),
         (512, 16)
     );
+}
+
+/// A package of one core for each text: what is above its processing unit, from the outside in.
+fn package(cores: &[&str], beside: &str) -> String {
+    let core = |(number, caches): (usize, &&str)| {
+        let opened = caches.replace("/>", ">");
+        let closed = "</object>".repeat(caches.matches("/>").count());
+        format!(
+            "{opened}<object type=\"Core\" os_index=\"{number}\"><object type=\"PU\" \
+             os_index=\"{number}\"/></object>{closed}"
+        )
+    };
+    let cores: String = cores.iter().enumerate().map(core).collect();
+    format!(
+        "<topology version=\"2.0\"><object type=\"Machine\"><object type=\"Package\">{cores}\
+         </object></object>{beside}</topology>"
+    )
+}
+
+fn cache(level: u8, size: u64, ways: i64, line: u64) -> String {
+    format!(
+        "<object type=\"L{level}Cache\" depth=\"{level}\" cache_size=\"{size}\" \
+         cache_associativity=\"{ways}\" cache_linesize=\"{line}\" cache_type=\"0\"/>"
+    )
+}
+
+const SEEN: &str = "hwloc XML";
+
+/// Kinds of processors, by what hwloc says of one core: how their caches are read, and who says so.
+#[test]
+fn what_was_read_is_never_called_assumed_and_what_was_not_follows_its_neighbours() {
+    let others = "assumed: as that of the machine's other caches";
+    let kinds = [
+        // POWER: no line size and no ways of level 2.
+        (
+            [cache(2, 512 << 10, 0, 0), cache(1, 32 << 10, 32, 128)],
+            [(128, SEEN, SEEN), (128, others, ASSUMED)],
+        ),
+        (
+            [cache(2, 512 << 10, 8, 128), cache(1, 32 << 10, 8, 0)],
+            [(128, others, SEEN), (128, SEEN, SEEN)],
+        ),
+        // Arm by a device tree: sizes and nothing more.
+        (
+            [cache(2, 512 << 10, 0, 0), cache(1, 64 << 10, 0, 0)],
+            [(64, ASSUMED, ASSUMED), (64, ASSUMED, ASSUMED)],
+        ),
+        // AMD and Intel.
+        (
+            [cache(2, 1 << 20, 16, 64), cache(1, 48 << 10, 12, 64)],
+            [(64, SEEN, SEEN), (64, SEEN, SEEN)],
+        ),
+        (
+            [cache(2, 2 << 20, 16, 64), cache(1, 1 << 12, -1, 64)],
+            [(64, SEEN, SEEN), (64, SEEN, SEEN)],
+        ),
+        // 48 ways of an Opteron do not divide what its probe filter leaves.
+        (
+            [cache(2, 5 << 20, 48, 64), cache(1, 64 << 10, 2, 64)],
+            [(64, SEEN, SEEN), (64, SEEN, ASSUMED)],
+        ),
+    ];
+    for ([l2, l1], wanted) in kinds {
+        let text = package(&[&format!("{l2}{l1}")], "");
+        let machine = read(&text).unwrap_or_else(|problems| panic!("{text}: {problems}"));
+        for (cache, (line, line_by, ways_by)) in machine.caches.iter().zip(wanted) {
+            let source = |key: &str| &machine.sources[&format!("cache.l{}{key}", cache.level)];
+            assert_eq!(
+                (cache.line, source("")),
+                (Bytes(line), &SEEN.to_owned()),
+                "{text}"
+            );
+            assert_eq!(source(".line"), line_by, "{text}");
+            assert!(
+                source(".ways").starts_with(ways_by),
+                "{text}: {}",
+                source(".ways")
+            );
+            assert_eq!(source(".latency"), ASSUMED);
+        }
+    }
+}
+
+#[test]
+fn a_level_whose_caches_differ_has_the_sources_of_all() {
+    let big = cache(2, 1 << 20, 16, 64) + &cache(1, 64 << 10, 4, 64);
+    let small = cache(2, 512 << 10, 0, 64) + &cache(1, 32 << 10, 4, 64);
+    let machine = read(&package(&[&big, &small], "")).unwrap();
+    assert_eq!(machine.sources["cache.l1.ways"], SEEN);
+    let ways = &machine.sources["cache.l2.ways"];
+    assert!(
+        ways.starts_with(ASSUMED) && ways.ends_with("; hwloc XML"),
+        "{ways}"
+    );
+}
+
+#[test]
+fn what_a_file_does_not_say_of_memory_and_devices_is_assumed() {
+    let machine = read(&package(&[&cache(1, 32 << 10, 8, 64)], "")).unwrap();
+    for key in [
+        "memory.size",
+        "memory.page",
+        "memory.huge_page",
+        "memory.dma_into_llc",
+    ] {
+        assert_eq!(machine.sources[key], ASSUMED, "{key}");
+    }
+    let sized = read(SMT_V2).unwrap();
+    assert_eq!(sized.sources["memory.size"], SEEN);
+}
+
+#[test]
+fn a_level_that_no_cpu_has_is_left_out_of_the_count_and_said() {
+    let power8 = cache(3, 8 << 20, 8, 128) + &cache(1, 64 << 10, 8, 128);
+    let machine = read(&package(&[&power8], "")).unwrap();
+    let levels: Vec<u8> = machine.caches.iter().map(|cache| cache.level).collect();
+    assert_eq!(levels, [1, 2]);
+    let said = "hwloc XML shows no cache of level 2: level 3 is modelled as level 2.";
+    assert_eq!(machine.left_out, [said]);
+}
+
+#[test]
+fn kinds_of_cpus_and_caches_of_memory_are_said_to_be_left_out() {
+    let kind = |set: &str, name: &str| {
+        format!("<cpukind cpuset=\"{set}\"><info name=\"CoreType\" value=\"{name}\"/></cpukind>")
+    };
+    let core = cache(1, 32 << 10, 8, 64);
+    let left_out = |beside: &str| read(&package(&[&core, &core], beside)).unwrap().left_out;
+    let kinds = kind("0x1", "IntelAtom") + &kind("0x2", "IntelCore");
+    let said = "hwloc XML shows 2 kinds of CPUs by <cpukind> (IntelAtom, IntelCore), which are \
+                modelled as equally fast.";
+    assert_eq!(left_out(&kinds), [said]);
+    // One kind is no difference.
+    assert_eq!(left_out(&kind("0x3", "IntelCore")), [""; 0]);
+    let beside = "<object type=\"MemCache\" cache_size=\"17179869184\"/>";
+    assert!(left_out(beside)[0].contains("memory-side caches (MemCache: 1)"));
 }
 
 #[test]

@@ -199,15 +199,19 @@ impl PlayMeter {
         of(&self.ran).saturating_sub(of(&window.ran_before))
     }
 
+    /// Of a phase that begins before the measurement, only what is measured counts.
     fn begin_phase(&mut self, at: Instant, phase: usize) {
-        if let Some((before, window)) = self.phase.take() {
+        if let Some((before, window)) = self.phase.take()
+            && at > window.from
+        {
             let figures = self.of(&window, at);
             self.ended.push((before, figures));
         }
+        let from = at.max(self.whole.from);
         let window = Window {
-            from: at,
-            tasks: self.whole.tasks.restarted(at),
-            events: Counts::starting_at(at),
+            from,
+            tasks: self.whole.tasks.restarted(from),
+            events: Counts::starting_at(from),
             spans: vec![Spans::default(); self.names.spans.len()],
             waits: vec![Spans::default(); self.names.tasks.len()],
             counts_before: self.totals.clone(),
@@ -217,10 +221,18 @@ impl PlayMeter {
         self.phase = Some((phase, window));
     }
 
-    fn windows(&mut self, at: Instant) -> impl Iterator<Item = &mut Window> {
+    fn all_windows(&mut self) -> impl Iterator<Item = &mut Window> {
         let phase = self.phase.iter_mut().map(|(_, window)| window);
-        let all = std::iter::once(&mut self.whole).chain(phase);
-        all.filter(move |window| at >= window.from)
+        std::iter::once(&mut self.whole).chain(phase)
+    }
+
+    fn windows(&mut self, at: Instant) -> impl Iterator<Item = &mut Window> {
+        self.all_windows().filter(move |window| at >= window.from)
+    }
+
+    /// The windows that totals of this time are what they begin with.
+    fn not_begun(&mut self, at: Instant) -> impl Iterator<Item = &mut Window> {
+        self.all_windows().filter(move |window| at <= window.from)
     }
 
     fn span_ends(&mut self, at: Instant, span: u32, number: u64) {
@@ -250,8 +262,9 @@ impl PlayMeter {
     fn count(&mut self, at: Instant, counter: usize, total: u64) {
         if let Some(known) = self.totals.get_mut(counter) {
             *known = total.max(*known);
-            if at <= self.whole.from {
-                self.whole.counts_before[counter] = *known;
+            let known = *known;
+            for window in self.not_begun(at) {
+                window.counts_before[counter] = known;
             }
         }
     }
@@ -283,8 +296,8 @@ impl Observer for PlayMeter {
             Record::Phase { phase } => self.begin_phase(at, phase as usize),
             Record::Ran { task, total } => {
                 self.ran.insert(task, total);
-                if at <= self.whole.from {
-                    self.whole.ran_before.insert(task, total);
+                for window in self.not_begun(at) {
+                    window.ran_before.insert(task, total);
                 }
             }
             Record::Lost { events, .. } => {
@@ -578,6 +591,22 @@ mod tests {
         is(&figures, "work_per_second", 100.0);
         is(&figures, "audio_share", 20.0);
         is(&figures, "audio_wait_mean", 3_000.0);
+    }
+
+    /// The measurement begins at 50 ms, in the phase `calm` that ends at 100 ms.
+    #[test]
+    fn of_a_phase_that_begins_in_the_warm_up_only_what_is_measured_counts() {
+        let figures = story(ms(50)).figures(ms(200));
+        is(&figures, "calm.audio_share", 20.0);
+        is(&figures, "calm.hog_share", 80.0);
+        is(&figures, "calm.hog_preemptions_per_second", 100.0);
+        // A phase that is over by then has no figures.
+        let later = story(ms(150)).figures(ms(200));
+        assert!(
+            !later.keys().any(|name| name.starts_with("calm.")),
+            "{later:?}"
+        );
+        is(&later, "storm.hog_share", 80.0);
     }
 
     #[test]

@@ -30,8 +30,11 @@ type Values<'a> = Vec<Option<&'a PointValue>>;
 pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
     let mut metrics = by_metric(section);
     if section.together {
-        // What is nowhere is told by its absence: there are many metrics.
-        metrics.retain(|rows| rows.iter().any(|row| row.value != 0.0));
+        // What is nowhere is told by its absence, unless somebody asked for it: there are many metrics.
+        metrics.retain(|rows| {
+            let asked_for = |row: &&Row| section.asked_for.contains(&row.metric);
+            rows.first().is_some_and(asked_for) || rows.iter().any(|row| row.value != 0.0)
+        });
         return match metrics.is_empty() {
             true => Vec::new(),
             false => vec![together(section, &metrics)],

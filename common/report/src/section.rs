@@ -1,6 +1,6 @@
 //! A report and its sections: one section an experiment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -53,6 +53,9 @@ pub struct Section {
     /// All metrics in one table, a line each, with the points as its columns: for a few points and
     /// many metrics.
     pub together: bool,
+    /// The metrics that are shown in such a table even where they are 0 at every point: what was
+    /// asked for. Of the many others, a line that is 0 everywhere is left out.
+    pub asked_for: BTreeSet<String>,
     /// What people call a value of a sweep key: `colors = 1` is `vanilla`.
     pub labels: Vec<Label>,
     /// How close is close enough, by metric; [`Tolerance::usual`] for a metric that is not here.

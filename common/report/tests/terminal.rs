@@ -3,7 +3,7 @@
 mod sample;
 
 use sample::report;
-use warmq_report::Terminal;
+use warmq_report::{Point, PointValue, Row, Section, Terminal};
 
 const PLAIN: Terminal = Terminal {
     width: 80,
@@ -45,4 +45,31 @@ fn colors_are_for_terminals_only() {
     assert!(colored.summary(&report()).contains('\u{1b}'));
     assert!(!PLAIN.summary(&report()).contains('\u{1b}'));
     assert!(!PLAIN.section(&report().sections[0]).contains('\u{1b}'));
+}
+
+#[test]
+fn what_was_asked_for_is_shown_where_it_is_nothing() {
+    let row = |metric: &str| Row {
+        experiment: "e".to_owned(),
+        point: Point(vec![(
+            "world".to_owned(),
+            PointValue::Text("lab".to_owned()),
+        )]),
+        metric: metric.to_owned(),
+        value: 0.0,
+        unit: "%".to_owned(),
+        low: 0.0,
+        high: 0.0,
+        published: None,
+        calibration: false,
+    };
+    let section = Section {
+        together: true,
+        rows: vec![row("usual_share"), row("walks")],
+        asked_for: ["usual_share".to_owned()].into(),
+        ..Section::default()
+    };
+    let shown = PLAIN.section(&section);
+    assert!(shown.contains("usual_share"), "{shown}");
+    assert!(!shown.contains("walks"), "{shown}");
 }

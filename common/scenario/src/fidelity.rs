@@ -71,7 +71,9 @@ const AUTOGROUP_LAB: &str = "schedulers without groups ignore it; its weight is 
 const AUTOGROUP: &str = "tasks without a group are in the player's session, an autogroup too; where \
      autogroups have no effect (switched off, a cgroup below the root, a scheduler of sched_ext) the \
      run says so";
-const NICE: &str = "values below 0 and the policies fifo and rr need CAP_SYS_NICE";
+const NICE: &str = "values below 0 and the policies fifo, rr and deadline need CAP_SYS_NICE";
+const NO_DEADLINES: &str =
+    "no scheduler has a class of deadlines here: the task is one of SCHED_OTHER";
 
 /// Every feature with its truth in the lab, in a guest and on the host. What is not here is exact
 /// in all of them.
@@ -100,6 +102,10 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
     ("nice", [Exact, Exact, Approximate(NICE)]),
     ("policy", [Exact, Exact, Approximate(NICE)]),
+    (
+        "policy deadline",
+        [Approximate(NO_DEADLINES), Exact, Approximate(NICE)],
+    ),
     ("cpus", [Exact, Exact, Approximate(OTHERS)]),
     ("cpu", [Exact, Exact, Approximate(OTHERS)]),
     (
@@ -151,6 +157,7 @@ mod tests {
     fn the_table_is_about_what_a_scenario_can_use() {
         let keys = [
             "policy",
+            "policy deadline",
             "cpus",
             "stop",
             "online",

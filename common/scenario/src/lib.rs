@@ -50,4 +50,4 @@ pub use step::{
     Action, CounterId, End, Fragment, Pattern, Reference, Share, SpanId, SpanReference, Step,
     TaskReference, Touch, When,
 };
-pub use task::{Policy, TaskKind, TaskKindId};
+pub use task::{Deadline, Policy, TaskKind, TaskKindId};

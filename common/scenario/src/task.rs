@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use warmq_units::Duration;
+
 use crate::amount::Amount;
 use crate::expr::{Expr, Spot};
 use crate::object::Dimension;
@@ -25,6 +27,20 @@ pub enum Policy {
     Fifo(u8),
     /// SCHED_RR with its priority, 1 to 99.
     RoundRobin(u8),
+    /// SCHED_DEADLINE.
+    Deadline(Deadline),
+}
+
+/// What a task of SCHED_DEADLINE asks for: `runtime` of CPU time in each `period`, within `deadline` of
+/// its beginning. None is shorter than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// CPU time in a period.
+    pub runtime: Duration,
+    /// Until when it is due, from the beginning of the period.
+    pub deadline: Duration,
+    /// From one period to the next.
+    pub period: Duration,
 }
 
 /// A task, or as many as the product of its dimensions; the first index is the slowest.

@@ -133,7 +133,7 @@ impl Engine {
             return self.play(world, plan, observer);
         }
         let entry = kernel::entry(plan)?;
-        let chosen = chosen(entry.settings(), &plan.scheduler.settings)?;
+        let chosen = chosen(entry.settings(), &kernel::scheduler_settings(plan))?;
         let make_scheduler = entry.build(chosen.clone());
         self.run_under(make_scheduler, entry, &chosen, plan, observer)
     }
@@ -207,13 +207,14 @@ impl Engine {
             figures.extend(of_tasks.figures());
             histograms.extend(of_tasks.histograms());
         }
-        let end = kernel.now();
+        let (end, times) = (kernel.now(), kernel.check_times());
         let (digest, (meters, (checker, _))) = kernel.into_observer();
         if let Some(names) = &names {
             figures.extend(meters.played(names, &done, end));
         }
         if let Some(checker) = checker {
             lawful(checker, ending.is_ok(), end)?;
+            times.map_err(|how| broken(format!("in the end: {how}")))?;
         }
         Ok(Measured {
             figures,
@@ -221,7 +222,7 @@ impl Engine {
             digest: digest.to_string(),
             ending: ending?,
             parameters: parts.parameters(),
-            notes: workload.scenario().map(notes_of_lab).unwrap_or_default(),
+            notes: notes_of_lab(workload.scenario(), &machine),
         })
     }
 }
@@ -251,8 +252,12 @@ fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u1
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
 }
 
-fn notes_of_lab(scenario: &Scenario) -> Vec<String> {
-    real::notes(scenario, warmq_scenario::World::Lab)
+/// What the lab plays otherwise than `scenario` says, and lacks of `machine`.
+fn notes_of_lab(scenario: Option<&Scenario>, machine: &MachineDescription) -> Vec<String> {
+    let notes = |scenario| real::notes(scenario, warmq_scenario::World::Lab);
+    let mut notes = scenario.map(notes).unwrap_or_default();
+    notes.extend(machine.left_out.iter().cloned());
+    notes
 }
 
 fn not_booted(error: BootError) -> RunError {
@@ -273,10 +278,14 @@ fn lawful(checker: Checker, complete: bool, end: Instant) -> Result<(), RunError
         None if complete => checker.finish(end),
         None => Ok(()),
     };
-    verdict.map_err(|violation| RunError {
-        what: format!("an invariant was broken at {violation}"),
+    verdict.map_err(|violation| broken(format!("at {violation}")))
+}
+
+fn broken(how: String) -> RunError {
+    RunError {
+        what: format!("an invariant was broken {how}"),
         cause: Cause::InvariantBroken,
-    })
+    }
 }
 
 fn setting(what: String) -> RunError {
@@ -316,14 +325,28 @@ fn run<O: Observer>(
     plan: &Plan,
     counters: &Counters,
 ) -> (Totals, Result<String, RunError>) {
-    let mut before = Totals::new();
-    let mut ending = kernel.run_until(Instant::START + plan.warmup);
-    if ending == Ending::TimeUp {
-        kernel.reset_figures();
-        before = counters.totals();
-        ending = kernel.run_until(Instant::START + plan.warmup + plan.time);
+    let ending = kernel.run_until(Instant::START + plan.warmup);
+    if ending != Ending::TimeUp {
+        let nothing_left = || nothing_left(kernel.now(), plan);
+        return (
+            Totals::new(),
+            verdict(&ending).and_then(|_| Err(nothing_left())),
+        );
     }
+    kernel.reset_figures();
+    let before = counters.totals();
+    let ending = kernel.run_until(Instant::START + plan.warmup + plan.time);
     (before, verdict(&ending))
+}
+
+/// That all tasks ended before anything was measured.
+fn nothing_left(end: Instant, plan: &Plan) -> RunError {
+    let ended = end.since(Instant::START);
+    setting(format!(
+        "all tasks ended after {ended}, before the warm-up of {} was over: nothing is left to measure; play it with a \
+         shorter --warmup, such as 0s",
+        plan.warmup
+    ))
 }
 
 fn verdict(ending: &Ending) -> Result<String, RunError> {

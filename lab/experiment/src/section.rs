@@ -41,6 +41,7 @@ impl Experiment {
             rows: outcome.rows.clone(),
             columns: self.columns.clone(),
             together: self.everything,
+            asked_for: self.asked_for(),
             labels: self.labels.iter().map(label).collect(),
             tolerances: self.tolerances.clone(),
             verdicts: verdicts(outcome),
@@ -53,6 +54,11 @@ impl Experiment {
             }],
             took_s: 0.0,
         }
+    }
+
+    /// The metrics that it draws: they are shown even where they are 0.
+    pub fn asked_for(&self) -> BTreeSet<String> {
+        self.plots.iter().map(|plot| plot.y.clone()).collect()
     }
 
     /// Simulated and published values over the key `x`: one series for each combination of values

@@ -75,6 +75,11 @@ impl World for Pretended {
             } else {
                 (Some(hog), None)
             };
+            // A phase begins in the warm-up, with counts of its own.
+            if ms == 40 {
+                records.push((at(ms), count(4)));
+                records.push((at(ms), Record::Phase { phase: 0 }));
+            }
             if ms == 100 {
                 records.push((at(ms), count(10)));
             }

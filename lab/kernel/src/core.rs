@@ -408,6 +408,14 @@ impl Core {
             let here = self.cpu(cpu);
             here.spent = Default::default();
             here.spent_before = Default::default();
+            here.idle_task = Default::default();
+        }
+        for task in &mut self.tasks {
+            task.cpu_time = Default::default();
+            task.sampled = Default::default();
+        }
+        for endpoint in &mut self.endpoints {
+            endpoint.datagrams = Default::default();
         }
     }
 

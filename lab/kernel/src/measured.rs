@@ -64,9 +64,9 @@ impl<O: Observer> Kernel<O> {
             .map_or(Ok(()), warmq_machine::Hierarchy::check_coherence)
     }
 
-    /// Checks that no CPU time is lost or counted twice, in a run without a warm-up: the times of
-    /// each CPU add up to the length of the run, and those of all tasks and idle tasks to what the
-    /// CPUs spent in user mode and in the kernel outside interrupts.
+    /// Checks that no CPU time is lost or counted twice: the times of each CPU add up to the time
+    /// measured, those of a task are no longer than that, and those of all tasks and idle tasks add
+    /// up to what the CPUs spent in user mode and in the kernel outside interrupts.
     ///
     /// # Errors
     /// A sentence with the two sums that differ.
@@ -81,6 +81,7 @@ impl<O: Observer> Kernel<O> {
         let cpus = (0..self.core().cpus.len()).map(|cpu| CpuId(cpu as u16));
         let mut all = CpuTime::default();
         for time in of_tasks.chain(cpus.map(|cpu| self.idle_task(cpu))) {
+            within("the times of a task", time.total(), whole)?;
             all += time;
         }
         let system = self.spent(Mode::System) + self.spent(Mode::Spin);
@@ -88,7 +89,7 @@ impl<O: Observer> Kernel<O> {
         same("the tasks' system times", all.system, system)
     }
 
-    /// The CPU time of `task`; `None` if there never was such a task.
+    /// The CPU time of `task` in the time measured; `None` if there never was such a task.
     pub fn task(&self, task: TaskId) -> Option<TaskCpuTime> {
         let state = self.core().tasks.get(task.index())?;
         let mut exact = state.cpu_time;
@@ -102,7 +103,8 @@ impl<O: Observer> Kernel<O> {
         })
     }
 
-    /// CPU time that the idle task of `cpu` spent in the kernel: picking, and switching to others.
+    /// CPU time that the idle task of `cpu` spent in the kernel in the time measured: picking, and
+    /// switching to others.
     pub fn idle_task(&self, cpu: CpuId) -> CpuTime {
         let cpu = &self.core().cpus[cpu.index()];
         let mut time = cpu.idle_task;
@@ -122,12 +124,12 @@ impl<O: Observer> Kernel<O> {
         self.core().packets(nic)
     }
 
-    /// The counts of the datagrams sent to `socket`.
+    /// The counts of the datagrams of `socket` in the time measured.
     pub fn datagrams(&self, socket: Socket) -> DatagramCounts {
         self.core().endpoints[socket.index()].datagrams
     }
 
-    /// The counts of the datagrams sent to all sockets since the start.
+    /// The counts of the datagrams of all sockets in the time measured.
     pub fn all_datagrams(&self) -> DatagramCounts {
         let counts = self.core().endpoints.iter().map(|it| it.datagrams);
         counts.fold(DatagramCounts::default(), |sum, it| DatagramCounts {
@@ -153,4 +155,34 @@ fn same(what: &str, sum: Duration, expected: Duration) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{what} add up to {sum}, not to {expected}"))
+}
+
+/// An error that names `what` if it is longer than `whole`.
+fn within(what: &str, span: Duration, whole: Duration) -> Result<(), String> {
+    match span <= whole {
+        true => Ok(()),
+        false => Err(format!("{what} add up to {span}, in {whole}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_do_not_add_up_are_named() {
+        let ms = Duration::from_ms;
+        assert_eq!(same("the times", ms(2), ms(2)), Ok(()));
+        let error = same("the tasks' user times", ms(2), ms(1)).unwrap_err();
+        assert!(
+            error.starts_with("the tasks' user times add up to"),
+            "{error}"
+        );
+        assert_eq!(within("the times", ms(2), ms(2)), Ok(()));
+        let error = within("the times of a task", ms(6), ms(5)).unwrap_err();
+        assert!(
+            error.starts_with("the times of a task add up to"),
+            "{error}"
+        );
+    }
 }

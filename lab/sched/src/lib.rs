@@ -26,7 +26,9 @@ mod scx_warmq;
 #[cfg(test)]
 mod twins;
 
-use warmq_config::{Chosen, Setting};
+use std::collections::BTreeMap;
+
+use warmq_config::{Chosen, Setting, Value};
 use warmq_kernel::{
     Attach, MakeScheduler, Preemption, Scheduler, Settings, Throttling, UnknownCost,
 };
@@ -439,6 +441,51 @@ pub fn of_kernel(release: &str) -> Option<&'static Entry> {
         (7, 2) => "eevdf-7.2",
         _ => "eevdf-7.3",
     })
+}
+
+/// A setting that a stable release took over from a later series: the series, the first release of it that has
+/// the change, the setting and its value.
+type Backport = ((u32, u32), u32, &'static str, &'static str);
+
+/// The commits are named at the settings (`warmq schedulers eevdf-6.18`).
+const BACKPORTS: &[Backport] = &[
+    ((6, 18), 17, "lag_limit", "longest-slice"),
+    ((6, 18), 45, "reweight", "keeps-average"),
+    ((6, 18), 45, "reweight_keeps_protection", "true"),
+    ((6, 19), 7, "lag_limit", "longest-slice"),
+    ((7, 0), 0, "lag_limit", "longest-slice"),
+    ((7, 0), 0, "reweight_keeps_protection", "true"),
+];
+
+/// In what `release` differs from the scheduler of its series ([`of_kernel`]): settings and their values.
+/// A series without the number of a release is its first.
+///
+/// ```
+/// assert!(warmq_sched::backports("6.18").is_empty());
+/// let names = |release| warmq_sched::backports(release).into_keys().collect::<Vec<_>>();
+/// assert_eq!(names("6.18.44-cloud-amd64"), ["lag_limit"]);
+/// assert_eq!(names("6.18.45"), ["lag_limit", "reweight", "reweight_keeps_protection"]);
+/// ```
+pub fn backports(release: &str) -> BTreeMap<String, Value> {
+    let mut numbers = release.split(['.', '-', '+']).map(str::parse::<u32>);
+    let mut next = || numbers.next().and_then(Result::ok);
+    let (Some(major), Some(minor)) = (next(), next()) else {
+        return BTreeMap::new();
+    };
+    let patch = next().unwrap_or(0);
+    let taken = BACKPORTS
+        .iter()
+        .filter(|(series, since, ..)| *series == (major, minor) && patch >= *since);
+    taken
+        .map(|(.., name, value)| ((*name).to_owned(), written(value)))
+        .collect()
+}
+
+fn written(value: &str) -> Value {
+    match value.parse() {
+        Ok(flag) => Value::Bool(flag),
+        Err(_) => Value::Text(value.to_owned()),
+    }
 }
 
 /// The page that shows how to add a scheduler, compiled and run.

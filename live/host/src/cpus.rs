@@ -98,7 +98,7 @@ fn cache(tree: Tree<'_>, folder: &str, online: &[CpuId]) -> Result<ObservedCache
         size,
         ways,
         line,
-        inclusive: false,
+        inclusive: None,
         cpus,
     })
 }

@@ -11,6 +11,7 @@ mod latencies;
 mod replacement;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use warmq_machine::{MachineDescription, Observed, costs_taken_from};
@@ -20,11 +21,10 @@ pub use error::HostError;
 pub use latencies::{Latencies, set_latencies};
 use tree::Tree;
 
+const SMALL_CORES: &str = "sys/devices/cpu_atom";
 const CPUINFO: &str = "proc/cpuinfo";
 /// The machine whose costs are those of a virtual one: to it, interrupts and timers are calls of a hypervisor.
 const VIRTUAL: &str = "epyc-vm";
-const PAGE: Bytes = Bytes::from_kb(4);
-const HUGE_PAGE: Bytes = Bytes::from_mb(2);
 
 /// Describes the machine whose file system starts at `root` (`/` for this one). CPUs that are
 /// offline are left out, and the others numbered from 0 in their order; see [`online`]. Of costs, it has
@@ -47,6 +47,7 @@ pub fn read(root: &Path) -> Result<MachineDescription, HostError> {
         memory: memory(tree)?,
         page,
         huge_page,
+        left_out: left_out(tree, &online)?,
     };
     let mut machine = observed.describe().map_err(|flaw| HostError {
         path: root.join(cpus::CPUS),
@@ -124,10 +125,10 @@ fn memory(tree: Tree<'_>) -> Result<Option<Bytes>, HostError> {
 
 /// Page and huge page. /sys names only the latter, a page full of entries of 8 bytes: it follows
 /// from the page, and the page from it.
-fn page_sizes(tree: Tree<'_>) -> Result<(Bytes, Bytes), HostError> {
+fn page_sizes(tree: Tree<'_>) -> Result<(Option<Bytes>, Option<Bytes>), HostError> {
     let path = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
     let Some(huge_page) = tree.optional_number(path)? else {
-        return Ok((PAGE, HUGE_PAGE));
+        return Ok((None, None));
     };
     let page = (12..=20)
         .map(|shift| 1_u64 << shift)
@@ -138,5 +139,18 @@ fn page_sizes(tree: Tree<'_>) -> Result<(Bytes, Bytes), HostError> {
             format!("{huge_page} is the huge page of no page size"),
         )
     })?;
-    Ok((Bytes(page), Bytes(huge_page)))
+    Ok((Some(Bytes(page)), Some(Bytes(huge_page))))
+}
+
+/// What the models lack of this machine: CPUs of unlike speed. Arm's kernels give each CPU a capacity
+/// (topology_normalize_cpu_scale()), and the drivers of performance counters on hybrid Intel processors show which
+/// CPUs are small cores.
+fn left_out(tree: Tree<'_>, online: &[CpuId]) -> Result<Vec<String>, HostError> {
+    let capacity =
+        |cpu: &CpuId| tree.optional_number(&format!("{}/cpu{}/cpu_capacity", cpus::CPUS, cpu.0));
+    let capacities = online.iter().map(capacity);
+    let capacities = capacities.collect::<Result<BTreeSet<_>, _>>()?;
+    let unlike = capacities.len() > 1 || tree.has(SMALL_CORES);
+    let what = "The CPUs of this machine are of unlike speed, and are modelled as equally fast.";
+    Ok(unlike.then(|| what.to_owned()).into_iter().collect())
 }

@@ -316,3 +316,19 @@ fn the_model_tells_how_level_2_of_a_recent_core_replaces() {
             .all(|(_, policy)| *policy == Replacement::Lru)
     );
 }
+
+#[test]
+fn cpus_of_unlike_speed_are_said_to_be_left_out() {
+    let left_out = |name: &str, files: &[(&str, &str)]| {
+        let tree = smt(name);
+        for (path, text) in files {
+            tree.write(path, text);
+        }
+        tree.read().unwrap().left_out.len()
+    };
+    let capacity = |cpu| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
+    let (first, second) = (capacity(0), capacity(1));
+    assert_eq!(left_out("alike", &[]), 0);
+    assert_eq!(left_out("unlike", &[(&first, "1024"), (&second, "446")]), 1);
+    assert_eq!(left_out("hybrid", &[("sys/devices/cpu_atom/cpus", "1")]), 1);
+}

@@ -5,7 +5,7 @@ use warmq_trace::Policy;
 use warmq_units::CpuSet;
 
 use crate::places::Cpus;
-use crate::sys::sched::Attributes;
+use crate::sys::sched::{Attributes, DeadlineNs};
 
 /// The number by which a scenario's tasks name their application to the scheduler.
 pub const APP: u32 = 1;
@@ -58,19 +58,30 @@ impl Spec {
 }
 
 /// The policy as the kernel has it; nice value and slice are the usual.
-pub fn attributes_of(policy: &warmq_scenario::Policy) -> Attributes {
+pub fn attributes_of(asked: &warmq_scenario::Policy) -> Attributes {
     use warmq_scenario::Policy as Asked;
-    let (policy, priority) = match *policy {
-        Asked::Normal => (Policy::Other, 0),
-        Asked::Batch => (Policy::Batch, 0),
-        Asked::Idle => (Policy::Idle, 0),
-        Asked::Fifo(priority) => (Policy::Fifo, priority),
-        Asked::RoundRobin(priority) => (Policy::RoundRobin, priority),
+    let none = DeadlineNs::default();
+    let (policy, priority, deadline) = match asked {
+        Asked::Normal => (Policy::Other, 0, none),
+        Asked::Batch => (Policy::Batch, 0, none),
+        Asked::Idle => (Policy::Idle, 0, none),
+        Asked::Fifo(priority) => (Policy::Fifo, *priority, none),
+        Asked::RoundRobin(priority) => (Policy::RoundRobin, *priority, none),
+        Asked::Deadline(times) => (Policy::Deadline, 0, deadline_of(times)),
     };
     Attributes {
         policy,
         priority,
+        deadline,
         ..Attributes::default()
+    }
+}
+
+fn deadline_of(times: &warmq_scenario::Deadline) -> DeadlineNs {
+    DeadlineNs {
+        runtime: times.runtime.as_ns(),
+        deadline: times.deadline.as_ns(),
+        period: times.period.as_ns(),
     }
 }
 
@@ -81,9 +92,8 @@ pub const HIGHEST_OF_TASKS: u8 = 98;
 /// ends a run must get a CPU when real-time tasks compute on all of them.
 pub const ABOVE_TASKS: Attributes = Attributes {
     policy: Policy::Fifo,
-    nice: 0,
     priority: HIGHEST_OF_TASKS + 1,
-    slice_ns: 0,
+    ..Attributes::USUAL
 };
 
 /// The kernel clamps nice values.

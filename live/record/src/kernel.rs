@@ -12,6 +12,8 @@ pub struct RunningKernel {
     pub hz: String,
     /// Its preemption model: `none`, `voluntary`, `full`, `lazy`.
     pub preemption: String,
+    /// Where that was found, in a few words; empty where it was not.
+    pub preemption_from: &'static str,
 }
 
 impl RunningKernel {
@@ -19,9 +21,29 @@ impl RunningKernel {
     pub fn look() -> RunningKernel {
         let release = text("/proc/sys/kernel/osrelease");
         let config = config(&release);
+        let sources = [
+            (
+                text("/sys/kernel/debug/sched/preempt"),
+                chosen as Reader,
+                "from debugfs",
+            ),
+            (
+                text("/proc/cmdline"),
+                booted,
+                "from its command line; debugfs is not there to say whether it was changed",
+            ),
+            (text("/proc/version"), named, "from its version"),
+            (
+                config.clone(),
+                built,
+                "as it was configured; debugfs is not there to say whether it was changed",
+            ),
+        ];
+        let (preemption, preemption_from) = preemption(&sources).unwrap_or_default();
         RunningKernel {
             hz: option(&config, "CONFIG_HZ").unwrap_or_default().to_owned(),
-            preemption: preemption(&config).unwrap_or_default(),
+            preemption: preemption.to_owned(),
+            preemption_from,
             release,
         }
     }
@@ -66,15 +88,17 @@ fn option<'c>(config: &'c str, name: &str) -> Option<&'c str> {
     config.lines().find_map(of)
 }
 
-/// The preemption model: what debugfs says, what the kernel was told at boot, or what it was built
-/// for.
-fn preemption(config: &str) -> Option<String> {
-    let now = text("/sys/kernel/debug/sched/preempt");
-    let told = text("/proc/cmdline");
-    chosen(&now)
-        .or_else(|| booted(&told))
-        .or_else(|| built(config))
-        .map(str::to_owned)
+/// Finds a preemption model in a text.
+type Reader = fn(&str) -> Option<&str>;
+
+/// The preemption model that the first of `sources` with one has, and where that is from.
+fn preemption<'t>(
+    sources: &'t [(String, Reader, &'static str)],
+) -> Option<(&'t str, &'static str)> {
+    let mut found = sources
+        .iter()
+        .filter_map(|(text, read, from)| Some((read(text)?, *from)));
+    found.next()
 }
 
 const MODELS: [&str; 4] = ["none", "voluntary", "full", "lazy"];
@@ -93,7 +117,21 @@ fn booted(cmdline: &str) -> Option<&str> {
     MODELS.into_iter().find(|known| *known == model)
 }
 
-fn built(config: &str) -> Option<&'static str> {
+/// The model that the version names: a kernel whose model can be chosen at boot says PREEMPT_DYNAMIC,
+/// which names none, and one without a word may be `none` or `voluntary` (UTS_VERSION in
+/// init/Makefile).
+fn named(version: &str) -> Option<&str> {
+    let words = [
+        ("PREEMPT_RT", "full"),
+        ("PREEMPT_LAZY", "lazy"),
+        ("PREEMPT", "full"),
+    ];
+    let mut said = version.split_whitespace();
+    said.find_map(|said| words.iter().find(|(word, _)| *word == said))
+        .map(|(_, model)| *model)
+}
+
+fn built(config: &str) -> Option<&str> {
     let options = [
         ("CONFIG_PREEMPT_NONE", "none"),
         ("CONFIG_PREEMPT_VOLUNTARY", "voluntary"),
@@ -117,6 +155,10 @@ mod tests {
         assert_eq!(chosen("none voluntary"), None);
         assert_eq!(booted("quiet preempt=none preempt=lazy x"), Some("lazy"));
         assert_eq!(booted("preempt=maybe"), None);
+        assert_eq!(named("(gcc) #1 SMP PREEMPT_DYNAMIC @0"), None);
+        assert_eq!(named("(gcc) #1 SMP PREEMPT_RT Debian"), Some("full"));
+        assert_eq!(named("(gcc) #1 SMP PREEMPT Mon"), Some("full"));
+        assert_eq!(named("(gcc) #1 SMP Debian 6.12"), None);
         assert_eq!(
             built("# CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT=y\n"),
             Some("full")
@@ -126,6 +168,25 @@ mod tests {
             Some("none")
         );
         assert_eq!(built(""), None);
+    }
+
+    #[test]
+    fn the_first_source_that_knows_counts() {
+        let sources = |debugfs: &str, cmdline: &str| {
+            [
+                (debugfs.to_owned(), chosen as Reader, "debugfs"),
+                (cmdline.to_owned(), booted, "boot"),
+            ]
+        };
+        assert_eq!(
+            preemption(&sources("(full) lazy", "preempt=lazy")),
+            Some(("full", "debugfs"))
+        );
+        assert_eq!(
+            preemption(&sources("", "preempt=lazy")),
+            Some(("lazy", "boot"))
+        );
+        assert_eq!(preemption(&sources("", "")), None);
     }
 
     #[test]

@@ -53,6 +53,7 @@ fn machine() -> MachineDescription {
         steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
+        left_out: Vec::new(),
     }
 }
 

@@ -9,7 +9,8 @@ use crate::error::Flaw;
 const LARGEST_CACHE: Bytes = Bytes(64 << 30);
 const LARGEST_LINE: Bytes = Bytes(4096);
 const MOST_LEVELS: u8 = 8;
-const MOST_WAYS: u32 = 1 << 16;
+/// The most ways of a cache.
+pub const MOST_WAYS: u32 = 1 << 16;
 
 /// The key of a cache's field: `cache.l2.ways`.
 pub fn cache_key(cache: &CacheDescription, field: &str) -> String {

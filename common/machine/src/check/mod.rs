@@ -8,6 +8,7 @@ use warmq_units::{Bytes, Cycles, Duration};
 use crate::cache::farthest_memory;
 use crate::description::{CacheDescription, Coherence, CpuPlace, MachineDescription, Steal};
 use crate::error::Flaw;
+pub(crate) use cache::MOST_WAYS;
 use cache::{cache_key, check_cache};
 
 /// The most CPUs that a machine may have.

@@ -145,6 +145,7 @@ pub fn machine(cpus: u16, levels: &[Level], coherence: Coherence) -> MachineDesc
         steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
+        left_out: Vec::new(),
     }
 }
 

@@ -68,7 +68,10 @@ const VERBS: &[(&str, Read)] = &[
         Some(Action::Set(Box::new(Set::Cpus(place))))
     }),
     ("policy", |it| {
-        Some(Action::Set(Box::new(Set::Policy(policy(&it.verb)?))))
+        Some(Action::Set(Box::new(Set::Policy(policy(
+            &it.verb,
+            it.scope.names,
+        )?))))
     }),
     ("slice", |it| {
         let slice = it.scope.expr(&it.verb, &[Time])?;

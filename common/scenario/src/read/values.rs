@@ -5,13 +5,14 @@ use std::sync::Arc;
 use warmq_config::{Fields, Item, NodeKind};
 use warmq_units::{Duration, thousandths};
 
+use super::names::Names;
 use super::scope::{Scope, spot};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::expr::{Expr, Spot};
 use crate::object::{Dimension, Rate};
 use crate::place::Place;
 use crate::quantity::Quantity::{self, Count, Time};
-use crate::task::Policy;
+use crate::task::{Deadline, Policy};
 
 /// `for` or `count`; the scope gets a slot for each dimension.
 pub(super) fn dimensions(fields: &Fields<'_>, scope: &mut Scope<'_>) -> Vec<Dimension> {
@@ -166,9 +167,15 @@ fn cpu_list(text: &str) -> Option<Vec<(u16, u16)>> {
     text.split(',').map(range).collect()
 }
 
-/// A scheduling policy with its priority.
-pub(super) fn policy(item: &Item<'_>) -> Option<Policy> {
+/// A scheduling policy with its priority or its times.
+pub(super) fn policy(item: &Item<'_>, names: &Names) -> Option<Policy> {
     let text = item.text()?;
+    if let Some(times) = text.trim().strip_prefix("deadline ") {
+        names.uses("policy deadline");
+        return deadline(times)
+            .map(Policy::Deadline)
+            .or_else(|| item.wrong(DEADLINE));
+    }
     let mut words = text.split_whitespace();
     let (name, priority) = (words.next().unwrap_or(""), words.next());
     let number = priority
@@ -180,8 +187,35 @@ pub(super) fn policy(item: &Item<'_>) -> Option<Policy> {
         ("idle", None, ..) => Some(Policy::Idle),
         ("fifo", _, Some(number), None) => Some(Policy::Fifo(number)),
         ("rr", _, Some(number), None) => Some(Policy::RoundRobin(number)),
-        _ => item.wrong("\"normal\", \"batch\", \"idle\", or \"fifo 50\" or \"rr 50\" with a priority from 1 to 99"),
+        _ => item.wrong(
+            "\"normal\", \"batch\", \"idle\", \"fifo 50\" or \"rr 50\" with a priority from 1 to 99, or \
+             \"deadline 1ms 5ms\" with a runtime and a period",
+        ),
     }
+}
+
+const DEADLINE: &str = "\"deadline 1ms 5ms\", with a runtime of 1024 ns or more and a period, or with a deadline \
+                        between them; none shorter than the one before";
+/// Kernels take no shorter one (__checkparam_dl(): `1ULL << DL_SCALE`).
+const LEAST_RUNTIME: Duration = Duration::from_ns(1 << 10);
+
+/// Runtime and period, or runtime, deadline and period.
+fn deadline(text: &str) -> Option<Deadline> {
+    let times = text
+        .split_whitespace()
+        .map(|word| word.parse::<Duration>().ok());
+    let times: Vec<Duration> = times.collect::<Option<_>>()?;
+    let (runtime, deadline, period) = match times[..] {
+        [runtime, period] => (runtime, period, period),
+        [runtime, deadline, period] => (runtime, deadline, period),
+        _ => return None,
+    };
+    let is_taken = LEAST_RUNTIME <= runtime && runtime <= deadline && deadline <= period;
+    is_taken.then_some(Deadline {
+        runtime,
+        deadline,
+        period,
+    })
 }
 
 /// `5000 per s`.

@@ -6,11 +6,11 @@ use warmq_config::{Entry, Item, Node, Place};
 
 use super::global::Global;
 use super::memory;
-use super::numbers::{LARGEST, text_or, whole, whole_or};
+use super::numbers::{ANY, LARGEST, text_or, whole, whole_or};
 use super::objects::Objects;
 use super::remarks::Remarks;
 use super::threads::{Facts, Thread};
-use super::tree::{entry, flag, microseconds, step, step_with, text, whole as number};
+use super::tree::{endless, entry, flag, microseconds, step, step_with, text, whole as number};
 use crate::object::Class;
 
 /// What an event does.
@@ -105,7 +105,7 @@ impl Script<'_, '_> {
         let item = &event.item;
         match event.verb {
             Verb::Run => timed("run", item),
-            Verb::Runtime => timed("spin", item),
+            Verb::Runtime => spun(item),
             Verb::Sleep => timed("sleep", item),
             Verb::Mem => self.mem(body, item),
             Verb::MemRun => self.memrun(body, item),
@@ -189,9 +189,12 @@ impl Script<'_, '_> {
     fn timer(&mut self, thread: &Thread<'_>, item: &Item<'_>) -> Steps {
         let (fields, place) = (item.table()?, &item.node.place);
         let name = text_or(&fields, "ref", "unknown");
-        let period = whole_or(&fields, "period", 0..=LARGEST, 0);
+        let period = whole_or(&fields, "period", ANY, 0);
         let mode = text_or(&fields, "mode", "relative");
         let (name, period, _) = (name?, period?, mode?);
+        if period < 0 {
+            return Some(vec![sleep_for_ever(place)]);
+        }
         let (own, absolute) = (
             name.starts_with("unique"),
             self.facts.is_absolute(thread, &name),
@@ -265,9 +268,29 @@ impl Script<'_, '_> {
     }
 }
 
+/// `run` and `sleep`: a negative time never ends.
 fn timed(verb: &str, item: &Item<'_>) -> Steps {
-    let span = whole(item, 0..=LARGEST)?;
-    Some(vec![step(verb, microseconds(&item.node.place, span))])
+    let (place, span) = (&item.node.place, whole(item, ANY)?);
+    let of = |span| step(verb, microseconds(place, span));
+    Some(vec![match span {
+        0.. => of(span),
+        _ => endless(place, vec![of(LARGEST)]),
+    }])
+}
+
+/// `runtime` looks at the clock after each 32 us of work: a negative time is over at the first look.
+fn spun(item: &Item<'_>) -> Steps {
+    const BETWEEN_LOOKS: i64 = 32;
+    let (place, span) = (&item.node.place, whole(item, ANY)?);
+    Some(vec![match span {
+        0.. => step("spin", microseconds(place, span)),
+        _ => step("run", microseconds(place, BETWEEN_LOOKS)),
+    }])
+}
+
+/// A sleep that never ends.
+pub(super) fn sleep_for_ever(place: &Place) -> Node {
+    endless(place, vec![step("sleep", microseconds(place, LARGEST))])
 }
 
 fn signalled(condition: String, place: &Place, all: bool) -> Node {

@@ -2,13 +2,13 @@
 
 use warmq_config::{Fields, Item, NodeKind};
 
-use super::numbers::{LARGEST, whole};
+use super::numbers::{ANY, LARGEST, whole};
 use super::policy::{Class, class};
 use super::remarks::Remarks;
 
 /// What holds for all threads.
 pub(super) struct Global<'a> {
-    /// After how many seconds all threads end.
+    /// After how many seconds all threads end; rt-app takes 0 and less as no end.
     pub(super) duration: Option<(Item<'a>, i64)>,
     pub(super) policy: Class,
     /// The file that `iorun` writes to.
@@ -78,8 +78,8 @@ pub(super) fn read<'a>(fields: &Fields<'a>, remarks: &Remarks) -> Option<Global<
 fn of<'a>(fields: &Fields<'a>) -> Option<Global<'a>> {
     let mut global = Global::default();
     if let Some(item) = fields.item("duration") {
-        let seconds = whole(&item, -1..=LARGEST)?;
-        global.duration = (seconds >= 0).then_some((item, seconds));
+        let seconds = whole(&item, ANY)?;
+        global.duration = (seconds > 0).then_some((item, seconds));
     }
     if let Some(item) = fields.item("default_policy") {
         global.policy = class(&item)?;

@@ -3,8 +3,8 @@
 use warmq_config::{Fields, Item, Node};
 
 use super::events::{Body, Script};
-use super::numbers::{LARGEST, text_or, whole, whole_or};
-use super::tree::{bytes, entry, list, step_with, table, text, whole as number};
+use super::numbers::{ANY, LARGEST, text_or, whole, whole_or};
+use super::tree::{bytes, endless, entry, list, step_with, table, text, whole as number};
 use crate::object::Class;
 
 /// The line size for which strides are computed: that of all machines that rt-app runs on.
@@ -23,21 +23,24 @@ type Steps = Option<Vec<Node>>;
 impl Script<'_, '_> {
     /// Writes to a buffer that all instances of the thread share.
     pub(super) fn mem(&mut self, body: &Body<'_, '_>, item: &Item<'_>) -> Steps {
-        let count = whole(item, 0..=LARGEST)?;
+        let count = whole(item, ANY)?;
         let shape = Shape {
             bytes: self.global.buffer,
             chain: None,
         };
         let region = self.region(item, &format!("mem-{}", body.key), shape)?;
-        let keys = vec![
-            entry("bytes", bytes(&item.node.place, count)),
-            entry("write", text(&item.node.place, "100%")),
-        ];
-        Some(vec![step_with(
-            "touch",
-            text(&item.node.place, region),
-            keys,
-        )])
+        let place = &item.node.place;
+        let touch = |count| {
+            let keys = vec![
+                entry("bytes", bytes(place, count)),
+                entry("write", text(place, "100%")),
+            ];
+            step_with("touch", text(place, region), keys)
+        };
+        Some(vec![match count {
+            0.. => touch(count),
+            _ => endless(place, vec![touch(self.global.buffer)]),
+        }])
     }
 
     pub(super) fn memrun(&mut self, body: &Body<'_, '_>, item: &Item<'_>) -> Steps {
@@ -154,7 +157,7 @@ impl Script<'_, '_> {
 
     /// Writes so many bytes to the device, at most a buffer at a time.
     pub(super) fn iorun(&mut self, item: &Item<'_>) -> Steps {
-        let (count, buffer) = (whole(item, 0..=LARGEST)?, self.global.buffer);
+        let (count, buffer) = (whole(item, ANY)?, self.global.buffer);
         let (place, path) = (&item.node.place, self.global.device.clone());
         let keys = || vec![entry("path", text(place, path))];
         let file = "io_device";
@@ -163,6 +166,9 @@ impl Script<'_, '_> {
             let size = entry("bytes", bytes(place, size));
             step_with("write", text(place, file.clone()), vec![size])
         };
+        if count < 0 {
+            return Some(vec![endless(place, vec![write(buffer)])]);
+        }
         let mut steps = Vec::new();
         if count >= buffer {
             let whole_buffers = table(

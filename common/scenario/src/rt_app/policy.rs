@@ -38,23 +38,29 @@ pub(super) struct Scheduling<'a> {
     policy: Option<(Item<'a>, Class)>,
     priority: Option<(Item<'a>, i64)>,
     slice: Option<(Item<'a>, i64)>,
+    /// Of SCHED_DEADLINE; none or 0: as the one before.
+    period: Option<(Item<'a>, i64)>,
+    deadline: Option<(Item<'a>, i64)>,
 }
 
-/// Keys of utilization clamping and of deadlines, and why they are not used.
+/// Keys of utilization clamping and of memory, and why they are not used.
 const UNUSED: &[(&str, &str)] = &[
     ("util_min", "utilization is not clamped"),
     ("util_max", "utilization is not clamped"),
     ("nodes_membind", "memory is not bound to nodes"),
-    ("dl-period", "there is no deadline scheduling"),
-    ("dl-deadline", "there is no deadline scheduling"),
-    ("period", "there is no deadline scheduling"),
-    ("deadline", "there is no deadline scheduling"),
 ];
+
+/// Keys of SCHED_DEADLINE, the older names behind.
+const PERIOD: [&str; 2] = ["dl-period", "period"];
+const DEADLINE: [&str; 2] = ["dl-deadline", "deadline"];
 
 /// Keys that are read here or not at all.
 pub(super) fn knows(key: &str) -> bool {
-    let read = ["policy", "priority", "dl-runtime"];
-    read.contains(&key) || UNUSED.iter().any(|(unused, _)| *unused == key)
+    let mut read = ["policy", "priority", "dl-runtime"]
+        .into_iter()
+        .chain(PERIOD)
+        .chain(DEADLINE);
+    read.any(|read| read == key) || UNUSED.iter().any(|(unused, _)| *unused == key)
 }
 
 impl<'a> Scheduling<'a> {
@@ -74,11 +80,50 @@ impl<'a> Scheduling<'a> {
         };
         let priority = numbered("priority", -20..=99);
         let slice = numbered("dl-runtime", 0..=LARGEST);
-        Some(Scheduling {
+        let first = |[key, older]: [&'static str; 2]| match numbered(key, 0..=LARGEST)? {
+            None => numbered(older, 0..=LARGEST),
+            found => Some(found),
+        };
+        let (period, deadline) = (first(PERIOD), first(DEADLINE));
+        let read = Scheduling {
             policy: policy?,
             priority: priority?,
             slice: slice?,
-        })
+            period: period?,
+            deadline: deadline?,
+        };
+        Some(read)
+    }
+
+    /// The policy of a task of SCHED_DEADLINE: the period is the runtime where there is none, and the
+    /// deadline the period.
+    fn deadline(&self, at: &Item<'_>, remarks: &Remarks) -> Option<String> {
+        let of = |key: &Option<(Item<'a>, i64)>, otherwise: i64| match key {
+            Some((_, number)) if *number > 0 => *number,
+            _ => otherwise,
+        };
+        let runtime = of(&self.slice, 0);
+        let period = of(&self.period, runtime);
+        let deadline = of(&self.deadline, period);
+        // Kernels take no runtime below 1.024 us.
+        if runtime > 1 && runtime <= deadline && deadline <= period {
+            return Some(format!("deadline {runtime}us {deadline}us {period}us"));
+        }
+        let what = "SCHED_DEADLINE is played as SCHED_OTHER, with nice value 0";
+        let why = "kernels refuse its times: they want runtime <= deadline <= period, and a runtime of 2 us or more";
+        remarks.say(at, what, why);
+        None
+    }
+
+    /// Says which times mean nothing under `class`.
+    fn say_unused(&self, class: Class, remarks: &Remarks) {
+        if class == Class::Deadline {
+            return;
+        }
+        for (item, _) in self.period.iter().chain(&self.deadline) {
+            let what = format!("`{}` is not used", item.key);
+            remarks.say(item, what, "it is one of SCHED_DEADLINE");
+        }
     }
 
     /// The class after this, if it was `before`.
@@ -106,8 +151,12 @@ impl<'a> Scheduling<'a> {
                 let policy = format!("{word} {priority}");
                 keys.push(entry("policy", text(place, policy)));
             }
-            Class::Deadline => no_deadlines(at, remarks),
+            Class::Deadline => {
+                let policy = self.deadline(at, remarks);
+                keys.extend(policy.map(|policy| entry("policy", text(place, policy))));
+            }
         }
+        self.say_unused(class, remarks);
         let slice = self.slice(class, remarks);
         keys.extend(slice.map(|slice| entry("slice", slice)));
         keys
@@ -130,11 +179,13 @@ impl<'a> Scheduling<'a> {
                     steps.push(step("policy", text(place, format!("{word} {priority}"))));
                 }
                 Class::Deadline => {
-                    no_deadlines(at, remarks);
-                    steps.push(step("policy", text(place, "normal")));
+                    let policy = self.deadline(at, remarks);
+                    let policy = policy.unwrap_or_else(|| "normal".to_owned());
+                    steps.push(step("policy", text(place, policy)));
                 }
             }
         }
+        self.say_unused(class, remarks);
         let slice = self.slice(class, remarks);
         steps.extend(slice.map(|slice| step("slice", slice)));
         steps
@@ -152,9 +203,4 @@ impl<'a> Scheduling<'a> {
             }
         }
     }
-}
-
-fn no_deadlines(at: &Item<'_>, remarks: &Remarks) {
-    let what = "SCHED_DEADLINE is played as SCHED_OTHER, with nice value 0";
-    remarks.say(at, what, "there is no deadline scheduling here");
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Entry, Fields, Item, Node, Place};
 
-use super::events::{Body, Script};
-use super::numbers::whole;
+use super::events::{Body, Script, sleep_for_ever};
+use super::numbers::{ANY, whole};
 use super::objects::free_name;
 use super::policy::Class as PolicyClass;
 use super::threads::{Facts, Phase, Thread};
-use super::tree::{entry, flag, list, microseconds, step, table, text, whole as number};
+use super::tree::{endless, entry, flag, list, microseconds, step, table, text, whole as number};
 use crate::object::Class;
 
 /// The longest name that a kernel keeps of a task.
@@ -86,9 +86,13 @@ impl Script<'_, '_> {
         let class = scheduling.class(self.global.policy);
         let group = self.group(&thread.fields, class, key)?.flatten();
         keys.extend(group.map(|group| entry("group", group)));
+        let mut never = None;
         if let Some(item) = thread.fields.item("delay") {
-            let delay = whole(&item, 0..=super::numbers::LARGEST)?;
-            keys.push(entry("start", microseconds(&item.node.place, delay)));
+            let place = &item.node.place;
+            match whole(&item, ANY)? {
+                delay @ 0.. => keys.push(entry("start", microseconds(place, delay))),
+                _ => never = Some(sleep_for_ever(place)),
+            }
         }
         if let Some((item, seconds)) = &self.global.duration {
             keys.push(entry("end", text(&item.node.place, format!("{seconds}s"))));
@@ -97,6 +101,7 @@ impl Script<'_, '_> {
             keys.push(entry("times", number(place, thread.loops)));
         }
         let body = self.body(thread, key, own_cpus, class)?;
+        let body = never.into_iter().chain(body).collect();
         keys.push(entry("body", list(place, body)));
         Some(keys)
     }
@@ -146,8 +151,7 @@ impl Script<'_, '_> {
         let (steps, place) = (steps?.concat(), &phase.item.node.place);
         let times = match phase.loops {
             1 => return Some(steps),
-            // Without end.
-            -1 => i64::MAX,
+            ..1 => return Some(vec![endless(place, steps)]),
             times => times,
         };
         let repeated = vec![

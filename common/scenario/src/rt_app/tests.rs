@@ -97,6 +97,123 @@ fn scripts_become_scenarios() {
     }
 }
 
+/// The body of the task of a script, and its other keys but the first two.
+fn played(inside: &str) -> String {
+    let text = format!("{{ \"tasks\" : {{ \"t\" : {{ {inside} }} }} }}");
+    Scenario::read_rt_app("s.json", &text).unwrap_or_else(|problems| panic!("{problems}"));
+    let toml = toml(&translated(&text));
+    let (_, keys) = toml.split_once("process = \"rt-app\"\n").expect("a task");
+    keys.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// rt-app checks no number: a negative time or count is one without a sign there, which lasts for
+/// ever, but for `runtime`, which compares with the sign.
+#[test]
+fn numbers_below_zero_are_what_they_are_in_rt_app() {
+    let endless = |step: &str| {
+        format!(
+            "body = [{{ repeat = {}, body = [{{ {step} }}] }}]",
+            i64::MAX
+        )
+    };
+    let for_ever = "2147483647us";
+    let run = endless(&format!("run = \"{for_ever}\""));
+    let sleep = endless(&format!("sleep = \"{for_ever}\""));
+    assert_eq!(played("\"run\" : -1"), run);
+    assert_eq!(played("\"run\" : -7"), run);
+    assert_eq!(played("\"sleep\" : -1"), sleep);
+    assert_eq!(
+        played("\"timer\" : { \"ref\" : \"t\", \"period\" : -1 }"),
+        sleep
+    );
+    assert_eq!(played("\"runtime\" : -1"), "body = [{ run = \"32us\" }]");
+    assert!(played("\"mem\" : -1").contains(&i64::MAX.to_string()));
+    assert!(played("\"iorun\" : -1").contains(&i64::MAX.to_string()));
+    let late = played("\"delay\" : -1, \"run\" : 5");
+    assert!(late.starts_with(&sleep[..sleep.len() - 1]), "{late}");
+    let once = "\"run\" : 5";
+    for loops in ["-1", "-2", "0"] {
+        let phase = played(&format!(
+            "\"phases\" : {{ \"p\" : {{ \"loop\" : {loops}, {once} }} }}"
+        ));
+        assert_eq!(phase, endless("run = \"5us\""), "{loops}");
+    }
+    assert_eq!(
+        played(&format!("\"loop\" : -2, {once}")),
+        "body = [{ run = \"5us\" }]"
+    );
+    assert_eq!(
+        played(&format!("\"loop\" : 0, {once}")),
+        "times = 0 body = [{ run = \"5us\" }]"
+    );
+}
+
+/// As rt-app has them: the period is the runtime where there is none, and the deadline the period.
+#[test]
+fn deadlines_have_the_times_that_rt_app_gives_them() {
+    let policy = |keys: &str| {
+        let played = played(&format!(
+            "\"policy\" : \"SCHED_DEADLINE\", {keys}, \"run\" : 5"
+        ));
+        let policy = played
+            .split_once(" body")
+            .map(|(policy, _)| policy.to_owned());
+        policy.unwrap_or_default()
+    };
+    let of = |times: &str| format!("policy = \"deadline {times}\"");
+    assert_eq!(policy("\"dl-runtime\" : 900"), of("900us 900us 900us"));
+    assert_eq!(
+        policy("\"dl-runtime\" : 900, \"dl-period\" : 5000"),
+        of("900us 5000us 5000us")
+    );
+    let older = policy("\"dl-runtime\" : 900, \"period\" : 5000, \"deadline\" : 2000");
+    assert_eq!(older, of("900us 2000us 5000us"));
+    assert_eq!(
+        policy("\"dl-period\" : 5000"),
+        "",
+        "a kernel refuses a runtime of 0"
+    );
+}
+
+#[test]
+fn a_deadline_is_read_and_the_lab_says_that_it_has_none() {
+    let read = |policy: &str| {
+        let text = format!("[task.t]\npolicy = \"{policy}\"\nbody = [{{ run = \"1ms\" }}]");
+        Scenario::read("s.toml", &text)
+    };
+    let scenario = read("deadline 1ms 2ms 5ms").unwrap_or_else(|problems| panic!("{problems}"));
+    let crate::Policy::Deadline(times) = &scenario.tasks()[0].policy else {
+        panic!("{:?}", scenario.tasks()[0].policy);
+    };
+    let all = [times.runtime, times.deadline, times.period].map(warmq_units::Duration::as_ns);
+    assert_eq!(all, [1_000_000, 2_000_000, 5_000_000]);
+    let lab = scenario.fidelity(crate::World::Lab);
+    assert!(
+        lab.iter().any(|note| note.what == "policy deadline"),
+        "{lab:?}"
+    );
+    for wrong in [
+        "deadline 1ms",
+        "deadline 5ms 1ms",
+        "deadline 1us 1ms",
+        "deadline 1ms 5ms 2ms",
+        "deadline",
+    ] {
+        assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_duration_of_zero_or_less_is_no_end() {
+    let ends = |duration: i64| {
+        let text = format!(
+            "{{ \"global\" : {{ \"duration\" : {duration} }}, \"tasks\" : {{ \"t\" : {{ \"run\" : 5 }} }} }}"
+        );
+        toml(&translated(&text)).contains("end =")
+    };
+    assert_eq!([-5, -1, 0, 1].map(ends), [false, false, false, true]);
+}
+
 #[test]
 fn a_file_is_read_by_what_is_in_it() {
     let json = script("forks");
@@ -116,7 +233,6 @@ fn what_rt_app_cannot_do_is_refused_at_its_place() {
         "{ \"tasks\" : {} }".to_owned(),
         task("\"loop\" : 1"),
         task("\"phases\" : { \"p\" : { \"loop\" : 2 } }"),
-        task("\"run\" : -1"),
         task("\"run\" : 1.5"),
         task("\"run\" : \"1ms\""),
         task("\"run\" : 99999999999"),

@@ -6,7 +6,7 @@ use warmq_config::{Fields, Item, NodeKind};
 
 use super::events::{Event, Verb, verb};
 use super::global::unknown;
-use super::numbers::{LARGEST, text_or, whole_or};
+use super::numbers::{ANY, text_or, whole_or};
 use super::policy::{Scheduling, knows};
 use super::remarks::Remarks;
 
@@ -18,7 +18,7 @@ pub(super) struct Thread<'a> {
     pub(super) fields: Fields<'a>,
     pub(super) scheduling: Scheduling<'a>,
     pub(super) instances: i64,
-    /// How often its phases are done; -1: without end.
+    /// How often its phases are done; below 0: without end.
     pub(super) loops: i64,
     pub(super) phases: Vec<Phase<'a>>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Phase<'a> {
     pub(super) fields: Fields<'a>,
     /// None: that of the thread is meant.
     pub(super) scheduling: Option<Scheduling<'a>>,
-    /// How often it is done; -1: without end.
+    /// How often it is done; below 1: without end, as rt-app counts a round before it looks.
     pub(super) loops: i64,
     pub(super) events: Vec<Event<'a>>,
 }
@@ -50,16 +50,16 @@ pub(super) fn read<'a>(tasks: &Fields<'a>, remarks: &Remarks) -> Option<Vec<Thre
 fn thread<'a>(name: &str, item: Item<'a>, remarks: &Remarks) -> Option<Thread<'a>> {
     let fields = item.table()?;
     let scheduling = Scheduling::read(&fields, remarks);
-    let instances = whole_or(&fields, "instance", 0..=LARGEST, 1);
+    let instances = whole_or(&fields, "instance", ANY, 1);
     let (loops, phases) = match fields.item("phases") {
         Some(phases) => {
             properties(&fields, &OF_THREADS, true, remarks);
-            let loops = whole_or(&fields, "loop", -1..=LARGEST, -1);
+            let loops = whole_or(&fields, "loop", ANY, -1);
             (loops, of_phases(&phases, remarks))
         }
         None => {
             properties(&fields, &OF_THREADS, false, remarks);
-            let loops = whole_or(&fields, "loop", -1..=LARGEST, -1);
+            let loops = whole_or(&fields, "loop", ANY, -1);
             let only = Phase {
                 events: events(&fields)?,
                 fields: item.table()?,
@@ -73,7 +73,7 @@ fn thread<'a>(name: &str, item: Item<'a>, remarks: &Remarks) -> Option<Thread<'a
     Some(Thread {
         name: name.to_owned(),
         scheduling: scheduling?,
-        instances: instances?,
+        instances: instances?.max(0),
         loops: loops?,
         phases: phases?,
         item,
@@ -87,7 +87,7 @@ fn of_phases<'a>(phases: &Item<'a>, remarks: &Remarks) -> Option<Vec<Phase<'a>>>
         let fields = item.table()?;
         properties(&fields, &[], false, remarks);
         let scheduling = Scheduling::read(&fields, remarks);
-        let loops = whole_or(&fields, "loop", -1..=LARGEST, 1);
+        let loops = whole_or(&fields, "loop", ANY, 1);
         Some(Phase {
             events: events(&fields)?,
             scheduling: Some(scheduling?),

@@ -45,6 +45,15 @@ pub(super) fn bytes(place: &Place, count: i64) -> Node {
     text(place, format!("{count}B"))
 }
 
+/// Steps that are done again and again, and never end.
+pub(super) fn endless(place: &Place, steps: Vec<Node>) -> Node {
+    let keys = vec![
+        entry("repeat", whole(place, i64::MAX)),
+        entry("body", list(place, steps)),
+    ];
+    table(place, keys)
+}
+
 /// A step of one verb.
 pub(super) fn step(verb: &str, value: Node) -> Node {
     step_with(verb, value, Vec::new())

@@ -70,7 +70,10 @@ fn definitions() -> Json {
         ),
         (
             "policy",
-            pattern(r"^\s*(normal|batch|idle|(fifo|rr)\s+\S+)\s*$", POLICY),
+            pattern(
+                r"^\s*(normal|batch|idle|(fifo|rr)\s+\S+|deadline(\s+\S+){2,3})\s*$",
+                POLICY,
+            ),
         ),
         (
             "rate",
@@ -95,8 +98,8 @@ fn definitions() -> Json {
 
 const PLACE: &str = "\"all\", \"cpu 3\", \"cpus 0-3,8\", \"llc 0\", \"node 1\", \"socket 1\", \
                      \"core 2\", \"part 0 of 2\"; a number may be an expression in parentheses.";
-const POLICY: &str =
-    "\"normal\", \"batch\", \"idle\", or \"fifo 50\" or \"rr 50\" with a priority.";
+const POLICY: &str = "\"normal\", \"batch\", \"idle\", \"fifo 50\" or \"rr 50\" with a priority, or \"deadline 1ms 5ms\" with a runtime, a \
+     deadline (or none: the period) and a period.";
 
 fn described(kind: &str, what: impl Into<Json>) -> Json {
     Json::from([("type", kind.into()), ("description", what.into())])

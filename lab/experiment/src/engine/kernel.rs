@@ -1,8 +1,10 @@
 //! The kernel that the lab plays: whose scheduler `kernel` is, and where it can be preempted.
 
+use std::collections::BTreeMap;
+
 use warmq_config::{Setting, Value};
 use warmq_kernel::Preemption;
-use warmq_sched::{Entry, of_kernel};
+use warmq_sched::{Entry, backports, of_kernel};
 
 use super::setting;
 use crate::plan::{KERNEL, Plan};
@@ -46,6 +48,15 @@ pub(super) fn entry(plan: &Plan) -> Result<&'static Entry, RunError> {
              of the lab"
         ))
     })
+}
+
+/// The settings of the scheduler of `plan`; those of a kernel's own follow from its release.
+pub(super) fn scheduler_settings(plan: &Plan) -> BTreeMap<String, Value> {
+    let is_own = plan.scheduler.name == KERNEL;
+    let release = text(plan, KERNEL).filter(|_| is_own);
+    let mut settings = release.map(backports).unwrap_or_default();
+    settings.extend(plan.scheduler.settings.clone());
+    settings
 }
 
 /// Where the kernel of `entry` is preempted in `plan`; `None`: as it is by default.

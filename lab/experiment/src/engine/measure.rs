@@ -59,7 +59,7 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
     cpu_idle_share "%" "idle time"
     card_interrupts_per_second "1/s" "interrupts of network cards"
     datagrams_lost_share "%"
-        "share of the datagrams sent to sockets since the start that cards or full buffers dropped"
+        "share of the datagrams sent to sockets that cards or full buffers dropped"
     l2_misses_cold "%" "share of level-2 misses on lines never seen; needs classify_misses"
     l2_misses_conflict "%" "share of level-2 misses that full associativity would have avoided"
     l2_misses_capacity "%" "share of level-2 misses that only a larger cache would have avoided"

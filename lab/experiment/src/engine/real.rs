@@ -1,5 +1,6 @@
 //! Plans of other worlds than the laboratory: handed over, and what comes back measured.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use warmq_metrics::{CpuMeter, PlayMeter};
@@ -126,11 +127,19 @@ fn ending(played: &Played, plan: &Plan) -> &'static str {
     }
 }
 
-/// The figures of what was played, between the first counts and the last.
+/// The figures of what was played, between the first counts and the last. Counts are taken where a
+/// phase begins, too, which may be in the warm-up.
 fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, RunError> {
-    let counts =
-        |(at, record): &(Instant, Record)| matches!(record, Record::Count { .. }).then_some(*at);
-    let mut moments = played.records.iter().filter_map(counts);
+    let times = |is_meant: fn(&Record) -> bool| {
+        let meant = played
+            .records
+            .iter()
+            .filter(move |(_, record)| is_meant(record));
+        meant.map(|(at, _)| *at)
+    };
+    let phases: BTreeSet<Instant> = times(|it| matches!(it, Record::Phase { .. })).collect();
+    let mut moments =
+        times(|it| matches!(it, Record::Count { .. })).filter(|at| !phases.contains(at));
     let (Some(from), Some(end)) = (moments.next(), moments.next_back()) else {
         return Err(RunError {
             what: "the player ended before it counted anything".to_owned(),

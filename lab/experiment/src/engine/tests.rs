@@ -167,3 +167,115 @@ fn every_figure_and_histogram_of_a_run_is_described() {
         assert!(described.iter().any(|it| it.name == *name), "{name}");
     }
 }
+
+/// What a run of the scenario `workload` measured; `run` is the rest of the experiment.
+fn observed(workload: &str, run: &str, seed: u64) -> Result<Measured, RunError> {
+    let text = format!(
+        "title = \"t\"\nworkload = \"trial.toml\"\nseeds = [{seed}]\n{run}\n[[measure]]\nmetric = \"*\""
+    );
+    let engine = Engine::default().checked();
+    engine.know("trial.toml", workload).unwrap();
+    let experiment = Experiment::read("t.toml", &text, &engine);
+    let experiment = experiment.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let plan = experiment.jobs(&Options::default()).remove(0).plan;
+    engine.simulate(&plan)
+}
+
+#[test]
+fn a_task_has_at_most_its_cpu_whatever_was_before_the_measurement() {
+    let hog = "[task.hog]\nbody = [{ run = \"10ms\" }]";
+    for (warmup, time) in [(0, 300), (200, 1_000), (1_000, 200)] {
+        let run = format!(
+            "machine = \"small-4llc\"\nscheduler = \"eevdf-6.18\"\n[settings]\ncpus = 1\n[run]\n\
+             warmup = \"{warmup}ms\"\ntime = \"{time}ms\""
+        );
+        let figures = observed(hog, &run, 1).unwrap().figures;
+        let seconds = f64::from(time) / 1_000.0;
+        assert!(figures["hog_cpu"] <= 100.0 + 1e-9, "{}", figures["hog_cpu"]);
+        let exact = figures["hog_user_exact"] + figures["hog_system_exact"];
+        assert!(
+            exact <= seconds && exact > 0.9 * seconds,
+            "{exact} of {seconds}"
+        );
+    }
+}
+
+#[test]
+fn a_run_whose_work_is_over_before_the_measurement_has_no_figures() {
+    let once = "[task.once]\ntimes = 1\nbody = [{ run = \"10ms\" }]";
+    let run = |warmup: &str| {
+        let run = format!(
+            "machine = \"tiny-1cpu\"\nscheduler = \"eevdf-6.18\"\n[run]\nwarmup = \"{warmup}\"\ntime = \"1s\""
+        );
+        observed(once, &run, 1)
+    };
+    let error = run("200ms").unwrap_err();
+    assert_eq!(error.cause, Cause::Setting);
+    assert!(error.what.contains("nothing is left to measure"), "{error}");
+    assert_eq!(run("0ms").unwrap().ending, Ending::WorkDone.to_string());
+}
+
+mod random {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A table of tasks that run, sleep and yield, some pinned, some of another weight.
+    fn task() -> impl Strategy<Value = String> {
+        let step = prop_oneof![
+            (1_u32..8_000).prop_map(|us| format!("{{ run = \"{us}us\" }}")),
+            (200_u32..5_000).prop_map(|us| format!("{{ sleep = \"{us}us\" }}")),
+            Just("{ yield = true }".to_owned()),
+        ];
+        let steps = prop::collection::vec(step, 0..4);
+        (1_u32..4, -5_i32..10, any::<bool>(), 1_u32..5_000, steps).prop_map(
+            |(count, nice, pinned, us, steps)| {
+                let pin = if pinned { "cpus = \"cpu 0\"\n" } else { "" };
+                let mut body = vec![format!("{{ run = \"{us}us\" }}")];
+                body.extend(steps);
+                format!(
+                    "count = {count}\nnice = {nice}\n{pin}body = [{}]\n",
+                    body.join(", ")
+                )
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        /// Shares are of tasks, with the interrupts that they suffer; idle time is without those that
+        /// come meanwhile. Of CPU times alone, the checker of each run sees to it that they add up.
+        #[test]
+        fn shares_of_tasks_and_idle_time_are_the_cpus(
+            tasks in prop::collection::vec(task(), 1..4),
+            cpus in 1_u32..5,
+            scheduler in prop::sample::select(vec!["eevdf-6.18", "eevdf-7.1", "o1", "cfs", "linux24", "scx_warmq"]),
+            warmup in 0_u32..300,
+            time in 50_u32..300,
+            seed in 1_u64..1_000,
+        ) {
+            let names: Vec<String> = (0..tasks.len()).map(|number| format!("t{number}")).collect();
+            let tables = names.iter().zip(&tasks).map(|(name, table)| format!("[task.{name}]\n{table}"));
+            let scenario = tables.collect::<String>();
+            let run = format!(
+                "machine = \"small-4llc\"\nscheduler = \"{scheduler}\"\n[settings]\ncpus = {cpus}\n[run]\n\
+                 warmup = \"{warmup}ms\"\ntime = \"{time}ms\""
+            );
+            let figures = observed(&scenario, &run, seed).unwrap().figures;
+            let of = |name: &str| figures.get(name).copied().unwrap_or(0.0);
+            for name in &names {
+                let share = of(&format!("{name}_share"));
+                let most = figures.get(&format!("{name}_share_most")).copied().unwrap_or(share);
+                prop_assert!(most <= 100.0 + 1e-6, "{name}: {most}");
+            }
+            let ran: f64 = names.iter().map(|name| of(&format!("{name}_share"))).sum();
+            let all = f64::from(cpus);
+            let (idle, interrupts) = (all * of("cpu_idle_share"), all * of("cpu_interrupt_share"));
+            let sum = ran + of("others_share") + idle;
+            prop_assert!(sum <= 100.0 * all + 1e-6, "{ran} + {idle} of {all} CPUs");
+            // The idle task's own picking and switching is neither.
+            prop_assert!(sum + interrupts >= 90.0 * all, "{ran} + {idle} + {interrupts} of {all} CPUs");
+        }
+    }
+}

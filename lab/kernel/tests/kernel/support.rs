@@ -55,6 +55,7 @@ pub fn machine(cpus: u16) -> MachineDescription {
         steals: Vec::new(),
         costs: BTreeMap::new(),
         sources: BTreeMap::new(),
+        left_out: Vec::new(),
     }
 }
 

@@ -120,7 +120,8 @@ impl Stage {
 
 pub(super) fn policy(policy: &warmq_scenario::Policy) -> Policy {
     match *policy {
-        warmq_scenario::Policy::Normal => Policy::Other,
+        // The lab has no class of deadlines, and says so.
+        warmq_scenario::Policy::Normal | warmq_scenario::Policy::Deadline(_) => Policy::Other,
         warmq_scenario::Policy::Batch => Policy::Batch,
         warmq_scenario::Policy::Idle => Policy::Idle,
         warmq_scenario::Policy::Fifo(priority) => Policy::Fifo(priority),

@@ -159,9 +159,7 @@ impl<'n> Changes<'n> {
             }
             Set::Policy(policy) => {
                 let wanted = attributes_of(policy);
-                let set = |now: &mut Attributes| {
-                    (now.policy, now.priority) = (wanted.policy, wanted.priority);
-                };
+                let set = |now: &mut Attributes| now.take_policy_of(&wanted);
                 let record = Record::Policy {
                     task,
                     policy: wanted.policy,

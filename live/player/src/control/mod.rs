@@ -363,8 +363,8 @@ impl Control {
         match agenda.is_warm() {
             true => Ok(()),
             false => Err(PlayError::Ended(
-                "all tasks ended before the warm-up was over; play it with a shorter --warmup, \
-                 such as 0s"
+                "all tasks ended before the warm-up was over: nothing is left to measure; play it with a \
+                 shorter --warmup, such as 0s"
                     .to_owned(),
             )),
         }

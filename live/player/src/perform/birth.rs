@@ -144,5 +144,8 @@ impl Performer {
 
 pub(super) const GROUP: &str = "play it as root, or in a cgroup that is delegated to you";
 pub(super) const CPUS: &str = "name CPUs that this machine has and that you may use";
-pub(super) const POLICY: &str = "nice values below 0, fifo and rr need CAP_SYS_NICE, and fifo and rr in a \
-                      group of cgroup v1 a cpu.rt_runtime_us: play it as root, without the group";
+pub(super) const POLICY: &str = "nice values below 0, fifo, rr and deadline need CAP_SYS_NICE, and fifo and rr \
+                      in a group of cgroup v1 a cpu.rt_runtime_us: play it as root, without the group; a kernel \
+                      admits a deadline (else: busy) while all of them want less of the CPUs than \
+                      sched_rt_runtime_us leaves, and only of a task that may use all CPUs: ask for less, without \
+                      `cpus`";

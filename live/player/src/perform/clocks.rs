@@ -109,9 +109,7 @@ impl Performer {
             }
             Set::Policy(policy) => {
                 let wanted = attributes_of(policy);
-                self.change_attributes(|now| {
-                    (now.policy, now.priority) = (wanted.policy, wanted.priority);
-                })?;
+                self.change_attributes(|now| now.take_policy_of(&wanted))?;
                 self.tell(Mark::Policy, wanted.policy as u32, wanted.priority.into());
             }
             Set::Slice(slice) => {

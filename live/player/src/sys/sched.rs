@@ -19,23 +19,51 @@ pub struct Attributes {
     pub priority: u8,
     /// The slice that a fair task asks for in nanoseconds; 0: the kernel's own.
     pub slice_ns: u64,
+    /// What SCHED_DEADLINE asks for; all 0 otherwise.
+    pub deadline: DeadlineNs,
+}
+
+/// The times of a task of SCHED_DEADLINE in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeadlineNs {
+    /// CPU time in a period.
+    pub runtime: u64,
+    /// Until when it is due.
+    pub deadline: u64,
+    /// From one period to the next.
+    pub period: u64,
 }
 
 impl Default for Attributes {
     fn default() -> Attributes {
-        Attributes {
-            policy: Policy::Other,
-            nice: 0,
-            priority: 0,
-            slice_ns: 0,
-        }
+        Attributes::USUAL
     }
 }
 
 impl Attributes {
+    /// Those of a task that asks for nothing.
+    pub const USUAL: Attributes = Attributes {
+        policy: Policy::Other,
+        nice: 0,
+        priority: 0,
+        slice_ns: 0,
+        deadline: DeadlineNs {
+            runtime: 0,
+            deadline: 0,
+            period: 0,
+        },
+    };
+
     /// True if the policy is one of the fair class, which has nice values and slices.
     pub fn is_fair(&self) -> bool {
         matches!(self.policy, Policy::Other | Policy::Batch | Policy::Idle)
+    }
+
+    /// Takes over the policy of `wanted`, with its priority or its times.
+    pub fn take_policy_of(&mut self, wanted: &Attributes) {
+        self.policy = wanted.policy;
+        self.priority = wanted.priority;
+        self.deadline = wanted.deadline;
     }
 
     /// Applies them to thread `tid`; 0 is the caller.
@@ -49,6 +77,11 @@ impl Attributes {
         attributes.sched_nice = if fair { self.nice.into() } else { 0 };
         attributes.sched_priority = if fair { 0 } else { self.priority.into() };
         attributes.sched_runtime = if fair { self.slice_ns } else { 0 };
+        if self.policy == Policy::Deadline {
+            attributes.sched_runtime = self.deadline.runtime;
+            attributes.sched_deadline = self.deadline.deadline;
+            attributes.sched_period = self.deadline.period;
+        }
         // SAFETY: the structure is complete and says its size.
         let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &raw mut attributes, 0) };
         checked_long(answer).map(|_| ())
@@ -74,14 +107,21 @@ impl Attributes {
             policy,
             nice: attributes.sched_nice as i8,
             priority,
-            slice_ns: 0,
+            ..Attributes::default()
         };
-        let slice_ns = if read.is_fair() {
-            attributes.sched_runtime
-        } else {
-            0
+        let deadline = DeadlineNs {
+            runtime: attributes.sched_runtime,
+            deadline: attributes.sched_deadline,
+            period: attributes.sched_period,
         };
-        Ok(Attributes { slice_ns, ..read })
+        Ok(match read.policy {
+            Policy::Deadline => Attributes { deadline, ..read },
+            _ if read.is_fair() => Attributes {
+                slice_ns: attributes.sched_runtime,
+                ..read
+            },
+            _ => read,
+        })
     }
 }
 
@@ -164,5 +204,35 @@ pub fn sharp_timers() {
     // SAFETY: no pointers; the slack is 1 ns.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_that_the_kernel_takes_is_the_one_that_it_says() {
+        let asked = Attributes {
+            policy: Policy::Deadline,
+            deadline: DeadlineNs {
+                runtime: 1_000_000,
+                deadline: 50_000_000,
+                period: 100_000_000,
+            },
+            ..Attributes::default()
+        };
+        let of_a_thread = move || asked.apply(0).map(|()| Attributes::of(0));
+        match std::thread::spawn(of_a_thread).join().expect("a thread") {
+            Ok(now) => assert_eq!(now.expect("its attributes"), asked),
+            // No right to it, or other deadlines have the CPUs.
+            Err(error) => {
+                let refused = error.raw_os_error();
+                assert!(
+                    [Some(libc::EPERM), Some(libc::EBUSY)].contains(&refused),
+                    "{error}"
+                );
+            }
+        }
     }
 }
