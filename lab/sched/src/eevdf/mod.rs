@@ -138,7 +138,12 @@ impl State {
                 average_idle: 2 * state.rules.migration_cost,
                 scanned: cached.next_back().map_or(0, |domain| domain.span.len()),
                 domains,
-                ..CpuState::new(lock, root, attach.data(Bytes(line)), state.rules.fair_server)
+                ..CpuState::new(
+                    lock,
+                    root,
+                    attach.data(Bytes(line)),
+                    state.rules.fair_server,
+                )
             });
         }
         Ok(state)

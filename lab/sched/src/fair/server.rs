@@ -5,11 +5,15 @@
 //! CPU time in each period. What they run beside the real-time tasks counts, and so does idle time.
 //! Only where that is too little does the server start: at the latest time at which the rest of its
 //! runtime still fits before its deadline (zero laxity). From then on fair tasks run before real-time
-//! ones until the runtime is used up; it is refilled at the deadline.
+//! ones until the runtime is used up, which is refilled at the deadline, a period after the server began.
 //!
 //! ```text
-//!     start: deadline = now + period, left = runtime; the timer expires at deadline - left
+//!     starting:  deadline = now + period    left = runtime    the timer expires at deadline - left
+//!     serving:   deadline = now + period    left = runtime - what was overrun
 //! ```
+//!
+//! Beside a real-time task that never sleeps, a fair one waits for `period - runtime`, runs for `runtime`
+//! and until the next tick, and so on.
 //!
 //! This is arithmetic only: times are those of the CPU's clock, in ns, and who calls it arms the timer
 //! for [`Server::due`] and lets fair tasks go first while [`Server::serves`].
@@ -81,7 +85,8 @@ impl Server {
             },
             phase: Phase::Stopped { served: false },
             left: 0,
-            deadline: 0,
+            // Its last period is over.
+            deadline: -1,
             due: None,
             idle_since: Some(0),
         }
@@ -351,10 +356,14 @@ mod tests {
         server.start(0);
         server.timer(950 * MS);
         assert!(server.serves());
-        assert!(server.charge(1_000 * MS, 52 * MS));
-        assert_eq!(server.due(), Some(1_000 * MS));
-        server.timer(1_000 * MS);
-        assert_eq!((server.left, server.deadline), (48 * MS, 2_000 * MS));
+        assert!(server.charge(1_002 * MS, 52 * MS));
+        assert_eq!(
+            server.due(),
+            Some(1_950 * MS),
+            "a period from when it began to serve"
+        );
+        server.timer(1_950 * MS);
+        assert_eq!((server.left, server.deadline), (48 * MS, 2_950 * MS));
     }
 
     #[test]
@@ -366,12 +375,18 @@ mod tests {
         server.stop();
         assert_eq!((server.due(), server.serves()), (None, false));
         server.start(980 * MS);
-        assert!(server.serves());
-        assert_eq!(server.left, MS, "a twentieth of the 20 ms that are left");
+        assert_eq!((server.serves(), server.left), (true, 40 * MS));
         server.stop();
-        server.start(1_100 * MS);
+        server.start(1_930 * MS);
+        assert!(server.serves());
+        assert_eq!(
+            server.left, MS,
+            "a twentieth of the 20 ms until the deadline"
+        );
+        server.stop();
+        server.start(2_000 * MS);
         assert!(!server.serves(), "its period is over");
-        assert_eq!(server.due(), Some((1_100 + 950) * MS));
+        assert_eq!(server.due(), Some((2_000 + 950) * MS));
     }
 
     #[test]
@@ -381,7 +396,10 @@ mod tests {
         server.charge(MS, MS);
         server.begin_idle(MS);
         server.timer(950 * MS);
-        assert_eq!((server.phase, server.due()), (Phase::Stopped { served: false }, None));
+        assert_eq!(
+            (server.phase, server.due()),
+            (Phase::Stopped { served: false }, None)
+        );
     }
 
     #[test]
