@@ -32,6 +32,7 @@ mod schema;
 mod site;
 mod step;
 mod task;
+mod uses;
 
 pub use amount::{Amount, Draw, StreamName};
 pub use bind::{Bound, EvalError, Indexes};

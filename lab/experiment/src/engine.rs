@@ -1,5 +1,6 @@
 //! The engine behind [`Simulator`]: machines, schedulers and workloads by name, one run at a time.
 
+mod fidelity;
 mod kernel;
 mod machines;
 mod measure;
@@ -23,9 +24,9 @@ use warmq_sched::{Entry, Said};
 use warmq_trace::{Checker, Digest, Header, Names, Observer};
 use warmq_units::{Duration, Instant};
 
+pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;
-pub use self::real::fidelity;
 pub use self::workloads::Workload;
 use self::workloads::Workloads;
 use crate::plan::{KERNEL, LAB, Part, Plan};
@@ -198,6 +199,8 @@ impl Engine {
             histograms.extend(of_tasks.histograms());
         }
         let end = kernel.now();
+        let scenario = workload.scenario();
+        let notes = scenario.map(|it| fidelity::notes_of_lab(it, entry));
         let (digest, (meters, (checker, _))) = kernel.into_observer();
         if let Some(names) = &names {
             figures.extend(meters.played(names, &done, end));
@@ -211,7 +214,7 @@ impl Engine {
             digest: digest.to_string(),
             ending: ending?,
             parameters: parts.parameters(),
-            notes: workload.scenario().map(notes_of_lab).unwrap_or_default(),
+            notes: notes.unwrap_or_default(),
         })
     }
 }
@@ -239,10 +242,6 @@ fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u1
         cpus.sort_by_key(|cpu| (cpu.llc, cpu.core));
     }
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
-}
-
-fn notes_of_lab(scenario: &Scenario) -> Vec<String> {
-    real::notes(scenario, warmq_scenario::World::Lab)
 }
 
 fn not_booted(error: BootError) -> RunError {
