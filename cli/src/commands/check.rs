@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use warmq_config::Chosen;
-use warmq_experiment::{Experiment, Options, fidelity};
+use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
 
 use crate::arguments::Trust;
@@ -75,10 +75,13 @@ fn scene(name: &str, scenario: &Scenario) -> String {
         scenario.settings().len(),
         scenario.spans().len(),
     )];
-    for world in World::ALL {
-        let notes = fidelity(scenario, world).into_iter();
-        lines.extend(notes.map(|note| format!("  {note}")));
-    }
+    let of_worlds = World::ALL
+        .into_iter()
+        .flat_map(|world| fidelity(scenario, world));
+    let notes = fidelity_of_schedulers(scenario)
+        .into_iter()
+        .chain(of_worlds);
+    lines.extend(notes.map(|note| format!("  {note}")));
     // A script in another language says where it loses something.
     let remarks = scenario.remarks().iter();
     lines.extend(remarks.map(|remark| format!("  {remark}")));

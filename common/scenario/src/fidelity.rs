@@ -1,4 +1,5 @@
-//! How true each world is to what a scenario says.
+//! How true each world is to what a scenario says: to the keys that it uses, and to what it uses them
+//! for. What a scheduler of the lab plays otherwise is said by that scheduler.
 
 /// Who plays a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +63,21 @@ const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to
 const EXCHANGE: &str = "the kernel's own schedules until the other is loaded";
 const LOADER: &str = "needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs; the kernel's own \
      schedules until the other is loaded";
-const ONE_POOL: &str = "schedulers without groups (those of Linux 2.4) ignore weights; all CPUs draw \
-     a quota from one pool, and may overrun it by a tick each, which the next period pays back";
+const ONE_POOL: &str = "all CPUs draw from one pool, and may overrun it by a tick each, which the next \
+     period pays back";
 const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
-const AUTOGROUP_LAB: &str = "schedulers without groups ignore it; its weight is in hundredths of that \
-     of nice 0; a task without a group stands for itself, not for the player's session";
+const AUTOGROUP_LAB: &str =
+    "a task without a group stands for itself, not for the player's session";
+const HUNDREDTHS: &str = "the weight that follows is in hundredths of that of nice 0";
 const AUTOGROUP: &str = "tasks without a group are in the player's session, an autogroup too; where \
      autogroups have no effect (switched off, a cgroup below the root, a scheduler of sched_ext) the \
      run says so";
-const NICE: &str = "values below 0 and the policies fifo, rr and deadline need CAP_SYS_NICE";
+const NICE: &str = "needs CAP_SYS_NICE";
 const NO_DEADLINES: &str =
     "no scheduler has a class of deadlines here: the task is one of SCHED_OTHER";
 
-/// Every feature with its truth in the lab, in a guest and on the host. What is not here is exact
+/// Every feature, or use of one (`uses.rs`), with its truth in the lab, in a guest and on the host. What is not here is exact
 /// in all of them.
 const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("run", [Exact, Approximate(GUEST_LOOP), Approximate(LOOP)]),
@@ -90,7 +92,8 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     ("card", [Exact, Approximate(NO_CARD), Approximate(NO_CARD)]),
-    ("group", [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)]),
+    ("group", [Exact, Exact, Approximate(RIGHTS)]),
+    ("quota", [Approximate(ONE_POOL), Exact, Exact]),
     (
         "autogroup",
         [
@@ -99,9 +102,13 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
             Approximate(AUTOGROUP),
         ],
     ),
+    (
+        "nice of an autogroup",
+        [Approximate(HUNDREDTHS), Exact, Exact],
+    ),
     ("stop", [Approximate(WHEN_WOKEN), Exact, Exact]),
-    ("nice", [Exact, Exact, Approximate(NICE)]),
-    ("policy", [Exact, Exact, Approximate(NICE)]),
+    ("nice below 0", [Exact, Exact, Approximate(NICE)]),
+    ("policy fifo or rr", [Exact, Exact, Approximate(NICE)]),
     (
         "policy deadline",
         [Approximate(NO_DEADLINES), Exact, Approximate(NICE)],
@@ -156,8 +163,6 @@ mod tests {
     #[test]
     fn the_table_is_about_what_a_scenario_can_use() {
         let keys = [
-            "policy",
-            "policy deadline",
             "cpus",
             "stop",
             "online",
@@ -168,7 +173,8 @@ mod tests {
             "gaps",
         ];
         let classes = Class::ALL.map(Class::name);
-        let known: Vec<&str> = verbs().chain(classes).chain(keys).collect();
+        let uses = crate::uses::BY_VALUE.iter().map(|(name, _)| *name);
+        let known: Vec<&str> = verbs().chain(classes).chain(keys).chain(uses).collect();
         for (number, (feature, _)) in TABLE.iter().enumerate() {
             assert!(known.contains(feature), "{feature}");
             assert!(TABLE[..number].iter().all(|(other, _)| other != feature));

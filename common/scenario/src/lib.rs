@@ -33,6 +33,7 @@ mod site;
 mod step;
 mod task;
 mod trust;
+mod uses;
 
 pub use amount::{Amount, Draw, StreamName};
 pub use bind::{Bound, EvalError, Indexes};

@@ -48,7 +48,8 @@ pub struct Scenario {
     pub(crate) phases: Vec<Phase>,
     pub(crate) spans: Vec<Span>,
     pub(crate) counters: Vec<String>,
-    /// The verbs, objects and keys that it uses, for its fidelity; sorted.
+    /// The verbs, objects and keys that it uses, and what it uses some of them for, for its fidelity;
+    /// sorted.
     pub(crate) uses: Vec<&'static str>,
     pub(crate) remarks: Vec<Problem>,
 }
@@ -180,6 +181,12 @@ impl Scenario {
             phases: phases.collect(),
             work: self.work.clone(),
         }
+    }
+
+    /// Whether it uses `feature`: a verb, an object or a key, or what a key is used for (`policy fifo or
+    /// rr`). Schedulers of the lab say by these what they play otherwise.
+    pub fn uses(&self, feature: &str) -> bool {
+        self.uses.contains(&feature)
     }
 
     /// Where `world` plays this scenario otherwise than it says.

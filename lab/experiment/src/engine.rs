@@ -1,5 +1,6 @@
 //! The engine behind [`Simulator`]: machines, schedulers and workloads by name, one run at a time.
 
+mod fidelity;
 mod kernel;
 mod machines;
 mod measure;
@@ -23,9 +24,9 @@ use warmq_sched::{Entry, Said};
 use warmq_trace::{Checker, Digest, Header, Names, Observer};
 use warmq_units::{Duration, Instant};
 
+pub use self::fidelity::{fidelity, fidelity_of_schedulers};
 use self::measure::{Done, RunMeters, Totals};
 use self::of_tasks::OfTasks;
-pub use self::real::fidelity;
 pub use self::workloads::Workload;
 use self::workloads::Workloads;
 use crate::plan::{KERNEL, LAB, Part, Plan};
@@ -208,6 +209,10 @@ impl Engine {
             histograms.extend(of_tasks.histograms());
         }
         let (end, times) = (kernel.now(), kernel.check_times());
+        let scenario = workload.scenario();
+        let of_scenario = scenario.map(|it| fidelity::notes_of_lab(it, entry));
+        let mut notes = of_scenario.unwrap_or_default();
+        notes.extend(machine.left_out.iter().cloned());
         let (digest, (meters, (checker, _))) = kernel.into_observer();
         if let Some(names) = &names {
             figures.extend(meters.played(names, &done, end));
@@ -222,7 +227,7 @@ impl Engine {
             digest: digest.to_string(),
             ending: ending?,
             parameters: parts.parameters(),
-            notes: notes_of_lab(workload.scenario(), &machine),
+            notes,
         })
     }
 }
@@ -252,13 +257,6 @@ fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u1
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
 }
 
-/// What the lab plays otherwise than `scenario` says, and lacks of `machine`.
-fn notes_of_lab(scenario: Option<&Scenario>, machine: &MachineDescription) -> Vec<String> {
-    let notes = |scenario| real::notes(scenario, warmq_scenario::World::Lab);
-    let mut notes = scenario.map(notes).unwrap_or_default();
-    notes.extend(machine.left_out.iter().cloned());
-    notes
-}
 
 fn not_booted(error: BootError) -> RunError {
     match error {

@@ -52,6 +52,9 @@ pub struct Entry {
     pub models: &'static [Preemption],
     /// Whether it shares a CPU out to cgroups by their weights; else it sees tasks alone.
     pub cgroups: bool,
+    /// What it plays otherwise than a scenario says, or not at all: the use of a scenario
+    /// (`warmq_scenario::Scenario::uses`), and how.
+    pub deviates: &'static [(&'static str, &'static str)],
     /// What it says of its tasks for statistics, in the order of their numbers.
     pub statistics: &'static [Said],
     /// For how long a CPU may idle while a task waits that it could run.
@@ -168,6 +171,44 @@ fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>,
     Ok(Box::new(eevdf::Eevdf::new(chosen, attach)?))
 }
 
+const NO_GROUPS: &str = "its kernel knows no groups: weights do not count";
+const NO_SUCH_POLICY: &str = "its kernel has no such policy: tasks are played as usual ones";
+/// Before 2.6.25 nothing limits real-time tasks, so that they starve others there as here.
+const LINUX24_DEVIATES: &[(&str, &str)] = &[
+    ("group", NO_GROUPS),
+    ("autogroup", NO_GROUPS),
+    ("policy batch", NO_SUCH_POLICY),
+    ("policy idle", NO_SUCH_POLICY),
+];
+const O1_DEVIATES: &[(&str, &str)] = &[
+    ("group", NO_GROUPS),
+    ("autogroup", NO_GROUPS),
+    (
+        "policy idle",
+        "its kernel has no such policy: tasks are batch ones of nice 19",
+    ),
+];
+const CFS_DEVIATES: &[(&str, &str)] = &[(
+    "autogroup",
+    "autogroups came with 2.6.38: a session is no group",
+)];
+const EEVDF_DEVIATES: &[(&str, &str)] = &[(
+    "policy fifo or rr without cpus",
+    "real-time tasks stay on the CPUs where they wake: none is pushed to or pulled by another CPU",
+)];
+const SCX_DEVIATES: &[(&str, &str)] = &[
+    ("autogroup", "schedulers of sched_ext do not see sessions"),
+    (
+        "policy fifo or rr",
+        "real-time tasks have the largest weight; a real kernel runs them before those of sched_ext, which \
+         have 50 ms of each second from 7.0 on, and starve before that",
+    ),
+];
+const BROKEN_DEVIATES: &[(&str, &str)] = &[(
+    "policy fifo or rr",
+    "real-time tasks have the largest weight, and are no class of their own",
+)];
+
 /// 2.4 has no choice.
 const NOWHERE: &[Preemption] = &[Preemption::None];
 /// What a kernel before 2.6.13 can be built with.
@@ -214,6 +255,7 @@ const O1: Entry = Entry {
     timers_of: LINUX2616,
     models: BEFORE_LAZY,
     cgroups: false,
+    deviates: O1_DEVIATES,
     statistics: o1::STATISTICS,
     promise: O1_PROMISE,
     timers: Settings::linux2616,
@@ -231,6 +273,7 @@ const CFS: Entry = Entry {
     timers_of: LINUX2624,
     models: BEFORE_LAZY,
     cgroups: false,
+    deviates: CFS_DEVIATES,
     statistics: &[],
     promise: CFS_PROMISE,
     timers: Settings::linux2624,
@@ -246,6 +289,7 @@ const EEVDF: Entry = Entry {
     timers_of: LINUX6,
     models: FULL_OR_LAZY,
     cgroups: true,
+    deviates: EEVDF_DEVIATES,
     statistics: &[],
     promise: EEVDF_PROMISE,
     timers: Settings::linux6,
@@ -262,6 +306,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         models: NOWHERE,
         cgroups: false,
+        deviates: LINUX24_DEVIATES,
         statistics: &[],
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
@@ -275,6 +320,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         models: NOWHERE,
         cgroups: false,
+        deviates: LINUX24_DEVIATES,
         statistics: &[],
         promise: MQ_PROMISE,
         timers: Settings::linux24,
@@ -288,6 +334,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         models: NOWHERE,
         cgroups: false,
+        deviates: LINUX24_DEVIATES,
         statistics: &[],
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
@@ -301,6 +348,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX24,
         models: NOWHERE,
         cgroups: false,
+        deviates: LINUX24_DEVIATES,
         statistics: &[],
         promise: LINUX24_PROMISE,
         timers: Settings::linux24,
@@ -395,6 +443,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX6,
         models: ANYWHERE,
         cgroups: true,
+        deviates: SCX_DEVIATES,
         statistics: &[],
         promise: WARMQ_PROMISE,
         timers: linux6_scx,
@@ -408,6 +457,7 @@ pub const SCHEDULERS: &[Entry] = &[
         timers_of: LINUX6,
         models: ANYWHERE,
         cgroups: true,
+        deviates: BROKEN_DEVIATES,
         statistics: &[],
         promise: BROKEN_PROMISE,
         timers: Settings::linux6,

@@ -161,7 +161,7 @@ fn check(bound: &Bound, cpus: &Cpus) -> Result<(), PlayError> {
 fn check_priorities(scenario: &Scenario) -> Result<(), PlayError> {
     let too_high = |policy: &Policy| match *policy {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => priority > HIGHEST_OF_TASKS,
-        Policy::Normal | Policy::Batch | Policy::Idle => false,
+        Policy::Normal | Policy::Batch | Policy::Idle | Policy::Deadline(_) => false,
     };
     let set_too_high = |set: &Set| matches!(set, Set::Policy(policy) if too_high(policy));
     let steps = scenario.tasks().iter().flat_map(TaskKind::steps);

@@ -49,7 +49,7 @@ fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
         changes::phases(fields, &names),
     );
     let orders = [("listed", Order::Listed), ("random", Order::Random)];
-    let scenario = Scenario {
+    let mut scenario = Scenario {
         document: document.clone(),
         title: fields.text("title").unwrap_or_default(),
         about: fields.text("about").unwrap_or_default().trim().to_owned(),
@@ -65,6 +65,9 @@ fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
         uses: names.all_uses(),
         remarks: Vec::new(),
     };
+    let by_value: Vec<&str> = crate::uses::by_value(&scenario).collect();
+    scenario.uses.extend(by_value);
+    scenario.uses.sort_unstable();
     // Whoever reads laws reads it.
     fields.know(&["law"]);
     fields.finish();

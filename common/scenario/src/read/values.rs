@@ -171,7 +171,6 @@ fn cpu_list(text: &str) -> Option<Vec<(u16, u16)>> {
 pub(super) fn policy(item: &Item<'_>, names: &Names) -> Option<Policy> {
     let text = item.text()?;
     if let Some(times) = text.trim().strip_prefix("deadline ") {
-        names.uses("policy deadline");
         return deadline(times)
             .map(Policy::Deadline)
             .or_else(|| item.wrong(DEADLINE));

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use warmq_metrics::{CpuMeter, PlayMeter};
-use warmq_scenario::{Fidelity, Scenario};
 use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
+use super::fidelity::notes;
 use super::{Engine, chosen, kernel, machines, places, setting};
 use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
@@ -165,32 +165,4 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     figures.insert("host_delay".to_owned(), delay.0 as f64 / 1e6);
     figures.extend(super::measure::of_records(&meter, &cpus, (from, end)));
     Ok(figures)
-}
-
-/// What is played otherwise than the file of `scenario` says: in `world`, and, of a file in another
-/// language, anywhere. A sentence each.
-pub fn notes(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
-    let remarks = scenario.remarks().iter().map(ToString::to_string);
-    fidelity(scenario, world)
-        .into_iter()
-        .chain(remarks)
-        .collect()
-}
-
-/// What `world` plays otherwise than `scenario` says, a sentence each.
-pub fn fidelity(scenario: &Scenario, world: warmq_scenario::World) -> Vec<String> {
-    let all = scenario.fidelity(world).into_iter();
-    let said = all.filter_map(|note| {
-        let (what, how) = match note.fidelity {
-            Fidelity::Exact => return None,
-            Fidelity::Approximate(how) => ("is approximate", how),
-            Fidelity::Refused(how) => ("is refused", how),
-        };
-        Some(format!(
-            "In the {}, `{}` {what}: {how}.",
-            world.name(),
-            note.what
-        ))
-    });
-    said.collect()
 }

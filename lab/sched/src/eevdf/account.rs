@@ -30,6 +30,7 @@ impl State {
         self.effects.write(line);
         if let What::Task(task) = what {
             self.count_occupancy(task, ran);
+            self.charge_server(self.queues[queue].cpu, ran);
         }
         self.effects.write(self.queues[queue].line);
         let expired = self.renew_if_expired(current);

@@ -48,9 +48,10 @@ pub(super) fn close(ns: i64, expected: f64) -> bool {
 pub(super) fn bench(version: Version) -> State {
     let chosen = Chosen::new(settings(version), BTreeMap::new()).expect("its own defaults");
     let nowhere = Address(0);
+    let rules = Rules::new(&chosen, 2, TICK);
     State {
-        rules: Rules::new(&chosen, 2, TICK),
-        cpus: vec![CpuState::new(LockId(0), 0, nowhere)],
+        cpus: vec![CpuState::new(LockId(0), 0, nowhere, rules.fair_server)],
+        rules,
         queues: vec![Queue::new(HERE, nowhere)],
         entities: Vec::new(),
         tasks: Vec::new(),
@@ -59,6 +60,7 @@ pub(super) fn bench(version: Version) -> State {
         effects: Effects::default(),
         cache_aware: None,
         timers: Vec::new(),
+        servers: Vec::new(),
         hrtick_cost: Cycles(0),
         steering: Steering::default(),
         line: 64,

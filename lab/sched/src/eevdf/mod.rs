@@ -25,8 +25,8 @@
 //!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
 //!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
-//! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks are not throttled, and no
-//!   deadline server serves fair tasks.
+//! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they
+//!   are woken: they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
 //! - Balancing at exec is not modelled: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has only
 //!   these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
@@ -56,6 +56,7 @@ mod queueing;
 mod reweight;
 mod rules;
 mod select;
+mod server;
 mod settings;
 mod state;
 mod tell;
@@ -82,6 +83,7 @@ use self::effects::Effects;
 use self::queueing::Leaving;
 use self::rules::Rules;
 use self::select::allowed_near;
+use self::server::SERVER_TIMER;
 pub(crate) use self::settings::{of_6_12, of_6_18, of_7_1, of_7_2, of_7_3};
 use self::state::{CpuState, Queue, State};
 use self::wakeup::Woken;
@@ -120,6 +122,7 @@ impl State {
             effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
+            servers: Vec::new(),
             hrtick_cost: attach.cost("hrtick_start")?,
             steering: Steering::default(),
             line,
@@ -135,7 +138,12 @@ impl State {
                 average_idle: 2 * state.rules.migration_cost,
                 scanned: cached.next_back().map_or(0, |domain| domain.span.len()),
                 domains,
-                ..CpuState::new(lock, root, attach.data(Bytes(line)))
+                ..CpuState::new(
+                    lock,
+                    root,
+                    attach.data(Bytes(line)),
+                    state.rules.fair_server,
+                )
             });
         }
         Ok(state)
@@ -167,6 +175,9 @@ impl State {
         while let Some((cpu, span)) = self.timers.pop() {
             self.arm_hrtick(context, cpu, span);
         }
+        while let Some(cpu) = self.servers.pop() {
+            self.arm_server(context, cpu);
+        }
     }
 
     /// The task that `here` runs next. One that may not stay, or is pushed elsewhere, leaves first.
@@ -177,14 +188,11 @@ impl State {
             self.send_away(context, prev);
         }
         self.cpu_mut(here).push_to = None;
-        let real_time = self.cpu(here).realtime.iter();
-        let first = real_time
-            .into_iter()
-            .find(|task| context.task(*task).may_run_on(here));
-        let next = match first {
-            Some(first) => Some(first),
-            None => self.pick_fair(here),
-        };
+        let next = self.pick_served(here).or_else(|| {
+            let mut real_time = self.cpu(here).realtime.iter();
+            real_time.find(|task| context.task(*task).may_run_on(here))
+        });
+        let next = next.or_else(|| self.pick_fair(here));
         self.turn_to(here, next);
         self.tell_lags(self.cpu(here).root);
         self.effects.has_picked(here);
@@ -370,10 +378,13 @@ impl Scheduler for Eevdf {
         self.state.settle(context);
     }
 
-    fn timer(&mut self, context: &mut Context<'_>, _: u64) {
+    fn timer(&mut self, context: &mut Context<'_>, token: u64) {
         let here = context.cpu();
         self.state.sync(context, here);
-        self.state.slice_is_over(here);
+        match token {
+            SERVER_TIMER => self.state.server_is_due(here),
+            _ => self.state.slice_is_over(here),
+        }
         self.state.settle(context);
     }
 
@@ -405,6 +416,7 @@ impl Scheduler for Eevdf {
     fn cpu_offline(&mut self, context: &mut Context<'_>, cpu: CpuId) {
         self.state.sync(context, cpu);
         self.state.vacate(context, cpu);
+        self.state.stop_server(cpu);
         self.state.settle(context);
     }
 

@@ -83,6 +83,7 @@ impl State {
             return;
         }
         self.update_real_time_load(cpu);
+        self.count_idling(cpu, prev, next);
         let common = match (prev, next) {
             (Some(prev), Some(next)) => self.common_queue(prev, next),
             _ => None,

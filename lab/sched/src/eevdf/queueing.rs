@@ -46,6 +46,7 @@ impl State {
             return;
         }
         let delayed = self.entities[entity].delayed;
+        let had_none = self.queues[self.cpu(cpu).root].runnable + self.cpu(cpu).delayed == 0;
         match (delayed, self.rules.flat) {
             (true, _) => self.take_back(entity),
             (false, true) => self.enqueue_flat(entity, is_new),
@@ -54,6 +55,9 @@ impl State {
         self.count_runnable(entity, true);
         self.expect(entity, cpu);
         self.cpu_mut(cpu).recency.push(task);
+        if had_none {
+            self.start_server(cpu);
+        }
         if !delayed {
             self.begin_hrtick(cpu);
         }

@@ -2,6 +2,8 @@
 
 use warmq_config::Chosen;
 
+use crate::fair::server::{IdleTime, Reservation};
+
 use super::weights::Precision;
 
 pub(super) const MS: i64 = 1_000_000;
@@ -117,6 +119,8 @@ pub(super) struct Rules {
     pub(super) newidle_rate: bool,
     /// Whether balancing leaves a task where it owes time, until it has failed once.
     pub(super) ineligible_stay: bool,
+    /// What real-time tasks leave to fair ones (`rq->fair_server`).
+    pub(super) fair_server: Reservation,
 }
 
 /// By how much spans grow with the number of CPUs (`get_update_sysctl_factor()`).
@@ -201,6 +205,14 @@ impl Rules {
             newidle_random: chosen.flag("newidle_random"),
             newidle_rate: chosen.flag("newidle_rate"),
             ineligible_stay: chosen.flag("ineligible_stay"),
+            fair_server: Reservation {
+                runtime: ns(chosen, "fair_server_runtime"),
+                period: ns(chosen, "fair_server_period"),
+                idle: match chosen.choice("fair_server_idle") {
+                    "spends" => IdleTime::Spends,
+                    _ => IdleTime::Stops,
+                },
+            },
         }
     }
 }

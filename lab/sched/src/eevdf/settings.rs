@@ -61,6 +61,7 @@ pub(super) fn settings(version: Version) -> Vec<Setting> {
         sleeping(version),
         groups(version),
         balancing(version),
+        fair_server(version),
         cache_aware::settings(match version {
             V7_2 | V7_3 => "process",
             _ => "off",
@@ -367,6 +368,45 @@ fn balancing(version: Version) -> Vec<Setting> {
             "whether balancing leaves a task that owes time where it is, if its group has tasks on the CPU \
              that pulls, until an attempt there has failed",
             "task_is_ineligible_on_dst_cpu(), in 7.1.5 and 6.18.2, not in 6.12",
+        ),
+    ]
+}
+
+fn fair_server(version: Version) -> Vec<Setting> {
+    // dl_server_period_max is 2^22 us, dl_server_period_min 100 us.
+    let longest = Duration::from_us(1 << 22);
+    vec![
+        Setting::duration(
+            "fair_server_runtime",
+            (Duration::ZERO, longest),
+            Duration::from_ms(50),
+        )
+        .says(
+            "the CPU time that fair tasks have in each period beside real-time ones, which would starve \
+             them; at most the period; 0 switches the server off",
+            "debugfs sched/fair_server/cpu*/runtime; 557a6bfc662c (6.12). Until 6.11 \
+             sched_rt_runtime_us leaves 50 ms in 1 s to others; no kernel of that age is modelled",
+        ),
+        Setting::duration(
+            "fair_server_period",
+            (Duration::from_us(100), longest),
+            Duration::from_s(1),
+        )
+        .says(
+            "the period of that; it serves so late in its period that the runtime just fits",
+            "debugfs sched/fair_server/cpu*/period",
+        ),
+        choice(
+            "fair_server_idle",
+            &["stops", "spends"],
+            match version >= V7_1 {
+                true => "stops",
+                false => "spends",
+            },
+            "what idle time does to the server: `spends` uses up its runtime; `stops` puts it off by a \
+             period, and stops it if the CPU idles for all of that",
+            "dl_server_update_idle_time() in the source of 6.12.117; dl_defer_idle in that of 7.3.4; the \
+             source of 6.18 was not read",
         ),
     ]
 }

@@ -7,6 +7,7 @@ use warmq_units::{Address, CpuId, Cycles, LockId, TaskId};
 
 use crate::affinity::Steering;
 use crate::fair::realtime::RealTime;
+use crate::fair::server::{Reservation, Server};
 use crate::fair::tree::{EntityId, Tree};
 
 use super::cache_aware::CacheAware;
@@ -155,6 +156,10 @@ pub(super) struct CpuState {
     /// Tasks that are still queued in their sleep.
     pub(super) delayed: u64,
     pub(super) realtime: RealTime,
+    /// Lets fair tasks run before them, where they would starve (`fair_server`).
+    pub(super) server: Server,
+    /// The timer of that, and for when it is armed, in ns.
+    pub(super) server_timer: Option<(warmq_kernel::Timer, i64)>,
     /// How much of the CPU they use (`avg_rt`).
     pub(super) real_time_load: Average,
     /// The fair tasks that are runnable here, the latest that was queued or picked last
@@ -244,7 +249,9 @@ pub(super) struct State {
     pub(super) cache_aware: Option<CacheAware>,
     /// CPUs whose running task's slice is to be ended by a timer, in so many ns.
     pub(super) timers: Vec<(CpuId, i64)>,
-    /// What arming one takes.
+    /// CPUs whose server may want its timer armed otherwise than it is.
+    pub(super) servers: Vec<CpuId>,
+    /// What arming a timer of a slice takes.
     pub(super) hrtick_cost: Cycles,
     /// What a layer of affinity wants, if there is one.
     pub(super) steering: Steering,
@@ -284,7 +291,12 @@ impl Queue {
 
 impl CpuState {
     /// An idle CPU that balances with no other.
-    pub(super) fn new(lock: LockId, root: QueueId, line: Address) -> CpuState {
+    pub(super) fn new(
+        lock: LockId,
+        root: QueueId,
+        line: Address,
+        fair_server: Reservation,
+    ) -> CpuState {
         CpuState {
             lock,
             root,
@@ -294,6 +306,8 @@ impl CpuState {
             current: None,
             delayed: 0,
             realtime: RealTime::default(),
+            server: Server::new(fair_server),
+            server_timer: None,
             real_time_load: Average::default(),
             recency: Vec::new(),
             estimate: 0,

@@ -2,5 +2,6 @@
 //! that runs before them, and the spans of scheduling domains.
 
 pub(crate) mod realtime;
+pub(crate) mod server;
 pub(crate) mod spans;
 pub(crate) mod tree;

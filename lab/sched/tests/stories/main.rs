@@ -20,6 +20,7 @@ mod linux24;
 mod mq;
 mod o1;
 mod random_changes;
+mod real_time;
 mod scenarios;
 mod scripts;
 mod scx_warmq;

@@ -1,0 +1,179 @@
+//! What a scenario uses some keys for, where a world or a scheduler plays that otherwise under certain
+//! values only.
+
+use crate::change::{Set, Target};
+use crate::expr::Expr;
+use crate::object::ObjectKind;
+use crate::scenario::Scenario;
+use crate::step::Action;
+use crate::task::Policy;
+
+type Test = fn(&Scenario) -> bool;
+
+/// Each use, and whether a scenario has it. A value that settings or indexes decide counts as every
+/// value that it may have.
+pub(crate) const BY_VALUE: &[(&str, Test)] = &[
+    ("policy batch", |scenario| {
+        any_policy(scenario, |policy| matches!(policy, Policy::Batch))
+    }),
+    ("policy idle", |scenario| {
+        any_policy(scenario, |policy| matches!(policy, Policy::Idle))
+    }),
+    ("policy deadline", |scenario| {
+        any_policy(scenario, |policy| matches!(policy, Policy::Deadline(_)))
+    }),
+    ("policy fifo or rr", |scenario| {
+        any_policy(scenario, is_real_time)
+    }),
+    ("policy fifo or rr without cpus", moves_in_real_time),
+    ("nice below 0", |scenario| {
+        nice_values(scenario)
+            .iter()
+            .any(|nice| may_be(nice, |nice| nice < 0))
+    }),
+    ("nice of an autogroup", |scenario| {
+        nice_of_autogroups(scenario)
+            .iter()
+            .any(|nice| may_be(nice, |nice| nice != 0))
+    }),
+    ("quota", has_quota),
+];
+
+/// The uses of `scenario`.
+pub(crate) fn by_value(scenario: &Scenario) -> impl Iterator<Item = &'static str> {
+    let used = BY_VALUE.iter().filter(|(_, test)| test(scenario));
+    used.map(|(name, _)| *name)
+}
+
+fn may_be(value: &Expr, test: impl Fn(i64) -> bool) -> bool {
+    value.literal().is_none_or(test)
+}
+
+fn is_real_time(policy: &Policy) -> bool {
+    matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_))
+}
+
+/// Everything that steps and changes set.
+fn all_set(scenario: &Scenario) -> Vec<&Set> {
+    let mut found: Vec<&Set> = scenario.changes().iter().flat_map(|it| &it.set).collect();
+    for step in scenario.tasks().iter().flat_map(|task| task.steps()) {
+        step.walk(&mut |step| {
+            if let Action::Set(set) = &step.action {
+                found.push(set);
+            }
+        });
+    }
+    found
+}
+
+fn any_policy(scenario: &Scenario, test: impl Fn(&Policy) -> bool) -> bool {
+    let set = all_set(scenario).into_iter().any(|set| match set {
+        Set::Policy(policy) => test(policy),
+        _ => false,
+    });
+    set || scenario.tasks().iter().any(|task| test(&task.policy))
+}
+
+/// Whether a real-time task may run on several CPUs: which is decided by where it is pushed and pulled.
+fn moves_in_real_time(scenario: &Scenario) -> bool {
+    let set = all_set(scenario).into_iter().any(|set| match set {
+        Set::Policy(policy) => is_real_time(policy),
+        _ => false,
+    });
+    let mut free = scenario.tasks().iter().filter(|task| task.cpus.is_none());
+    free.any(|task| set || is_real_time(&task.policy))
+}
+
+/// The nice values of tasks.
+fn nice_values(scenario: &Scenario) -> Vec<&Expr> {
+    let tasks = scenario.tasks();
+    let mut found: Vec<&Expr> = tasks.iter().filter_map(|task| task.nice.as_ref()).collect();
+    for step in tasks.iter().flat_map(|task| task.steps()) {
+        step.walk(&mut |step| {
+            if let Action::Nice(nice) = &step.action {
+                found.push(nice);
+            }
+        });
+    }
+    found.extend(changed_nice(scenario, false));
+    found
+}
+
+fn nice_of_autogroups(scenario: &Scenario) -> Vec<&Expr> {
+    let own = scenario.objects().iter().filter_map(|it| match &it.kind {
+        ObjectKind::Autogroup { nice } => Some(nice),
+        _ => None,
+    });
+    own.chain(changed_nice(scenario, true)).collect()
+}
+
+/// The nice values that changes set, of groups or of tasks.
+fn changed_nice(scenario: &Scenario, of_groups: bool) -> impl Iterator<Item = &Expr> {
+    let changes = scenario.changes().iter().filter(move |change| {
+        matches!(change.target, Target::Group(_) | Target::Groups(_)) == of_groups
+    });
+    changes
+        .flat_map(|change| &change.set)
+        .filter_map(|set| match set {
+            Set::Nice(nice) => Some(nice),
+            _ => None,
+        })
+}
+
+fn has_quota(scenario: &Scenario) -> bool {
+    let mut groups = scenario.objects().iter();
+    let own = groups.any(|it| matches!(it.kind, ObjectKind::Group { quota: Some(_), .. }));
+    own || all_set(scenario)
+        .into_iter()
+        .any(|set| matches!(set, Set::Quota(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(task: &str, rest: &str) -> Vec<&'static str> {
+        let text = format!("[task.t]\n{task}\nbody = [{{ run = \"1ms\" }}]\n{rest}");
+        let scenario = Scenario::read("t.toml", &text).unwrap_or_else(|it| panic!("{it}\n{text}"));
+        by_value(&scenario).collect()
+    }
+
+    #[test]
+    fn it_goes_by_values_and_not_by_keys() {
+        let nothing: [&str; 0] = [];
+        for harmless in ["", "policy = \"normal\"", "nice = 5", "nice = 0"] {
+            assert_eq!(used(harmless, ""), nothing, "{harmless}");
+        }
+        assert_eq!(used("policy = \"batch\"", ""), ["policy batch"]);
+        assert_eq!(used("policy = \"idle\"", ""), ["policy idle"]);
+        assert_eq!(used("nice = -1", ""), ["nice below 0"]);
+        let real_time = ["policy fifo or rr", "policy fifo or rr without cpus"];
+        assert_eq!(used("policy = \"rr 1\"", ""), real_time);
+        let pinned = "policy = \"fifo 50\"\ncpus = \"cpu 0\"";
+        assert_eq!(used(pinned, ""), real_time[..1]);
+    }
+
+    #[test]
+    fn steps_changes_and_settings_count_as_the_keys_of_tables_do() {
+        let step = "setup = [{ policy = \"fifo 1\" }, { nice = -5 }]\ncpus = \"cpu 0\"";
+        assert_eq!(used(step, ""), ["policy fifo or rr", "nice below 0"]);
+        let change =
+            "[[change]]\nat = \"1s\"\ntask = \"t\"\nset = { nice = -5, policy = \"idle\" }";
+        assert_eq!(used("", change), ["policy idle", "nice below 0"]);
+        let setting = "[settings]\nhow_nice = { default = 3, least = -20, most = 19 }";
+        assert_eq!(used("nice = \"how_nice\"", setting), ["nice below 0"]);
+    }
+
+    #[test]
+    fn groups_differ_by_what_they_are_given() {
+        let autogroup = |nice: &str| format!("[group.g]\nautogroup = true\n{nice}");
+        assert_eq!(used("group = \"g\"", &autogroup("")), [""; 0]);
+        let nicer = used("group = \"g\"", &autogroup("nice = 5"));
+        assert_eq!(nicer, ["nice of an autogroup"]);
+        assert_eq!(used("group = \"g\"", "[group.g]\nweight = 20"), [""; 0]);
+        let quota = "[group.g]\nquota = \"6ms\"\nperiod = \"100ms\"";
+        assert_eq!(used("group = \"g\"", quota), ["quota"]);
+        let later = "[group.g]\nquota = \"6ms\"\nperiod = \"100ms\"\n[[change]]\nat = \"1s\"\ngroup = \"g\"\nset = { quota = \"9ms\" }";
+        assert_eq!(used("group = \"g\"", later), ["quota"]);
+    }
+}

@@ -1,0 +1,122 @@
+//! What is played otherwise than the file of a scenario says, a sentence each.
+
+use warmq_scenario::{Fidelity, Scenario, World};
+use warmq_sched::{Entry, SCHEDULERS};
+
+/// In the world of a real kernel and, of a file in another language, anywhere.
+pub(super) fn notes(scenario: &Scenario, world: World) -> Vec<String> {
+    let remarks = scenario.remarks().iter().map(ToString::to_string);
+    fidelity(scenario, world)
+        .into_iter()
+        .chain(remarks)
+        .collect()
+}
+
+/// The same in the lab, under the scheduler `entry`.
+pub(super) fn notes_of_lab(scenario: &Scenario, entry: &Entry) -> Vec<String> {
+    let own = entry.deviates.iter();
+    let own = own.filter(|(used, _)| scenario.uses(used));
+    let own = own.map(|(used, how)| under(used, entry.name, how));
+    own.chain(notes(scenario, World::Lab)).collect()
+}
+
+/// What `world` plays otherwise than `scenario` says, whatever the scheduler.
+pub fn fidelity(scenario: &Scenario, world: World) -> Vec<String> {
+    let all = scenario.fidelity(world).into_iter();
+    let said = all.filter_map(|note| {
+        let (what, how) = match note.fidelity {
+            Fidelity::Exact => return None,
+            Fidelity::Approximate(how) => ("is approximate", how),
+            Fidelity::Refused(how) => ("is refused", how),
+        };
+        Some(format!(
+            "In the {}, `{}` {what}: {how}.",
+            world.name(),
+            note.what
+        ))
+    });
+    said.collect()
+}
+
+/// What some schedulers of the lab play otherwise than `scenario` says.
+pub fn fidelity_of_schedulers(scenario: &Scenario) -> Vec<String> {
+    let mut found: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for entry in SCHEDULERS {
+        for (used, how) in entry.deviates {
+            match found.iter_mut().find(|(a, b, _)| (a, b) == (used, how)) {
+                Some((_, _, names)) => names.push(entry.name),
+                None => found.push((used, how, vec![entry.name])),
+            }
+        }
+    }
+    let used = found.iter().filter(|(used, ..)| scenario.uses(used));
+    used.map(|(used, how, names)| under(used, &names.join(", "), how))
+        .collect()
+}
+
+fn under(used: &str, names: &str, how: &str) -> String {
+    format!("In the lab under {names}, `{used}` is approximate: {how}.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REAL_TIME: &str = "[task.rt]\npolicy = \"fifo 50\"\nbody = [{ run = \"10ms\" }]\n";
+
+    fn scenario(text: &str) -> Scenario {
+        Scenario::read("t.toml", text).unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    #[test]
+    fn what_schedulers_say_is_about_what_a_scenario_can_use() {
+        let all = scenario(
+            r#"
+            [group.cgroup]
+            [group.session]
+            autogroup = true
+            [task.rt]
+            policy = "fifo 50"
+            body = [{ policy = "batch" }, { policy = "idle" }]
+            [task.grouped]
+            group = "cgroup"
+            body = [{ run = "1ms" }]
+            [task.session]
+            group = "session"
+            body = [{ run = "1ms" }]
+            "#,
+        );
+        for entry in SCHEDULERS {
+            for (used, _) in entry.deviates {
+                assert!(all.uses(used), "{}: {used}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_is_told_what_its_own_scheduler_plays_otherwise() {
+        let real_time = scenario(REAL_TIME);
+        let said = |name: &str| {
+            let entry = warmq_sched::scheduler(name).expect("a scheduler");
+            notes_of_lab(&real_time, entry)
+        };
+        assert_eq!(said("scx_warmq").len(), 1);
+        assert!(said("scx_warmq")[0].contains("largest weight"));
+        assert_eq!(said("linux24"), [""; 0], "nothing limits them there");
+        let usual = scenario(&REAL_TIME.replace("fifo 50", "normal"));
+        for entry in SCHEDULERS {
+            assert_eq!(notes_of_lab(&usual, entry), [""; 0], "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn a_check_names_the_schedulers_once_for_each_sentence() {
+        let said = fidelity_of_schedulers(&scenario(REAL_TIME));
+        let of = |name: &str| said.iter().filter(|it| it.contains(name)).count();
+        assert_eq!(
+            (of("scx_warmq"), of("broken"), of("linux24")),
+            (1, 1, 0),
+            "{said:?}"
+        );
+    }
+}
