@@ -11,6 +11,7 @@ use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 use crate::answer::Measured;
 use crate::card::{Card, DEFAULT_RING};
 use crate::context::Attach;
+use crate::bandwidth::Limits;
 use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
 use crate::cpu::NeedResched;
@@ -237,10 +238,9 @@ impl Boot<'_> {
         group
     }
 
-    /// Gives `group` at most `quota` of CPU time in each `period` (`cpu.max`); both are more than
-    /// zero.
-    pub fn bandwidth(&mut self, group: GroupId, quota: Duration, period: Duration) {
-        self.core.set_bandwidth(group, quota, period);
+    /// Gives `group` at most so much CPU time in each period (`cpu.max`).
+    pub fn bandwidth(&mut self, group: GroupId, limits: Limits) {
+        self.core.set_bandwidth(group, limits);
     }
 
     /// A listening socket.
@@ -462,6 +462,7 @@ impl Engine {
         }
         task.state = State::Runnable;
         task.queued = true;
+        self.core.join_queues(id);
         self.core.record(Record::Wakeup {
             waker: cpu,
             task: id,

@@ -8,6 +8,7 @@
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
+use crate::bandwidth::Limits;
 use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
@@ -44,6 +45,8 @@ pub enum Change {
     /// The CPU time of a group in each of its periods (`cpu.max`). It has all of it at once. The
     /// period is that which the group has, or 100 ms.
     Quota(GroupId, Duration),
+    /// How much CPU time a group keeps of what periods left unused (`cpu.max.burst`).
+    Burst(GroupId, Duration),
     /// Freezes a group with all groups in it (`cgroup.freeze`).
     Freeze(GroupId),
     /// Thaws it.
@@ -53,6 +56,20 @@ pub enum Change {
 }
 
 impl Engine {
+    /// `task` waits, out of quota, in the queue of a CPU that it may not use any more: it goes to another
+    /// one, where it may run on (`enqueue_throttled_task()`).
+    fn leave_forbidden_queue(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let state = self.core.task(task);
+        let (waits, from) = (state.held_back.is_some(), state.queue);
+        match self.core.first_allowed(task) {
+            Some(to) if waits && !self.core.view(task).may_run_on(from) => {
+                self.core.set_queue(task, to);
+                self.reconsider(cpu, [task])
+            }
+            _ => Flow::Next,
+        }
+    }
+
     /// An operator asks for `change`.
     pub(crate) fn request(&mut self, change: Change) {
         self.core.changes.push_back(change);
@@ -105,9 +122,13 @@ impl Engine {
                 self.set_weight(cpu, task)
             }
             Change::Policy(task, policy) => {
-                self.core.task_mut(task).policy = policy;
+                self.core
+                    .requeue(task, |core| core.task_mut(task).policy = policy);
                 self.core.record_policy(task);
-                self.set_weight(cpu, task)
+                // Quotas concern fair tasks alone.
+                let took = self.reconsider(cpu, [task]);
+                self.set_weight(cpu, task);
+                took
             }
             Change::Slice(task, slice) => {
                 self.core.task_mut(task).slice = slice;
@@ -125,8 +146,10 @@ impl Engine {
                     self.core.task_mut(task).allowed = Some(allowed);
                     self.core.record_affinity(task);
                 }
+                let took = self.leave_forbidden_queue(cpu, task);
                 self.leave_forbidden_cpu(task);
-                self.set_cpumask(cpu, task)
+                self.set_cpumask(cpu, task);
+                took
             }
             Change::Fragment(task, fragment) => self.name_fragment(cpu, task, fragment),
             Change::Stop(task) => self.stop(cpu, task, true),
@@ -137,7 +160,12 @@ impl Engine {
                 self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
                 Flow::Next
             }
-            Change::Quota(group, quota) => self.set_quota(cpu, group, quota),
+            Change::Quota(group, quota) => {
+                self.set_limits(cpu, group, |limits| Limits { quota, ..limits })
+            }
+            Change::Burst(group, burst) => {
+                self.set_limits(cpu, group, |limits| Limits { burst, ..limits })
+            }
             Change::Freeze(group) => self.freeze(cpu, group, true),
             Change::Thaw(group) => self.freeze(cpu, group, false),
             Change::Online(target, online) => {
@@ -224,13 +252,15 @@ impl Engine {
 impl Core {
     /// Moves `task` to `group`; what it has run is charged to the group that it leaves.
     fn change_group(&mut self, task: TaskId, group: GroupId) {
-        if let Some(cpu) = self.task(task).on_cpu {
+        let on_cpu = self.task(task).on_cpu;
+        let runs = on_cpu.filter(|cpu| self.cpu(*cpu).current == Some(task));
+        if let Some(cpu) = runs {
             self.charge_bandwidth(cpu);
         }
-        self.task_mut(task).group = group;
+        self.requeue(task, |core| core.task_mut(task).group = group);
         self.record_group(task);
-        if let Some(cpu) = self.task(task).on_cpu {
-            self.arm_refills(cpu, task);
+        if let Some(cpu) = runs {
+            self.begin_charges(cpu, task);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use warmq_trace::Comm;
 
+use warmq_units::CpuId;
+
 use crate::bandwidth::Bandwidth;
-use crate::ending::Waiting;
 
 /// The id of a task group; [`GroupId::ROOT`] always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,17 +98,30 @@ impl Groups {
         self.upwards(group).any(|group| group == outer)
     }
 
-    /// What keeps the tasks of `group` from running, if anything does.
-    pub(crate) fn held_by(&self, group: GroupId) -> Option<Waiting> {
-        let any = |holds: fn(&GroupState) -> bool| {
-            let mut groups = self.upwards(group);
-            groups.any(|group| holds(&self.0[group.index()]))
-        };
-        if any(|group| group.frozen) {
-            return Some(Waiting::Thaw);
-        }
-        let throttled = |group: &GroupState| group.bandwidth.is_some_and(|it| it.throttled);
-        any(throttled).then_some(Waiting::Quota)
+    /// Whether `group`, or one that it is in, is frozen.
+    pub(crate) fn is_frozen(&self, group: GroupId) -> bool {
+        let mut groups = self.upwards(group);
+        groups.any(|group| self.0[group.index()].frozen)
+    }
+
+    /// Whether `group`, or one that it is in, is out of quota on `cpu`.
+    pub(crate) fn is_throttled(&self, group: GroupId, cpu: CpuId) -> bool {
+        let bandwidth = |group: GroupId| self.0[group.index()].bandwidth.as_ref();
+        let mut limits = self.upwards(group).filter_map(bandwidth);
+        limits.any(|it| it.is_throttled(cpu))
+    }
+
+    /// Those of `group` and of the groups that it is in that have a quota, the innermost first.
+    pub(crate) fn limited(&self, group: GroupId) -> Vec<GroupId> {
+        let limited = |group: &GroupId| self.0[group.index()].bandwidth.is_some();
+        self.upwards(group).filter(limited).collect()
+    }
+
+    /// All that have a quota.
+    pub(crate) fn all_limited(&self) -> Vec<GroupId> {
+        let all = (0..).map(GroupId).zip(&self.0);
+        let limited = all.filter(|(_, state)| state.bandwidth.is_some());
+        limited.map(|(group, _)| group).collect()
     }
 
     pub(crate) fn freeze(&mut self, group: GroupId, freezes: bool) {
@@ -120,21 +134,5 @@ impl Groups {
 
     pub(crate) fn bandwidth_mut(&mut self, group: GroupId) -> Option<&mut Bandwidth> {
         self.0[group.index()].bandwidth.as_mut()
-    }
-
-    /// Calls `visit` for each bandwidth that the tasks of `group` are charged to.
-    pub(crate) fn each_bandwidth(
-        &mut self,
-        group: GroupId,
-        mut visit: impl FnMut(GroupId, &mut Bandwidth),
-    ) {
-        let mut next = Some(group);
-        while let Some(group) = next {
-            let state = &mut self.0[group.index()];
-            next = state.group.parent;
-            if let Some(bandwidth) = &mut state.bandwidth {
-                visit(group, bandwidth);
-            }
-        }
     }
 }

@@ -179,6 +179,8 @@ pub(crate) struct TaskStruct {
     // Changed by the switch.
     pub(crate) on_cpu: Option<CpuId>,
     pub(crate) last_cpu: CpuId,
+    /// In whose queue it is, or was last: where it is put when it is woken, and not only when it runs.
+    pub(crate) queue: CpuId,
     /// Where it waits to run for the first time.
     pub(crate) first_cpu: Option<CpuId>,
     pub(crate) switched_in: Instant,
@@ -223,6 +225,7 @@ impl TaskStruct {
             on_wake_list: false,
             on_cpu: None,
             last_cpu: cpu,
+            queue: cpu,
             first_cpu: None,
             switched_in: now,
             ran: Duration::ZERO,

@@ -194,7 +194,7 @@ fn linux612(seed: Seed) -> Settings {
 /// Linux 6 under a scheduler of sched_ext, which obeys quotas by itself: a woken task is queued, and waits there.
 fn linux6_scx(seed: Seed) -> Settings {
     Settings {
-        throttling: Throttling::Groups,
+        throttling: Throttling::Pool,
         ..Settings::linux6(seed)
     }
 }

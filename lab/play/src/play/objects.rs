@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use warmq_kernel::{Barrier, Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
+use warmq_kernel::{Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Region, Semaphore, Socket};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::{Bytes, Duration};
 
@@ -112,7 +112,13 @@ impl Maker<'_, '_, '_> {
                 if let Some((quota, period)) = quota {
                     let (quota, period) = (maker.eval(quota, at)?, maker.eval(period, at)?);
                     let (quota, period) = (Duration(quota), Duration(period));
-                    maker.boot.bandwidth(group, quota, period);
+                    let burst = Duration::ZERO;
+                    let limits = Limits {
+                        quota,
+                        period,
+                        burst,
+                    };
+                    maker.boot.bandwidth(group, limits);
                 }
                 Ok(group)
             })?),
