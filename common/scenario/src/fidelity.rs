@@ -62,8 +62,9 @@ const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to
 const EXCHANGE: &str = "the kernel's own schedules until the other is loaded";
 const LOADER: &str = "needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs; the kernel's own \
      schedules until the other is loaded";
-const ONE_POOL: &str = "schedulers without groups (those of Linux 2.4) ignore weights; all CPUs draw \
-     a quota from one pool, and may overrun it by a tick each, which the next period pays back";
+const OLD_KERNELS: &str = "schedulers without groups (those of Linux 2.4) ignore weights; theirs and \
+     scx_warmq's CPUs draw a quota from one pool without slices, and keep no burst";
+const CPUSET_LAB: &str = "balancing knows no cpusets, but for where tasks may run";
 const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
 const AUTOGROUP_LAB: &str = "schedulers without groups ignore it; its weight is in hundredths of that \
@@ -88,7 +89,11 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     ("card", [Exact, Approximate(NO_CARD), Approximate(NO_CARD)]),
-    ("group", [Approximate(ONE_POOL), Exact, Approximate(RIGHTS)]),
+    ("group", [Approximate(OLD_KERNELS), Exact, Approximate(RIGHTS)]),
+    (
+        "cpuset",
+        [Approximate(CPUSET_LAB), Exact, Approximate(RIGHTS)],
+    ),
     (
         "autogroup",
         [

@@ -218,6 +218,7 @@ impl Boot<'_> {
             name: Comm::new(name),
             parent: Some(parent),
             weight,
+            idle: false,
             autogroup: false,
         })
     }
@@ -228,6 +229,7 @@ impl Boot<'_> {
             name: Comm::new(name),
             parent: Some(GroupId::ROOT),
             weight: group_weight_of_nice(nice),
+            idle: false,
             autogroup: true,
         })
     }
@@ -241,6 +243,20 @@ impl Boot<'_> {
     /// Gives `group` at most so much CPU time in each period (`cpu.max`).
     pub fn bandwidth(&mut self, group: GroupId, limits: Limits) {
         self.core.set_bandwidth(group, limits);
+    }
+
+    /// Makes `group` idle (`cpu.idle`).
+    pub fn idle(&mut self, group: GroupId) {
+        self.core.groups.set_idle(group, true);
+        self.core.record_cgroup(group);
+    }
+
+    /// Lets the tasks of `group` use no other CPUs than `cpus` (`cpuset.cpus`). Those that the machine lacks are
+    /// ignored; if none is left, nothing changes.
+    pub fn cpuset(&mut self, group: GroupId, cpus: &CpuSet) {
+        if let Some(cpus) = self.core.existing(cpus) {
+            self.core.groups.set_cpus(group, cpus);
+        }
     }
 
     /// A listening socket.

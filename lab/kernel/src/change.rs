@@ -47,6 +47,12 @@ pub enum Change {
     Quota(GroupId, Duration),
     /// How much CPU time a group keeps of what periods left unused (`cpu.max.burst`).
     Burst(GroupId, Duration),
+    /// Whether the tasks of a group run only where nobody else wants to (`cpu.idle`). A group that is no longer
+    /// idle has the default weight.
+    Idle(GroupId, bool),
+    /// The CPUs that the tasks of a group may use (`cpuset.cpus`). CPUs that the machine lacks are ignored; if
+    /// none is left, nothing changes.
+    Cpuset(GroupId, CpuSet),
     /// Freezes a group with all groups in it (`cgroup.freeze`).
     Freeze(GroupId),
     /// Thaws it.
@@ -68,6 +74,33 @@ impl Engine {
             }
             _ => Flow::Next,
         }
+    }
+
+    /// The affinity of `task` has changed: it leaves CPUs that it may not use any more.
+    fn follow_affinity(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let took = self.leave_forbidden_queue(cpu, task);
+        self.leave_forbidden_cpu(task);
+        self.set_cpumask(cpu, task);
+        took
+    }
+
+    /// Sets the CPUs of `group`, and the affinity of all tasks in it.
+    fn set_cpuset(&mut self, cpu: CpuId, group: GroupId, cpus: &CpuSet) -> Flow {
+        let Some(cpus) = self.core.existing(cpus) else {
+            return Flow::Next;
+        };
+        self.core.groups.set_cpus(group, cpus);
+        let mut took = Duration::ZERO;
+        for task in self.core.members(group) {
+            if !self.core.confine(task) {
+                continue;
+            }
+            self.core.record_affinity(task);
+            if let Flow::Takes(span, _) = self.follow_affinity(cpu, task) {
+                took += span;
+            }
+        }
+        Flow::Takes(took, self.mode(cpu, false))
     }
 
     /// An operator asks for `change`.
@@ -137,19 +170,21 @@ impl Engine {
             }
             Change::Group(task, group) => {
                 self.core.change_group(task, group);
+                if self.core.confine(task) {
+                    self.core.record_affinity(task);
+                    self.follow_affinity(cpu, task);
+                }
                 let took = self.reconsider(cpu, [task]);
                 self.set_weight(cpu, task);
                 took
             }
             Change::Affinity(task, cpus) => {
-                if let Some(allowed) = self.core.existing(&cpus) {
-                    self.core.task_mut(task).allowed = Some(allowed);
+                if let Some(asked) = self.core.existing(&cpus) {
+                    self.core.task_mut(task).asked = Some(asked);
+                    self.core.confine(task);
                     self.core.record_affinity(task);
                 }
-                let took = self.leave_forbidden_queue(cpu, task);
-                self.leave_forbidden_cpu(task);
-                self.set_cpumask(cpu, task);
-                took
+                self.follow_affinity(cpu, task)
             }
             Change::Fragment(task, fragment) => self.name_fragment(cpu, task, fragment),
             Change::Stop(task) => self.stop(cpu, task, true),
@@ -166,6 +201,13 @@ impl Engine {
             Change::Burst(group, burst) => {
                 self.set_limits(cpu, group, |limits| Limits { burst, ..limits })
             }
+            Change::Idle(group, idle) => {
+                self.core.groups.set_idle(group, idle);
+                self.core.record_cgroup(group);
+                self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
+                Flow::Next
+            }
+            Change::Cpuset(group, cpus) => self.set_cpuset(cpu, group, &cpus),
             Change::Freeze(group) => self.freeze(cpu, group, true),
             Change::Thaw(group) => self.freeze(cpu, group, false),
             Change::Online(target, online) => {

@@ -156,8 +156,10 @@ pub(crate) struct TaskStruct {
     pub(crate) policy: Policy,
     pub(crate) slice: Option<Duration>,
     pub(crate) group: GroupId,
-    /// `None` is all CPUs.
+    /// The affinity within the CPUs of its group; `None` is all CPUs.
     pub(crate) allowed: Option<CpuSet>,
+    /// The affinity that it asks for (`user_cpus_ptr`).
+    pub(crate) asked: Option<CpuSet>,
     /// The data that it named last.
     pub(crate) fragment: Option<Fragment>,
     /// The data that it is to name on its way to user mode.
@@ -215,6 +217,7 @@ impl TaskStruct {
             slice: spec.slice,
             group: spec.group,
             allowed,
+            asked: None,
             fragment: None,
             new_fragment: None,
             stopped: false,

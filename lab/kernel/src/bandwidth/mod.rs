@@ -73,6 +73,10 @@ impl Core {
             bandwidth.set_tasks(cpu, self.tasks_queued(group, cpu));
         }
         self.groups.set_bandwidth(group, bandwidth);
+        if !self.detail {
+            // Its name is needed by whoever gets what is counted of it.
+            self.record(self.cgroup(group));
+        }
     }
 
     fn first_period(&self, group: GroupId, period: Duration) -> Instant {

@@ -25,7 +25,7 @@
 //!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
 //!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
-//! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks are not throttled, and no
+//! - No core scheduling, uclamp, energy model; real-time tasks are not throttled, and no
 //!   deadline server serves fair tasks.
 //! - Balancing at exec is not modelled: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has only

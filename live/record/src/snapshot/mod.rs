@@ -10,7 +10,7 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::proc;
 
-pub use self::groups::throttled_in;
+pub use self::groups::{QuotaStat, quota_in, throttled_in};
 use self::groups::{Group, Groups};
 use self::task::Alive;
 
