@@ -80,8 +80,13 @@ impl Entry {
     /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
     /// of its kernel.
     pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
-        let settings = self.kernel_settings(seed);
-        match self.settings().iter().any(|setting| setting.name == "hz") {
+        let known = self.settings();
+        let has = |name: &str| known.iter().any(|setting| setting.name == name);
+        let mut settings = self.kernel_settings(seed);
+        if has("bandwidth_slice") {
+            settings.bandwidth_slice = chosen.duration("bandwidth_slice");
+        }
+        match has("hz") {
             true => settings.at_hz(chosen.count("hz")),
             false => settings,
         }
