@@ -89,7 +89,10 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("fork", [Approximate(NO_COPY), Exact, Exact]),
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     ("card", [Exact, Approximate(NO_CARD), Approximate(NO_CARD)]),
-    ("group", [Approximate(OLD_KERNELS), Exact, Approximate(RIGHTS)]),
+    (
+        "group",
+        [Approximate(OLD_KERNELS), Exact, Approximate(RIGHTS)],
+    ),
     (
         "cpuset",
         [Approximate(CPUSET_LAB), Exact, Approximate(RIGHTS)],
@@ -163,6 +166,7 @@ mod tests {
             "card",
             "scheduler",
             "autogroup",
+            "cpuset",
             "gaps",
         ];
         let classes = Class::ALL.map(Class::name);

@@ -179,11 +179,14 @@ impl Scenario {
     /// The tables of groups that have a quota at some time.
     fn limited_groups(&self) -> Vec<String> {
         let sets_quota = |id: ObjectId| {
-            let of_group = self.changes.iter().filter(move |change| match &change.target {
-                Target::Group(group) => group.object == id,
-                Target::Groups(groups) => *groups == id,
-                _ => false,
-            });
+            let of_group = self
+                .changes
+                .iter()
+                .filter(move |change| match &change.target {
+                    Target::Group(group) => group.object == id,
+                    Target::Groups(groups) => *groups == id,
+                    _ => false,
+                });
             let mut sets = of_group.flat_map(|change| &change.set);
             sets.any(|set| matches!(set, Set::Quota(_)))
         };

@@ -9,9 +9,9 @@ use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::answer::Measured;
+use crate::bandwidth::Limits;
 use crate::card::{Card, DEFAULT_RING};
 use crate::context::Attach;
-use crate::bandwidth::Limits;
 use crate::core::{Core, Event, Hardware};
 use crate::costs::{Costs, Times, UnknownCost};
 use crate::cpu::NeedResched;

@@ -179,7 +179,10 @@ impl Reader<'_, '_> {
         let item = self.fields.item("burst")?;
         if !has_quota {
             let help = "write quota = \"10ms\" and period = \"100ms\" beside it, or leave it out";
-            item.report("`burst` is what a quota leaves unused, and there is none", help);
+            item.report(
+                "`burst` is what a quota leaves unused, and there is none",
+                help,
+            );
         }
         self.scope.expr(&item, &[Time])
     }

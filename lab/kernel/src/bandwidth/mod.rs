@@ -330,7 +330,9 @@ impl Engine {
         };
         let turn = |task: &TaskId| {
             let on = self.core.task(*task).queue;
-            freed.iter().position(|place| bandwidth.shares_queue(on, *place))
+            freed
+                .iter()
+                .position(|place| bandwidth.shares_queue(on, *place))
         };
         let mut waiting = self.core.members(group);
         waiting.retain(|task| turn(task).is_some());

@@ -54,7 +54,11 @@ fn what_idle_queues_return_is_handed_out_after_the_slack_period() {
     assert!(group.charge(CpuId(3), at(6)), "5 ms were left for it");
     group.take_unarmed();
     group.leave(CPU_0, at(6));
-    assert_eq!(group.take_unarmed(), [None, None], "4 ms are less than a slice");
+    assert_eq!(
+        group.take_unarmed(),
+        [None, None],
+        "4 ms are less than a slice"
+    );
     group.leave(CPU_1, at(7));
     assert_eq!(group.take_unarmed(), [None, Some(at(12))]);
     group.leave(CpuId(2), at(8));
@@ -121,7 +125,11 @@ fn the_timer_stops_when_nobody_asks_and_starts_again() {
     group.refill(at(100));
     assert_eq!(group.take_unarmed(), [Some(at(200)), None]);
     group.refill(at(200));
-    assert_eq!(group.take_unarmed(), [None, None], "a period without activity");
+    assert_eq!(
+        group.take_unarmed(),
+        [None, None],
+        "a period without activity"
+    );
     runs(&mut group, CPU_0, (250, 252));
     assert_eq!(group.take_unarmed(), [Some(at(300)), None]);
 }
@@ -135,7 +143,11 @@ fn who_was_throttled_first_is_served_first_and_others_wait_where_nothing_is_left
     }
     assert!(group.charge(CPU_1, at(14)), "an overrun of 9 ms");
     assert!(group.charge(CPU_0, at(14)));
-    assert_eq!(group.refill(at(100)), [1], "10 ms are 9 for the first and 1 of 9");
+    assert_eq!(
+        group.refill(at(100)),
+        [1],
+        "10 ms are 9 for the first and 1 of 9"
+    );
     assert!(group.is_throttled(CPU_0));
     assert_eq!(group.refill(at(200)), [0]);
 }

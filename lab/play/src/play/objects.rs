@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 
-use warmq_kernel::{Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Region, Semaphore, Socket};
+use warmq_kernel::{
+    Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Region, Semaphore, Socket,
+};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::{Bytes, Duration};
 

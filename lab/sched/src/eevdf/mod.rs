@@ -300,8 +300,7 @@ impl Scheduler for Eevdf {
         // The clock is that of the enqueue (ttwu_do_activate() updates it once): were the running task
         // charged for the nanoseconds since, it would be ahead of whoever was placed at V.
         let sync = matches!(why, Why::Wakeup(wakeup) if wakeup.sync);
-        let unthrottled =
-            matches!(why, Why::Wakeup(wakeup) if wakeup.slept == Waiting::Quota);
+        let unthrottled = matches!(why, Why::Wakeup(wakeup) if wakeup.slept == Waiting::Quota);
         if unthrottled && state.cpu(cpu).current.is_some() {
             // Nobody is preempted by who has quota again (unthrottle_cfs_rq()).
             return state.settle(context);

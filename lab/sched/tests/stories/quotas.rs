@@ -53,12 +53,24 @@ fn two_threads_that_use_less_than_the_quota_are_throttled_all_the_same() {
         let figures = figures(throttling, 2, &workers(2, "2500us", SIX));
         let (periods, throttled) = (figures["pod_nr_periods"], figures["pod_nr_throttled"]);
         assert!(periods >= 29.0, "{figures:?}");
-        assert!(throttled >= 0.9 * periods, "{throttling:?}: {throttled} of {periods}");
+        assert!(
+            throttled >= 0.9 * periods,
+            "{throttling:?}: {throttled} of {periods}"
+        );
         // One of the two waits for the next period, 72 ms.
-        assert!((70_000.0..76_000.0).contains(&figures["request_max"]), "{figures:?}");
+        assert!(
+            (70_000.0..76_000.0).contains(&figures["request_max"]),
+            "{figures:?}"
+        );
         let mean = figures["request_mean"];
-        assert!((30_000.0..40_000.0).contains(&mean), "{throttling:?}: {mean}");
-        assert!(figures["pod_throttled_time"] > 27.0 * 68_000.0, "{figures:?}");
+        assert!(
+            (30_000.0..40_000.0).contains(&mean),
+            "{throttling:?}: {mean}"
+        );
+        assert!(
+            figures["pod_throttled_time"] > 27.0 * 68_000.0,
+            "{figures:?}"
+        );
     }
 }
 
@@ -67,7 +79,10 @@ fn one_thread_within_the_quota_is_never_throttled() {
     for throttling in [Groups, Tasks, Pool] {
         let figures = figures(throttling, 2, &workers(1, "5500us", SIX));
         assert_eq!(figures["pod_nr_throttled"], 0.0, "{throttling:?}");
-        assert!(figures["request_max"] < 5_600.0, "{throttling:?} {figures:?}");
+        assert!(
+            figures["request_max"] < 5_600.0,
+            "{throttling:?} {figures:?}"
+        );
         assert!(figures["pod_nr_periods"] >= 29.0, "{throttling:?}");
     }
 }
@@ -86,7 +101,10 @@ fn many_cpus_with_little_each_wait_for_what_others_have_left_of_their_slices() {
     let text = workers(8, "1200us", "quota = \"20ms\"\nperiod = \"100ms\"");
     for throttling in [Groups, Tasks] {
         let late = figures(throttling, 8, &text);
-        assert!((6_000.0..8_000.0).contains(&late["request_max"]), "{late:?}");
+        assert!(
+            (6_000.0..8_000.0).contains(&late["request_max"]),
+            "{late:?}"
+        );
         assert!(late["pod_throttled_time"] > 4.0 * 5_000.0, "{late:?}");
         assert_eq!(late["pod_nr_throttled"], 0.0, "{throttling:?}");
     }
@@ -115,7 +133,10 @@ fn each_group_around_a_task_is_charged() {
         for (inner, outer, share) in [(10, 30, 30.0), (4, 90, 20.0)] {
             let figures = figures(throttling, 2, &text(inner, outer));
             let hog = figures["hog_share"];
-            assert!((hog - share).abs() < 2.5, "{throttling:?}: {hog} for {share}");
+            assert!(
+                (hog - share).abs() < 2.5,
+                "{throttling:?}: {hog} for {share}"
+            );
         }
     }
 }
@@ -139,7 +160,10 @@ fn burst_serves_what_needs_more_than_a_quota_now_and_then() {
     };
     for throttling in [Groups, Tasks] {
         let without = figures(throttling, 1, &text(""));
-        assert!(without["request_max"] > 80_000.0, "{throttling:?} {without:?}");
+        assert!(
+            without["request_max"] > 80_000.0,
+            "{throttling:?} {without:?}"
+        );
         // Refills go on while a group is active, and one more: 6 ms and 4 are there by then.
         let with = figures(throttling, 1, &text("burst = \"4ms\""));
         assert!(with["request_max"] < 10_000.0, "{throttling:?} {with:?}");
@@ -186,7 +210,10 @@ fn who_is_throttled_runs_when_the_quota_the_group_or_the_policy_changes() {
             let figures = figures(throttling, 1, &throttled_hog(change));
             assert_eq!(figures["before.hog_share"], 0.0, "{throttling:?} {change}");
             let after = figures["after.hog_share"];
-            assert!((after - share).abs() < 1.0, "{throttling:?} {change}: {after}");
+            assert!(
+                (after - share).abs() < 1.0,
+                "{throttling:?} {change}: {after}"
+            );
         }
     }
 }
@@ -250,7 +277,10 @@ fn an_idle_group_has_what_others_leave_and_is_preempted_by_all() {
         assert!((49.0..51.0).contains(&idle["beat_share"]), "{idle:?}");
         assert!(idle["beat_wait_max"] < 1_100.0, "{throttling:?} {idle:?}");
         let usual = figures(throttling, 1, &text(""));
-        assert!(usual["quiet_share"] > idle["quiet_share"] - 1.0, "{usual:?}");
+        assert!(
+            usual["quiet_share"] > idle["quiet_share"] - 1.0,
+            "{usual:?}"
+        );
         let both_hogs = text("idle = true").replace("every = \"20ms\"", "");
         let hogs = figures(throttling, 1, &both_hogs);
         assert!(hogs["quiet_share"] < 1.0, "{throttling:?} {hogs:?}");
@@ -320,7 +350,10 @@ fn tasks_use_no_cpus_but_those_of_their_groups() {
         let figures = figures(throttling, 4, text);
         let share = |name: &str| figures[name].round();
         // CPU 2 is all that both groups have; who asks for CPUs 0 and 1 gets the one that its group has.
-        assert_eq!((share("before.in_share"), share("before.asks_share")), (100.0, 100.0));
+        assert_eq!(
+            (share("before.in_share"), share("before.asks_share")),
+            (100.0, 100.0)
+        );
         // Of two CPUs, three tasks have 200 %; none of those that `asks` wants is left.
         let all = figures["after.in_share"] + figures["after.asks_share"];
         assert!((198.0..=200.5).contains(&all), "{figures:?}");

@@ -29,13 +29,7 @@ pub fn before<O: Observer>(watch: O, name: &str, text: &str, cpus: u16, ticks: u
 }
 
 /// The same on `stage`.
-pub fn before_on<O: Observer>(
-    stage: Stage,
-    watch: O,
-    name: &str,
-    text: &str,
-    ticks: u64,
-) -> O {
+pub fn before_on<O: Observer>(stage: Stage, watch: O, name: &str, text: &str, ticks: u64) -> O {
     let (entry, counters) = (story(text), Counters::default());
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");
     let workload = entry

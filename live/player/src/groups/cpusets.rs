@@ -88,7 +88,9 @@ impl Groups {
 
     /// The hierarchy that has cpusets, if the scenario has any.
     fn cpuset_tree(&self) -> Option<&Tree> {
-        self.cpuset.as_ref().or(self.cpu.as_ref().filter(|_| self.has_cpusets))
+        self.cpuset
+            .as_ref()
+            .or(self.cpu.as_ref().filter(|_| self.has_cpusets))
     }
 }
 
