@@ -97,7 +97,7 @@ impl Groups {
         Ok(Groups {
             cpus: Mutex::new(asked.collect()),
             list,
-            cpu: Some(Tree::new(cpu, guest, has_cpusets)),
+            cpu: Some(Tree::new(cpu, guest, cpuset.is_none() && has_cpusets)),
             freezer: freezer.map(|mount| Tree::new(mount, guest, false)),
             cpuset: cpuset.map(|mount| Tree::new(mount, guest, true)),
             has_cpusets,
