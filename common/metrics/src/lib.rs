@@ -27,6 +27,7 @@ mod gaps;
 mod locks;
 mod meters;
 mod play;
+mod quotas;
 mod spans;
 mod stranded;
 mod tasks;

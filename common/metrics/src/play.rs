@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use warmq_trace::{Names, Observer, Record, Table};
 use warmq_units::{Duration, Instant, TaskId};
 
+use crate::quotas::{Counted, Quotas};
 use crate::wakeups::Wakeups;
 use crate::{Counts, Spans, TaskFigures, TaskMeter};
 
@@ -34,6 +35,7 @@ pub struct PlayMeter {
     totals: Vec<u64>,
     /// What each task says that it has run.
     ran: BTreeMap<TaskId, Duration>,
+    quotas: Quotas,
     /// True once a switch was seen: then [`Record::Ran`] is not needed.
     switches: bool,
     whole: Window,
@@ -56,6 +58,7 @@ struct Window {
     waits: Vec<Spans>,
     counts_before: Vec<u64>,
     ran_before: BTreeMap<TaskId, Duration>,
+    quotas_before: Counted,
     lost: u64,
 }
 
@@ -71,6 +74,7 @@ impl PlayMeter {
                 waits: vec![Spans::default(); names.tasks.len()],
                 counts_before: vec![0; names.counters.len()],
                 ran_before: BTreeMap::new(),
+                quotas_before: Counted::new(),
                 lost: 0,
             },
             totals: vec![0; names.counters.len()],
@@ -78,6 +82,7 @@ impl PlayMeter {
             wakeups: Wakeups::default(),
             open: BTreeMap::new(),
             ran: BTreeMap::new(),
+            quotas: Quotas::new(&names.groups),
             switches: false,
             phase: None,
             ended: Vec::new(),
@@ -152,6 +157,13 @@ impl PlayMeter {
             }
         }
         found.spans("wait", &waits);
+        for (table, name) in self.names.groups.iter().enumerate() {
+            if let Some(quota) = self.quotas.since(&window.quotas_before, table) {
+                found.put(&format!("{name}_nr_periods"), quota.periods as f64);
+                found.put(&format!("{name}_nr_throttled"), quota.throttled as f64);
+                found.put(&format!("{name}_throttled_time"), us(quota.span));
+            }
+        }
         if self.switches {
             found.rate("wakeups_per_second", window.events.wakeups);
             let ran: Duration = self.others(window, end).map(|task| task.ran).sum();
@@ -216,6 +228,7 @@ impl PlayMeter {
             waits: vec![Spans::default(); self.names.tasks.len()],
             counts_before: self.totals.clone(),
             ran_before: self.ran.clone(),
+            quotas_before: self.quotas.now().clone(),
             lost: 0,
         };
         self.phase = Some((phase, window));
@@ -282,6 +295,9 @@ impl Observer for PlayMeter {
         }
         if let Some(woken) = self.wakeups.see(at, record) {
             self.runs(at, woken);
+        }
+        if self.quotas.see(record) && at <= self.whole.from {
+            self.whole.quotas_before = self.quotas.now().clone();
         }
         match *record {
             Record::Role { task, table, .. } => {
@@ -442,6 +458,18 @@ pub fn described(names: &Names) -> Vec<Described> {
         let moved = "moves to another CPU";
         add(format!("{task}_migrations_per_second"), "1/s", what(moved));
     }
+    for group in &names.groups {
+        let what = |rest: &str| format!("{rest} of the quota of {group}, as cpu.stat says");
+        add(
+            format!("{group}_nr_periods"),
+            "",
+            what("periods that ended"),
+        );
+        let throttled = "periods in which a CPU's queue was throttled,";
+        add(format!("{group}_nr_throttled"), "", what(throttled));
+        let time = "time for which queues were throttled, summed over CPUs,";
+        add(format!("{group}_throttled_time"), "us", what(time));
+    }
     add(
         "others_share".to_owned(),
         "%",
@@ -484,8 +512,37 @@ mod tests {
             spans: list(&["trip"]),
             counters: list(&["rounds"]),
             phases: list(&["calm", "storm"]),
+            groups: list(&["pod"]),
             work: "rounds".to_owned(),
         }
+    }
+
+    #[test]
+    fn quotas_are_counted_from_the_measurement_on_and_in_each_phase() {
+        let counted = |periods, throttled, us| Record::Quota {
+            group: 7,
+            periods,
+            throttled,
+            span: Duration::from_us(us),
+        };
+        let pod = Record::Cgroup {
+            group: 7,
+            parent: 0,
+            weight: 100,
+            name: warmq_trace::Comm::new("pod"),
+        };
+        let mut meter = PlayMeter::starting_at(names(), ms(100));
+        meter.see(ms(0), &pod);
+        assert!(!meter.figures(ms(50)).contains_key("pod_nr_periods"));
+        meter.see(ms(100), &counted(1, 1, 70));
+        meter.see(ms(200), &counted(2, 1, 70));
+        meter.see(ms(250), &Record::Phase { phase: 1 });
+        meter.see(ms(300), &counted(3, 2, 170));
+        let figures = meter.figures(ms(300));
+        let of = |name: &str| figures[name];
+        assert_eq!((of("pod_nr_periods"), of("pod_nr_throttled")), (2.0, 1.0));
+        assert_eq!(of("pod_throttled_time"), 100.0);
+        assert_eq!(of("storm.pod_nr_periods"), 1.0);
     }
 
     fn ms(ms: u64) -> Instant {

@@ -84,6 +84,10 @@ pub enum Set {
     Weight(Expr),
     /// A group's CPU time in each of its periods.
     Quota(Expr),
+    /// How much CPU time that periods left unused a group keeps.
+    Burst(Expr),
+    /// Whether a group is idle.
+    Idle(bool),
     /// Freezes a group.
     Freeze,
     /// Thaws a group.

@@ -63,8 +63,7 @@ const ONE_SCHEDULER: &str = "a run has one simulated scheduler from beginning to
 const EXCHANGE: &str = "the kernel's own schedules until the other is loaded";
 const LOADER: &str = "needs CAP_BPF and CAP_SYS_ADMIN, and affects all programs; the kernel's own \
      schedules until the other is loaded";
-const ONE_POOL: &str = "all CPUs draw from one pool, and may overrun it by a tick each, which the next \
-     period pays back";
+const CPUSET_LAB: &str = "balancing knows no cpusets, but for where tasks may run";
 const WHEN_WOKEN: &str = "a task that sleeps is not woken to stop: it stops when it would wake";
 const RIGHTS: &str = "needs the right to make a cgroup; without it the step is refused";
 const AUTOGROUP_LAB: &str =
@@ -93,7 +92,10 @@ const TABLE: &[(&str, [Fidelity; 3])] = &[
     ("source", [Exact, Approximate(LOCAL), Approximate(LOCAL)]),
     ("card", [Exact, Approximate(NO_CARD), Approximate(NO_CARD)]),
     ("group", [Exact, Exact, Approximate(RIGHTS)]),
-    ("quota", [Approximate(ONE_POOL), Exact, Exact]),
+    (
+        "cpuset",
+        [Approximate(CPUSET_LAB), Exact, Approximate(RIGHTS)],
+    ),
     (
         "autogroup",
         [
@@ -170,6 +172,7 @@ mod tests {
             "card",
             "scheduler",
             "autogroup",
+            "cpuset",
             "gaps",
         ];
         let classes = Class::ALL.map(Class::name);

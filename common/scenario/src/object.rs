@@ -90,6 +90,12 @@ pub enum ObjectKind {
         parent: Option<Reference>,
         /// CPU time in each period, and the period.
         quota: Option<(Expr, Expr)>,
+        /// How much CPU time that periods left unused is kept.
+        burst: Option<Expr>,
+        /// Whether all that is in it runs only where nobody else wants to.
+        idle: bool,
+        /// The CPUs that its tasks may use.
+        cpus: Option<Place>,
     },
     /// The processes of one session, which the kernel groups by itself (CONFIG_SCHED_AUTOGROUP); also
     /// a table `group`.

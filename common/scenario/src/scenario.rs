@@ -5,10 +5,10 @@ use std::sync::Arc;
 use warmq_config::{Document, Problem, Problems, Setting};
 use warmq_trace::Names;
 
-use crate::change::{Change, Phase};
+use crate::change::{Change, Phase, Set, Target};
 use crate::expr::SettingId;
 use crate::fidelity::{Note, World};
-use crate::object::{Object, ObjectId};
+use crate::object::{Object, ObjectId, ObjectKind};
 use crate::step::{CounterId, SpanId};
 use crate::task::{TaskKind, TaskKindId};
 
@@ -179,6 +179,7 @@ impl Scenario {
             spans: spans.collect(),
             counters: self.counters.iter().cloned().chain(rounds).collect(),
             phases: phases.collect(),
+            groups: self.limited_groups(),
             work: self.work.clone(),
         }
     }
@@ -187,6 +188,28 @@ impl Scenario {
     /// rr`). Schedulers of the lab say by these what they play otherwise.
     pub fn uses(&self, feature: &str) -> bool {
         self.uses.contains(&feature)
+    }
+
+    /// The tables of groups that have a quota at some time.
+    fn limited_groups(&self) -> Vec<String> {
+        let sets_quota = |id: ObjectId| {
+            let of_group = self
+                .changes
+                .iter()
+                .filter(move |change| match &change.target {
+                    Target::Group(group) => group.object == id,
+                    Target::Groups(groups) => *groups == id,
+                    _ => false,
+                });
+            let mut sets = of_group.flat_map(|change| &change.set);
+            sets.any(|set| matches!(set, Set::Quota(_)))
+        };
+        let objects = (0..).map(ObjectId).zip(&self.objects);
+        let limited = objects.filter(|(id, object)| match &object.kind {
+            ObjectKind::Group { quota, .. } => quota.is_some() || sets_quota(*id),
+            _ => false,
+        });
+        limited.map(|(_, object)| object.name.clone()).collect()
     }
 
     /// Where `world` plays this scenario otherwise than it says.

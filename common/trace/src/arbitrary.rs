@@ -99,6 +99,14 @@ fn of_groups() -> impl Strategy<Value = Record> {
             }
         }),
         (number(), span()).prop_map(|(group, span)| Record::Throttled { group, span }),
+        (number(), any::<u64>(), any::<u64>(), span()).prop_map(
+            |(group, periods, throttled, span)| Record::Quota {
+                group,
+                periods,
+                throttled,
+                span
+            }
+        ),
         (cpu(), number(), any::<u64>(), any::<i64>(), any::<i64>()).prop_map(
             |(cpu, group, weight, vruntime, lag)| Record::Owed {
                 cpu,

@@ -34,6 +34,8 @@ pub struct Names {
     pub counters: Vec<String>,
     /// Phases.
     pub phases: Vec<String>,
+    /// Tables of groups that have a quota.
+    pub groups: Vec<String>,
     /// The counter that is the work done; empty for none.
     pub work: String,
 }
@@ -63,6 +65,7 @@ impl Header {
             ("span", &names.spans),
             ("counter", &names.counters),
             ("phase", &names.phases),
+            ("group", &names.groups),
         ] {
             facts.extend(list.iter().map(|name| (key, name.clone())));
         }
@@ -84,6 +87,7 @@ impl Header {
             "span" => self.names.spans.push(value),
             "counter" => self.names.counters.push(value),
             "phase" => self.names.phases.push(value),
+            "group" => self.names.groups.push(value),
             // A place that is no pair of numbers is none that this version knows.
             "place" => self.places.extend(place(&value)),
             _ => {}

@@ -299,6 +299,17 @@ pub enum Record {
         /// For how long since the last such record.
         span: Duration,
     },
+    /// What the kernel counts of the quota of `group`, as its `cpu.stat` says.
+    Quota {
+        /// The group.
+        group: u32,
+        /// Periods since it has a quota (`nr_periods`).
+        periods: u64,
+        /// Those in which it was throttled on some CPU (`nr_throttled`).
+        throttled: u64,
+        /// For how long, summed over CPUs (`throttled_usec`).
+        span: Duration,
+    },
     /// What the tasks of a group are owed together on a CPU, by a fair scheduler that counts in virtual
     /// time (EEVDF's `vlag` and `vruntime` of a group's entity). Real kernels do not tell.
     Owed {
@@ -436,6 +447,7 @@ impl Record {
                 | Record::Group { .. }
                 | Record::Cgroup { .. }
                 | Record::Throttled { .. }
+                | Record::Quota { .. }
                 | Record::Owed { .. }
                 | Record::KernelThread { .. }
                 | Record::Fragment { .. }

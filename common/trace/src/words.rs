@@ -90,6 +90,7 @@ kinds! {
     36 2 Throttled { group, span },
     37 1 KernelThread { task },
     38 5 Owed { cpu, group, weight, vruntime, lag },
+    39 4 Quota { group, periods, throttled, span },
 }
 
 impl Words {

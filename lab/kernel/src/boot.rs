@@ -9,6 +9,7 @@ use warmq_trace::{Comm, Observer, Record};
 use warmq_units::{Bytes, CpuId, CpuSet, Duration, Instant, Seed, TaskId};
 
 use crate::answer::Measured;
+use crate::bandwidth::Limits;
 use crate::card::{Card, DEFAULT_RING};
 use crate::context::Attach;
 use crate::core::{Core, Event, Hardware};
@@ -217,6 +218,7 @@ impl Boot<'_> {
             name: Comm::new(name),
             parent: Some(parent),
             weight,
+            idle: false,
             autogroup: false,
         })
     }
@@ -227,6 +229,7 @@ impl Boot<'_> {
             name: Comm::new(name),
             parent: Some(GroupId::ROOT),
             weight: group_weight_of_nice(nice),
+            idle: false,
             autogroup: true,
         })
     }
@@ -237,10 +240,23 @@ impl Boot<'_> {
         group
     }
 
-    /// Gives `group` at most `quota` of CPU time in each `period` (`cpu.max`); both are more than
-    /// zero.
-    pub fn bandwidth(&mut self, group: GroupId, quota: Duration, period: Duration) {
-        self.core.set_bandwidth(group, quota, period);
+    /// Gives `group` at most so much CPU time in each period (`cpu.max`).
+    pub fn bandwidth(&mut self, group: GroupId, limits: Limits) {
+        self.core.set_bandwidth(group, limits);
+    }
+
+    /// Makes `group` idle (`cpu.idle`).
+    pub fn idle(&mut self, group: GroupId) {
+        self.core.groups.set_idle(group, true);
+        self.core.record_cgroup(group);
+    }
+
+    /// Lets the tasks of `group` use no other CPUs than `cpus` (`cpuset.cpus`). Those that the machine lacks are
+    /// ignored; if none is left, nothing changes.
+    pub fn cpuset(&mut self, group: GroupId, cpus: &CpuSet) {
+        if let Some(cpus) = self.core.existing(cpus) {
+            self.core.groups.set_cpus(group, cpus);
+        }
     }
 
     /// A listening socket.
@@ -462,6 +478,7 @@ impl Engine {
         }
         task.state = State::Runnable;
         task.queued = true;
+        self.core.join_queues(id);
         self.core.record(Record::Wakeup {
             waker: cpu,
             task: id,

@@ -8,6 +8,7 @@
 use warmq_machine::Access;
 use warmq_units::{CpuId, CpuSet, Duration, TaskId};
 
+use crate::bandwidth::Limits;
 use crate::core::{Core, Event};
 use crate::cpu_loop::Flow;
 use crate::engine::Engine;
@@ -44,6 +45,14 @@ pub enum Change {
     /// The CPU time of a group in each of its periods (`cpu.max`). It has all of it at once. The
     /// period is that which the group has, or 100 ms.
     Quota(GroupId, Duration),
+    /// How much CPU time a group keeps of what periods left unused (`cpu.max.burst`).
+    Burst(GroupId, Duration),
+    /// Whether the tasks of a group run only where nobody else wants to (`cpu.idle`). A group that is no longer
+    /// idle has the default weight.
+    Idle(GroupId, bool),
+    /// The CPUs that the tasks of a group may use (`cpuset.cpus`). CPUs that the machine lacks are ignored; if
+    /// none is left, nothing changes.
+    Cpuset(GroupId, CpuSet),
     /// Freezes a group with all groups in it (`cgroup.freeze`).
     Freeze(GroupId),
     /// Thaws it.
@@ -53,6 +62,47 @@ pub enum Change {
 }
 
 impl Engine {
+    /// `task` waits, out of quota, in the queue of a CPU that it may not use any more: it goes to another
+    /// one, where it may run on (`enqueue_throttled_task()`).
+    fn leave_forbidden_queue(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let state = self.core.task(task);
+        let (waits, from) = (state.held_back.is_some(), state.queue);
+        match self.core.first_allowed(task) {
+            Some(to) if waits && !self.core.view(task).may_run_on(from) => {
+                self.core.set_queue(task, to);
+                self.reconsider(cpu, [task])
+            }
+            _ => Flow::Next,
+        }
+    }
+
+    /// The affinity of `task` has changed: it leaves CPUs that it may not use any more.
+    fn follow_affinity(&mut self, cpu: CpuId, task: TaskId) -> Flow {
+        let took = self.leave_forbidden_queue(cpu, task);
+        self.leave_forbidden_cpu(task);
+        self.set_cpumask(cpu, task);
+        took
+    }
+
+    /// Sets the CPUs of `group`, and the affinity of all tasks in it.
+    fn set_cpuset(&mut self, cpu: CpuId, group: GroupId, cpus: &CpuSet) -> Flow {
+        let Some(cpus) = self.core.existing(cpus) else {
+            return Flow::Next;
+        };
+        self.core.groups.set_cpus(group, cpus);
+        let mut took = Duration::ZERO;
+        for task in self.core.members(group) {
+            if !self.core.confine(task) {
+                continue;
+            }
+            self.core.record_affinity(task);
+            if let Flow::Takes(span, _) = self.follow_affinity(cpu, task) {
+                took += span;
+            }
+        }
+        Flow::Takes(took, self.mode(cpu, false))
+    }
+
     /// An operator asks for `change`.
     pub(crate) fn request(&mut self, change: Change) {
         self.core.changes.push_back(change);
@@ -105,9 +155,13 @@ impl Engine {
                 self.set_weight(cpu, task)
             }
             Change::Policy(task, policy) => {
-                self.core.task_mut(task).policy = policy;
+                self.core
+                    .requeue(task, |core| core.task_mut(task).policy = policy);
                 self.core.record_policy(task);
-                self.set_weight(cpu, task)
+                // Quotas concern fair tasks alone.
+                let took = self.reconsider(cpu, [task]);
+                self.set_weight(cpu, task);
+                took
             }
             Change::Slice(task, slice) => {
                 self.core.task_mut(task).slice = slice;
@@ -116,17 +170,21 @@ impl Engine {
             }
             Change::Group(task, group) => {
                 self.core.change_group(task, group);
+                if self.core.confine(task) {
+                    self.core.record_affinity(task);
+                    self.follow_affinity(cpu, task);
+                }
                 let took = self.reconsider(cpu, [task]);
                 self.set_weight(cpu, task);
                 took
             }
             Change::Affinity(task, cpus) => {
-                if let Some(allowed) = self.core.existing(&cpus) {
-                    self.core.task_mut(task).allowed = Some(allowed);
+                if let Some(asked) = self.core.existing(&cpus) {
+                    self.core.task_mut(task).asked = Some(asked);
+                    self.core.confine(task);
                     self.core.record_affinity(task);
                 }
-                self.leave_forbidden_cpu(task);
-                self.set_cpumask(cpu, task)
+                self.follow_affinity(cpu, task)
             }
             Change::Fragment(task, fragment) => self.name_fragment(cpu, task, fragment),
             Change::Stop(task) => self.stop(cpu, task, true),
@@ -137,7 +195,19 @@ impl Engine {
                 self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
                 Flow::Next
             }
-            Change::Quota(group, quota) => self.set_quota(cpu, group, quota),
+            Change::Quota(group, quota) => {
+                self.set_limits(cpu, group, |limits| Limits { quota, ..limits })
+            }
+            Change::Burst(group, burst) => {
+                self.set_limits(cpu, group, |limits| Limits { burst, ..limits })
+            }
+            Change::Idle(group, idle) => {
+                self.core.groups.set_idle(group, idle);
+                self.core.record_cgroup(group);
+                self.core.cpu(cpu).stack.push(Step::SetGroupWeight(group));
+                Flow::Next
+            }
+            Change::Cpuset(group, cpus) => self.set_cpuset(cpu, group, &cpus),
             Change::Freeze(group) => self.freeze(cpu, group, true),
             Change::Thaw(group) => self.freeze(cpu, group, false),
             Change::Online(target, online) => {
@@ -224,13 +294,15 @@ impl Engine {
 impl Core {
     /// Moves `task` to `group`; what it has run is charged to the group that it leaves.
     fn change_group(&mut self, task: TaskId, group: GroupId) {
-        if let Some(cpu) = self.task(task).on_cpu {
+        let on_cpu = self.task(task).on_cpu;
+        let runs = on_cpu.filter(|cpu| self.cpu(*cpu).current == Some(task));
+        if let Some(cpu) = runs {
             self.charge_bandwidth(cpu);
         }
-        self.task_mut(task).group = group;
+        self.requeue(task, |core| core.task_mut(task).group = group);
         self.record_group(task);
-        if let Some(cpu) = self.task(task).on_cpu {
-            self.arm_refills(cpu, task);
+        if let Some(cpu) = runs {
+            self.begin_charges(cpu, task);
         }
     }
 }

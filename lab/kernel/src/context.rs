@@ -242,9 +242,15 @@ impl<'a> Context<'a> {
         if self.core.task(task).on_cpu.is_some() || to.index() >= self.core.cpus.len() {
             return;
         }
+        self.core.set_queue(task, to);
         if let Some(from) = self.core.task_mut(task).moves_to(to) {
             self.core.record(Record::Migrate { task, from, to });
         }
+    }
+
+    /// Whether a group that `task` is in is out of quota on `cpu` (`throttled_hierarchy()`).
+    pub fn is_throttled(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.core.is_throttled(task, cpu)
     }
 
     /// Counts one walk over `visits` entries of a run queue.

@@ -103,9 +103,6 @@ pub(crate) struct Cpu {
     /// calls of which it tells).
     pub(crate) wake_list: Vec<(TaskId, Why)>,
 
-    /// Up to when the current task's groups were charged; kept while any group has a quota.
-    pub(crate) charged_until: Instant,
-
     // Changed by the timer, by idling and by going offline:
     /// The time of the first tick, even if it was stopped: all others follow at whole periods.
     pub(crate) first_tick: Instant,
@@ -144,7 +141,6 @@ impl Cpu {
             has_work: false,
             shown_idle: false,
             in_user: false,
-            charged_until: Instant::START,
             need_resched: NeedResched::No,
             first_tick: Instant::START,
             next_tick: Instant::START,

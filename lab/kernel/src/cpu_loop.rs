@@ -255,6 +255,7 @@ impl Engine {
             }),
             Step::Changes => self.next_change(cpu),
             Step::Refill(group) => self.refill(cpu, group),
+            Step::HandOutSlack(group) => self.hand_out_slack(cpu, group),
             Step::SetFragment(fragment) => {
                 let current = self.core.cpu(cpu).current.expect("a task runs");
                 self.set_fragment(cpu, current, fragment)

@@ -6,6 +6,7 @@ use warmq_units::{CpuId, CpuSet, TaskId};
 
 use crate::core::Core;
 use crate::ending::Waiting;
+use crate::group::{GroupId, within};
 use crate::program::{BoxedProgram, Task};
 use crate::step::Step;
 use crate::task::{State, TaskSpec, TaskStruct};
@@ -19,7 +20,8 @@ impl Core {
     ) -> Result<TaskId, OutOfMemory> {
         let block = self.memory.block(self.settings.block)?;
         let id = TaskId(self.tasks.len() as u32);
-        let allowed = spec.allowed.as_ref().and_then(|set| self.existing(set));
+        let asked = spec.allowed.as_ref().and_then(|set| self.existing(set));
+        let allowed = self.confined(spec.group, asked.as_ref());
         let may = |cpu: &CpuId| {
             allowed
                 .as_ref()
@@ -29,7 +31,8 @@ impl Core {
         let next_in_turn = CpuId((id.0 % self.cpus.len() as u32) as u16);
         let placed = on.filter(may).or(first).unwrap_or(next_in_turn);
         let placed = self.online_or_first(placed);
-        let task = TaskStruct::new(spec, allowed, block, placed, self.now());
+        let mut task = TaskStruct::new(spec, allowed, block, placed, self.now());
+        task.asked = asked;
         self.awaited += u64::from(task.awaited);
         self.tasks.push(task);
         Ok(id)
@@ -66,6 +69,26 @@ impl Core {
         let all = CpuSet::first_cpus(self.cpus.len() as u16);
         let online = |existing: &CpuSet| !existing.intersection(&self.online_cpus()).is_empty();
         Some(cpus.intersection(&all)).filter(online)
+    }
+
+    /// The affinity of a task of `group` that asks for `asked`: those of the group's CPUs that it asks for, or all
+    /// of them if there are none (`cpuset_cpus_allowed()`, `__set_cpus_allowed_ptr()`).
+    fn confined(&self, group: GroupId, asked: Option<&CpuSet>) -> Option<CpuSet> {
+        let Some(outer) = self.groups.cpus_of(group) else {
+            return asked.cloned();
+        };
+        Some(asked.map_or(outer.clone(), |asked| within(asked, outer)))
+    }
+
+    /// Makes the affinity of `task` that which it asks for, within the CPUs of its group. True if it changed.
+    pub(crate) fn confine(&mut self, task: TaskId) -> bool {
+        let state = self.task(task);
+        let allowed = self.confined(state.group, state.asked.as_ref());
+        let changes = allowed != state.allowed && !state.kernel_thread;
+        if changes {
+            self.task_mut(task).allowed = allowed;
+        }
+        changes
     }
 
     /// Records the affinity of `task`, 64 CPUs per record, unless it has exited.

@@ -123,15 +123,18 @@ impl Core {
 
     /// Records what `group` is: when it is made, and when its weight changes.
     pub(crate) fn record_cgroup(&mut self, group: GroupId) {
-        self.record_detail(|core| {
-            let known = core.groups.get(group);
-            Record::Cgroup {
-                group: group.0,
-                parent: known.parent.map_or(0, |parent| parent.0),
-                weight: known.weight,
-                name: known.name,
-            }
-        });
+        self.record_detail(|core| core.cgroup(group));
+    }
+
+    /// What `group` is, as a record.
+    pub(crate) fn cgroup(&self, group: GroupId) -> Record {
+        let known = self.groups.get(group);
+        Record::Cgroup {
+            group: group.0,
+            parent: known.parent.map_or(0, |parent| parent.0),
+            weight: known.weight,
+            name: known.name,
+        }
     }
 
     pub(crate) fn record_fragment(&mut self, task: TaskId) {

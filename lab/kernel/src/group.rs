@@ -2,8 +2,9 @@
 
 use warmq_trace::Comm;
 
+use warmq_units::{CpuId, CpuSet};
+
 use crate::bandwidth::Bandwidth;
-use crate::ending::Waiting;
 
 /// The id of a task group; [`GroupId::ROOT`] always exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +30,8 @@ pub struct Group {
     /// Its weight among its siblings, as `cpu.weight` of cgroup v2: 1 to 10,000. That of an autogroup
     /// is [`group_weight_of_nice`](crate::group_weight_of_nice).
     pub weight: u32,
+    /// Its tasks run only where nobody else wants to (`cpu.idle`). Its weight is the least then.
+    pub idle: bool,
     /// It is the group of a session, which schedulers of sched_ext do not see.
     pub autogroup: bool,
 }
@@ -36,12 +39,26 @@ pub struct Group {
 /// The default weight of a group (`cpu.weight`).
 pub(crate) const DEFAULT_WEIGHT: u32 = 100;
 
+/// The weight of an idle group, 3 shares, as schedulers of sched_ext are told it (`scx_group_set_idle()`).
+const IDLE_WEIGHT: u32 = 1;
+
+/// Those of `wanted` that are in `outer`, or `outer` if there are none.
+pub(crate) fn within(wanted: &CpuSet, outer: CpuSet) -> CpuSet {
+    let both = wanted.intersection(&outer);
+    match both.is_empty() {
+        true => outer,
+        false => both,
+    }
+}
+
 /// A group, and what keeps its tasks from running.
 #[derive(Debug)]
 struct GroupState {
     group: Group,
     frozen: bool,
     bandwidth: Option<Bandwidth>,
+    /// The CPUs that its tasks may use (`cpuset.cpus`); `None`: those of the group that it is in.
+    cpus: Option<CpuSet>,
 }
 
 impl GroupState {
@@ -50,6 +67,7 @@ impl GroupState {
             group,
             frozen: false,
             bandwidth: None,
+            cpus: None,
         }
     }
 }
@@ -66,6 +84,7 @@ impl Groups {
             name: Comm::new("root"),
             parent: None,
             weight: DEFAULT_WEIGHT,
+            idle: false,
             autogroup: false,
         })])
     }
@@ -83,8 +102,36 @@ impl Groups {
         &self.0[group.index()].group
     }
 
+    /// Sets a weight. That of an idle group stays (EINVAL of `sched_group_set_shares()`).
     pub(crate) fn set_weight(&mut self, group: GroupId, weight: u32) {
-        self.0[group.index()].group.weight = weight.clamp(1, 10_000);
+        let group = &mut self.0[group.index()].group;
+        if !group.idle {
+            group.weight = weight.clamp(1, 10_000);
+        }
+    }
+
+    /// Makes a group idle, or one of the default weight (`sched_group_set_idle()`).
+    pub(crate) fn set_idle(&mut self, group: GroupId, idle: bool) {
+        let group = &mut self.0[group.index()].group;
+        if group.idle != idle {
+            group.idle = idle;
+            group.weight = if idle { IDLE_WEIGHT } else { DEFAULT_WEIGHT };
+        }
+    }
+
+    pub(crate) fn set_cpus(&mut self, group: GroupId, cpus: CpuSet) {
+        self.0[group.index()].cpus = Some(cpus);
+    }
+
+    /// The CPUs that tasks of `group` may use, which has no more than the group that it is in: where none of
+    /// its own is among those, it has those (`cpuset.cpus.effective`). `None`: all.
+    pub(crate) fn cpus_of(&self, group: GroupId) -> Option<CpuSet> {
+        let outermost_first = self.upwards(group).collect::<Vec<_>>().into_iter().rev();
+        let own = outermost_first.filter_map(|group| self.0[group.index()].cpus.as_ref());
+        own.fold(None, |outer: Option<CpuSet>, own| match outer {
+            None => Some(own.clone()),
+            Some(outer) => Some(within(own, outer)),
+        })
     }
 
     /// `group`, the group that it is part of, and so on up to the root.
@@ -97,17 +144,30 @@ impl Groups {
         self.upwards(group).any(|group| group == outer)
     }
 
-    /// What keeps the tasks of `group` from running, if anything does.
-    pub(crate) fn held_by(&self, group: GroupId) -> Option<Waiting> {
-        let any = |holds: fn(&GroupState) -> bool| {
-            let mut groups = self.upwards(group);
-            groups.any(|group| holds(&self.0[group.index()]))
-        };
-        if any(|group| group.frozen) {
-            return Some(Waiting::Thaw);
-        }
-        let throttled = |group: &GroupState| group.bandwidth.is_some_and(|it| it.throttled);
-        any(throttled).then_some(Waiting::Quota)
+    /// Whether `group`, or one that it is in, is frozen.
+    pub(crate) fn is_frozen(&self, group: GroupId) -> bool {
+        let mut groups = self.upwards(group);
+        groups.any(|group| self.0[group.index()].frozen)
+    }
+
+    /// Whether `group`, or one that it is in, is out of quota on `cpu`.
+    pub(crate) fn is_throttled(&self, group: GroupId, cpu: CpuId) -> bool {
+        let bandwidth = |group: GroupId| self.0[group.index()].bandwidth.as_ref();
+        let mut limits = self.upwards(group).filter_map(bandwidth);
+        limits.any(|it| it.is_throttled(cpu))
+    }
+
+    /// Those of `group` and of the groups that it is in that have a quota, the innermost first.
+    pub(crate) fn limited(&self, group: GroupId) -> Vec<GroupId> {
+        let limited = |group: &GroupId| self.0[group.index()].bandwidth.is_some();
+        self.upwards(group).filter(limited).collect()
+    }
+
+    /// All that have a quota.
+    pub(crate) fn all_limited(&self) -> Vec<GroupId> {
+        let all = (0..).map(GroupId).zip(&self.0);
+        let limited = all.filter(|(_, state)| state.bandwidth.is_some());
+        limited.map(|(group, _)| group).collect()
     }
 
     pub(crate) fn freeze(&mut self, group: GroupId, freezes: bool) {
@@ -120,21 +180,5 @@ impl Groups {
 
     pub(crate) fn bandwidth_mut(&mut self, group: GroupId) -> Option<&mut Bandwidth> {
         self.0[group.index()].bandwidth.as_mut()
-    }
-
-    /// Calls `visit` for each bandwidth that the tasks of `group` are charged to.
-    pub(crate) fn each_bandwidth(
-        &mut self,
-        group: GroupId,
-        mut visit: impl FnMut(GroupId, &mut Bandwidth),
-    ) {
-        let mut next = Some(group);
-        while let Some(group) = next {
-            let state = &mut self.0[group.index()];
-            next = state.group.parent;
-            if let Some(bandwidth) = &mut state.bandwidth {
-                visit(group, bandwidth);
-            }
-        }
     }
 }

@@ -4,7 +4,8 @@
 //! as if it slept, and what it does in the kernel, perhaps with locks, it does to the end. (Throttled
 //! tasks: since Linux 6.18.) So no scheduler needs to know of it. A task that sleeps goes on
 //! sleeping; when it is woken, the wakeup waits until nothing holds the task any more, but for tasks
-//! whose group is out of quota where [`Throttling::Tasks`] is set.
+//! whose group is out of quota where [`Throttling::Tasks`] is set. Where [`Throttling::Groups`] is set, a
+//! task that is out of quota leaves at the next call of `schedule()`, wherever it is in the kernel.
 
 use warmq_units::{CpuId, Duration, TaskId};
 
@@ -27,17 +28,18 @@ impl Core {
         match (state.kernel_thread, state.stopped) {
             (true, _) => None,
             (false, true) => Some(Waiting::Continue),
-            (false, false) => self.groups.held_by(state.group),
+            (false, false) if self.groups.is_frozen(state.group) => Some(Waiting::Thaw),
+            (false, false) => self
+                .is_throttled(task, state.queue)
+                .then_some(Waiting::Quota),
         }
     }
 
-    /// What keeps `task` from being woken, if anything does.
+    /// What keeps `task` from being woken on whatever CPU, if anything does.
     pub(crate) fn held_asleep(&self, task: TaskId) -> Option<Waiting> {
+        let everywhere = self.settings.throttling == Throttling::Pool;
         let held = self.held_by(task);
-        match self.settings.throttling {
-            Throttling::Groups => held,
-            Throttling::Tasks => held.filter(|hold| *hold != Waiting::Quota),
-        }
+        held.filter(|hold| *hold != Waiting::Quota || everywhere)
     }
 
     /// Whether `task` has something to do before it goes on in user mode.
@@ -53,6 +55,9 @@ impl Core {
         state.held_back.get_or_insert(now);
         if state.state != State::New {
             state.state = State::Sleeping(hold);
+        }
+        if hold == Waiting::Quota {
+            self.waits_for_quota(task);
         }
     }
 

@@ -134,6 +134,7 @@ impl Engine {
     /// Has the scheduler move, on `cpu`, the tasks that wait for `target`, which went offline.
     fn vacate(&mut self, cpu: CpuId, target: CpuId) {
         self.core.move_softirqs(target);
+        self.unthrottle_offline(cpu, target);
         for task in self.core.left_behind_by(target) {
             self.leave_forbidden_cpu(task);
             self.set_cpumask(cpu, task);

@@ -97,6 +97,7 @@ impl Engine {
             TimerOwner::Sleep(task) => wake(task),
             TimerOwner::Scheduler(token) => Step::SchedulerTimer(token),
             TimerOwner::Refill(group) => Step::Refill(group),
+            TimerOwner::Slack(group) => Step::HandOutSlack(group),
         });
         here.stack.extend(handlers);
         Duration::ZERO
@@ -263,7 +264,9 @@ impl Core {
     pub(crate) fn arm_timer(&mut self, cpu: CpuId, at: Instant, owner: TimerOwner) -> Timer {
         let timer = self.timers.arm(owner, cpu);
         let event = match owner {
-            TimerOwner::Sleep(_) | TimerOwner::Refill(_) => Event::Timer(timer),
+            TimerOwner::Sleep(_) | TimerOwner::Refill(_) | TimerOwner::Slack(_) => {
+                Event::Timer(timer)
+            }
             TimerOwner::Scheduler(_) => Event::SchedulerTimer(timer),
         };
         self.schedule(at, event);

@@ -75,6 +75,7 @@ mod wakeup;
 mod weight;
 
 pub use answer::Sender;
+pub use bandwidth::Limits;
 pub use boot::{Boot, BootError, MakeScheduler, Workload};
 pub use card::PacketCounts;
 pub use change::Change;

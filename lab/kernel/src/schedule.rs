@@ -43,6 +43,7 @@ impl Engine {
     }
 
     pub(crate) fn pick(&mut self, cpu: CpuId, locks: Locks, tries: u32) -> Flow {
+        self.charge_at_pick(cpu);
         let prev = self.core.cpu(cpu).current;
         let leaves = prev.filter(|prev| {
             let task = self.core.task(*prev);
@@ -58,6 +59,7 @@ impl Engine {
         });
         if let Some(leaving) = leaves {
             self.core.task_mut(leaving).queued = false;
+            self.core.leave_queues(leaving);
         }
         if let Err(rule) = self.act_on(cpu, picked, tries) {
             self.core.broke(cpu, rule);
@@ -127,6 +129,7 @@ impl Engine {
         let task = self.core.task_mut(next);
         task.on_cpu = Some(cpu);
         let from = task.moves_to(cpu);
+        self.core.set_queue(next, cpu);
         self.core.cpu(cpu).chosen = Some(next);
         if let Some(from) = from {
             self.core.record(Record::Migrate {
@@ -176,9 +179,9 @@ impl Engine {
         }
         self.switch_in(cpu, next);
         if self.core.holds {
-            self.core.cpu(cpu).has_work = next.is_some_and(|next| self.core.has_work(next));
             next.into_iter()
-                .for_each(|next| self.core.arm_refills(cpu, next));
+                .for_each(|next| self.core.begin_charges(cpu, next));
+            self.core.cpu(cpu).has_work = next.is_some_and(|next| self.core.has_work(next));
         }
         self.core.record(Record::Switch {
             cpu,
@@ -213,6 +216,9 @@ impl Engine {
             return false;
         }
         let to = self.core.first_allowed(id);
+        if let Some(to) = to {
+            self.core.set_queue(id, to);
+        }
         if let Some(to) = to
             && let Some(from) = self.core.task_mut(id).moves_to(to)
         {

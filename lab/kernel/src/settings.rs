@@ -253,8 +253,12 @@ const SK_BUFF_I386: Bytes = Bytes(164);
 /// What happens to the tasks of a group that has used up its quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttling {
-    /// The group leaves its queues with all that is in it, and who is woken there waits for the next period
-    /// (`throttle_cfs_rq()` before Linux 6.18).
+    /// All CPUs draw from one pool without slices, and each task leaves on its way to user mode. Who is woken
+    /// waits for the next period. So does scx_warmq; kernels before 3.2 have no quotas, and are played as if they
+    /// had these.
+    Pool,
+    /// The group leaves the queue of a CPU with all that is in it there, and who is woken there waits for the next
+    /// period (`throttle_cfs_rq()` before Linux 6.18).
     Groups,
     /// Each task leaves on its way to user mode, also one that is woken there, which runs that far first
     /// (`throttle_cfs_rq_work()`, since 6.18).
@@ -316,6 +320,9 @@ pub struct Settings {
     pub socket_lines: u32,
     /// What happens to the tasks of a group that has used up its quota.
     pub throttling: Throttling,
+    /// How much CPU time a group's queue takes from the group's pool at once
+    /// (`/proc/sys/kernel/sched_cfs_bandwidth_slice_us`).
+    pub bandwidth_slice: Duration,
     /// Whether each group's periods begin at a time that is drawn (`init_cfs_bandwidth()`, since Linux 6.4); else all
     /// begin at multiples of their length, and so at a tick.
     pub staggered_periods: bool,
@@ -454,7 +461,8 @@ impl Settings {
             receive_charge: ReceiveCharge::Before,
             e100_last_poll: LastPoll::BelowWeight,
             socket_lines: 0,
-            throttling: Throttling::Groups,
+            throttling: Throttling::Pool,
+            bandwidth_slice: Duration::from_ms(5),
             staggered_periods: false,
             semaphore_locks: SemaphoreLocks::OneForAll,
             locks: LockKind::TestAndSet,

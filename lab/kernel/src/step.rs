@@ -163,6 +163,8 @@ pub(crate) enum Step {
     Changes,
     /// A period of a group with a quota is over.
     Refill(GroupId),
+    /// What queues of a group returned is handed out.
+    HandOutSlack(GroupId),
     /// The current task names the data that it was told to name.
     SetFragment(Option<Fragment>),
     Perform(Operation),

@@ -156,8 +156,10 @@ pub(crate) struct TaskStruct {
     pub(crate) policy: Policy,
     pub(crate) slice: Option<Duration>,
     pub(crate) group: GroupId,
-    /// `None` is all CPUs.
+    /// The affinity within the CPUs of its group; `None` is all CPUs.
     pub(crate) allowed: Option<CpuSet>,
+    /// The affinity that it asks for (`user_cpus_ptr`).
+    pub(crate) asked: Option<CpuSet>,
     /// The data that it named last.
     pub(crate) fragment: Option<Fragment>,
     /// The data that it is to name on its way to user mode.
@@ -179,6 +181,8 @@ pub(crate) struct TaskStruct {
     // Changed by the switch.
     pub(crate) on_cpu: Option<CpuId>,
     pub(crate) last_cpu: CpuId,
+    /// In whose queue it is, or was last: where it is put when it is woken, and not only when it runs.
+    pub(crate) queue: CpuId,
     /// Where it waits to run for the first time.
     pub(crate) first_cpu: Option<CpuId>,
     pub(crate) switched_in: Instant,
@@ -213,6 +217,7 @@ impl TaskStruct {
             slice: spec.slice,
             group: spec.group,
             allowed,
+            asked: None,
             fragment: None,
             new_fragment: None,
             stopped: false,
@@ -223,6 +228,7 @@ impl TaskStruct {
             on_wake_list: false,
             on_cpu: None,
             last_cpu: cpu,
+            queue: cpu,
             first_cpu: None,
             switched_in: now,
             ran: Duration::ZERO,

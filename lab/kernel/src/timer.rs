@@ -20,6 +20,8 @@ pub(crate) enum TimerOwner {
     Scheduler(u64),
     /// The period of a group with a quota ends.
     Refill(GroupId),
+    /// Queues of a group returned time that others wait for.
+    Slack(GroupId),
 }
 
 /// Every timer of the system.

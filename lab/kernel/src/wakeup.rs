@@ -7,6 +7,7 @@ use crate::cpu_loop::Flow;
 use crate::ending::{Rule, Waiting};
 use crate::engine::Engine;
 use crate::scheduler::{Callback, WakeContext, Wakeup, Why};
+use crate::settings::Throttling;
 use crate::step::Step;
 use crate::task::State;
 
@@ -23,19 +24,23 @@ impl Engine {
             State::Runnable | State::Dead => return Flow::Next,
         };
         if let Some(hold) = self.core.held_asleep(task) {
-            if let (Waiting::Quota, Why::Wakeup(wakeup)) = (hold, &why) {
-                self.record_held_wakeup(cpu, task, wakeup);
-            }
-            self.core.hold_back(task, hold);
+            let target = self.core.task(task).last_cpu;
+            self.hold_woken(cpu, task, (hold, target), why);
             return Flow::Next;
+        }
+        let throttled = self.core.task(task).held_back.is_some();
+        if throttled && self.core.held_by(task).is_some() {
+            // It is on its queue already, and waits there.
+            return Flow::Next;
+        }
+        let (target, took) = self.select_cpu(cpu, task, why);
+        if self.throttled_on_arrival(task, target) {
+            self.hold_woken(cpu, task, (Waiting::Quota, target), why);
+            return Flow::Takes(took, self.mode(cpu, false));
         }
         if let Why::Wakeup(wakeup) = &why {
             self.core.record_waking(cpu, task, wakeup);
         }
-        let mut target = cpu;
-        let took = self.call(cpu, |scheduler, context| {
-            target = scheduler.select_cpu(context, task, why);
-        });
         if target.index() >= self.core.cpus.len() {
             self.core.broke(cpu, Rule::NoSuchCpu(target));
         } else if !self.core.view(task).may_run_on(target) {
@@ -48,13 +53,53 @@ impl Engine {
         Flow::Takes(took, self.mode(cpu, false))
     }
 
+    /// Where `task` is to run, and how long it takes to find out. One that was out of quota stays in its queue
+    /// (`tg_unthrottle_up()`), but under schedulers that have no queues of groups.
+    fn select_cpu(&mut self, cpu: CpuId, task: TaskId, why: Why) -> (CpuId, Duration) {
+        let own = self.core.task(task).queue;
+        let stays = matches!(why, Why::Wakeup(wakeup) if wakeup.slept == Waiting::Quota)
+            && self.core.settings.throttling != Throttling::Pool
+            && self.core.view(task).may_run_on(own);
+        if stays {
+            return (own, Duration::ZERO);
+        }
+        let mut target = cpu;
+        let took = self.call(cpu, |scheduler, context| {
+            target = scheduler.select_cpu(context, task, why);
+        });
+        (target, took)
+    }
+
+    /// Whether `task`, which is about to join the queue of `target`, has to wait there until its group
+    /// has time.
+    fn throttled_on_arrival(&mut self, task: TaskId, target: CpuId) -> bool {
+        let groups = self.core.settings.throttling == Throttling::Groups;
+        if !groups || !self.core.bandwidth || target.index() >= self.core.cpus.len() {
+            return false;
+        }
+        self.core.task_mut(task).queue = target;
+        self.core.check_queues(task);
+        self.core.is_throttled(task, target)
+    }
+
+    /// `task` is woken while something holds it, and is made runnable when nothing does any more.
+    fn hold_woken(&mut self, cpu: CpuId, task: TaskId, (hold, on): (Waiting, CpuId), why: Why) {
+        if let (Waiting::Quota, Why::Wakeup(wakeup)) = (hold, &why) {
+            self.record_held_wakeup(cpu, task, on, wakeup);
+        }
+        self.core.hold_back(task, hold);
+    }
+
     /// `task` is woken and joins its group, which is out of quota. That it waits for the next period there is told once.
-    fn record_held_wakeup(&mut self, cpu: CpuId, task: TaskId, wakeup: &Wakeup) {
+    fn record_held_wakeup(&mut self, cpu: CpuId, task: TaskId, target: CpuId, wakeup: &Wakeup) {
         if self.core.task(task).held_back.is_some() {
             return;
         }
-        let target = self.core.task(task).last_cpu;
         self.core.record_waking(cpu, task, wakeup);
+        if let Some(from) = self.core.task_mut(task).moves_to(target) {
+            let to = target;
+            self.core.record(Record::Migrate { task, from, to });
+        }
         self.core.record(Record::Wakeup {
             waker: cpu,
             task,
@@ -126,6 +171,7 @@ impl Engine {
     /// With the locks held, makes `task` runnable, unless another CPU has done so already.
     pub(crate) fn activate(&mut self, cpu: CpuId, id: TaskId, target: CpuId, why: Why) -> Flow {
         let now = self.core.now();
+        let charged = self.charge_before_enqueue(cpu, id, target);
         let task = self.core.task_mut(id);
         if !matches!(task.state, State::Sleeping(_) | State::New) {
             return Flow::Next;
@@ -138,6 +184,10 @@ impl Engine {
         task.runnable_since = now;
         // A task that is about to sleep is still queued, and simply stays so.
         let queued = std::mem::replace(&mut task.queued, true);
+        if !queued {
+            task.queue = target;
+            self.core.join_queues(id);
+        }
         self.core.record(Record::Wakeup {
             waker: cpu,
             task: id,
@@ -149,10 +199,11 @@ impl Engine {
         if !self.core.cpu(target).online {
             self.leave_offline_queue(cpu, id, target);
         }
-        self.callback(cpu, |scheduler, context| {
+        let took = self.call(cpu, |scheduler, context| {
             scheduler.enqueue(context, id, target, why);
             scheduler.wakeup_preempt(context, id, target, why);
-        })
+        });
+        Flow::Takes(charged + took, self.mode(cpu, false))
     }
 
     /// `target` went offline after it was chosen: once its locks are released, `set_cpumask` makes

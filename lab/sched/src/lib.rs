@@ -85,8 +85,13 @@ impl Entry {
     /// The same as it is chosen: a scheduler with a setting `hz` counts jiffies, and so do the timers
     /// of its kernel.
     pub fn kernel_settings_as(&self, chosen: &Chosen, seed: Seed) -> Settings {
-        let settings = self.kernel_settings(seed);
-        match self.settings().iter().any(|setting| setting.name == "hz") {
+        let known = self.settings();
+        let has = |name: &str| known.iter().any(|setting| setting.name == name);
+        let mut settings = self.kernel_settings(seed);
+        if has("bandwidth_slice") {
+            settings.bandwidth_slice = chosen.duration("bandwidth_slice");
+        }
+        match has("hz") {
             true => settings.at_hz(chosen.count("hz")),
             false => settings,
         }
@@ -173,31 +178,38 @@ fn eevdf(chosen: &Chosen, attach: &mut Attach<'_>) -> Result<Box<dyn Scheduler>,
 
 const NO_GROUPS: &str = "its kernel knows no groups: weights do not count";
 const NO_SUCH_POLICY: &str = "its kernel has no such policy: tasks are played as usual ones";
+const ONE_POOL: &str = "all CPUs draw a quota from one pool without slices, and keep no burst";
 /// Before 2.6.25 nothing limits real-time tasks, so that they starve others there as here.
 const LINUX24_DEVIATES: &[(&str, &str)] = &[
     ("group", NO_GROUPS),
+    ("quota", ONE_POOL),
     ("autogroup", NO_GROUPS),
     ("policy batch", NO_SUCH_POLICY),
     ("policy idle", NO_SUCH_POLICY),
 ];
 const O1_DEVIATES: &[(&str, &str)] = &[
     ("group", NO_GROUPS),
+    ("quota", ONE_POOL),
     ("autogroup", NO_GROUPS),
     (
         "policy idle",
         "its kernel has no such policy: tasks are batch ones of nice 19",
     ),
 ];
-const CFS_DEVIATES: &[(&str, &str)] = &[(
-    "autogroup",
-    "autogroups came with 2.6.38: a session is no group",
-)];
+const CFS_DEVIATES: &[(&str, &str)] = &[
+    (
+        "autogroup",
+        "autogroups came with 2.6.38: a session is no group",
+    ),
+    ("quota", ONE_POOL),
+];
 const EEVDF_DEVIATES: &[(&str, &str)] = &[(
     "policy fifo or rr without cpus",
     "real-time tasks stay on the CPUs where they wake: none is pushed to or pulled by another CPU",
 )];
 const SCX_DEVIATES: &[(&str, &str)] = &[
     ("autogroup", "schedulers of sched_ext do not see sessions"),
+    ("quota", ONE_POOL),
     (
         "policy fifo or rr",
         "real-time tasks have the largest weight; a real kernel runs them before those of sched_ext, which \
@@ -237,7 +249,7 @@ fn linux612(seed: Seed) -> Settings {
 /// Linux 6 under a scheduler of sched_ext, which obeys quotas by itself: a woken task is queued, and waits there.
 fn linux6_scx(seed: Seed) -> Settings {
     Settings {
-        throttling: Throttling::Groups,
+        throttling: Throttling::Pool,
         ..Settings::linux6(seed)
     }
 }

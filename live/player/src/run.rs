@@ -125,7 +125,7 @@ fn plan(bound: Bound, options: &Options, marks: bool, notes: &Notes) -> Result<S
     let sessions = Sessions::plan(&bound)?;
     sessions::say_if_without(&sessions, &bound, options.load.is_some(), notes);
     Stage::plan(Wanted {
-        groups: Groups::plan(&bound, options.world == GUEST)?,
+        groups: Groups::plan(&bound, options.world == GUEST, &cpus)?,
         sessions,
         bound,
         seed: options.seed,

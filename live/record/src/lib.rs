@@ -53,6 +53,6 @@ pub use kernel::{RunningKernel, running_scheduler};
 pub use reader::prefer_this_thread;
 pub use recorder::Recorder;
 pub use recording::Recording;
-pub use snapshot::{Snapshot, throttled_in};
+pub use snapshot::{QuotaStat, Snapshot, quota_in, throttled_in};
 pub use tasks::Tasks;
 pub use wall::{cpu_time_ns, monotonic_ns};

@@ -125,6 +125,9 @@ impl Corner<'_, '_> {
                 weight,
                 parent,
                 quota,
+                burst,
+                idle: _,
+                cpus,
             } => {
                 self.within(weight, WEIGHTS, "a weight");
                 parent.iter().for_each(|it| self.reference(it));
@@ -132,10 +135,26 @@ impl Corner<'_, '_> {
                     self.more_than_zero(quota, "a quota");
                     self.more_than_zero(period, "a period");
                 }
+                burst.iter().for_each(|burst| {
+                    self.burst(burst, quota.as_ref().map(|(quota, _)| quota));
+                });
+                cpus.iter().for_each(|place| self.place(place));
             }
             ObjectKind::Autogroup { nice } => self.nice(nice),
             ObjectKind::Mutex | ObjectKind::Condition | ObjectKind::Process => {}
             ObjectKind::Timer { .. } | ObjectKind::File { .. } => {}
+        }
+    }
+
+    /// A burst is at most the quota, as kernels want it (`tg_set_cfs_bandwidth()`).
+    fn burst(&mut self, burst: &Expr, quota: Option<&Expr>) {
+        let most = quota.and_then(|quota| self.eval(quota));
+        if let (Some(burst_ps), Some(most)) = (self.eval(burst), most)
+            && burst_ps > most
+        {
+            let what = "a burst is longer than its quota, which no kernel takes";
+            let help = "write one that is at most the quota";
+            self.findings.report(&burst.spot, what, help);
         }
     }
 
@@ -386,12 +405,13 @@ impl Corner<'_, '_> {
             Set::Cpus(place) | Set::Arrival(place) => self.place(place),
             Set::Rate(rate) => self.rate(rate),
             Set::Nice(nice) => self.nice(nice),
-            Set::Slice(it) | Set::Quota(it) => self.all([it]),
+            Set::Slice(it) | Set::Burst(it) => self.all([it]),
+            Set::Quota(it) => self.more_than_zero(it, "a quota"),
             Set::Group(group) => self.reference(group),
             Set::Fragment(Fragment::Number(number)) => self.fragment(number),
             Set::Weight(weight) => self.within(weight, WEIGHTS, "a weight"),
             Set::Fragment(Fragment::None) | Set::Policy(_) | Set::Stop | Set::Continue => {}
-            Set::Freeze | Set::Thaw | Set::Online(_) | Set::Scheduler(_) => {}
+            Set::Freeze | Set::Thaw | Set::Idle(_) | Set::Online(_) | Set::Scheduler(_) => {}
         }
     }
 }

@@ -176,8 +176,8 @@ fn check_key_of_group(key: &str, item: &Item<'_>, target: &Target, scope: &Scope
         return;
     };
     match (scope.names.is_autogroup(*group), key) {
-        (true, "nice") | (false, "weight" | "quota" | "freeze" | "thaw") => {}
-        (false, _) => item.report(
+        (true, "nice") => {}
+        (false, "nice") => item.report(
             "a cgroup has no nice value",
             "change its weight: set = { weight = 50 }",
         ),
@@ -185,6 +185,7 @@ fn check_key_of_group(key: &str, item: &Item<'_>, target: &Target, scope: &Scope
             "the weight of an autogroup follows from its nice value",
             "change that: set = { nice = 5 }",
         ),
+        (false, _) => {}
         (true, _) => item.report(
             format!("`{key}` needs a cgroup, and this is an autogroup"),
             "leave it out, or leave `autogroup` out of the group's table",
@@ -197,14 +198,19 @@ fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
     let set = |key: &'static str| {
         let item = table.item(key)?;
         check_key_of_group(key, &item, target, scope);
-        scope.names.uses(feature(key));
+        scope.names.uses(match (key, target) {
+            ("cpus", Target::Group(_) | Target::Groups(_)) => "cpuset",
+            _ => feature(key),
+        });
         one(key, &item, scope)
     };
     let keys: &[&'static str] = match target {
         Target::Task(_) | Target::Tasks(_) => &[
             "cpus", "nice", "policy", "slice", "group", "fragment", "stop", "continue",
         ],
-        Target::Group(_) | Target::Groups(_) => &["weight", "nice", "quota", "freeze", "thaw"],
+        Target::Group(_) | Target::Groups(_) => &[
+            "weight", "nice", "quota", "burst", "idle", "cpus", "freeze", "thaw",
+        ],
         Target::Cpus(_) => &["online"],
         Target::Source(_) | Target::Sources(_) => &["cpu", "rate", "stop", "continue"],
         Target::Scheduler => &[],
@@ -216,7 +222,7 @@ fn sets(table: &Fields<'_>, target: &Target, scope: &Scope<'_>) -> Vec<Set> {
 fn feature(key: &'static str) -> &'static str {
     match key {
         "stop" | "continue" => "stop",
-        "weight" | "quota" | "freeze" | "thaw" => "group",
+        "weight" | "quota" | "burst" | "idle" | "freeze" | "thaw" => "group",
         other => other,
     }
 }
@@ -237,6 +243,8 @@ fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
         "continue" => only_true(Set::Continue),
         "weight" => scope.expr(item, &[Count]).map(Set::Weight),
         "quota" => scope.expr(item, &[Time]).map(Set::Quota),
+        "burst" => scope.expr(item, &[Time]).map(Set::Burst),
+        "idle" => item.flag().map(Set::Idle),
         "freeze" => only_true(Set::Freeze),
         "thaw" => only_true(Set::Thaw),
         "online" => item.flag().map(Set::Online),

@@ -11,6 +11,7 @@ use super::scope::{Scope, spot};
 use super::values::{amount, dimensions, optional, place, rate, time};
 use crate::expr::{Expr, Spot};
 use crate::object::{Arrivals, Card, Class, Object, ObjectKind, Source};
+use crate::place::Place;
 use crate::quantity::Quantity::{self, Count, Size, Time};
 use crate::step::SpanId;
 
@@ -133,7 +134,7 @@ impl Reader<'_, '_> {
                 "leave `parent` out, or leave `autogroup` out",
             );
         }
-        for key in ["quota", "period"] {
+        for key in ["quota", "period", "burst", "idle", "cpus"] {
             if let Some(item) = fields.item(key) {
                 item.report(
                     format!("`{key}` needs a cgroup, and this is an autogroup"),
@@ -166,8 +167,40 @@ impl Reader<'_, '_> {
         Some(ObjectKind::Group {
             weight: weight?,
             parent: parent.flatten(),
+            burst: self.burst_of_quota(quota.is_some()),
             quota,
+            idle: self.idle(),
+            cpus: self.cpus(),
         })
+    }
+
+    /// The burst of a quota that is there, or not.
+    fn burst_of_quota(&self, has_quota: bool) -> Option<Expr> {
+        let item = self.fields.item("burst")?;
+        if !has_quota {
+            let help = "write quota = \"10ms\" and period = \"100ms\" beside it, or leave it out";
+            item.report(
+                "`burst` is what a quota leaves unused, and there is none",
+                help,
+            );
+        }
+        self.scope.expr(&item, &[Time])
+    }
+
+    /// Whether the group is idle, whose weight the kernel chooses.
+    fn idle(&self) -> bool {
+        let idle = self.fields.flag("idle");
+        if let Some(item) = self.fields.item("weight").filter(|_| idle) {
+            let what = "the weight of an idle group is the kernel's";
+            item.report(what, "leave `weight` out, or leave `idle` out");
+        }
+        idle
+    }
+
+    fn cpus(&self) -> Option<Place> {
+        let item = self.fields.item("cpus")?;
+        self.scope.names.uses("cpuset");
+        place(&item, self.scope)
     }
 
     /// Two times of which neither means anything without the other.

@@ -143,6 +143,17 @@ const CLASSES: &[(&[Class], &[Key])] = &[
             may("quota", Kind::Time, "CPU time in each period."),
             may("period", Kind::Time, "The period of the quota."),
             may(
+                "burst",
+                Kind::Time,
+                "How much of what periods leave unused is kept; 0.",
+            ),
+            may(
+                "idle",
+                Kind::Flag,
+                "True if its tasks run only where nobody else wants to.",
+            ),
+            may("cpus", Kind::Place, "The CPUs that its tasks may use."),
+            may(
                 "autogroup",
                 Kind::Flag,
                 "True if it is a session, which the kernel groups by itself, not a cgroup.",
@@ -470,6 +481,13 @@ pub(super) const TARGETS: &[(Key, &[Key])] = &[
             may("weight", Kind::Count, "Their weight."),
             may("nice", Kind::Count, "The nice value of autogroups."),
             may("quota", Kind::Time, "Their CPU time in each period."),
+            may(
+                "burst",
+                Kind::Time,
+                "How much of what periods leave unused they keep.",
+            ),
+            may("idle", Kind::Flag, "Whether they are idle."),
+            may("cpus", Kind::Place, "The CPUs that their tasks may use."),
             may("freeze", Kind::True, "They are frozen."),
             may("thaw", Kind::True, "They are thawed."),
         ],

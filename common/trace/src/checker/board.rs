@@ -284,6 +284,7 @@ impl Board {
             | Record::Group { .. }
             | Record::Cgroup { .. }
             | Record::Throttled { .. }
+            | Record::Quota { .. }
             | Record::Owed { .. }
             | Record::KernelThread { .. }
             | Record::Fragment { .. }

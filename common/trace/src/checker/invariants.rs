@@ -84,6 +84,7 @@ pub(super) fn judge(
         | Record::Group { .. }
         | Record::Cgroup { .. }
         | Record::Throttled { .. }
+        | Record::Quota { .. }
         | Record::Owed { .. }
         | Record::KernelThread { .. }
         | Record::Fragment { .. }

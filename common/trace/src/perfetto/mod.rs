@@ -389,7 +389,7 @@ impl<W: Write> Observer for Perfetto<W> {
             | Record::Count { .. }
             | Record::Phase { .. } => self.see_scenario(when, record),
             // A group has no track, and its tasks say which one they are in.
-            Record::Cgroup { .. } | Record::Throttled { .. } => {}
+            Record::Cgroup { .. } | Record::Throttled { .. } | Record::Quota { .. } => {}
             Record::Owed {
                 cpu, group, lag, ..
             } => {

@@ -26,6 +26,7 @@ fn names() -> Names {
         spans: list(&["trip"]),
         counters: list(&["trips", "rounds"]),
         phases: list(&["calm", "storm"]),
+        groups: Vec::new(),
         work: "trips".to_owned(),
     }
 }

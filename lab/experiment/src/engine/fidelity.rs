@@ -73,6 +73,7 @@ mod tests {
         let all = scenario(
             r#"
             [group.cgroup]
+            quota = "6ms"
             [group.session]
             autogroup = true
             [task.rt]

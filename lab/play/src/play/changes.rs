@@ -40,6 +40,8 @@ enum To {
     Stopped(bool),
     Weight(u32),
     Quota(Duration),
+    Burst(Duration),
+    Idle(bool),
     Frozen(bool),
     Online(bool),
 }
@@ -128,6 +130,8 @@ fn to(stage: &Stage, set: &Set) -> Result<To, Trouble> {
         Set::Continue => To::Stopped(false),
         Set::Weight(weight) => To::Weight(number(weight)? as u32),
         Set::Quota(quota) => To::Quota(Duration(number(quota)?)),
+        Set::Burst(burst) => To::Burst(Duration(number(burst)?)),
+        Set::Idle(idle) => To::Idle(*idle),
         Set::Freeze => To::Frozen(true),
         Set::Thaw => To::Frozen(false),
         Set::Online(online) => To::Online(*online),
@@ -204,7 +208,8 @@ impl To {
             To::Fragment(fragment) => Change::Fragment(task, *fragment),
             To::Stopped(true) => Change::Stop(task),
             To::Stopped(false) => Change::Continue(task),
-            To::Weight(_) | To::Quota(_) | To::Frozen(_) | To::Online(_) => return None,
+            To::Weight(_) | To::Quota(_) | To::Burst(_) | To::Idle(_) => return None,
+            To::Frozen(_) | To::Online(_) => return None,
         })
     }
 
@@ -214,6 +219,9 @@ impl To {
             // Of groups, only autogroups have a nice value.
             To::Nice(nice) => Change::Weight(group, group_weight_of_nice(*nice)),
             To::Quota(quota) => Change::Quota(group, *quota),
+            To::Burst(burst) => Change::Burst(group, *burst),
+            To::Idle(idle) => Change::Idle(group, *idle),
+            To::Cpus(cpus) => Change::Cpuset(group, cpus.clone()),
             To::Frozen(true) => Change::Freeze(group),
             To::Frozen(false) => Change::Thaw(group),
             _ => return None,

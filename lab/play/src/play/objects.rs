@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 
-use warmq_kernel::{Barrier, Boot, Condition, GroupId, Mm, Mutex, Region, Semaphore, Socket};
+use warmq_kernel::{
+    Barrier, Boot, Condition, GroupId, Limits, Mm, Mutex, Region, Semaphore, Socket,
+};
 use warmq_scenario::{Bound, Expr, ObjectId, ObjectKind, Reference};
 use warmq_units::{Bytes, Duration};
 
 use super::Trouble;
 use super::clocks::Timers;
-use super::specs::nice_of;
+use super::specs::{Machine, nice_of};
+
+const NO_CPU: &str = "a group whose `cpus` the machine lacks";
 
 /// A bounded queue in the memory of its users.
 pub(super) struct Queue {
@@ -44,17 +48,20 @@ struct Maker<'a, 'b, 'c> {
     boot: &'a mut Boot<'b>,
     /// The tables before this one.
     made: &'c [Made],
+    machine: &'c Machine,
     id: ObjectId,
 }
 
 /// Makes all objects, in the order of their tables.
 pub(super) fn make(bound: &Bound, boot: &mut Boot<'_>) -> Result<Vec<Made>, Trouble> {
+    let machine = Machine::new(boot);
     let mut made = Vec::new();
     for (index, object) in bound.scenario().objects().iter().enumerate() {
         let maker = Maker {
             bound,
             boot,
             made: &made,
+            machine: &machine,
             id: ObjectId(index as u32),
         };
         let table = maker.table(&object.kind)?;
@@ -107,12 +114,30 @@ impl Maker<'_, '_, '_> {
                 weight,
                 parent,
                 quota,
+                burst,
+                idle,
+                cpus,
             } => Made::Groups(self.each(|maker, at| {
                 let group = maker.group(weight, parent.as_ref(), at)?;
                 if let Some((quota, period)) = quota {
-                    let (quota, period) = (maker.eval(quota, at)?, maker.eval(period, at)?);
-                    let (quota, period) = (Duration(quota), Duration(period));
-                    maker.boot.bandwidth(group, quota, period);
+                    let time = |expr| maker.eval(expr, at).map(Duration);
+                    let burst = burst.as_ref().map(time).transpose()?;
+                    let limits = Limits {
+                        quota: time(quota)?,
+                        period: time(period)?,
+                        burst: burst.unwrap_or(Duration::ZERO),
+                    };
+                    maker.boot.bandwidth(group, limits);
+                }
+                if *idle {
+                    maker.boot.idle(group);
+                }
+                if let Some(place) = cpus {
+                    let cpus = maker.machine.cpus_of(maker.bound, place, at)?;
+                    if cpus.is_empty() {
+                        return Err(Trouble::Lacking(NO_CPU));
+                    }
+                    maker.boot.cpuset(group, &cpus);
                 }
                 Ok(group)
             })?),

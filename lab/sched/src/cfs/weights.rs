@@ -65,6 +65,7 @@ mod tests {
     #[test]
     fn a_group_that_nobody_has_set_weighs_as_much_as_a_task_of_nice_0() {
         let group = |weight| Group {
+            idle: false,
             name: warmq_trace::Comm::new("g"),
             parent: None,
             weight,

@@ -254,6 +254,10 @@ impl State {
         if self.rules.ineligible_stay && failed == 0 && self.owes_at(task, here) {
             return false;
         }
+        // throttled_lb_pair(), lb_throttled_hierarchy()
+        if context.is_throttled(task, here) {
+            return false;
+        }
         if !view.may_run_on(here) || !self.steering.lets_move(task, from, here) {
             return false;
         }

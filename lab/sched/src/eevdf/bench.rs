@@ -145,6 +145,7 @@ impl State {
         self.groups.push(GroupState {
             id: warmq_kernel::GroupId::ROOT,
             shares: (shares * NICE_0 as f64) as u64,
+            idle: false,
             total: Contribution::default(),
             queues: vec![own],
             line: Address(0),

@@ -140,6 +140,7 @@ impl State {
         self.groups.push(GroupState {
             id,
             shares: shares_of(context.group(id)),
+            idle: context.group(id).idle,
             total: Contribution::default(),
             queues,
             line: context.data(Bytes(self.line)),
@@ -262,6 +263,7 @@ impl State {
         for cpu in 0..self.cpus.len() as u16 {
             self.sync(context, CpuId(cpu));
         }
+        self.groups[group].idle = context.group(id).idle;
         self.set_shares(group, shares_of(context.group(id)));
     }
 }

@@ -25,8 +25,8 @@
 //!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
 //!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
-//! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they
-//!   are woken: they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
+//! - No core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they are woken:
+//!   they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
 //! - Balancing at exec is not modelled: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has only
 //!   these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
@@ -308,6 +308,11 @@ impl Scheduler for Eevdf {
         // The clock is that of the enqueue (ttwu_do_activate() updates it once): were the running task
         // charged for the nanoseconds since, it would be ahead of whoever was placed at V.
         let sync = matches!(why, Why::Wakeup(wakeup) if wakeup.sync);
+        let unthrottled = matches!(why, Why::Wakeup(wakeup) if wakeup.slept == Waiting::Quota);
+        if unthrottled && state.cpu(cpu).current.is_some() {
+            // Nobody is preempted by who has quota again (unthrottle_cfs_rq()).
+            return state.settle(context);
+        }
         let woken = Woken {
             is_new: why == Why::Fork,
             sync,

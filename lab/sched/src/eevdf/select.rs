@@ -11,7 +11,7 @@ use crate::fair::spans::descend;
 
 use super::domains::Domain;
 use super::load::CAPACITY;
-use super::state::{Class, Policy, State};
+use super::state::{Class, State};
 
 /// How long until half of the changes of partners are forgotten, in ns.
 const FLIPS_HALVED: i64 = 1_000_000_000;
@@ -55,7 +55,7 @@ impl State {
             return true;
         }
         let there = self.cpu(cpu);
-        let background = |task: TaskId| self.task(task).policy == Policy::Idle;
+        let background = |task: TaskId| self.is_background(task);
         self.queues[there.root].runnable == 1 && there.current.is_some_and(background)
     }
 

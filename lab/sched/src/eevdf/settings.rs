@@ -60,6 +60,7 @@ pub(super) fn settings(version: Version) -> Vec<Setting> {
         protection(version),
         sleeping(version),
         groups(version),
+        quotas(),
         balancing(version),
         fair_server(version),
         cache_aware::settings(match version {
@@ -107,6 +108,16 @@ fn slices() -> Vec<Setting> {
             "`log`: base_slice is multiplied by 1 + floor(log2 CPUs), of 8 CPUs at most; `linear`: by the \
              number of CPUs, 8 at most",
             TUNABLES,
+        ),
+    ]
+}
+
+fn quotas() -> Vec<Setting> {
+    let slice = (Duration::from_us(1), Duration::from_ms(100));
+    vec![
+        Setting::duration("bandwidth_slice", slice, Duration::from_ms(5)).says(
+            "how much CPU time a group's queue on a CPU takes from the group's quota at once",
+            "/proc/sys/kernel/sched_cfs_bandwidth_slice_us",
         ),
     ]
 }

@@ -132,6 +132,8 @@ pub(super) struct GroupState {
     pub(super) id: GroupId,
     /// With ten bits behind the point.
     pub(super) shares: u64,
+    /// `cpu.idle`
+    pub(super) idle: bool,
     /// The sum of the contributions of its queues.
     pub(super) total: Contribution,
     /// Its queue on each CPU.

@@ -172,7 +172,22 @@ impl State {
     pub(super) fn is_idle_entity(&self, entity: EntityId) -> bool {
         match self.entities[entity].what {
             What::Task(task) => self.task(task).policy == Policy::Idle,
-            What::Group(_) => false,
+            What::Group(own) => {
+                let group = self.queues[own].group;
+                group.is_some_and(|group| self.groups[group].idle)
+            }
         }
+    }
+
+    /// Whether `task`, or a group that it is in, is idle: it is counted in `h_nr_idle` of its CPU.
+    pub(super) fn is_background(&self, task: TaskId) -> bool {
+        let mut next = Some(self.entity_of(task));
+        while let Some(entity) = next {
+            if self.is_idle_entity(entity) {
+                return true;
+            }
+            next = self.queues[self.entities[entity].queue].owner;
+        }
+        false
     }
 }

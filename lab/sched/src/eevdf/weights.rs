@@ -81,8 +81,11 @@ pub(super) fn weight_of(view: View<'_>) -> u64 {
     }
 }
 
-/// The shares of a group (`cpu.weight`, where 100 is 1024 shares).
+/// The shares of a group (`cpu.weight`, where 100 is 1024 shares); an idle one weighs as a SCHED_IDLE task.
 pub(super) fn shares_of(group: &Group) -> u64 {
+    if group.idle {
+        return IDLE;
+    }
     let shares = (u64::from(group.weight) * 1_024 + DEFAULT_GROUP / 2) / DEFAULT_GROUP;
     (shares << POINT).clamp(SHARES.0, SHARES.1)
 }
@@ -119,6 +122,7 @@ mod tests {
     #[test]
     fn a_group_that_nobody_has_set_weighs_as_much_as_a_task_of_nice_0() {
         let group = |weight| Group {
+            idle: false,
             name: warmq_trace::Comm::new("g"),
             parent: None,
             weight,
@@ -126,5 +130,10 @@ mod tests {
         };
         assert_eq!(shares_of(&group(100)), NICE_0);
         assert_eq!(shares_of(&group(1)), 10 << POINT);
+        let idle = Group {
+            idle: true,
+            ..group(1)
+        };
+        assert_eq!(shares_of(&idle), 3 << POINT, "WEIGHT_IDLEPRIO");
     }
 }

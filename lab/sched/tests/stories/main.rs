@@ -19,6 +19,7 @@ mod laws;
 mod linux24;
 mod mq;
 mod o1;
+mod quotas;
 mod random_changes;
 mod real_time;
 mod scenarios;

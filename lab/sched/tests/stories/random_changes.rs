@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use proptest::prelude::*;
-use warmq_kernel::{Boot, Change, Ending, Fragment, GroupId, Policy, Task};
+use warmq_kernel::{Boot, Change, Ending, Fragment, GroupId, Limits, Policy, Task};
 use warmq_sched::{Entry, SCHEDULERS};
 use warmq_trace::Record;
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
@@ -249,7 +249,8 @@ proptest! {
         for entry in SCHEDULERS {
             let workload = |boot: &mut Boot<'_>| -> Started {
                 let group = boot.group(GroupId::ROOT, "g", 100);
-                boot.bandwidth(group, quota, period);
+                let burst = Duration::ZERO;
+                boot.bandwidth(group, Limits { quota, period, burst });
                 for number in 0..tasks {
                     let spec = called("t").group(group);
                     match number % 2 {

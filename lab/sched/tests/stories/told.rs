@@ -28,7 +28,8 @@ pub fn before<O: Observer>(watch: O, name: &str, text: &str, cpus: u16, ticks: u
     before_on(stage(cpus), watch, name, text, ticks)
 }
 
-fn before_on<O: Observer>(stage: Stage, watch: O, name: &str, text: &str, ticks: u64) -> O {
+/// The same on `stage`.
+pub fn before_on<O: Observer>(stage: Stage, watch: O, name: &str, text: &str, ticks: u64) -> O {
     let (entry, counters) = (story(text), Counters::default());
     let chosen = Chosen::new(entry.settings(), BTreeMap::new()).expect("nothing is chosen");
     let workload = entry

@@ -180,9 +180,8 @@ impl<'n> Changes<'n> {
             }
             Set::Stop => self.signal(slot, libc::SIGSTOP),
             Set::Continue => self.signal(slot, libc::SIGCONT),
-            Set::Weight(_) | Set::Quota(_) | Set::Freeze | Set::Thaw | Set::Online(_) => {
-                Ok(Vec::new())
-            }
+            Set::Weight(_) | Set::Quota(_) | Set::Burst(_) | Set::Idle(_) => Ok(Vec::new()),
+            Set::Freeze | Set::Thaw | Set::Online(_) => Ok(Vec::new()),
             Set::Arrival(_) | Set::Rate(_) | Set::Scheduler(_) => Ok(Vec::new()),
         };
         self.told(done, || self.stage.name_of(slot))
@@ -254,6 +253,9 @@ impl<'n> Changes<'n> {
             let done = match set {
                 Set::Weight(weight) => groups.set_weight(number, bound.eval(weight, &[])?),
                 Set::Quota(quota) => groups.set_quota(number, bound.eval(quota, &[])?),
+                Set::Burst(burst) => groups.set_burst(number, bound.eval(burst, &[])?),
+                Set::Idle(idle) => groups.set_idle(number, *idle),
+                Set::Cpus(place) => groups.set_cpus(number, self.stage.cpus.at(bound, place, &[])?),
                 Set::Freeze => groups.freeze(number, true),
                 Set::Thaw => groups.freeze(number, false),
                 _ => Ok(()),

@@ -19,6 +19,7 @@ pub fn now(stage: &Stage, with_times: bool) -> Moment {
         at_ns,
         counts: counts.collect(),
         ran_ns: if with_times { times(stage) } else { Vec::new() },
+        quotas: stage.groups.quotas(),
     }
 }
 

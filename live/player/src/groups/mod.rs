@@ -5,16 +5,19 @@
 //! compete with the groups, as they do at the root. In a guest there is nobody else, and the
 //! scenario's groups are made at the root itself.
 
+mod cpusets;
 mod mounts;
 mod tree;
 
 use std::io;
+use std::sync::Mutex;
 
-use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind, Set};
+use warmq_scenario::{Bound, EvalError, ObjectId, ObjectKind, Set, Target};
 use warmq_trace::Record;
-use warmq_units::Duration;
+use warmq_units::{CpuSet, Duration};
 
 use crate::error::PlayError;
+use crate::places::Cpus;
 use crate::specs::{first_group, group_number};
 pub use mounts::Mounts;
 use tree::Tree;
@@ -30,6 +33,11 @@ struct Group {
     weight: u64,
     /// CPU time in each period, and the period, in microseconds.
     quota_us: Option<(u64, u64)>,
+    /// What of the quota is kept, in microseconds.
+    burst_us: u64,
+    idle: bool,
+    /// The CPUs that it asks for at the start.
+    cpus: Option<CpuSet>,
 }
 
 /// The cgroups of a run; group 0 is where tasks without a group are.
@@ -41,6 +49,12 @@ pub struct Groups {
     cpu: Option<Tree>,
     /// Freezing, where that is a hierarchy of its own.
     freezer: Option<Tree>,
+    /// CPUs, where that is a hierarchy of its own.
+    cpuset: Option<Tree>,
+    /// Whether any group has CPUs of its own.
+    has_cpusets: bool,
+    /// The CPUs that each asks for now, in the order of `list`.
+    cpus: Mutex<Vec<Option<CpuSet>>>,
 }
 
 const PS_PER_US: u64 = 1_000_000;
@@ -57,8 +71,8 @@ impl Groups {
     ///
     /// # Errors
     /// A number that cannot be computed; no hierarchy in which there could be groups.
-    pub fn plan(bound: &Bound, guest: bool) -> Result<Groups, PlayError> {
-        let list = list(bound)?;
+    pub fn plan(bound: &Bound, guest: bool, cpus: &Cpus) -> Result<Groups, PlayError> {
+        let list = list(bound, cpus)?;
         if list.iter().all(Option::is_none) {
             return Ok(Groups::default());
         }
@@ -77,15 +91,28 @@ impl Groups {
             })?),
             false => None,
         };
+        let has_cpusets = has_cpusets(bound);
+        let cpuset = match has_cpusets && !cpu.is_unified() {
+            true => Some(mounts.cpuset().ok_or_else(|| PlayError::Refused {
+                what: "the scenario has groups with CPUs of their own".to_owned(),
+                why: "the controller `cpuset` is in no cgroup hierarchy".to_owned(),
+                fix: "mount it, or cgroup2".to_owned(),
+            })?),
+            false => None,
+        };
+        let asked = list.iter().map(|group| group.as_ref()?.cpus.clone());
         Ok(Groups {
+            cpus: Mutex::new(asked.collect()),
             list,
-            cpu: Some(Tree::new(cpu, guest)),
-            freezer: freezer.map(|mount| Tree::new(mount, guest)),
+            cpu: Some(Tree::new(cpu, guest, cpuset.is_none() && has_cpusets)),
+            freezer: freezer.map(|mount| Tree::new(mount, guest, false)),
+            cpuset: cpuset.map(|mount| Tree::new(mount, guest, true)),
+            has_cpusets,
         })
     }
 
     fn trees(&self) -> impl DoubleEndedIterator<Item = &Tree> {
-        self.cpu.iter().chain(&self.freezer)
+        self.cpu.iter().chain(&self.freezer).chain(&self.cpuset)
     }
 
     /// Group `number`, if it is a cgroup.
@@ -131,11 +158,20 @@ impl Groups {
                 continue;
             };
             let at_group = |error| refused((group.name.clone(), error));
-            self.set_weight(number, group.weight).map_err(at_group)?;
+            match group.idle {
+                true => self.set_idle(number, true).map_err(at_group)?,
+                false => self.set_weight(number, group.weight).map_err(at_group)?,
+            }
             if let Some((quota, period)) = group.quota_us {
                 self.write_quota(number, quota, period).map_err(at_group)?;
             }
+            if group.burst_us > 0 {
+                self.set_burst(number, group.burst_us * PS_PER_US)
+                    .map_err(at_group)?;
+            }
         }
+        self.write_cpusets()
+            .map_err(|error| refused(("the CPUs of groups".to_owned(), error)))?;
         self.join(0)
             .map_err(|error| refused(("the top".to_owned(), error)))
     }
@@ -197,6 +233,42 @@ impl Groups {
             .try_for_each(|tree| tree.set_quota(&path, quota_us, period_us))
     }
 
+    /// Sets what is kept of quotas that periods left unused, in picoseconds.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn set_burst(&self, number: u32, burst: u64) -> io::Result<()> {
+        let path = self.path(number);
+        self.cpu
+            .iter()
+            .try_for_each(|tree| tree.set_burst(&path, burst / PS_PER_US))
+    }
+
+    /// Makes a group idle, or not.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn set_idle(&self, number: u32, idle: bool) -> io::Result<()> {
+        let path = self.path(number);
+        self.cpu
+            .iter()
+            .try_for_each(|tree| tree.set_idle(&path, idle))
+    }
+
+    /// What the kernel has counted of quotas by now.
+    pub fn quotas(&self) -> Vec<Record> {
+        let of = |group| {
+            let quota = self.cpu.as_ref()?.quota(&self.path(group))?;
+            Some(Record::Quota {
+                group,
+                periods: quota.periods,
+                throttled: quota.throttled,
+                span: Duration::from_us(quota.throttled_us),
+            })
+        };
+        self.numbers().filter_map(of).collect()
+    }
+
     /// For how long quotas held groups back, as the kernel counted.
     pub fn throttled(&self) -> Vec<Record> {
         let of = |group| {
@@ -245,7 +317,7 @@ fn refused((path, error): (String, io::Error)) -> PlayError {
 }
 
 /// The groups of a scenario, in the order of their numbers; none for an autogroup.
-fn list(bound: &Bound) -> Result<Vec<Option<Group>>, PlayError> {
+fn list(bound: &Bound, cpus: &Cpus) -> Result<Vec<Option<Group>>, PlayError> {
     let mut list = Vec::new();
     for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
         if let ObjectKind::Autogroup { .. } = object.kind {
@@ -255,6 +327,9 @@ fn list(bound: &Bound) -> Result<Vec<Option<Group>>, PlayError> {
             weight,
             parent,
             quota,
+            burst,
+            idle,
+            cpus: place,
         } = &object.kind
         else {
             continue;
@@ -267,7 +342,11 @@ fn list(bound: &Bound) -> Result<Vec<Option<Group>>, PlayError> {
             let quota = quota
                 .as_ref()
                 .map(|(quota, period)| Ok((us(quota)?, us(period)?)));
+            let place = place.as_ref().map(|place| cpus.at(bound, place, &at));
             list.push(Some(Group {
+                burst_us: burst.as_ref().map(us).transpose()?.unwrap_or(0),
+                idle: *idle,
+                cpus: cpus_of(place.transpose()?, &object.name)?,
                 name: format!("{}-{number}", object.name),
                 parent: parent.transpose()?.unwrap_or(0),
                 weight: eval(weight)?,
@@ -282,6 +361,31 @@ fn list(bound: &Bound) -> Result<Vec<Option<Group>>, PlayError> {
         );
     }
     Ok(list)
+}
+
+/// `cpus` of the group `name`, of which there must be some.
+fn cpus_of(cpus: Option<CpuSet>, name: &str) -> Result<Option<CpuSet>, PlayError> {
+    match cpus {
+        Some(cpus) if cpus.is_empty() => Err(PlayError::Refused {
+            what: format!("`cpus` of the group {name}"),
+            why: "this machine has no such CPU".to_owned(),
+            fix: "write CPUs that it has".to_owned(),
+        }),
+        cpus => Ok(cpus),
+    }
+}
+
+/// Whether groups have CPUs of their own, now or after a change.
+fn has_cpusets(bound: &Bound) -> bool {
+    let scenario = bound.scenario();
+    let mut kinds = scenario.objects().iter().map(|object| &object.kind);
+    let of_group = |kind: &ObjectKind| matches!(kind, ObjectKind::Group { cpus: Some(_), .. });
+    let mut changes = scenario.changes().iter();
+    kinds.any(of_group)
+        || changes.any(|change| {
+            let is_group = matches!(change.target, Target::Group(_) | Target::Groups(_));
+            is_group && change.set.iter().any(|set| matches!(set, Set::Cpus(_)))
+        })
 }
 
 /// Whether a change freezes or thaws a group.

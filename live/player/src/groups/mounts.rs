@@ -59,6 +59,11 @@ impl Mounts {
         self.legacy("freezer").or_else(|| self.unified())
     }
 
+    /// That with the controller `cpuset`, where that is one of v1.
+    pub fn cpuset(&self) -> Option<Mount> {
+        self.legacy("cpuset")
+    }
+
     /// The cgroup by which the kernel's scheduler groups this process; none if that is the root's. Of
     /// cgroup v2 it is the nearest one, from the process's own upwards, that has the controller `cpu`.
     pub fn grouped_by(&self) -> Option<PathBuf> {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use warmq_record::throttled_in;
+use warmq_record::{QuotaStat, quota_in, throttled_in};
+use warmq_units::CpuSet;
 
 use super::mounts::Mount;
 use crate::sys::process;
@@ -19,6 +20,8 @@ const PREFIX: &str = "warmq-";
 pub struct Tree {
     mount: Mount,
     guest: bool,
+    /// Whether it has cpusets.
+    cpusets: bool,
     /// `warmq-PID`
     name: String,
 }
@@ -28,9 +31,17 @@ type Refused = (String, io::Error);
 
 impl Tree {
     /// Of this process, which is the controller.
-    pub fn new(mount: Mount, guest: bool) -> Tree {
-        let name = format!("{PREFIX}{}", process::pid());
-        Tree { mount, guest, name }
+    pub fn new(mount: Mount, guest: bool, cpusets: bool) -> Tree {
+        Tree {
+            mount,
+            guest,
+            cpusets,
+            name: format!("{PREFIX}{}", process::pid()),
+        }
+    }
+
+    pub fn is_unified(&self) -> bool {
+        self.mount.is_unified()
     }
 
     /// The folder of a group, by the names from the top; of none, that of tasks without a group.
@@ -72,18 +83,24 @@ impl Tree {
         if self.mount.is_unified() {
             // Threads of one process may be in different groups.
             write(&folder.join("cgroup.type"), "threaded").map_err(told)?;
+        } else if self.cpusets {
+            inherit(folder).map_err(told)?;
         }
         Ok(())
     }
 
-    /// Gives the groups below `folder` the controller `cpu`, where this hierarchy has it.
+    /// Gives the groups below `folder` the controllers that they need, where this hierarchy has `cpu`.
     fn enable(&self, folder: &Path) -> Result<(), Refused> {
         let has = fs::read_to_string(folder.join("cgroup.controllers"));
         if !self.mount.is_unified() || !has.is_ok_and(|it| it.contains("cpu")) {
             return Ok(());
         }
         let file = folder.join("cgroup.subtree_control");
-        write(&file, "+cpu").map_err(|error| (file.display().to_string(), error))
+        let controllers = match self.cpusets {
+            true => "+cpu +cpuset",
+            false => "+cpu",
+        };
+        write(&file, controllers).map_err(|error| (file.display().to_string(), error))
     }
 
     /// Moves thread `tid` (0: the caller) into a group.
@@ -134,6 +151,32 @@ impl Tree {
         }
     }
 
+    /// What of quotas is kept, in microseconds.
+    pub fn set_burst(&self, path: &[&str], burst_us: u64) -> io::Result<()> {
+        let file = match self.mount.is_unified() {
+            true => "cpu.max.burst",
+            false => "cpu.cfs_burst_us",
+        };
+        write(&self.folder(path).join(file), &burst_us.to_string())
+    }
+
+    /// Whether a group is idle.
+    pub fn set_idle(&self, path: &[&str], idle: bool) -> io::Result<()> {
+        let text = if idle { "1" } else { "0" };
+        write(&self.folder(path).join("cpu.idle"), text)
+    }
+
+    /// The CPUs of a group.
+    pub fn set_cpus(&self, path: &[&str], cpus: &CpuSet) -> io::Result<()> {
+        write(&self.folder(path).join("cpuset.cpus"), &cpus.to_string())
+    }
+
+    /// What the kernel has counted of a group's quota; none if there was none yet.
+    pub fn quota(&self, path: &[&str]) -> Option<QuotaStat> {
+        let stat = fs::read_to_string(self.folder(path).join("cpu.stat")).ok()?;
+        quota_in(&stat).filter(|quota| quota.periods > 0)
+    }
+
     /// For how long a group was throttled, in us.
     pub fn throttled_us(&self, path: &[&str]) -> u64 {
         let stat = fs::read_to_string(self.folder(path).join("cpu.stat"));
@@ -165,6 +208,15 @@ impl Tree {
 
 fn write(file: &Path, text: &str) -> io::Result<()> {
     fs::write(file, text)
+}
+
+/// Gives a cpuset of v1, which has nothing at first, what the one around it has: nobody could join it otherwise.
+fn inherit(folder: &Path) -> io::Result<()> {
+    let around = folder.parent().unwrap_or(folder);
+    ["cpuset.cpus", "cpuset.mems"].iter().try_for_each(|name| {
+        let text = fs::read_to_string(around.join(name))?;
+        write(&folder.join(name), text.trim())
+    })
 }
 
 /// Removes a group's folder. The kernel may need a moment after the last task has died.

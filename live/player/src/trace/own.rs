@@ -22,6 +22,8 @@ pub struct Moment {
     pub counts: Vec<u64>,
     /// By slot: CPU time in nanoseconds.
     pub ran_ns: Vec<u64>,
+    /// What the kernel has counted of each group's quota.
+    pub quotas: Vec<Record>,
 }
 
 impl Moment {
@@ -36,7 +38,7 @@ impl Moment {
             task: TaskId(task),
             total: Duration::from_ns(*ns),
         });
-        counts.chain(ran)
+        counts.chain(ran).chain(self.quotas.iter().cloned())
     }
 }
 

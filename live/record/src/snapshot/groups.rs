@@ -85,16 +85,38 @@ fn throttled_us(path: &str) -> u64 {
     throttled_in(&file(path, "cpu.stat").unwrap_or_default())
 }
 
+/// What `cpu.stat` says of a group's quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuotaStat {
+    /// Periods that have ended (`nr_periods`).
+    pub periods: u64,
+    /// Those in which it was throttled (`nr_throttled`).
+    pub throttled: u64,
+    /// For how long, summed over CPUs, in us.
+    pub throttled_us: u64,
+}
+
+/// What a `cpu.stat` says of the group's quota; none where the controller is not there.
+pub fn quota_in(stat: &str) -> Option<QuotaStat> {
+    Some(QuotaStat {
+        periods: value(stat, "nr_periods")?,
+        throttled: value(stat, "nr_throttled")?,
+        throttled_us: throttled_in(stat),
+    })
+}
+
+/// The value of a line of `cpu.stat`.
+fn value(stat: &str, key: &str) -> Option<u64> {
+    let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
+    let (_, value) = lines.find(|(known, _)| *known == key)?;
+    value.trim().parse().ok()
+}
+
 /// For how long a group was throttled, in us, as its `cpu.stat` says: `throttled_usec` of cgroup v2,
 /// `throttled_time` in ns of v1.
 pub fn throttled_in(stat: &str) -> u64 {
-    let value = |key: &str| -> Option<u64> {
-        let mut lines = stat.lines().filter_map(|line| line.split_once(' '));
-        let (_, value) = lines.find(|(known, _)| *known == key)?;
-        value.trim().parse().ok()
-    };
-    let of_v1 = || Some(value("throttled_time")? / 1_000);
-    value("throttled_usec").or_else(of_v1).unwrap_or(0)
+    let of_v1 = || Some(value(stat, "throttled_time")? / 1_000);
+    value(stat, "throttled_usec").or_else(of_v1).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -116,5 +138,15 @@ mod tests {
         assert_eq!(throttled_in("usage_usec 5\nthrottled_usec 70\n"), 70);
         assert_eq!(throttled_in("nr_periods 1\nthrottled_time 9000\n"), 9);
         assert_eq!(throttled_in(""), 0);
+        let of = |periods, throttled, throttled_us| QuotaStat {
+            periods,
+            throttled,
+            throttled_us,
+        };
+        let v2 = "usage_usec 5\nnr_periods 32\nnr_throttled 30\nthrottled_usec 70\nnr_bursts 0\n";
+        assert_eq!(quota_in(v2), Some(of(32, 30, 70)));
+        let v1 = "nr_periods 4\nnr_throttled 1\nthrottled_time 9000\n";
+        assert_eq!(quota_in(v1), Some(of(4, 1, 9)));
+        assert_eq!(quota_in("usage_usec 5\n"), None);
     }
 }

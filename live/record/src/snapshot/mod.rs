@@ -10,8 +10,8 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::proc;
 
-pub use self::groups::throttled_in;
 use self::groups::{Group, Groups};
+pub use self::groups::{QuotaStat, quota_in, throttled_in};
 use self::task::Alive;
 
 /// The tasks that were there when somebody looked, and the groups that they were in.
