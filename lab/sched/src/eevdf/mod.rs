@@ -27,7 +27,7 @@
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
 //! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks are not throttled, and no
 //!   deadline server serves fair tasks.
-//! - Balancing at exec is not modelled: the programs of scenarios call none.
+//! - Balancing at exec is modelled for the first tasks only: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has only
 //!   these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
 

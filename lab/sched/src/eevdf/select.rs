@@ -31,7 +31,7 @@ impl State {
         let last = allowed_near(context, task, last);
         match (why, self.task(task).class) {
             (_, Class::RealTime) => last,
-            (Why::Fork, Class::Fair) => self.idlest(context, task, last),
+            (Why::Fork, Class::Fair) => self.idlest(context, task),
             (Why::Wakeup(wakeup), Class::Fair) => {
                 let near = self.near_waker(context, (task, last), wakeup);
                 self.idle_near(context, task, (last, near))
@@ -295,14 +295,16 @@ impl State {
         self.cpu_mut(first).scanned = scanned as usize;
     }
 
-    /// The idlest CPU for a new task, from the largest domain down (`sched_balance_find_dst_cpu()`).
-    fn idlest(&self, context: &mut Context<'_>, task: TaskId, from: CpuId) -> CpuId {
+    /// The idlest CPU for a new task, from the largest domain of this CPU down
+    /// (`sched_balance_find_dst_cpu()`).
+    fn idlest(&self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         let size = |domain: &Domain| domain.span.len();
-        descend(
-            from,
+        let idlest = descend(
+            context.cpu(),
             |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
             |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
-        )
+        );
+        allowed_near(context, task, idlest)
     }
 
     /// The idlest CPU of the idlest group of a domain; `None` if that is the own group, which is then

@@ -4,6 +4,7 @@ use warmq_kernel::Attach;
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
 use super::arrays::PrioArray;
+use super::domains::Domain;
 use super::rules::PRIORITIES;
 
 /// What a runnable task weighs in a CPU's load (`SCHED_LOAD_SCALE`).
@@ -13,9 +14,14 @@ const LOADS: usize = 3;
 
 /// A run queue.
 pub(super) struct RunQueue {
+    // Set when the scheduler is attached, and never after.
     pub(super) lock: LockId,
+    /// Where 2.6.16 balances, the smallest domain first.
+    pub(super) domains: Vec<Domain>,
     /// The line of the lock, `nr_running` and `cpu_load`, which balancing CPUs read.
     pub(super) line: Address,
+
+    // Changed under the lock.
     pub(super) arrays: [PrioArray; 2],
     /// Which of `arrays` is the active one.
     pub(super) active: usize,
@@ -50,12 +56,13 @@ pub(super) struct Balancing {
 
 impl RunQueue {
     /// An empty queue whose CPU balances from the jiffy `last` on.
-    pub(super) fn new(attach: &mut Attach<'_>, last: u64) -> RunQueue {
+    pub(super) fn new(attach: &mut Attach<'_>, domains: Vec<Domain>, last: u64) -> RunQueue {
         let line = attach.data(Bytes(attach.line()));
         let lock = attach.lock_at("runqueue", line);
         let mut array = || PrioArray::new(attach.data(Bytes(PrioArray::SIZE)));
         RunQueue {
             lock,
+            domains,
             line,
             arrays: [array(), array()],
             active: 0,
