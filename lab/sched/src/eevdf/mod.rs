@@ -22,8 +22,7 @@
 //! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel, when
 //!   that is next looked at.
 //! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and pushes
-//!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
-//!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
+//!   a running task without a migration thread. NUMA distances and preferred nodes are unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
 //! - No `cpu.idle`, core scheduling, uclamp, energy model; real-time tasks are not throttled, and no
 //!   deadline server serves fair tasks.
@@ -45,6 +44,7 @@ mod domains;
 mod effects;
 mod flat;
 mod groups;
+mod idle;
 mod load;
 mod pelt;
 mod pick;
@@ -117,6 +117,7 @@ impl State {
             tasks: Vec::new(),
             groups: Vec::new(),
             resting: (0..cpus).map(CpuId).collect(),
+            overloaded: false,
             effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
@@ -260,7 +261,10 @@ impl Scheduler for Eevdf {
                     (None, _) => Locks::None,
                 }
             }
-            Callback::Pull { from } => Locks::Two(own, self.lock_for(from)),
+            Callback::Pull { from } => {
+                let to = self.state.cpu(cpu).pull.map_or(cpu, |pull| pull.to);
+                Locks::Two(self.lock_for(to), self.lock_for(from))
+            }
         }
     }
 
@@ -420,7 +424,6 @@ impl Scheduler for Eevdf {
 
     fn pull(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
         let state = &mut self.state;
-        state.sync(context, context.cpu());
         state.sync(context, from);
         state.pull_from(context, from, when);
         state.settle(context);

@@ -77,7 +77,7 @@ impl State {
     }
 
     /// The threads of the core of `cpu`.
-    fn threads(&self, cpu: CpuId) -> &[CpuId] {
+    pub(super) fn threads(&self, cpu: CpuId) -> &[CpuId] {
         let first = self.cpu(cpu).domains.first();
         first
             .filter(|domain| domain.level.shares_core)
@@ -229,14 +229,15 @@ impl State {
             return None;
         }
         let view = context.task(task);
-        let idle = |cpu: &CpuId| {
-            view.may_run_on(*cpu)
-                && self
-                    .threads(*cpu)
-                    .iter()
-                    .all(|thread| self.is_idle(*thread))
-        };
+        let idle = |cpu: &CpuId| view.may_run_on(*cpu) && self.has_idle_core(*cpu);
         self.after(target).find(idle)
+    }
+
+    /// Whether all threads of the core of `cpu` are idle, as far as there are others
+    /// (`is_core_idle()`).
+    pub(super) fn has_idle_core(&self, cpu: CpuId) -> bool {
+        let mut threads = self.threads(cpu).iter();
+        threads.all(|thread| self.is_idle(*thread))
     }
 
     /// The CPUs under the cache of `target`, from the one after it round to it.
@@ -271,16 +272,16 @@ impl State {
         None
     }
 
-    /// How many CPUs of a cache wakeups look at, by how busy they are on average, where `domain` of this
-    /// CPU is that of a last-level cache. It is found out when that is balanced
+    /// How many CPUs of a cache wakeups look at, by how busy they are on average, where `domain` of
+    /// `here` is that of a last-level cache. It is found out when that is balanced
     /// (`update_idle_cpu_scan()`).
     ///
     /// ```text
     ///     n (1 - (u p)^2)      u := utilisation in 1      p := imbalance_pct of the level in 1
     /// ```
-    pub(super) fn update_scanned(&mut self, context: &Context<'_>, domain: usize) {
-        let domain = &self.cpu(context.cpu()).domains[domain];
-        let span = self.under_cache(context.cpu());
+    pub(super) fn update_scanned(&mut self, context: &Context<'_>, here: CpuId, domain: usize) {
+        let domain = &self.cpu(here).domains[domain];
+        let span = self.under_cache(here);
         if domain.span.len() != span.len() || !domain.level.shares_cache {
             return;
         }

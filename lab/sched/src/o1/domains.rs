@@ -30,6 +30,9 @@ pub(super) struct Level {
     pub(super) forkexec_idx: usize,
 }
 
+/// The shortest interval of an idle CPU, in ms (`min_interval`).
+pub(super) const MIN_INTERVAL_MS: u64 = 1;
+
 const THREADS: Level = Level {
     shares_core: true,
     max_interval_ms: 2,
@@ -52,17 +55,42 @@ const ALL: Level = Level {
     forkexec_idx: 1,
 };
 
-/// The CPUs of a domain. `groups` divide it; the first is the CPU's own.
-pub(super) type Domain = Span<&'static Level>;
+/// A domain of one CPU (`struct sched_domain`).
+///
+/// Invariant: `groups` divide `span`; the first is the CPU's own.
+pub(super) struct Domain {
+    pub(super) level: &'static Level,
+    pub(super) span: Vec<CpuId>,
+    pub(super) groups: Vec<Vec<CpuId>>,
 
-/// The domains of `cpu`, the smallest first.
-pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId) -> Vec<Domain> {
+    // Changed by balancing.
+    /// In ms, for an idle CPU (`balance_interval`).
+    pub(super) interval_ms: u64,
+    /// In jiffies (`last_balance`).
+    pub(super) last: u64,
+    /// A tick has found that it is time, and the softirq has not looked yet.
+    pub(super) due: bool,
+    /// Attempts in succession that moved nothing (`nr_balance_failed`).
+    pub(super) failed: u32,
+}
+
+/// The domains of `cpu`, the smallest first, which it balances from the jiffy `last` on.
+pub(super) fn domains(attach: &Attach<'_>, cpu: CpuId, last: u64) -> Vec<Domain> {
     let all = || (0..attach.cpus()).map(CpuId);
     let core = |of: CpuId| attach.place(of).core;
     let core_of = |of: CpuId| -> Vec<CpuId> { all().filter(|it| core(*it) == core(of)).collect() };
     let levels: [(&'static Level, &SpanOf<'_>); 2] =
         [(&THREADS, &core_of), (&ALL, &|_| all().collect())];
-    spans(cpu, levels)
+    let domain = |it: Span<&'static Level>| Domain {
+        level: it.level,
+        span: it.span,
+        groups: it.groups,
+        interval_ms: MIN_INTERVAL_MS,
+        last,
+        due: false,
+        failed: 0,
+    };
+    spans(cpu, levels).into_iter().map(domain).collect()
 }
 
 /// How much load a group of `cpus` threads of one core is built for (`cpu_power`): each thread but the
@@ -86,12 +114,7 @@ impl O1 {
 
     /// The idlest CPU of the idlest other group of a domain; `None` if the own group has no more load
     /// (`find_idlest_group()`).
-    fn idlest_in(
-        &self,
-        context: &mut Context<'_>,
-        task: TaskId,
-        domain: &Domain,
-    ) -> Option<CpuId> {
+    fn idlest_in(&self, context: &mut Context<'_>, task: TaskId, domain: &Domain) -> Option<CpuId> {
         let lines = domain.span.iter().map(|cpu| self.queue(*cpu).line);
         context.touch_all(lines, Access::Read);
         let (view, index) = (context.task(task), domain.level.forkexec_idx);

@@ -19,9 +19,9 @@
 //! end in the active array, and the others starve until the starvation clock lets them go on.
 //!
 //! Different from 2.6.16:
-//! - One level of balancing domains, of all CPUs, with the parameters of `SD_CPU_INIT`.
-//!   Hyperthreads and NUMA nodes have levels of their own there, and a hyperthread is kept idle
-//!   beside a task of a much better nice value (`dependent_sleeper()`).
+//! - Two levels of balancing domains: the threads of a core, and all CPUs. NUMA nodes have a level of
+//!   their own there, and a hyperthread is kept idle beside a task of a much better nice value
+//!   (`dependent_sleeper()`).
 //! - Balancing follows the tick in a softirq; in 2.6.16 the handler of the tick balances itself.
 //! - No migration thread preempts a CPU from which its running task is to be pushed: the CPU picks
 //!   another task, and moves the first one once it has left.
@@ -111,11 +111,10 @@ impl O1 {
         };
         let siblings = cpus().map(siblings).collect();
         let all = attach.cpus();
-        let first = |cpu| balance::first_balance(&rules, cpu, all);
-        let new = |cpu| (domains::domains(attach, cpu), first(cpu));
-        let new: Vec<_> = cpus().map(new).collect();
-        let queue = |(domains, first)| RunQueue::new(attach, domains, first);
-        let queues = new.into_iter().map(queue).collect();
+        let domains = |cpu| domains::domains(attach, cpu, balance::first_balance(&rules, cpu, all));
+        let domains: Vec<_> = cpus().map(domains).collect();
+        let queue = |domains| RunQueue::new(attach, domains);
+        let queues = domains.into_iter().map(queue).collect();
         Ok(O1 {
             rules,
             options,

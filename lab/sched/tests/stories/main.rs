@@ -24,6 +24,7 @@ mod scenarios;
 mod scripts;
 mod scx_warmq;
 mod sessions;
+mod smt;
 mod sources;
 mod stage;
 mod starvation;
