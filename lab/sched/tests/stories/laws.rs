@@ -208,7 +208,7 @@ fn times_add_up_after_a_warm_up_too() {
     assert_eq!(kernel.check_times(), Ok(()));
     kernel.reset_figures();
     assert_eq!(kernel.check_times(), Ok(()));
-    kernel.run_until(kernel.now() + Duration::from_ms(20));
+    kernel.run_until(kernel.now() + warmq_units::Duration::from_ms(20));
     assert_eq!(kernel.check_times(), Ok(()));
 }
 
