@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         true => shipped::find_alike(&arguments.names)?,
         false => shipped::find(&arguments.names)?,
     };
-    for (law, text) in &laws {
+    for Found { law, text, .. } in &laws {
         if !shipped::is_shipped(text) {
             arguments.trust.admits(&law.scenario)?;
         }

@@ -14,7 +14,8 @@ use warmq_machine::{builtin, read_toml};
 use warmq_scenario::World;
 
 use super::column::Column;
-use super::{Playing, judged, shipped};
+use super::shipped::{self, Found};
+use super::{Playing, judged};
 
 /// Schedulers that know of cores and caches.
 const SCHEDULERS: [&str; 7] = [
@@ -45,13 +46,20 @@ fn columns() -> Vec<Column> {
 }
 
 /// Which scheduler keeps which law, where the machine of each has its CPUs numbered by `order`.
-fn kept(laws: &[(Law, String)], order: Option<&[u16]>) -> Kept {
+fn kept(laws: &[Found], order: Option<&[u16]>) -> Kept {
     let folder = tempfile::tempdir().expect("a folder");
-    let numbered = |(law, text): &(Law, String)| {
+    let numbered = |found: &Found| {
+        let law = &found.law;
         let machine = order.map(|order| renumbered(law, order, folder.path()));
         let machine = machine.unwrap_or_else(|| law.machine.clone());
-        let law = law.clone();
-        (Law { machine, ..law }, text.clone())
+        let law = Law {
+            machine,
+            ..law.clone()
+        };
+        Found {
+            law,
+            ..found.clone()
+        }
     };
     let (laws, columns): (Vec<_>, _) = (laws.iter().map(numbered).collect(), columns());
     let playing = Playing {
@@ -84,10 +92,10 @@ fn renumbered(law: &Law, order: &[u16], folder: &Path) -> String {
 }
 
 /// Laws with several CPUs.
-fn laws() -> Vec<(Law, String)> {
+fn laws() -> Vec<Found> {
     let mut laws = shipped::find(&[]).expect("laws");
-    laws.retain(|(law, _)| law.cpus > 1);
-    assert!(laws.iter().all(|(law, _)| law.cpus <= MOST));
+    laws.retain(|it| it.law.cpus > 1);
+    assert!(laws.iter().all(|it| it.law.cpus <= MOST));
     laws
 }
 

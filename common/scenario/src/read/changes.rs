@@ -235,7 +235,7 @@ fn one(key: &str, item: &Item<'_>, scope: &Scope<'_>) -> Option<Set> {
     match key {
         "cpus" => place(item, scope).map(Set::Cpus),
         "nice" => scope.expr(item, &[Count]).map(Set::Nice),
-        "policy" => policy(item, scope.names).map(Set::Policy),
+        "policy" => policy(item).map(Set::Policy),
         "slice" => scope.expr(item, &[Time]).map(Set::Slice),
         "group" => references::cgroup(item, scope, NO_JOINING, OF_TABLE).map(Set::Group),
         "fragment" => fragment(item, scope).map(Set::Fragment),

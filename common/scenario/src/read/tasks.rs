@@ -60,7 +60,7 @@ fn task(key: &str, item: &Item<'_>, names: &Names) -> Option<TaskKind> {
         nice: optional(&fields, "nice", &scope, &[Count]),
         policy: fields
             .item("policy")
-            .and_then(|item| policy(&item, scope.names))
+            .and_then(|item| policy(&item))
             .unwrap_or(Policy::Normal),
         slice: time(&fields, "slice", &scope),
         cpus: fields.item("cpus").and_then(|item| place(&item, &scope)),

@@ -168,7 +168,7 @@ fn cpu_list(text: &str) -> Option<Vec<(u16, u16)>> {
 }
 
 /// A scheduling policy with its priority or its times.
-pub(super) fn policy(item: &Item<'_>, names: &Names) -> Option<Policy> {
+pub(super) fn policy(item: &Item<'_>) -> Option<Policy> {
     let text = item.text()?;
     if let Some(times) = text.trim().strip_prefix("deadline ") {
         return deadline(times)
