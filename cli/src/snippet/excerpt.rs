@@ -43,7 +43,8 @@ impl Excerpt {
         let last = line_end(text, (line_end(text, span.end) + 1).min(text.len()));
         // Behind the end of the last line is no other.
         let lines = &text[first..last];
-        let lines = lines.strip_suffix('\n').unwrap_or(lines);
+        let whole = lines.strip_suffix('\n').filter(|_| last == text.len());
+        let lines = whole.unwrap_or(lines);
         let mut start = first;
         for line in lines.split('\n').take(MOST_LINES) {
             excerpt.add(line, start, span);

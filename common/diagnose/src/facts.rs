@@ -21,6 +21,8 @@ pub(crate) struct Facts<'w> {
     pub dues: Dues,
     /// The tables of the scenario that have more than one task.
     several: BTreeSet<u32>,
+    /// Stands for a task of which no record tells.
+    unknown: Task,
 }
 
 /// Kernel threads by their names, for recordings that do not say who is one. Each is the beginning
@@ -71,13 +73,14 @@ impl<'w> Facts<'w> {
             period,
             dues: Dues::of(watcher, period),
             several: several.map(|(table, _)| table).collect(),
+            unknown: Task::default(),
         }
     }
 
     /// The task; one that is not known is as if it had just been met.
     pub fn task(&self, id: TaskId) -> &Task {
-        // Ids come from the watcher, so that each is known.
-        self.watcher.tasks.get(id).expect("a task that was seen")
+        // A record of another task may have named it, as its waker.
+        self.watcher.tasks.get(id).unwrap_or(&self.unknown)
     }
 
     /// Whether CPUs take turns, as in a guest whose instructions are counted: while one does, the
@@ -209,5 +212,28 @@ impl<'w> Facts<'w> {
             true => "its turn".to_owned(),
             false => why.join(", "),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_trace::{Context, Observer, Record};
+
+    use super::*;
+
+    #[test]
+    fn a_waker_of_which_nothing_else_is_told_has_a_name() {
+        let (end, header) = (Instant(u64::MAX), Header::default());
+        let mut watcher = Watcher::new(Vec::new(), Instant::START, end);
+        let waking = Record::Waking {
+            cpu: CpuId(0),
+            waker: Some(TaskId(99)),
+            task: TaskId(1),
+            context: Context::Task,
+            synchronous: false,
+        };
+        watcher.see(Instant(0), &waking);
+        let facts = Facts::new(&watcher, &header, (Instant::START, end));
+        assert_eq!(facts.name(TaskId(99)), "task 99");
     }
 }
