@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warmq_metrics::{CpuMeter, PlayMeter};
+use warmq_metrics::{CpuMeter, MOST_TAKEN, Others, PlayMeter, TAKEN};
 use warmq_scenario::{Fidelity, Scenario};
 use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
@@ -12,6 +12,11 @@ use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
 use warmq_config::Setting;
+
+type Figures = std::collections::BTreeMap<String, f64>;
+
+/// What the CPUs of a real world waited for those of the machine below, in us.
+const HOST_DELAY: &str = "host_delay";
 
 impl Engine {
     pub(super) fn world_names(&self) -> Vec<String> {
@@ -105,12 +110,14 @@ impl Engine {
             digest.see(*at, record);
             observer.see(*at, record);
         }
-        let figures = measured(&played)?;
+        let cpus = machine.cpus.len();
+        let figures = measured(&played, cpus)?;
+        let unfit = unfit(&figures, cpus).into_iter().collect();
         Ok(Measured {
-            figures,
             digest: digest.to_string(),
             ending: ending(&played, plan).to_owned(),
-            notes: [notes(scenario, world.kind()), played.notes].concat(),
+            notes: [unfit, notes(scenario, world.kind()), played.notes].concat(),
+            figures,
             parameters: played.parameters,
             ..Measured::default()
         })
@@ -127,7 +134,7 @@ fn ending(played: &Played, plan: &Plan) -> &'static str {
 }
 
 /// The figures of what was played, between the first counts and the last.
-fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, RunError> {
+fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
     let counts =
         |(at, record): &(Instant, Record)| matches!(record, Record::Count { .. }).then_some(*at);
     let mut moments = played.records.iter().filter_map(counts);
@@ -140,9 +147,11 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     let mut meter = PlayMeter::starting_at(played.header.names.clone(), from);
     let within = played.records.iter().filter(|(at, _)| *at <= end);
     let mut cpus = CpuMeter::starting_at(0, from);
+    let mut others = Others::starting_at(from);
     for (at, record) in within {
         meter.see(*at, record);
         cpus.see(*at, record);
+        others.see(*at, record);
     }
     let stolen = played
         .records
@@ -153,9 +162,26 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
         });
     let delay: Duration = stolen.chain([played.delay]).sum();
     let mut figures = meter.figures(end);
-    figures.insert("host_delay".to_owned(), delay.0 as f64 / 1e6);
+    figures.insert(HOST_DELAY.to_owned(), delay.0 as f64 / 1e6);
+    let taken = others.had(end) + delay;
+    let all = end.since(from).0 as f64 * machine_cpus.max(1) as f64;
+    figures.insert(TAKEN.to_owned(), 100.0 * taken.0 as f64 / all.max(1.0));
     figures.extend(super::measure::of_records(&meter, &cpus, (from, end)));
     Ok(figures)
+}
+
+/// That a run is not fit to judge a scheduler by, and why, if it is not.
+fn unfit(figures: &Figures, cpus: usize) -> Option<String> {
+    let taken = figures
+        .get(TAKEN)
+        .copied()
+        .filter(|taken| *taken >= MOST_TAKEN)?;
+    let delay = figures.get(HOST_DELAY).copied().unwrap_or(0.0) / 1e6;
+    Some(format!(
+        "This run is not fit to judge a scheduler by: others than its tasks had {:.0} % of {cpus} CPUs, {delay:.2} s \
+         of that outside of its world (host_delay).",
+        taken * cpus as f64
+    ))
 }
 
 /// What is played otherwise than the file of `scenario` says: in `world`, and, of a file in another
