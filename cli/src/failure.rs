@@ -42,8 +42,9 @@ pub enum Failure {
     System(String, String),
     /// This machine lacks something: what, and what helps (may be empty).
     Lacking(String, String),
-    /// How a command in a guest ended: its status, and a sentence if the guest failed.
-    Guest(u8, String),
+    /// How a command ended that was run in a guest or while it was recorded: its status, and a sentence if it
+    /// was not the command that failed.
+    Command(u8, String),
 }
 
 impl Failure {
@@ -60,26 +61,28 @@ impl Failure {
     /// The exit code, as a process ends with it.
     pub fn code(&self) -> ExitCode {
         match self {
-            Failure::Guest(status, _) => ExitCode::from(*status),
+            Failure::Command(status, _) => ExitCode::from(*status),
             other => other.exit().into(),
         }
     }
 
     fn number(&self) -> i32 {
         match self {
-            Failure::Guest(status, _) => i32::from(*status),
+            Failure::Command(status, _) => i32::from(*status),
             other => other.exit() as i32,
         }
     }
 
-    /// The exit code of ours; a guest's is the guest's business.
+    /// The exit code of ours; a command's is its own business.
     fn exit(&self) -> Exit {
         match self {
             Failure::Usage(..) | Failure::File { .. } | Failure::Problems(_) => Exit::BadInput,
             Failure::Runs(exit, _) | Failure::Judged(exit) => *exit,
             Failure::Claims(_) => Exit::ClaimFailed,
             Failure::NotDeterministic(_) => Exit::NotDeterministic,
-            Failure::System(..) | Failure::Lacking(..) | Failure::Guest(..) => Exit::MachineCannot,
+            Failure::System(..) | Failure::Lacking(..) | Failure::Command(..) => {
+                Exit::MachineCannot
+            }
         }
     }
 
@@ -110,8 +113,8 @@ impl Failure {
             Failure::Claims(count) => format!("warmq: {count} claims failed"),
             Failure::NotDeterministic(differences) => different(differences),
             Failure::System(action, answer) => format!("warmq: cannot {action}: {answer}"),
-            Failure::Guest(_, word) if word.is_empty() => String::new(),
-            Failure::Guest(_, word) => format!("warmq: {word}"),
+            Failure::Command(_, word) if word.is_empty() => String::new(),
+            Failure::Command(_, word) => format!("warmq: {word}"),
         }
     }
 }

@@ -7,6 +7,7 @@
 mod arguments;
 mod chart;
 mod clocked;
+mod colors;
 mod commands;
 mod compare;
 mod described;

@@ -75,6 +75,7 @@ impl How {
 /// A file that is no trace, or a folder that cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let span = arguments.how.span()?;
+    arguments.out.as_deref().map_or(Ok(()), diagnose::prepare)?;
     let found = diagnose::of_file(&arguments.file, span)?;
     diagnose::tell(&found, arguments.how.json)?;
     match &arguments.out {

@@ -188,7 +188,7 @@ impl RunArguments {
             return Ok(());
         }
         let word = ended::word(&outcome, self.timeout);
-        Err(Failure::Guest(outcome.status(), word))
+        Err(Failure::Command(outcome.status(), word))
     }
 
     /// Checks everything before a kernel is downloaded.
@@ -272,7 +272,7 @@ impl RunArguments {
         outcome.map_err(|error| match error {
             // The reader is gone (`| head`). Other programs are ended by a signal then.
             VmError::System { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
-                Failure::Guest(BROKEN_PIPE, String::new())
+                Failure::Command(BROKEN_PIPE, String::new())
             }
             error => error.into(),
         })

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_units::Duration;
+use warmq_units::{Duration, Instant};
 
 use super::diagnose::How;
 use crate::diagnose;
@@ -24,7 +24,7 @@ Examples:
 /// All of it is recorded by the kernel's tracepoints, for a time or while a command runs, and nothing
 /// is changed. They are read through tracefs, or by BPF where that cannot be had. That needs root. What the recorder took of CPU time and memory, and what
 /// was lost, is printed. Group, nice value, policy and affinity are those at the start, or when a task
-/// was first seen.
+/// was first seen. With a COMMAND that ended by then, `warmq watch` ends with its status.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -73,22 +73,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let what = format!("--out: {} is no name of a trace", file.display());
         return Err(Failure::usage(what, "let it end in .warmq"));
     }
+    if arguments.time == Some(Duration::ZERO) {
+        return Err(Failure::usage(
+            "--for: nothing happens in no time",
+            "give a time such as 10s",
+        ));
+    }
+    if let Some(time) = arguments.time
+        && span.from >= Instant::START + time
+    {
+        let what = "--from: the recording is over by then (see --for)";
+        return Err(Failure::usage(what, "give an earlier time"));
+    }
+    arguments
+        .page
+        .as_deref()
+        .map_or(Ok(()), diagnose::prepare)?;
     let asked = Asked {
         time: arguments.time,
         buffer_kb: arguments.buffer,
         recorder: arguments.recorder.choice,
         command: &arguments.command,
     };
-    let kept = recorded::Kept::at(arguments.out.as_deref())?;
-    let took = recorded::record(&asked, &kept)?;
+    let mut kept = recorded::Kept::at(arguments.out.as_deref())?;
+    let took = recorded::record(&asked, &mut kept)?;
     output::say(&took.told());
-    if arguments.only_record {
-        return Ok(());
+    if !arguments.only_record {
+        let found = diagnose::of_file(kept.path(), span)?;
+        diagnose::tell(&found, arguments.how.json)?;
+        if let Some(folder) = &arguments.page {
+            diagnose::write(&found, kept.path(), folder, arguments.how.json)?;
+        }
     }
-    let found = diagnose::of_file(kept.path(), span)?;
-    diagnose::tell(&found, arguments.how.json)?;
-    match &arguments.page {
-        Some(folder) => diagnose::write(&found, kept.path(), folder, arguments.how.json),
-        None => Ok(()),
+    match took.status {
+        None | Some(0) => Ok(()),
+        Some(status) => Err(Failure::Command(status, String::new())),
     }
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use warmq_trace::{Comm, Record};
 use warmq_units::{CpuId, Duration, Instant};
 
-use crate::laws::page::COLORS;
+use crate::colors::Colors;
 
 /// From so long before the wait begins until so long after is shown.
 const BEFORE: Duration = Duration::from_ms(40);
@@ -74,17 +74,21 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
         .into_iter()
         .filter(|(_, groups)| groups.len() > 1)
         .max_by_key(|(cpu, groups)| (greatest(groups), std::cmp::Reverse(*cpu)))?;
-    let named = |(group, told): (u32, Vec<Told>)| {
-        let name = names
-            .get(&group)
-            .map(|name| format!(" ({})", name.as_str()));
-        (format!("group {group}{}", name.unwrap_or_default()), told)
-    };
+    let named = |(group, told): (u32, Vec<Told>)| (name(group, &names), told);
     Some(Lags {
         cpu,
         began,
         groups: groups.into_iter().map(named).collect(),
     })
+}
+
+/// What people call a group.
+fn name(group: u32, names: &BTreeMap<u32, Comm>) -> String {
+    match (group, names.get(&group)) {
+        (0, _) => "the root group".to_owned(),
+        (_, Some(name)) => format!("group {}", name.as_str()),
+        (number, None) => format!("a group without a name (number {number} of the trace)"),
+    }
 }
 
 /// One of the two panels: a line a group.
@@ -139,8 +143,18 @@ impl Lags {
         ]
     }
 
+    /// Gives each group a color.
+    pub fn give(&self, colors: &mut Colors) {
+        self.groups.iter().for_each(|(name, _)| colors.give(name));
+    }
+
     /// The picture, with its legend.
-    pub fn picture(&self, who: &str) -> Markup {
+    pub fn picture(&self, who: &str, colors: &Colors) -> Markup {
+        let lines: Vec<&str> = self
+            .groups
+            .iter()
+            .map(|(name, _)| colors.of(name))
+            .collect();
         let (first, last) = self.times();
         let span = last.since(first).0 as f64;
         let x = |at: Instant| LEFT + (WIDTH - LEFT) * at.since(first).0 as f64 / span;
@@ -150,15 +164,15 @@ impl Lags {
             p { "What groups were owed on CPU " (self.cpu.0) " as " (who) " began to wait" }
             div class="chart" { svg viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
                 aria-label=(format!("lag and vruntime of groups on CPU {} as {who} began to wait", self.cpu.0)) {
-                @for panel in self.panels() { (drawn(&panel, &x)) }
+                @for panel in self.panels() { (drawn(&panel, &lines, &x)) }
                 line x1=(format!("{:.1}", x(self.began))) x2=(format!("{:.1}", x(self.began)))
                     y1="16" y2=(height - 18.0) stroke="var(--broken)" stroke-dasharray="4 3" {}
                 text x=(LEFT) y=(height - 4.0) { (ms(first)) }
                 text x=(WIDTH) y=(height - 4.0) text-anchor="end" { (ms(last)) }
             } }
             div class="key" {
-                @for (place, (name, _)) in self.groups.iter().enumerate() {
-                    span { i style=(format!("background:{}", COLORS[place % COLORS.len()])) {} (name) }
+                @for (name, _) in &self.groups {
+                    span { i style=(format!("background:{}", colors.of(name))) {} (name) }
                 }
                 span { i style="border:2px dashed var(--broken)" {} (who) " begins to wait" }
             }
@@ -166,7 +180,7 @@ impl Lags {
     }
 }
 
-fn drawn(panel: &Panel, x: &dyn Fn(Instant) -> f64) -> Markup {
+fn drawn(panel: &Panel, colors: &[&str], x: &dyn Fn(Instant) -> f64) -> Markup {
     let (low, high) = panel.bounds();
     let y = |value: f64| panel.top + PANEL * (high - value) / (high - low);
     let points = |line: &[(Instant, f64)]| {
@@ -181,9 +195,8 @@ fn drawn(panel: &Panel, x: &dyn Fn(Instant) -> f64) -> Markup {
             text x=(LEFT - 6.0) y=(format!("{:.1}", y(value) + 4.0)) text-anchor="end" { (format!("{value:.1}")) }
         }
         line x1=(LEFT) x2=(WIDTH) y1=(format!("{:.1}", y(0.0))) y2=(format!("{:.1}", y(0.0))) stroke="currentColor" stroke-opacity="0.3" {}
-        @for (place, line) in panel.lines.iter().enumerate() {
-            polyline points=(points(line)) fill="none" stroke-width="1.5"
-                stroke=(COLORS[place % COLORS.len()]) {}
+        @for (line, color) in panel.lines.iter().zip(colors) {
+            polyline points=(points(line)) fill="none" stroke-width="1.5" stroke=(color) {}
         }
     }
 }
@@ -208,7 +221,14 @@ mod tests {
 
     #[test]
     fn the_cpu_is_shown_where_groups_are_owed_most() {
+        let named = Record::Cgroup {
+            group: 1,
+            parent: 0,
+            weight: 100,
+            name: Comm::new("web"),
+        };
         let records = [
+            (ms(1), named),
             (ms(1), owed(0, 1, 99)),
             (ms(70), owed(0, 1, 5)),
             (ms(70), owed(0, 2, -5)),
@@ -220,7 +240,8 @@ mod tests {
         let found = lags(records.into_iter(), ms(100)).expect("two groups on two CPUs");
         assert_eq!(found.cpu, CpuId(1));
         let names: Vec<&str> = found.groups.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["group 1", "group 2"]);
+        assert_eq!(names[0], "group web");
+        assert!(names[1].starts_with("a group without a name"), "{names:?}");
         assert_eq!(found.times(), (ms(80), Instant(ms(80).0 + 1)));
     }
 

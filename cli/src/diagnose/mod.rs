@@ -63,14 +63,31 @@ pub fn is_trace(file: &Path) -> bool {
 pub fn of_file(file: &Path, span: Span) -> Result<Found, Failure> {
     let reader = recording::open(file)?;
     let header = reader.header().clone();
-    let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
-    let mut watcher = Watcher::new(llcs, span.from, span.until);
+    let mut watcher = Watcher::new(&header, span.from, span.until);
+    let mut last = Instant::START;
     for entry in reader {
         let (at, record) = entry.map_err(|error| recording::unreadable(file, &error))?;
         watcher.see(at, &record);
+        last = last.max(at);
     }
-    let diagnosis = Diagnosis::of(watcher, &header);
-    Ok(Found { header, diagnosis })
+    let diagnosis = Diagnosis::of(watcher);
+    match diagnosis.records {
+        0 => Err(nothing_recorded(file, last)),
+        _ => Ok(Found { header, diagnosis }),
+    }
+}
+
+/// That nothing was recorded in the time that is looked at.
+fn nothing_recorded(file: &Path, last: Instant) -> Failure {
+    let ends = text::time(last.since(Instant::START).as_ns());
+    let what = format!(
+        "{}: there is no record in the time that is looked at; the trace ends at {ends}",
+        file.display()
+    );
+    Failure::usage(
+        what,
+        "give other times with --from and --until, or a longer trace",
+    )
 }
 
 /// Prints a diagnosis: as text, or as a line of JSON.
@@ -84,13 +101,22 @@ pub fn tell(found: &Found, json: bool) -> Result<(), Failure> {
     }
 }
 
-/// Writes the page and the JSON of the diagnosis of `file` into `folder`.
+/// Makes `folder` and tries to write into it, before there is anything to write.
+///
+/// # Errors
+/// It cannot be made or written.
+pub fn prepare(folder: &Path) -> Result<(), Failure> {
+    let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
+    fs::create_dir_all(folder).map_err(make)?;
+    let write = |error| Failure::system(format!("write into {}", folder.display()), &error);
+    tempfile::tempfile_in(folder).map(drop).map_err(write)
+}
+
+/// Writes the page and the JSON of the diagnosis of `file` into `folder`, which was prepared.
 ///
 /// # Errors
 /// A folder that cannot be written, or a trace that cannot be read again.
 pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(), Failure> {
-    let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
-    fs::create_dir_all(folder).map_err(make)?;
     let pictures = pictures(found, file)?;
     let page = folder.join("diagnosis.html");
     written(
@@ -130,10 +156,11 @@ fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Picture, F
     // What cannot be read now could not be read before either.
     let records = recording::open(file)?.map_while(Result::ok);
     let times = (time(from), time(to));
-    let mut evidence = evidence_of(records, &header.names, TaskId(verdict.task), times);
+    let task = TaskId(verdict.tasks.first().map_or(0, |it| it.task));
+    let mut evidence = evidence_of(records, &header.names, task, times);
     // The diagnosis knows more names.
-    if let Some(name) = verdict.tasks.first() {
-        evidence.task.clone_from(name);
+    if let Some(about) = verdict.tasks.first() {
+        evidence.task = about.shown();
     }
     let lags = lags(recording::open(file)?.map_while(Result::ok), times.0);
     Ok(Picture { evidence, lags })

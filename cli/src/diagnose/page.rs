@@ -2,15 +2,24 @@
 //! tables of what they rest on.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use warmq_diagnose::{Diagnosis, Verdict};
+use warmq_diagnose::{Diagnosis, Verdict, summed};
 
-use super::text::{NOTHING, facts, instead, time};
+use super::text::{facts, instead, nothing, time, unfit};
 use super::{Found, Picture};
-use crate::laws::page::{POLICY, STYLE, chart};
+use crate::colors::Colors;
+use crate::laws::page::{POLICY, STYLE, drawn};
+
+/// Rows of a table.
+const MOST: usize = 40;
+/// What tables of words need beside the style of all pages: they are as wide as the page, and no wider.
+const WORDS: &str = "th, td { white-space: normal; overflow-wrap: anywhere; } \
+                     td.figure { white-space: nowrap; } td.words { min-width: 18rem; } td.group { min-width: 6rem; } tbody th { min-width: 9rem; } \
+                     thead th { overflow-wrap: normal; }";
 
 /// The page of what was `found` in `file`; pictures belong to the first verdicts.
 pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
     let diagnosis = &found.diagnosis;
+    let colors = colors(pictures);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -19,14 +28,15 @@ pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 title { "Diagnosis of " (file) }
-                style { (PreEscaped(STYLE)) "td.words { white-space: normal; min-width: 20rem; }" }
+                style { (PreEscaped(STYLE)) (PreEscaped(WORDS)) }
             }
             body {
                 h1 { "Who waited, who ran instead, and why" }
                 p class="lead" { (facts(found)) ". Made by " code { "warmq diagnose " (file) } "." }
-                @if diagnosis.verdicts.is_empty() { section { h2 { (NOTHING) } } }
+                @if !diagnosis.unfit.is_empty() { p { strong { (unfit(diagnosis)) } } }
+                @if diagnosis.verdicts.is_empty() { section { h2 { (nothing(diagnosis)) } } }
                 @for (place, verdict) in diagnosis.verdicts.iter().enumerate() {
-                    (section(verdict, pictures.get(place)))
+                    (section(verdict, pictures.get(place), &colors))
                 }
                 (waiting(diagnosis))
                 (woken(diagnosis))
@@ -38,7 +48,18 @@ pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
     page.into_string()
 }
 
-fn section(verdict: &Verdict, picture: Option<&Picture>) -> Markup {
+/// Whoever is in a picture, and each group, has one color on the page.
+fn colors(pictures: &[Picture]) -> Colors {
+    let mut colors = Colors::default();
+    let lags = pictures.iter().filter_map(|it| it.lags.as_ref());
+    lags.for_each(|it| it.give(&mut colors));
+    pictures
+        .iter()
+        .for_each(|it| colors.take(&it.evidence.chart));
+    colors
+}
+
+fn section(verdict: &Verdict, picture: Option<&Picture>, colors: &Colors) -> Markup {
     html! {
         section {
             h2 { (verdict.kind.title()) " " code { (verdict.kind.name()) } }
@@ -46,15 +67,15 @@ fn section(verdict: &Verdict, picture: Option<&Picture>) -> Markup {
             p class="because" { (verdict.because) }
             ul { @for cure in &verdict.cures { li { (cure) } } }
             @if verdict.tasks.len() > 1 {
-                details { summary { "all " (verdict.tasks.len()) } p { (verdict.tasks.join(", ")) } }
+                p { "All of them: " (summed(&verdict.tasks).join(", ")) "." }
             }
             @if let Some(Picture { evidence, lags }) = picture {
                 p {
                     "The longest wait: " (time(evidence.to.since(evidence.from).as_ns()))
                     " from " (time(evidence.from.0 / 1_000)) " on."
                 }
-                (chart(evidence))
-                @if let Some(lags) = lags { (lags.picture(&evidence.task)) }
+                (drawn(evidence, colors))
+                @if let Some(lags) = lags { (lags.picture(&evidence.task, colors)) }
             }
         }
     }
@@ -62,35 +83,39 @@ fn section(verdict: &Verdict, picture: Option<&Picture>) -> Markup {
 
 fn waiting(diagnosis: &Diagnosis) -> Markup {
     let all = &diagnosis.told.waiting;
+    let shown = &all[..all.len().min(MOST)];
     html! {
         @if !all.is_empty() {
             h2 { "Who was runnable and did not run" }
             div class="scroll" { table {
                 thead { tr {
-                    th { "task" } th { "group" } th { "ran" } th { "waited" } th { "longest" }
-                    th { "due, about" } th { "idle beside: may use" } th { "may not" }
-                    th { "who ran instead, and why it could" }
+                    th { "task" } th { "who ran instead, and why it could" } th { "group" } th { "ran" }
+                    th { "waited" } th { "longest" } th { "due, about" } th { "idle beside: may use" }
+                    th { "may not" }
                 } }
-                tbody { @for it in all { tr {
-                    th { (it.task) } td { (it.group) } td { (time(it.ran_ns)) }
-                    td { (time(it.waited_ns)) } td { (time(it.longest_ns)) } td { (time(it.due_ns)) }
-                    td { (time(it.idle_allowed_ns)) } td { (time(it.idle_excluded_ns)) }
-                    td class="words" { (instead(it, it.instead.len())) }
+                tbody { @for it in shown { tr {
+                    th { (it.about.shown()) } td class="words" { (instead(it, it.instead.len())) }
+                    td class="group" { (it.about.group) } td class="figure" { (time(it.ran_ns)) }
+                    td class="figure" { (time(it.waited_ns)) } td class="figure" { (time(it.longest_ns)) }
+                    td class="figure" { (time(it.due_ns)) } td class="figure" { (time(it.idle_allowed_ns)) }
+                    td class="figure" { (time(it.idle_excluded_ns)) }
                 } } }
             } }
+            (more(all.len()))
         }
     }
 }
 
 fn woken(diagnosis: &Diagnosis) -> Markup {
     let all = &diagnosis.told.woken;
+    let shown = &all[..all.len().min(MOST)];
     html! {
         @if !all.is_empty() {
             h2 { "Who is woken, and by whom" }
             div class="scroll" { table {
                 thead { tr { th { "task" } th { "woken/s" } th { "took a CPU at once/s" } th { "by" } } }
-                tbody { @for it in all { tr {
-                    th { (it.task) } td { (it.per_second) } td { (it.took_per_second) }
+                tbody { @for it in shown { tr {
+                    th { (it.about.shown()) } td { (it.per_second) } td { (it.took_per_second) }
                     td class="words" {
                         @for (place, by) in it.by.iter().enumerate() {
                             @if place > 0 { "; " } (by.waker) " " (by.per_second) "/s"
@@ -98,21 +123,29 @@ fn woken(diagnosis: &Diagnosis) -> Markup {
                     }
                 } } }
             } }
+            (more(all.len()))
         }
     }
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> Markup {
     let all = &diagnosis.told.bouncing;
+    let shown = &all[..all.len().min(MOST)];
     html! {
         @if !all.is_empty() {
             h2 { "Who moves between caches" }
             div class="scroll" { table {
                 thead { tr { th { "task" } th { "moves between caches/s" } th { "between CPUs/s" } } }
-                tbody { @for it in all { tr {
-                    th { (it.task) } td { (it.llc_moves_per_second) } td { (it.cpu_moves_per_second) }
+                tbody { @for it in shown { tr {
+                    th { (it.about.shown()) } td { (it.llc_moves_per_second) } td { (it.cpu_moves_per_second) }
                 } } }
             } }
+            (more(all.len()))
         }
     }
+}
+
+/// How many of `all` are not shown.
+fn more(all: usize) -> Markup {
+    html! { @if all > MOST { p class="because" { (all - MOST) " more are in diagnosis.json." } } }
 }

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use warmq_config::Document;
-use warmq_diagnose::{Diagnosis, Kind, Watcher};
+use warmq_diagnose::{About, Diagnosis, Kind, Verdict, Watcher};
 use warmq_experiment::{Engine, Experiment, Options, Plan};
 use warmq_scenario::World;
 use warmq_trace::{Header, Observer, Record};
-use warmq_units::Instant;
+use warmq_units::{CpuId, Instant};
 
 use super::Found;
 use crate::failure::Failure;
@@ -24,25 +24,22 @@ fn diagnosed(engine: &Engine, plan: &Plan) -> Diagnosis {
     };
     let played = engine.observe(plan, &mut told);
     played.unwrap_or_else(|error| panic!("{}: {error}", plan.workload.name));
-    let (header, watcher) = told.about.expect("a run says what it is of");
-    Diagnosis::of(watcher, &header)
+    Diagnosis::of(told.about.expect("a run says what it is of"))
 }
 
 /// Watches a run from when it says what it is of.
 struct Told {
     from: Instant,
-    about: Option<(Header, Watcher)>,
+    about: Option<Watcher>,
 }
 
 impl Observer for Told {
     fn about(&mut self, header: &Header) {
-        let llcs = header.places.iter().map(|(_, llc)| *llc).collect();
-        let watcher = Watcher::new(llcs, self.from, Instant(u64::MAX));
-        self.about = Some((header.clone(), watcher));
+        self.about = Some(Watcher::new(header, self.from, Instant(u64::MAX)));
     }
 
     fn see(&mut self, at: Instant, record: &Record) {
-        if let Some((_, watcher)) = &mut self.about {
+        if let Some(watcher) = &mut self.about {
             watcher.see(at, record);
         }
     }
@@ -54,7 +51,15 @@ fn story(text: &str, scheduler: &str, settings: &str) -> Diagnosis {
     story_on("tiny-2cpu", text, scheduler, settings)
 }
 
+fn story_for(time: &str, text: &str, scheduler: &str, settings: &str) -> Diagnosis {
+    played_on("tiny-2cpu", time, text, scheduler, settings)
+}
+
 fn story_on(machine: &str, text: &str, scheduler: &str, settings: &str) -> Diagnosis {
+    played_on(machine, "2s", text, scheduler, settings)
+}
+
+fn played_on(machine: &str, time: &str, text: &str, scheduler: &str, settings: &str) -> Diagnosis {
     let engine = Engine::new(None);
     engine
         .know("story.toml", text)
@@ -62,7 +67,7 @@ fn story_on(machine: &str, text: &str, scheduler: &str, settings: &str) -> Diagn
     let experiment = format!(
         "title = \"a story\"\nmachine = {machine:?}\nscheduler = {scheduler:?}\n\
          workload = \"story.toml\"\n[settings]\n{settings}\n[run]\nwarmup = \"100ms\"\n\
-         time = \"2s\"\n[[measure]]\nmetric = \"*\"\n"
+         time = {time:?}\n[[measure]]\nmetric = \"*\"\n"
     );
     let document = Document::parse("story-experiment.toml", &experiment)
         .unwrap_or_else(|problems| panic!("{problems}"));
@@ -76,12 +81,18 @@ fn story_on(machine: &str, text: &str, scheduler: &str, settings: &str) -> Diagn
     diagnosed(&engine, &jobs[0].plan)
 }
 
-/// Of a trace of which nothing is known.
+/// A trace of which nothing is known but one record.
+fn one_record() -> (Header, Record) {
+    (Header::default(), Record::Recalculate { cpu: CpuId(0) })
+}
+
+/// Of that trace.
 fn nothing_found() -> Found {
-    let header = Header::default();
-    let watcher = Watcher::new(Vec::new(), Instant::START, Instant(u64::MAX));
+    let (header, record) = one_record();
+    let mut watcher = Watcher::new(&header, Instant::START, Instant(u64::MAX));
+    watcher.see(Instant::START, &record);
     Found {
-        diagnosis: Diagnosis::of(watcher, &header),
+        diagnosis: Diagnosis::of(watcher),
         header,
     }
 }
@@ -89,7 +100,11 @@ fn nothing_found() -> Found {
 /// The kinds of the verdicts, and of each whom it is about.
 fn verdicts(diagnosis: &Diagnosis) -> BTreeMap<&'static str, Vec<String>> {
     let all = diagnosis.verdicts.iter();
-    all.map(|it| (it.kind.name(), it.tasks.clone())).collect()
+    all.map(|it| (it.kind.name(), names(it))).collect()
+}
+
+fn names(verdict: &Verdict) -> Vec<String> {
+    verdict.tasks.iter().map(About::shown).collect()
 }
 
 /// That there is one verdict: of `kind`, about `tasks`.
@@ -172,6 +187,91 @@ fn a_kernel_that_forgets_what_sleepers_owe_lets_them_starve_a_hog() {
         let kinds: Vec<&str> = kinds.into_keys().collect();
         assert_eq!(kinds, [Kind::TooMany.name()], "{kernel}");
     }
+}
+
+/// A group whose own task elsewhere is runnable and hardly runs: it divides the group's weight all the same.
+#[test]
+fn a_group_starves_another_whose_own_task_elsewhere_only_waits() {
+    let text = include_str!("../../tests/verdicts/group-starves.toml");
+    let found = story(text, "eevdf-6.18", "preempt = \"full\"");
+    let found = verdicts(&found);
+    assert_eq!(found[Kind::GroupStarved.name()], ["victim"], "{found:?}");
+    assert!(!found.contains_key(Kind::Unexplained.name()), "{found:?}");
+    // It is due what its group is on that CPU, and has it.
+    assert_eq!(found[Kind::LeastWeight.name()], ["aside"]);
+    let healthy = verdicts(&story(text, "eevdf-7.1", "preempt = \"full\""));
+    assert!(
+        !healthy.contains_key(Kind::GroupStarved.name()),
+        "{healthy:?}"
+    );
+}
+
+#[test]
+fn a_burst_is_told_with_its_time_whatever_the_mean_says() {
+    let text = include_str!("../../tests/verdicts/burst.toml");
+    let found = story_for("8s", text, "eevdf-6.18", "preempt = \"full\"");
+    only(&found, Kind::GroupStarved, &["victim"]);
+    let burst = &found.verdicts[0];
+    let ms = |ns: u64| ns / 1_000_000;
+    let (from, to) = (ms(burst.when_ns.0), ms(burst.when_ns.1));
+    assert!(
+        (4_000..4_500).contains(&from) && (5_200..5_900).contains(&to),
+        "{from} to {to}"
+    );
+    assert_eq!((burst.bursts, burst.longest_ns), (1, burst.when_ns));
+    assert!(burst.says.contains("from 4."), "{}", burst.says);
+    let healthy = story_for("8s", text, "eevdf-7.1", "preempt = \"full\"");
+    assert_eq!(verdicts(&healthy), BTreeMap::new());
+}
+
+/// What is due is by the groups that the scheduler knows: with its weight alone in its session a task is due as
+/// much as any other session, and with nobody beside it the whole CPU.
+#[test]
+fn the_least_weight_alone_in_its_session_is_due_what_its_session_is() {
+    let text = "[group.a]\nautogroup = true\n[group.b]\nautogroup = true\n[task.nice]\nnice = 10\n\
+                group = \"a\"\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n[task.hog]\ngroup = \"b\"\n\
+                cpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n[task.alone]\nnice = 10\ngroup = \"b\"\n\
+                cpus = \"cpu 1\"\nbody = [{ run = \"1ms\" }]\n";
+    let due = |scheduler: &str, name: &str| {
+        let found = story(text, scheduler, "");
+        let mut all = found.told.waiting.into_iter();
+        let told = all.find(|it| it.about.name == name).expect("it waits");
+        told.due_ns * 100 / (told.ran_ns + told.waited_ns)
+    };
+    assert!((45..=55).contains(&due("eevdf-7.1", "nice")));
+    // Where sessions have no groups, it is due what its weight is worth: a tenth of the other's.
+    assert!((8..=11).contains(&due("o1", "nice")));
+}
+
+#[test]
+fn what_is_told_of_a_diagnosis_names_everybody_and_says_who_had_the_rest() {
+    let many = "[task.hog]\ncount = 12\nbody = [{ run = \"1ms\" }]\n";
+    let found = story(many, FAIR, "");
+    assert_eq!(found.told.waiting.len(), 12);
+    let header = Header::default();
+    let text = super::text::of(&Found {
+        header,
+        diagnosis: found.clone(),
+    });
+    assert!(text.contains("All of them: hog (12: "), "{text}");
+    assert!(text.contains("hog (12 of them)"), "{text}");
+    let json = serde_json::to_value(&found).unwrap();
+    let first = &json["verdicts"][0]["tasks"][0];
+    assert!(
+        first["name"].as_str().unwrap().starts_with("hog "),
+        "{first}"
+    );
+    assert!(first.as_object().unwrap().contains_key("pid"));
+    // A real-time task that has the CPU for most of a wait, and another one that has the rest.
+    let urgent = "[task.urgent]\npolicy = \"fifo 50\"\ncpus = \"cpu 0\"\nevery = \"10ms\"\n\
+                  body = [{ run = \"8ms\" }]\n[task.hog]\ncount = 2\ncpus = \"cpu 0\"\nbody = [{ run = \"1ms\" }]\n";
+    let found = story(urgent, "eevdf-7.1", "");
+    let because = &found.verdicts[0].because;
+    assert!(
+        because.contains("They had 8") && because.contains("; the rest: hog "),
+        "{because}"
+    );
+    assert!(!because.contains("group 0"), "{because}");
 }
 
 #[test]
@@ -276,9 +376,13 @@ fn a_diagnosis_and_its_page_are_written_beside_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let found = nothing_found();
     let page = super::page::page(&found, &[], "it.warmq");
-    assert!(page.contains(super::text::NOTHING), "{page}");
+    assert!(
+        page.contains(&super::text::nothing(&found.diagnosis)),
+        "{page}"
+    );
     let file = folder.path().join("it.warmq");
-    let writer = warmq_trace::file::Writer::new(Vec::new(), &found.header);
+    let mut writer = warmq_trace::file::Writer::new(Vec::new(), &found.header);
+    writer.see(Instant::START, &one_record().1);
     std::fs::write(&file, writer.finish().unwrap()).unwrap();
     let span = super::Span {
         from: Instant::START,

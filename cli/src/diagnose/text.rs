@@ -1,20 +1,42 @@
 //! A diagnosis as text.
 
-use warmq_diagnose::{Diagnosis, Verdict, Waiting};
+use warmq_diagnose::{About, Bouncing, Diagnosis, Verdict, Waiting, Woken, summed};
 use warmq_units::Duration;
 
 use super::Found;
 use crate::listing;
 
+/// Rows of a table.
+const MOST: usize = 10;
+/// So many who ran instead, or who wake somebody, are told of each.
+const MOST_OTHERS: usize = 2;
+
 /// What is said where nobody starved.
-pub const NOTHING: &str =
-    "Nothing starves: every task that wanted a CPU had about what it was due.";
+pub fn nothing(diagnosis: &Diagnosis) -> String {
+    let all = diagnosis.told.waiting.iter();
+    let longest = all.max_by_key(|it| it.longest_ns);
+    let longest = longest.map_or_else(
+        || "nobody waited".to_owned(),
+        |it| {
+            format!(
+                "the longest wait, of {}, was {}",
+                it.about.shown(),
+                time(it.longest_ns)
+            )
+        },
+    );
+    format!(
+        "Nothing starves: every task that wanted a CPU had about what it was due, and nobody waited long for a \
+         known reason; {longest}."
+    )
+}
 
 /// All of it.
 pub fn of(found: &Found) -> String {
     let diagnosis = &found.diagnosis;
     let parts = [
         facts(found),
+        unfit(diagnosis),
         verdicts(diagnosis),
         waiting(diagnosis),
         woken(diagnosis),
@@ -51,9 +73,20 @@ pub fn facts(found: &Found) -> String {
     )
 }
 
+/// That it is not fit to judge by, and why; nothing where it is.
+pub fn unfit(diagnosis: &Diagnosis) -> String {
+    match diagnosis.unfit.is_empty() {
+        true => String::new(),
+        false => listing::paragraph(&format!(
+            "Not fit to judge a scheduler by: {}.",
+            diagnosis.unfit.join("; ")
+        )),
+    }
+}
+
 fn verdicts(diagnosis: &Diagnosis) -> String {
     if diagnosis.verdicts.is_empty() {
-        return NOTHING.to_owned();
+        return listing::paragraph(&nothing(diagnosis));
     }
     let all: Vec<String> = diagnosis.verdicts.iter().map(verdict).collect();
     all.join("\n\n")
@@ -64,6 +97,10 @@ fn verdict(verdict: &Verdict) -> String {
     let mut text = format!("[{kind}] {title}\n");
     text.push_str(&indented(&verdict.says));
     text.push_str(&indented(&verdict.because));
+    if verdict.tasks.len() > 1 {
+        let all = summed(&verdict.tasks).join(", ");
+        text.push_str(&indented(&format!("All of them: {all}.")));
+    }
     for cure in &verdict.cures {
         text.push_str(&indented(&format!("- {cure}")));
     }
@@ -76,11 +113,46 @@ fn indented(sentence: &str) -> String {
     lines.collect()
 }
 
+/// Rows of the same program and group together, in the order of the first of each.
+fn by_program<T>(all: &[T], about: impl Fn(&T) -> &About) -> Vec<Vec<&T>> {
+    let mut together: Vec<Vec<&T>> = Vec::new();
+    for it in all {
+        let key = |it: &T| (about(it).program.clone(), about(it).group.clone());
+        match together.iter_mut().find(|of| key(of[0]) == key(it)) {
+            Some(of) => of.push(it),
+            None => together.push(vec![it]),
+        }
+    }
+    together
+}
+
+/// What those of one program and group are called together: `make (4711)`, `make (3 of them)`.
+fn called<T>(of: &[&T], about: impl Fn(&T) -> &About) -> String {
+    match of {
+        [only] => about(only).shown(),
+        [first, ..] => format!("{} ({} of them)", about(first).program, of.len()),
+        [] => String::new(),
+    }
+}
+
+/// A table with its title, and how many rows it leaves out of `all`.
+fn titled(title: &str, table: &comfy_table::Table, all: usize) -> String {
+    let more = match all.saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!("\n {more} more had less: --json and the page have all"),
+    };
+    format!("{title}:\n{}{more}", table.trim_fmt())
+}
+
 fn waiting(diagnosis: &Diagnosis) -> String {
-    let all = &diagnosis.told.waiting;
+    let mut all = by_program(&diagnosis.told.waiting, |it| &it.about);
     if all.is_empty() {
         return String::new();
     }
+    let sum =
+        |of: &[&Waiting], value: fn(&Waiting) -> u64| of.iter().map(|it| value(it)).sum::<u64>();
+    let waited = |of: &[&Waiting]| sum(of, |it| it.waited_ns + it.throttled_ns);
+    all.sort_by_key(|of| std::cmp::Reverse(waited(of)));
     let mut table = listing::table();
     table.set_header([
         "task",
@@ -90,14 +162,14 @@ fn waiting(diagnosis: &Diagnosis) -> String {
         "due",
         "who ran instead, and why",
     ]);
-    for it in all {
+    for of in all.iter().take(MOST) {
         table.add_row([
-            it.task.clone(),
-            time(it.ran_ns),
-            time(it.waited_ns),
-            time(it.longest_ns),
-            time(it.due_ns),
-            instead(it, 2),
+            called(of, |it| &it.about),
+            time(sum(of, |it| it.ran_ns)),
+            time(sum(of, |it| it.waited_ns)),
+            time(of.iter().map(|it| it.longest_ns).max().unwrap_or(0)),
+            time(sum(of, |it| it.due_ns)),
+            instead(of[0], MOST_OTHERS),
         ]);
     }
     listing::align_numbers(&mut table, None);
@@ -106,7 +178,7 @@ fn waiting(diagnosis: &Diagnosis) -> String {
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
     }
-    format!("Who was runnable and did not run:\n{}", table.trim_fmt())
+    titled("Who was runnable and did not run", &table, all.len())
 }
 
 /// The first `most` of those who ran, most first.
@@ -116,46 +188,59 @@ pub fn instead(waiting: &Waiting, most: usize) -> String {
         parts.push(format!("its quota {}", time(waiting.throttled_ns)));
     }
     let others = waiting.instead.iter().take(most);
-    parts.extend(others.map(|it| format!("{} {} ({})", it.task, time(it.ran_ns), it.why)));
+    parts.extend(others.map(|it| format!("{} {} ({})", it.about.shown(), time(it.ran_ns), it.why)));
     parts.join("; ")
 }
 
 fn woken(diagnosis: &Diagnosis) -> String {
-    let all = &diagnosis.told.woken;
+    let mut all = by_program(&diagnosis.told.woken, |it| &it.about);
     if all.is_empty() {
         return String::new();
     }
+    let often = |of: &[&Woken]| of.iter().map(|it| it.per_second).sum::<u64>();
+    all.sort_by_key(|of| std::cmp::Reverse(often(of)));
     let mut table = listing::table();
     table.set_header(["task", "woken/s", "took a CPU/s", "by"]);
-    for it in all {
-        let by: Vec<String> = it
-            .by
-            .iter()
-            .map(|by| format!("{} {}/s", by.waker, by.per_second))
+    for of in all.iter().take(MOST) {
+        let mut by: Vec<_> = of.iter().flat_map(|it| &it.by).collect();
+        by.sort_by_key(|it| std::cmp::Reverse(it.per_second));
+        by.retain(|it| it.per_second > 0);
+        let by = by.iter().take(MOST_OTHERS);
+        let by: Vec<String> = by
+            .map(|it| format!("{} {}/s", it.waker, it.per_second))
             .collect();
         table.add_row([
-            it.task.clone(),
-            it.per_second.to_string(),
-            it.took_per_second.to_string(),
+            called(of, |it| &it.about),
+            often(of).to_string(),
+            of.iter()
+                .map(|it| it.took_per_second)
+                .sum::<u64>()
+                .to_string(),
             by.join("; "),
         ]);
     }
-    format!("Who is woken, and by whom:\n{}", table.trim_fmt())
+    titled("Who is woken, and by whom", &table, all.len())
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> String {
-    let all = &diagnosis.told.bouncing;
+    let mut all = by_program(&diagnosis.told.bouncing, |it| &it.about);
     if all.is_empty() {
         return String::new();
     }
-    let line = |it: &warmq_diagnose::Bouncing| {
-        format!(
-            "  {}: {} moves a second between caches, {} between CPUs",
-            it.task, it.llc_moves_per_second, it.cpu_moves_per_second
-        )
-    };
-    let lines: Vec<String> = all.iter().map(line).collect();
-    format!("Who moves between caches:\n{}", lines.join("\n"))
+    let sum =
+        |of: &[&Bouncing], value: fn(&Bouncing) -> u64| of.iter().map(|it| value(it)).sum::<u64>();
+    all.sort_by_key(|of| std::cmp::Reverse(sum(of, |it| it.llc_moves_per_second)));
+    let mut table = listing::table();
+    table.set_header(["task", "moves between caches/s", "between CPUs/s"]);
+    for of in all.iter().take(MOST) {
+        table.add_row([
+            called(of, |it| &it.about),
+            sum(of, |it| it.llc_moves_per_second).to_string(),
+            sum(of, |it| it.cpu_moves_per_second).to_string(),
+        ]);
+    }
+    listing::align_numbers(&mut table, Some(0));
+    titled("Who moves between caches", &table, all.len())
 }
 
 fn notes(diagnosis: &Diagnosis) -> String {

@@ -7,15 +7,10 @@ use warmq_units::Instant;
 use super::column::Column;
 use super::matrix::{self, asked, value};
 use super::{Cell, told};
+use crate::colors::{self, Colors};
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-
-/// Colors that are told apart on light and on dark ground, also by the color-blind (after Okabe and
-/// Ito's palette).
-pub(crate) const COLORS: [&str; 8] = [
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b8a800", "#8a8f98",
-];
 
 /// The page of a matrix; `command` makes it again.
 pub fn page(cells: &[Cell<'_>], columns: &[Column], command: &str) -> String {
@@ -116,13 +111,20 @@ fn section(place: usize, cell: &Cell<'_>) -> Markup {
     }
 }
 
+/// Who ran when in a run that does not hold, in colors of its own.
+fn chart(evidence: &Evidence) -> Markup {
+    let mut colors = Colors::default();
+    colors.take(&evidence.chart);
+    drawn(evidence, &colors)
+}
+
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 52.0;
 const ROW: f64 = 26.0;
 const BAR: f64 = 18.0;
 
 /// Who ran when on each CPU; the longest wait is framed.
-pub(crate) fn chart(evidence: &Evidence) -> Markup {
+pub(crate) fn drawn(evidence: &Evidence, colors: &Colors) -> Markup {
     let Chart {
         from,
         to,
@@ -144,7 +146,7 @@ pub(crate) fn chart(evidence: &Evidence) -> Markup {
                     @let cell = (WIDTH - LEFT) / cells.len() as f64;
                     rect x=(format!("{:.1}", LEFT + cell * first as f64)) y=(y)
                         width=(format!("{:.1}", cell * length as f64)) height=(BAR)
-                        fill=(COLORS[place.min(COLORS.len() - 1)]) {
+                        fill=(colors.of(&who[place])) {
                         title { (who[place]) }
                     }
                 }
@@ -155,11 +157,12 @@ pub(crate) fn chart(evidence: &Evidence) -> Markup {
             text x=(WIDTH) y=(height - 4.0) text-anchor="end" { (ms(*to)) }
         } }
         div class="key" {
-            @for (place, name) in who.iter().enumerate().take(COLORS.len() - 1) {
-                span { i style=(format!("background:{}", COLORS[place])) {} (name) }
+            @for name in who.iter().filter(|name| colors.knows(name)) {
+                span { i style=(format!("background:{}", colors.of(name))) {} (name) }
             }
-            @if who.len() >= COLORS.len() {
-                span { i style=(format!("background:{}", COLORS[COLORS.len() - 1])) {} (who.len() + 1 - COLORS.len()) " others" }
+            @let others = who.iter().filter(|name| !colors.knows(name)).count();
+            @if others > 0 {
+                span { i style=(format!("background:{}", colors::OTHERS)) {} (others) " others" }
             }
             span { i style="border:2px solid var(--broken)" {} (evidence.task) " waits" }
         }

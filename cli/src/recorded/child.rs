@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::process::{self, Command};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{self, Command, ExitStatus};
 
 use crate::failure::Failure;
 
@@ -25,11 +26,25 @@ impl Child {
             .map_err(|error| refused(program, &error))
     }
 
-    /// Whether it has ended. It goes on by itself when nobody asks any more.
-    pub fn has_ended(&mut self) -> bool {
-        // One that cannot be asked for is gone.
-        !matches!(self.0.try_wait(), Ok(None))
+    /// The status with which it has ended, as shells number it; none while it goes on. It does so by itself
+    /// when nobody asks any more.
+    pub fn ended(&mut self) -> Option<u8> {
+        match self.0.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(number(status)),
+            // One that cannot be asked for is gone.
+            Err(_) => Some(0),
+        }
     }
+}
+
+/// What it ended with, or 128 and the signal that ended it.
+fn number(status: ExitStatus) -> u8 {
+    let signal = || status.signal().map(|signal| 128 + signal);
+    let number = status.code().or_else(signal);
+    number
+        .and_then(|it| u8::try_from(it).ok())
+        .unwrap_or(u8::MAX)
 }
 
 fn refused(program: &OsString, error: &std::io::Error) -> Failure {

@@ -81,7 +81,7 @@ pub fn measure(rate: u32, time: Duration, recorder: Choice) -> Result<Cost, Fail
         command: &load,
     };
     let trace = folder.path().join("it.warmq");
-    let took = record(&asked, &Kept::at(Some(&trace))?)?;
+    let took = record(&asked, &mut Kept::at(Some(&trace))?)?;
     let recorded = read(&told)?;
     let began = Now::now();
     let span = Span {

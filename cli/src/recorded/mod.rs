@@ -17,7 +17,7 @@ use std::time::Duration as Real;
 use warmq_record::{Recording, Snapshot, Tasks, Wanted};
 use warmq_record::{cpu_time_ns, monotonic_ns};
 use warmq_trace::file::Writer;
-use warmq_trace::{Observer, Record};
+use warmq_trace::{Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
 use self::child::Child;
@@ -48,10 +48,12 @@ pub struct Asked<'a> {
     pub command: &'a [OsString],
 }
 
-/// The file of a recording: one that was asked for, or one that goes with this value.
+/// The file of a recording: one that was asked for, or one that goes with this value. It is begun before
+/// anything is recorded.
 #[derive(Debug)]
 pub struct Kept {
     path: PathBuf,
+    begun: Option<(Unfinished, BufWriter<File>)>,
     _temporary: Option<tempfile::TempDir>,
 }
 
@@ -59,19 +61,21 @@ impl Kept {
     /// At `path`, or for now.
     ///
     /// # Errors
-    /// There is no room for temporary files.
+    /// It cannot be written, or there is no room for temporary files.
     pub fn at(path: Option<&Path>) -> Result<Kept, Failure> {
-        if let Some(path) = path {
-            return Ok(Kept {
-                path: path.to_owned(),
-                _temporary: None,
-            });
-        }
-        let folder = tempfile::Builder::new().prefix("warmq-watch-").tempdir();
-        let folder = folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
+        let (path, temporary) = match path {
+            Some(path) => (path.to_owned(), None),
+            None => {
+                let folder = tempfile::Builder::new().prefix("warmq-watch-").tempdir();
+                let folder =
+                    folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
+                (folder.path().join("it.warmq"), Some(folder))
+            }
+        };
         Ok(Kept {
-            path: folder.path().join("it.warmq"),
-            _temporary: Some(folder),
+            begun: Some(Unfinished::begin(&path)?),
+            path,
+            _temporary: temporary,
         })
     }
 
@@ -104,6 +108,8 @@ pub struct Took {
     pub missing: Vec<String>,
     /// Why another recorder than the usual was used.
     pub note: Option<String>,
+    /// The status of the command, if it ended before the recording.
+    pub status: Option<u8>,
 }
 
 impl Took {
@@ -158,7 +164,7 @@ fn mebibytes(bytes: u64) -> String {
 ///
 /// # Errors
 /// A machine that cannot be recorded, a command that does not start, a file that cannot be written.
-pub fn record(asked: &Asked<'_>, kept: &Kept) -> Result<Took, Failure> {
+pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
     let wanted = Wanted {
         buffer_kb_per_cpu: asked.buffer_kb,
         ..Wanted::default()
@@ -168,9 +174,10 @@ pub fn record(asked: &Asked<'_>, kept: &Kept) -> Result<Took, Failure> {
     let running = Running::start(asked.recorder, &wanted)?;
     let note = running.note.clone();
     let (start_ns, cpu_ns) = (monotonic_ns(), cpu_time_ns());
-    wait(asked, &mut snapshot)?;
+    let status = wait(asked, &mut snapshot)?;
     snapshot.look();
     let (end_ns, cpu_end_ns) = (monotonic_ns(), cpu_time_ns());
+    let (accounts, pressure) = snapshot.accounts();
     let stopped = running.stop()?;
     let Stopped { recording, .. } = &stopped;
     let took = Took {
@@ -181,13 +188,25 @@ pub fn record(asked: &Asked<'_>, kept: &Kept) -> Result<Took, Failure> {
         full: stopped.full,
         missing: recording.missing().to_vec(),
         note,
+        status,
         ..Took::default()
     };
-    written(recording, &snapshot, (start_ns, end_ns), kept.path(), took)
+    let header = Header {
+        accounts,
+        pressure,
+        ..facts::header()?
+    };
+    written(
+        recording,
+        (&snapshot, &header),
+        (start_ns, end_ns),
+        kept,
+        took,
+    )
 }
 
-/// Until the time is over or the command ends.
-fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<(), Failure> {
+/// Until the time is over or the command ends: with what status.
+fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<Option<u8>, Failure> {
     let mut child = Child::start(asked.command)?;
     let usual = child.is_none().then_some(USUAL);
     let time = asked.time.or(usual);
@@ -198,9 +217,9 @@ fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<(), Failure> {
             let time = Real::from_nanos(time.as_ns());
             time.saturating_sub(began.elapsed())
         });
-        let ended = child.as_mut().is_some_and(Child::has_ended);
-        if ended || left == Some(Real::ZERO) {
-            return Ok(());
+        let ended = child.as_mut().and_then(Child::ended);
+        if ended.is_some() || left == Some(Real::ZERO) {
+            return Ok(ended);
         }
         let step = if child.is_some() { LOOK } else { NEW_TASKS };
         std::thread::sleep(left.map_or(step, |left| left.min(step)));
@@ -214,13 +233,17 @@ fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<(), Failure> {
 /// Writes the records, and counts them.
 fn written(
     recording: &Recording,
-    snapshot: &Snapshot,
+    (snapshot, header): (&Snapshot, &Header),
     (start_ns, end_ns): (u64, u64),
-    path: &Path,
+    kept: &mut Kept,
     mut took: Took,
 ) -> Result<Took, Failure> {
-    let (unfinished, out) = Unfinished::begin(path)?;
-    let mut writer: Writer<BufWriter<File>> = Writer::new(out, &facts::header()?);
+    let begun = kept
+        .begun
+        .take()
+        .map_or_else(|| Unfinished::begin(&kept.path), Ok);
+    let (unfinished, out) = begun?;
+    let mut writer: Writer<BufWriter<File>> = Writer::new(out, header);
     let end = Instant::START + Duration::from_ns(end_ns.saturating_sub(start_ns));
     {
         let mut count = |at: Instant, record: Record| {
@@ -243,7 +266,9 @@ fn written(
         });
         snapshot.throttled(end, &mut count);
     }
-    let out = writer.finish().map_err(|error| refused(path, &error))?;
+    let out = writer
+        .finish()
+        .map_err(|error| refused(&kept.path, &error))?;
     unfinished.finish(out)?;
     Ok(took)
 }
@@ -265,6 +290,7 @@ mod tests {
             untold: 2,
             missing: vec!["locks".to_owned()],
             note: Some("recorded by BPF".to_owned()),
+            status: None,
         };
         insta::assert_snapshot!(took.told(), @"
         warmq: recorded 2.00 s: 50000 records, 25000 a second; 3 events were lost (give more --buffer); the recorder took 0.5 % of a CPU and 4.8 MiB of memory, of at most 1024.0 MiB; each event took the kernel some hundreds of ns

@@ -18,7 +18,7 @@ fn a_trace_of_the_lab_is_diagnosed_in_words_as_json_and_on_a_page() {
     let line = folder.run("diagnose it.warmq --json --out page").fine();
     let read: serde_json::Value = serde_json::from_str(&line).unwrap();
     assert_eq!(read["verdicts"][0]["kind"], "group-starved");
-    assert_eq!(read["verdicts"][0]["tasks"][0], "hog");
+    assert_eq!(read["verdicts"][0]["tasks"][0]["name"], "hog");
     let page = folder.text("page/diagnosis.html");
     assert!(
         page.contains("<svg") && page.contains("hog waits"),
@@ -31,7 +31,7 @@ fn a_trace_of_the_lab_is_diagnosed_in_words_as_json_and_on_a_page() {
 fn a_part_of_a_trace_can_be_looked_at() {
     let folder = Folder::new("diagnose-part");
     folder.run(STARVING).fine();
-    let line = folder.run("diagnose it.warmq --json --from 500ms --until 600ms");
+    let line = folder.run("diagnose it.warmq --json --from 0.5s --until 600ms");
     let read: serde_json::Value = serde_json::from_str(&line.fine()).unwrap();
     assert_eq!(read["window"]["from_ns"], 500_000_000);
     assert!(read["window"]["to_ns"].as_u64().unwrap() <= 600_000_000);
@@ -83,6 +83,8 @@ fn what_cannot_be_diagnosed_or_watched_is_refused() {
         "watch --out it.perfetto",
         "watch --only-record",
         "watch --for never",
+        "watch --for 0s",
+        "watch --for 1s --from 2s",
     ];
     let mut told = String::new();
     for command in commands {
@@ -91,6 +93,38 @@ fn what_cannot_be_diagnosed_or_watched_is_refused() {
         told.push_str(&format!("$ warmq {command}\n{}\n", ran.err));
     }
     insta::assert_snapshot!("diagnose_refused", told);
+}
+
+#[test]
+fn a_time_without_records_is_refused_and_a_folder_is_tried_first() {
+    let folder = Folder::new("diagnose-nothing").with("file", "no folder");
+    folder.run(STARVING).fine();
+    let ran = folder.run("diagnose it.warmq --from 10s");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("the trace ends at 1."), "{}", ran.err);
+    let ran = folder.run("diagnose it.warmq --out file/page");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (6, ""),
+        "nothing is told before: {}",
+        ran.err
+    );
+}
+
+/// Where this machine can be recorded, a command's status is the recorder's.
+#[test]
+fn a_watched_command_gives_its_status() {
+    let folder = Folder::new("watch-status");
+    for (command, code) in [("false", 1), ("true", 0)] {
+        let ran = folder.run(&format!("watch --only-record --out it.warmq -- {command}"));
+        assert!(ran.code == code || ran.code == 6, "{command}: {}", ran.err);
+    }
+    let ran = folder.run("watch --out none/it.warmq -- touch ran");
+    assert_eq!(ran.code, 6, "{}", ran.err);
+    assert!(
+        !folder.0.join("ran").exists(),
+        "the file is tried before the command runs"
+    );
 }
 
 /// Only root may record, and not everywhere: who may not is told so by a status of its own.

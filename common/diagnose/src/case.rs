@@ -3,8 +3,8 @@
 use warmq_units::{CpuId, Duration, TaskId};
 
 use crate::facts::Facts;
-use crate::watch::Tally;
-use crate::words::{part, rate, thousandths};
+use crate::watch::{Ended, LONG_WAIT, Tally};
+use crate::words::{part, rate, share, thousandths};
 
 /// A task that wanted less of the time than this, in thousandths, is not looked at: it can have
 /// waited for no more.
@@ -13,8 +13,9 @@ const LEAST_SPAN: Duration = Duration::from_ms(50);
 /// Who got less of what was due, in thousandths, starved: an estimate of what is due may be off by
 /// a third.
 const STARVED: u64 = 400;
-/// One wait of this length is more than slices and ticks explain.
-const LONG_WAIT: Duration = Duration::from_ms(100);
+/// In a part of the time, who lost less than this of what was due did not starve: several slices of the kernel's
+/// own. Whoever asks for a longer slice may have had two of these before (`entity_lag()`).
+const LEAST_LOSS: Duration = Duration::from_ms(20);
 /// Who is runnable for so much of its life, in thousandths, could always use a CPU. Whoever sleeps
 /// in between may have got all that it asked for.
 const ALWAYS: u64 = 800;
@@ -23,6 +24,9 @@ const ALWAYS: u64 = 800;
 const MOST_WOKEN: u64 = 10;
 /// Whoever ran for less of the time that a task waited, in thousandths, is not named.
 const TOLD_BESIDE: u64 = 10;
+/// So many of those are named who had the rest of a CPU.
+const MOST_OF_REST: usize = 4;
+const ALL: u64 = 1_000;
 /// Who waited for so much of what it wanted, in thousandths, waited long, be it fair or not.
 const WAITED_LONG: u64 = 750;
 
@@ -46,18 +50,28 @@ pub(crate) struct Case<'f, 'w> {
 impl<'f, 'w> Case<'f, 'w> {
     /// The task, unless it hardly wanted a CPU.
     pub fn of(facts: &'f Facts<'w>, id: TaskId) -> Option<Case<'f, 'w>> {
+        Case::new(facts, id, facts.tally(id))
+    }
+
+    /// One long wait of a task.
+    pub fn of_wait(facts: &'f Facts<'w>, ended: &'f Ended) -> Option<Case<'f, 'w>> {
+        Case::new(facts, ended.task, &ended.tally)
+    }
+
+    fn new(facts: &'f Facts<'w>, id: TaskId, tally: &'f Tally) -> Option<Case<'f, 'w>> {
         let task = facts.task(id);
-        let tally = &task.tally;
         let wanted = tally.ran + tally.waited;
-        let asked = wanted + tally.held.throttled;
+        let asked = wanted + tally.held.throttled + tally.doubted;
         if asked < LEAST_SPAN || thousandths(asked, facts.period) < LEAST_WANTED {
             return None;
         }
-        let due = facts.dues.due(task, facts.period);
+        let due = facts.dues.due(&task.who, facts.tally(id), tally);
         let always = thousandths(asked, facts.lived(task)) >= ALWAYS
             && rate(tally.wakeups, facts.period) <= MOST_WOKEN;
-        let starves =
-            tally.ran < part(due, STARVED) && (tally.longest.span() >= LONG_WAIT || always);
+        let long = tally.longest.span() >= LONG_WAIT || always;
+        let least = LEAST_LOSS.max(task.who.slice * 2);
+        let much = facts.whole || due.saturating_sub(tally.ran) >= least;
+        let starves = tally.ran < part(due, STARVED) && long && much;
         let waited = thousandths(tally.waited, wanted);
         Some(Case {
             facts,
@@ -67,8 +81,13 @@ impl<'f, 'w> Case<'f, 'w> {
             due,
             waited,
             starves,
-            waited_long: waited >= WAITED_LONG && (tally.longest.span() >= LONG_WAIT || always),
+            waited_long: waited >= WAITED_LONG && long,
         })
+    }
+
+    /// For how long it was kept from running.
+    pub fn lost(&self) -> Duration {
+        self.tally.waited + self.tally.held.throttled
     }
 
     /// What it is called.
@@ -102,10 +121,15 @@ impl<'f, 'w> Case<'f, 'w> {
         those.map(|(_, span)| *span).sum()
     }
 
-    /// The same in thousandths of all that ran there.
+    /// How long anybody ran there.
+    fn all_beside(&self) -> Duration {
+        let programs = self.tally.programs.iter().map(|(_, span)| *span);
+        self.beside(|_| true) + programs.sum() + self.tally.beside_others
+    }
+
+    /// The same of those of whom `is` is true, in thousandths of all that ran there.
     pub fn share_beside(&self, is: impl Fn(TaskId) -> bool) -> u64 {
-        let all = self.beside(|_| true) + self.tally.beside_others;
-        thousandths(self.beside(is), all)
+        thousandths(self.beside(is), self.all_beside())
     }
 
     /// The same in thousandths of those that are listed: of very many some are not.
@@ -121,6 +145,33 @@ impl<'f, 'w> Case<'f, 'w> {
         let mut those: Vec<_> = beside.filter(|(id, span)| is(*id) && long(*span)).collect();
         those.sort_by_key(|(id, span)| (std::cmp::Reverse(*span), *id));
         those.iter().map(|(id, _)| self.facts.name(*id)).collect()
+    }
+
+    /// `They had 62 % of the CPU while it waited; the rest: make (7) 30 %, others 8 %`: what those had of whom
+    /// `is` is true, and who had the rest.
+    pub fn had(&self, who: &str, is: impl Fn(TaskId) -> bool) -> String {
+        let share_of = |span| thousandths(span, self.all_beside());
+        let had = share_of(self.beside(&is));
+        let tasks = self.tally.beside.iter().filter(|(id, _)| !is(*id));
+        let tasks = tasks.map(|(id, span)| (self.facts.name(*id), *span));
+        let programs = self.tally.programs.iter();
+        let programs = programs.map(|(it, span)| (self.facts.program(*it), *span));
+        let mut rest: Vec<(String, Duration)> = tasks.chain(programs).collect();
+        rest.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));
+        rest.retain(|(_, span)| share_of(*span) >= TOLD_BESIDE);
+        rest.truncate(MOST_OF_REST);
+        let told = |(name, span): &(String, Duration)| format!("{name} {}", share(share_of(*span)));
+        let mut parts: Vec<String> = rest.iter().map(told).collect();
+        let named: u64 = rest.iter().map(|(_, span)| share_of(*span)).sum();
+        let others = ALL.saturating_sub(had + named);
+        if others >= TOLD_BESIDE {
+            parts.push(format!("others {}", share(others)));
+        }
+        let rest = match parts.is_empty() {
+            true => String::new(),
+            false => format!("; the rest: {}", parts.join(", ")),
+        };
+        format!("{who} had {} of the CPU while it waited{rest}", share(had))
     }
 
     /// What it got, in thousandths of what it wanted.

@@ -1,17 +1,17 @@
 //! A diagnosis: verdicts, and what they rest on.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use warmq_trace::Header;
-use warmq_units::TaskId;
+use warmq_units::{Duration, Instant, TaskId};
 
 use crate::case::Case;
 use crate::facts::Facts;
 use crate::told::Told;
 use crate::verdict::{Finding, ns};
 use crate::words::{count, list, share, span, thousandths};
-use crate::{Kind, Verdict, Watcher, rules};
+use crate::{Kind, Verdict, Watcher, doubt, rules};
 
 /// From when to when was measured, in ns of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -33,6 +33,8 @@ pub struct Diagnosis {
     pub tasks: usize,
     /// How many records were looked at.
     pub records: u64,
+    /// Why it is not fit to judge a scheduler by, a few words each; none: it is.
+    pub unfit: Vec<String>,
     /// Why whom waited; none: nobody starved. Whoever waited longest comes first.
     pub verdicts: Vec<Verdict>,
     /// What there is to see beside.
@@ -42,16 +44,17 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Of all that `watcher` saw of a trace with this header.
-    pub fn of(mut watcher: Watcher, header: &Header) -> Diagnosis {
+    /// Of all that `watcher` saw.
+    pub fn of(mut watcher: Watcher) -> Diagnosis {
         let (from, to) = watcher.close();
-        let facts = Facts::new(&watcher, header, (from, to));
+        let facts = Facts::of_all(&watcher, (from, to));
         let (from_ns, to_ns) = ns((from, to));
         Diagnosis {
             window: Window { from_ns, to_ns },
             cpus: watcher.cpu_count(),
             tasks: watcher.tasks.iter().count(),
             records: watcher.records,
+            unfit: doubt::unfit(&facts),
             verdicts: verdicts(&facts),
             told: Told::of(&facts),
             notes: notes(&facts),
@@ -59,60 +62,120 @@ impl Diagnosis {
     }
 }
 
-/// Findings of one kind and one cause.
+/// Of one kind and one cause: the tasks, and what was found of the first.
 struct Together {
     kind: Kind,
     tasks: Vec<TaskId>,
-    worst: Finding,
+    worst: Found,
+}
+
+/// What was found of a task, and when.
+struct Found {
+    finding: Finding,
+    longest: (Instant, Instant),
+    when: (Instant, Instant),
+    bursts: u64,
+    /// For how long it was kept from running.
+    lost: Duration,
 }
 
 fn verdicts(facts: &Facts<'_>) -> Vec<Verdict> {
+    let mut all = of_all(facts);
+    let known = all.iter().map(|(kind, id, _)| (*kind, *id));
+    let known: BTreeSet<(Kind, TaskId)> = known.collect();
+    all.extend(of_bursts(facts, &known));
+    all.sort_by_key(|(_, id, found)| (Reverse(found.lost), *id));
     let mut together: BTreeMap<(Kind, String), Together> = BTreeMap::new();
-    let mut ids: Vec<TaskId> = facts.watcher.tasks.iter().map(|(id, _)| id).collect();
-    ids.sort_by_key(|id| (std::cmp::Reverse(lost(facts, *id)), *id));
-    for id in ids {
-        let Some(case) = Case::of(facts, id) else {
-            continue;
-        };
-        let Some((kind, finding)) = rules::first(&case) else {
-            continue;
-        };
-        let key = (kind, finding.cause.clone());
+    for (kind, id, found) in all {
+        let key = (kind, found.finding.cause.clone());
         let of_cause = together.entry(key).or_insert_with(|| Together {
             kind,
             tasks: Vec::new(),
-            worst: finding,
+            worst: found,
         });
         of_cause.tasks.push(id);
     }
     let mut all: Vec<Together> = together.into_values().collect();
-    all.sort_by_key(|it| std::cmp::Reverse(lost(facts, it.tasks[0])));
+    all.sort_by_key(|it| Reverse(it.worst.lost));
     all.into_iter().map(|it| verdict(facts, it)).collect()
 }
 
-/// For how long a task was kept from running.
-fn lost(facts: &Facts<'_>, id: TaskId) -> u64 {
-    let tally = &facts.task(id).tally;
-    (tally.waited + tally.held.throttled).0
+/// What the whole time shows.
+fn of_all(facts: &Facts<'_>) -> Vec<(Kind, TaskId, Found)> {
+    let sure = facts
+        .ids()
+        .filter(|id| doubt::contradicted(facts, *id).is_none());
+    let all = sure.filter_map(|id| {
+        let case = Case::of(facts, id)?;
+        let (kind, finding) = rules::first(&case)?;
+        let longest = case.tally.longest;
+        let found = Found {
+            finding,
+            longest: (longest.from, longest.to),
+            when: (facts.from, facts.to),
+            bursts: 0,
+            lost: case.lost(),
+        };
+        Some((kind, id, found))
+    });
+    all.collect()
+}
+
+/// What parts of the time show, and the whole does not. Of a real kernel a group's quota looks like a wait,
+/// and only the sum of its throttling is known: what that may explain is no verdict.
+fn of_bursts<'f>(
+    facts: &'f Facts<'_>,
+    known: &'f BTreeSet<(Kind, TaskId)>,
+) -> impl Iterator<Item = (Kind, TaskId, Found)> + 'f {
+    let all = facts.watcher.bursts.iter();
+    let new = all.filter(move |(kind, id, burst)| {
+        let groups = facts.watcher.groups.upwards(facts.task(*id).who.group);
+        let throttled = groups.into_iter().map(|group| facts.throttled(group));
+        let held = throttled.max().unwrap_or_default();
+        !known.contains(&(*kind, *id))
+            && doubt::contradicted(facts, *id).is_none()
+            && (*kind == Kind::Quota || held < burst.lost)
+    });
+    new.map(|(kind, id, burst)| {
+        let when = (burst.from, burst.to);
+        let found = Found {
+            finding: burst.finding.clone(),
+            longest: when,
+            when,
+            bursts: burst.times,
+            lost: burst.lost,
+        };
+        (kind, id, found)
+    })
 }
 
 fn verdict(facts: &Facts<'_>, together: Together) -> Verdict {
     let Together { kind, tasks, worst } = together;
-    let others = tasks.len() - 1;
-    let and_others = match others {
+    let others = match tasks.len() - 1 {
         0 => String::new(),
         1 => "; and so did 1 other".to_owned(),
         others => format!("; and so did {} others", count(others as u64)),
     };
-    let longest = facts.task(tasks[0]).tally.longest;
     Verdict {
         kind,
-        says: format!("{}{and_others}.", worst.says),
-        because: worst.because,
-        cures: worst.cures,
-        longest_ns: ns((longest.from, longest.to)),
-        task: tasks[0].0,
-        tasks: tasks.iter().map(|id| facts.name(*id)).collect(),
+        says: format!("{}{}{others}.", worst.finding.says, when(&worst)),
+        because: worst.finding.because,
+        cures: worst.finding.cures,
+        longest_ns: ns(worst.longest),
+        when_ns: ns(worst.when),
+        bursts: worst.bursts,
+        tasks: tasks.iter().map(|id| facts.about(*id)).collect(),
+    }
+}
+
+/// Of a part of the time, when that was.
+fn when(found: &Found) -> String {
+    let at = |at: Instant| span(at.since(Instant::START));
+    let (from, to) = (at(found.when.0), at(found.when.1));
+    match found.bursts {
+        0 => String::new(),
+        1 => format!(", from {from} to {to}"),
+        times => format!(", from {from} to {to}, the worst of {} times", count(times)),
     }
 }
 
@@ -143,6 +206,7 @@ fn notes(facts: &Facts<'_>) -> Vec<String> {
             list(&doubtful, 5)
         ));
     }
+    notes.extend(doubt::contradictions(facts));
     if facts.cpus_take_turns() {
         notes.push(
             "The guest's CPUs took turns: what happened between them is not as on hardware, and \

@@ -9,16 +9,18 @@
 //!     a_i := (ran + waited) / time measured, on this CPU
 //! ```
 //!
-//! Groups are entities of their own: a group has its weight, of which a CPU has the part that the
-//! group wants there of all that it wants, and shares it among its members. Some schedulers know no
-//! groups, or not those of sessions; so a task is taken to be due no more than it would be without.
-//! That is an estimate, off by some tenths; rules ask for less than half of it.
+//! Groups are entities of their own: a group has its weight, of which a CPU has the part that the load
+//! of its runnable members there has of that of all (`calc_group_shares()`), and shares it among them.
+//! So it is where the scheduler knows groups; of one of which that is not known a task is taken to be due
+//! no more than it would be without. That is an estimate, off by some tenths; rules ask for less than half
+//! of it.
 
 use std::collections::BTreeMap;
 
+use warmq_trace::{Header, Who};
 use warmq_units::{CpuId, Duration};
 
-use crate::watch::{Task, Watcher};
+use crate::watch::{Sums, Tally, Watcher};
 use crate::weight;
 use crate::words::thousandths;
 
@@ -46,31 +48,47 @@ struct Demand {
 /// What everybody wants of each CPU.
 #[derive(Debug)]
 pub(crate) struct Dues {
+    period: Duration,
     cpus: BTreeMap<CpuId, Demand>,
-    /// By group, the thousandths over all CPUs.
+    /// By group, the weights as [`Wants`] has them, over all CPUs.
     everywhere: BTreeMap<u32, u64>,
+    /// Whether the scheduler is known to share by groups.
+    by_groups: bool,
     weights: BTreeMap<u32, u64>,
     /// By group, those above it.
     upwards: BTreeMap<u32, Vec<u32>>,
 }
 
-fn own_weight(task: &Task) -> u64 {
-    weight::of_task(task.who.policy(), task.who.nice)
+fn own_weight(who: &Who) -> u64 {
+    weight::of_task(who.policy(), who.nice)
+}
+
+/// Whether the scheduler shares by all groups that a trace tells of: Linux' own, and the lab's models of it.
+fn shares_by_groups(header: &Header) -> bool {
+    let name = header.scheduler.as_str();
+    // Under its layer of affinity, a model of the lab shares as it does without.
+    let name = name.strip_prefix("affinity-").unwrap_or(name);
+    name == "kernel" || name == "cfs" || name.starts_with("eevdf")
 }
 
 impl Dues {
-    pub fn of(watcher: &Watcher, period: Duration) -> Dues {
+    pub fn of(watcher: &Watcher, sums: &Sums, period: Duration) -> Dues {
         let mut dues = Dues {
+            period,
             cpus: BTreeMap::new(),
             everywhere: BTreeMap::new(),
+            by_groups: shares_by_groups(&watcher.header),
             weights: BTreeMap::new(),
             upwards: BTreeMap::new(),
         };
-        for (_, task) in watcher.tasks.iter() {
+        for (id, tally) in sums.iter() {
+            let Some(task) = watcher.tasks.get(id) else {
+                continue;
+            };
             let group = task.who.group;
             let upwards = || watcher.groups.upwards(group);
             dues.upwards.entry(group).or_insert_with(upwards);
-            dues.count(task, period);
+            dues.count(&task.who, tally, period);
         }
         let known: Vec<u32> = dues.upwards.values().flatten().copied().collect();
         for group in known {
@@ -82,46 +100,57 @@ impl Dues {
     }
 
     /// Counts a task in its own group, and the time in those above.
-    fn count(&mut self, task: &Task, period: Duration) {
-        let upwards = &self.upwards[&task.who.group];
-        for place in &task.tally.places {
+    fn count(&mut self, who: &Who, tally: &Tally, period: Duration) {
+        let upwards = &self.upwards[&who.group];
+        for place in &tally.places {
             let demand = self.cpus.entry(place.cpu).or_default();
-            if task.who.is_realtime() {
+            if who.is_realtime() {
                 demand.left += thousandths(place.ran, period);
                 continue;
             }
             let time = thousandths(place.ran + place.waited, period);
-            let weights = own_weight(task) * time;
+            let weights = own_weight(who) * time;
             demand.flat += weights;
             demand.tasks += time;
-            demand.groups.entry(task.who.group).or_default().weights += weights;
+            demand.groups.entry(who.group).or_default().weights += weights;
             for group in upwards {
                 demand.groups.entry(*group).or_default().time += time;
-                *self.everywhere.entry(*group).or_default() += time;
             }
         }
     }
 
-    /// Counts groups in those that they are part of.
+    /// Counts groups in those that they are part of, the innermost first.
     fn sum_up(&mut self, watcher: &Watcher) {
-        let mut cpus = std::mem::take(&mut self.cpus);
-        for demand in cpus.values_mut() {
+        for demand in self.cpus.values_mut() {
             demand.left = ALL.saturating_sub(demand.left);
-            let groups: Vec<u32> = demand.groups.keys().copied().collect();
-            for group in groups.into_iter().filter(|group| *group != 0) {
-                let weights = self.entity(demand, group) * demand.groups[&group].time.min(ALL);
-                let parent = watcher.groups.get(group).parent;
+        }
+        let all = self.weights.keys().copied();
+        let mut all: Vec<u32> = all.filter(|group| *group != 0).collect();
+        all.sort_by_key(|group| std::cmp::Reverse(watcher.groups.upwards(*group).len()));
+        for group in all {
+            let wants = |demand: &Demand| demand.groups.get(&group).map_or(0, |it| it.weights);
+            let everywhere = self.cpus.values().map(wants).sum();
+            self.everywhere.insert(group, everywhere);
+            let parent = watcher.groups.get(group).parent;
+            let mut cpus = std::mem::take(&mut self.cpus);
+            for demand in cpus.values_mut() {
+                let Some(time) = demand.groups.get(&group).map(|it| it.time.min(ALL)) else {
+                    continue;
+                };
+                let weights = self.entity(demand, group) * time;
                 demand.groups.entry(parent).or_default().weights += weights;
             }
+            self.cpus = cpus;
         }
-        self.cpus = cpus;
     }
 
     /// The part of a group's weight that a CPU has.
     fn entity(&self, demand: &Demand, group: u32) -> u64 {
-        let here = demand.groups.get(&group).map_or(0, |it| it.time);
+        let here = demand.groups.get(&group).map_or(0, |it| it.weights);
         let everywhere = self.everywhere.get(&group).copied().unwrap_or(0).max(1);
-        (self.weights.get(&group).copied().unwrap_or(1) * here / everywhere).max(1)
+        let weight = self.weights.get(&group).copied().unwrap_or(1);
+        let part = u128::from(weight) * u128::from(here) / u128::from(everywhere);
+        (part as u64).max(1)
     }
 
     /// How many tasks want `cpu` on average, in thousandths.
@@ -129,18 +158,22 @@ impl Dues {
         self.cpus.get(&cpu).map_or(0, |demand| demand.tasks)
     }
 
-    /// What `task` is due of the time for which it wanted CPUs.
-    pub fn due(&self, task: &Task, period: Duration) -> Duration {
-        let places = task.tally.places.iter();
-        let due = places.map(|place| {
+    /// What a task is due of the time for which it wanted CPUs by `wanted`; in all, `counted` was counted
+    /// of it.
+    pub fn due(&self, who: &Who, counted: &Tally, wanted: &Tally) -> Duration {
+        let due = wanted.places.iter().map(|place| {
             let wanted = place.ran + place.waited;
             let Some(demand) = self.cpus.get(&place.cpu) else {
                 return Duration::ZERO;
             };
-            let time = thousandths(wanted, period);
-            let millionths = self
-                .flat(demand, task, time)
-                .min(self.in_groups(demand, task, time));
+            let there = counted.places.iter().find(|it| it.cpu == place.cpu);
+            let time = there.map_or(Duration::ZERO, |it| it.ran + it.waited);
+            let time = thousandths(time, self.period);
+            let by_groups = self.in_groups(demand, who, time);
+            let millionths = match self.by_groups {
+                true => by_groups,
+                false => by_groups.min(self.flat(demand, who, time)),
+            };
             let due = u128::from(wanted.0) * u128::from(millionths) * u128::from(demand.left);
             Duration((due / 1_000_000 / u128::from(ALL)) as u64)
         });
@@ -148,15 +181,15 @@ impl Dues {
     }
 
     /// The share in millionths where nobody heeds groups; the task wants the CPU for `time`.
-    fn flat(&self, demand: &Demand, task: &Task, time: u64) -> u64 {
-        share(own_weight(task), time, demand.flat)
+    fn flat(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
+        share(own_weight(who), time, demand.flat)
     }
 
     /// The share in millionths where each group has its weight.
-    fn in_groups(&self, demand: &Demand, task: &Task, time: u64) -> u64 {
+    fn in_groups(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
         let all = |group: u32| demand.groups.get(&group).map_or(0, |it| it.weights);
-        let mut millionths = share(own_weight(task), time, all(task.who.group));
-        let upwards = &self.upwards[&task.who.group];
+        let mut millionths = share(own_weight(who), time, all(who.group));
+        let upwards = self.upwards.get(&who.group).map_or(&[][..], Vec::as_slice);
         let parents = upwards.iter().skip(1).copied().chain([0]);
         for (group, parent) in upwards.iter().zip(parents) {
             let time = demand.groups.get(group).map_or(0, |it| it.time.min(ALL));

@@ -1,21 +1,27 @@
 //! What was seen, as rules look at it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use warmq_trace::{Comm, Header};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::due::Dues;
-use crate::watch::{Task, Watcher};
+use crate::told::About;
+use crate::watch::{Mark, Program, Sums, Tally, Task, Watcher};
 use crate::words::{rate, thousandths};
 use crate::{weight, words};
 
-/// Everything that is known at the end of a trace.
+/// Everything that is known of a time.
 pub(crate) struct Facts<'w> {
     pub watcher: &'w Watcher,
     pub header: &'w Header,
-    from: Instant,
-    to: Instant,
+    sums: Sums,
+    pub from: Instant,
+    pub to: Instant,
+    /// Whether it is the whole time that was looked at. Of a part nobody knows how much of it a group was
+    /// throttled for: recorders say so at the end.
+    pub whole: bool,
     /// How long was measured.
     pub period: Duration,
     pub dues: Dues,
@@ -23,6 +29,8 @@ pub(crate) struct Facts<'w> {
     several: BTreeSet<u32>,
     /// Stands for a task of which no record tells.
     unknown: Task,
+    /// What processes are called: as their first threads are, as far as these were seen.
+    processes: BTreeMap<u32, Comm>,
 }
 
 /// Kernel threads by their names, for recordings that do not say who is one. Each is the beginning
@@ -55,25 +63,72 @@ const LEAST_TAKES: u64 = 10;
 /// The thread that runs softirqs where they are too many.
 const SOFTIRQS: &str = "ksoftirqd/";
 
+/// Of a task that did nothing.
+static NOTHING: LazyLock<Tally> = LazyLock::new(Tally::default);
+
 impl<'w> Facts<'w> {
-    /// Of a watcher that was closed.
-    pub fn new(
+    /// Of all that `watcher` saw between `from` and `to`; it was closed.
+    pub fn of_all(watcher: &'w Watcher, (from, to): (Instant, Instant)) -> Facts<'w> {
+        let mut sums = Sums::default();
+        for (id, task) in watcher.tasks.iter() {
+            sums.touch(id).clone_from(&task.tally);
+        }
+        Facts::new(watcher, sums, (from, to), true)
+    }
+
+    /// Of what happened between two times.
+    pub fn between(watcher: &'w Watcher, (from, to): (&Mark, &Mark)) -> Facts<'w> {
+        let mut sums = Sums::default();
+        for (id, now) in to.sums.iter() {
+            match from.sums.get(id) {
+                // It did nothing.
+                Some(before) if Arc::ptr_eq(before, now) => {}
+                Some(before) => *sums.touch(id) = Arc::new(now.since(before)),
+                None => sums.touch(id).clone_from(now),
+            }
+        }
+        Facts::new(watcher, sums, (from.at, to.at), false)
+    }
+
+    fn new(
         watcher: &'w Watcher,
-        header: &'w Header,
+        sums: Sums,
         (from, to): (Instant, Instant),
+        whole: bool,
     ) -> Facts<'w> {
         let period = to.since(from);
         let roles = watcher.tasks.iter().filter_map(|(_, task)| task.who.role);
         let several = roles.filter(|(_, number)| *number > 0);
         Facts {
             watcher,
-            header,
+            header: &watcher.header,
             from,
             to,
+            whole,
             period,
-            dues: Dues::of(watcher, period),
+            dues: Dues::of(watcher, &sums, period),
+            sums,
             several: several.map(|(table, _)| table).collect(),
             unknown: Task::default(),
+            processes: processes(watcher),
+        }
+    }
+
+    /// The tasks that did anything.
+    pub fn ids(&self) -> impl Iterator<Item = TaskId> {
+        self.sums.iter().map(|(id, _)| id)
+    }
+
+    /// What was counted of a task.
+    pub fn tally(&self, id: TaskId) -> &Tally {
+        self.sums.get(id).map_or(&NOTHING, |tally| tally)
+    }
+
+    /// For how long a quota held back tasks of `group`, as far as was told.
+    pub fn throttled(&self, group: u32) -> Duration {
+        match self.whole {
+            true => self.watcher.groups.get(group).throttled,
+            false => Duration::ZERO,
         }
     }
 
@@ -95,32 +150,84 @@ impl<'w> Facts<'w> {
         until.since(task.born.unwrap_or(self.from).max(self.from))
     }
 
+    /// Who it is.
+    pub fn about(&self, id: TaskId) -> About {
+        let who = &self.task(id).who;
+        let of_role = who.role.and_then(|(table, number)| {
+            let name = self.header.names.tasks.get(table as usize)?;
+            let number = self.several.contains(&table).then_some(number);
+            Some((name.clone(), number))
+        });
+        let is_role = of_role.is_some();
+        let of_comm = || (who.comm.as_str().to_owned(), None);
+        let (name, number) = of_role.unwrap_or_else(of_comm);
+        let process = who.tgid.and_then(|tgid| self.processes.get(&tgid));
+        let program = match process {
+            // Threads of the kernel are many, and differ in what follows: `kworker/0:1-events`.
+            _ if who.kernel => name.split('/').next().unwrap_or_default().to_owned(),
+            Some(process) if !is_role => process.as_str().to_owned(),
+            _ => name.clone(),
+        };
+        About {
+            name: number.map_or_else(|| name.clone(), |it| format!("{name} {it}")),
+            program,
+            number,
+            pid: who.tgid.or(who.tid),
+            tid: who.tid,
+            group: self
+                .path(who.group)
+                .unwrap_or_else(|| self.group_name(who.group)),
+            task: id.0,
+            of_scenario: is_role,
+        }
+    }
+
     /// What people call it.
     pub fn name(&self, id: TaskId) -> String {
-        let who = &self.task(id).who;
-        if let Some((table, number)) = who.role
-            && let Some(name) = self.header.names.tasks.get(table as usize)
-        {
-            return match self.several.contains(&table) {
-                true => format!("{name} {number}"),
-                false => name.clone(),
-            };
-        }
-        match (who.comm == Comm::default(), who.tid) {
-            (false, Some(tid)) => format!("{} ({tid})", who.comm.as_str()),
-            (false, None) => who.comm.as_str().to_owned(),
-            (true, Some(tid)) => format!("thread {tid}"),
-            (true, None) => format!("task {}", id.0),
+        self.about(id).shown()
+    }
+
+    /// What people call those of a program and a group together.
+    pub fn program(&self, (comm, group): Program) -> String {
+        match comm.as_str() {
+            "" => format!("more of {}", self.group_name(group)),
+            name => format!("more of {name}"),
         }
     }
 
     /// What people call a group.
     pub fn group_name(&self, group: u32) -> String {
-        let name = self.watcher.groups.get(group).name;
-        match (group, name.as_str()) {
+        match (group, self.path(group)) {
             (0, _) => "the root group".to_owned(),
-            (_, "") => format!("group {group}"),
-            (_, name) => format!("group {group} ({name})"),
+            (_, None) => format!("the group of {}", self.first_of(group)),
+            (_, Some(path)) => format!("group {path}"),
+        }
+    }
+
+    /// The path of a group, as far as its names are known.
+    fn path(&self, group: u32) -> Option<String> {
+        if group == 0 {
+            return Some("/".to_owned());
+        }
+        let mut path = self.watcher.groups.upwards(group);
+        path.reverse();
+        let names = path.iter().map(|it| self.watcher.groups.get(*it).name);
+        let names: Vec<Comm> = names.collect();
+        let own = *names.last()?;
+        let names: Vec<&str> = names.iter().map(Comm::as_str).collect();
+        (own != Comm::default()).then(|| names.join("/"))
+    }
+
+    /// Somebody of a group that has no name.
+    fn first_of(&self, group: u32) -> String {
+        let mut all = self.watcher.tasks.iter();
+        let of = all.find(|(_, task)| task.who.group == group);
+        match of {
+            Some((_, task)) if task.who.comm != Comm::default() => {
+                task.who.comm.as_str().to_owned()
+            }
+            Some((_, task)) => format!("thread {}", task.who.tid.unwrap_or_default()),
+            None => "others".to_owned(),
         }
     }
 
@@ -156,21 +263,22 @@ impl<'w> Facts<'w> {
 
     /// How often in a second `id` was woken on one of `cpus`.
     pub fn woken_on(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
-        let places = self.task(id).tally.places.iter();
+        let places = self.tally(id).places.iter();
         let there = places.filter(|it| cpus.contains(&it.cpu));
         rate(there.map(|it| it.wakeups).sum(), self.period)
     }
 
-    /// What share of the time `id` ran on other CPUs than `cpus`, in thousandths.
-    pub fn ran_elsewhere(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
-        let places = self.task(id).tally.places.iter();
+    /// For what share of the time `id` was runnable on other CPUs than `cpus`, in thousandths. The weight
+    /// of a group is divided by what is runnable, whether it runs or waits.
+    pub fn wanted_elsewhere(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
+        let places = self.tally(id).places.iter();
         let elsewhere = places.filter(|it| !cpus.contains(&it.cpu));
-        thousandths(elsewhere.map(|it| it.ran).sum(), self.period)
+        thousandths(elsewhere.map(|it| it.ran + it.waited).sum(), self.period)
     }
 
     /// Of its wakeups, how many took the CPU from another task at once, in thousandths.
     pub fn takes_at_wakeup(&self, id: TaskId) -> u64 {
-        let tally = &self.task(id).tally;
+        let tally = self.tally(id);
         tally.took_at_wakeup * 1_000 / tally.wakeups.max(1)
     }
 
@@ -203,7 +311,7 @@ impl<'w> Facts<'w> {
                 words::count(less)
             ));
         }
-        let often = rate(self.task(id).tally.took_at_wakeup, self.period);
+        let often = rate(self.tally(id).took_at_wakeup, self.period);
         if self.takes_at_wakeup(id) >= 100 && often >= LEAST_TAKES {
             let often = words::count(often);
             why.push(format!("took the CPU at its wakeup {often} times a second"));
@@ -215,6 +323,22 @@ impl<'w> Facts<'w> {
     }
 }
 
+/// What each process is called.
+fn processes(watcher: &Watcher) -> BTreeMap<u32, Comm> {
+    let mut processes = BTreeMap::new();
+    for (_, task) in watcher.tasks.iter() {
+        let who = &task.who;
+        let Some(tgid) = who.tgid.filter(|_| who.comm != Comm::default()) else {
+            continue;
+        };
+        match who.tid == Some(tgid) {
+            true => drop(processes.insert(tgid, who.comm)),
+            false => drop(processes.entry(tgid).or_insert(who.comm)),
+        }
+    }
+    processes
+}
+
 #[cfg(test)]
 mod tests {
     use warmq_trace::{Context, Observer, Record};
@@ -223,8 +347,8 @@ mod tests {
 
     #[test]
     fn a_waker_of_which_nothing_else_is_told_has_a_name() {
-        let (end, header) = (Instant(u64::MAX), Header::default());
-        let mut watcher = Watcher::new(Vec::new(), Instant::START, end);
+        let end = Instant(u64::MAX);
+        let mut watcher = Watcher::new(&Header::default(), Instant::START, end);
         let waking = Record::Waking {
             cpu: CpuId(0),
             waker: Some(TaskId(99)),
@@ -233,7 +357,7 @@ mod tests {
             synchronous: false,
         };
         watcher.see(Instant(0), &waking);
-        let facts = Facts::new(&watcher, &header, (Instant::START, end));
+        let facts = Facts::of(&watcher, end);
         assert_eq!(facts.name(TaskId(99)), "task 99");
     }
 }

@@ -1,4 +1,5 @@
-//! What is told beside verdicts: who waited, who is woken, who moves between caches.
+//! What is told beside verdicts: who waited, who is woken, who moves between caches. All of them are; who
+//! shows them may cut the list.
 
 use serde::Serialize;
 use warmq_trace::Context;
@@ -7,14 +8,73 @@ use warmq_units::{Duration, TaskId};
 use crate::facts::Facts;
 use crate::words::rate;
 
-/// So many of each are told.
-const MOST: usize = 10;
 /// So many of those who ran instead are told.
 const MOST_INSTEAD: usize = 4;
 /// Moves between caches a second from which on a task is told.
 const LEAST_MOVES: u64 = 10;
 /// Less waiting is not told: a millionth of the time measured may be one switch.
 const LEAST_WAITED: Duration = Duration::from_ms(1);
+
+/// Who a task is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct About {
+    /// Its name: of its program, or of its table in the scenario with its number there.
+    pub name: String,
+    /// Its process, as the kernel of a recording numbers it.
+    pub pid: Option<u32>,
+    /// Its thread.
+    pub tid: Option<u32>,
+    /// The path of its group, as far as its names are known.
+    pub group: String,
+    /// Its number in the trace.
+    pub task: u32,
+    /// What its process is called, or its table.
+    #[serde(skip)]
+    pub program: String,
+    #[serde(skip)]
+    pub(crate) number: Option<u32>,
+    #[serde(skip)]
+    pub(crate) of_scenario: bool,
+}
+
+impl About {
+    /// What people call it: `make (4711)`, and of a scenario `hog 3`.
+    pub fn shown(&self) -> String {
+        match (self.name.as_str(), self.tid) {
+            ("", Some(tid)) => format!("thread {tid}"),
+            ("", None) => format!("task {}", self.task),
+            (name, Some(tid)) if !self.of_scenario => format!("{name} ({tid})"),
+            (name, _) => name.to_owned(),
+        }
+    }
+
+    /// What tells it from others of its program.
+    fn id(&self) -> u32 {
+        let own = if self.of_scenario { None } else { self.tid };
+        own.or(self.number).unwrap_or(self.task)
+    }
+}
+
+/// All of `tasks`, those of a program and a group together: `make (3: 41, 42, 43)`.
+pub fn summed<'a>(tasks: impl IntoIterator<Item = &'a About>) -> Vec<String> {
+    let mut together: Vec<Vec<&About>> = Vec::new();
+    for task in tasks {
+        let same =
+            |of: &&mut Vec<&About>| (&of[0].program, &of[0].group) == (&task.program, &task.group);
+        match together.iter_mut().find(same) {
+            Some(of) => of.push(task),
+            None => together.push(vec![task]),
+        }
+    }
+    let shown = together.iter().map(|of| match of[..] {
+        [only] => only.shown(),
+        _ => {
+            let ids: Vec<String> = of.iter().map(|it| it.id().to_string()).collect();
+            format!("{} ({}: {})", of[0].program, of.len(), ids.join(", "))
+        }
+    });
+    shown.collect()
+}
 
 /// Who waited, who is woken, who moves; whoever does so most comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,10 +90,9 @@ pub struct Told {
 /// A task that was runnable and did not run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Waiting {
-    /// Its name.
-    pub task: String,
-    /// Its group.
-    pub group: String,
+    /// Who it is.
+    #[serde(flatten)]
+    pub about: About,
     /// How long it ran, in ns.
     pub ran_ns: u64,
     /// How long it waited, in ns.
@@ -55,8 +114,9 @@ pub struct Waiting {
 /// Somebody who ran where a task waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Instead {
-    /// Its name.
-    pub task: String,
+    /// Who it is.
+    #[serde(flatten)]
+    pub about: About,
     /// How long, in ns.
     pub ran_ns: u64,
     /// Why it could.
@@ -66,8 +126,9 @@ pub struct Instead {
 /// A task that is woken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Woken {
-    /// Its name.
-    pub task: String,
+    /// Who it is.
+    #[serde(flatten)]
+    pub about: About,
     /// How often in a second.
     pub per_second: u64,
     /// How often in a second it took the CPU from another at once.
@@ -88,8 +149,9 @@ pub struct Waker {
 /// A task that moves between last-level caches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bouncing {
-    /// Its name.
-    pub task: String,
+    /// Who it is.
+    #[serde(flatten)]
+    pub about: About,
     /// Moves between caches a second.
     pub llc_moves_per_second: u64,
     /// Moves between CPUs a second.
@@ -106,42 +168,40 @@ impl Told {
     }
 }
 
-/// The tasks with the largest `key`, which is at least `least`.
+/// The tasks whose `key` is at least `least`, the largest first.
 fn top(facts: &Facts<'_>, least: u64, key: impl Fn(TaskId) -> u64) -> Vec<(TaskId, u64)> {
     let all = facts.watcher.tasks.iter().map(|(id, _)| (id, key(id)));
     let mut all: Vec<(TaskId, u64)> = all.filter(|(_, key)| *key >= least).collect();
     all.sort_by_key(|(id, key)| (std::cmp::Reverse(*key), *id));
-    all.truncate(MOST);
     all
 }
 
 fn waiting(facts: &Facts<'_>) -> Vec<Waiting> {
     let waited = |id| {
-        let tally = &facts.task(id).tally;
+        let tally = facts.tally(id);
         (tally.waited + tally.held.throttled).0
     };
     let all = top(facts, LEAST_WAITED.0, waited).into_iter();
     all.map(|(id, _)| {
-        let task = facts.task(id);
-        let tally = &task.tally;
+        let tally = facts.tally(id);
+        let who = &facts.task(id).who;
         let mut beside = tally.beside.clone();
         beside.sort_by_key(|(id, span)| (std::cmp::Reverse(*span), *id));
         let instead = beside
             .iter()
             .take(MOST_INSTEAD)
             .map(|(other, span)| Instead {
-                task: facts.name(*other),
+                about: facts.about(*other),
                 ran_ns: span.as_ns(),
                 why: facts.why_it_could(*other, id),
             });
         Waiting {
-            task: facts.name(id),
-            group: facts.group_name(task.who.group),
+            about: facts.about(id),
             ran_ns: tally.ran.as_ns(),
             waited_ns: tally.waited.as_ns(),
             longest_ns: tally.longest.span().as_ns(),
             throttled_ns: tally.held.throttled.as_ns(),
-            due_ns: facts.dues.due(task, facts.period).as_ns(),
+            due_ns: facts.dues.due(who, tally, tally).as_ns(),
             idle_allowed_ns: tally.idle_inside.as_ns(),
             idle_excluded_ns: tally.idle_outside.as_ns(),
             instead: instead.collect(),
@@ -151,10 +211,10 @@ fn waiting(facts: &Facts<'_>) -> Vec<Waiting> {
 }
 
 fn woken(facts: &Facts<'_>) -> Vec<Woken> {
-    let often = |id| facts.task(id).tally.wakeups;
+    let often = |id| facts.tally(id).wakeups;
     let all = top(facts, 1, often).into_iter();
     all.map(|(id, wakeups)| {
-        let tally = &facts.task(id).tally;
+        let tally = facts.tally(id);
         let mut by = tally.wakers.known.clone();
         by.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
         let by = by.into_iter().take(MOST_INSTEAD).map(|(by, times)| Waker {
@@ -162,7 +222,7 @@ fn woken(facts: &Facts<'_>) -> Vec<Woken> {
             per_second: rate(times, facts.period),
         });
         Woken {
-            task: facts.name(id),
+            about: facts.about(id),
             per_second: rate(wakeups, facts.period),
             took_per_second: rate(tally.took_at_wakeup, facts.period),
             by: by.collect(),
@@ -183,12 +243,12 @@ fn waker(facts: &Facts<'_>, (task, context): (Option<TaskId>, Context)) -> Strin
 }
 
 fn bouncing(facts: &Facts<'_>) -> Vec<Bouncing> {
-    let moves = |id| facts.task(id).tally.llc_moves;
+    let moves = |id| facts.tally(id).llc_moves;
     let all = top(facts, 1, moves).into_iter();
     let told = all.map(|(id, moves)| Bouncing {
-        task: facts.name(id),
+        about: facts.about(id),
         llc_moves_per_second: rate(moves, facts.period),
-        cpu_moves_per_second: rate(facts.task(id).tally.cpu_moves, facts.period),
+        cpu_moves_per_second: rate(facts.tally(id).cpu_moves, facts.period),
     });
     told.filter(|it| it.llc_moves_per_second >= LEAST_MOVES)
         .collect()

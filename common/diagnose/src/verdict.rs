@@ -3,6 +3,8 @@
 use serde::Serialize;
 use warmq_units::Instant;
 
+use crate::About;
+
 /// Why somebody waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,6 +48,11 @@ impl Kind {
         }
     }
 
+    /// Whether it says who or what is to blame, so that a short time may show it.
+    pub(crate) fn blames(self) -> bool {
+        !matches!(self, Kind::LeastWeight | Kind::TooMany | Kind::Unexplained)
+    }
+
     /// What it is about, in some words.
     pub fn title(self) -> &'static str {
         match self {
@@ -69,7 +76,7 @@ pub struct Verdict {
     /// The kind.
     pub kind: Kind,
     /// Whom it is about; whoever waited longest comes first.
-    pub tasks: Vec<String>,
+    pub tasks: Vec<About>,
     /// What happened, in a sentence.
     pub says: String,
     /// Why the rule takes it for that.
@@ -78,11 +85,15 @@ pub struct Verdict {
     pub cures: Vec<String>,
     /// Of the first task, from when to when it waited longest, in ns.
     pub longest_ns: (u64, u64),
-    /// The first task, by its number in the trace.
-    pub task: u32,
+    /// From when to when it was so, in ns: the time that was looked at, or a part that its average hides.
+    pub when_ns: (u64, u64),
+    /// How many such parts there were of the first task, of which this is the worst; 0 where it is the whole
+    /// time.
+    pub bursts: u64,
 }
 
 /// What a rule found of one task.
+#[derive(Clone, Debug)]
 pub(crate) struct Finding {
     /// Findings of a rule that have the same cause become one verdict.
     pub cause: String,

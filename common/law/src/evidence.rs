@@ -7,8 +7,6 @@ use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// In how many parts a chart shows its time.
 const CELLS: usize = 240;
-/// A chart shows no more than this; of a longer wait it shows the beginning.
-const LONGEST: Duration = Duration::from_ms(400);
 
 /// The longest wait of a task, and what the CPUs did meanwhile.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +37,7 @@ pub struct Chart {
 }
 
 /// A time on a CPU.
+#[derive(Clone, Copy)]
 struct Stretch {
     cpu: CpuId,
     task: TaskId,
@@ -81,15 +80,16 @@ pub fn evidence_of(
     task: TaskId,
     (from, to): (Instant, Instant),
 ) -> Evidence {
-    let (shown_from, shown_to) = margins(from, to);
+    let shown = Shown::of(from, to);
+    let until = shown.to;
     let mut story = Story {
-        kept: (shown_from, shown_to.max(to)),
+        kept: Kept::Shown(shown),
         ..Story::default()
     };
     let mut last = to;
     for (at, record) in records {
-        if at > story.kept.1 {
-            last = story.kept.1;
+        if at > until {
+            last = until;
             break;
         }
         last = last.max(at);
@@ -99,24 +99,109 @@ pub fn evidence_of(
     story.told(names, task, (from, to))
 }
 
-/// A tenth before and after a wait, and of what is shown, shows what it was between. Of a long one the
-/// beginning is shown.
-fn margins(began: Instant, ended: Instant) -> (Instant, Instant) {
-    let margin = Duration(ended.since(began).min(LONGEST).0 / 10 + 1);
-    let from = Instant(began.0.saturating_sub(margin.0));
-    (from, (ended + margin).min(from + LONGEST))
+/// Who ran around a wait: sums for each part of a chart, so that their number does not grow with the wait.
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    from: Instant,
+    to: Instant,
+    wait: (Instant, Instant),
+    cell: Duration,
+    /// For how long each had each part of each CPU.
+    cells: BTreeMap<(CpuId, usize), BTreeMap<TaskId, Duration>>,
+    /// The same of the wait.
+    ran: BTreeMap<(TaskId, CpuId), Duration>,
+}
+
+impl Shown {
+    /// A tenth before and after a wait shows what it was between.
+    fn of(began: Instant, ended: Instant) -> Shown {
+        let margin = Duration(ended.since(began).0 / 10 + 1);
+        let from = Instant(began.0.saturating_sub(margin.0));
+        let to = ended + margin;
+        Shown {
+            from,
+            to,
+            wait: (began, ended),
+            cell: Duration((to.since(from).0 / CELLS as u64).max(1)),
+            ..Shown::default()
+        }
+    }
+
+    fn add(&mut self, stretch: &Stretch) {
+        let Stretch { cpu, task, .. } = *stretch;
+        let waited = overlap(stretch, self.wait.0, self.wait.1);
+        if waited > Duration::ZERO {
+            *self.ran.entry((task, cpu)).or_default() += waited;
+        }
+        // A CPU that idled is shown, too.
+        self.cells.entry((cpu, 0)).or_default();
+        if overlap(stretch, self.from, self.to) == Duration::ZERO {
+            return;
+        }
+        let place =
+            |at: Instant| (at.clamp(self.from, self.to).since(self.from).0 / self.cell.0) as usize;
+        for index in place(stretch.from)..=place(stretch.to).min(CELLS - 1) {
+            let begins = self.from + Duration(index as u64 * self.cell.0);
+            let span = overlap(stretch, begins, begins + self.cell);
+            if span > Duration::ZERO {
+                let cell = self.cells.entry((cpu, index)).or_default();
+                *cell.entry(task).or_default() += span;
+            }
+        }
+    }
+
+    fn chart(&self, name: &dyn Fn(TaskId) -> String) -> Chart {
+        let mut who: Vec<String> = Vec::new();
+        let mut cpus: Vec<(CpuId, Vec<Option<usize>>)> = Vec::new();
+        for ((cpu, index), cell) in &self.cells {
+            if cpus.last().is_none_or(|(last, _)| last != cpu) {
+                cpus.push((*cpu, vec![None; CELLS]));
+            }
+            let most = cell
+                .iter()
+                .max_by_key(|(task, span)| (**span, std::cmp::Reverse(**task)));
+            if let (Some((task, _)), Some((_, cells))) = (most, cpus.last_mut()) {
+                let name = name(*task);
+                let place = who.iter().position(|it| *it == name).unwrap_or_else(|| {
+                    who.push(name);
+                    who.len() - 1
+                });
+                cells[*index] = Some(place);
+            }
+        }
+        Chart {
+            from: self.from,
+            to: self.to,
+            who,
+            cpus,
+        }
+    }
+}
+
+/// What is kept of who ran.
+enum Kept {
+    /// All, since nobody knows yet which wait is shown.
+    All(Vec<Stretch>),
+    /// What is shown.
+    Shown(Shown),
 }
 
 impl Story {
     fn told(&self, names: &Names, task: TaskId, (began, ended): (Instant, Instant)) -> Evidence {
-        let story = self;
-        let name = |task: TaskId| story.name(task, names);
-        let may_use = |cpu: CpuId| story.tasks.get(task).is_none_or(|it| it.may_use(cpu));
+        let shown = match &self.kept {
+            Kept::Shown(shown) => shown.clone(),
+            Kept::All(stretches) => {
+                let mut shown = Shown::of(began, ended);
+                stretches.iter().for_each(|it| shown.add(it));
+                shown
+            }
+        };
+        let name = |task: TaskId| self.name(task, names);
+        let may_use = |cpu: CpuId| self.tasks.get(task).is_none_or(|it| it.may_use(cpu));
         let mut ran: BTreeMap<String, Duration> = BTreeMap::new();
-        for stretch in &story.stretches {
-            let overlap = overlap(stretch, began, ended);
-            if overlap > Duration::ZERO && may_use(stretch.cpu) {
-                *ran.entry(name(stretch.task)).or_default() += overlap;
+        for ((task, cpu), span) in &shown.ran {
+            if may_use(*cpu) {
+                *ran.entry(name(*task)).or_default() += *span;
             }
         }
         let mut ran: Vec<(String, Duration)> = ran.into_iter().collect();
@@ -126,61 +211,13 @@ impl Story {
             from: began,
             to: ended,
             ran,
-            chart: chart(&story.stretches, began, ended, &name),
+            chart: shown.chart(&name),
         }
     }
 }
 
 fn overlap(stretch: &Stretch, from: Instant, to: Instant) -> Duration {
     stretch.to.min(to).since(stretch.from.max(from))
-}
-
-fn chart(
-    stretches: &[Stretch],
-    began: Instant,
-    ended: Instant,
-    name: &dyn Fn(TaskId) -> String,
-) -> Chart {
-    let (from, to) = margins(began, ended);
-    let cell = (to.since(from).0 / CELLS as u64).max(1);
-    let mut who: Vec<String> = Vec::new();
-    let mut cpus: BTreeMap<CpuId, Vec<(u64, Option<usize>)>> = BTreeMap::new();
-    for stretch in stretches {
-        let cells = cpus
-            .entry(stretch.cpu)
-            .or_insert_with(|| vec![(0, None); CELLS]);
-        if overlap(stretch, from, to) == Duration::ZERO {
-            continue;
-        }
-        let name = name(stretch.task);
-        let place = who.iter().position(|it| *it == name).unwrap_or_else(|| {
-            who.push(name);
-            who.len() - 1
-        });
-        let (first, last) = (
-            stretch.from.max(from).since(from),
-            stretch.to.min(to).since(from),
-        );
-        for index in first.0 / cell..=last.0 / cell {
-            let Some(most) = cells.get_mut(index as usize) else {
-                break;
-            };
-            let begins = from + Duration(index * cell);
-            let span = overlap(stretch, begins, begins + Duration(cell));
-            if span.0 > most.0 {
-                *most = (span.0, Some(place));
-            }
-        }
-    }
-    let of_cpu = |(cpu, cells): (CpuId, Vec<(u64, Option<usize>)>)| {
-        (cpu, cells.into_iter().map(|(_, who)| who).collect())
-    };
-    Chart {
-        from,
-        to,
-        who,
-        cpus: cpus.into_iter().map(of_cpu).collect(),
-    }
 }
 
 impl Known {
@@ -192,21 +229,18 @@ impl Known {
 
 /// What was seen so far.
 struct Story {
-    /// Who ran is kept within these times.
-    kept: (Instant, Instant),
+    kept: Kept,
     tasks: Table<TaskId, Known>,
     running: BTreeMap<CpuId, (TaskId, Instant)>,
-    stretches: Vec<Stretch>,
     longest: Option<(TaskId, Instant, Instant)>,
 }
 
 impl Default for Story {
     fn default() -> Story {
         Story {
-            kept: (Instant::START, Instant(u64::MAX)),
+            kept: Kept::All(Vec::new()),
             tasks: Table::default(),
             running: BTreeMap::new(),
-            stretches: Vec::new(),
             longest: None,
         }
     }
@@ -274,15 +308,16 @@ impl Story {
     }
 
     fn ran(&mut self, task: TaskId, cpu: CpuId, from: Instant, to: Instant) {
-        if to < self.kept.0 || from > self.kept.1 {
-            return;
-        }
-        self.stretches.push(Stretch {
+        let stretch = Stretch {
             cpu,
             task,
             from,
             to,
-        });
+        };
+        match &mut self.kept {
+            Kept::All(stretches) => stretches.push(stretch),
+            Kept::Shown(shown) => shown.add(&stretch),
+        }
     }
 
     fn stops_waiting(&mut self, at: Instant, id: TaskId, table: Option<usize>, from: Instant) {

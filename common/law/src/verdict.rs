@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warmq_metrics::MISSING;
+use warmq_metrics::{MISSING, MOST_TAKEN, TAKEN};
 
 use crate::beside::{Spread, compared};
 use crate::law::{Bound, Law, Limit, Side};
@@ -122,7 +122,7 @@ pub fn judge(law: &Law, repetitions: &[Repetition]) -> Judged {
     let why = faults.iter().map(|fault| match fault {
         Fault::OfTheScheduler(why) | Fault::OfTheWorld(why) => why.clone(),
     });
-    let why = why.chain(missing(repetitions));
+    let why = why.chain(missing(repetitions)).chain(unfit(repetitions));
     Judged {
         verdict: worst,
         bounds,
@@ -139,6 +139,21 @@ fn missing(repetitions: &[Repetition]) -> Option<String> {
         .reduce(f64::max)?;
     Some(format!(
         "for {most:.1} % of the time the recording lost events of a CPU, and who waited then is not known"
+    ))
+}
+
+/// Whether others had so much of the CPUs that a broken bound may be their fault.
+fn is_unfit(figures: &Figures) -> bool {
+    figures.get(TAKEN).is_some_and(|taken| *taken >= MOST_TAKEN)
+}
+
+/// That a repetition is not fit to judge by, if one is not.
+fn unfit(repetitions: &[Repetition]) -> Option<String> {
+    let figures = repetitions.iter().filter_map(|it| it.outcome.as_ref().ok());
+    let taken = figures.filter(|it| is_unfit(it)).map(|it| it[TAKEN]);
+    let most = taken.reduce(f64::max)?;
+    Some(format!(
+        "not fit to judge by: others had {most:.0} % of the CPUs' time, so that what is broken is inconclusive"
     ))
 }
 
@@ -167,7 +182,8 @@ fn worst_of(verdicts: impl Iterator<Item = Verdict> + Clone) -> Verdict {
 enum Stands {
     Kept,
     Broken,
-    /// Beyond the limit, but by no more than what was taken from the machine.
+    /// Beyond the limit, but by no more than what was taken from the machine, or on a machine so busy that it says
+    /// nothing.
     Excused,
 }
 
@@ -181,7 +197,11 @@ fn finding(place: usize, bound: &Bound, repetitions: &[Repetition]) -> Finding {
         };
         let value = figures.get(&bound.figure).copied();
         let limit = limit(bound, figures);
-        stands.push(stand(bound, value, limit, repetition.taken_us));
+        let stand = stand(bound, value, limit, repetition.taken_us);
+        stands.push(match stand {
+            Stands::Broken if is_unfit(figures) => Stands::Excused,
+            stand => stand,
+        });
         values.extend(value);
         limits.extend(limit);
     }
@@ -247,6 +267,23 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn on_a_busy_machine_a_broken_bound_is_inconclusive() {
+        let figures = |taken| {
+            let figures = [
+                ("hog_share_least", 1.0),
+                ("hog_share_most", 9.0),
+                (TAKEN, taken),
+            ];
+            saw(&figures, 0.0)
+        };
+        let judged = |taken| judge(&shares(), &[figures(taken)]);
+        assert_eq!(judged(MOST_TAKEN - 1.0).verdict, Verdict::Broken);
+        let busy = judged(88.0);
+        assert_eq!(busy.verdict, Verdict::Inconclusive);
+        assert!(busy.why.contains("88 % of the CPUs"), "{}", busy.why);
+    }
 
     fn law(bounds: &str) -> Law {
         let text = format!(

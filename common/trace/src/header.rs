@@ -1,5 +1,7 @@
 //! What a trace is of: where it was recorded, and the names of what its records number.
 
+use warmq_units::Duration;
+
 /// What a trace is of. Fields that nobody knows are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
@@ -21,6 +23,24 @@ pub struct Header {
     pub places: Vec<(u16, u16)>,
     /// The names of the scenario.
     pub names: Names,
+    /// What the kernel itself counted meanwhile of threads that were alive at the end.
+    pub accounts: Vec<Account>,
+    /// For how long by the kernel's account some task waited for a CPU (pressure stall information).
+    pub pressure: Option<Duration>,
+}
+
+/// What a kernel counted of a thread (`/proc/PID/task/TID/schedstat`): from before the recording until after it,
+/// so that a trace cannot have more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Its thread id.
+    pub tid: u32,
+    /// How long it ran.
+    pub ran: Duration,
+    /// How long it waited for a CPU, without a wait that went on at the end.
+    pub waited: Duration,
+    /// Whether it was runnable at the end.
+    pub runnable: bool,
 }
 
 /// The names of a scenario, which records give by number.
@@ -60,6 +80,9 @@ impl Header {
         .collect();
         let place = |(core, llc): &(u16, u16)| ("place", format!("{core} {llc}"));
         facts.extend(self.places.iter().map(place));
+        facts.extend(self.accounts.iter().map(|it| ("account", it.to_text())));
+        let pressure = self.pressure.iter();
+        facts.extend(pressure.map(|it| ("pressure", it.as_ns().to_string())));
         for (key, list) in [
             ("task", &names.tasks),
             ("span", &names.spans),
@@ -90,6 +113,8 @@ impl Header {
             "group" => self.names.groups.push(value),
             // A place that is no pair of numbers is none that this version knows.
             "place" => self.places.extend(place(&value)),
+            "account" => self.accounts.extend(Account::of_text(&value)),
+            "pressure" => self.pressure = value.parse().ok().map(Duration::from_ns),
             _ => {}
         }
     }
@@ -99,4 +124,51 @@ impl Header {
 fn place(text: &str) -> Option<(u16, u16)> {
     let (core, llc) = text.split_once(' ')?;
     Some((core.parse().ok()?, llc.parse().ok()?))
+}
+
+impl Account {
+    /// `TID RAN WAITED RUNNABLE`, times in ns.
+    fn to_text(self) -> String {
+        let (ran, waited) = (self.ran.as_ns(), self.waited.as_ns());
+        format!("{} {ran} {waited} {}", self.tid, u8::from(self.runnable))
+    }
+
+    fn of_text(text: &str) -> Option<Account> {
+        let mut words = text.split(' ').map(|word| word.parse::<u64>().ok());
+        let mut next = || words.next().flatten();
+        Some(Account {
+            tid: u32::try_from(next()?).ok()?,
+            ran: Duration::from_ns(next()?),
+            waited: Duration::from_ns(next()?),
+            runnable: next()? != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_counted_is_read_back_and_what_is_no_account_is_none() {
+        let account = Account {
+            tid: 42,
+            ran: Duration::from_us(7),
+            waited: Duration::from_ms(3),
+            runnable: true,
+        };
+        let mut header = Header {
+            accounts: vec![account],
+            pressure: Some(Duration::from_ms(9)),
+            ..Header::default()
+        };
+        let facts = header.facts();
+        let mut read = Header::default();
+        facts
+            .into_iter()
+            .for_each(|(key, value)| read.learn(key, value));
+        assert_eq!(read, header);
+        header.learn("account", "42 7".to_owned());
+        assert_eq!(header.accounts.len(), 1);
+    }
 }

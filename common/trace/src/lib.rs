@@ -32,7 +32,7 @@ pub use allowed::Allowed;
 pub use checker::{Breach, Checker, Invariant, Promise, Queues, Violation};
 pub use circumstance::{Cause, Context, Policy, State};
 pub use digest::Digest;
-pub use header::{Header, Names};
+pub use header::{Account, Header, Names};
 pub use perfetto::Perfetto;
 pub use record::{Comm, Interrupt, Observer, Record};
 pub use table::{Id, Table};

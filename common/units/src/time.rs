@@ -255,28 +255,38 @@ impl Mul<u64> for Cycles {
 impl FromStr for Duration {
     type Err = ParseDurationError;
 
-    /// Reads a whole number with a unit from s to ps: `300ms`, `1s`, `10 us`.
+    /// Reads a number with a unit from s to ps: `300ms`, `1.5s`, `10 us`. It is a whole number of ps.
     ///
     /// ```
     /// use warmq_units::Duration;
     /// assert_eq!("300ms".parse(), Ok(Duration::from_ms(300)));
+    /// assert_eq!("1.5s".parse(), Ok(Duration::from_ms(1_500)));
     /// assert!("300".parse::<Duration>().is_err());
     /// ```
     fn from_str(text: &str) -> Result<Duration, ParseDurationError> {
         let trimmed = text.trim();
-        let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+        let of_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+        let digits = trimmed.bytes().take_while(of_number).count();
         let (number, unit) = trimmed.split_at(digits);
         let unit = UNITS
             .into_iter()
             .find(|(name, _)| *name == unit.trim_start());
-        let parsed = number.parse::<u64>().ok().zip(unit);
-        parsed
-            .and_then(|(number, (_, ps))| number.checked_mul(ps))
-            .map(Duration)
-            .ok_or_else(|| ParseDurationError {
-                text: text.to_owned(),
-            })
+        let parsed = unit.and_then(|(_, ps)| times(number, ps));
+        parsed.map(Duration).ok_or_else(|| ParseDurationError {
+            text: text.to_owned(),
+        })
     }
+}
+
+/// So many times `unit`: `12`, or `1.5`, if that is a whole number.
+fn times(number: &str, unit: u64) -> Option<u64> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    let parts = 10_u64.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let part = u128::from(part.parse::<u64>().ok()?) * u128::from(unit);
+    let exact = part.is_multiple_of(u128::from(parts));
+    let part = u64::try_from(part / u128::from(parts)).ok()?;
+    exact.then(|| whole.checked_add(part))?
 }
 
 impl fmt::Display for ParseDurationError {
@@ -284,7 +294,7 @@ impl fmt::Display for ParseDurationError {
         let text = &self.text;
         write!(
             formatter,
-            "`{text}` is not a time; write a whole number and a unit, such as 300ms or 10us"
+            "`{text}` is not a time; write a number and a unit, such as 300ms or 1.5s"
         )
     }
 }
@@ -361,13 +371,23 @@ mod tests {
     }
 
     #[test]
+    fn a_time_may_have_a_part_of_its_unit() {
+        let read = ["1.5s", "0.000001 ms", "2.50us"].map(|text| text.parse());
+        let ns = [1_500_000_000, 1, 2_500].map(|ns| Ok(Duration::from_ns(ns)));
+        assert_eq!(read, ns);
+    }
+
+    #[test]
     fn a_text_that_is_not_a_time_is_refused() {
         for text in [
             "",
             "5",
             "ms",
             "-5ms",
-            "1.5s",
+            ".5s",
+            "1.s",
+            "1.2.3s",
+            "1.5ps",
             "5 parsecs",
             "99999999999999s",
         ] {

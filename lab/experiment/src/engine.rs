@@ -244,6 +244,7 @@ fn header(plan: &Plan, entry: &Entry, settings: &Settings, names: Option<&Names>
         preemption: settings.preemption.name().to_owned(),
         places: Vec::new(),
         names: names.cloned().unwrap_or_default(),
+        ..Header::default()
     }
 }
 

@@ -3,11 +3,12 @@
 //! Each wakeup and each sleep changes how the group's weight is divided between its CPUs, and the
 //! kernels from 6.13 on multiply what the group owes or is owed at each such change while it runs.
 //! The other group waits for good. It takes some 400 wakeups a second on the CPU, and something of
-//! the group that runs on another CPU: with all of it on one CPU nothing is divided.
+//! the group that is runnable on another CPU, whether it runs there or waits: with all of it on one CPU
+//! nothing is divided.
 
 use warmq_units::TaskId;
 
-use super::{got, waited};
+use super::{capital, got, waited};
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::words::{count, list, share};
@@ -16,7 +17,7 @@ use crate::words::{count, list, share};
 const LEAST_WOKEN: u64 = 400;
 /// Of those who ran where it waited, the group's tasks had so much, in thousandths.
 const LEAST_BESIDE: u64 = 700;
-/// Of the time some task of the group ran elsewhere for so much, in thousandths.
+/// Of the time some task of the group was runnable elsewhere for so much, in thousandths.
 const LEAST_ELSEWHERE: u64 = 100;
 
 pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
@@ -34,7 +35,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
         .collect();
     let often: u64 = woken.iter().map(|(_, often)| often).sum();
     let elsewhere: u64 = of_group()
-        .map(|(id, _)| facts.ran_elsewhere(id, &cpus))
+        .map(|(id, _)| facts.wanted_elsewhere(id, &cpus))
         .sum();
     if had < LEAST_BESIDE || often < LEAST_WOKEN || elsewhere < LEAST_ELSEWHERE {
         return None;
@@ -42,6 +43,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let most = woken.into_iter().max_by_key(|(id, often)| (*often, *id));
     let most = most.map_or(String::new(), |(id, _)| facts.name(id));
     let (own, other) = (facts.group_name(own), facts.group_name(group));
+    let names = list(&case.names_beside(|id| is_of(case, id, group)), 3);
     Some(Finding {
         cause: other.clone(),
         says: format!(
@@ -50,10 +52,9 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             count(often)
         ),
         because: format!(
-            "{other} had {} of the CPU meanwhile ({}), {most} is woken there most often, and \
-             something of the group ran elsewhere for {} of the time; {}. {}",
-            share(had),
-            list(&case.names_beside(|id| is_of(case, id, group)), 3),
+            "{}. {most} is woken there most often, and something of the group was runnable elsewhere for \
+             {} of the time; {}. {}",
+            capital(&case.had(&format!("{other} ({names})"), |id| is_of(case, id, group))),
             share(elsewhere.min(1_000)),
             got(case),
             about_kernel(&facts.header.kernel, &facts.header.scheduler),

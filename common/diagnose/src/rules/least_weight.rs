@@ -6,7 +6,7 @@ use super::{got, owned, waited};
 use crate::case::Case;
 use crate::verdict::Finding;
 use crate::weight;
-use crate::words::{count, share};
+use crate::words::count;
 
 /// It waited for so much of what it wanted, in thousandths.
 const LEAST_WAITED: u64 = 800;
@@ -40,9 +40,11 @@ fn of_task(case: &Case<'_, '_>) -> Option<Finding> {
         cause: what.clone(),
         says: format!("{} because of its weight: {what}", waited(case)),
         because: format!(
-            "Tasks of at least twice its weight of {} had {} of the CPU while it waited; {}.",
-            count(own),
-            share(had),
+            "{}; {}.",
+            case.had(
+                &format!("Tasks of at least twice its weight of {}", count(own)),
+                heavier
+            ),
             got(case)
         ),
         cures: owned(&[
@@ -75,8 +77,8 @@ fn of_group(case: &Case<'_, '_>) -> Option<Finding> {
         cause: name.clone(),
         says: format!("{} because of the weight of {name}", waited(case)),
         because: format!(
-            "Groups of at least twice its weight had {} of the CPU while it waited; {}.",
-            share(had),
+            "{}; {}.",
+            case.had("Groups of at least twice its weight", heavier),
             got(case)
         ),
         cures: owned(&["that is what cpu.weight asks for; if it is not meant, raise it"]),

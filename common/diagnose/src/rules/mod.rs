@@ -69,3 +69,10 @@ fn got(case: &Case<'_, '_>) -> String {
 fn owned(cures: &[&str]) -> Vec<String> {
     cures.iter().map(|cure| (*cure).to_owned()).collect()
 }
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

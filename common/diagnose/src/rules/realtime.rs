@@ -3,7 +3,7 @@
 use super::{owned, waited};
 use crate::case::Case;
 use crate::verdict::Finding;
-use crate::words::{list, share};
+use crate::words::list;
 
 /// Of those who ran where it waited, in thousandths.
 const LEAST_BESIDE: u64 = 600;
@@ -53,10 +53,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     Some(Finding {
         cause: format!("{what} {who}"),
         says: format!("{} beside {what}: {who}", waited(case)),
-        because: format!(
-            "They had {} of the CPU while it waited there.",
-            share(of_realtime + of_kernel)
-        ),
+        because: format!("{}.", case.had("They", |id| realtime(id) || kernel(id))),
         cures,
     })
 }
@@ -82,7 +79,11 @@ mod tests {
             task: WAITS,
             target: CpuId(0),
         };
-        let mut watcher = Watcher::new(vec![0], Instant::START, Instant(u64::MAX));
+        let header = Header {
+            places: vec![(0, 0)],
+            ..Header::default()
+        };
+        let mut watcher = Watcher::new(&header, Instant::START, Instant(u64::MAX));
         let mut see =
             |ms, record: &Record| watcher.see(Instant::START + Duration::from_ms(ms), record);
         see(0, &renamed);
@@ -91,7 +92,7 @@ mod tests {
         see(10, &woken);
         see(200, &switch(Some(BESIDE), Some(WAITS)));
         see(210, &switch(Some(WAITS), None));
-        Diagnosis::of(watcher, &Header::default()).verdicts
+        Diagnosis::of(watcher).verdicts
     }
 
     fn switch(prev: Option<TaskId>, next: Option<TaskId>) -> Record {

@@ -8,7 +8,7 @@ use warmq_units::TaskId;
 use super::{got, owned, waited};
 use crate::case::Case;
 use crate::verdict::Finding;
-use crate::words::{count, list, rate, share};
+use crate::words::{count, list, rate};
 
 /// Wakeups a second on average of each task that counts as a frequent sleeper.
 const LEAST_WOKEN: u64 = 20;
@@ -20,7 +20,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     if !case.starves {
         return None;
     }
-    let woken = |id: TaskId| rate(facts.task(id).tally.wakeups, facts.period);
+    let woken = |id: TaskId| rate(facts.tally(id).wakeups, facts.period);
     let sleeps = |id: TaskId| woken(id) >= LEAST_WOKEN && woken(id) > 2 * woken(case.id);
     let had = case.share_beside(sleeps);
     if had < LEAST_BESIDE {
@@ -29,10 +29,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     let those = case.tally.beside.iter().map(|(id, _)| *id);
     let those: Vec<TaskId> = those.filter(|id| sleeps(*id)).collect();
     let often: u64 = those.iter().map(|id| woken(*id)).sum();
-    let took: u64 = those
-        .iter()
-        .map(|id| facts.task(*id).tally.took_at_wakeup)
-        .sum();
+    let took: u64 = those.iter().map(|id| facts.tally(*id).took_at_wakeup).sum();
     let who = list(&case.names_beside(sleeps), 3);
     Some(Finding {
         cause: who.clone(),
@@ -42,9 +39,8 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
             count(often)
         ),
         because: format!(
-            "They had {} of the CPU while it waited, and took it from another task at a wakeup {} \
-             times a second; {}.",
-            share(had),
+            "{}. They took it from another task at a wakeup {} times a second; {}.",
+            case.had("They", sleeps),
             count(rate(took, facts.period)),
             got(case)
         ),

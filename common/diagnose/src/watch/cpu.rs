@@ -37,6 +37,11 @@ pub(super) struct Cpu {
     pub interrupted: Interrupted,
     /// A switch at this time was not told and must have happened.
     pub inferred: Option<Instant>,
+    /// Switches of it were not told: what seems to go on to the end may have ended before.
+    pub unsure: bool,
+    /// Since when it idles, and for how long it had before.
+    idle_since: Option<Instant>,
+    idled: Duration,
 }
 
 impl Cpu {
@@ -49,6 +54,20 @@ impl Cpu {
         if let Some((since, _)) = &mut self.open {
             *since = from;
         }
+        self.idled = Duration::ZERO;
+        self.idle_since = self.idle_since.map(|_| from);
+    }
+
+    /// It idles from now on, or does not.
+    pub fn idles(&mut self, at: Instant, idles: bool) {
+        self.idled = self.idled_until(at);
+        self.idle_since = idles.then_some(at);
+    }
+
+    /// For how long it has idled.
+    pub fn idled_until(&self, at: Instant) -> Duration {
+        let open = self.idle_since.map(|since| at.since(since));
+        self.idled + open.unwrap_or_default()
     }
 
     pub fn begins(&mut self, at: Instant, task: TaskId) {
@@ -78,6 +97,11 @@ impl Cpu {
 
     pub fn unqueue(&mut self, place: u64) {
         self.waiting.remove(&place);
+    }
+
+    /// All who wait here.
+    pub fn all_waiting(&self) -> Vec<TaskId> {
+        self.waiting.values().copied().collect()
     }
 
     /// Those who have waited longest.

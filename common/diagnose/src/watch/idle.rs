@@ -21,6 +21,8 @@ enum State {
     /// It idles since then, which is not long yet.
     Since(Instant),
     Idle,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// A time that is counted while a number is more than zero.
@@ -62,6 +64,12 @@ pub(super) struct Idle {
 }
 
 impl Idle {
+    /// What `cpu` does is not told: it never counts as idle any more.
+    pub fn distrust(&mut self, at: Instant, cpu: CpuId) {
+        self.set(at, cpu, false);
+        self.cpus[cpu.index()] = State::Unknown;
+    }
+
     /// `cpu` idles from now on, or does not.
     pub fn set(&mut self, at: Instant, cpu: CpuId, idles: bool) {
         self.reach(at);
@@ -79,7 +87,7 @@ impl Idle {
                 self.change(at, index, false);
             }
             (State::Since(_), false) => self.cpus[index] = State::Busy,
-            (State::Busy, false) | (State::Since(_) | State::Idle, true) => {}
+            (State::Unknown, _) | (State::Busy, false) | (State::Since(_) | State::Idle, true) => {}
         }
     }
 

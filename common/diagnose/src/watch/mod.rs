@@ -1,32 +1,45 @@
 //! One pass over the records of a trace: sums for each task, each CPU and each group.
+//!
+//! A wait counts when it has ended, and only if all that happened on its CPU meanwhile was told: no
+//! verdict rests on what a recorder has inferred or lost.
 
 mod cpu;
 mod groups;
+mod history;
 mod idle;
 mod task;
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Cause, Context, Observer, Record, State, Table};
+use warmq_trace::{Cause, Context, Header, Observer, Record, State, Table};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use self::cpu::Cpu;
 use self::groups::Groups;
+use self::history::History;
+pub(crate) use self::history::{Ended, LONG_WAIT, Mark, Sums};
 use self::idle::Idle;
 use self::task::{Life, Wait};
-pub(crate) use self::task::{Longest, Tally, Task};
+pub(crate) use self::task::{Longest, Program, Tally, Task};
+use crate::bursts::{self, Bursts};
 
 /// A wakeup that gives a CPU at once to the task that it wakes, and takes it from another, comes no
 /// later than this after it: some times what an interrupt to another CPU and a switch take.
 const AT_ONCE: Duration = Duration::from_us(500);
+/// A CPU of Linux' own scheduler that idles for so long has nobody in its queue: whoever seems to wait
+/// there has run unseen, or a quota or the hypervisor holds it.
+const NOBODY_WAITS: Duration = Duration::from_ms(10);
 
 /// Watches records, and keeps sums.
 ///
 /// Its memory grows with the number of tasks, and not with that of records.
 #[derive(Debug)]
 pub struct Watcher {
+    pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
     pub(crate) groups: Groups,
+    pub(crate) bursts: Bursts,
+    history: History,
     cpus: BTreeMap<CpuId, Cpu>,
     idle: Idle,
     /// Under which last-level cache each CPU is; empty if unknown.
@@ -38,22 +51,30 @@ pub struct Watcher {
     last: Instant,
     /// Orders those who wait.
     waits: u64,
+    /// How many records were within the times that are looked at.
     pub(crate) records: u64,
     pub(crate) lost: u64,
+    /// For how long a hypervisor had CPUs, all together.
+    pub(crate) stolen: Duration,
     pub(crate) interrupts_seen: bool,
 }
 
 impl Watcher {
-    /// Watches what happens from `from` to `until` on CPUs of these last-level caches, which may be
-    /// unknown.
-    pub fn new(llcs: Vec<u16>, from: Instant, until: Instant) -> Watcher {
+    /// Watches what happens from `from` to `until` in a trace of this header.
+    pub fn new(header: &Header, from: Instant, until: Instant) -> Watcher {
+        let mut header = header.clone();
+        header.accounts.sort_by_key(|it| it.tid);
+        let llcs: Vec<u16> = header.places.iter().map(|(_, llc)| *llc).collect();
         let mut idle = Idle::default();
         let all = (0..llcs.len() as u16).map(CpuId);
         // A CPU that never has anything to do has no record.
         all.for_each(|cpu| idle.set(Instant::START, cpu, true));
         Watcher {
+            header,
             tasks: Table::default(),
             groups: Groups::default(),
+            bursts: Bursts::default(),
+            history: History::beginning(from),
             cpus: BTreeMap::new(),
             idle,
             llcs,
@@ -64,8 +85,15 @@ impl Watcher {
             waits: 0,
             records: 0,
             lost: 0,
+            stolen: Duration::ZERO,
             interrupts_seen: false,
         }
+    }
+
+    /// Whether a CPU never idles while somebody is in its queue: so it is with Linux' own scheduler. Of a
+    /// simulated one that may be the very fault, and others have no queue of each CPU.
+    fn serves_its_queues(&self) -> bool {
+        self.header.clock != "simulated" && self.header.scheduler == "kernel"
     }
 
     /// How many CPUs ran anything or are known to be there.
@@ -89,10 +117,56 @@ impl Watcher {
         }
         let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
         for id in all {
+            // No record ends this wait.
+            if self.take_wait(id).is_some_and(|it| self.cpu(it.cpu).unsure) {
+                self.forget_wait(end, id);
+            }
+            if let Some(wait) = self.take_wait(id).filter(|_| end == self.last) {
+                self.tasks.touch(id).unfinished = end.since(wait.since);
+            }
             self.end_wait(end, id);
             self.release(end, id);
         }
+        self.judge(end);
         (self.from, end)
+    }
+
+    /// What is certain of each task by now.
+    pub(crate) fn sums(&mut self, at: Instant) -> Sums {
+        let cpus: Vec<CpuId> = self.cpus.keys().copied().collect();
+        for cpu in cpus {
+            if let Some((task, _)) = self.cpus[&cpu].running(at) {
+                self.leave_cpu(at, cpu);
+                self.cpu(cpu).begins(at, task);
+            }
+        }
+        let mut sums = Sums::default();
+        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
+        for id in all {
+            self.end_part(at, id);
+            *sums.touch(id) = self.tasks.touch(id).so_far();
+        }
+        sums
+    }
+
+    /// Judges what has happened lately by itself, so that no average hides it.
+    fn judge(&mut self, at: Instant) {
+        if !self.began || at <= self.from {
+            return;
+        }
+        let mark = Mark {
+            at,
+            sums: self.sums(at),
+        };
+        let mut found = std::mem::take(&mut self.bursts);
+        for (mark_before, ended) in self.history.ended_since() {
+            bursts::of_waits(&mut found, self, (&mark_before, &mark), &ended);
+        }
+        if let Some(before) = self.history.window_before(at) {
+            bursts::of_window(&mut found, self, (&before, &mark));
+        }
+        self.bursts = found;
+        self.history.remember(mark);
     }
 
     /// Forgets the sums of what was before the measurement.
@@ -102,8 +176,11 @@ impl Watcher {
         }
         self.began = true;
         let from = self.from;
+        self.history = History::beginning(from);
         self.idle.restart(from);
         self.groups.restart();
+        self.records = 0;
+        self.lost = 0;
         for cpu in self.cpus.values_mut() {
             cpu.restart(from);
         }
@@ -129,6 +206,9 @@ impl Watcher {
     ) {
         self.leave_cpu(at, cpu);
         let inferred = self.cpu(cpu).inferred.take() == Some(at);
+        if inferred {
+            self.distrust(at, cpu);
+        }
         let preempted = prev.is_some_and(|(_, runnable)| runnable);
         if let Some((task, runnable)) = prev.filter(|(task, _)| Some(*task) != next) {
             match inferred {
@@ -140,6 +220,56 @@ impl Watcher {
             self.run(at, cpu, task, preempted);
         }
         self.idle.set(at, cpu, next.is_none());
+        self.cpu(cpu).idles(at, next.is_none());
+    }
+
+    /// A switch of `cpu` was not told: who waits there may have run since, and where it seemed to idle it
+    /// may have been busy.
+    fn distrust(&mut self, at: Instant, cpu: CpuId) {
+        let state = self.cpus.entry(cpu).or_default();
+        let first = !std::mem::replace(&mut state.unsure, true);
+        for id in state.all_waiting() {
+            if let Life::Waits(wait) = &mut self.tasks.touch(id).life {
+                wait.doubtful = true;
+            }
+        }
+        if first {
+            self.idle.distrust(at, cpu);
+            self.forget_idle(at);
+        }
+    }
+
+    /// What idled until now is not known.
+    fn forget_idle(&mut self, at: Instant) {
+        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
+        for id in all {
+            self.end_part(at, id);
+            let task = self.tasks.touch(id);
+            let sums = task.sums();
+            (sums.idle_inside, sums.idle_outside) = Default::default();
+            (task.pending.idle_inside, task.pending.idle_outside) = Default::default();
+        }
+    }
+
+    /// Events of `cpu` are missing from here to its next switch. Whoever waited anywhere may have run there.
+    fn gap(&mut self, at: Instant, cpu: CpuId) {
+        if let Some((task, _)) = self.cpu(cpu).running(at) {
+            self.leave_cpu(at, cpu);
+            self.tasks.touch(task).vanishes();
+        }
+        let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
+        for id in all {
+            self.forget_wait(at, id);
+        }
+        self.idle.set(at, cpu, false);
+        self.cpu(cpu).idles(at, false);
+    }
+
+    /// The wait of `id`, if it waits, does not count.
+    fn forget_wait(&mut self, at: Instant, id: TaskId) {
+        if self.leave_queue(at, id).is_some() {
+            self.tasks.touch(id).forget_wait();
+        }
     }
 
     fn put_prev(&mut self, at: Instant, cpu: CpuId, id: TaskId, runnable: bool) {
@@ -163,7 +293,7 @@ impl Watcher {
         let task = self.tasks.touch(id);
         let at_once = |woken| at.since(woken) <= AT_ONCE;
         if preempts && task.woken.take().is_some_and(at_once) {
-            task.tally.took_at_wakeup += 1;
+            task.sums().took_at_wakeup += 1;
         }
         task.woken = None;
         task.comes_to(cpu, llc);
@@ -177,29 +307,35 @@ impl Watcher {
         let Some(stretch) = state.ends(at) else {
             return;
         };
-        let ran = self.tasks.touch(stretch.task);
-        ran.tally.ran += stretch.span;
-        ran.tally.interrupted += stretch.interrupted;
-        ran.tally.on(cpu).ran += stretch.span;
+        let ran = self.tasks.touch(stretch.task).sums();
+        ran.ran += stretch.span;
+        ran.interrupted += stretch.interrupted;
+        ran.on(cpu).ran += stretch.span;
+        let program = self.tasks.touch(stretch.task).program();
         for waiter in state.first_waiting() {
             let task = self.tasks.touch(waiter);
             if let Life::Waits(wait) = &task.life {
                 let span = at.since(stretch.from.max(wait.part_from));
-                task.tally.beside(stretch.task, span);
+                task.pending.beside(stretch.task, program, span);
             }
         }
     }
 
     fn begin_wait(&mut self, at: Instant, cpu: CpuId, id: TaskId, woken: bool) {
         self.end_wait(at, id);
+        self.queue(at, cpu, id);
+        self.tasks.touch(id).woken = woken.then_some(at);
+    }
+
+    fn queue(&mut self, at: Instant, cpu: CpuId, id: TaskId) {
         self.waits += 1;
         let place = self.waits;
         let state = self.cpus.entry(cpu).or_default();
         let interrupted = state.interrupted_until(at);
+        let idled_here = state.idled_until(at);
         state.queue(place, id);
         let task = self.tasks.touch(id);
         let (inside, outside) = self.idle.beside(at, &task.who.cpus);
-        task.woken = woken.then_some(at);
         task.life = Life::Waits(Wait {
             cpu,
             place,
@@ -208,39 +344,72 @@ impl Watcher {
             inside,
             outside,
             interrupted,
+            idled_here,
+            doubtful: false,
         });
     }
 
-    /// `id` waits no more where it waited; what it waited is counted.
+    /// `id` waits no more. What it waited counts, if that is certain.
     fn end_wait(&mut self, at: Instant, id: TaskId) {
+        let Some(wait) = self.leave_queue(at, id) else {
+            return;
+        };
+        let idled = self.cpu(wait.cpu).idled_until(at);
+        let idled = idled.saturating_sub(wait.idled_here);
+        let unseen = self.serves_its_queues() && idled >= NOBODY_WAITS;
+        let task = self.tasks.touch(id);
+        if wait.doubtful || unseen {
+            task.forget_wait();
+            return;
+        }
+        let mut pending = std::mem::take(&mut task.pending);
+        pending.longest = Longest {
+            from: wait.since,
+            to: at,
+        };
+        task.sums().add(&pending);
+        task.life = Life::Asleep;
+        self.history.ends(id, pending);
+    }
+
+    /// `id` leaves the queue in which it waited; what it waited is not counted yet.
+    fn leave_queue(&mut self, at: Instant, id: TaskId) -> Option<Wait> {
+        self.end_part(at, id);
+        let wait = self.take_wait(id)?;
+        self.cpu(wait.cpu).unqueue(wait.place);
+        Some(wait)
+    }
+
+    /// Takes down what `id` has waited so far, if it waits.
+    fn end_part(&mut self, at: Instant, id: TaskId) {
         let Some(wait) = self.take_wait(id) else {
             return;
         };
         let state = self.cpus.entry(wait.cpu).or_default();
-        state.unqueue(wait.place);
         let running = state.running(at);
         let interrupted = state.interrupted_until(at);
+        let program = running.map(|(other, _)| self.tasks.touch(other).program());
         let task = self.tasks.touch(id);
         let (inside, outside) = self.idle.beside(at, &task.who.cpus);
         let span = at.since(wait.part_from);
+        let pending = &mut task.pending;
         // The stretch that is still going on would be counted when it ends.
         if let Some((other, since)) = running.filter(|(other, _)| *other != id) {
-            let beside = at.since(since.max(wait.part_from));
-            task.tally.beside(other, beside);
+            let span = at.since(since.max(wait.part_from));
+            pending.beside(other, program.unwrap_or_default(), span);
         }
-        let tally = &mut task.tally;
-        tally.waited += span;
-        tally.on(wait.cpu).waited += span;
-        tally.idle_inside += inside.saturating_sub(wait.inside);
-        tally.idle_outside += outside.saturating_sub(wait.outside);
-        tally.interrupted += interrupted.saturating_sub(wait.interrupted);
-        if at.since(wait.since) > tally.longest.span() {
-            tally.longest = Longest {
-                from: wait.since,
-                to: at,
-            };
-        }
-        task.life = Life::Asleep;
+        pending.waited += span;
+        pending.on(wait.cpu).waited += span;
+        pending.idle_inside += inside.saturating_sub(wait.inside);
+        pending.idle_outside += outside.saturating_sub(wait.outside);
+        pending.interrupted += interrupted.saturating_sub(wait.interrupted);
+        task.life = Life::Waits(Wait {
+            part_from: at,
+            inside,
+            outside,
+            interrupted,
+            ..wait
+        });
     }
 
     fn take_wait(&self, id: TaskId) -> Option<Wait> {
@@ -253,15 +422,10 @@ impl Watcher {
     /// Somebody is about to wake `id`. If it waits since it was woken before, it must have run and
     /// slept in between: in some virtual machines the kernel does not tell what some tasks do. Nobody
     /// knows when the wait ended, so it does not count.
-    fn doubt(&mut self, id: TaskId) {
-        let Some(wait) = self.take_wait(id) else {
-            return;
-        };
-        let task = self.tasks.touch(id);
-        if task.woken.take().is_some() {
-            task.life = Life::Asleep;
-            task.tally.doubts += 1;
-            self.cpu(wait.cpu).unqueue(wait.place);
+    fn doubt(&mut self, at: Instant, id: TaskId) {
+        let waits = self.take_wait(id).is_some();
+        if waits && self.tasks.touch(id).woken.is_some() {
+            self.forget_wait(at, id);
         }
     }
 
@@ -280,7 +444,8 @@ impl Watcher {
     fn release(&mut self, at: Instant, id: TaskId) {
         let task = self.tasks.touch(id);
         if let Some(since) = task.held_since.take() {
-            task.tally.held.throttled += at.since(since);
+            let span = at.since(since);
+            task.sums().held.throttled += span;
         }
     }
 
@@ -288,13 +453,18 @@ impl Watcher {
         let Some(wait) = self.take_wait(id).filter(|wait| wait.cpu != to) else {
             return;
         };
+        self.moves(at, id, to, wait);
+    }
+
+    /// `id`, which waits, waits on in the queue of `cpu`.
+    fn moves(&mut self, at: Instant, id: TaskId, cpu: CpuId, wait: Wait) {
         let woken = self.tasks.touch(id).woken;
-        self.end_wait(at, id);
-        self.begin_wait(at, to, id, false);
+        self.leave_queue(at, id);
+        self.queue(at, cpu, id);
         let task = self.tasks.touch(id);
         task.woken = woken;
         if let Life::Waits(now) = &mut task.life {
-            now.since = wait.since;
+            (now.since, now.doubtful) = (wait.since, wait.doubtful);
         }
     }
 
@@ -306,9 +476,10 @@ impl Watcher {
         let by = task.wakes.take();
         let by = by.unwrap_or((running.map(|(task, _)| task), Context::Unknown));
         if matches!(task.life, Life::Unknown | Life::Asleep) {
-            task.tally.wakeups += 1;
-            task.tally.on(target).wakeups += 1;
-            task.tally.wakers.count(by);
+            let sums = task.sums();
+            sums.wakeups += 1;
+            sums.on(target).wakeups += 1;
+            sums.wakers.count(by);
             self.begin_wait(at, target, id, true);
         }
     }
@@ -341,6 +512,7 @@ impl Watcher {
             | Record::Ids { task, .. }
             | Record::Nice { task, .. }
             | Record::Policy { task, .. }
+            | Record::Slice { task, .. }
             | Record::Group { task, .. }
             | Record::KernelThread { task }
             | Record::Affinity { task, .. } => self.tasks.touch(task).who.learn(record),
@@ -352,12 +524,9 @@ impl Watcher {
     fn bind(&mut self, at: Instant, id: TaskId, record: &Record) {
         match self.take_wait(id) {
             Some(wait) => {
-                self.end_wait(at, id);
+                self.end_part(at, id);
                 self.learn(record);
-                self.begin_wait(at, wait.cpu, id, false);
-                if let Life::Waits(now) = &mut self.tasks.touch(id).life {
-                    now.since = wait.since;
-                }
+                self.moves(at, id, wait.cpu, wait);
             }
             None => self.learn(record),
         }
@@ -372,6 +541,9 @@ impl Observer for Watcher {
             return;
         }
         self.begin(at);
+        if let Some(due) = self.history.is_due(at) {
+            self.judge(due);
+        }
         self.records += 1;
         self.last = self.last.max(at);
         match *record {
@@ -387,7 +559,7 @@ impl Observer for Watcher {
                 context,
                 ..
             } => {
-                self.doubt(task);
+                self.doubt(at, task);
                 self.tasks.touch(task).wakes = Some((waker, context));
             }
             Record::Wakeup {
@@ -421,7 +593,11 @@ impl Observer for Watcher {
             Record::Lost { cpu, events: 1 } => {
                 self.cpu(cpu).inferred = Some(at);
             }
-            Record::Lost { events, .. } => self.lost += events.max(1),
+            Record::Lost { cpu, events } => {
+                self.lost += events.max(1);
+                self.gap(at, cpu);
+            }
+            Record::Steal { span, .. } => self.stolen += span,
             Record::Affinity { task, .. } => self.bind(at, task, record),
             _ => self.learn(record),
         }

@@ -1,9 +1,11 @@
 //! What is known of a task, and what is counted of it.
 
-use warmq_trace::{Context, Who};
+use std::sync::Arc;
+
+use warmq_trace::{Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-/// Of those who ran while a task waited, at most so many are told apart.
+/// Of those who ran while a task waited, at most so many are told apart; of the others, so many programs.
 const MOST_BESIDE: usize = 24;
 /// Of those who wake a task, at most so many are told apart.
 const MOST_WAKERS: usize = 8;
@@ -33,13 +35,22 @@ pub(super) struct Wait {
     pub inside: Duration,
     pub outside: Duration,
     pub interrupted: Duration,
+    /// For how long its own CPU had idled when it began to wait there.
+    pub idled_here: Duration,
+    /// Something happened on its CPU since then that was not told: it may have run.
+    pub doubtful: bool,
 }
 
 /// A task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Task {
     pub who: Who,
-    pub tally: Tally,
+    /// What is certain. Shared with what was remembered of earlier times, and copied on change.
+    pub tally: Arc<Tally>,
+    /// Of the wait that goes on: only its end says whether it counts.
+    pub(super) pending: Tally,
+    /// How long it had waited when the trace ended, if it did so then.
+    pub unfinished: Duration,
     pub born: Option<Instant>,
     pub died: Option<Instant>,
     pub(super) life: Life,
@@ -65,27 +76,62 @@ impl Task {
 
     /// The measurement begins.
     pub(super) fn restart(&mut self, from: Instant) {
-        self.tally = Tally::default();
+        self.tally = Arc::default();
+        self.pending = Tally::default();
         self.held_since = self.held_since.map(|since| since.max(from));
         if let Life::Waits(wait) = &mut self.life {
             wait.since = from;
             wait.part_from = from;
             (wait.inside, wait.outside, wait.interrupted) = Default::default();
+            wait.idled_here = Duration::ZERO;
         }
+    }
+
+    /// Of which program and group it is.
+    pub(crate) fn program(&self) -> Program {
+        (self.who.comm, self.who.group)
+    }
+
+    /// The sums that change.
+    pub(super) fn sums(&mut self) -> &mut Tally {
+        Arc::make_mut(&mut self.tally)
+    }
+
+    /// What is certain, and what is so far of the wait that goes on.
+    pub(super) fn so_far(&self) -> Arc<Tally> {
+        match self.life {
+            Life::Waits(wait) if !wait.doubtful => {
+                let mut tally = Tally::clone(&self.tally);
+                tally.add(&self.pending);
+                Arc::new(tally)
+            }
+            _ => Arc::clone(&self.tally),
+        }
+    }
+
+    /// The wait that went on does not count: nobody knows when it ended.
+    pub(super) fn forget_wait(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let sums = self.sums();
+        sums.doubts += 1;
+        sums.doubted += pending.waited;
+        self.life = Life::Unknown;
+        self.woken = None;
     }
 
     /// It does not run any more, and nobody knows whether it waits or sleeps.
     pub(super) fn vanishes(&mut self) {
         self.life = Life::Unknown;
         self.woken = None;
-        self.tally.doubts += 1;
+        self.sums().doubts += 1;
     }
 
     /// It runs on `cpu`, which is under the cache `llc`.
     pub(super) fn comes_to(&mut self, cpu: CpuId, llc: Option<u16>) {
         if let Some((last, under)) = self.last_cpu.replace((cpu, llc)) {
-            self.tally.cpu_moves += u64::from(last != cpu);
-            self.tally.llc_moves += u64::from(llc.is_some() && under != llc);
+            let sums = self.sums();
+            sums.cpu_moves += u64::from(last != cpu);
+            sums.llc_moves += u64::from(llc.is_some() && under != llc);
         }
     }
 }
@@ -131,6 +177,8 @@ pub(crate) struct Tally {
     /// How often records of it were missing: it was woken though it seemed to wait, or left its CPU
     /// unseen.
     pub doubts: u64,
+    /// How long it seemed to wait where that is not certain.
+    pub doubted: Duration,
     pub cpu_moves: u64,
     pub llc_moves: u64,
     /// While it waited, some CPU idled that it may use, or may not.
@@ -142,8 +190,13 @@ pub(crate) struct Tally {
     pub places: Vec<Presence>,
     /// Who ran where it waited.
     pub beside: Vec<(TaskId, Duration)>,
+    /// Of those who are not told apart, which programs of which groups.
+    pub programs: Vec<(Program, Duration)>,
     pub beside_others: Duration,
 }
+
+/// A program in a group.
+pub(crate) type Program = (Comm, u32);
 
 impl Tally {
     /// What it did on `cpu`.
@@ -161,20 +214,117 @@ impl Tally {
         &mut self.places[place]
     }
 
-    /// `other` ran for `span` where it waits.
-    pub(super) fn beside(&mut self, other: TaskId, span: Duration) {
-        match self.beside.iter().position(|(task, _)| *task == other) {
-            Some(place) => {
-                self.beside[place].1 += span;
-                // Whoever ran most is found first.
-                if place > 0 && self.beside[place].1 > self.beside[place - 1].1 {
-                    self.beside.swap(place, place - 1);
-                }
+    /// Counts all of `more`, too. Of two longest waits the longer one is the longest.
+    pub(super) fn add(&mut self, more: &Tally) {
+        self.ran += more.ran;
+        self.waited += more.waited;
+        self.held.throttled += more.held.throttled;
+        self.wakeups += more.wakeups;
+        self.took_at_wakeup += more.took_at_wakeup;
+        self.doubts += more.doubts;
+        self.doubted += more.doubted;
+        self.cpu_moves += more.cpu_moves;
+        self.llc_moves += more.llc_moves;
+        self.idle_inside += more.idle_inside;
+        self.idle_outside += more.idle_outside;
+        self.interrupted += more.interrupted;
+        self.beside_others += more.beside_others;
+        if more.longest.span() > self.longest.span() {
+            self.longest = more.longest;
+        }
+        for there in &more.places {
+            let here = self.on(there.cpu);
+            here.ran += there.ran;
+            here.waited += there.waited;
+            here.wakeups += there.wakeups;
+        }
+        for (other, span) in &more.beside {
+            if !added(&mut self.beside, *other, *span) {
+                self.beside_others += *span;
             }
-            None if self.beside.len() < MOST_BESIDE => self.beside.push((other, span)),
-            None => self.beside_others += span,
+        }
+        for (program, span) in &more.programs {
+            if !added(&mut self.programs, *program, *span) {
+                self.beside_others += *span;
+            }
         }
     }
+
+    /// What was counted since it was `before`. Wakers are not among it, nor is the longest wait, unless it
+    /// ended since then.
+    pub fn since(&self, before: &Tally) -> Tally {
+        let less = |now: Duration, then: Duration| now.saturating_sub(then);
+        let place = |now: &Presence| {
+            let then = before.places.iter().find(|it| it.cpu == now.cpu);
+            Presence {
+                cpu: now.cpu,
+                ran: less(now.ran, then.map_or(Duration::ZERO, |it| it.ran)),
+                waited: less(now.waited, then.map_or(Duration::ZERO, |it| it.waited)),
+                wakeups: now.wakeups.saturating_sub(then.map_or(0, |it| it.wakeups)),
+            }
+        };
+        Tally {
+            ran: less(self.ran, before.ran),
+            waited: less(self.waited, before.waited),
+            held: Held {
+                throttled: less(self.held.throttled, before.held.throttled),
+            },
+            longest: match self.longest == before.longest {
+                true => Longest::default(),
+                false => self.longest,
+            },
+            wakeups: self.wakeups.saturating_sub(before.wakeups),
+            took_at_wakeup: self.took_at_wakeup.saturating_sub(before.took_at_wakeup),
+            doubts: self.doubts.saturating_sub(before.doubts),
+            doubted: less(self.doubted, before.doubted),
+            cpu_moves: self.cpu_moves.saturating_sub(before.cpu_moves),
+            llc_moves: self.llc_moves.saturating_sub(before.llc_moves),
+            idle_inside: less(self.idle_inside, before.idle_inside),
+            idle_outside: less(self.idle_outside, before.idle_outside),
+            interrupted: less(self.interrupted, before.interrupted),
+            wakers: Wakers::default(),
+            places: self.places.iter().map(place).collect(),
+            beside: grown(&self.beside, &before.beside),
+            programs: grown(&self.programs, &before.programs),
+            beside_others: less(self.beside_others, before.beside_others),
+        }
+    }
+
+    /// `other`, which is of `program`, ran for `span` where it waits.
+    pub(super) fn beside(&mut self, other: TaskId, program: Program, span: Duration) {
+        if !added(&mut self.beside, other, span) && !added(&mut self.programs, program, span) {
+            self.beside_others += span;
+        }
+    }
+}
+
+/// Adds `span` to that of `key`, if there is room for it.
+fn added<K: PartialEq>(sums: &mut Vec<(K, Duration)>, key: K, span: Duration) -> bool {
+    match sums.iter().position(|(known, _)| *known == key) {
+        Some(place) => {
+            sums[place].1 += span;
+            // Whoever ran most is found first.
+            if place > 0 && sums[place].1 > sums[place - 1].1 {
+                sums.swap(place, place - 1);
+            }
+        }
+        None if sums.len() < MOST_BESIDE => sums.push((key, span)),
+        None => return false,
+    }
+    true
+}
+
+/// What was added to `now` since it was `before`.
+fn grown<K: Clone + PartialEq>(
+    now: &[(K, Duration)],
+    before: &[(K, Duration)],
+) -> Vec<(K, Duration)> {
+    let since = |(key, span): &(K, Duration)| {
+        let then = before.iter().find(|(known, _)| known == key);
+        let then = then.map_or(Duration::ZERO, |(_, span)| *span);
+        (key.clone(), span.saturating_sub(then))
+    };
+    now.iter().map(since).collect()
 }
 
 /// Who woke a task how often.

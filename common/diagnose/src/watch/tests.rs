@@ -1,7 +1,9 @@
 //! Sums of small stories.
 
 use proptest::prelude::*;
-use warmq_trace::{Comm, Interrupt};
+use warmq_trace::{Account, Comm, Interrupt};
+
+use crate::{Diagnosis, Kind, Verdict};
 
 use super::*;
 
@@ -29,8 +31,18 @@ fn woken(task: TaskId, cpu: u16) -> Record {
     }
 }
 
+/// Of a recording of Linux' own scheduler on two CPUs with caches of their own.
+fn two_cpus() -> Header {
+    Header {
+        scheduler: "kernel".to_owned(),
+        clock: "monotonic".to_owned(),
+        places: vec![(0, 0), (1, 1)],
+        ..Header::default()
+    }
+}
+
 fn watched(records: &[(u64, Record)], from: u64) -> Watcher {
-    let mut watcher = Watcher::new(vec![0, 1], ms(from), Instant(u64::MAX));
+    let mut watcher = Watcher::new(&two_cpus(), ms(from), Instant(u64::MAX));
     for (at, record) in records {
         watcher.see(ms(*at), record);
     }
@@ -176,6 +188,151 @@ fn who_left_a_cpu_unseen_is_not_taken_to_wait() {
     assert_eq!(tally.doubts, 1);
 }
 
+/// A recorder says this before what it has inferred.
+fn inferred(cpu: u16) -> Record {
+    Record::Lost {
+        cpu: CpuId(cpu),
+        events: 1,
+    }
+}
+
+/// Of CPU 1, where B seems to wait from 10 ms on though it has run unseen, `more` is told.
+fn seems_to_wait(more: &[(u64, Record)]) -> (Duration, Duration) {
+    let mut records = vec![(0, switch(1, Some(A), None)), (10, woken(B, 1))];
+    records.extend_from_slice(more);
+    records.push((2_800, Record::Recalculate { cpu: CpuId(0) }));
+    let watcher = watched(&records, 0);
+    let tally = &watcher.tasks.get(B).unwrap().tally;
+    (tally.waited, tally.doubted)
+}
+
+#[test]
+fn what_was_inferred_or_is_missing_makes_no_wait() {
+    let nothing = (Duration::ZERO, Duration::from_ms(2_790));
+    assert_eq!(
+        seems_to_wait(&[]),
+        nothing,
+        "in the queue of a CPU that idles"
+    );
+    let busy = |ms| (ms, switch(1, None, Some(A)));
+    assert_eq!(
+        seems_to_wait(&[busy(11)]).0,
+        Duration::from_ms(2_790),
+        "all is told"
+    );
+    let found_running = [
+        busy(11),
+        (1_000, inferred(1)),
+        (1_000, switch(1, Some(A), Some(TaskId(3)))),
+    ];
+    assert_eq!(
+        seems_to_wait(&found_running),
+        nothing,
+        "a switch was not told"
+    );
+    let missing = Record::Lost {
+        cpu: CpuId(0),
+        events: 7,
+    };
+    let lost = [busy(11), (1_000, missing)];
+    assert_eq!(
+        seems_to_wait(&lost),
+        (Duration::ZERO, Duration::from_ms(990))
+    );
+    // A wakeup of another task that was not told says nothing of who waits.
+    let woken_unseen = [busy(11), (1_000, inferred(1)), (1_000, woken(TaskId(3), 1))];
+    assert_eq!(seems_to_wait(&woken_unseen).0, Duration::from_ms(2_790));
+}
+
+#[test]
+fn a_cpu_of_which_a_switch_was_not_told_never_counts_as_idle() {
+    let mut story = story();
+    story.push((100, inferred(1)));
+    story.push((100, switch(1, None, Some(TaskId(3)))));
+    story.push((120, Record::Recalculate { cpu: CpuId(0) }));
+    let watcher = watched(&story, 0);
+    let b = &watcher.tasks.get(B).unwrap().tally;
+    assert_eq!(
+        (b.idle_inside, b.waited),
+        (Duration::ZERO, Duration::from_ms(100))
+    );
+}
+
+/// What a kernel counted of B, which waited for 80 ms by [`story`].
+fn with_account(waited_ms: u64, pressure_ms: u64) -> Diagnosis {
+    let account = Account {
+        tid: 42,
+        ran: Duration::ZERO,
+        waited: Duration::from_ms(waited_ms),
+        runnable: false,
+    };
+    let header = Header {
+        accounts: vec![account],
+        pressure: Some(Duration::from_ms(pressure_ms)),
+        ..two_cpus()
+    };
+    let mut watcher = Watcher::new(&header, ms(0), Instant(u64::MAX));
+    let ids = Record::Ids {
+        task: B,
+        tid: 42,
+        tgid: 42,
+    };
+    watcher.see(ms(0), &ids);
+    for (at, record) in story() {
+        watcher.see(ms(at), &record);
+    }
+    Diagnosis::of(watcher)
+}
+
+#[test]
+fn the_kernels_own_account_contradicts_a_wait_of_nothing() {
+    let fine = with_account(80, 90);
+    assert_eq!(fine.verdicts[0].kind, Kind::IdleBeside);
+    let notes = |found: &Diagnosis, word: &str| {
+        let notes = found.notes.iter().filter(|note| note.contains(word));
+        notes.count()
+    };
+    assert_eq!(
+        (notes(&fine, "schedstat"), notes(&fine, "pressure")),
+        (0, 0)
+    );
+    let phantom = with_account(0, 0);
+    let of_b = |verdict: &Verdict| verdict.tasks.iter().any(|it| it.task == B.0);
+    assert!(!phantom.verdicts.iter().any(of_b), "{:?}", phantom.verdicts);
+    assert_eq!(
+        (notes(&phantom, "schedstat"), notes(&phantom, "pressure")),
+        (1, 1)
+    );
+}
+
+#[test]
+fn a_recording_of_a_scenario_on_a_busy_machine_is_not_fit_to_judge_by() {
+    let role = Record::Role {
+        task: B,
+        table: 0,
+        number: 0,
+    };
+    let mut watcher = Watcher::new(&two_cpus(), ms(0), Instant(u64::MAX));
+    watcher.see(ms(0), &role);
+    for (at, record) in story() {
+        watcher.see(ms(at), &record);
+    }
+    let steal = Record::Steal {
+        cpu: CpuId(0),
+        span: Duration::from_ms(30),
+    };
+    watcher.see(ms(100), &steal);
+    let unfit = Diagnosis::of(watcher).unfit;
+    assert_eq!(
+        unfit,
+        [
+            "the hypervisor had 30 % of 2 CPUs",
+            "other programs than those of the scenario had 90 % of 2 CPUs"
+        ]
+    );
+    assert!(with_account(80, 90).unfit.is_empty());
+}
+
 #[test]
 fn a_child_is_like_its_parent() {
     let group = Record::Group { task: A, group: 7 };
@@ -233,14 +390,13 @@ proptest! {
         records in prop::collection::vec((0u64..2_000, record()), 0..80),
         from in 0u64..1_000,
     ) {
-        let header = warmq_trace::Header::default();
-        let mut watcher = Watcher::new(Vec::new(), ms(from), ms(1_500));
+        let mut watcher = Watcher::new(&Header::default(), ms(from), ms(1_500));
         let mut sorted = records;
         sorted.sort_by_key(|(at, _)| *at);
         for (at, record) in &sorted {
             watcher.see(ms(*at), record);
         }
-        let diagnosis = crate::Diagnosis::of(watcher, &header);
+        let diagnosis = crate::Diagnosis::of(watcher);
         let period = diagnosis.window.to_ns - diagnosis.window.from_ns;
         for task in &diagnosis.told.waiting {
             prop_assert!(task.waited_ns <= period, "{task:?}");

@@ -79,6 +79,8 @@ const METRICS: &[(&str, &str, &str)] = metrics! {
     simulated_seconds "s" "time that was measured, simulated or real"
     host_delay "us"
         "time for which the CPUs of a real world waited for those of the machine below, all together"
+    cpu_taken_share "%"
+        "share of the time of a real world's CPUs that others than the tasks of the run had, or the machine below"
 };
 
 /// Metrics in the order in which they were added, each name once: what several say is the same.

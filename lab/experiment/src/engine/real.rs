@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use warmq_metrics::{CpuMeter, PlayMeter};
+use warmq_metrics::{CpuMeter, MOST_TAKEN, Others, PlayMeter, TAKEN};
 use warmq_trace::{Digest, Header, Observer, Record};
 use warmq_units::{Duration, Instant};
 
@@ -13,6 +13,11 @@ use crate::plan::{KERNEL, LAB, Part, Plan};
 use crate::simulator::{Cause, Measured, PartError, RunError, TIME_UP};
 use crate::world::{Played, Request, World};
 use warmq_config::Setting;
+
+type Figures = std::collections::BTreeMap<String, f64>;
+
+/// What the CPUs of a real world waited for those of the machine below, in us.
+const HOST_DELAY: &str = "host_delay";
 
 impl Engine {
     pub(super) fn world_names(&self) -> Vec<String> {
@@ -106,12 +111,14 @@ impl Engine {
             digest.see(*at, record);
             observer.see(*at, record);
         }
-        let figures = measured(&played)?;
+        let cpus = machine.cpus.len();
+        let figures = measured(&played, cpus)?;
+        let unfit = unfit(&figures, cpus).into_iter().collect();
         Ok(Measured {
-            figures,
             digest: digest.to_string(),
             ending: ending(&played, plan).to_owned(),
-            notes: [notes(scenario, world.kind()), played.notes].concat(),
+            notes: [unfit, notes(scenario, world.kind()), played.notes].concat(),
+            figures,
             parameters: played.parameters,
             ..Measured::default()
         })
@@ -129,7 +136,7 @@ fn ending(played: &Played, plan: &Plan) -> &'static str {
 
 /// The figures of what was played, between the first counts and the last. Counts are taken where a
 /// phase begins, too, which may be in the warm-up.
-fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, RunError> {
+fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
     let times = |is_meant: fn(&Record) -> bool| {
         let meant = played
             .records
@@ -149,9 +156,11 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
     let mut meter = PlayMeter::starting_at(played.header.names.clone(), from);
     let within = played.records.iter().filter(|(at, _)| *at <= end);
     let mut cpus = CpuMeter::starting_at(0, from);
+    let mut others = Others::starting_at(from);
     for (at, record) in within {
         meter.see(*at, record);
         cpus.see(*at, record);
+        others.see(*at, record);
     }
     let stolen = played
         .records
@@ -162,7 +171,24 @@ fn measured(played: &Played) -> Result<std::collections::BTreeMap<String, f64>, 
         });
     let delay: Duration = stolen.chain([played.delay]).sum();
     let mut figures = meter.figures(end);
-    figures.insert("host_delay".to_owned(), delay.0 as f64 / 1e6);
+    figures.insert(HOST_DELAY.to_owned(), delay.0 as f64 / 1e6);
+    let taken = others.had(end) + delay;
+    let all = end.since(from).0 as f64 * machine_cpus.max(1) as f64;
+    figures.insert(TAKEN.to_owned(), 100.0 * taken.0 as f64 / all.max(1.0));
     figures.extend(super::measure::of_records(&meter, &cpus, (from, end)));
     Ok(figures)
+}
+
+/// That a run is not fit to judge a scheduler by, and why, if it is not.
+fn unfit(figures: &Figures, cpus: usize) -> Option<String> {
+    let taken = figures
+        .get(TAKEN)
+        .copied()
+        .filter(|taken| *taken >= MOST_TAKEN)?;
+    let delay = figures.get(HOST_DELAY).copied().unwrap_or(0.0) / 1e6;
+    Some(format!(
+        "This run is not fit to judge a scheduler by: others than its tasks had {:.0} % of {cpus} CPUs, {delay:.2} s \
+         of that outside of its world (host_delay).",
+        taken * cpus as f64
+    ))
 }

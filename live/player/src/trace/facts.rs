@@ -16,9 +16,9 @@ pub fn header(world: &str, scheduler: &str, names: Names) -> Header {
         hz: kernel.hz,
         preemption: kernel.preemption,
         kernel: kernel.release,
-        // Whoever reads the trace knows the machine.
-        places: Vec::new(),
         names,
+        // Whoever reads the trace knows the machine.
+        ..Header::default()
     }
 }
 

@@ -65,6 +65,13 @@ impl Groups {
     }
 }
 
+/// Whether sessions have groups of their own (`sysctl_sched_autogroup_enabled`): tasks of the root group alone
+/// are in them.
+pub(super) fn sessions_have_groups() -> bool {
+    let enabled = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
+    enabled.is_ok_and(|text| text.trim() != "0")
+}
+
 /// The text of a file of a group, wherever its hierarchy is.
 fn file(path: &str, name: &str) -> Option<String> {
     let mut roots = ROOTS.into_iter();

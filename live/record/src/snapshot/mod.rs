@@ -1,13 +1,15 @@
 //! What /proc says of tasks that no event tells: group, nice value, policy, affinity.
 
+mod account;
 mod groups;
 mod task;
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Comm, Record};
+use warmq_trace::{Account, Comm, Record};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use self::account::Accounts;
 use crate::proc;
 
 use self::groups::{Group, Groups};
@@ -22,19 +24,32 @@ use self::task::Alive;
 pub struct Snapshot {
     tasks: BTreeMap<u32, Alive>,
     groups: Groups,
+    accounts: Accounts,
+    looked: bool,
 }
 
 impl Snapshot {
     /// Looks at every thread that is not known yet.
     pub fn look(&mut self) {
+        let sessions = groups::sessions_have_groups();
         for (tid, tgid) in proc::processes() {
             if !self.tasks.contains_key(&tid)
-                && let Some((alive, group)) = task::read(tgid, tid)
+                && let Some((alive, group)) = task::read(tgid, tid, sessions)
             {
                 let group = self.groups.number(&group);
                 self.tasks.insert(tid, Alive { group, ..alive });
+                self.accounts.meet(tgid, tid, self.looked);
             }
         }
+        if !std::mem::replace(&mut self.looked, true) {
+            self.accounts.begin();
+        }
+    }
+
+    /// What the kernel itself has counted since the first look: of each thread that is still there, and for how
+    /// long some task waited for a CPU.
+    pub fn accounts(&self) -> (Vec<Account>, Option<Duration>) {
+        (self.accounts.since(), self.accounts.pressure())
     }
 
     /// How many threads are known.

@@ -22,8 +22,9 @@ pub(super) struct Alive {
     pub cpus: Vec<u64>,
 }
 
-/// A thread and the name of its group; none if it is gone.
-pub(super) fn read(tgid: u32, tid: u32) -> Option<(Alive, String)> {
+/// A thread and the name of its group, which may be that of its session if `sessions` have any; none if it is
+/// gone.
+pub(super) fn read(tgid: u32, tid: u32, sessions: bool) -> Option<(Alive, String)> {
     let folder = format!("/proc/{tgid}/task/{tid}");
     let text = |file: &str| fs::read_to_string(format!("{folder}/{file}"));
     let mut alive = of_stat(&text("stat").ok()?)?;
@@ -34,11 +35,11 @@ pub(super) fn read(tgid: u32, tid: u32) -> Option<(Alive, String)> {
         .next();
     alive.cpus = allowed.map(|text| words(text.trim())).unwrap_or_default();
     let cgroup = of_cgroup(&text("cgroup").unwrap_or_default());
-    // Sessions' groups are those of processes.
-    let autogroup = fs::read_to_string(format!("/proc/{tgid}/autogroup"));
+    // Sessions' groups are those of processes. The file is there whether they are heeded or not.
+    let autogroup = || fs::read_to_string(format!("/proc/{tgid}/autogroup"));
     let group = match cgroup.as_str() {
         // Only tasks of the root cgroup are in a session's group, and no thread of the kernel.
-        "" | "/" if !alive.kernel => of_autogroup(&autogroup.unwrap_or_default()),
+        "" | "/" if sessions && !alive.kernel => of_autogroup(&autogroup().unwrap_or_default()),
         path => path.to_owned(),
     };
     Some((alive, group))

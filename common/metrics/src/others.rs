@@ -1,0 +1,109 @@
+//! Who had the CPUs beside the tasks of a scenario: on a busy machine, figures say as much of the others.
+
+use warmq_trace::{Observer, Record, Table};
+use warmq_units::{CpuId, Duration, Instant, TaskId};
+
+/// The figure: what others had of all CPUs, in percent.
+pub const TAKEN: &str = "cpu_taken_share";
+/// From so many percent on a run is not fit to judge a scheduler by.
+pub const MOST_TAKEN: f64 = 10.0;
+
+/// What names of the player's own processes begin with, as of those that send for a scenario's sources.
+const PLAYERS: &str = "warmq";
+
+/// Sums for how long tasks ran that are none of the scenario's, none of the player's, and no threads of the
+/// kernel, which works for whoever asks.
+#[derive(Clone, Debug, Default)]
+pub struct Others {
+    from: Instant,
+    ours: Table<TaskId, bool>,
+    running: Table<CpuId, Option<(TaskId, Instant)>>,
+    had: Duration,
+}
+
+impl Others {
+    /// Counts from `from` on.
+    pub fn starting_at(from: Instant) -> Others {
+        Others {
+            from,
+            ..Others::default()
+        }
+    }
+
+    /// What they had until `end`.
+    pub fn had(mut self, end: Instant) -> Duration {
+        let cpus: Vec<CpuId> = self.running.iter().map(|(cpu, _)| cpu).collect();
+        cpus.into_iter().for_each(|cpu| self.switch(end, cpu, None));
+        self.had
+    }
+
+    fn switch(&mut self, at: Instant, cpu: CpuId, next: Option<TaskId>) {
+        let next = next.map(|task| (task, at));
+        let left = std::mem::replace(self.running.touch(cpu), next);
+        if let Some((task, since)) = left
+            && self.ours.get(task) != Some(&true)
+        {
+            self.had += at.since(since.max(self.from));
+        }
+    }
+}
+
+impl Observer for Others {
+    fn see(&mut self, at: Instant, record: &Record) {
+        match *record {
+            Record::Role { task, .. } | Record::KernelThread { task } => {
+                *self.ours.touch(task) = true;
+            }
+            Record::Fork {
+                child: task, comm, ..
+            }
+            | Record::Renamed { task, comm }
+                if comm.as_str().starts_with(PLAYERS) =>
+            {
+                *self.ours.touch(task) = true;
+            }
+            Record::Switch { cpu, next, .. } => self.switch(at, cpu, next),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_trace::Comm;
+
+    use super::*;
+
+    #[test]
+    fn only_others_count_and_only_from_the_beginning_on() {
+        let at = |ms| Instant::START + Duration::from_ms(ms);
+        let switch = |cpu, next| Record::Switch {
+            cpu: CpuId(cpu),
+            prev: None,
+            prev_runnable: false,
+            next: Some(TaskId(next)),
+        };
+        let ours = Record::Role {
+            task: TaskId(1),
+            table: 0,
+            number: 0,
+        };
+        let named = Record::Renamed {
+            task: TaskId(4),
+            comm: Comm::new("warmq-sender"),
+        };
+        let mut others = Others::starting_at(at(10));
+        for (ms, record) in [
+            (0, ours),
+            (0, named),
+            (0, switch(2, 4)),
+            (0, switch(0, 2)),
+            (0, switch(1, 1)),
+            (30, switch(0, 1)),
+            (50, switch(1, 3)),
+        ] {
+            others.see(at(ms), &record);
+        }
+        assert_eq!(others.had(at(60)), Duration::from_ms(20 + 10));
+    }
+}
