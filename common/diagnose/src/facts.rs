@@ -357,7 +357,7 @@ mod tests {
             synchronous: false,
         };
         watcher.see(Instant(0), &waking);
-        let facts = Facts::of(&watcher, end);
+        let facts = Facts::of_all(&watcher, (Instant::START, end));
         assert_eq!(facts.name(TaskId(99)), "task 99");
     }
 }

@@ -68,10 +68,7 @@ const VERBS: &[(&str, Read)] = &[
         Some(Action::Set(Box::new(Set::Cpus(place))))
     }),
     ("policy", |it| {
-        Some(Action::Set(Box::new(Set::Policy(policy(
-            &it.verb,
-            it.scope.names,
-        )?))))
+        Some(Action::Set(Box::new(Set::Policy(policy(&it.verb)?))))
     }),
     ("slice", |it| {
         let slice = it.scope.expr(&it.verb, &[Time])?;

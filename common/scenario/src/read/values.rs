@@ -5,7 +5,6 @@ use std::sync::Arc;
 use warmq_config::{Fields, Item, NodeKind};
 use warmq_units::{Duration, thousandths};
 
-use super::names::Names;
 use super::scope::{Scope, spot};
 use crate::amount::{Amount, Draw, StreamName};
 use crate::expr::{Expr, Spot};

@@ -150,7 +150,12 @@ fn a_group_with_a_quota_has_no_more_than_the_server_gives() {
     for name in VERSIONS {
         let workload = |boot: &mut Boot<'_>| -> Started {
             let group = boot.group(GroupId::ROOT, "g", 100);
-            boot.bandwidth(group, Duration::from_ms(10), Duration::from_ms(100));
+            let limits = Limits {
+                quota: Duration::from_ms(10),
+                period: Duration::from_ms(100),
+                burst: Duration::ZERO,
+            };
+            boot.bandwidth(group, limits);
             hog(boot, called("R").policy(Policy::Fifo(50)))?;
             hog(boot, called("u").group(group))?;
             Ok(())
