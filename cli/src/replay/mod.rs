@@ -1,5 +1,7 @@
 //! What a trace recorded, played again in the lab, beside what was recorded.
 
+#[cfg(test)]
+mod closed;
 mod plan;
 #[cfg(test)]
 mod played;
@@ -14,7 +16,7 @@ use warmq_replay::{Line, Meter, Shape, Taken, Taker, beside};
 use warmq_report::Section;
 use warmq_scenario::Scenario;
 use warmq_trace::{Header, Observer};
-use warmq_units::Instant;
+use warmq_units::{Duration, Instant};
 
 pub use self::plan::On;
 use self::plan::Place;
@@ -25,6 +27,10 @@ use crate::progress::Watch;
 use crate::study::exit_of;
 use crate::{output, recording, trace};
 
+/// Nobody replays more than an hour.
+const LONGEST: Duration = Duration::from_s(3_600);
+/// Of this share of the time of all CPUs, in percent, a machine is busy.
+const BUSY: u128 = 95;
 /// What plans call the scenario of a replay.
 const SCENARIO: &str = "replayed.toml";
 /// Of more tasks than these, those of one name are told together.
@@ -69,7 +75,7 @@ pub struct Read {
 /// It is no whole trace, or has nothing to play; what is wrong with where it is to be played; a run
 /// that fails; a file that cannot be written.
 pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<Replayed, Failure> {
-    let read = read(file, span)?;
+    let mut read = read(file, span)?;
     if read.taken.tasks() == 0 {
         let what = format!("{}: no task does anything in it", file.display());
         return Err(Failure::usage(
@@ -77,12 +83,16 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
             "give a trace with switches, or other times",
         ));
     }
+    if read.taken.time() > LONGEST {
+        return Err(too_long(file, read.taken.time()));
+    }
     let place = Place::of(on, &read.header, &read.taken)?;
     let (scenario, missing) = read.taken.scenario(Shape { cpus: place.cpus });
     if let Some(out) = out {
         written(out, &scenario)?;
     }
     let mut missing = missing.told();
+    missing.extend(busy(&mut read));
     missing.extend(place.notes.clone());
     if read.taken.is_cut() {
         let ms = read.taken.time().as_ns() / 1_000_000;
@@ -91,6 +101,28 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
         ));
     }
     played(read, &place, &scenario, missing)
+}
+
+/// A few records can say that days lie between them, and each second of those would be simulated.
+fn too_long(file: &Path, time: Duration) -> Failure {
+    let (file, s) = (file.display(), time.as_ns() / 1_000_000_000);
+    let what = format!("{file}: its records are {s} s apart, and at most an hour is played");
+    Failure::usage(what, "choose an hour of it with --from and --until")
+}
+
+/// Says so where a machine at large was recorded whose CPUs had hardly any time left: how long tasks
+/// wait there is up to all that ran beside them.
+fn busy(read: &mut Read) -> Option<String> {
+    let (ran, time) = read.meter.busy();
+    let could = u128::from(time.0) * read.taken.cpus() as u128;
+    let percent = u128::from(ran.0) * 100 / could.max(1);
+    let at_large = read.header.names.tasks.is_empty();
+    (at_large && percent >= BUSY).then(|| {
+        let cpus = read.taken.cpus();
+        format!(
+            "the recorded machine was busy: tasks had {percent} % of the time of its {cpus} CPUs"
+        )
+    })
 }
 
 /// Reads the trace in `file`.

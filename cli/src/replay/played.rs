@@ -4,10 +4,11 @@
 use warmq_config::Document;
 use warmq_experiment::{Engine, Experiment, Options};
 use warmq_replay::{Meter, Taker};
+use warmq_trace::file::Writer;
 use warmq_trace::{Header, Observer, Record};
-use warmq_units::Instant;
+use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-use super::{On, Place, Read, Replayed, Shape, played};
+use super::{On, Place, Read, Replayed, Shape, Span, busy, of_file, played, read};
 
 /// For how long a scenario is recorded.
 const TIME: &str = "500ms";
@@ -32,7 +33,7 @@ impl Observer for Recorded {
 }
 
 /// Plays `workload`, a scenario's name or text, and reads what happened.
-fn recorded(workload: &str, machine: &str, scheduler: &str, settings: &str) -> Read {
+pub(super) fn recorded(workload: &str, machine: &str, scheduler: &str, settings: &str) -> Read {
     let engine = Engine::new(None);
     let name = match workload.contains('[') {
         true => {
@@ -66,7 +67,7 @@ fn recorded(workload: &str, machine: &str, scheduler: &str, settings: &str) -> R
     }
 }
 
-fn replayed(read: Read, scheduler: Option<&str>) -> Replayed {
+pub(super) fn replayed(read: Read, scheduler: Option<&str>) -> Replayed {
     let on = On {
         scheduler: scheduler.map(str::to_owned),
         ..On::default()
@@ -149,5 +150,70 @@ fn a_hog_that_starved_gets_its_half_under_a_scheduler_that_starves_nobody() {
     for scheduler in ["eevdf-7.1", "scx_warmq"] {
         let (_, after) = share(&replayed(starving(), Some(scheduler)), "hog");
         assert!(after > 4_000, "{scheduler}: {after}");
+    }
+}
+
+/// A trace of these records, in a file.
+fn file_of(records: &[(Instant, Record)], check: impl Fn(&std::path::Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("it.warmq");
+    let mut writer = Writer::new(Vec::new(), &Header::default());
+    records
+        .iter()
+        .for_each(|(at, record)| writer.see(*at, record));
+    std::fs::write(&file, writer.finish().unwrap()).unwrap();
+    check(&file);
+}
+
+#[test]
+fn records_that_are_days_apart_are_not_played() {
+    let (cpu, task) = (CpuId(0), TaskId(1));
+    let switch = |prev, next| Record::Switch {
+        cpu,
+        prev,
+        prev_runnable: true,
+        next,
+    };
+    let later = Instant::START + Duration::from_s(53 * 86_400);
+    let records = [
+        (Instant::START, switch(None, Some(task))),
+        (later, switch(Some(task), None)),
+    ];
+    file_of(&records, |file| {
+        let all = Span {
+            from: Instant::START,
+            until: Instant(u64::MAX),
+        };
+        let refused = of_file(file, all, &On::default(), None).map(|_| ());
+        let refused = format!("{:?}", refused.unwrap_err());
+        assert!(refused.contains("4579200 s"), "{refused}");
+        assert!(refused.contains("--until"), "{refused}");
+    });
+}
+
+#[test]
+fn a_recording_of_a_busy_machine_is_marked() {
+    let (cpu, task) = (CpuId(0), TaskId(1));
+    let switch = |prev, next| Record::Switch {
+        cpu,
+        prev,
+        prev_runnable: true,
+        next,
+    };
+    let ms = |ms| Instant::START + Duration::from_ms(ms);
+    for (ran, marked) in [(96, true), (90, false)] {
+        let records = [
+            (ms(0), switch(None, Some(task))),
+            (ms(ran), switch(Some(task), None)),
+            (ms(100), Record::Recalculate { cpu }),
+        ];
+        file_of(&records, |file| {
+            let all = Span {
+                from: Instant::START,
+                until: Instant(u64::MAX),
+            };
+            let found = busy(&mut read(file, all).unwrap());
+            assert_eq!(found.is_some(), marked, "{found:?}");
+        });
     }
 }

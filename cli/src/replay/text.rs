@@ -1,6 +1,6 @@
 //! A replay as text.
 
-use warmq_replay::{Figures, Line};
+use warmq_replay::{Figure, Figures, Line};
 use warmq_trace::Header;
 
 use super::Replayed;
@@ -34,7 +34,8 @@ pub fn of(replayed: &Replayed) -> String {
         replayed.moments,
         time(replayed.time_ns)
     );
-    let mut parts = vec![head, table(&replayed.lines)];
+    let lines = &replayed.lines;
+    let mut parts = vec![head, table(lines), differing(lines)];
     let missing = replayed
         .missing
         .iter()
@@ -76,6 +77,38 @@ fn table(lines: &[Line]) -> String {
     format!("{}{rest}", table.trim_fmt())
 }
 
+/// What differs from the recording, a line for each task, whether it is in the table or not.
+fn differing(lines: &[Line]) -> String {
+    let differ = lines.iter().filter(|line| !line.differs.is_empty());
+    let differ: Vec<String> = differ
+        .map(|line| format!("  {}: {}", line.task, differences(line)))
+        .collect();
+    match differ.is_empty() {
+        true => "nothing differs from the recording by more than a quarter".to_owned(),
+        false => format!(
+            "more than a quarter off the recording:\n{}",
+            differ.join("\n")
+        ),
+    }
+}
+
+/// `woken -25 %, p99 +110 %`.
+fn differences(line: &Line) -> String {
+    let differences = line.differs.iter().map(|difference| {
+        let figure = match difference.figure {
+            Figure::Share => "share",
+            Figure::WaitP50 => "p50",
+            Figure::WaitP99 => "p99",
+            Figure::Wakeups => "woken",
+        };
+        match difference.percent {
+            Some(percent) => format!("{figure} {percent:+} %"),
+            None => format!("{figure}: none recorded"),
+        }
+    });
+    differences.collect::<Vec<_>>().join(", ")
+}
+
 fn cells(figures: &Figures) -> [String; 4] {
     let wait = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), time);
     let (whole, hundredths) = (figures.share / 100, figures.share % 100);
@@ -85,4 +118,36 @@ fn cells(figures: &Figures) -> [String; 4] {
         wait(figures.wait_p99_ns),
         figures.wakeups_per_second.to_string(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use warmq_replay::Difference;
+
+    use super::*;
+
+    #[test]
+    fn lines_say_what_differs() {
+        let line = |task: usize, differs| Line {
+            task: format!("task {task}"),
+            tasks: 1,
+            differs,
+            ..Line::default()
+        };
+        let differs = |figure, percent| Difference { figure, percent };
+        let mut lines: Vec<Line> = (0..MOST + 1).map(|task| line(task, Vec::new())).collect();
+        assert_eq!(
+            differing(&lines),
+            "nothing differs from the recording by more than a quarter"
+        );
+        let wakeups = differs(Figure::Wakeups, Some(-81));
+        lines[0].differs = vec![wakeups, differs(Figure::WaitP99, Some(220))];
+        // The table has no room for this one.
+        lines[MOST].differs = vec![differs(Figure::Share, None)];
+        assert_eq!(
+            differing(&lines),
+            "more than a quarter off the recording:\n  task 0: woken -81 %, p99 +220 %\n  \
+             task 24: share: none recorded"
+        );
+    }
 }

@@ -3,9 +3,13 @@
 use warmq_trace::{Context, Interrupt};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-/// The kernel runs softirqs right after an interrupt; one that begins later runs on behalf of the
-/// task, as in `local_bh_enable()`. Some times what lies between two events of a recording.
+/// The kernel runs softirqs right after an interrupt (`irq_exit()`); one that begins later runs on
+/// behalf of the task, as in `local_bh_enable()`. Some times what lies between two events of a
+/// recording.
 const RIGHT_AFTER: Duration = Duration::from_us(20);
+/// A softirq that was raised again while it ran begins again at once (`handle_softirqs()`); a task
+/// needs longer for the system call that sends its next packet.
+const AGAIN: Duration = Duration::from_us(1);
 /// The vectors of the softirqs that expire timers (`TIMER_SOFTIRQ`, `HRTIMER_SOFTIRQ` in the kernel's
 /// `include/linux/interrupt.h`).
 const TIMERS: [u8; 2] = [1, 8];
@@ -34,17 +38,15 @@ pub(crate) struct Cpu {
     /// The interrupts and softirqs that are going on, the innermost last; true of a softirq that runs
     /// on behalf of the task.
     open: Vec<(Interrupt, bool)>,
-    /// When the last hardware interrupt ended.
-    interrupted: Option<Instant>,
+    /// A softirq that begins by then runs because a device interrupted this CPU.
+    interrupted_until: Option<Instant>,
     /// The packets of this softirq that have woken nobody so far.
     pub packets: Vec<Instant>,
 }
 
 impl Cpu {
     pub fn enters(&mut self, at: Instant, interrupt: Interrupt) {
-        let after = self
-            .interrupted
-            .filter(|last| at.since(*last) <= RIGHT_AFTER);
+        let after = self.interrupted_until.filter(|until| at <= *until);
         let inside = self.open.iter().any(|(outer, _)| !outer.is_softirq());
         let of_task =
             interrupt.is_softirq() && after.is_none() && !inside && self.running.is_some();
@@ -53,20 +55,32 @@ impl Cpu {
 
     /// Ends an interrupt; one that began before the recording has no beginning.
     pub fn exits(&mut self, at: Instant, interrupt: Interrupt) {
-        if let Some(place) = self.open.iter().rposition(|(open, _)| *open == interrupt) {
-            self.open.truncate(place);
-        }
-        // Softirqs follow one another after an interrupt.
-        let follows = self.interrupted.is_some() || !interrupt.is_softirq();
-        if follows {
-            self.interrupted = Some(at);
+        let of_task = match self.open.iter().rposition(|(open, _)| *open == interrupt) {
+            Some(place) => self.open.drain(place..).next().is_some_and(|(_, of)| of),
+            None => false,
+        };
+        match interrupt {
+            // Neither brings packets: one that a task sends to this machine right after is its own.
+            Interrupt::Timer | Interrupt::Reschedule => {}
+            Interrupt::Network | Interrupt::Line(_) => {
+                self.interrupted_until = Some(at + RIGHT_AFTER);
+            }
+            // `net_rx_action()` takes all packets that a card brought.
+            Interrupt::NetworkSoftirq => {
+                self.interrupted_until = (!of_task).then_some(at + AGAIN);
+            }
+            // Other softirqs come before that of the network and after it.
+            Interrupt::SchedSoftirq | Interrupt::Softirq(_) => {
+                let until = self.interrupted_until;
+                self.interrupted_until = until.map(|until| until.max(at + AGAIN));
+            }
         }
     }
 
     pub fn switches(&mut self, next: Option<TaskId>) {
         self.running = next;
         self.switched = true;
-        self.interrupted = None;
+        self.interrupted_until = None;
     }
 
     /// Whether the packet that arrives now comes from outside.
@@ -85,12 +99,10 @@ impl Cpu {
             Context::Task => by_task,
             Context::Softirq => match softirqs() {
                 // The lab does not tell the softirqs that a task's own system call runs.
-                Some((_, true)) | None => by_task,
+                None | Some((Interrupt::NetworkSoftirq, true)) => by_task,
                 Some((Interrupt::NetworkSoftirq, false)) => Waker::Network,
-                Some((Interrupt::Softirq(vector), false)) if TIMERS.contains(vector) => {
-                    Waker::Timer
-                }
-                _ => Waker::Device,
+                Some((Interrupt::Softirq(vector), _)) if TIMERS.contains(vector) => Waker::Timer,
+                Some(_) => Waker::Device,
             },
             Context::Interrupt => match hard() {
                 Some((Interrupt::Timer, _)) => Waker::Timer,

@@ -7,6 +7,8 @@ use warmq_metrics::Spans;
 use warmq_trace::{Observer, Record, Table};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use crate::differs::{Difference, differences};
+
 /// The waits of more tasks than these are not kept: each takes some 100 KB.
 const MOST_TASKS: usize = 2_000;
 
@@ -81,6 +83,13 @@ impl Meter {
         }
     }
 
+    /// For how long CPUs ran tasks until now, all together, and how long was measured.
+    pub fn busy(&mut self) -> (Duration, Duration) {
+        let time = self.close();
+        let ran = self.tasks.iter().map(|(_, task)| task.ran);
+        (ran.sum(), time)
+    }
+
     /// Ends what is going on; returns how long was measured.
     fn close(&mut self) -> Duration {
         let end = self.last;
@@ -148,6 +157,8 @@ pub struct Line {
     pub recorded: Figures,
     /// What became of it.
     pub replayed: Figures,
+    /// What differs by more than a quarter.
+    pub differs: Vec<Difference>,
 }
 
 /// Sums of tasks of one name.
@@ -212,11 +223,15 @@ pub fn beside(
             after.add(measured);
         }
     }
-    let line = |(task, (tasks, before, after)): (&str, (u64, Sum, Sum))| Line {
-        task: task.to_owned(),
-        tasks,
-        recorded: before.figures(times.0),
-        replayed: after.figures(times.1),
+    let line = |(task, (tasks, before, after)): (&str, (u64, Sum, Sum))| {
+        let (recorded, replayed) = (before.figures(times.0), after.figures(times.1));
+        Line {
+            task: task.to_owned(),
+            tasks,
+            differs: differences(&recorded, &replayed),
+            recorded,
+            replayed,
+        }
     };
     let mut lines: Vec<Line> = sums.into_iter().map(line).collect();
     lines.sort_by_key(|line| std::cmp::Reverse(line.recorded.share.max(line.replayed.share)));

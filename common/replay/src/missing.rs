@@ -25,6 +25,8 @@ pub struct Missing {
     pub hotplug: u64,
     /// For how long quotas held groups back.
     pub throttled: Duration,
+    /// For how long the hypervisor took CPUs away.
+    pub stolen: Duration,
     /// How often a quota held a task.
     pub holds: u64,
     /// Threads by which the scheduler itself moves tasks.
@@ -88,11 +90,23 @@ impl Missing {
         let mut told: Vec<String> = told
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
-        if self.throttled > Duration::ZERO {
-            let ms = self.throttled.as_ns() / 1_000_000;
-            told.push(format!(
-                "quotas held groups back for {ms} ms: there are no quotas"
-            ));
+        let spans = [
+            (
+                self.throttled,
+                "quotas held groups back for",
+                "there are no quotas",
+            ),
+            (
+                self.stolen,
+                "the machine was disturbed: its hypervisor took CPUs away for",
+                "they are there all the time",
+            ),
+        ];
+        for (span, what, instead) in spans {
+            let ms = span.as_ns() / 1_000_000;
+            if ms > 0 {
+                told.push(format!("{what} {ms} ms: {instead}"));
+            }
         }
         told
     }

@@ -5,12 +5,15 @@ use warmq_units::{Duration, TaskId};
 
 /// What a task that sleeps waits for, as far as a trace tells: a semaphore of a scenario, which others
 /// may wait for, too, or one of three objects that each task has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// Anything that one task does for another: a futex, a lock, a child that exits.
+    #[default]
     Semaphore,
     Pipe,
     Socket,
+    /// A socket that packets from outside the machine come to.
+    Outside,
     /// The semaphore of this number among all objects of the recorded scenario: whoever waits for it
     /// can be woken in place of another.
     Shared(u32),
@@ -25,6 +28,11 @@ impl Kind {
             _ => Kind::Semaphore,
         }
     }
+
+    /// Whether each task has one of its own that other tasks post to, its inbox.
+    pub fn is_inbox(self) -> bool {
+        matches!(self, Kind::Semaphore | Kind::Pipe | Kind::Socket)
+    }
 }
 
 /// One moment.
@@ -32,8 +40,9 @@ impl Kind {
 pub(crate) enum Moment {
     /// It had a CPU for so long.
     Run(Duration),
-    /// It slept, waiting for its own object.
-    Await(Kind),
+    /// It slept, waiting for an object, until this task posted to that; none for what comes from
+    /// outside.
+    Await(Kind, Option<TaskId>),
     /// It woke a task that waited.
     Post(TaskId, Kind),
     /// It slept for so long, until a timer woke it, so long after one woke it last.
@@ -61,19 +70,19 @@ impl Row {
     pub fn flush(&mut self) {
         let ran = std::mem::take(&mut self.ran);
         let more = std::mem::take(&mut self.more);
-        let whole = self.moments.last() == Some(&Moment::Await(Kind::Socket));
+        let whole = self.moments.last() == Some(&Moment::Await(Kind::Outside, None));
         // Where nothing else happened meanwhile, each datagram took as long as the others.
         let pieces = if whole { more + 1 } else { 1 };
         for piece in 0..pieces {
             if piece > 0 {
-                self.moments.push(Moment::Await(Kind::Socket));
+                self.moments.push(Moment::Await(Kind::Outside, None));
             }
             if ran > Duration::ZERO {
                 self.moments.push(Moment::Run(Duration(ran.0 / pieces)));
             }
         }
         let rest = more + 1 - pieces;
-        let received = (0..rest).map(|_| Moment::Await(Kind::Socket));
+        let received = (0..rest).map(|_| Moment::Await(Kind::Outside, None));
         self.moments.extend(received);
     }
 

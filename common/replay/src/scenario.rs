@@ -144,8 +144,9 @@ impl Writer<'_> {
     fn objects(&mut self) -> fmt::Result {
         let mut made = BTreeSet::new();
         for (id, task) in self.tasks.clone() {
-            let awaited: BTreeSet<Kind> = task.row.moments.iter().filter_map(awaits).collect();
-            for kind in awaited {
+            let awaited = task.row.moments.iter().filter_map(awaits);
+            let awaited = awaited.map(|kind| if kind.is_inbox() { task.inbox } else { kind });
+            for kind in awaited.collect::<BTreeSet<Kind>>() {
                 let name = self.names.object(id, kind);
                 if !made.contains(&name) {
                     self.object(kind, &name)?;
@@ -163,7 +164,7 @@ impl Writer<'_> {
         let table = match kind {
             Kind::Semaphore | Kind::Shared(_) => "semaphore",
             Kind::Pipe => "pipe",
-            Kind::Socket => "datagram",
+            Kind::Socket | Kind::Outside => "datagram",
         };
         writeln!(self.text, "\n[{table}.{name}]")
     }
@@ -173,7 +174,7 @@ impl Writer<'_> {
         let since = |at: Instant, before: Instant| at.since(before).as_ns();
         let first = task.arrivals[0];
         writeln!(self.text, "\n[source.from_outside_{}]", self.names.task(id))?;
-        let socket = self.names.object(id, Kind::Socket);
+        let socket = self.names.object(id, Kind::Outside);
         writeln!(self.text, "to = \"{socket}\"\nbytes = \"{DATAGRAM}\"")?;
         writeln!(self.text, "start = \"{}ns\"", since(first, from))?;
         if let Some(cpu) = task.arrives_on.filter(|cpu| *cpu < self.shape.cpus)
@@ -240,7 +241,7 @@ impl Writer<'_> {
 
 fn awaits(moment: &Moment) -> Option<Kind> {
     match moment {
-        Moment::Await(kind) => Some(*kind),
+        Moment::Await(kind, _) => Some(*kind),
         _ => None,
     }
 }

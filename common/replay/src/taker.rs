@@ -6,6 +6,7 @@ use warmq_trace::{Cause, Comm, Context, Header, Observer, Policy, Record, State,
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use crate::cpu::{Cpus, Waker};
+use crate::loops;
 use crate::missing::Missing;
 use crate::row::{Kind, Moment};
 use crate::taken::Taken;
@@ -75,6 +76,7 @@ impl Taker {
                 task.row.moments.clear();
             }
         }
+        loops::close(&mut self.tasks);
         let cpus = self.cpus.count().max(self.header.places.len());
         self.missing.changes = self.tasks.iter().map(|(_, task)| task.who.changes).sum();
         Taken {
@@ -224,11 +226,11 @@ impl Taker {
             Waker::Task(waker) if waker != id && !self.is_stopper(waker) => {
                 let kind = Kind::of(cause, object);
                 self.push(at, waker, Moment::Post(id, kind));
-                self.push(at, id, Moment::Await(kind));
+                self.push(at, id, Moment::Await(kind, Some(waker)));
             }
             Waker::Network => {
                 self.cpus.get(cpu).packets.pop();
-                self.push(at, id, Moment::Await(Kind::Socket));
+                self.push(at, id, Moment::Await(Kind::Outside, None));
                 self.arrives(at, id, cpu);
             }
             Waker::Timer => self.expires(at, id, slept),
@@ -325,6 +327,7 @@ impl Taker {
                 self.groups.insert(group, known);
             }
             Record::Throttled { span, .. } => self.missing.throttled += span,
+            Record::Steal { span, .. } if self.began => self.missing.stolen += span,
             Record::Hotplug { .. } => self.missing.hotplug += 1,
             Record::Policy { task, policy, .. } => {
                 self.missing.deadlines += u64::from(policy == Policy::Deadline);

@@ -4,7 +4,7 @@ use warmq_trace::{Cause, Context, Who};
 use warmq_units::{Instant, TaskId};
 
 use crate::cpu::Waker;
-use crate::row::Row;
+use crate::row::{Kind, Row};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(crate) struct Task {
     /// The CPUs that took them, as far as there is only one.
     pub arrives_on: Option<usize>,
     pub arrives_everywhere: bool,
+    /// What other tasks post to.
+    pub inbox: Kind,
     /// Since when it has computed, or wanted to, without another moment between.
     pub wants_since: Option<Instant>,
     /// It had nothing more to do when the recording ended.

@@ -1,14 +1,18 @@
 //! Small stories, and any records at all.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use warmq_scenario::Scenario;
 use warmq_trace::{Cause, Comm, Context, Header, Interrupt, Observer, Record, State};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
+use crate::row::Moment;
 use crate::{Meter, Shape, Taken, Taker, beside};
 
 const A: TaskId = TaskId(1);
 const B: TaskId = TaskId(2);
+const C: TaskId = TaskId(3);
 const CPU: CpuId = CpuId(0);
 
 fn us(us: u64) -> Instant {
@@ -196,7 +200,7 @@ fn what_comes_from_outside_comes_from_a_source() {
     let taken = taken(&records);
     assert_eq!(
         row(&taken, "a"),
-        "receive 33500ns receive 33500ns receive 67us"
+        "packet 33500ns packet 33500ns packet 67us"
     );
     let (text, _) = taken.scenario(Shape { cpus: 1 });
     assert!(text.contains("start = \"102000ns\""), "{text}");
@@ -233,6 +237,120 @@ fn what_runs_on_behalf_of_a_task_is_not_from_outside() {
     ]);
     assert_eq!(row(&taken, "a"), "11us wake1 29us");
     assert_eq!(row(&taken, "b"), "wait 10us");
+}
+
+/// Interrupts at these times, and the network softirqs that wake `B` while `A` runs: each begins and
+/// ends within a microsecond.
+fn interrupted(interrupts: &[(u64, Interrupt)]) -> Taken {
+    let mut records = vec![(0, switch(None, false, Some(A)))];
+    for (at, interrupt) in interrupts.iter().copied() {
+        let cpu = CPU;
+        records.push((at, Record::InterruptEnter { cpu, interrupt }));
+        if interrupt == Interrupt::NetworkSoftirq {
+            let after = [(at, waking(Some(A), B, Context::Softirq)), (at, wakeup(B))];
+            records.extend(after);
+        }
+        records.push((at + 1, Record::InterruptExit { cpu, interrupt }));
+        if interrupt == Interrupt::NetworkSoftirq {
+            records.push((at + 3, switch(Some(A), true, Some(B))));
+            records.push((at + 4, switch(Some(B), false, Some(A))));
+        }
+    }
+    taken(&records)
+}
+
+#[test]
+fn what_a_task_sends_after_an_interrupt_that_brings_no_packets_is_its_own() {
+    use Interrupt::{Line, NetworkSoftirq, Softirq, Timer};
+    let own = interrupted(&[(10, Timer), (11, Softirq(1)), (15, NetworkSoftirq)]);
+    assert_eq!(row(&own, "b"), "wait 1us");
+    let outside = interrupted(&[(10, Line(9)), (15, NetworkSoftirq)]);
+    assert_eq!(row(&outside, "b"), "packet 1us");
+}
+
+#[test]
+fn all_packets_of_an_interrupt_come_at_once() {
+    use Interrupt::{Line, NetworkSoftirq, Timer};
+    let cpu = CPU;
+    let records = [
+        (0, switch(None, false, Some(A))),
+        (
+            10,
+            Record::InterruptEnter {
+                cpu,
+                interrupt: Line(9),
+            },
+        ),
+        (
+            11,
+            Record::InterruptExit {
+                cpu,
+                interrupt: Line(9),
+            },
+        ),
+        (
+            12,
+            Record::InterruptEnter {
+                cpu,
+                interrupt: NetworkSoftirq,
+            },
+        ),
+        (
+            13,
+            Record::InterruptExit {
+                cpu,
+                interrupt: NetworkSoftirq,
+            },
+        ),
+        (
+            17,
+            Record::InterruptEnter {
+                cpu,
+                interrupt: NetworkSoftirq,
+            },
+        ),
+        (17, waking(Some(A), B, Context::Softirq)),
+        (17, wakeup(B)),
+        (
+            18,
+            Record::InterruptExit {
+                cpu,
+                interrupt: NetworkSoftirq,
+            },
+        ),
+        (20, switch(Some(A), true, Some(B))),
+        (30, switch(Some(B), false, Some(A))),
+        (
+            31,
+            Record::InterruptEnter {
+                cpu,
+                interrupt: Timer,
+            },
+        ),
+    ];
+    assert_eq!(row(&taken(&records), "b"), "wait 10us");
+}
+
+#[test]
+fn a_task_that_several_wake_does_for_each_its_part() {
+    let taken = taken(&[
+        (0, switch(None, false, Some(A))),
+        (10, switch(Some(A), false, Some(B))),
+        (20, waking(Some(B), A, Context::Task)),
+        (20, wakeup(A)),
+        (30, switch(Some(B), false, Some(A))),
+        (40, switch(Some(A), false, Some(C))),
+        (50, waking(Some(C), A, Context::Task)),
+        (50, wakeup(A)),
+        (60, switch(Some(C), false, Some(A))),
+        (90, switch(Some(A), false, None)),
+    ]);
+    assert_eq!(row(&taken, "a"), "10us wait<s1 10us wait<s2 30us");
+    let (text, _) = taken.scenario(Shape { cpus: 1 });
+    assert!(
+        text.contains("senders = { s1 = \"b\", s2 = \"task_3\" }"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -347,6 +465,23 @@ fn any_record() -> impl Strategy<Value = Record> {
     ]
 }
 
+/// A task that waits for another more often than that posts to it, and the other.
+fn never_posted(taken: &Taken) -> Option<(TaskId, TaskId)> {
+    let mut left: BTreeMap<(TaskId, TaskId), i64> = BTreeMap::new();
+    for (id, task) in taken.tasks.iter() {
+        for moment in &task.row.moments {
+            match moment {
+                Moment::Post(to, _) => *left.entry((*to, id)).or_default() += 1,
+                Moment::Await(_, Some(from)) => *left.entry((id, *from)).or_default() -= 1,
+                _ => {}
+            }
+        }
+    }
+    left.into_iter()
+        .find(|(_, left)| *left < 0)
+        .map(|(pair, _)| pair)
+}
+
 proptest! {
     #[test]
     fn whatever_was_recorded_becomes_a_scenario_that_can_be_read(
@@ -359,6 +494,7 @@ proptest! {
             taker.see(us(at), record);
         }
         let taken = taker.finish();
+        prop_assert_eq!(never_posted(&taken), None);
         let (text, _) = taken.scenario(Shape { cpus: 2 });
         if taken.tasks() > 0 {
             let read = Scenario::read("it.toml", &text);

@@ -11,6 +11,7 @@ use crate::task::Task;
 /// What tables are called.
 pub(super) struct Names {
     tasks: BTreeMap<TaskId, String>,
+    inboxes: BTreeMap<TaskId, Kind>,
     groups: BTreeMap<u32, String>,
     /// Those of more than one task that are all in the same group: an autogroup has whole processes.
     processes: BTreeSet<u32>,
@@ -36,6 +37,7 @@ impl Names {
         });
         Names {
             tasks: names,
+            inboxes: tasks.iter().map(|(id, task)| (*id, task.inbox)).collect(),
             groups: groups.collect(),
             processes: processes(tasks),
         }
@@ -58,12 +60,19 @@ impl Names {
         tgid.filter(|tgid| self.processes.contains(tgid))
     }
 
+    /// What other tasks post to when they wake `id`.
+    pub fn inbox(&self, id: TaskId) -> (Kind, String) {
+        let kind = self.inboxes.get(&id).copied().unwrap_or_default();
+        (kind, self.object(id, kind))
+    }
+
     /// What `id` waits for.
     pub fn object(&self, id: TaskId, kind: Kind) -> String {
         let to = match kind {
             Kind::Semaphore => "wakes",
             Kind::Pipe => "pipe_to",
             Kind::Socket => "sent_to",
+            Kind::Outside => "packets_for",
             Kind::Shared(object) => return format!("semaphore_{object}"),
         };
         format!("{to}_{}", self.task(id))

@@ -1,6 +1,6 @@
 //! The row of a task as a step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use warmq_units::{Duration, TaskId};
@@ -46,48 +46,121 @@ impl Words {
 
 /// The step that does what `id` did.
 pub(super) fn body(id: TaskId, task: &Task, names: &Names) -> String {
-    let mut posts: BTreeMap<String, String> = BTreeMap::new();
-    let mut steps: BTreeMap<String, String> = BTreeMap::new();
-    let mut words = Words::new("{ recorded = \"\"\"\n");
-    let periodic = task.row.is_periodic();
-    for moment in &task.row.moments {
-        match *moment {
-            Moment::Run(span) => words.push(&time("", span)),
-            Moment::Sleep(span) => words.push(&time("~", span)),
-            Moment::Timer { since, .. } if periodic => words.push(&time("@", since)),
-            Moment::Timer { slept, .. } => words.push(&time("~", slept)),
-            Moment::Await(kind) => {
-                let name = awaited(kind);
-                words.push(&name);
-                let receive = || receive(&names.object(id, kind), kind);
-                steps.entry(name).or_insert_with(receive);
-            }
+    let mut body = Body {
+        names,
+        id,
+        senders: senders(task, names),
+        posts: BTreeMap::new(),
+        steps: BTreeMap::new(),
+        words: Words::new("{ recorded = \"\"\"\n"),
+        is_periodic: task.row.is_periodic(),
+    };
+    task.row
+        .moments
+        .iter()
+        .for_each(|moment| body.moment(*moment));
+    body.finish()
+}
+
+/// The tasks that post to the inbox of `task`, and what its row calls them. A row of which one other
+/// task posts needs no names: all is done in its order.
+fn senders(task: &Task, names: &Names) -> BTreeMap<TaskId, String> {
+    let from = task.row.moments.iter().filter_map(|moment| match moment {
+        Moment::Await(kind, from) if kind.is_inbox() => *from,
+        _ => None,
+    });
+    let from: BTreeSet<TaskId> = from.filter(|from| !names.task(*from).is_empty()).collect();
+    let named = (1..)
+        .zip(from)
+        .map(|(number, from)| (from, format!("s{number}")));
+    let named: BTreeMap<TaskId, String> = named.collect();
+    if named.len() > 1 {
+        named
+    } else {
+        BTreeMap::new()
+    }
+}
+
+struct Body<'n> {
+    names: &'n Names,
+    id: TaskId,
+    senders: BTreeMap<TaskId, String>,
+    /// The names of steps that post, by object.
+    posts: BTreeMap<String, String>,
+    steps: BTreeMap<String, String>,
+    words: Words,
+    is_periodic: bool,
+}
+
+impl Body<'_> {
+    fn moment(&mut self, moment: Moment) {
+        match moment {
+            Moment::Run(span) => self.words.push(&time("", span)),
+            Moment::Sleep(span) => self.words.push(&time("~", span)),
+            Moment::Timer { since, .. } if self.is_periodic => self.words.push(&time("@", since)),
+            Moment::Timer { slept, .. } => self.words.push(&time("~", slept)),
+            Moment::Await(kind, from) => self.awaits(kind, from),
             // Nobody waits who is left out.
-            Moment::Post(to, _) if names.task(to).is_empty() => {}
-            Moment::Post(to, kind) => {
-                let number = posts.len() + 1;
-                let object = names.object(to, kind);
-                let name = posts.entry(object.clone()).or_insert_with(|| {
-                    let name = format!("wake{number}");
-                    steps.insert(name.clone(), send(&object, kind));
-                    name
-                });
-                words.push(name);
-            }
+            Moment::Post(to, _) if self.names.task(to).is_empty() => {}
+            Moment::Post(to, kind) => self.posts(to, kind),
         }
     }
-    let mut text = words.finish();
-    text.push_str("\n\"\"\"");
-    let steps: Vec<String> = steps
-        .iter()
-        .map(|(name, step)| format!("{name} = {step}"))
-        .collect();
-    if !steps.is_empty() {
-        // Writing to a string does not fail.
-        let _ = write!(text, ", steps = {{ {} }}", steps.join(", "));
+
+    fn awaits(&mut self, kind: Kind, from: Option<TaskId>) {
+        let (kind, object) = self.object(self.id, kind);
+        let name = awaited(kind);
+        let sender = from.filter(|_| kind.is_inbox());
+        let sender = sender.and_then(|sender| self.senders.get(&sender));
+        match sender {
+            Some(sender) => self.words.push(&format!("{name}<{sender}")),
+            None => self.words.push(&name),
+        }
+        self.steps
+            .entry(name)
+            .or_insert_with(|| receive(&object, kind));
     }
-    text.push_str(" }");
-    text
+
+    fn posts(&mut self, to: TaskId, kind: Kind) {
+        let number = self.posts.len() + 1;
+        let (kind, object) = self.object(to, kind);
+        let name = self.posts.entry(object.clone()).or_insert_with(|| {
+            let name = format!("wake{number}");
+            self.steps.insert(name.clone(), send(&object, kind));
+            name
+        });
+        self.words.push(name);
+    }
+
+    /// The object of `kind` that `id` waits for.
+    fn object(&self, id: TaskId, kind: Kind) -> (Kind, String) {
+        match kind.is_inbox() {
+            true => self.names.inbox(id),
+            false => (kind, self.names.object(id, kind)),
+        }
+    }
+
+    fn finish(self) -> String {
+        let mut text = self.words.finish();
+        text.push_str("\n\"\"\"");
+        let steps = self.steps.iter().map(|(name, step)| (name, step.clone()));
+        table(&mut text, "steps", steps);
+        let quoted = |task: &TaskId| format!("\"{}\"", self.names.task(*task));
+        let senders = self.senders.iter().map(|(task, name)| (name, quoted(task)));
+        table(&mut text, "senders", senders);
+        text.push_str(" }");
+        text
+    }
+}
+
+/// Appends `, NAME = { key = value, ... }`, unless it is empty.
+fn table<'n>(text: &mut String, name: &str, entries: impl Iterator<Item = (&'n String, String)>) {
+    let entries: Vec<String> = entries
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
+    if !entries.is_empty() {
+        // Writing to a string does not fail.
+        let _ = write!(text, ", {name} = {{ {} }}", entries.join(", "));
+    }
 }
 
 /// Whole nanoseconds, which recorders count; zero is nothing.
@@ -104,6 +177,7 @@ fn awaited(kind: Kind) -> String {
         Kind::Semaphore => "wait".to_owned(),
         Kind::Pipe => "read".to_owned(),
         Kind::Socket => "receive".to_owned(),
+        Kind::Outside => "packet".to_owned(),
         Kind::Shared(object) => format!("wait{object}"),
     }
 }
@@ -112,13 +186,15 @@ fn receive(object: &str, kind: Kind) -> String {
     match kind {
         Kind::Semaphore | Kind::Shared(_) => format!("{{ lower = \"{object}\" }}"),
         Kind::Pipe => format!("{{ receive = \"{object}\", bytes = \"1B\" }}"),
-        Kind::Socket => format!("{{ receive = \"{object}\" }}"),
+        Kind::Socket | Kind::Outside => format!("{{ receive = \"{object}\" }}"),
     }
 }
 
 fn send(object: &str, kind: Kind) -> String {
     match kind {
         Kind::Semaphore | Kind::Shared(_) => format!("{{ raise = \"{object}\" }}"),
-        Kind::Pipe | Kind::Socket => format!("{{ send = \"{object}\", bytes = \"1B\" }}"),
+        Kind::Pipe | Kind::Socket | Kind::Outside => {
+            format!("{{ send = \"{object}\", bytes = \"1B\" }}")
+        }
     }
 }

@@ -42,7 +42,7 @@ fn takes_time(bound: &Bound, steps: &[Step]) -> bool {
         Action::Recorded(row) => {
             row.moments.iter().any(|moment| match moment {
                 Moment::Run(span) | Moment::Sleep(span) | Moment::Until(span) => span.0 > 0,
-                Moment::Step(_) => false,
+                Moment::Step(_) | Moment::Part { .. } => false,
             }) || takes_time(bound, &row.steps)
         }
         Action::Touch(_) | Action::Wait { .. } | Action::Lower(_) | Action::Barrier(_) => true,

@@ -1,6 +1,6 @@
 //! The steps of a body.
 
-use warmq_config::{Fields, Item, NodeKind, did_you_mean};
+use warmq_config::{Entry, Fields, Item, NodeKind, did_you_mean};
 
 use super::references::{self, NO_JOINING, OF_TABLE};
 use super::scope::{Scope, spot};
@@ -11,6 +11,7 @@ use crate::object::Class;
 use crate::quantity::Quantity::{Count, Cycles, Size, Time};
 use crate::recorded::{self, Recorded};
 use crate::step::{Action, Fragment, Pattern, Share, Step, Touch, When};
+use crate::task::TaskKindId;
 
 /// A step that is being read: its keys, the value of its verb, and the names in scope.
 struct Reader<'r, 'a, 'n> {
@@ -408,17 +409,37 @@ impl<'a> Reader<'_, 'a, '_> {
             names.push(entry.key.clone());
             steps.push(step(&item, self.scope).filter(|step| in_a_row(step, &item)));
         }
+        let (known, senders) = self.senders()?;
         let text = self.verb.text()?;
-        let moments = recorded::moments(&text, &names).map_err(|word| {
+        let moments = recorded::moments(&text, &names, &known).map_err(|word| {
             let what = format!("`{word}` is no moment");
-            let help =
-                "write times such as 12us, sleeps such as ~1ms and @10ms, and names of `steps`";
+            let help = "write times such as 12us, sleeps such as ~1ms and @10ms, names of `steps`, \
+                        and wait<a where `wait` is a step and `a` one of `senders`";
             self.verb.report(what, help);
         });
         Some(Recorded {
             moments: moments.ok()?,
             steps: steps.into_iter().collect::<Option<_>>()?,
+            senders,
         })
+    }
+
+    /// The tasks whose messages begin parts of a row, and what the row calls them.
+    fn senders(&self) -> Option<(Vec<String>, Vec<TaskKindId>)> {
+        let Some(item) = self.fields.item("senders") else {
+            return Some(Default::default());
+        };
+        let fields = item.table()?;
+        let sender = |(entry, item): (&Entry, Item<'_>)| {
+            Some((entry.key.clone(), references::task(&item, self.scope)?.task))
+        };
+        let all: Vec<Option<_>> = fields.entries().map(sender).collect();
+        Some(
+            all.into_iter()
+                .collect::<Option<Vec<_>>>()?
+                .into_iter()
+                .unzip(),
+        )
     }
 
     fn repeated(

@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Steps,
     /// Steps by names.
     NamedSteps,
+    /// References by names.
+    NamedReferences,
     /// Names of indexes and how many there are.
     Indexes,
     /// What a setting is by default, at least and at most.
@@ -387,9 +389,16 @@ const VERBS: &[OfVerb] = &[
     (
         "recorded",
         Kind::Text,
-        "Does what a task was seen to do: words that are times to compute (12us), sleeps (~1ms, @10ms) \
-         and names of steps.",
-        &[may("steps", Kind::NamedSteps, "The steps, by their names.")],
+        "Does what a task was seen to do: words that are times to compute (12us), sleeps (~1ms, @10ms), \
+         names of steps, and parts that the message of a sender begins (wait<a).",
+        &[
+            may("steps", Kind::NamedSteps, "The steps, by their names."),
+            may(
+                "senders",
+                Kind::NamedReferences,
+                "The tasks whose messages begin parts, by the names that words have for them.",
+            ),
+        ],
     ),
     (
         "repeat",

@@ -272,6 +272,7 @@ fn kind(kind: Kind) -> Json {
         Kind::Words(words) => Json::from([("enum", texts(words.iter().copied()))]),
         Kind::Steps => Json::from([("type", "array".into()), ("items", refer("step"))]),
         Kind::NamedSteps => named(IDENTIFIER, refer("step")),
+        Kind::NamedReferences => named(IDENTIFIER, refer("reference")),
         Kind::Indexes => named(IDENTIFIER, refer("count")),
         Kind::Value => any_of(["integer", "string", "boolean"].map(of_type)),
         Kind::ListOfWords => Json::from([("type", "array".into()), ("items", of_type("string"))]),

@@ -8,6 +8,7 @@ mod actions;
 mod cards;
 mod changes;
 mod clocks;
+mod inbox;
 mod objects;
 mod orders;
 mod parts;

@@ -64,7 +64,7 @@ pub(super) struct Player {
     pub(super) task: Task,
     pub(super) stage: Rc<Stage>,
     pub(super) shared: Shared,
-    kind: TaskKindId,
+    pub(super) kind: TaskKindId,
     number: u64,
     /// Those of the task, then a counter for each loop that is under way.
     pub(super) indexes: Indexes,
@@ -169,7 +169,11 @@ impl Player {
             self.step_is_done().await;
             match op {
                 Op::Do(action) => self.act(action).await?,
-                Op::Row { moments, actions } => self.row(moments, actions).await?,
+                Op::Row {
+                    moments,
+                    parts,
+                    actions,
+                } => self.row(moments, parts, actions).await?,
                 Op::Repeat {
                     times,
                     except,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use warmq_scenario::{Action, Bound, Expr, Moment, Recorded, Step};
 
+use super::inbox::Parts;
+
 /// One thing that a task does next.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
@@ -12,6 +14,7 @@ pub(super) enum Op {
     /// Does what was recorded; the actions are those that moments name.
     Row {
         moments: Arc<[Moment]>,
+        parts: Parts,
         actions: Vec<Option<Action>>,
     },
     /// Begins a loop: its counter takes a new slot. `after` is the first op behind its [`Op::Again`].
@@ -57,10 +60,12 @@ impl Program {
                         after: self.ops.len(),
                     };
                 }
-                Action::Recorded(Recorded { moments, steps }) => {
+                Action::Recorded(row) => {
+                    let Recorded { moments, steps, .. } = row;
                     let action = |step: &Step| bound.holds(step.when).then(|| step.action.clone());
                     self.ops.push(Op::Row {
                         moments: moments.clone(),
+                        parts: Parts::of(row),
                         actions: steps.iter().map(action).collect(),
                     });
                 }

@@ -4,9 +4,10 @@
 //! The steps of a row cost what they cost here; what they took is left out of the next computation. So
 //! the task takes as much CPU time as it was seen to take, whatever its steps cost.
 
-use warmq_scenario::{Action, Moment};
+use warmq_scenario::{Action, Moment, Reference, TaskKindId};
 use warmq_units::{Duration, Instant};
 
+use super::inbox::{Parts, inbox_of};
 use super::player::{Left, Player};
 
 /// How far a task is.
@@ -19,8 +20,28 @@ pub(super) struct Row {
 }
 
 impl Player {
-    /// Does `moments`, which name `actions`; none of these is one that the settings leave out.
+    /// Does `moments`, which name `actions`; none of these is one that the settings leave out. What is
+    /// before the first part is done first, then parts, as the messages come that begin them.
     pub(super) async fn row(
+        &mut self,
+        moments: &[Moment],
+        parts: &Parts,
+        actions: &[Option<Action>],
+    ) -> Result<(), Left> {
+        self.moments(&moments[parts.before()], actions).await?;
+        let mut order = parts.order();
+        while let Some(step) = order.step() {
+            let Some(action) = &actions[step as usize] else {
+                return Ok(());
+            };
+            self.act(action).await?;
+            let sender = inbox_of(action).and_then(|inbox| self.sender_of(inbox));
+            self.moments(&moments[order.next(sender)], actions).await?;
+        }
+        Ok(())
+    }
+
+    async fn moments(
         &mut self,
         moments: &[Moment],
         actions: &[Option<Action>],
@@ -32,12 +53,29 @@ impl Player {
                 Moment::Until(span) => self.sleep_until(span).await,
                 Moment::Step(step) => {
                     if let Some(action) = &actions[step as usize] {
+                        self.signs(action);
                         self.act(action).await?;
                     }
                 }
+                Moment::Part { .. } => unreachable!("parts are between these"),
             }
         }
         Ok(())
+    }
+
+    /// Whoever takes what `action` sends knows that this task sent it.
+    fn signs(&self, action: &Action) {
+        if let Action::Raise(to) | Action::Send { to, .. } = action
+            && let Ok(number) = self.number(to)
+        {
+            self.stage.inboxes.sent((to.object, number), self.kind);
+        }
+    }
+
+    /// Who sent the message that was taken out of `inbox`.
+    fn sender_of(&self, inbox: &Reference) -> Option<TaskKindId> {
+        let number = self.number(inbox).ok()?;
+        self.stage.inboxes.taken((inbox.object, number))
     }
 
     async fn run_for(&mut self, span: Duration) {

@@ -10,6 +10,7 @@ use warmq_scenario::{StreamName, TaskKind, TaskKindId};
 use warmq_units::{Seed, Stream, TaskId};
 
 use super::Trouble;
+use super::inbox::Inboxes;
 use super::objects::{Made, Queue, make};
 use super::parts;
 use super::program::Program;
@@ -49,6 +50,8 @@ pub(super) struct Stage {
     /// By counter of the scenario.
     counters: Vec<Counter>,
     rounds: Counter,
+    /// Who sent what waits in the inboxes of rows.
+    pub(super) inboxes: Inboxes,
     pub(super) machine: Machine,
     /// An address space for each task, by table, for those that get one of their own.
     own_mms: Vec<Vec<Mm>>,
@@ -88,6 +91,7 @@ impl Stage {
             programs,
             counters: named,
             rounds: counters.counter("rounds"),
+            inboxes: Inboxes::of(scenario),
             machine: Machine::new(boot),
             own_mms,
             alive: RefCell::default(),
