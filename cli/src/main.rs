@@ -52,6 +52,14 @@ fn main() -> ExitCode {
             output::say(&failure::json::usage(&error).to_string());
             return ExitCode::from(exit::Exit::BadInput as u8);
         }
+        Err(error) if error.use_stderr() => {
+            let text = error.render();
+            output::say(&match output::Screen::of_messages().colors {
+                true => text.ansi().to_string(),
+                false => text.to_string(),
+            });
+            return ExitCode::from(exit::Exit::BadInput as u8);
+        }
         Err(error) => error.exit(),
     };
     files::forget_unfinished_when_interrupted();

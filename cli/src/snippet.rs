@@ -6,6 +6,7 @@ use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode,
 };
 use warmq_config::Problems;
+use warmq_units::printable;
 
 use crate::output;
 
@@ -39,15 +40,35 @@ impl Diagnostic for Mistake {
 
 /// Everything wrong in one document.
 pub fn problems(problems: &Problems) -> String {
-    let mistakes = problems.list.iter().map(|problem| Mistake {
-        title: problem.headline(),
-        text: NamedSource::new(&*problem.source.name, problem.source.text.to_string()),
-        // A problem of the whole document has no place in it.
-        span: Some(problem.span.clone()).filter(|span| !span.is_empty()),
-        label: "here".to_owned(),
-        help: problem.help.clone(),
+    let mistakes = problems.list.iter().map(|problem| {
+        let (text, span) = shown(&problem.source.text, problem.span.clone());
+        let name = printable(&*problem.source.name).to_string();
+        Mistake {
+            title: problem.headline(),
+            text: NamedSource::new(name, text),
+            // A problem of the whole document has no place in it.
+            span: Some(span).filter(|span| !span.is_empty()),
+            label: "here".to_owned(),
+            help: problem.help.clone(),
+        }
     });
     mistakes.map(|mistake| drawn(&mistake)).collect()
+}
+
+/// A document's text as it can be shown, and where in it `span` is.
+fn shown(text: &str, span: Range<usize>) -> (String, Range<usize>) {
+    let parts = [&text[..span.start], &text[span.clone()], &text[span.end..]];
+    let [before, within, after] = parts.map(|part| {
+        let lines = part.split('\n').map(|line| {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            let cells = line.split('\t').map(|cell| printable(cell).to_string());
+            cells.collect::<Vec<_>>().join("\t")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    let begin = before.len();
+    let span = begin..begin + within.len();
+    (before + &within + &after, span)
 }
 
 fn drawn(mistake: &Mistake) -> String {

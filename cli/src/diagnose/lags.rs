@@ -75,9 +75,7 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
         .filter(|(_, groups)| groups.len() > 1)
         .max_by_key(|(cpu, groups)| (greatest(groups), std::cmp::Reverse(*cpu)))?;
     let named = |(group, told): (u32, Vec<Told>)| {
-        let name = names
-            .get(&group)
-            .map(|name| format!(" ({})", name.as_str()));
+        let name = names.get(&group).map(|name| format!(" ({name})"));
         (format!("group {group}{}", name.unwrap_or_default()), told)
     };
     Some(Lags {

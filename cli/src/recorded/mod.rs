@@ -14,6 +14,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration as Real;
 
+use warmq_output::temporary_folder;
 use warmq_record::{Recording, Snapshot, Tasks, Wanted};
 use warmq_record::{cpu_time_ns, monotonic_ns};
 use warmq_trace::file::Writer;
@@ -67,7 +68,7 @@ impl Kept {
                 _temporary: None,
             });
         }
-        let folder = tempfile::Builder::new().prefix("warmq-watch-").tempdir();
+        let folder = temporary_folder("warmq-watch-");
         let folder = folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
         Ok(Kept {
             path: folder.path().join("it.warmq"),
@@ -219,7 +220,7 @@ fn written(
     path: &Path,
     mut took: Took,
 ) -> Result<Took, Failure> {
-    let (unfinished, out) = Unfinished::begin(path)?;
+    let (unfinished, out) = Unfinished::private(path)?;
     let mut writer: Writer<BufWriter<File>> = Writer::new(out, &facts::header()?);
     let end = Instant::START + Duration::from_ns(end_ns.saturating_sub(start_ns));
     {

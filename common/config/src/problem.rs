@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use warmq_units::printable;
+
 use crate::document::Place;
 
 /// A text that values come from: a file, or an option of a command line.
@@ -73,12 +75,21 @@ impl Source {
         let line = 1 + before.filter(|byte| **byte == b'\n').count();
         Problem {
             source: self.clone(),
-            key: key.into(),
+            key: shown(key),
             line: self.is_file.then_some(line),
             span,
-            what: what.into(),
-            help: help.into(),
+            what: shown(what),
+            help: shown(help),
         }
+    }
+}
+
+/// Keys and values of a document are other people's: a message stays a line, whatever they hold.
+fn shown(text: impl Into<String>) -> String {
+    let text = text.into();
+    match printable(&text) {
+        plain if plain.is_plain() => text,
+        odd => odd.to_string(),
     }
 }
 
@@ -90,7 +101,11 @@ impl Problem {
             "" => String::new(),
             key => format!("`{key}`: "),
         };
-        format!("{}{line}: {key}{}", self.source.name, self.what)
+        format!(
+            "{}{line}: {key}{}",
+            printable(&*self.source.name),
+            self.what
+        )
     }
 }
 

@@ -104,8 +104,8 @@ impl<'w> Facts<'w> {
             };
         }
         match (who.comm == Comm::default(), who.tid) {
-            (false, Some(tid)) => format!("{} ({tid})", who.comm.as_str()),
-            (false, None) => who.comm.as_str().to_owned(),
+            (false, Some(tid)) => format!("{} ({tid})", who.comm),
+            (false, None) => who.comm.to_string(),
             (true, Some(tid)) => format!("thread {tid}"),
             (true, None) => format!("task {}", id.0),
         }
@@ -114,21 +114,21 @@ impl<'w> Facts<'w> {
     /// What people call a group.
     pub fn group_name(&self, group: u32) -> String {
         let name = self.watcher.groups.get(group).name;
-        match (group, name.as_str()) {
+        match (group, name == Comm::default()) {
             (0, _) => "the root group".to_owned(),
-            (_, "") => format!("group {group}"),
-            (_, name) => format!("group {group} ({name})"),
+            (_, true) => format!("group {group}"),
+            (_, false) => format!("group {group} ({name})"),
         }
     }
 
     pub fn is_kernel(&self, id: TaskId) -> bool {
         let who = &self.task(id).who;
-        let name = who.comm.as_str();
+        let name = who.comm.raw();
         who.kernel || who.role.is_none() && OF_KERNEL.iter().any(|it| name.starts_with(it))
     }
 
     pub fn is_softirqd(&self, id: TaskId) -> bool {
-        self.task(id).who.comm.as_str().starts_with(SOFTIRQS)
+        self.task(id).who.comm.raw().starts_with(SOFTIRQS)
     }
 
     pub fn is_realtime(&self, id: TaskId) -> bool {

@@ -170,7 +170,7 @@ impl<R: Read> Reader<R> {
         for _ in 0..facts {
             let key = self.text_into(&mut bytes)?;
             let value = self.text_into(&mut bytes)?;
-            self.header.learn(&key, value);
+            self.header.learn(&key, &value);
         }
         let expected = self.eight_bytes()?;
         match xxh3_64(&bytes) == expected {
