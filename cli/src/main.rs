@@ -4,6 +4,8 @@
 //! then run. Results go to standard output, everything else to standard error; an error is a
 //! [`failure::Failure`], which knows its exit code.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 mod arguments;
 mod chart;
 mod clocked;
