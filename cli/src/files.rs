@@ -81,7 +81,11 @@ pub fn append(path: &Path) -> Result<File, Failure> {
 /// When it cannot be made, or another process writes to it.
 pub fn folder(folder: &Path) -> Result<Folder, Failure> {
     Folder::take(folder).map_err(|why| {
-        let action = format!("write into the folder {}", printable(folder));
+        let action = match folder.is_dir() {
+            true => "write into",
+            false => "make",
+        };
+        let action = format!("{action} the folder {}", printable(folder));
         Failure::System(action, why.to_string())
     })
 }

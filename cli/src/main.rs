@@ -56,10 +56,11 @@ fn main() -> ExitCode {
         }
         Err(error) if error.use_stderr() => {
             let text = error.render();
-            output::say(&match output::Screen::of_messages().colors {
+            let text = match output::Screen::of_messages().colors {
                 true => text.ansi().to_string(),
                 false => text.to_string(),
-            });
+            };
+            output::say(text.trim_end());
             return ExitCode::from(exit::Exit::BadInput as u8);
         }
         Err(error) => error.exit(),

@@ -178,13 +178,14 @@ fn names(more: &[&str]) -> Vec<String> {
 
 /// A run that is writing its trace, and goes on for long.
 fn begun(folder: &Folder) -> Child {
-    let mut command = folder.command("run trial.toml --time 100000s --trace it.warmq");
-    let child = command
+    let mut command = folder.command("run long.toml --trace it.warmq");
+    let mut child = command
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     while !folder.names().iter().any(|it| it.ends_with(".unfinished")) {
+        assert_eq!(child.try_wait().unwrap(), None, "it goes on");
         std::thread::sleep(Duration::from_millis(10));
     }
     child
@@ -192,7 +193,11 @@ fn begun(folder: &Folder) -> Child {
 
 #[test]
 fn a_run_that_is_ended_leaves_what_was_there() {
-    let folder = scene("outputs-killed").with("it.warmq", "earlier");
+    let long = TRIAL.replace("time = \"500ms\"", "time = \"100000s\"");
+    let folder = scene("outputs-killed")
+        .with("it.warmq", "earlier")
+        .with("long.toml", &long);
+    let before = names(&["it.warmq", "long.toml"]);
     let mut interrupted = begun(&folder);
     let pid = interrupted.id().to_string();
     assert!(
@@ -205,7 +210,7 @@ fn a_run_that_is_ended_leaves_what_was_there() {
     assert_eq!(interrupted.wait().unwrap().code(), Some(130));
     assert_eq!(
         (folder.text("it.warmq"), folder.names()),
-        ("earlier".to_owned(), names(&["it.warmq"]))
+        ("earlier".to_owned(), before.clone())
     );
 
     let mut killed = begun(&folder);
@@ -213,7 +218,7 @@ fn a_run_that_is_ended_leaves_what_was_there() {
     killed.wait().unwrap();
     assert_eq!(folder.text("it.warmq"), "earlier");
     let left = folder.names();
-    assert_eq!(left.len(), 4, "its lock and its half: {left:?}");
+    assert_eq!(left.len(), 5, "its lock and its half: {left:?}");
     let half = left.iter().find(|it| it.ends_with(".unfinished")).unwrap();
     let mode = fs::metadata(folder.0.join(half))
         .unwrap()
@@ -222,7 +227,7 @@ fn a_run_that_is_ended_leaves_what_was_there() {
     assert_eq!(mode & 0o777, 0o600);
     // The next one removes what a dead one left.
     folder.run(TRACED).fine();
-    assert_eq!(folder.names(), names(&["it.warmq"]));
+    assert_eq!(folder.names(), before);
 }
 
 #[test]
