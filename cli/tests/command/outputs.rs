@@ -1,4 +1,4 @@
-//! Outputs, and what may be where they go: docs/cli.md, "Where results go".
+//! Outputs, and what may be where they go: docs/outputs.md.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};

@@ -10,7 +10,7 @@
 //! - [`temporary_folder`] makes a folder that nobody else can look into;
 //! - [`forget_unfinished`] removes what is unfinished before a process ends.
 //!
-//! The rules (docs/cli.md says them to users):
+//! The rules (docs/outputs.md says them to users):
 //!
 //! - Links are followed as a shell follows them, and a file beside the *target* is renamed to it. In
 //!   a folder where everybody may make something (sticky, as /tmp) only what is ours, or the folder

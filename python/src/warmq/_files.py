@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and folders with one writer, by the rules of the command (docs/cli.md)."""
+"""Files that are there whole or not at all, and folders with one writer, by the rules of the command (docs/outputs.md)."""
 
 from __future__ import annotations
 
