@@ -2,17 +2,18 @@
 
 pub mod json;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use warmq_experiment::{Difference, NoThreads, Problems};
 use warmq_host::HostError;
 use warmq_report::WriteError;
+use warmq_units::printable;
 use warmq_vm::VmError;
 use warmq_walk::WalkError;
 
 use crate::exit::Exit;
-use crate::snippet;
+use crate::{output, snippet};
 
 /// Why a command ended early.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ impl Failure {
             false => self.text(),
         };
         if !text.is_empty() {
-            let _ = writeln!(io::stderr(), "{}", text.trim_end());
+            output::say(text.trim_end());
         }
     }
 
@@ -105,7 +106,9 @@ impl Failure {
             Failure::Usage(what, help) | Failure::Lacking(what, help) => {
                 format!("warmq: {what}; {help}")
             }
-            Failure::File { file, what, help } => format!("warmq: {file}: {what}; {help}"),
+            Failure::File { file, what, help } => {
+                format!("warmq: {}: {what}; {help}", printable(file))
+            }
             Failure::Problems(files) => files.iter().map(snippet::problems).collect(),
             Failure::Runs(_, sentences) => listed("no measurement from", sentences),
             Failure::Judged(_) => String::new(),

@@ -1,36 +1,47 @@
-//! Files that are there whole or not at all.
+//! Files that are there whole or not at all, and folders with one writer: `warmq_output` with the
+//! failures of this program.
 
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
+
+use warmq_output::{Access, Folder, Output};
+use warmq_units::printable;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 
-/// Files that are being written, under their preliminary names.
-static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-/// A file that has its name only once it is finished; dropped before, it leaves nothing.
+/// A file that has its name only once it is finished; dropped before, it leaves nothing. Where its
+/// path leads to a device, a pipe or an open descriptor, a stream.
 #[derive(Debug)]
 pub struct Unfinished {
-    path: PathBuf,
-    preliminary: PathBuf,
+    name: String,
+    output: Output,
 }
 
 impl Unfinished {
     /// Begins `path`, and hands out what to write to.
     ///
     /// # Errors
-    /// When its folder refuses.
+    /// When its folder refuses, or another process writes it.
     pub fn begin(path: &Path) -> Result<(Unfinished, BufWriter<File>), Failure> {
-        let preliminary = path.with_added_extension("unfinished");
-        let file = File::create(&preliminary).map_err(|error| refused(path, &error))?;
-        let path = path.to_owned();
-        let unfinished = Unfinished { path, preliminary };
-        with_list(|list| list.push(unfinished.preliminary.clone()));
-        Ok((unfinished, BufWriter::new(file)))
+        Unfinished::for_whom(path, Access::Usual)
+    }
+
+    /// Begins what only its owner may read: it tells what all users' programs did.
+    ///
+    /// # Errors
+    /// When its folder refuses, or another process writes it.
+    pub fn private(path: &Path) -> Result<(Unfinished, BufWriter<File>), Failure> {
+        Unfinished::for_whom(path, Access::Private)
+    }
+
+    fn for_whom(path: &Path, access: Access) -> Result<(Unfinished, BufWriter<File>), Failure> {
+        let begun = Output::begin(path, access);
+        let (output, file) = begun.map_err(|why| refused(path, &why))?;
+        let name = printable(path).to_string();
+        Ok((Unfinished { name, output }, BufWriter::new(file)))
     }
 
     /// Writes out the rest, and gives the file its name.
@@ -38,65 +49,62 @@ impl Unfinished {
     /// # Errors
     /// When the file cannot be written to its end.
     pub fn finish(self, mut out: BufWriter<File>) -> Result<(), Failure> {
-        let named = out
-            .flush()
-            .and_then(|()| fs::rename(&self.preliminary, &self.path));
-        named.map_err(|error| refused(&self.path, &error))
+        let flushed = out.flush().map_err(|error| not_written(&self.name, &error));
+        flushed?;
+        let finished = self.output.finish(out.get_ref());
+        finished.map_err(|why| not_written(&self.name, &why))
     }
 }
 
-impl Drop for Unfinished {
-    fn drop(&mut self) {
-        // Gone already where the file is finished.
-        let _ = fs::remove_file(&self.preliminary);
-        with_list(|list| list.retain(|other| *other != self.preliminary));
-    }
+/// Writes all of `bytes` to `path`.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let (unfinished, mut out) = Unfinished::begin(path)?;
+    out.write_all(bytes)
+        .map_err(|error| refused(path, &error))?;
+    unfinished.finish(out)
+}
+
+/// Opens a file that grows, and makes it where it is missing.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn append(path: &Path) -> Result<File, Failure> {
+    warmq_output::append(path).map_err(|why| refused(path, &why))
+}
+
+/// Takes `folder`, which is made where it is missing, for this process alone until it is dropped.
+///
+/// # Errors
+/// When it cannot be made, or another process writes to it.
+pub fn folder(folder: &Path) -> Result<Folder, Failure> {
+    Folder::take(folder).map_err(|why| {
+        let action = match folder.is_dir() {
+            true => "write into",
+            false => "make",
+        };
+        let action = format!("{action} the folder {}", printable(folder));
+        Failure::System(action, why.to_string())
+    })
 }
 
 /// That `path` cannot be written.
 pub fn refused(path: &Path, why: &dyn Display) -> Failure {
-    Failure::System(format!("write {}", path.display()), why.to_string())
+    not_written(&printable(path).to_string(), why)
+}
+
+fn not_written(name: &str, why: &dyn Display) -> Failure {
+    Failure::System(format!("write {name}"), why.to_string())
 }
 
 /// Lets Ctrl-C remove what is unfinished before the command ends.
 pub fn forget_unfinished_when_interrupted() {
     let handler = || {
-        with_list(|list| list.iter().for_each(|path| drop(fs::remove_file(path))));
+        warmq_output::forget_unfinished();
         std::process::exit(Exit::Interrupted as i32);
     };
     // Where no handler can be set, Ctrl-C ends the command all the same.
     let _ = ctrlc::set_handler(handler);
-}
-
-fn with_list(change: impl FnOnce(&mut Vec<PathBuf>)) {
-    if let Ok(mut list) = UNFINISHED.lock() {
-        change(&mut list);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_there_whole_or_not_at_all() {
-        let name = format!("warmq-files-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let begun = || {
-            let (unfinished, mut out) = Unfinished::begin(&path).unwrap();
-            out.write_all(b"all of it").unwrap();
-            (unfinished, out)
-        };
-        let (unfinished, out) = begun();
-        assert!(!path.exists());
-        let preliminary = unfinished.preliminary.clone();
-        drop((unfinished, out));
-        assert!(!path.exists() && !preliminary.exists());
-
-        let (unfinished, out) = begun();
-        unfinished.finish(out).unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"all of it");
-        assert!(!preliminary.exists());
-        fs::remove_file(&path).unwrap();
-    }
 }

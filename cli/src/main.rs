@@ -4,6 +4,8 @@
 //! then run. Results go to standard output, everything else to standard error; an error is a
 //! [`failure::Failure`], which knows its exit code.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 mod arguments;
 mod chart;
 mod clocked;
@@ -52,6 +54,15 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() && failure::json::is_wanted() => {
             output::say(&failure::json::usage(&error).to_string());
+            return ExitCode::from(exit::Exit::BadInput as u8);
+        }
+        Err(error) if error.use_stderr() => {
+            let text = error.render();
+            let text = match output::Screen::of_messages().colors {
+                true => text.ansi().to_string(),
+                false => text.to_string(),
+            };
+            output::say(text.trim_end());
             return ExitCode::from(exit::Exit::BadInput as u8);
         }
         Err(error) => error.exit(),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warmq_config::nearest;
+use warmq_units::printable;
 
 /// The most files of a folder that are looked at.
 const MOST: usize = 10_000;
@@ -16,7 +17,7 @@ pub fn or(path: &Path, otherwise: &str) -> String {
 /// The same where one of `names` may be meant, too.
 pub fn or_one_of(path: &Path, names: &[&str], otherwise: &str) -> String {
     match like(path, names) {
-        Some(name) if !path.exists() => format!("did you mean `{name}`?"),
+        Some(name) if !path.exists() => format!("did you mean `{}`?", printable(&name)),
         _ => otherwise.to_owned(),
     }
 }
@@ -35,7 +36,7 @@ fn like(path: &Path, names: &[&str]) -> Option<String> {
         let ending = path.extension().map(|it| it.to_owned());
         let name = path.with_file_name(stem);
         let name = ending.map_or(name.clone(), |ending| name.with_added_extension(ending));
-        return Some(name.display().to_string());
+        return Some(name.to_string_lossy().into_owned());
     }
     let others = beside
         .iter()

@@ -1,6 +1,6 @@
 //! The files of `--out`: the page and the rows. Each is written whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,12 @@ use warmq_report::{Report, Row, WriteError, write_csv, write_html, write_parquet
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 
-/// Writes `report.html`, `rows.parquet` and `rows.csv` into `folder`, which is made where it is
-/// missing. Answers the path of the page.
+/// Writes `report.html`, `rows.parquet` and `rows.csv` into `folder`, which the command has taken
+/// ([`crate::files::folder`]). Answers the path of the page.
 ///
 /// # Errors
-/// When the folder or a file cannot be written.
+/// When a file cannot be written.
 pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
-    let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
-    fs::create_dir_all(folder).map_err(make)?;
     let rows: Vec<Row> = report
         .sections
         .iter()

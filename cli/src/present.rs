@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use warmq_report::{Report, write_json_lines};
+use warmq_units::printable;
 
 use crate::failure::Failure;
 use crate::output::{self, Screen};
@@ -16,7 +17,11 @@ use crate::study::Study;
 pub fn json(report: &Report) -> Result<(), Failure> {
     let mut lines = Vec::new();
     write_json_lines(report.sections.iter().flat_map(|it| &it.rows), &mut lines)?;
-    output::write(|out| out.write_all(&lines))
+    let lines = String::from_utf8_lossy(&lines);
+    match lines.trim_end() {
+        "" => Ok(()),
+        lines => output::print(lines),
+    }
 }
 
 /// Prints a section an experiment: its tables and claims.
@@ -66,7 +71,7 @@ fn claims((held, all): (usize, usize), unchecked: usize) -> String {
 /// When a file cannot be written.
 pub fn files(report: &Report, folder: &Path, json: bool) -> Result<(), Failure> {
     let page = page::write(report, folder)?;
-    let text = format!("page: {}", page.display());
+    let text = format!("page: {}", printable(&page));
     if json {
         output::say(&text);
         return Ok(());

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use warmq_trace::file::{Damage, Foreign, ReadError, Reader};
+use warmq_units::printable;
 
 use crate::failure::Failure;
 use crate::nearby;
@@ -14,7 +15,7 @@ use crate::nearby;
 /// It is not there, or no trace.
 pub fn open(file: &Path) -> Result<Reader<File>, Failure> {
     let opened = File::open(file).map_err(|error| {
-        let what = format!("{}: cannot read it: {error}", file.display());
+        let what = format!("{}: cannot read it: {error}", printable(file));
         let usual = "give a recording of `warmq watch` or `warmq run --trace`";
         Failure::usage(what, nearby::or(file, usual))
     })?;
@@ -23,7 +24,7 @@ pub fn open(file: &Path) -> Result<Reader<File>, Failure> {
 
 /// What is wrong with it, and where.
 pub fn unreadable(file: &Path, error: &ReadError) -> Failure {
-    let name = file.display();
+    let name = printable(file);
     match error.damage {
         Damage::NotATrace(format) => {
             Failure::usage(format!("{name}: {}", error.damage), instead(format))

@@ -11,7 +11,7 @@ use warmq_report::{PointValue, Row, Section};
 use warmq_scenario::Scenario;
 use warmq_trace::file::Writer;
 use warmq_trace::{Header, Names, Observer, Perfetto, Record};
-use warmq_units::Instant;
+use warmq_units::{Instant, printable};
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
@@ -64,7 +64,10 @@ pub fn is_for_perfetto(file: &Path) -> bool {
 }
 
 fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Measured, Failure> {
-    let (unfinished, out) = Unfinished::begin(file)?;
+    let (unfinished, out) = match plan.is_simulated() {
+        true => Unfinished::begin(file)?,
+        false => Unfinished::private(file)?,
+    };
     let (measured, out) = match is_for_perfetto(file) {
         true => {
             let mut perfetto = Perfetto::new(out, &plan.machine.name).named(names(engine, plan));
@@ -83,7 +86,7 @@ fn written(engine: &Engine, plan: &Plan, name: &str, file: &Path) -> Result<Meas
     }
     measured.map_err(|error| {
         let trace = match began {
-            true => format!("; what happened is in {}", file.display()),
+            true => format!("; what happened is in {}", printable(file)),
             false => String::new(),
         };
         Failure::Runs(exit_of(&error), vec![format!("{name}: {error}{trace}")])

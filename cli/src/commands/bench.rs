@@ -11,7 +11,7 @@ use warmq_walk::WalkSettings;
 use crate::failure::Failure;
 use crate::recorded::{Recorder, cost};
 use crate::walk::{self, Walk};
-use crate::{output, present};
+use crate::{files, output, present};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,6 +152,8 @@ fn run_record(arguments: &RecordArguments) -> Result<(), Failure> {
 
 /// Measures, simulates, shows both.
 fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
+    let folder = arguments.out.as_deref();
+    let _taken = folder.map(files::folder).transpose()?;
     let walk = Walk::measure(&arguments.settings())?;
     let section = walk::section(&walk, &arguments.command());
     if arguments.json {
@@ -159,7 +161,7 @@ fn run_walk(arguments: &WalkArguments) -> Result<(), Failure> {
     } else {
         output::print(&walk::table(&walk, &section))?;
     }
-    let Some(folder) = &arguments.out else {
+    let Some(folder) = folder else {
         return Ok(());
     };
     let report = Report {

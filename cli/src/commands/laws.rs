@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use warmq_config::read_text;
 use warmq_law::Verdict;
+use warmq_units::printable;
 
 use crate::arguments::Trust;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::files::{Unfinished, refused};
+use crate::files::{self, refused};
 use crate::laws::column::{Column, Columns};
 use crate::laws::line::{self, Line};
 use crate::laws::shipped::Found;
@@ -66,8 +67,11 @@ pub struct Arguments {
     /// law was changed since. (A scheduler that was built anew is not noticed.)
     #[arg(long, requires = "out")]
     resume: bool,
-    /// Play nothing: show all that FOLDER/laws.jsonl has, of whatever columns it is.
+    /// Start anew, and remove the cells that are in FOLDER/laws.jsonl.
     #[arg(long, requires = "out", conflicts_with = "resume")]
+    anew: bool,
+    /// Play nothing: show all that FOLDER/laws.jsonl has, of whatever columns it is.
+    #[arg(long, requires = "out", conflicts_with_all = ["resume", "anew"])]
     show: bool,
     /// Say what changed since this matrix (a laws.jsonl, or what --json wrote).
     #[arg(long, value_name = "FILE")]
@@ -102,10 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let columns = arguments.columns.all();
     let columns = columns.map_err(|what| Failure::usage(what, "use lab, guest or host"))?;
-    if let Some(folder) = &arguments.out {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::system(format!("make {}", folder.display()), &error))?;
-    }
+    let folder = arguments.out.as_deref();
+    let _taken = folder.map(files::folder).transpose()?;
     let before = arguments.against.as_deref().map(lines).transpose()?;
     let (known, mut sink) = kept(arguments)?;
     let playing = Playing {
@@ -113,9 +115,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         repetitions: arguments.repetitions.map(|it| it.get() as u64),
         confirm: arguments.confirm,
         threads: arguments.jobs.map_or(0, NonZeroUsize::get),
-        folder: arguments.out.as_deref(),
+        folder,
     };
     let cells = laws::judged(&laws, &columns, &playing, &mut |cell| sink.add(cell))?;
+    sink.finish()?;
     told(arguments, &laws, &cells, &columns)?;
     if let Some(before) = &before {
         output::say(&changes(before, &cells));
@@ -133,10 +136,10 @@ fn told(
     if let Some(folder) = &arguments.out {
         let page = matrix_page(arguments, cells, columns);
         let file = folder.join("laws.html");
-        written(&file, &page)?;
+        files::write(&file, page.as_bytes())?;
         let table = matrix::markdown(cells, columns);
-        written(&folder.join("laws.md"), &table)?;
-        output::say(&format!("warmq: {}", file.display()));
+        files::write(&folder.join("laws.md"), table.as_bytes())?;
+        output::say(&format!("warmq: {}", printable(&file)));
     }
     if arguments.json {
         return output::print(&line::all(cells));
@@ -180,11 +183,15 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
 }
 
 fn lines(file: &Path) -> Result<Vec<Line>, Failure> {
-    let name = file.display();
-    let text = read_text(file)
-        .map_err(|error| Failure::usage(format!("{name}: cannot read it: {error}"), ""))?;
+    let text = read_text(file).map_err(|error| {
+        Failure::usage(format!("{}: cannot read it: {error}", printable(file)), "")
+    })?;
+    read(file, &text)
+}
+
+fn read(file: &Path, text: &str) -> Result<Vec<Line>, Failure> {
     let help = "give what warmq laws --json wrote";
-    line::read(&text).map_err(|why| Failure::usage(format!("{name}: {why}"), help))
+    line::read(text).map_err(|why| Failure::usage(format!("{}: {why}", printable(file)), help))
 }
 
 /// Where cells are written as they come.
@@ -198,53 +205,60 @@ impl Sink {
         let line = line::all(std::slice::from_ref(cell));
         writeln!(file, "{line}").map_err(|error| refused(path, &error))
     }
+
+    /// Has the operating system write all of it out.
+    fn finish(self) -> Result<(), Failure> {
+        let Some((path, file)) = self.0 else {
+            return Ok(());
+        };
+        match file.metadata().is_ok_and(|it| it.is_file()) {
+            true => file.sync_all().map_err(|error| refused(&path, &error)),
+            false => Ok(()),
+        }
+    }
 }
 
-/// The cells that need not be played again, and where to write the others.
+/// The cells that need not be played again, and where to write the others. What is there is cut only
+/// if that was asked for, but for a last line that is not whole.
 fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
     let Some(folder) = &arguments.out else {
         return Ok((Vec::new(), Sink(None)));
     };
     let path = folder.join("laws.jsonl");
-    let resumes = arguments.resume && path.exists();
-    let known = if resumes {
-        whole_lines(&path)?
-    } else {
-        Vec::new()
+    let file = files::append(&path)?;
+    let of_before = earlier(&file, &path)?;
+    let whole = match (arguments.resume, arguments.anew || of_before.is_empty()) {
+        (true, _) => of_before.rfind('\n').map_or(0, |end| end + 1),
+        (false, true) => 0,
+        (false, false) => return Err(has_results(&path)),
     };
-    let mut options = File::options();
-    let options = options
-        .create(true)
-        .append(resumes)
-        .write(true)
-        .truncate(!resumes);
-    let file = options
-        .open(&path)
-        .map_err(|error| refused(&path, &error))?;
+    if whole < of_before.len() {
+        let cut = file.set_len(whole as u64);
+        cut.map_err(|error| refused(&path, &error))?;
+    }
+    let known = read(&path, &of_before[..whole])?;
     Ok((known, Sink(Some((path, file)))))
 }
 
-/// The lines of a matrix whose last line may have been cut off, which is removed.
-fn whole_lines(path: &Path) -> Result<Vec<Line>, Failure> {
-    let text = read_text(path).map_err(|error| refused(path, &error))?;
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    if whole < text.len() {
-        std::fs::write(path, &text[..whole]).map_err(|error| refused(path, &error))?;
-    }
-    lines(path)
+/// What a file has; a pipe has nothing yet.
+fn earlier(file: &File, path: &Path) -> Result<String, Failure> {
+    let is_file = file.metadata().is_ok_and(|it| it.is_file());
+    let text = is_file.then(|| std::fs::read_to_string(path));
+    let text = text.transpose().map_err(|error| refused(path, &error))?;
+    Ok(text.unwrap_or_default())
+}
+
+fn has_results(path: &Path) -> Failure {
+    Failure::usage(
+        format!("{}: there are results already", printable(path)),
+        "give --resume to go on with them, --anew to remove them and start anew, or another --out",
+    )
 }
 
 fn matrix_page(arguments: &Arguments, cells: &[Cell<'_>], columns: &[Column]) -> String {
     let names: Vec<&str> = arguments.names.iter().map(String::as_str).collect();
     let command = typed::line("laws", &names, &arguments.columns.typed());
     page::page(cells, columns, &command)
-}
-
-fn written(file: &Path, text: &str) -> Result<(), Failure> {
-    let (unfinished, mut out) = Unfinished::begin(file)?;
-    out.write_all(text.as_bytes())
-        .map_err(|error| refused(file, &error))?;
-    unfinished.finish(out)
 }
 
 fn listed(laws: &[Found]) -> String {

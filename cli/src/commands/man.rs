@@ -1,13 +1,13 @@
 //! `warmq man`: the manual, from the same words as the help.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory};
 use clap_mangen::Man;
+use warmq_units::printable;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{files, output};
 
 /// Write the manual page.
 #[derive(Args, Debug)]
@@ -27,10 +27,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn pages(command: clap::Command, folder: &Path) -> Result<(), Failure> {
-    let written = fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(command.disable_help_subcommand(true), folder));
-    let action = || format!("write the manual into {}", folder.display());
-    written.map_err(|error| Failure::system(action(), &error))?;
-    output::say(&format!("warmq: the manual is in {}", folder.display()));
+    let _taken = files::folder(folder)?;
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    page(&command, folder)?;
+    output::say(&format!("warmq: the manual is in {}", printable(folder)));
     Ok(())
+}
+
+/// The page of a command, and those of its own commands.
+fn page(command: &clap::Command, folder: &Path) -> Result<(), Failure> {
+    let man = Man::new(command.clone());
+    let path = folder.join(man.get_filename());
+    let mut text = Vec::new();
+    man.render(&mut text)
+        .map_err(|error| files::refused(&path, &error))?;
+    files::write(&path, &text)?;
+    let mut shown = command.get_subcommands().filter(|it| !it.is_hide_set());
+    shown.try_for_each(|it| page(it, folder))
 }

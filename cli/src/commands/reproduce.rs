@@ -9,7 +9,7 @@ use crate::arguments::Extent;
 use crate::failure::Failure;
 use crate::study::{self, Study};
 use crate::walk::{self, Walk};
-use crate::{machines, oracle, output, present, shipped, source, typed};
+use crate::{files, machines, oracle, output, present, shipped, source, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,6 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let extent = &arguments.extent;
     let engine = extent.engine(machines::engine(&documents)?);
     let experiments = study::read(&documents, &engine)?;
+    let _taken = files::folder(&arguments.out)?;
     let names = experiments.iter().map(|it| it.id.clone()).collect();
     let study = Study::run(
         experiments,

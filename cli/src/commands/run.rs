@@ -6,7 +6,7 @@ use clap::Args;
 use warmq_config::Document;
 use warmq_experiment::{Engine, Experiment, Options};
 use warmq_report::{Report, Section};
-use warmq_units::Duration;
+use warmq_units::{Duration, printable};
 
 use crate::arguments::{Extent, Out, Trust};
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, machines, oracle, output, points, present, trace, typed};
+use crate::{chart, files, machines, oracle, output, points, present, trace, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -197,6 +197,8 @@ fn studied(
     engine: &Engine,
 ) -> Result<(), Failure> {
     let (extent, names) = (&arguments.extent, arguments.simulated());
+    let folder = arguments.out.out.as_deref();
+    let _taken = folder.map(files::folder).transpose()?;
     let study = match arguments.collect.as_slice() {
         [] => Study::run(experiments, names, options, engine, extent.threads())?,
         files => {
@@ -215,7 +217,7 @@ fn studied(
         present::sections(&report)?;
         present::summary(&report, &study)?;
     }
-    if let Some(folder) = &arguments.out.out {
+    if let Some(folder) = folder {
         present::files(&report, folder, extent.json)?;
     }
     study.finish(extent, engine, &changed(arguments))
@@ -287,7 +289,7 @@ fn traced(
         sections: vec![traced.section],
         ..Report::default()
     })?;
-    let (shown, name) = (file.display(), traced.name);
+    let (shown, name) = (printable(file), traced.name);
     let diagnose = typed::line("diagnose", &[&file.to_string_lossy()], &[]);
     let next = match trace::is_for_perfetto(file) {
         true => "open it at https://ui.perfetto.dev".to_owned(),

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use warmq_units::printable;
 use warmq_vm::{Cache, Guest, Hardware, Kernel, Outcome, Stage, Streams, VmError};
 
 use crate::failure::Failure;
+use crate::files;
 use crate::guest::kernel::Teller;
 use crate::guest::{ended, given};
 use crate::output::{self, say};
@@ -154,7 +156,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 impl FetchArguments {
     fn fetch(&self) -> Result<(), Failure> {
         let kernel = self.which.kernel(self.update)?;
-        output::print(&kernel.image.display().to_string())
+        output::print(&printable(&kernel.image).to_string())
     }
 }
 
@@ -179,10 +181,10 @@ impl RunArguments {
         let guest = self.guest()?;
         let outcome = self.watched(&guest)?;
         if let Some(path) = &self.console {
-            ended::write(path, outcome.console.as_bytes())?;
+            files::write(path, outcome.console.as_bytes())?;
         }
         if let Some(path) = &self.json {
-            ended::write(path, ended::json(guest.kernel(), &outcome).as_bytes())?;
+            files::write(path, ended::json(guest.kernel(), &outcome).as_bytes())?;
         }
         if outcome.success() {
             return Ok(());

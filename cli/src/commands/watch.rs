@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use warmq_units::{Duration, Instant};
+use warmq_units::{Duration, Instant, printable};
 
 use super::diagnose::How;
 use crate::diagnose;
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         .as_deref()
         .filter(|it| !diagnose::is_trace(it))
     {
-        let what = format!("--out: {} is no name of a trace", file.display());
+        let what = format!("--out: {} is no name of a trace", printable(file));
         return Err(Failure::usage(what, "let it end in .warmq"));
     }
     if arguments.time == Some(Duration::ZERO) {

@@ -6,18 +6,15 @@ mod page;
 mod played;
 pub mod text;
 
-use std::fs;
-use std::io::Write;
 use std::path::Path;
 
 use warmq_diagnose::{Diagnosis, Verdict, Watcher};
 use warmq_law::{Evidence, evidence_of};
 use warmq_trace::{Header, Observer};
-use warmq_units::{Duration, Instant, TaskId};
+use warmq_units::{Duration, Instant, TaskId, printable};
 
 use crate::failure::Failure;
-use crate::files::{Unfinished, refused};
-use crate::{output, recording};
+use crate::{files, output, recording};
 use lags::{Lags, lags};
 
 /// The ending of files that hold traces.
@@ -117,23 +114,17 @@ pub fn prepare(folder: &Path) -> Result<(), Failure> {
 /// # Errors
 /// A folder that cannot be written, or a trace that cannot be read again.
 pub fn write(found: &Found, file: &Path, folder: &Path, quiet: bool) -> Result<(), Failure> {
+    let _taken = files::folder(folder)?;
     let pictures = pictures(found, file)?;
     let page = folder.join("diagnosis.html");
-    written(
-        &page,
-        &page::page(found, &pictures, &file.display().to_string()),
-    )?;
-    written(&folder.join("diagnosis.json"), &line(&found.diagnosis)?)?;
+    let text = page::page(found, &pictures, &printable(file).to_string());
+    files::write(&page, format!("{text}\n").as_bytes())?;
+    let line = format!("{}\n", line(&found.diagnosis)?);
+    files::write(&folder.join("diagnosis.json"), line.as_bytes())?;
     match quiet {
         true => Ok(()),
-        false => output::print(&format!("\nThe page: {}", page.display())),
+        false => output::print(&format!("\nThe page: {}", printable(&page))),
     }
-}
-
-fn written(path: &Path, text: &str) -> Result<(), Failure> {
-    let (unfinished, mut out) = Unfinished::begin(path)?;
-    writeln!(out, "{text}").map_err(|error| refused(path, &error))?;
-    unfinished.finish(out)
 }
 
 fn line(diagnosis: &Diagnosis) -> Result<String, Failure> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use warmq_config::Problem;
+use warmq_units::printable;
 
 use super::Failure;
 
@@ -45,12 +46,12 @@ fn sentence(what: &str, fix: &str) -> Value {
 }
 
 fn in_file(file: &str, what: &str, fix: &str) -> Value {
-    json!({"file": file, "line": null, "key": null, "what": what, "fix": filled(fix)})
+    json!({"file": printable(file).to_string(), "line": null, "key": null, "what": what, "fix": filled(fix)})
 }
 
 fn in_document(problem: &Problem) -> Value {
     json!({
-        "file": &*problem.source.name,
+        "file": printable(&*problem.source.name).to_string(),
         "line": problem.line,
         "key": filled(&problem.key),
         "what": problem.what,

@@ -1,14 +1,8 @@
 //! The outcome of a guest, for people and for scripts.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
 use std::time::Duration;
 
 use warmq_vm::{Ending, Kernel, Outcome};
-
-use crate::failure::Failure;
-use crate::files;
 
 /// The outcome as one line of JSON.
 pub fn json(kernel: &Kernel, outcome: &Outcome) -> String {
@@ -65,19 +59,4 @@ fn last(outcome: &Outcome) -> String {
     let lines: Vec<&str> = outcome.console.lines().collect();
     let from = lines.len().saturating_sub(LINES_SHOWN);
     lines[from..].join("\n")
-}
-
-/// Writes a file. Standard error may be a file that holds something already: it is not opened anew.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    if path == Path::new("/dev/stderr") {
-        return io::stderr()
-            .write_all(text)
-            .map_err(|error| files::refused(path, &error));
-    }
-    let mut file = File::create(path).map_err(|error| files::refused(path, &error))?;
-    file.write_all(text)
-        .map_err(|error| files::refused(path, &error))
 }

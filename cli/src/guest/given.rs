@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use warmq_units::printable;
+
 use crate::failure::Failure;
 
 /// Longer than this nobody waits, and no clock has to be asked whether it can count so far.
@@ -49,7 +51,7 @@ fn found(host: PathBuf) -> Result<PathBuf, Failure> {
     let named = warmq_vm::program_on_path(host.as_os_str());
     named.ok_or_else(|| {
         Failure::usage(
-            format!("--file {}: there is no such file", host.display()),
+            format!("--file {}: there is no such file", printable(&host)),
             "write its path",
         )
     })

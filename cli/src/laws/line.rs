@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use warmq_law::{Chart, Evidence, Finding, Judged, Law, Side, Spread, Verdict};
 use warmq_scenario::World;
-use warmq_units::{CpuId, Duration, Instant};
+use warmq_units::{CpuId, Duration, Instant, printable};
 
 use super::column::Column;
 use super::witness::Kept;
@@ -147,7 +147,7 @@ impl Line {
             longest_wait: kept.and_then(|kept| kept.evidence.as_ref()).map(wait),
             trace: kept
                 .and_then(|kept| kept.trace.as_ref())
-                .map(|path| path.display().to_string()),
+                .map(|path| printable(path).to_string()),
             again: cell.again.clone(),
             digest: cell.digest.clone(),
         }

@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell as Text, Color, ColumnConstraint};
 use warmq_law::{Bound, Limit, Side, Verdict};
+use warmq_units::printable;
 
 use super::column::Column;
 use super::{Cell, told};
@@ -145,7 +146,7 @@ fn note(cell: &Cell<'_>) -> Option<String> {
             let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).collect();
             let mut lines = format!("{sign} {lead}: {}", parts.join("; "));
             if let Some(trace) = cell.kept.as_ref().and_then(|kept| kept.trace.as_ref()) {
-                lines.push_str(&format!("\n    trace: {}", trace.display()));
+                lines.push_str(&format!("\n    trace: {}", printable(trace)));
             }
             lines.push_str(&format!("\n    again: {}", cell.again));
             Some(lines)

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use warmq_law::{Chart, Evidence, Family, Verdict};
-use warmq_units::Instant;
+use warmq_units::{Instant, printable};
 
 use super::column::Column;
 use super::matrix::{self, asked, value};
@@ -105,7 +105,7 @@ fn section(place: usize, cell: &Cell<'_>) -> Markup {
                 p { (matrix::instead(cell)) "." }
                 (chart(evidence))
             }
-            @if let Some(trace) = trace { p { "Trace: " code { (trace.display()) } } }
+            @if let Some(trace) = trace { p { "Trace: " code { (printable(trace)) } } }
             @if judged.verdict != Verdict::Skipped { p { "Again: " code { (cell.again) } } }
         }
     }

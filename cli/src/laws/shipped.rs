@@ -241,7 +241,7 @@ mod tests {
         let mut file = tempfile::Builder::new();
         let file = file.prefix("mine").suffix(".toml").tempfile().unwrap();
         std::fs::write(file.path(), "[task.hog]\nbody = [{ run = \"1ms\" }]\n").unwrap();
-        let found = find_alike(&[file.path().display().to_string()]).unwrap();
+        let found = find_alike(&[file.path().to_string_lossy().into_owned()]).unwrap();
         let cpus: Vec<u16> = found.iter().map(|it| it.law.cpus).collect();
         assert_eq!(cpus, [1, 2]);
         let law = found[0].law.name.clone();

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use warmq_record::Recording;
+use warmq_units::printable;
 
 use super::recorder::Stopped;
 use crate::failure::Failure;
@@ -49,7 +50,7 @@ impl Bpf {
         let mut child = started.map_err(|error| match error.kind() {
             ErrorKind::NotFound => absent(),
             _ => Refused {
-                why: format!("cannot start {}: {error}", program.display()),
+                why: format!("cannot start {}: {error}", printable(&program)),
                 fix: String::new(),
             },
         })?;
@@ -62,7 +63,7 @@ impl Bpf {
             Some("ready") => Ok(bpf),
             Some(why) => Err(refused(why)),
             None => Err(Refused {
-                why: format!("{} says nothing that is understood", program.display()),
+                why: format!("{} says nothing that is understood", printable(&program)),
                 fix: "use the warmq-record that was built with this warmq".to_owned(),
             }),
         }

@@ -12,12 +12,14 @@ use std::thread;
 use std::time::{Duration as Real, Instant as Now};
 
 use serde::{Deserialize, Serialize};
+use warmq_output::temporary_folder;
 use warmq_record::cpu_time_ns;
 use warmq_units::{Duration, Instant};
 
 use super::{Asked, Choice, Kept, Took, record};
 use crate::diagnose::{self, Span};
 use crate::failure::Failure;
+use crate::files;
 
 /// Pairs of threads that answer each other.
 const PAIRS: u32 = 2;
@@ -69,7 +71,7 @@ pub struct Cost {
 /// # Errors
 /// A machine that cannot be recorded; no room for the trace.
 pub fn measure(rate: u32, time: Duration, recorder: Choice) -> Result<Cost, Failure> {
-    let folder = tempfile::Builder::new().prefix("warmq-bench-").tempdir();
+    let folder = temporary_folder("warmq-bench-");
     let folder = folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
     let told = folder.path().join("load.json");
     let load = command(rate, time, &told)?;
@@ -162,7 +164,7 @@ pub fn play(rate: u32, time: Duration, told: &PathBuf) -> Result<(), Failure> {
     };
     let text = serde_json::to_string(&played);
     let text = text.map_err(|error| Failure::System("write JSON".into(), error.to_string()))?;
-    fs::write(told, text).map_err(|error| Failure::system("write what the load did", &error))
+    files::write(told, text.as_bytes())
 }
 
 /// Sends a byte to and fro, `trips` times in each period.

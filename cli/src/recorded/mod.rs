@@ -14,6 +14,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Duration as Real;
 
+use warmq_output::temporary_folder;
 use warmq_record::{Recording, Snapshot, Tasks, Wanted};
 use warmq_record::{cpu_time_ns, monotonic_ns};
 use warmq_trace::file::Writer;
@@ -66,14 +67,14 @@ impl Kept {
         let (path, temporary) = match path {
             Some(path) => (path.to_owned(), None),
             None => {
-                let folder = tempfile::Builder::new().prefix("warmq-watch-").tempdir();
+                let folder = temporary_folder("warmq-watch-");
                 let folder =
                     folder.map_err(|error| Failure::system("make a temporary folder", &error))?;
                 (folder.path().join("it.warmq"), Some(folder))
             }
         };
         Ok(Kept {
-            begun: Some(Unfinished::begin(&path)?),
+            begun: Some(Unfinished::private(&path)?),
             path,
             _temporary: temporary,
         })
@@ -241,7 +242,7 @@ fn written(
     let begun = kept
         .begun
         .take()
-        .map_or_else(|| Unfinished::begin(&kept.path), Ok);
+        .map_or_else(|| Unfinished::private(&kept.path), Ok);
     let (unfinished, out) = begun?;
     let mut writer: Writer<BufWriter<File>> = Writer::new(out, header);
     let end = Instant::START + Duration::from_ns(end_ns.saturating_sub(start_ns));

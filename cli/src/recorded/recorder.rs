@@ -1,6 +1,7 @@
 //! Who records: tracefs, or BPF where that cannot be had.
 
 use warmq_record::{RecordError, Recorder, Recording, Wanted};
+use warmq_units::printable;
 
 use super::bpf::{Bpf, Refused};
 use super::options::Choice;
@@ -83,7 +84,7 @@ fn tracefs(wanted: &Wanted) -> Result<By, RecordError> {
 /// Why tracefs refuses, with the file.
 fn reason(error: &RecordError) -> String {
     match error {
-        RecordError::Refused { path, why, .. } => format!("{}: {why}", path.display()),
+        RecordError::Refused { path, why, .. } => format!("{}: {why}", printable(path)),
         other => other.to_string(),
     }
 }

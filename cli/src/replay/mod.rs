@@ -7,7 +7,6 @@ mod plan;
 mod played;
 mod text;
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
@@ -16,16 +15,15 @@ use warmq_replay::{Line, Meter, Shape, Taken, Taker, beside};
 use warmq_report::Section;
 use warmq_scenario::Scenario;
 use warmq_trace::{Header, Observer};
-use warmq_units::{Duration, Instant};
+use warmq_units::{Duration, Instant, printable};
 
 pub use self::plan::On;
 use self::plan::Place;
 use crate::diagnose::Span;
 use crate::failure::Failure;
-use crate::files::{Unfinished, refused};
 use crate::progress::Watch;
 use crate::study::exit_of;
-use crate::{output, recording, trace};
+use crate::{files, output, recording, trace};
 
 /// Nobody replays more than an hour.
 const LONGEST: Duration = Duration::from_s(3_600);
@@ -77,7 +75,7 @@ pub struct Read {
 pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<Replayed, Failure> {
     let mut read = read(file, span)?;
     if read.taken.tasks() == 0 {
-        let what = format!("{}: no task does anything in it", file.display());
+        let what = format!("{}: no task does anything in it", printable(file));
         return Err(Failure::usage(
             what,
             "give a trace with switches, or other times",
@@ -89,7 +87,7 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
     let place = Place::of(on, &read.header, &read.taken)?;
     let (scenario, missing) = read.taken.scenario(Shape { cpus: place.cpus });
     if let Some(out) = out {
-        written(out, &scenario)?;
+        files::write(out, scenario.as_bytes())?;
     }
     let mut missing = missing.told();
     missing.extend(busy(&mut read));
@@ -145,13 +143,6 @@ fn read(file: &Path, span: Span) -> Result<Read, Failure> {
         taken,
         meter,
     })
-}
-
-fn written(path: &Path, scenario: &str) -> Result<(), Failure> {
-    let (unfinished, mut out) = Unfinished::begin(path)?;
-    let written = out.write_all(scenario.as_bytes());
-    written.map_err(|error| refused(path, &error))?;
-    unfinished.finish(out)
 }
 
 fn played(

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+use warmq_units::printable;
 
 /// Bytes that are kept of a long line, and how many of them stand before the place.
 const KEPT: usize = 160;
@@ -34,7 +35,7 @@ impl Excerpt {
         let own = line_start(text, span.start);
         let first = line_start(text, own.saturating_sub(1));
         let mut excerpt = Excerpt {
-            name: name.to_owned(),
+            name: printable(name).to_string(),
             text: String::new(),
             span: 0..0,
             lines_before: (line - 1).saturating_sub(usize::from(first < own)),
@@ -53,7 +54,18 @@ impl Excerpt {
         if span.end >= start {
             excerpt.span.end = excerpt.text.len();
         }
+        excerpt.escape();
         excerpt
+    }
+
+    /// Shows what a terminal would obey. The place moves with it.
+    fn escape(&mut self) {
+        let Range { start, end } = self.span;
+        let text = &self.text;
+        let [before, within, after] = [&text[..start], &text[start..end], &text[end..]].map(escaped);
+        let start = before.len();
+        self.span = start..start + within.len();
+        self.text = before + &within + &after;
     }
 
     /// Where the place is in the excerpt.
@@ -109,6 +121,16 @@ impl SourceCode for Excerpt {
             read.line_count(),
         )))
     }
+}
+
+/// `text` with its ends of lines and tabs as they are, and all else that is not printable escaped.
+fn escaped(text: &str) -> String {
+    let lines = text.split('\n').map(|line| {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let cells = line.split('\t').map(|cell| printable(cell).to_string());
+        cells.collect::<Vec<_>>().join("\t")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The part of `line` around its byte `place`.

@@ -1,5 +1,7 @@
 //! The command as people and scripts meet it.
 
+#![allow(clippy::disallowed_methods)] // Tests make files as users do.
+
 mod again;
 mod any_line;
 mod bounds;
@@ -9,7 +11,9 @@ mod diagnose;
 mod help;
 mod laws;
 mod lists;
+mod names;
 mod oracle;
+mod outputs;
 mod planned;
 mod refusals;
 mod replay;

@@ -70,6 +70,11 @@ impl<'a> Fields<'a> {
         self.item(key)?.text()
     }
 
+    /// A text that people are shown as part of a line, such as a title: see [`Item::line`].
+    pub fn line(&self, key: &'static str) -> Option<String> {
+        self.item(key)?.line()
+    }
+
     /// A number, for what is compared and drawn.
     pub fn number(&self, key: &'static str) -> Option<f64> {
         self.item(key)?.number()

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use warmq_units::{Bytes, Duration, thousandths};
+use warmq_units::{Bytes, Duration, printable, thousandths};
 
 use crate::document::{Node, NodeKind};
 use crate::fields::Fields;
@@ -43,6 +43,12 @@ impl<'a> Item<'a> {
             NodeKind::Text(text) => Some(text.clone()),
             _ => self.wrong("a text in quotes"),
         }
+    }
+
+    /// A text that people are shown as part of a line. What cannot be printed is escaped: the document
+    /// may be anybody's.
+    pub fn line(&self) -> Option<String> {
+        Some(printable(&self.text()?).to_string())
     }
 
     /// Whether this is the text `wanted`; reports nothing.

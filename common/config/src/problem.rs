@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use warmq_units::printable;
+
 use crate::document::Place;
 use crate::suggestion::shortened;
 
@@ -75,12 +77,21 @@ impl Source {
         let line = |ends: &Arc<[usize]>| 1 + ends.partition_point(|end| *end < span.start);
         Problem {
             source: self.clone(),
-            key: key.into(),
+            key: shown(key),
             line: self.line_ends.as_ref().map(line),
             span,
-            what: what.into(),
-            help: help.into(),
+            what: shown(what),
+            help: shown(help),
         }
+    }
+}
+
+/// Keys and values of a document are other people's: a message stays a line, whatever they hold.
+fn shown(text: impl Into<String>) -> String {
+    let text = text.into();
+    match printable(&text) {
+        plain if plain.is_plain() => text,
+        odd => odd.to_string(),
     }
 }
 
@@ -92,7 +103,11 @@ impl Problem {
             "" => String::new(),
             key => format!("`{}`: ", shortened(key)),
         };
-        format!("{}{line}: {key}{}", self.source.name, self.what)
+        format!(
+            "{}{line}: {key}{}",
+            printable(&*self.source.name),
+            self.what
+        )
     }
 }
 

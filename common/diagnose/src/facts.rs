@@ -159,13 +159,13 @@ impl<'w> Facts<'w> {
             Some((name.clone(), number))
         });
         let is_role = of_role.is_some();
-        let of_comm = || (who.comm.as_str().to_owned(), None);
+        let of_comm = || (who.comm.to_string(), None);
         let (name, number) = of_role.unwrap_or_else(of_comm);
         let process = who.tgid.and_then(|tgid| self.processes.get(&tgid));
         let program = match process {
             // Threads of the kernel are many, and differ in what follows: `kworker/0:1-events`.
             _ if who.kernel => name.split('/').next().unwrap_or_default().to_owned(),
-            Some(process) if !is_role => process.as_str().to_owned(),
+            Some(process) if !is_role => process.to_string(),
             _ => name.clone(),
         };
         About {
@@ -189,9 +189,9 @@ impl<'w> Facts<'w> {
 
     /// What people call those of a program and a group together.
     pub fn program(&self, (comm, group): Program) -> String {
-        match comm.as_str() {
-            "" => format!("more of {}", self.group_name(group)),
-            name => format!("more of {name}"),
+        match comm == Comm::default() {
+            true => format!("more of {}", self.group_name(group)),
+            false => format!("more of {comm}"),
         }
     }
 
@@ -214,7 +214,7 @@ impl<'w> Facts<'w> {
         let names = path.iter().map(|it| self.watcher.groups.get(*it).name);
         let names: Vec<Comm> = names.collect();
         let own = *names.last()?;
-        let names: Vec<&str> = names.iter().map(Comm::as_str).collect();
+        let names: Vec<String> = names.iter().map(Comm::to_string).collect();
         (own != Comm::default()).then(|| names.join("/"))
     }
 
@@ -224,7 +224,7 @@ impl<'w> Facts<'w> {
         let of = all.find(|(_, task)| task.who.group == group);
         match of {
             Some((_, task)) if task.who.comm != Comm::default() => {
-                task.who.comm.as_str().to_owned()
+                task.who.comm.to_string()
             }
             Some((_, task)) => format!("thread {}", task.who.tid.unwrap_or_default()),
             None => "others".to_owned(),
@@ -233,12 +233,12 @@ impl<'w> Facts<'w> {
 
     pub fn is_kernel(&self, id: TaskId) -> bool {
         let who = &self.task(id).who;
-        let name = who.comm.as_str();
+        let name = who.comm.raw();
         who.kernel || who.role.is_none() && OF_KERNEL.iter().any(|it| name.starts_with(it))
     }
 
     pub fn is_softirqd(&self, id: TaskId) -> bool {
-        self.task(id).who.comm.as_str().starts_with(SOFTIRQS)
+        self.task(id).who.comm.raw().starts_with(SOFTIRQS)
     }
 
     pub fn is_realtime(&self, id: TaskId) -> bool {

@@ -256,10 +256,7 @@ impl Story {
             return format!("{name} {number}");
         }
         let comm = known.and_then(|it| it.comm);
-        comm.map_or_else(
-            || format!("task {}", task.0),
-            |comm| comm.as_str().to_owned(),
-        )
+        comm.map_or_else(|| format!("task {}", task.0), |comm| comm.to_string())
     }
 
     fn see(&mut self, at: Instant, record: &Record, table: Option<usize>, from: Instant) {

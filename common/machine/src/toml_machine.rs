@@ -52,7 +52,7 @@ pub fn read_toml(file: &str, text: &str) -> Result<MachineDescription, Problems>
 fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let mut sources = Sources::new();
     let name = required(root, "name", "name = \"my-machine\"", Item::text);
-    let title = root.text("title");
+    let title = root.line("title");
     let cpu = read_cpu(root, &mut sources);
     let layout = read_topology(root, &mut sources);
     let coherence = read_coherence(root, &mut sources);

@@ -1,7 +1,7 @@
 //! A schedule as text: one line per CPU, one letter per step.
 
-use warmq_trace::{Observer, Record, Table};
-use warmq_units::{CpuId, Duration, Instant, TaskId};
+use warmq_trace::{Comm, Observer, Record, Table};
+use warmq_units::{CpuId, Duration, Instant, TaskId, is_printable};
 
 /// No line grows beyond this many letters.
 const MOST_STEPS: u64 = 1 << 20;
@@ -121,6 +121,12 @@ fn longest(holder: char, from: Instant, to: Instant, turns: &[Turn]) -> char {
         .map_or(IDLE, |(letter, _)| letter)
 }
 
+/// The first letter of a name, if it has one that can be drawn.
+fn letter_of(comm: Comm) -> char {
+    let first = comm.raw().chars().next();
+    first.filter(|letter| is_printable(*letter)).unwrap_or('?')
+}
+
 impl Observer for Chart {
     const DETAIL: bool = false;
 
@@ -129,7 +135,7 @@ impl Observer for Chart {
         self.last = self.last.max(at);
         match *record {
             Record::Fork { child, comm, .. } => {
-                *self.letters.touch(child) = comm.as_str().chars().next().unwrap_or('?');
+                *self.letters.touch(child) = letter_of(comm);
             }
             Record::Switch { cpu, next, .. } if cpu.index() < self.cpus => {
                 let letter = match next {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 
 use warmq_trace::Policy;
-use warmq_units::{Instant, TaskId};
+use warmq_units::{Instant, TaskId, is_printable};
 
 use self::names::Names;
 use crate::missing::Missing;
@@ -121,7 +121,7 @@ impl Writer<'_> {
     fn group(&mut self, group: u32, inside: bool) -> fmt::Result {
         writeln!(self.text, "\n[group.{}]", self.names.group(group))?;
         let known = self.taken.groups.get(&group);
-        if known.is_some_and(|known| known.name.as_str().starts_with(AUTOGROUP)) {
+        if known.is_some_and(|known| known.name.raw().starts_with(AUTOGROUP)) {
             return writeln!(self.text, "autogroup = true");
         }
         if inside {
@@ -199,9 +199,9 @@ impl Writer<'_> {
         writeln!(self.text, "\n[task.{}]", self.names.task(id))?;
         let name: String = who
             .comm
-            .as_str()
+            .raw()
             .chars()
-            .filter(|it| !it.is_control())
+            .filter(|it| is_printable(*it))
             .collect();
         if !name.is_empty() {
             writeln!(self.text, "name = {}", quoted(&name))?;
@@ -282,7 +282,7 @@ fn quoted(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if letter.is_control() => {}
+            letter if !is_printable(letter) => {}
             letter => quoted.push(letter),
         }
     }

@@ -88,8 +88,8 @@ impl Taken {
             };
         }
         let comm = match who.comm == Comm::default() {
-            true => "task",
-            false => who.comm.as_str(),
+            true => "task".to_owned(),
+            false => who.comm.to_string(),
         };
         format!("{comm} {}", who.tid.unwrap_or(id.0))
     }

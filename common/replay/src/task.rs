@@ -56,7 +56,7 @@ const STOPPER: &str = "migration/";
 impl Task {
     /// Whether the scheduler's own work is all that it does.
     pub fn is_stopper(&self) -> bool {
-        self.who.comm.as_str().starts_with(STOPPER)
+        self.who.comm.raw().starts_with(STOPPER)
     }
 
     /// What it ran until `at` is taken into its row.

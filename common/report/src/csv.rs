@@ -3,18 +3,21 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use warmq_units::printable;
+
 use crate::columns::{FIRST, REST, finite, sweep_keys};
-use crate::{Row, WriteError};
+use crate::{PointValue, Row, WriteError};
 
 /// Writes `rows` as CSV: experiment, one column a sweep key, metric, value, unit, low, high,
-/// published, calibration. Figures in full; empty where a row has no value.
+/// published, calibration. Figures in full; empty where a row has no value. A text that a spreadsheet
+/// would compute (`=1+1`) begins with an apostrophe, and what cannot be printed is escaped.
 ///
 /// # Errors
 /// When `out` cannot be written to, or a sweep key has the name of another column.
 pub fn write_csv(rows: &[Row], mut out: impl Write) -> Result<(), WriteError> {
     let keys = sweep_keys(rows)?;
     let header = [FIRST].into_iter().chain(keys.iter().copied()).chain(REST);
-    write_line(header.map(Cow::from), &mut out)?;
+    write_line(header.map(text), &mut out)?;
     for row in rows {
         write_line(fields(row, &keys), &mut out)?;
     }
@@ -30,26 +33,30 @@ fn fields<'a>(row: &'a Row, keys: &'a [&str]) -> impl Iterator<Item = Cow<'a, st
                 .unwrap_or_default(),
         )
     };
-    let point = keys.iter().map(|key| {
-        Cow::from(
-            row.point
-                .get(key)
-                .map(|value| value.to_field())
-                .unwrap_or_default(),
-        )
+    let point = keys.iter().map(|key| match row.point.get(key) {
+        Some(PointValue::Text(value)) => text(value),
+        Some(value) => Cow::from(value.to_field()),
+        None => Cow::from(""),
     });
-    [Cow::from(&row.experiment)]
-        .into_iter()
-        .chain(point)
-        .chain([
-            Cow::from(&row.metric),
-            figure(Some(row.value)),
-            Cow::from(&row.unit),
-            figure(Some(row.low)),
-            figure(Some(row.high)),
-            figure(row.published),
-            Cow::from(row.calibration.to_string()),
-        ])
+    [text(&row.experiment)].into_iter().chain(point).chain([
+        text(&row.metric),
+        figure(Some(row.value)),
+        text(&row.unit),
+        figure(Some(row.low)),
+        figure(Some(row.high)),
+        figure(row.published),
+        Cow::from(row.calibration.to_string()),
+    ])
+}
+
+/// A text of other people's as a field: spreadsheets take one that begins so for a formula.
+fn text(field: &str) -> Cow<'_, str> {
+    let mark = if field.starts_with(['=', '+', '-', '@']) {
+        "'"
+    } else {
+        ""
+    };
+    Cow::from(format!("{mark}{}", printable(field)))
 }
 
 fn write_line<'a>(

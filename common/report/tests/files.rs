@@ -56,6 +56,44 @@ fn csv_quotes_what_a_reader_would_take_apart() {
     insta::assert_snapshot!(text(|out| write_csv(&hard_rows(), out)));
 }
 
+#[test]
+fn csv_has_no_formulas_and_no_escapes_of_others() {
+    let names = ["=1+1", "-2", "+3", "@sum", "plain-4", "\u{1b}[2J", "\t=5"];
+    let time = ("time", "ns");
+    let rows = names.map(|name| {
+        row(
+            [("name", name.into()), ("number", (-7).into())],
+            time,
+            -1.0,
+            None,
+        )
+    });
+    let csv = text(|out| write_csv(&rows, out));
+    let cells: Vec<&str> = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).unwrap())
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            "'=1+1",
+            "'-2",
+            "'+3",
+            "'@sum",
+            "plain-4",
+            r"\u001b[2J",
+            r"\t=5"
+        ]
+    );
+    assert!(
+        csv.lines()
+            .skip(1)
+            .all(|line| line.contains(",-7,time,-1,")),
+        "{csv}"
+    );
+}
+
 fn through_parquet(rows: &[Row]) -> RecordBatch {
     let mut file = Vec::new();
     write_parquet(rows, &mut file).expect("a vector takes everything");

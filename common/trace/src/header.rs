@@ -1,6 +1,6 @@
 //! What a trace is of: where it was recorded, and the names of what its records number.
 
-use warmq_units::Duration;
+use warmq_units::{Duration, printable};
 
 /// What a trace is of. Fields that nobody knows are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,8 +95,10 @@ impl Header {
         facts
     }
 
-    /// Takes in one fact. A key that this version does not know is ignored: a later one wrote it.
-    pub(crate) fn learn(&mut self, key: &str, value: String) {
+    /// Takes in one fact, as it can be shown: a file may have any. A key that this version does not
+    /// know is ignored: a later one wrote it.
+    pub(crate) fn learn(&mut self, key: &str, value: &str) {
+        let value = printable(value).to_string();
         match key {
             "world" => self.world = value,
             "machine" => self.machine = value,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
+use warmq_units::{CpuId, Duration, Instant, LockId, TaskId, printable};
 
 use crate::{Cause, Context, Header, Policy, State};
 
@@ -23,8 +23,9 @@ impl Comm {
         Comm(bytes)
     }
 
-    /// The name as text.
-    pub fn as_str(&self) -> &str {
+    /// The name as the task has it, to be compared and matched. It may have any characters: what is
+    /// shown is `to_string()`.
+    pub fn raw(&self) -> &str {
         let end = self
             .0
             .iter()
@@ -47,9 +48,16 @@ impl Comm {
     }
 }
 
+/// The name as it can be shown.
+impl fmt::Display for Comm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        printable(self.raw()).fmt(formatter)
+    }
+}
+
 impl fmt::Debug for Comm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?}", self.as_str())
+        write!(formatter, "{:?}", self.raw())
     }
 }
 

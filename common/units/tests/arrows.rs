@@ -50,13 +50,14 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("live", "host", &["units", "machine"]),
+    ("live", "output", &["units"]),
     ("live", "record", &["units", "trace"]),
-    ("live", "record-bpf", &["record"]),
+    ("live", "record-bpf", &["units", "output", "record"]),
     (
         "live",
         "player",
         &[
-            "units", "config", "trace", "scenario", "machine", "host", "hint", "record",
+            "units", "config", "trace", "scenario", "machine", "host", "hint", "output", "record",
         ],
     ),
     ("live", "walk", &["units", "machine", "host"]),

@@ -313,7 +313,7 @@ impl Core {
     pub(crate) fn program_broke(&mut self, task: TaskId, misuse: Misuse) {
         self.ending = Some(Ending::ProgramBroke {
             task,
-            comm: self.task(task).comm.as_str().to_owned(),
+            comm: self.task(task).comm.to_string(),
             misuse,
             at: self.now(),
         });

@@ -105,9 +105,8 @@ impl Engine {
     pub(crate) fn no_progress(&mut self, cpu: CpuId) {
         let at = self.core.now();
         let task = self.core.cpu(cpu).current;
-        let comm = task
-            .map_or("idle", |task| self.core.tasks[task.index()].comm.as_str())
-            .to_owned();
+        let name = |task: TaskId| self.core.tasks[task.index()].comm.to_string();
+        let comm = task.map_or_else(|| "idle".to_owned(), name);
         self.core.ending = Some(Ending::Stalled(Stall::NoProgress { task, comm, at }));
     }
 

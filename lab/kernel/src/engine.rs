@@ -104,7 +104,7 @@ impl Engine {
             if task.kernel_thread {
                 return None;
             }
-            Some((TaskId(index as u32), task.comm.as_str().to_owned(), waiting))
+            Some((TaskId(index as u32), task.comm.to_string(), waiting))
         });
         let who: Vec<_> = waiting.by_ref().take(SHOWN).collect();
         let tasks = who.len() + waiting.count();
@@ -129,7 +129,7 @@ impl Engine {
             let task = &self.core.tasks[index];
             self.core.ending = Some(Ending::Stalled(Stall::NeverRan {
                 task: TaskId(index as u32),
-                comm: task.comm.as_str().to_owned(),
+                comm: task.comm.to_string(),
                 since: task.runnable_since,
                 waited: now - task.runnable_since,
             }));

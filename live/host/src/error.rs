@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// A machine that cannot be described from its /sys.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}: {problem}; {fix}", path.display())]
+#[error("{}: {problem}; {fix}", warmq_units::printable(path))]
 pub struct HostError {
     /// The file or folder to blame.
     pub path: PathBuf,

@@ -2,13 +2,15 @@
 
 mod arguments;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
+use std::path::Path;
 use std::process::ExitCode;
 
 use warmq_config::{Chosen, Document, Source};
+use warmq_output::{Access, Output, Refused};
 use warmq_player::{Options, PlayError, Times, Wanted, end_with, play, record, site};
 use warmq_scenario::{Bound, Scenario};
+use warmq_units::printable;
 
 use arguments::{Arguments, HELP, Parsed};
 
@@ -54,14 +56,29 @@ fn run(arguments: &Arguments) -> Result<(), PlayError> {
         log_bytes: arguments.log.0,
         rounds_per_s: arguments.rounds_per_s,
     };
-    let out: Box<dyn Write> = match arguments.trace.as_str() {
-        "-" => Box::new(std::io::stdout()),
-        file => Box::new(File::create(file).map_err(|error| {
-            let what = format!("`{file}` cannot be written");
-            PlayError::refused(what, &error, "name another file with --trace")
-        })?),
+    match arguments.trace.as_str() {
+        "-" => play(bound, options, BufWriter::new(std::io::stdout())),
+        file => into_file(Path::new(file), bound, options),
+    }
+}
+
+/// Plays, and writes the trace into a file, also of a run that ended early; one that did not begin
+/// leaves the file as it was.
+fn into_file(path: &Path, bound: Bound, options: Options) -> Result<(), PlayError> {
+    let refused = |why: Refused| PlayError::Refused {
+        what: format!("`{}` cannot be written", printable(path)),
+        why: why.to_string(),
+        fix: "name another file with --trace".to_owned(),
     };
-    play(bound, options, BufWriter::new(out))
+    let (output, file) = Output::begin(path, Access::Private).map_err(refused)?;
+    let played = play(bound, options, BufWriter::new(&file));
+    if file
+        .metadata()
+        .is_ok_and(|it| it.is_file() && it.len() == 0)
+    {
+        return played;
+    }
+    played.and(output.finish(&file).map_err(refused))
 }
 
 /// The scenario with the values that were chosen.

@@ -1,11 +1,12 @@
 //! Recording, from the first event to the last byte written.
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::mem::MaybeUninit;
 
+use warmq_output::{Access, Output, Refused};
 use warmq_record::{Gatherer, Recording, Wanted, cpu_time_ns, prefer_this_thread};
+use warmq_units::printable;
 
 use crate::libbpf;
 use crate::options::Options;
@@ -84,15 +85,21 @@ fn finish(
 }
 
 fn written(recording: &Recording, options: &Options) -> Result<(), Refusal> {
-    let (mut out, name): (Box<dyn Write>, _) = match &options.out {
-        Some(path) => {
-            let name = path.display().to_string();
-            let file = File::create(path).map_err(Refusal::system(format!("make {name}")))?;
-            (Box::new(file), name)
-        }
-        None => (Box::new(io::stdout().lock()), "standard output".to_owned()),
+    let Some(path) = &options.out else {
+        let task = "write the recording to standard output";
+        return send(recording, io::stdout().lock()).map_err(Refusal::system(task));
     };
-    let mut out = BufWriter::new(&mut out);
-    let done = recording.write_to(&mut out).and_then(|()| out.flush());
-    done.map_err(Refusal::system(format!("write the recording to {name}")))
+    let refused = |why: Refused| Refusal::Output {
+        name: printable(path).to_string(),
+        why,
+    };
+    let (output, file) = Output::begin(path, Access::Private).map_err(refused)?;
+    send(recording, &file).map_err(|error| refused(error.into()))?;
+    output.finish(&file).map_err(refused)
+}
+
+fn send(recording: &Recording, to: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::new(to);
+    recording.write_to(&mut out)?;
+    out.flush()
 }

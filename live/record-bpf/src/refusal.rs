@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
+use warmq_output::Refused;
 use warmq_record::RecordError;
 
 /// Why nothing was recorded.
@@ -13,7 +14,10 @@ pub enum Refusal {
     #[error("standard output is a terminal; give a file with --out FILE")]
     Terminal,
     /// This kernel does not describe its types, or not to this process.
-    #[error("cannot read {}: {source}; use a kernel with CONFIG_DEBUG_INFO_BTF=y", path.display())]
+    #[error(
+        "cannot read {}: {source}; use a kernel with CONFIG_DEBUG_INFO_BTF=y",
+        warmq_units::printable(path)
+    )]
     NoBtf {
         /// Where it would.
         path: PathBuf,
@@ -45,6 +49,14 @@ pub enum Refusal {
         task: &'static str,
         /// The system's answer.
         why: String,
+    },
+    /// The recording has no place.
+    #[error("cannot write the recording to {name}: {why}")]
+    Output {
+        /// The file, as it can be shown.
+        name: String,
+        /// Why not.
+        why: Refused,
     },
     /// The operating system failed.
     #[error("cannot {task}: {source}")]

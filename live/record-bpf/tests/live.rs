@@ -200,7 +200,7 @@ impl Said {
         let name = |task| {
             names
                 .get(&task)
-                .map_or(String::new(), |comm| comm.as_str().to_owned())
+                .map_or(String::new(), |comm| comm.to_string())
         };
         // Those at 0 are of the state at the start.
         let inside = |at: Instant| at > Instant::START && at.0 <= span_ns * 1_000;

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum RecordError {
     /// This process may not record, or this kernel cannot.
-    #[error("{}: {why}; {fix}", path.display())]
+    #[error("{}: {why}; {fix}", warmq_units::printable(path))]
     Refused {
         /// The file or folder that was refused.
         path: PathBuf,
@@ -19,7 +19,7 @@ pub enum RecordError {
         fix: String,
     },
     /// The operating system failed.
-    #[error("cannot {task} {}: {source}", path.display())]
+    #[error("cannot {task} {}: {source}", warmq_units::printable(path))]
     System {
         /// What was attempted.
         task: &'static str,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warmq_hint::{pack, unpack};
+use warmq_units::printable;
 
 use crate::options::Label;
 use crate::refuse;
@@ -182,7 +183,7 @@ fn list(labels: &Labels, json: bool) -> anyhow::Result<()> {
             Some(Labelled {
                 tid: thread.tid,
                 pid: thread.pid,
-                name: thread.name,
+                name: printable(&thread.name).to_string(),
                 app,
                 fragment,
             })
@@ -200,8 +201,11 @@ fn table(all: &[Labelled]) -> String {
     if all.is_empty() {
         return "no thread has a label".to_owned();
     }
+    let widths = all.iter().map(|it| it.name.chars().count());
+    // The kernel's names have 15 bytes at most, and escapes make them longer.
+    let width = widths.max().unwrap_or(0).max(15);
     let mut table = format!(
-        "{:>8} {:>8} {:<15} {:>10} {:>10}",
+        "{:>8} {:>8} {:<width$} {:>10} {:>10}",
         "TID", "PID", "NAME", "APP", "FRAGMENT"
     );
     for Labelled {
@@ -212,7 +216,7 @@ fn table(all: &[Labelled]) -> String {
         fragment,
     } in all
     {
-        table += &format!("\n{tid:>8} {pid:>8} {name:<15} {app:>10} {fragment:>10}");
+        table += &format!("\n{tid:>8} {pid:>8} {name:<width$} {app:>10} {fragment:>10}");
     }
     table
 }

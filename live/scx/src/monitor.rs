@@ -3,10 +3,14 @@
 mod picture;
 mod screen;
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
+
+use warmq_units::printable;
 
 use crate::say;
 use crate::state::State;
@@ -78,6 +82,6 @@ pub fn beside(seconds: f64) {
 
 /// The name of a process.
 fn name_of(pid: u32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(printable(OsStr::from_bytes(name.trim_ascii_end())).to_string())
 }

@@ -62,7 +62,7 @@ impl Pin {
 
 /// A pin that cannot be made, read or removed.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", path.display())]
+#[error("{}: {problem}", warmq_units::printable(path))]
 pub struct PinError {
     path: PathBuf,
     problem: String,

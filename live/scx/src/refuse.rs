@@ -78,7 +78,8 @@ pub enum Refusal {
     /// Quotas that it would not obey.
     #[error(
         "{} sets a quota, and Linux {found} does not tell schedulers of it: set it to max, boot Linux \
-         6.17 or later, or start scx_warmq with --ignore-quotas", path.display()
+         6.17 or later, or start scx_warmq with --ignore-quotas",
+        warmq_units::printable(path)
     )]
     Quota {
         /// The file.

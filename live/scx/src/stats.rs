@@ -10,11 +10,14 @@ pub mod served;
 mod tests;
 mod waits;
 
+use std::ffi::OsStr;
 use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 use warmq_decide::WEIGHT_NICE_0;
 use warmq_hint::{abi, unpack};
+use warmq_units::printable;
 
 pub use interval::{Interval, Look};
 pub use print::print;
@@ -476,7 +479,7 @@ fn overdue(wait: &overdue_wait) -> Overdue {
         waited_ns: wait.waited,
         promised_ns: wait.bound,
         pid: wait.pid,
-        name: String::from_utf8_lossy(&name).into_owned(),
+        name: printable(OsStr::from_bytes(&name)).to_string(),
         cpu: wait.cpu,
         cpus_allowed: wait.cpus_allowed,
         queue: queue(wait.entity),

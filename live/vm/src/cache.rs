@@ -124,7 +124,12 @@ impl Cache {
     fn lock(&self) -> Result<File, VmError> {
         fs::create_dir_all(&self.folder).map_err(VmError::file("make", &self.folder))?;
         let path = self.folder.join(".lock");
-        let file = File::create(&path).map_err(VmError::file("write", &path))?;
+        let file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
+        let file = file.map_err(VmError::file("write", &path))?;
         file.lock().map_err(VmError::file("lock", &path))?;
         Ok(file)
     }

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from ._files import UNFINISHED, lock, write_whole
 from .errors import InputError, Problem, VersionError
 
 # What is held in memory before it is written, and what a sweep that is killed makes again.
@@ -91,15 +91,12 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _locked(self) -> Any:
-        lock = (self.folder / "_lock").open("w")
+    def _locked(self) -> IO[bytes]:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as why:
-            lock.close()
-            problem = Problem("another sweep writes here", str(self.folder), fix="wait for it, or choose another `out`")
-            raise InputError([problem]) from why
-        return lock
+            return os.fdopen(lock(self.folder / "_lock"), "rb")
+        except BlockingIOError as why:
+            said = f"another sweep writes here ({why.strerror})"
+            raise InputError([Problem(said, str(self.folder), fix="wait for it, or choose another `out`")]) from why
 
     def _check(self, manifest: dict[str, Any]) -> None:
         """A folder keeps the rows of one plan, made by one build."""
@@ -118,28 +115,13 @@ class Store:
                 raise VersionError([Problem(said, str(self.folder), key=key, fix="choose another `out`, or remove the folder")])
 
     def _find(self) -> None:
-        for unfinished in self.folder.glob(".*.unfinished"):
+        for unfinished in self.folder.glob(f".*{UNFINISHED}"):
             unfinished.unlink()
         files = [str(file) for file in sorted(self.folder.glob("*.parquet"))]
         if files:
             for batch in ds.dataset(files, schema=self.schema).to_batches(columns=["number"]):
                 for number in batch.column("number").unique().to_pylist():
                     self._found[number] = 1
-
-
-def write_whole(path: Path, write: Any) -> None:
-    """Writes a file so that it is there whole or not at all, whatever happens meanwhile."""
-    preliminary = path.with_name(f".{path.name}.unfinished")
-    with preliminary.open("wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    preliminary.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def schema_of(summary: dict[str, Any]) -> pa.Schema:

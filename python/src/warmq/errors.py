@@ -31,7 +31,16 @@ class Problem:
         place = f"{self.file}:{self.line}" if self.file and self.line else self.file
         parts = [place, f"`{self.key}`" if self.key else None, self.what]
         said = ": ".join(part for part in parts if part)
-        return f"{said}; {self.fix}" if self.fix else said
+        return _printable(f"{said}; {self.fix}" if self.fix else said)
+
+
+def _printable(text: str) -> str:
+    """Names are other people's, and the message may be shown by a terminal.
+
+    >>> print(_printable("the file ä\\x1b[2J"))
+    the file ä\\x1b[2J
+    """
+    return "".join(it if it.isprintable() or it == "\n" else it.encode("unicode_escape").decode() for it in text)
 
 
 class WarmqError(Exception):

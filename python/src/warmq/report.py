@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ._extras import needed
+from ._files import write_whole
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +39,7 @@ class Report:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page into a file."""
         page = Path(path)
-        page.write_text(self.html, encoding="utf-8")
+        write_whole(page, lambda file: file.write(self.html.encode()))
         return page
 
     def _repr_html_(self) -> str:

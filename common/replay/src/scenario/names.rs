@@ -32,7 +32,7 @@ impl Names {
             names.insert(*id, name);
         }
         let groups = taken.groups.iter().map(|(number, group)| {
-            let name = identifier(group.name.as_str(), "group");
+            let name = identifier(group.name.raw(), "group");
             (*number, format!("{name}_{number}"))
         });
         Names {

@@ -51,7 +51,7 @@ fn read(fields: &Fields<'_>, document: &Arc<Document>) -> Scenario {
     let orders = [("listed", Order::Listed), ("random", Order::Random)];
     let mut scenario = Scenario {
         document: document.clone(),
-        title: fields.text("title").unwrap_or_default(),
+        title: fields.line("title").unwrap_or_default(),
         about: fields.text("about").unwrap_or_default().trim().to_owned(),
         work: work(fields, &names),
         order: fields.choice("order", &orders).unwrap_or(Order::Listed),

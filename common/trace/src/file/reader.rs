@@ -175,7 +175,7 @@ impl<R: Read> Reader<R> {
             if bytes.len() > MOST_ABOUT {
                 return Err(Damage::Header);
             }
-            self.header.learn(&key, value);
+            self.header.learn(&key, &value);
         }
         let expected = self.eight_bytes()?;
         match xxh3_64(&bytes) == expected {

@@ -70,12 +70,12 @@ impl Tasks {
     pub fn introduce(&mut self, to: &mut impl Packets, when: Instant, task: TaskId) {
         let thread = self.thread(task);
         let known = self.0.touch(task);
-        if std::mem::replace(&mut known.introduced, true) || known.comm.as_str().is_empty() {
+        if std::mem::replace(&mut known.introduced, true) || known.comm == Comm::default() {
             return;
         }
         let thread = Thread {
             tid: Some(thread.tid),
-            name: Some(known.comm.as_str().to_owned()),
+            name: Some(known.comm.to_string()),
             tgid: Some(thread.pid),
         };
         let tree = ProcessTree {
@@ -119,7 +119,7 @@ impl Tasks {
             return "swapper".to_owned();
         };
         let known = self.0.get(task);
-        known.map_or("", |known| known.comm.as_str()).to_owned()
+        known.map_or_else(String::new, |known| known.comm.to_string())
     }
 
     /// Its priority as the kernel's events have it.

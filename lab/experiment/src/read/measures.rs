@@ -68,7 +68,7 @@ fn plain(
     experiment: &Experiment,
 ) -> Vec<Measure> {
     let mut read = Vec::new();
-    let title = table.text("title");
+    let title = table.line("title");
     for item in item.one_or_more() {
         let Some(name) = item.text() else { continue };
         if name == EVERYTHING {
@@ -170,7 +170,7 @@ fn named(table: &Fields) -> Option<(String, String)> {
     let name = table
         .required("name", "give the name for rows and claims")?
         .text()?;
-    let title = table.text("title").unwrap_or_else(|| readable(&name));
+    let title = table.line("title").unwrap_or_else(|| readable(&name));
     Some((name, title))
 }
 

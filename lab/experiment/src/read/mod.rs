@@ -122,7 +122,7 @@ fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experimen
     Experiment {
         id: stem.to_string_lossy().into_owned(),
         file: file.to_owned(),
-        title: title.and_then(|item| item.text()).unwrap_or_default(),
+        title: title.and_then(|item| item.line()).unwrap_or_default(),
         paper: fields.text("paper").unwrap_or_default(),
         figure: fields.text("figure").unwrap_or_default(),
         about: fields.text("about").unwrap_or_default().trim().to_owned(),

@@ -52,7 +52,7 @@ fn plot(table: &Fields, simulator: &dyn Simulator, experiment: &Experiment) -> O
         .filter_map(|item| key_of(item, experiment))
         .collect();
     let markers = table.tables("marker").iter().filter_map(marker).collect();
-    let (title, caption) = (table.text("title"), table.text("caption"));
+    let (title, caption) = (table.line("title"), table.line("caption"));
     let x = table.item("x");
     let y = table.required("y", "name the measure or histogram to draw")?;
     let drawn = match kind {

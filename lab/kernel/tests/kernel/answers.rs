@@ -225,7 +225,7 @@ fn who_measures_is_a_task_that_never_runs_and_has_the_last_number() {
     let outside: Vec<u32> = outside.collect();
     assert_eq!(outside, [2; 12]);
     let figures = story.task(2);
-    assert_eq!(figures.comm.as_str(), "warmq-source");
+    assert_eq!(figures.comm.raw(), "warmq-source");
     assert_eq!((figures.ran, figures.waited), Default::default());
 }
 

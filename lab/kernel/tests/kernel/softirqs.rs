@@ -90,7 +90,7 @@ fn what_exceeds_the_limits_is_left_to_ksoftirqd_which_competes_with_others() {
     let (story, ..) = flooded(SoftirqLimits::LINUX_6, 100_000);
     let ran = |name: &str| {
         let forks = story.records().iter().find_map(|(_, record)| match record {
-            Record::Fork { child, comm, .. } if comm.as_str() == name => Some(*child),
+            Record::Fork { child, comm, .. } if comm.raw() == name => Some(*child),
             _ => None,
         });
         story.task(forks.expect("it was forked").0).ran

@@ -29,7 +29,7 @@ struct Watching {
 
 fn group(context: &Context<'_>, group: GroupId) -> (String, u32) {
     let group = context.group(group);
-    (group.name.as_str().to_owned(), group.weight)
+    (group.name.to_string(), group.weight)
 }
 
 impl Scheduler for Watching {

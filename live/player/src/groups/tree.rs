@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use warmq_record::{QuotaStat, quota_in, throttled_in};
-use warmq_units::CpuSet;
+use warmq_units::{CpuSet, printable};
 
 use super::mounts::Mount;
 use crate::sys::process;
@@ -78,7 +78,7 @@ impl Tree {
     }
 
     fn make_folder(&self, folder: &Path) -> Result<(), Refused> {
-        let told = |error| (folder.display().to_string(), error);
+        let told = |error| (printable(folder).to_string(), error);
         fs::create_dir(folder).map_err(told)?;
         if self.mount.is_unified() {
             // Threads of one process may be in different groups.
@@ -100,7 +100,7 @@ impl Tree {
             true => "+cpu +cpuset",
             false => "+cpu",
         };
-        write(&file, controllers).map_err(|error| (file.display().to_string(), error))
+        write(&file, controllers).map_err(|error| (printable(&file).to_string(), error))
     }
 
     /// Moves thread `tid` (0: the caller) into a group.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use warmq_record::running_scheduler;
 use warmq_scenario::{Bound, Set};
+use warmq_units::printable;
 
 use super::Sessions;
 use crate::groups::Mounts;
@@ -43,7 +44,7 @@ fn obstacle(root: &Path, mounts: &Mounts) -> Option<String> {
     let cgroup = mounts.grouped_by()?;
     Some(format!(
         "they are for tasks of the root cgroup, and the player is in {}, which has the controller `cpu`",
-        cgroup.display()
+        printable(&cgroup)
     ))
 }
 

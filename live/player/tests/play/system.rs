@@ -58,7 +58,7 @@ fn tasks_are_told_with_what_they_are_given() {
     let Some(Record::Fork { comm, .. }) = played.all().next() else {
         panic!("a fork comes first");
     };
-    assert_eq!(comm.as_str(), "with-a-name");
+    assert_eq!(comm.raw(), "with-a-name");
     assert_eq!(
         (played.header.world.as_str(), played.header.clock.as_str()),
         ("host", "monotonic")

@@ -6,6 +6,8 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use warmq_units::printable;
+
 use crate::options::Label;
 
 const CGROUPS: &str = "sys/fs/cgroup";
@@ -23,7 +25,7 @@ pub struct Thread {
 
 impl fmt::Display for Thread {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} ({})", self.tid, self.name)
+        write!(formatter, "{} ({})", self.tid, printable(&self.name))
     }
 }
 
@@ -32,7 +34,7 @@ impl fmt::Display for Thread {
 #[error(
     "{} is no cgroup (version 2): it has no file cgroup.threads; list the cgroups with systemd-cgls, \
      or ls /sys/fs/cgroup",
-    .0.display()
+    printable(.0)
 )]
 pub struct NoCgroup(PathBuf);
 
@@ -50,7 +52,7 @@ impl<'a> Select<'a> {
         let asked = self.0;
         match (&asked.name, &asked.cgroup) {
             (Some(name), _) => format!("is called {name}"),
-            (_, Some(cgroup)) => format!("is in the cgroup {}", cgroup.display()),
+            (_, Some(cgroup)) => format!("is in the cgroup {}", printable(cgroup)),
             _ if !asked.tid.is_empty() => format!("has the number {:?}", asked.tid),
             _ if !asked.pid.is_empty() => format!("is of process {:?}", asked.pid),
             _ => "was found".to_owned(),
@@ -92,7 +94,9 @@ pub fn everybody(root: &Path) -> BTreeSet<Thread> {
 fn of_process(root: &Path, pid: i32) -> Vec<Thread> {
     let threads = numbers(&root.join(format!("proc/{pid}/task"))).into_iter();
     let with_name = |tid| {
-        let name = fs::read_to_string(root.join(format!("proc/{pid}/task/{tid}/comm"))).ok()?;
+        // It may have any bytes.
+        let name = fs::read(root.join(format!("proc/{pid}/task/{tid}/comm"))).ok()?;
+        let name = String::from_utf8_lossy(&name);
         Some(Thread {
             tid,
             pid,
