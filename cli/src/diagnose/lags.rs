@@ -86,7 +86,7 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
 fn name(group: u32, names: &BTreeMap<u32, Comm>) -> String {
     match (group, names.get(&group)) {
         (0, _) => "the root group".to_owned(),
-        (_, Some(name)) => format!("group {}", name.as_str()),
+        (_, Some(name)) => format!("group {name}"),
         (number, None) => format!("a group without a name (number {number} of the trace)"),
     }
 }

@@ -104,7 +104,7 @@ pub fn tell(found: &Found, json: bool) -> Result<(), Failure> {
 /// It cannot be made or written.
 pub fn prepare(folder: &Path) -> Result<(), Failure> {
     let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
-    fs::create_dir_all(folder).map_err(make)?;
+    std::fs::create_dir_all(folder).map_err(make)?;
     let write = |error| Failure::system(format!("write into {}", folder.display()), &error);
     tempfile::tempfile_in(folder).map(drop).map_err(write)
 }

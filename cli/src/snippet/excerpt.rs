@@ -62,7 +62,8 @@ impl Excerpt {
     fn escape(&mut self) {
         let Range { start, end } = self.span;
         let text = &self.text;
-        let [before, within, after] = [&text[..start], &text[start..end], &text[end..]].map(escaped);
+        let [before, within, after] =
+            [&text[..start], &text[start..end], &text[end..]].map(escaped);
         let start = before.len();
         self.span = start..start + within.len();
         self.text = before + &within + &after;

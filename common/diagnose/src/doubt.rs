@@ -104,7 +104,7 @@ fn others(facts: &Facts<'_>) -> Duration {
     if !facts.ids().any(|id| is_role(&id)) {
         return Duration::ZERO;
     }
-    let of_player = |id: &TaskId| facts.task(*id).who.comm.as_str().starts_with(PLAYERS);
+    let of_player = |id: &TaskId| facts.task(*id).who.comm.raw().starts_with(PLAYERS);
     let others = facts
         .ids()
         .filter(|id| !is_role(id) && !of_player(id) && !facts.is_kernel(*id));

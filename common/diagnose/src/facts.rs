@@ -223,9 +223,7 @@ impl<'w> Facts<'w> {
         let mut all = self.watcher.tasks.iter();
         let of = all.find(|(_, task)| task.who.group == group);
         match of {
-            Some((_, task)) if task.who.comm != Comm::default() => {
-                task.who.comm.to_string()
-            }
+            Some((_, task)) if task.who.comm != Comm::default() => task.who.comm.to_string(),
             Some((_, task)) => format!("thread {}", task.who.tid.unwrap_or_default()),
             None => "others".to_owned(),
         }

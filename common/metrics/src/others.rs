@@ -58,7 +58,7 @@ impl Observer for Others {
                 child: task, comm, ..
             }
             | Record::Renamed { task, comm }
-                if comm.as_str().starts_with(PLAYERS) =>
+                if comm.raw().starts_with(PLAYERS) =>
             {
                 *self.ours.touch(task) = true;
             }

@@ -114,7 +114,18 @@ mod tests {
             Moment::Part { step: 1, sender: 1 },
         ];
         assert_eq!(found.as_deref(), Ok(&wanted[..]));
-        let wrong = ["c", "~a", "12", "@", "-1us", "9000000s", "~9000000s", "a<b2", "t<a", "a<"];
+        let wrong = [
+            "c",
+            "~a",
+            "12",
+            "@",
+            "-1us",
+            "9000000s",
+            "~9000000s",
+            "a<b2",
+            "t<a",
+            "a<",
+        ];
         for word in wrong {
             let text = format!("1us {word} a");
             assert_eq!(moments(&text, &names, &senders), Err(word));

@@ -258,7 +258,6 @@ fn places(machine: &MachineDescription, world: warmq_scenario::World) -> Vec<(u1
     cpus.iter().map(|cpu| (cpu.core, cpu.llc)).collect()
 }
 
-
 fn not_booted(error: BootError) -> RunError {
     match error {
         BootError::Cost(cost) => setting(cost.to_string()),
