@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write, pipe};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration as Real, Instant as Now};
@@ -143,7 +143,7 @@ fn read(told: &Path) -> Result<Played, Failure> {
 ///
 /// # Errors
 /// No pipe, or no place to write to.
-pub fn play(rate: u32, time: Duration, told: &PathBuf) -> Result<(), Failure> {
+pub fn play(rate: u32, time: Duration, told: &Path) -> Result<(), Failure> {
     let trips = (rate / RECORDS_A_TRIP / PAIRS / PACE).max(1);
     let time = Real::from_nanos(time.as_ns());
     let pairs: Vec<_> = (0..PAIRS)
