@@ -120,7 +120,7 @@ fn the_switches_of_a_ping_pong_are_those_that_the_kernel_counted() {
     let names: BTreeMap<TaskId, Comm> = tasks.iter().map(|(id, _, comm)| (id, comm)).collect();
     for (who, name) in counted.iter().zip(["ping", "pong"]) {
         let task = tasks.id(who.tid).unwrap();
-        assert_eq!(names[&task].as_str(), name);
+        assert_eq!(names[&task].raw(), name);
         let of = |span: &Range<u64>, runnable| {
             let during = |at: &Instant| span.contains(&(start_ns + at.0 / 1_000));
             let left = |record: &Record| matches!(record, Record::Switch { prev, prev_runnable, .. } if *prev == Some(task) && *prev_runnable == runnable);
