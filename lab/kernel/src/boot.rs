@@ -476,36 +476,17 @@ impl Engine {
             self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));
             return;
         }
-        let target = self.place_first(id);
-        let task = self.core.task_mut(id);
-        (task.state, task.queued) = (State::Runnable, true);
-        (task.last_cpu, task.queue) = (target, target);
+        task.state = State::Runnable;
+        task.queued = true;
         self.core.join_queues(id);
         self.core.record(Record::Wakeup {
-            waker: target,
+            waker: cpu,
             task: id,
-            target,
+            target: cpu,
         });
-        self.call(target, |scheduler, context| {
-            scheduler.enqueue(context, id, target, Why::Fork);
-        });
-    }
-
-    /// Where a first task begins: as the programs of a shell do that runs on the first CPU, and waits
-    /// whenever it has started one. So those before it are counted, and the shell is not.
-    fn place_first(&mut self, id: TaskId) -> CpuId {
-        let shell = self.core.online_or_first(CpuId(0));
-        let mut target = shell;
-        self.call(shell, |scheduler, context| {
+        self.call(cpu, |scheduler, context| {
             scheduler.fork(context, None, id);
-            target = scheduler.exec_cpu(context, id);
+            scheduler.enqueue(context, id, cpu, Why::Fork);
         });
-        match self.bad_target(id, target) {
-            Some(rule) => {
-                self.core.broke(shell, rule);
-                shell
-            }
-            None => target,
-        }
     }
 }

@@ -26,7 +26,6 @@ mod scenarios;
 mod scripts;
 mod scx_warmq;
 mod sessions;
-mod smt;
 mod sources;
 mod stage;
 mod starvation;
