@@ -79,7 +79,7 @@ fn nothing_recorded(file: &Path, last: Instant) -> Failure {
     let ends = text::time(last.since(Instant::START).as_ns());
     let what = format!(
         "{}: there is no record in the time that is looked at; the trace ends at {ends}",
-        file.display()
+        printable(file)
     );
     Failure::usage(
         what,
@@ -103,9 +103,9 @@ pub fn tell(found: &Found, json: bool) -> Result<(), Failure> {
 /// # Errors
 /// It cannot be made or written.
 pub fn prepare(folder: &Path) -> Result<(), Failure> {
-    let make = |error| Failure::system(format!("make the folder {}", folder.display()), &error);
+    let make = |error| Failure::system(format!("make the folder {}", printable(folder)), &error);
     std::fs::create_dir_all(folder).map_err(make)?;
-    let write = |error| Failure::system(format!("write into {}", folder.display()), &error);
+    let write = |error| Failure::system(format!("write into {}", printable(folder)), &error);
     tempfile::tempfile_in(folder).map(drop).map_err(write)
 }
 

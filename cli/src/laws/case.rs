@@ -207,7 +207,7 @@ fn experiment(law: &Law, column: &Column) -> String {
         quoted(&law.says),
         quoted(column.world.name()),
         quoted(machine),
-        quoted(&column.name()),
+        quoted(column.name()),
         quoted(&workload(law)),
     );
     // Writing to a string cannot fail.

@@ -103,7 +103,7 @@ pub fn of_file(file: &Path, span: Span, on: &On, out: Option<&Path>) -> Result<R
 
 /// A few records can say that days lie between them, and each second of those would be simulated.
 fn too_long(file: &Path, time: Duration) -> Failure {
-    let (file, s) = (file.display(), time.as_ns() / 1_000_000_000);
+    let (file, s) = (printable(file), time.as_ns() / 1_000_000_000);
     let what = format!("{file}: its records are {s} s apart, and at most an hour is played");
     Failure::usage(what, "choose an hour of it with --from and --until")
 }

@@ -168,9 +168,9 @@ mod tests {
         let mut read = Header::default();
         facts
             .into_iter()
-            .for_each(|(key, value)| read.learn(key, value));
+            .for_each(|(key, value)| read.learn(key, &value));
         assert_eq!(read, header);
-        header.learn("account", "42 7".to_owned());
+        header.learn("account", "42 7");
         assert_eq!(header.accounts.len(), 1);
     }
 }

@@ -63,12 +63,12 @@ impl Workloads {
         if let Some(known) = read.get(name) {
             return Ok(known.clone());
         }
-        let workload = Arc::new(Workload::Read(Box::new(self.from_file(name)?)));
+        let workload = Arc::new(Workload::Read(Box::new(self.read_file(name)?)));
         read.insert(name.to_owned(), workload.clone());
         Ok(workload)
     }
 
-    fn from_file(&self, path: &str) -> Result<Entry, PartError> {
+    fn read_file(&self, path: &str) -> Result<Entry, PartError> {
         let ending = Path::new(path).extension().and_then(|it| it.to_str());
         if !matches!(ending, Some("toml" | "json")) && !Path::new(path).exists() {
             return Err(PartError::Unknown);

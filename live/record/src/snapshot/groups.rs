@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(groups.number("/none-such/b"), 2);
         assert_eq!(groups.number("/none-such"), 1);
         let b = groups.all().last().unwrap();
-        assert_eq!((b.1.parent, b.1.name.raw(), b.1.weight), (1, "b", 100));
+        assert_eq!((b.1.parent, b.1.name.as_str(), b.1.weight), (1, "b", 100));
     }
 
     #[test]
