@@ -9,7 +9,6 @@ use std::path::Path;
 use warmq_output::{Access, Folder, Output};
 use warmq_units::printable;
 
-use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// A file that has its name only once it is finished; dropped before, it leaves nothing. Where its
@@ -97,14 +96,4 @@ pub fn refused(path: &Path, why: &dyn Display) -> Failure {
 
 fn not_written(name: &str, why: &dyn Display) -> Failure {
     Failure::System(format!("write {name}"), why.to_string())
-}
-
-/// Lets Ctrl-C remove what is unfinished before the command ends.
-pub fn forget_unfinished_when_interrupted() {
-    let handler = || {
-        warmq_output::forget_unfinished();
-        std::process::exit(Exit::Interrupted as i32);
-    };
-    // Where no handler can be set, Ctrl-C ends the command all the same.
-    let _ = ctrlc::set_handler(handler);
 }

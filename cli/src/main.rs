@@ -19,6 +19,7 @@ mod failure;
 mod files;
 mod guest;
 mod host_kernel;
+mod interrupt;
 mod laws;
 mod listing;
 mod machines;
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    files::forget_unfinished_when_interrupted();
+    interrupt::expect();
     match commands::run(arguments.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

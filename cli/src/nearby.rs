@@ -22,7 +22,7 @@ pub fn or_one_of(path: &Path, names: &[&str], otherwise: &str) -> String {
     }
 }
 
-fn like(path: &Path, names: &[&str]) -> Option<String> {
+fn like(path: &Path, names: &[&str]) -> Option<PathBuf> {
     let beside = beside(path);
     // An ending that both have makes no two names alike.
     let alike = beside
@@ -36,14 +36,17 @@ fn like(path: &Path, names: &[&str]) -> Option<String> {
         let ending = path.extension().map(|it| it.to_owned());
         let name = path.with_file_name(stem);
         let name = ending.map_or(name.clone(), |ending| name.with_added_extension(ending));
-        return Some(name.to_string_lossy().into_owned());
+        return Some(name);
     }
     let others = beside
         .iter()
         .filter(|other| other.extension() != path.extension());
-    let others = others.filter_map(|it| it.to_str());
-    let name = nearest(path.to_str()?, others.chain(names.iter().copied()))?;
-    Some(name.to_owned())
+    let others = others.filter_map(|it| it.file_name()?.to_str());
+    if let Some(name) = nearest(path.file_name()?.to_str()?, others) {
+        return Some(path.with_file_name(name));
+    }
+    let name = nearest(path.to_str()?, names.iter().copied())?;
+    Some(name.into())
 }
 
 /// The paths of what is in the folder of `path`.

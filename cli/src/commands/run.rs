@@ -15,7 +15,7 @@ use crate::planned::{self, Wanted};
 use crate::scenario::Worlds;
 use crate::source::{self, Changes};
 use crate::study::{self, Study};
-use crate::{chart, files, machines, oracle, output, points, present, trace, typed};
+use crate::{chart, files, machines, oracle, output, points, present, scenario, trace, typed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -172,6 +172,12 @@ fn documents(arguments: &Arguments) -> Result<Vec<Document>, Failure> {
             ),
             "run it without these options",
         ));
+    }
+    let of_users = simulated
+        .iter()
+        .filter(|it| scenario::is_named(it) && !scenario::is_shipped_as(it));
+    for name in of_users.filter(|_| arguments.trust.untrusted) {
+        arguments.trust.admits(&scenario::find(name)?)?;
     }
     source::documents(&simulated, &changes)
 }

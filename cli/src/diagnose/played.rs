@@ -411,10 +411,11 @@ fn what_is_no_trace_or_cut_off_is_refused_with_the_byte() {
             _ => panic!("{} bytes are not refused", bytes.len()),
         }
     };
-    assert!(refused(b"no trace").contains("(byte "));
+    assert!(refused(b"no trace").contains("this is text"));
     let writer = warmq_trace::file::Writer::new(Vec::new(), &Header::default());
     let whole = writer.finish().unwrap();
-    for end in 0..whole.len() {
+    // What is cut within its first bytes is known for nothing.
+    for end in 8..whole.len() {
         let said = refused(&whole[..end]);
         assert!(said.contains(&format!("byte {end}, ")), "{end}: {said}");
     }

@@ -27,10 +27,11 @@ use self::recorder::{Running, Stopped};
 pub use self::sweeper::sweep_when_left;
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
+use crate::interrupt::Finishes;
 
 /// How long is recorded where nobody says.
 const USUAL: Duration = Duration::from_s(10);
-/// How often it is looked whether the command still runs.
+/// How often it is looked whether the command still runs, and whether a signal came.
 const LOOK: Real = Real::from_millis(20);
 /// How often tasks that were forked meanwhile are looked at. A look reads four files of /proc for each
 /// new task.
@@ -172,10 +173,11 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
     };
     let mut snapshot = Snapshot::default();
     snapshot.look();
+    let finishes = Finishes::begin();
     let running = Running::start(asked.recorder, &wanted)?;
     let note = running.note.clone();
     let (start_ns, cpu_ns) = (monotonic_ns(), cpu_time_ns());
-    let status = wait(asked, &mut snapshot)?;
+    let status = wait(asked, &mut snapshot, &finishes)?;
     snapshot.look();
     let (end_ns, cpu_end_ns) = (monotonic_ns(), cpu_time_ns());
     let (accounts, pressure) = snapshot.accounts();
@@ -206,8 +208,12 @@ pub fn record(asked: &Asked<'_>, kept: &mut Kept) -> Result<Took, Failure> {
     )
 }
 
-/// Until the time is over or the command ends: with what status.
-fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<Option<u8>, Failure> {
+/// Until the time is over, the command ends or a signal asks for the end: with what status the command ended.
+fn wait(
+    asked: &Asked<'_>,
+    snapshot: &mut Snapshot,
+    finishes: &Finishes,
+) -> Result<Option<u8>, Failure> {
     let mut child = Child::start(asked.command)?;
     let usual = child.is_none().then_some(USUAL);
     let time = asked.time.or(usual);
@@ -219,11 +225,10 @@ fn wait(asked: &Asked<'_>, snapshot: &mut Snapshot) -> Result<Option<u8>, Failur
             time.saturating_sub(began.elapsed())
         });
         let ended = child.as_mut().and_then(Child::ended);
-        if ended.is_some() || left == Some(Real::ZERO) {
+        if ended.is_some() || left == Some(Real::ZERO) || finishes.is_asked() {
             return Ok(ended);
         }
-        let step = if child.is_some() { LOOK } else { NEW_TASKS };
-        std::thread::sleep(left.map_or(step, |left| left.min(step)));
+        std::thread::sleep(left.map_or(LOOK, |left| left.min(LOOK)));
         if looked.elapsed() >= NEW_TASKS {
             snapshot.look();
             looked = std::time::Instant::now();

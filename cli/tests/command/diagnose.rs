@@ -1,7 +1,7 @@
 //! `warmq diagnose` on traces that `warmq run` wrote, and what `warmq watch` refuses.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::support::{Folder, Ran};
 
@@ -139,6 +139,50 @@ fn this_machine_is_watched_or_says_what_it_lacks() {
             let read: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
             assert!(read["records"].as_u64().unwrap() > 0);
         }
+    }
+}
+
+/// Waits until the folder has a file, the beginning of a recording.
+fn begun(folder: &Folder) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        !folder.names().is_empty()
+    })
+}
+
+#[test]
+fn a_recording_that_is_interrupted_is_kept_and_can_be_diagnosed() {
+    if Folder::new("watch-rights")
+        .run("watch --for 10ms --json")
+        .code
+        == 6
+    {
+        println!("skipped: this machine cannot be recorded here");
+        return;
+    }
+    for signal in ["INT", "TERM"] {
+        let folder = Folder::new(&format!("watch-{signal}"));
+        let mut command = folder.command("watch --only-record --for 600s --out it.warmq");
+        let watch = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(begun(&folder));
+        // The recorder begins after its file.
+        std::thread::sleep(std::time::Duration::from_millis(1_500));
+        let pid = watch.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-s", signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let ran = Ran::of(watch.wait_with_output().unwrap());
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert_eq!(folder.names(), ["it.warmq"]);
+        folder.run("diagnose it.warmq").fine();
     }
 }
 

@@ -74,6 +74,7 @@ mod tests {
             r#"
             [group.cgroup]
             quota = "6ms"
+            period = "100ms"
             [group.session]
             autogroup = true
             [task.rt]

@@ -120,7 +120,7 @@ fn every_dial_reaches_the_policy() {
 fn every_wrong_option_is_explained() {
     let lines = [
         "--slice 4",
-        "--slice 1.5ms",
+        "--slice 1.5",
         "--slice 2s",
         "--slice-min 10ms",
         "--lag-max 2ms",
