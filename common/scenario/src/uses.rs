@@ -160,7 +160,7 @@ mod tests {
         let change =
             "[[change]]\nat = \"1s\"\ntask = \"t\"\nset = { nice = -5, policy = \"idle\" }";
         assert_eq!(used("", change), ["policy idle", "nice below 0"]);
-        let setting = "[settings]\nhow_nice = { default = 3, least = -20, most = 19 }";
+        let setting = "[settings]\nhow_nice = { default = 3, least = 0, most = 19 }";
         assert_eq!(used("nice = \"how_nice\"", setting), ["nice below 0"]);
     }
 
