@@ -95,6 +95,8 @@ proptest! {
     fn an_expression_has_the_value_that_another_evaluator_gives(sample in sample()) {
         let read = Scenario::read("s.toml", &running(&format!("\"{} * 1ps\"", sample.text)));
         let expected = sample.values.map(|value| value.ok().filter(|value| *value >= 0));
+        // What is longer than a million seconds is refused, too, by its own test.
+        prop_assume!(expected.iter().flatten().all(|value| *value <= 1_000_000_000_000_000_000));
         if expected.contains(&None) {
             prop_assert!(read.is_err());
             return Ok(());
