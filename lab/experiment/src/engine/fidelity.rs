@@ -79,7 +79,7 @@ mod tests {
             autogroup = true
             [task.rt]
             policy = "fifo 50"
-            body = [{ policy = "batch" }, { policy = "idle" }]
+            body = [{ run = "1ms" }, { policy = "batch" }, { policy = "idle" }]
             [task.grouped]
             group = "cgroup"
             body = [{ run = "1ms" }]
