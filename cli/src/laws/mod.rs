@@ -5,6 +5,8 @@ pub mod case;
 pub mod column;
 pub mod line;
 pub mod matrix;
+#[cfg(test)]
+mod numbers;
 pub mod page;
 #[cfg(test)]
 mod red;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use warmq_units::Bytes;
 
-use crate::description::{CpuPlace, MachineDescription};
+use crate::description::MachineDescription;
 use crate::error::Flaw;
-use crate::observed::renumbered;
+use crate::topology::number_without_gaps;
 
 /// The properties of a machine that a sweep can change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,21 +72,7 @@ impl MachineDescription {
             cache.cpus.retain(|cpu| cpu.0 < cpus);
         }
         self.caches.retain(|cache| !cache.cpus.is_empty());
-        self.renumber();
+        number_without_gaps(&mut self.cpus);
         Ok(())
-    }
-
-    /// Numbers sockets, last-level caches and cores without gaps again.
-    fn renumber(&mut self) {
-        let sockets = renumbered(self.cpus.iter().map(|place| place.socket));
-        let llcs = renumbered(self.cpus.iter().map(|place| place.llc));
-        let cores = renumbered(self.cpus.iter().map(|place| place.core));
-        for (cpu, place) in self.cpus.iter_mut().enumerate() {
-            *place = CpuPlace {
-                socket: sockets[cpu],
-                llc: llcs[cpu],
-                core: cores[cpu],
-            };
-        }
     }
 }

@@ -23,6 +23,7 @@ const SHIPPED: &[(&str, &str)] = shipped![
     "server-24llc",
     "small-4llc",
     "small-smt",
+    "smt-8core",
     "tiny-1cpu",
     "tiny-2cpu",
     "xeon-2way",

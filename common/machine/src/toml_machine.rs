@@ -1,20 +1,20 @@
 //! Machines from TOML.
 //!
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`,
-//! `[topology]`, `[[cache]]` (one a level), `[coherence]`, `[memory]`, perhaps `[network]`, and any number
+//! `[topology]` (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level), `[coherence]`, `[memory]`, perhaps `[network]`, and any number
 //! of `[[steal]]` and `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warmq_config::{Document, Fields, Item, NodeKind, Problems};
 use warmq_units::{Bytes, Cycles, Duration, Hertz, thousandths};
 
 use crate::card::{CARD_MODELS, CardModel};
 use crate::check::{MOST_CPUS, NOT_SLOWED_DOWN};
-use crate::description::{Coherence, Cost, MachineDescription, MemoryDescription, Steal};
+use crate::description::{Coherence, Cost, CpuPlace, MachineDescription, MemoryDescription, Steal};
 use crate::toml_blame::blame;
 use crate::toml_caches::{caches, read_levels};
-use crate::topology::Layout;
+use crate::topology::{Layout, number_without_gaps};
 
 /// The source of a number that was given without one.
 pub const NOT_GIVEN: &str = "not given";
@@ -61,10 +61,9 @@ fn read_machine(root: &Fields<'_>) -> Option<MachineDescription> {
     let steals = read_steals(root, &mut sources);
     let costs = read_costs(root);
     let levels = read_levels(root, &mut sources);
-    let (layout, (clock, miss_overlap), name) = (layout?, cpu?, name?);
+    let ((layout, mut cpus), (clock, miss_overlap), name) = (layout?, cpu?, name?);
     let smt_speed = read_smt_speed(root, layout.threads_per_core);
 
-    let mut cpus = layout.places();
     let caches = caches(&levels, &cpus);
     let whole = |all: &crate::CacheDescription| all.cpus.len() == cpus.len();
     if layout.llcs_per_socket == 1 && caches.last().is_some_and(whole) {
@@ -162,7 +161,40 @@ fn clock(item: &Item<'_>) -> Option<Hertz> {
     }
 }
 
-fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Layout> {
+/// The place of each CPU, in the order that `numbers` says: that of [`Layout::places`], siblings side by
+/// side, or a list whose entry i is the number in [`Layout::places`] of what is CPU i here.
+fn numbered(layout: &Layout, numbers: Option<Item<'_>>) -> Option<Vec<CpuPlace>> {
+    let places = layout.places();
+    let Some(numbers) = numbers else {
+        return Some(places);
+    };
+    let order = match numbers.is_text("adjacent-siblings") {
+        true => layout.adjacent_siblings(),
+        false => listed(&numbers, places.len() as u64)?,
+    };
+    let mut places: Vec<CpuPlace> = order.into_iter().map(|at| places[at as usize]).collect();
+    number_without_gaps(&mut places);
+    Some(places)
+}
+
+fn listed(numbers: &Item<'_>, cpus: u64) -> Option<Vec<u64>> {
+    let Some(last) = cpus.checked_sub(1) else {
+        return Some(Vec::new());
+    };
+    let items = numbers.list()?;
+    let listed: Option<Vec<u64>> = items.iter().map(|item| item.integer(0..=last)).collect();
+    let listed = listed?;
+    let all: BTreeSet<u64> = listed.iter().copied().collect();
+    if all.len() as u64 != cpus || listed.len() as u64 != cpus {
+        let help = format!("write each number from 0 to {last} once, or \"adjacent-siblings\"");
+        numbers.report("a CPU is missing, or is there twice", help);
+        return None;
+    }
+    Some(listed)
+}
+
+/// What the machine's sockets are like, and the place of each CPU.
+fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<(Layout, Vec<CpuPlace>)> {
     let item = root.required("topology", "add a table [topology]")?;
     let topology = item.table()?;
     note_source(&topology, "topology", sources);
@@ -176,6 +208,7 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Layout> {
         number("cores_per_llc"),
         number("threads_per_core"),
     ];
+    let numbers_of_cpus = topology.item("numbers");
     topology.finish();
     let layout = Layout {
         sockets: numbers[0]?,
@@ -184,7 +217,10 @@ fn read_topology(root: &Fields<'_>, sources: &mut Sources) -> Option<Layout> {
         threads_per_core: numbers[3]?,
     };
     match layout.cpus() {
-        Some(cpus) if cpus <= MOST_CPUS as u64 => Some(layout),
+        Some(cpus) if cpus <= MOST_CPUS as u64 => {
+            let places = numbered(&layout, numbers_of_cpus)?;
+            Some((layout, places))
+        }
         _ => {
             let help = format!("describe at most {MOST_CPUS} CPUs");
             item.report("there are too many CPUs", help);

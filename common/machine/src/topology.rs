@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use warmq_units::{Bytes, CpuId};
 
+use crate::observed::renumbered;
 use crate::{CacheDescription, CpuPlace, MachineDescription};
 
 /// A machine whose sockets are all alike.
@@ -43,6 +44,28 @@ impl Layout {
                 core: core as u16,
             })
             .collect()
+    }
+
+    /// The order in which CPUs are numbered where the threads of a core follow one another, as in guests
+    /// of KVM and on many servers of Arm: entry i is the number that CPU i has in [`Layout::places`].
+    pub fn adjacent_siblings(&self) -> Vec<u64> {
+        let cores = self.sockets * self.llcs_per_socket * self.cores_per_llc;
+        let threads = |core| (0..self.threads_per_core).map(move |thread| thread * cores + core);
+        (0..cores).flat_map(threads).collect()
+    }
+}
+
+/// Numbers sockets, last-level caches and cores without gaps, in the order of their first CPUs.
+pub fn number_without_gaps(cpus: &mut [CpuPlace]) {
+    let sockets = renumbered(cpus.iter().map(|place| place.socket));
+    let llcs = renumbered(cpus.iter().map(|place| place.llc));
+    let cores = renumbered(cpus.iter().map(|place| place.core));
+    for (cpu, place) in cpus.iter_mut().enumerate() {
+        *place = CpuPlace {
+            socket: sockets[cpu],
+            llc: llcs[cpu],
+            core: cores[cpu],
+        };
     }
 }
 
@@ -132,5 +155,7 @@ mod tests {
             }
         );
         assert_eq!(places[13], places[5]);
+        let adjacent = layout.adjacent_siblings();
+        assert_eq!(adjacent[..6], [0, 8, 1, 9, 2, 10]);
     }
 }

@@ -101,6 +101,37 @@ fn cpus_are_numbered_as_linux_numbers_them() {
     assert_eq!(machine.caches_of(CpuId(10)).last().unwrap().cpus, llc);
 }
 
+/// Who shares a core stays the same, whatever the numbers are.
+#[test]
+fn cpus_can_be_numbered_otherwise() {
+    let with = |numbers: &str| {
+        let both = format!("threads_per_core = 2\nnumbers = {numbers}");
+        read(&SMT.replacen("threads_per_core = 2", &both, 1)).unwrap()
+    };
+    let siblings = |machine: &MachineDescription, cpu| -> Vec<u16> {
+        machine.siblings(CpuId(cpu)).map(|cpu| cpu.0).collect()
+    };
+    let adjacent = with("\"adjacent-siblings\"");
+    assert_eq!(siblings(&adjacent, 7), [6, 7]);
+    let llc: Vec<CpuId> = [4, 5, 6, 7].map(CpuId).into();
+    assert_eq!(adjacent.cpus_of_llc(1).collect::<Vec<_>>(), llc);
+    assert_sound(&adjacent);
+
+    let listed = with("[9, 1, 0, 2, 3, 4, 5, 6, 7, 8, 15, 14, 13, 12, 11, 10]");
+    assert_eq!(
+        (siblings(&listed, 0), siblings(&listed, 2)),
+        (vec![0, 1], vec![2, 9])
+    );
+    let firsts: Vec<CpuId> = listed.caches.iter().map(|cache| cache.cpus[0]).collect();
+    assert_eq!(listed.caches.len(), read(SMT).unwrap().caches.len());
+    assert_eq!(firsts[0], CpuId(0));
+    assert_sound(&listed);
+
+    let machine = read(SMT).unwrap();
+    let same: Vec<String> = (0..16).map(|cpu| cpu.to_string()).collect();
+    assert_eq!(with(&format!("[{}]", same.join(", "))), machine);
+}
+
 #[test]
 fn numbers_are_read_exactly_and_what_is_left_out_has_a_default() {
     let machine = read(SMT).unwrap();
@@ -338,6 +369,27 @@ const REFUSED: &[(&str, &str, &str, usize, &str)] = &[
         "cpu.smt_speed_permille",
         5,
         "leave the key out",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\nnumbers = [0, 1]",
+        "topology.numbers",
+        11,
+        "each number from 0 to 15 once",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\nnumbers = [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]",
+        "topology.numbers",
+        11,
+        "each number from 0 to 15 once",
+    ),
+    (
+        "threads_per_core = 2",
+        "threads_per_core = 2\nnumbers = [16]",
+        "topology.numbers",
+        11,
+        "a whole number from 0 to 15",
     ),
     (
         "ways = 8",

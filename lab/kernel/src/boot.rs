@@ -476,17 +476,36 @@ impl Engine {
             self.call(cpu, |scheduler, context| scheduler.fork(context, None, id));
             return;
         }
-        task.state = State::Runnable;
-        task.queued = true;
+        let target = self.place_first(id);
+        let task = self.core.task_mut(id);
+        (task.state, task.queued) = (State::Runnable, true);
+        (task.last_cpu, task.queue) = (target, target);
         self.core.join_queues(id);
         self.core.record(Record::Wakeup {
-            waker: cpu,
+            waker: target,
             task: id,
-            target: cpu,
+            target,
         });
-        self.call(cpu, |scheduler, context| {
+        self.call(target, |scheduler, context| {
+            scheduler.enqueue(context, id, target, Why::Fork);
+        });
+    }
+
+    /// Where a first task begins: as the programs of a shell do that runs on the first CPU, and waits
+    /// whenever it has started one. So those before it are counted, and the shell is not.
+    fn place_first(&mut self, id: TaskId) -> CpuId {
+        let shell = self.core.online_or_first(CpuId(0));
+        let mut target = shell;
+        self.call(shell, |scheduler, context| {
             scheduler.fork(context, None, id);
-            scheduler.enqueue(context, id, cpu, Why::Fork);
+            target = scheduler.exec_cpu(context, id);
         });
+        match self.bad_target(id, target) {
+            Some(rule) => {
+                self.core.broke(shell, rule);
+                shell
+            }
+            None => target,
+        }
     }
 }

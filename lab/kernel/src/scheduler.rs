@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! fork(child)                         the task exists, not yet runnable
+//! exec_cpu(task)                      a first task of the run: where should it begin?
 //! loop {
 //!     select_cpu(task, why)           it was woken, or forked: where should it run?
 //!     leaves_wakeup(task, cpu)        should that CPU queue it itself?
@@ -182,6 +183,14 @@ pub trait Scheduler {
         let mut cpus = std::iter::once(view.last_cpu()).chain((0..context.cpus()).map(CpuId));
         let allowed = cpus.find(|cpu| view.may_run_on(*cpu));
         allowed.unwrap_or(view.last_cpu())
+    }
+
+    /// The CPU on which a program begins that a shell on this CPU has forked and that is being loaded
+    /// (`sched_exec()`): the first tasks of a run. By default as at a fork. Where that leaves a child
+    /// on its parent's CPU, that of a first task is the next in turn: one task after another goes to
+    /// the CPU that has idled longest (`reschedule_idle()`), or is pulled by one that idles.
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        self.select_cpu(context, task, Why::Fork)
     }
 
     /// Whether it is left to `target`, another CPU, to queue `task`, which this CPU wakes and which is

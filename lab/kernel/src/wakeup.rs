@@ -41,10 +41,8 @@ impl Engine {
         if let Why::Wakeup(wakeup) = &why {
             self.core.record_waking(cpu, task, wakeup);
         }
-        if target.index() >= self.core.cpus.len() {
-            self.core.broke(cpu, Rule::NoSuchCpu(target));
-        } else if !self.core.view(task).may_run_on(target) {
-            self.core.broke(cpu, Rule::CpuNotAllowed(task));
+        if let Some(rule) = self.bad_target(task, target) {
+            self.core.broke(cpu, rule);
         } else if let Some(sent) = self.leave_to(cpu, task, target, why) {
             return Flow::Takes(took + sent, self.mode(cpu, false));
         } else {
@@ -88,6 +86,17 @@ impl Engine {
             self.record_held_wakeup(cpu, task, on, wakeup);
         }
         self.core.hold_back(task, hold);
+    }
+
+    /// The rule that a scheduler breaks that sends `task` to `target`, if any.
+    pub(crate) fn bad_target(&self, task: TaskId, target: CpuId) -> Option<Rule> {
+        if target.index() >= self.core.cpus.len() {
+            Some(Rule::NoSuchCpu(target))
+        } else if !self.core.view(task).may_run_on(target) {
+            Some(Rule::CpuNotAllowed(task))
+        } else {
+            None
+        }
     }
 
     /// `task` is woken and joins its group, which is out of quota. That it waits for the next period there is told once.

@@ -136,6 +136,13 @@ impl<B: Base> Scheduler for Affinity<B> {
         }
     }
 
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        match self.home(context, task) {
+            Some(_) => self.select_cpu(context, task, Why::Fork),
+            None => self.base.exec_cpu(context, task),
+        }
+    }
+
     fn leaves_wakeup(&mut self, context: &mut Context<'_>, task: TaskId, target: CpuId) -> bool {
         self.base.leaves_wakeup(context, task, target)
     }

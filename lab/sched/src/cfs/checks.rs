@@ -143,6 +143,9 @@ impl Scheduler for Watched {
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         self.then(|cfs| cfs.select_cpu(context, task, why))
     }
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        self.then(|cfs| cfs.exec_cpu(context, task))
+    }
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         self.then(|cfs| cfs.enqueue(context, task, cpu, why));
     }

@@ -29,8 +29,9 @@
 //!   whose tick is stopped.
 //! - A CPU whose tick is stopped in idle loses that time on its clock, as on a machine whose idle
 //!   loop does not report it.
-//! - Nobody calls exec, so nobody is balanced there; a domain's interval is at most 100 ms for each
-//!   CPU that there is, where the kernel counts those that it was built for.
+//! - Only the first tasks are balanced as programs that are loaded; no task of a run calls exec.
+//! - A domain's interval is at most 100 ms for each CPU that there is, where the kernel counts those
+//!   that it was built for.
 //! - Costs besides memory accesses are those of `linux-2.4` where a machine has no `linux-2.6.24`.
 
 mod account;
@@ -116,6 +117,10 @@ impl Scheduler for Cfs {
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, why: Why) -> CpuId {
         self.state.select(context, task, why)
+    }
+
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        self.state.idlest(context, task)
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {

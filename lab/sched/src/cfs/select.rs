@@ -21,7 +21,7 @@ impl State {
         }
         let last = self.allowed_near(context, task, self.tasks[task.index()].cpu);
         match why {
-            Why::Fork if self.tunables.fork_balance => self.idlest(context, task, last),
+            Why::Fork if self.tunables.fork_balance => self.idlest(context, task),
             Why::Fork => last,
             Why::Wakeup(wakeup) => {
                 let near = self.near_waker(context, task, last, wakeup);
@@ -112,14 +112,16 @@ impl State {
         cpu
     }
 
-    /// The idlest CPU for a new task, from the largest domain down (`sched_balance_self()`).
-    fn idlest(&self, context: &mut Context<'_>, task: TaskId, from: CpuId) -> CpuId {
+    /// The idlest CPU for a new task, from the largest domain down (`sched_balance_self()`). All levels
+    /// have it for programs that are loaded (`SD_BALANCE_EXEC`).
+    pub(super) fn idlest(&self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         let size = |domain: &Domain| domain.span.len();
-        descend(
-            from,
+        let idlest = descend(
+            context.cpu(),
             |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
             |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
-        )
+        );
+        self.allowed_near(context, task, idlest)
     }
 
     /// The idlest CPU of the idlest group of a domain, if that is better than the own group.

@@ -1,5 +1,6 @@
 //! Balancing: a CPU pulls tasks from the busiest CPU of the busiest group, in intervals, and when it
-//! is about to idle (`sched_balance_rq()`, `sched_balance_newidle()`).
+//! is about to idle (`sched_balance_rq()`, `sched_balance_newidle()`). An idle CPU whose tick is stopped
+//! does so when a busy one asks for it (`idle.rs`).
 
 use warmq_kernel::{Balance, Context};
 use warmq_machine::Access;
@@ -14,6 +15,8 @@ use super::state::{Class, State};
 /// What `look` has found, for `pull_from`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pull {
+    /// The CPU that gets the tasks: it looked, or an idle one looked for it.
+    pub(super) to: CpuId,
     pub(super) domain: usize,
     pub(super) amount: Amount,
     pub(super) idleness: Idleness,
@@ -32,11 +35,12 @@ impl State {
     /// Looks for a CPU to pull from. Domains above the one that is pulled in come at the next time.
     pub(super) fn look(&mut self, context: &mut Context<'_>, when: Balance) -> Option<CpuId> {
         let here = context.cpu();
-        self.decay_blocked(here);
+        let kicked = std::mem::take(&mut self.cpu_mut(here).kicked);
         let found = match when {
             Balance::NewlyIdle => self.look_newly_idle(context),
-            Balance::Idle => self.look_in_intervals(context, Idleness::Idle),
-            Balance::Tick => self.look_in_intervals(context, Idleness::Busy),
+            Balance::Idle if kicked => self.look_for_all_idle(context),
+            Balance::Idle => self.look_in_intervals(context, here, Idleness::Idle),
+            Balance::Tick => self.look_in_intervals(context, here, Idleness::Busy),
         };
         found.map(|(from, pull)| {
             self.cpu_mut(here).pull = Some(pull);
@@ -44,26 +48,31 @@ impl State {
         })
     }
 
-    /// A CPU that is about to idle pulls one task, unless a wakeup was left to it, idling has been short
-    /// or looking rarely paid.
+    /// A CPU that is about to idle pulls one task, unless a wakeup was left to it, no task waits anywhere,
+    /// idling has been short or looking rarely paid.
     fn look_newly_idle(&mut self, context: &mut Context<'_>) -> Option<(CpuId, Pull)> {
         let here = context.cpu();
         let clock = self.cpu(here).clock;
         self.cpu_mut(here).idle_since = Some(clock);
-        let soon_busy = self.cpu(here).wakeups_left > 0;
-        if soon_busy || self.cpu(here).average_idle < self.rules.migration_cost {
+        if self.cpu(here).wakeups_left > 0 {
             return None;
         }
+        self.hasten(here, 0);
+        if !self.overloaded || self.cpu(here).average_idle < self.rules.migration_cost {
+            return None;
+        }
+        self.decay_blocked(here);
         let mut found = None;
         for domain in 0..self.cpu(here).domains.len() {
+            self.hasten(here, domain);
             let Some(weight) = self.newidle_pays(here, domain) else {
                 self.count_newidle(here, domain, 0);
                 continue;
             };
-            found = match self.search(context, domain, Idleness::NewlyIdle) {
+            found = match self.search(context, here, domain, Idleness::NewlyIdle) {
                 Ok(pull) => Some(pull),
                 Err(failed) => {
-                    self.draw_newly_idle(context, domain, failed);
+                    self.failed_newly_idle(context, here, domain, failed);
                     None
                 }
             };
@@ -73,6 +82,17 @@ impl State {
             }
         }
         found
+    }
+
+    /// `cpu` is about to idle, and so balances `domain` again sooner than it did while it was busy
+    /// (`update_next_balance()`).
+    fn hasten(&mut self, cpu: CpuId, domain: usize) {
+        let Some(of) = self.cpu(cpu).domains.get(domain) else {
+            return;
+        };
+        let due = of.last_balance + self.interval(cpu, domain, Idleness::Idle);
+        let next = &mut self.cpu_mut(cpu).next_balance;
+        *next = due.min(*next);
     }
 
     /// Whether `cpu` should look in a domain, by a throw of dice weighted by how often that found something
@@ -93,12 +113,15 @@ impl State {
             .count(found, now, rate);
     }
 
-    fn look_in_intervals(
+    /// Balances each domain of `here` that is due, up to the first for which it is another CPU's turn
+    /// (`sched_balance_domains()`).
+    pub(super) fn look_in_intervals(
         &mut self,
         context: &mut Context<'_>,
+        here: CpuId,
         idleness: Idleness,
     ) -> Option<(CpuId, Pull)> {
-        let here = context.cpu();
+        self.decay_blocked(here);
         let now = self.cpu(here).clock;
         let mut next = i64::MAX;
         let mut found = None;
@@ -110,14 +133,15 @@ impl State {
                 continue;
             }
             self.cpu_mut(here).domains[domain].last_balance = now;
-            if self.is_our_turn(context, domain, idleness) {
-                match self.search(context, domain, idleness) {
+            let is_our_turn = self.is_our_turn(context, here, domain);
+            if is_our_turn {
+                match self.search(context, here, domain, idleness) {
                     Ok(pull) => found = Some(pull),
-                    Err(failed) => self.pulled_nothing(context, domain, failed),
+                    Err(failed) => self.pulled_nothing(context, here, domain, failed),
                 }
             }
             next = next.min(now + self.interval(here, domain, idleness));
-            if found.is_some() {
+            if found.is_some() || !is_our_turn {
                 break;
             }
         }
@@ -138,18 +162,19 @@ impl State {
         jiffies.clamp(1, most.max(1)) * tick
     }
 
-    /// One CPU of each group balances for it: the first that is idle, or the first
-    /// (`should_we_balance()`).
-    fn is_our_turn(&self, context: &Context<'_>, domain: usize, idleness: Idleness) -> bool {
-        let here = context.cpu();
-        if idleness == Idleness::NewlyIdle {
-            return true;
-        }
-        let own = &self.cpu(here).domains[domain].groups[0];
-        let mut online = own.iter().copied().filter(|cpu| context.is_online(*cpu));
-        let first = online.clone().min();
-        let idle = online.find(|cpu| self.is_idle(*cpu));
-        idle.or(first) == Some(here)
+    /// One CPU of each group balances for it (`should_we_balance()`): above cores, the first on an idle
+    /// core; then the first that is idle, or the first.
+    fn is_our_turn(&self, context: &Context<'_>, here: CpuId, domain: usize) -> bool {
+        let domain = &self.cpu(here).domains[domain];
+        let own = domain.groups[0].iter().copied();
+        let own = || own.clone().filter(|cpu| context.is_online(*cpu));
+        let mut idle = own().filter(|cpu| self.is_idle(*cpu));
+        let first_idle = idle.clone().next();
+        let on_idle_core = match domain.level.shares_core {
+            true => None,
+            false => idle.find(|cpu| self.has_idle_core(*cpu)),
+        };
+        on_idle_core.or(first_idle).or(own().min()) == Some(here)
     }
 
     /// Whether this CPU may balance again by its own clock (`rq->next_balance`).
@@ -162,40 +187,42 @@ impl State {
     fn search(
         &mut self,
         context: &mut Context<'_>,
+        here: CpuId,
         domain: usize,
         idleness: Idleness,
     ) -> Result<(CpuId, Pull), Option<Failed>> {
         if idleness != Idleness::NewlyIdle {
-            self.update_scanned(context, domain);
+            self.update_scanned(context, here, domain);
         }
         let mut without = Vec::new();
-        while let Some(busiest) = self.busiest(context, domain, idleness, &without) {
+        while let Some(busiest) = self.busiest(context, (here, domain), idleness, &without) {
             let Busiest { cpu: from, amount } = busiest;
             let pull = Pull {
+                to: here,
                 domain,
                 amount,
                 idleness,
             };
             if self.running(from) <= 1 {
-                return Err(Some(Failed::new(from, amount, false)));
+                return Err(Some(Failed::new(from, pull, false)));
             }
             let offer = self.offer(context, from, pull);
             if !offer.tasks.is_empty() {
                 return Ok((from, pull));
             }
             // A running task that may come is one that is not pinned (can_migrate_task()).
-            let drawn = matches!(amount, Amount::Drawn(_)) && self.wants_to(from, context.cpu());
+            let drawn = matches!(amount, Amount::Drawn(_)) && self.wants_to(from, here);
             if drawn || !offer.all_pinned {
-                return Err(Some(Failed::new(from, amount, offer.held)));
+                return Err(Some(Failed::new(from, pull, offer.held)));
             }
             without.push(from);
         }
         Err(None)
     }
 
-    /// What this CPU can pull from the queue of `from` (`detach_tasks()`).
+    /// What can be pulled from the queue of `from` (`detach_tasks()`).
     fn offer(&mut self, context: &mut Context<'_>, from: CpuId, pull: Pull) -> Offer {
-        let here = context.cpu();
+        let here = pull.to;
         let mut left = pull.amount;
         let mut offer = Offer {
             tasks: Vec::new(),
@@ -249,7 +276,7 @@ impl State {
         pull: Pull,
         offer: &mut Offer,
     ) -> bool {
-        let (here, view) = (context.cpu(), context.task(task));
+        let (here, view) = (pull.to, context.task(task));
         let failed = self.cpu(here).domains[pull.domain].failed;
         if self.rules.ineligible_stay && failed == 0 && self.owes_at(task, here) {
             return false;
@@ -293,58 +320,70 @@ impl State {
         since < self.rules.migration_cost
     }
 
-    /// Counts a failed attempt, if there was an imbalance and no task was held for the sake of a cache.
-    /// After enough of them, the running task of the busiest CPU is pushed here if a number of tasks was
-    /// wanted (load is found among those that wait, the more of it the more attempts have failed:
-    /// `imbalanced_active_balance()` since 5.12); one that prefers the cache here, at once
-    /// (`need_active_balance()`).
-    fn pulled_nothing(&mut self, context: &mut Context<'_>, domain: usize, from: Option<Failed>) {
-        let here = context.cpu();
-        let Some(attempt) = from else {
-            let state = &mut self.cpu_mut(here).domains[domain];
+    /// Counts a failed attempt of `here`, if there was an imbalance and no task was held for the sake of a
+    /// cache.
+    fn pulled_nothing(
+        &mut self,
+        context: &mut Context<'_>,
+        here: CpuId,
+        domain: usize,
+        failed: Option<Failed>,
+    ) {
+        let state = &mut self.cpu_mut(here).domains[domain];
+        let Some(attempt) = failed else {
             state.failed = 0;
             if state.interval < 2 * state.least_interval() {
                 state.interval *= 2;
             }
             return;
         };
-        let state = &mut self.cpu_mut(here).domains[domain];
         state.failed += u32::from(!attempt.held);
-        let (failed, tries) = (state.failed, state.level.cache_nice_tries);
         state.interval = state.least_interval();
-        let due = attempt.counted && failed > tries + 2;
-        let due = due && !self.breaks_preference(attempt.from, here);
-        if due || self.is_drawn(here, attempt) {
-            self.push_running(context, domain, attempt);
-        }
+        self.push_if_needed(context, here, domain, attempt);
     }
 
-    /// Whether the running task is to be pushed here as it prefers the cache here.
-    fn is_drawn(&self, here: CpuId, attempt: Failed) -> bool {
-        attempt.drawn && self.wants_to(attempt.from, here)
-    }
-
-    /// A CPU that is about to idle has tasks pushed here only for the sake of a cache, and looks for any
-    /// only while tasks wait somewhere (`rd->overloaded`).
-    fn draw_newly_idle(
+    /// A failure of a CPU that is about to idle does not count, as it may idle very often.
+    fn failed_newly_idle(
         &mut self,
         context: &mut Context<'_>,
+        here: CpuId,
         domain: usize,
-        attempt: Option<Failed>,
+        failed: Option<Failed>,
     ) {
-        let here = context.cpu();
-        let Some(attempt) = attempt.filter(|attempt| self.is_drawn(here, *attempt)) else {
-            return;
-        };
-        let mut cpus = (0..self.cpus.len() as u16).map(CpuId);
-        if cpus.any(|cpu| self.running(cpu) > 1) {
-            self.push_running(context, domain, attempt);
+        if let Some(attempt) = failed {
+            self.push_if_needed(context, here, domain, attempt);
         }
     }
 
-    /// The running task is to come here at the next pick of its CPU, if it may.
-    fn push_running(&mut self, context: &Context<'_>, domain: usize, attempt: Failed) {
-        let (here, from) = (context.cpu(), attempt.from);
+    /// Has the running task of the busiest CPU pushed to `here`, if that is what is left to do
+    /// (`need_active_balance()`).
+    fn push_if_needed(
+        &mut self,
+        context: &mut Context<'_>,
+        here: CpuId,
+        domain: usize,
+        attempt: Failed,
+    ) {
+        let state = &self.cpu(here).domains[domain];
+        let keeps_failing = state.failed > state.level.cache_nice_tries + 2;
+        let due = attempt.counted && keeps_failing || self.gains_capacity(here, domain, attempt);
+        let due = due && !self.breaks_preference(attempt.from, here);
+        if due || attempt.drawn && self.wants_to(attempt.from, here) {
+            self.push_running(context, here, domain, attempt);
+        }
+    }
+
+    /// Whether the only task of a CPU whose time others take would have more of it on `here`, which idles.
+    fn gains_capacity(&self, here: CpuId, domain: usize, attempt: Failed) -> bool {
+        let pct = self.cpu(here).domains[domain].level.imbalance_pct;
+        let (there, own) = (self.capacity(attempt.from), self.capacity(here));
+        attempt.idle && self.has_reduced_capacity(attempt.from, pct) && there * pct < own * 100
+    }
+
+    /// The running task is to go to `here` at the next pick of its CPU, if it may
+    /// (`active_load_balance_cpu_stop()`, without the stopper's own time).
+    fn push_running(&mut self, context: &Context<'_>, here: CpuId, domain: usize, attempt: Failed) {
+        let from = attempt.from;
         let running = self.cpu(from).current;
         let movable = running.is_some_and(|running| {
             context.task(running).may_run_on(here) && self.steering.lets_move(running, from, here)
@@ -352,22 +391,18 @@ impl State {
         if movable && self.cpu(from).push_to.is_none() {
             self.cpu_mut(from).push_to = Some(here);
             self.effects.request(from, super::effects::Urgency::Now);
-            let state = &mut self.cpu_mut(here).domains[domain];
-            state.failed = match attempt.drawn {
-                true => 0,
-                false => state.level.cache_nice_tries + 1,
-            };
+            self.cpu_mut(here).domains[domain].failed = 0;
         }
     }
 
     /// Pulls what `look` has found, under the locks of both CPUs.
     pub(super) fn pull_from(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
-        let here = context.cpu();
-        let Some(pull) = self.cpu(here).pull else {
+        let Some(pull) = self.cpu_mut(context.cpu()).pull.take() else {
             return;
         };
+        let here = pull.to;
+        self.sync(context, here);
         let offer = self.offer(context, from, pull);
-        self.cpu_mut(here).pull = None;
         for task in &offer.tasks {
             self.deactivate(*task, Leaving::Moves);
             self.arrive(context, *task, here);
@@ -377,27 +412,8 @@ impl State {
             domain.failed = 0;
             domain.interval = domain.least_interval();
         } else if when != Balance::NewlyIdle {
-            let failed = Failed::new(from, pull.amount, offer.held);
-            self.pulled_nothing(context, pull.domain, Some(failed));
-        }
-    }
-
-    /// A busy CPU with tasks that wait wakes an idle one, so that it balances
-    /// (`nohz_balancer_kick()`).
-    pub(super) fn kick_idle(&mut self, context: &mut Context<'_>) {
-        let here = context.cpu();
-        if self.running(here) < 2 {
-            return;
-        }
-        let Some(widest) = self.cpu(here).domains.last() else {
-            return;
-        };
-        let mut resting = self.resting.iter().copied();
-        let idle = resting
-            .find(|cpu| self.is_idle(*cpu) && context.is_online(*cpu) && widest.span.contains(cpu));
-        if let Some(idle) = idle.filter(|idle| self.cpu(*idle).next_balance <= self.cpu(here).clock)
-        {
-            context.raise_balance(idle);
+            let failed = Failed::new(from, pull, offer.held);
+            self.pulled_nothing(context, here, pull.domain, Some(failed));
         }
     }
 }
@@ -420,15 +436,18 @@ struct Failed {
     /// It asked for tasks that prefer the cache of the CPU that pulls.
     drawn: bool,
     held: bool,
+    /// The CPU that pulls idles, or is about to.
+    idle: bool,
 }
 
 impl Failed {
-    fn new(from: CpuId, amount: Amount, held: bool) -> Failed {
+    fn new(from: CpuId, pull: Pull, held: bool) -> Failed {
         Failed {
             from,
-            counted: matches!(amount, Amount::Tasks(_)),
-            drawn: matches!(amount, Amount::Drawn(_)),
+            counted: matches!(pull.amount, Amount::Tasks(_)),
+            drawn: matches!(pull.amount, Amount::Drawn(_)),
             held,
+            idle: pull.idleness != Idleness::Busy,
         }
     }
 }

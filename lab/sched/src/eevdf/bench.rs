@@ -57,6 +57,7 @@ pub(super) fn bench(version: Version) -> State {
         tasks: Vec::new(),
         groups: Vec::new(),
         resting: BTreeSet::new(),
+        overloaded: false,
         effects: Effects::default(),
         cache_aware: None,
         timers: Vec::new(),

@@ -63,6 +63,10 @@ pub(super) struct Busiest {
 pub(super) enum Fullness {
     HasSpare,
     FullyBusy,
+    /// It has a CPU whose only fair task has too little of it, as others take a part.
+    Misfit,
+    /// It is a core on which several threads are busy, and the CPU that balances idles.
+    SmtBusy,
     /// It has tasks that prefer the cache of the CPU that balances, and may go there.
     Drawn,
     Overloaded,
@@ -72,20 +76,56 @@ pub(super) enum Fullness {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     cpus: u64,
+    cores: u64,
+    /// It is one core of several threads (`SD_SHARE_CPUCAPACITY`).
+    is_smt: bool,
+    /// It is that of the CPU that balances.
+    is_own: bool,
+    /// That CPU idles, or is about to.
+    idles: bool,
     pub(super) capacity: u64,
     load: u64,
     pub(super) util: u64,
     /// Tasks that were runnable on average, in 1024ths; real-time tasks are not among them.
     runnable: u64,
     running: u64,
+    /// Those that are fair.
+    fair: u64,
     idle: u64,
+    /// The most load of a fair task that is alone on its CPU and has too little of that.
+    misfit: u64,
     /// How many tasks prefer the cache of the CPU that balances, and whether one of them is to go there.
     pub(super) preferring: u64,
     pub(super) is_drawn: bool,
+    /// One of its CPUs has a task that waits.
+    overloads: bool,
     fullness: Fullness,
 }
 
 impl Standing {
+    /// A group without CPUs.
+    fn new(is_own: bool, idles: bool, is_smt: bool) -> Standing {
+        Standing {
+            cpus: 0,
+            cores: 0,
+            is_smt,
+            is_own,
+            idles,
+            capacity: 0,
+            load: 0,
+            util: 0,
+            runnable: 0,
+            running: 0,
+            fair: 0,
+            idle: 0,
+            misfit: 0,
+            preferring: 0,
+            is_drawn: false,
+            overloads: false,
+            fullness: Fullness::HasSpare,
+        }
+    }
+
     fn average_load(&self) -> u64 {
         self.load * CAPACITY / self.capacity
     }
@@ -93,6 +133,16 @@ impl Standing {
     /// Whether fair tasks use less than what there is, with a margin.
     fn has_room(&self, imbalance_pct: u64) -> bool {
         self.capacity * 100 > self.util * imbalance_pct
+    }
+
+    /// Whether it has so much load itself that nothing is pulled from `busiest`, `mean` being the average
+    /// of all groups. Where it is not overloaded, other rules say so.
+    fn is_loaded_like(&self, busiest: &Standing, mean: u64, imbalance_pct: u64) -> bool {
+        let own = self.average_load();
+        self.fullness == Fullness::Overloaded
+            && (own >= busiest.average_load()
+                || own >= mean
+                || 100 * busiest.average_load() <= imbalance_pct * own)
     }
 
     /// `group_classify()`.
@@ -103,6 +153,10 @@ impl Standing {
             Fullness::Overloaded
         } else if self.is_drawn {
             Fullness::Drawn
+        } else if !self.is_own && self.idles && self.is_smt && self.fair > 1 {
+            Fullness::SmtBusy
+        } else if self.misfit > 0 {
+            Fullness::Misfit
         } else if self.running < self.cpus || !crowded && self.has_room(imbalance_pct) {
             Fullness::HasSpare
         } else {
@@ -111,170 +165,240 @@ impl Standing {
         self
     }
 
-    /// Whether it is busier than `other` (`update_sd_pick_busiest()`).
+    /// Whether it is busier than `other` (`update_sd_pick_busiest()`). The load of what is not overloaded
+    /// does not count: of fully busy groups the first core of several threads is taken, or else the last.
     fn is_busier_than(&self, other: &Standing) -> bool {
         if self.fullness != other.fullness {
             return self.fullness > other.fullness;
         }
+        let fuller = (other.idle, self.running) > (self.idle, other.running);
         match self.fullness {
-            Fullness::Overloaded | Fullness::FullyBusy => {
-                self.average_load() > other.average_load()
-            }
+            Fullness::Overloaded => self.average_load() > other.average_load(),
             Fullness::Drawn => self.preferring > other.preferring,
-            Fullness::HasSpare => (other.idle, self.running) > (self.idle, other.running),
+            Fullness::SmtBusy if self.idle > 0 || other.idle > 0 => fuller,
+            Fullness::SmtBusy | Fullness::FullyBusy => !other.is_smt,
+            Fullness::Misfit => self.misfit > other.misfit,
+            // The last task of a core of several threads is not taken off it where others can be.
+            Fullness::HasSpare if self.is_smt != other.is_smt => !self.is_smt || self.fair > 1,
+            Fullness::HasSpare => fuller,
+        }
+    }
+
+    /// How many tasks it has more than `local`, by the number of their cores if those differ, where the
+    /// CPU that balances idles (`sibling_imbalance()`).
+    ///
+    /// ```text
+    ///     2 (l B - b L) / (l + b), rounded      l, b := cores of local and busiest   L, B := tasks
+    /// ```
+    fn more_than(&self, local: &Standing) -> u64 {
+        if !self.idles || self.running == 0 {
+            return 0;
+        }
+        if self.cores == local.cores {
+            return self.running.saturating_sub(local.running);
+        }
+        let cores = local.cores + self.cores;
+        let apart = (local.cores * self.running).saturating_sub(self.cores * local.running);
+        match (2 * apart + cores) / cores {
+            0 | 1 if local.running == 0 && self.running > 1 => 2,
+            more => more,
         }
     }
 }
 
-/// What is to be pulled from `busiest` to `local`, of all in a domain; `None` if nothing.
+/// How much less busy `local` has to be for something to move, in a domain.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    imbalance_pct: u64,
+    shares_cache: bool,
+    /// Tasks spread evenly over its groups (`SD_PREFER_SIBLING`).
+    prefers_siblings: bool,
+}
+
+/// What is to be pulled from `busiest` to `local`, of all in a domain; `None` if nothing
+/// (`sched_balance_find_src_group()`).
 fn imbalance(
     local: &Standing,
     busiest: &Standing,
     all: &[Standing],
-    (idleness, imbalance_pct, shares_cache, prefers_siblings): (Idleness, u64, bool, bool),
+    terms: Terms,
 ) -> Option<Amount> {
-    use Fullness::{Drawn, FullyBusy, HasSpare, Overloaded};
-    if local.fullness > busiest.fullness {
-        return None;
+    use Fullness::{Drawn, HasSpare, Misfit, Overloaded, SmtBusy};
+    let mean = mean_load(all);
+    if busiest.fullness != Misfit {
+        if local.fullness > busiest.fullness {
+            return None;
+        }
+        let spreads = terms.prefers_siblings
+            && local.fullness == HasSpare
+            && (busiest.fullness == Drawn || busiest.more_than(local) > 1);
+        let balanced = match busiest.fullness {
+            Overloaded => local.is_loaded_like(busiest, mean, terms.imbalance_pct),
+            _ if spreads => false,
+            _ if !busiest.idles => true,
+            // A core of one thread relieves one of several.
+            SmtBusy if !local.is_smt => false,
+            _ => busiest.cpus > 1 && local.idle <= busiest.idle + 1 || busiest.fair == 1,
+        };
+        if balanced {
+            return None;
+        }
     }
+    let amount = amount(local, busiest, mean, terms);
+    (!amount.is_nothing()).then_some(amount)
+}
+
+/// The average load of all groups, as that of a CPU.
+fn mean_load(all: &[Standing]) -> u64 {
     let total: u64 = all.iter().map(|standing| standing.load).sum();
     let capacity: u64 = all.iter().map(|standing| standing.capacity).sum();
-    let mean = total * CAPACITY / capacity;
-    if local.fullness == Overloaded {
-        let balanced = local.average_load() >= busiest.average_load()
-            || local.average_load() >= mean
-            || 100 * busiest.average_load() <= imbalance_pct * local.average_load();
-        if balanced {
-            return None;
-        }
-    }
-    let more = busiest.running.saturating_sub(local.running);
-    let is_drawn = busiest.fullness == Drawn;
-    let spreads = prefers_siblings && local.fullness == HasSpare && (is_drawn || more > 1);
-    if !spreads && busiest.fullness != Overloaded {
-        let balanced = idleness == Idleness::Busy
-            || busiest.cpus > 1 && local.idle <= busiest.idle + 1
-            || busiest.running == 1;
-        if balanced {
-            return None;
-        }
-    }
-    if is_drawn {
-        return Some(Amount::Drawn(1));
-    }
-    let amount = match local.fullness {
-        HasSpare if busiest.fullness > FullyBusy && !shares_cache => {
-            let spare = local.capacity.max(local.util) - local.util;
-            match spare {
-                0 if idleness != Idleness::Busy => Amount::Tasks(1),
+    total * CAPACITY / capacity
+}
+
+/// `calculate_imbalance()`.
+fn amount(local: &Standing, busiest: &Standing, mean: u64, terms: Terms) -> Amount {
+    use Fullness::{Drawn, FullyBusy, HasSpare, Misfit, Overloaded, SmtBusy};
+    match (local.fullness, busiest.fullness) {
+        (_, Misfit) => Amount::Load(busiest.misfit),
+        (_, Drawn) => Amount::Drawn(1),
+        (_, SmtBusy) => Amount::Tasks(1),
+        (HasSpare, Overloaded) if !terms.shares_cache => {
+            match local.capacity.saturating_sub(local.util) {
+                0 if busiest.idles => Amount::Tasks(1),
                 spare => Amount::Util(spare),
             }
         }
-        HasSpare if busiest.cpus == 1 || prefers_siblings => Amount::Tasks(more / 2),
-        HasSpare => Amount::Tasks(local.idle.saturating_sub(busiest.idle) / 2),
-        FullyBusy | Drawn | Overloaded => {
+        (HasSpare, _) if busiest.cpus == 1 || terms.prefers_siblings => {
+            Amount::Tasks(busiest.more_than(local) / 2)
+        }
+        (HasSpare, _) => Amount::Tasks(local.idle.saturating_sub(busiest.idle) / 2),
+        (FullyBusy | Misfit | SmtBusy | Drawn | Overloaded, _) => {
             let over = busiest.average_load().saturating_sub(mean) * busiest.capacity;
             let under = mean.saturating_sub(local.average_load()) * local.capacity;
             Amount::Load(over.min(under) / CAPACITY)
         }
-    };
-    (!amount.is_nothing()).then_some(amount)
+    }
 }
 
 impl State {
-    /// The CPU of a domain to pull from, leaving out `without`.
+    /// The CPU to pull from in a domain of `here`, leaving out `without`.
     pub(super) fn busiest(
         &mut self,
         context: &mut Context<'_>,
-        domain: usize,
+        (here, number): (CpuId, usize),
         idleness: Idleness,
         without: &[CpuId],
     ) -> Option<Busiest> {
-        let here = context.cpu();
-        let (prefers_siblings, number) = (domain > 0, domain);
         let domain = &self.cpu(here).domains[number];
         let lines = domain.span.iter().map(|cpu| self.cpu(*cpu).line);
         context.touch_all(lines, Access::Read);
         let pct = domain.level.imbalance_pct;
-        let groups = domain.groups.iter();
+        let idles = idleness != Idleness::Busy;
+        let groups = domain.groups.iter().enumerate();
         let mut standings: Vec<Standing> = groups
-            .map(|group| self.standing(context, group, without))
+            .map(|(at, group)| {
+                let standing = Standing::new(at == 0, idles, self.is_one_core(group));
+                self.standing(context, standing, (here, pct), (group, without))
+            })
             .collect();
         self.see_caches(here, number, idleness, &mut standings);
         let standings: Vec<Standing> = standings
             .into_iter()
             .map(|standing| standing.classify(pct))
             .collect();
+        if number + 1 == self.cpu(here).domains.len() {
+            self.overloaded = standings.iter().any(|standing| standing.overloads);
+        }
         let domain = &self.cpu(here).domains[number];
         let (local, others) = standings.split_first()?;
         let mut best: Option<usize> = None;
         for (at, standing) in others
             .iter()
             .enumerate()
-            .filter(|(_, standing)| standing.running > 0)
+            .filter(|(_, standing)| standing.fair > 0)
         {
             if best.is_none_or(|best| standing.is_busier_than(&others[best])) {
                 best = Some(at);
             }
         }
         let best = best?;
-        let rules = (idleness, pct, domain.level.shares_cache, prefers_siblings);
-        let amount = imbalance(local, &others[best], &standings, rules)?;
+        let terms = Terms {
+            imbalance_pct: pct,
+            shares_cache: domain.level.shares_cache,
+            prefers_siblings: number > 0,
+        };
+        let amount = imbalance(local, &others[best], &standings, terms)?;
         let group = &domain.groups[best + 1];
         let cpus = group.iter().copied().filter(|cpu| !without.contains(cpu));
-        let cpu = self.busiest_of(here, cpus, amount)?;
+        let cpu = self.busiest_of((here, pct), cpus, amount)?;
         Some(Busiest { cpu, amount })
     }
 
-    fn standing(&self, context: &Context<'_>, group: &[CpuId], without: &[CpuId]) -> Standing {
-        let mut standing = Standing {
-            cpus: 0,
-            capacity: 0,
-            load: 0,
-            util: 0,
-            runnable: 0,
-            running: 0,
-            idle: 0,
-            preferring: 0,
-            is_drawn: false,
-            fullness: Fullness::HasSpare,
-        };
+    /// Whether the CPUs are the threads of one core, and several.
+    fn is_one_core(&self, group: &[CpuId]) -> bool {
+        group.len() > 1 && self.threads(group[0]).len() == group.len()
+    }
+
+    /// `update_sg_lb_stats()`.
+    fn standing(
+        &self,
+        context: &Context<'_>,
+        mut standing: Standing,
+        (here, pct): (CpuId, u64),
+        (group, without): (&[CpuId], &[CpuId]),
+    ) -> Standing {
         for cpu in group.iter().filter(|cpu| context.is_online(**cpu)) {
             standing.cpus += 1;
+            standing.cores +=
+                u64::from(self.threads(*cpu).first().is_none_or(|first| first == cpu));
             standing.capacity += self.capacity(*cpu);
             if without.contains(cpu) {
                 continue;
             }
-            standing.load += self.load(*cpu);
+            let (load, running) = (self.load(*cpu), self.running(*cpu));
+            standing.load += load;
             standing.runnable += self.queues[self.cpu(*cpu).root].load.runnable;
             standing.util += self.util(*cpu);
-            standing.running += self.running(*cpu);
+            standing.running += running;
+            standing.fair += self.queues[self.cpu(*cpu).root].runnable;
             standing.idle += u64::from(self.is_idle(*cpu));
-            standing.preferring += self.preferring(*cpu, context.cpu());
+            standing.overloads |= running > 1;
+            standing.preferring += self.preferring(*cpu, here);
+            if standing.idles && !standing.is_own && self.has_reduced_capacity(*cpu, pct) {
+                standing.misfit = standing.misfit.max(load);
+            }
         }
-        (standing.cpus, standing.capacity) = (standing.cpus.max(1), standing.capacity.max(1));
+        standing.cpus = standing.cpus.max(1);
+        standing.cores = standing.cores.max(1);
+        standing.capacity = standing.capacity.max(1);
         standing
     }
 
+    /// Which of `cpus` has most of what is to be pulled (`sched_balance_find_src_rq()`).
     fn busiest_of(
         &self,
-        here: CpuId,
+        (here, pct): (CpuId, u64),
         cpus: impl Iterator<Item = CpuId>,
         amount: Amount,
     ) -> Option<CpuId> {
-        let key = |cpu: &CpuId| match amount {
-            Amount::Tasks(_) => self.running(*cpu),
-            Amount::Load(_) => self.load(*cpu),
-            Amount::Util(_) => self.util(*cpu),
-            Amount::Drawn(_) => self.preferring(*cpu, here),
+        let fair = |cpu: CpuId| self.queues[self.cpu(cpu).root].runnable;
+        let key = |cpu: CpuId| match amount {
+            Amount::Tasks(_) => fair(cpu),
+            Amount::Load(_) => self.load(cpu) * CAPACITY / self.capacity(cpu),
+            Amount::Util(_) => self.util(cpu),
+            Amount::Drawn(_) => self.preferring(cpu, here),
         };
-        let least = match amount {
-            Amount::Tasks(_) | Amount::Drawn(_) => 1,
-            Amount::Load(_) | Amount::Util(_) => 2,
+        let has_enough = |cpu: CpuId| match amount {
+            Amount::Tasks(_) | Amount::Drawn(_) => fair(cpu) >= 1,
+            Amount::Load(most) => {
+                let fits = self.load(cpu) <= most || self.lacks_capacity(cpu, pct);
+                fair(cpu) > 1 || fair(cpu) == 1 && fits
+            }
+            Amount::Util(_) => fair(cpu) > 1,
         };
         let mut best: Option<CpuId> = None;
-        for cpu in cpus.filter(|cpu| self.running(*cpu) >= least) {
-            if best.is_none_or(|best| key(&cpu) > key(&best)) {
+        for cpu in cpus.filter(|cpu| has_enough(*cpu)) {
+            if best.is_none_or(|best| key(cpu) > key(best)) {
                 best = Some(cpu);
             }
         }
@@ -286,29 +410,125 @@ impl State {
 mod tests {
     use super::*;
 
+    const ALONE: Terms = Terms {
+        imbalance_pct: 117,
+        shares_cache: true,
+        prefers_siblings: false,
+    };
+    const CORES: Terms = Terms {
+        prefers_siblings: true,
+        ..ALONE
+    };
+
     fn of(running: u64, load: u64) -> Standing {
         let standing = Standing {
             cpus: 1,
+            cores: 1,
             capacity: CAPACITY,
             load,
             util: running.min(1) * CAPACITY,
             runnable: running * CAPACITY,
             running,
+            fair: running,
             idle: u64::from(running == 0),
-            preferring: 0,
-            is_drawn: false,
-            fullness: Fullness::HasSpare,
+            ..Standing::new(false, true, false)
+        };
+        standing.classify(117)
+    }
+
+    /// A core of `threads` on which `running` hogs run, one on each thread.
+    fn core(threads: u64, running: u64) -> Standing {
+        let standing = Standing {
+            cpus: threads,
+            cores: 1,
+            capacity: threads * CAPACITY,
+            load: running * CAPACITY,
+            util: running * CAPACITY,
+            runnable: running * CAPACITY,
+            running,
+            fair: running,
+            idle: threads - running,
+            ..Standing::new(false, true, threads > 1)
         };
         standing.classify(117)
     }
 
     fn amount(local: Standing, busiest: Standing, idleness: Idleness) -> Option<Amount> {
-        imbalance(
-            &local,
-            &busiest,
-            &[local, busiest],
-            (idleness, 117, true, false),
-        )
+        moved(local, busiest, idleness, ALONE)
+    }
+
+    fn moved(
+        local: Standing,
+        busiest: Standing,
+        idleness: Idleness,
+        terms: Terms,
+    ) -> Option<Amount> {
+        let idles = idleness != Idleness::Busy;
+        let busiest = Standing { idles, ..busiest }.classify(117);
+        let local = Standing {
+            is_own: true,
+            ..local
+        };
+        let local = local.classify(117);
+        imbalance(&local, &busiest, &[local, busiest], terms)
+    }
+
+    /// A core whose threads are all busy gives one task to an idle core, and none where that would only
+    /// turn the difference round.
+    #[test]
+    fn an_idle_core_relieves_one_with_several_busy_threads() {
+        let one = Some(Amount::Tasks(1));
+        assert_eq!(moved(core(2, 0), core(2, 2), Idleness::Idle, CORES), one);
+        assert_eq!(moved(core(4, 0), core(4, 2), Idleness::Idle, CORES), one);
+        assert_eq!(moved(core(4, 1), core(4, 3), Idleness::Idle, CORES), one);
+        assert_eq!(moved(core(2, 1), core(2, 2), Idleness::Idle, CORES), None);
+        assert_eq!(moved(core(2, 0), core(2, 1), Idleness::Idle, CORES), None);
+        assert_eq!(moved(core(2, 0), core(2, 2), Idleness::Busy, CORES), None);
+        assert_eq!(moved(core(1, 0), core(2, 2), Idleness::Idle, CORES), one);
+    }
+
+    /// Groups with unlike numbers of cores are even where each has as many tasks a core.
+    #[test]
+    fn tasks_are_counted_by_cores() {
+        let caches = |cores: u64, running: u64| Standing {
+            cores,
+            ..core(cores, running)
+        };
+        assert_eq!(
+            caches(8, 8).more_than(&caches(4, 4)),
+            1,
+            "rounded, and not enough"
+        );
+        assert_eq!(caches(8, 8).more_than(&caches(4, 1)), 5);
+        assert_eq!(caches(8, 2).more_than(&caches(4, 0)), 2);
+        assert_eq!(caches(4, 3).more_than(&caches(4, 1)), 2);
+    }
+
+    /// Of cores with a thread to spare the one is busiest that has most tasks; a core of one thread comes
+    /// before one of several that would be left empty.
+    #[test]
+    fn which_core_is_the_busiest() {
+        assert!(core(2, 2).is_busier_than(&core(2, 1)));
+        assert!(core(4, 3).is_busier_than(&core(4, 2)));
+        assert!(
+            !core(2, 2).is_busier_than(&core(2, 2)),
+            "the first of equals"
+        );
+        assert!(core(1, 1).is_busier_than(&core(1, 1)), "the last of equals");
+        assert!(!core(4, 1).is_busier_than(&core(4, 1)));
+    }
+
+    /// A task of which real-time tasks take a part is moved to a CPU that idles.
+    #[test]
+    fn a_task_with_too_little_of_its_cpu_may_go() {
+        let squeezed = Standing {
+            misfit: 1_024,
+            ..of(1, 1_024)
+        };
+        assert_eq!(
+            amount(of(0, 0), squeezed, Idleness::Idle),
+            Some(Amount::Load(1_024))
+        );
     }
 
     /// Section 12 of the specification: an idle CPU takes half of the difference of the numbers of
@@ -336,6 +556,7 @@ mod tests {
             let runnable = fair * CAPACITY;
             Standing {
                 runnable,
+                fair,
                 ..standing
             }
             .classify(117)

@@ -169,6 +169,17 @@ impl State {
             .max(1)
     }
 
+    /// Whether real-time tasks take so much of `cpu` that `pct` counts it as a smaller one
+    /// (`check_cpu_capacity()`).
+    pub(super) fn lacks_capacity(&self, cpu: CpuId, pct: u64) -> bool {
+        self.capacity(cpu) * pct < CAPACITY * 100
+    }
+
+    /// The same, where one fair task is there (`sched_reduced_capacity()`).
+    pub(super) fn has_reduced_capacity(&self, cpu: CpuId, pct: u64) -> bool {
+        self.queues[self.cpu(cpu).root].runnable == 1 && self.lacks_capacity(cpu, pct)
+    }
+
     /// Whether the averages of the queue of a group, and those of its entity, are nothing and stay so
     /// (`cfs_rq_is_decayed()`, `skip_blocked_update()`).
     fn has_decayed(&self, queue: QueueId) -> bool {

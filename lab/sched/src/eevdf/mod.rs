@@ -22,12 +22,11 @@
 //! - The averages of a task that moves in its sleep leave its group's queue at once; in the kernel, when
 //!   that is next looked at.
 //! - Balancing looks for what it can pull before it takes locks, pulls in one domain a time, and pushes
-//!   a running task without a migration thread. One idle CPU balances for itself where the kernel's
-//!   balances for all whose tick is stopped. NUMA distances and preferred nodes are unknown to it.
+//!   a running task without a migration thread. NUMA distances and preferred nodes are unknown to it.
 //! - Newly idle CPUs draw from the clock whether to look; what that costs does not decay.
 //! - No core scheduling, uclamp, energy model; real-time tasks stay on the CPUs on which they are woken:
 //!   they are neither pushed to CPUs nor pulled by CPUs that run lesser ones.
-//! - Balancing at exec is not modelled: the programs of scenarios call none.
+//! - Balancing at exec is modelled for the first tasks only: the programs of scenarios call none.
 //! - Costs besides memory accesses are those of `linux-6.18`; of `linux-2.4` on a machine that has only
 //!   these; and those of `linux-6.18` on `epyc-12llc` where a machine has neither, as `host`.
 
@@ -45,6 +44,7 @@ mod domains;
 mod effects;
 mod flat;
 mod groups;
+mod idle;
 mod load;
 mod pelt;
 mod pick;
@@ -119,6 +119,7 @@ impl State {
             tasks: Vec::new(),
             groups: Vec::new(),
             resting: (0..cpus).map(CpuId).collect(),
+            overloaded: false,
             effects: Effects::new(attach.wants_details()),
             cache_aware: CacheAware::attach(attach, chosen),
             timers: Vec::new(),
@@ -268,7 +269,10 @@ impl Scheduler for Eevdf {
                     (None, _) => Locks::None,
                 }
             }
-            Callback::Pull { from } => Locks::Two(own, self.lock_for(from)),
+            Callback::Pull { from } => {
+                let to = self.state.cpu(cpu).pull.map_or(cpu, |pull| pull.to);
+                Locks::Two(self.lock_for(to), self.lock_for(from))
+            }
         }
     }
 
@@ -437,7 +441,6 @@ impl Scheduler for Eevdf {
 
     fn pull(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
         let state = &mut self.state;
-        state.sync(context, context.cpu());
         state.sync(context, from);
         state.pull_from(context, from, when);
         state.settle(context);

@@ -31,7 +31,7 @@ impl State {
         let last = allowed_near(context, task, last);
         match (why, self.task(task).class) {
             (_, Class::RealTime) => last,
-            (Why::Fork, Class::Fair) => self.idlest(context, task, last),
+            (Why::Fork, Class::Fair) => self.idlest(context, task),
             (Why::Wakeup(wakeup), Class::Fair) => {
                 let near = self.near_waker(context, (task, last), wakeup);
                 self.idle_near(context, task, (last, near))
@@ -77,7 +77,7 @@ impl State {
     }
 
     /// The threads of the core of `cpu`.
-    fn threads(&self, cpu: CpuId) -> &[CpuId] {
+    pub(super) fn threads(&self, cpu: CpuId) -> &[CpuId] {
         let first = self.cpu(cpu).domains.first();
         first
             .filter(|domain| domain.level.shares_core)
@@ -229,14 +229,15 @@ impl State {
             return None;
         }
         let view = context.task(task);
-        let idle = |cpu: &CpuId| {
-            view.may_run_on(*cpu)
-                && self
-                    .threads(*cpu)
-                    .iter()
-                    .all(|thread| self.is_idle(*thread))
-        };
+        let idle = |cpu: &CpuId| view.may_run_on(*cpu) && self.has_idle_core(*cpu);
         self.after(target).find(idle)
+    }
+
+    /// Whether all threads of the core of `cpu` are idle, as far as there are others
+    /// (`is_core_idle()`).
+    pub(super) fn has_idle_core(&self, cpu: CpuId) -> bool {
+        let mut threads = self.threads(cpu).iter();
+        threads.all(|thread| self.is_idle(*thread))
     }
 
     /// The CPUs under the cache of `target`, from the one after it round to it.
@@ -271,16 +272,16 @@ impl State {
         None
     }
 
-    /// How many CPUs of a cache wakeups look at, by how busy they are on average, where `domain` of this
-    /// CPU is that of a last-level cache. It is found out when that is balanced
+    /// How many CPUs of a cache wakeups look at, by how busy they are on average, where `domain` of
+    /// `here` is that of a last-level cache. It is found out when that is balanced
     /// (`update_idle_cpu_scan()`).
     ///
     /// ```text
     ///     n (1 - (u p)^2)      u := utilisation in 1      p := imbalance_pct of the level in 1
     /// ```
-    pub(super) fn update_scanned(&mut self, context: &Context<'_>, domain: usize) {
-        let domain = &self.cpu(context.cpu()).domains[domain];
-        let span = self.under_cache(context.cpu());
+    pub(super) fn update_scanned(&mut self, context: &Context<'_>, here: CpuId, domain: usize) {
+        let domain = &self.cpu(here).domains[domain];
+        let span = self.under_cache(here);
         if domain.span.len() != span.len() || !domain.level.shares_cache {
             return;
         }
@@ -295,14 +296,16 @@ impl State {
         self.cpu_mut(first).scanned = scanned as usize;
     }
 
-    /// The idlest CPU for a new task, from the largest domain down (`sched_balance_find_dst_cpu()`).
-    fn idlest(&self, context: &mut Context<'_>, task: TaskId, from: CpuId) -> CpuId {
+    /// The idlest CPU for a new task, from the largest domain of this CPU down
+    /// (`sched_balance_find_dst_cpu()`).
+    fn idlest(&self, context: &mut Context<'_>, task: TaskId) -> CpuId {
         let size = |domain: &Domain| domain.span.len();
-        descend(
-            from,
+        let idlest = descend(
+            context.cpu(),
             |cpu| self.cpu(cpu).domains.iter().map(size).collect(),
             |cpu, domain| self.idlest_in(context, task, (cpu, domain)),
-        )
+        );
+        allowed_near(context, task, idlest)
     }
 
     /// The idlest CPU of the idlest group of a domain; `None` if that is the own group, which is then

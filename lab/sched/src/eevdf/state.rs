@@ -193,6 +193,8 @@ pub(super) struct CpuState {
     /// idle one (`nr_idle_scan`).
     pub(super) scanned: usize,
     pub(super) pull: Option<super::balance::Pull>,
+    /// A busy CPU has woken it to balance for all that idle (`nohz_flags`).
+    pub(super) kicked: bool,
 }
 
 /// The class of a task.
@@ -246,6 +248,9 @@ pub(super) struct State {
     pub(super) groups: Vec<GroupState>,
     /// The CPUs that run no task (`nohz.idle_cpus_mask`).
     pub(super) resting: BTreeSet<CpuId>,
+    /// A task waited somewhere when a CPU got its second one, or when all were last looked at
+    /// (`rd->overloaded`).
+    pub(super) overloaded: bool,
     pub(super) effects: Effects,
     /// Where balancing knows of caches.
     pub(super) cache_aware: Option<CacheAware>,
@@ -324,6 +329,7 @@ impl CpuState {
             next_balance: 0,
             scanned: 0,
             pull: None,
+            kicked: false,
         }
     }
 }

@@ -1,28 +1,20 @@
-//! Balancing: a CPU pulls tasks from the busiest one (`rebalance_tick()`, `load_balance()`,
-//! `load_balance_newidle()`).
-//!
-//! The parameters are those of `SD_CPU_INIT` in 2.6.16.
+//! Balancing: a CPU pulls tasks from the busiest CPU of the busiest group (`rebalance_tick()`,
+//! `load_balance()`, `load_balance_newidle()`).
 
 use warmq_kernel::{Balance, Context};
 use warmq_machine::Access;
 use warmq_units::{CpuId, TaskId};
 
 use super::O1;
-use super::queue::{Balancing, LOAD_SCALE};
+use super::domains::{MIN_INTERVAL_MS, power};
+use super::queue::{LOAD_SCALE, Pull};
 use super::release::Release;
 use super::rules::Rules;
 
-/// The intervals at which an idle CPU balances, in ms (`min_interval`, `max_interval`).
-const MIN_INTERVAL_MS: u64 = 1;
-const MAX_INTERVAL_MS: u64 = 4;
 /// The longest interval while all tasks elsewhere are bound (`MAX_PINNED_INTERVAL`).
 const MAX_PINNED_INTERVAL_MS: u64 = 512;
 /// A busy CPU balances so many times less often (`busy_factor`).
 const BUSY_FACTOR: u64 = 64;
-/// By how much another CPU must be busier, in percent (`imbalance_pct`).
-const IMBALANCE: u64 = 125;
-/// Attempts that must have failed until tasks with warm caches move too (`cache_nice_tries`).
-const CACHE_NICE_TRIES: u32 = 1;
 
 /// Between which queues tasks may move, and which.
 #[derive(Clone, Copy, Debug)]
@@ -53,22 +45,47 @@ fn offset(rules: &Rules, cpu: CpuId, cpus: u16) -> u64 {
     rules.hz() * u64::from(cpu.0) / u64::from(cpus.max(1))
 }
 
-/// How many tasks a CPU of load `own` should pull from the busiest, of load `max`, where `average`
-/// is the mean of all loads; `None` if it is to pull none (`find_busiest_group()`, groups of one
-/// CPU).
-fn imbalance(own: u64, max: u64, average: u64) -> Option<usize> {
-    let balanced = own >= max || max <= LOAD_SCALE || own >= average;
-    if balanced || 100 * max <= IMBALANCE * own {
+/// The load of a group of CPUs, for its power.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    load: u64,
+    power: u64,
+}
+
+/// How many tasks the group `own` should pull from the busiest, where `average` is the mean of all
+/// loads; `None` if it is to pull none (`find_busiest_group()`).
+fn imbalance(own: Group, max: Group, average: u64, imbalance_pct: u64) -> Option<usize> {
+    let balanced = own.load >= max.load || max.load <= LOAD_SCALE || own.load >= average;
+    if balanced || 100 * max.load <= imbalance_pct * own.load {
         return None;
     }
-    let most = (max.saturating_sub(average)).min(max - LOAD_SCALE);
-    match most.min(average - own) / LOAD_SCALE {
+    let most = (max.load.saturating_sub(average)).min(max.load - LOAD_SCALE);
+    let moved = (most * max.power).min((average - own.load) * own.power) / LOAD_SCALE;
+    match moved / LOAD_SCALE {
         // Two tasks more than here: one moves though that is more than the average allows.
-        0 if max - own >= 2 * LOAD_SCALE => Some(1),
-        // Moving one would only turn the imbalance round.
-        0 => None,
+        0 if max.load - own.load >= 2 * LOAD_SCALE => Some(1),
+        0 => more_gets_done(own, max).then_some(1),
         tasks => Some(tasks as usize),
     }
+}
+
+/// Whether the groups do more after one task has moved: a group does as much as it has load for, up to
+/// its power. Where all groups have the power of one CPU, moving one would only turn the imbalance round.
+fn more_gets_done(own: Group, max: Group) -> bool {
+    let done = |group: Group, load: u64| group.power * load.min(LOAD_SCALE);
+    let now = done(max, max.load) + done(own, own.load);
+    let leaves = LOAD_SCALE * LOAD_SCALE / max.power;
+    let comes = LOAD_SCALE.min(max.load * max.power / LOAD_SCALE) * LOAD_SCALE / own.power;
+    let then = done(max, max.load.saturating_sub(leaves)) + done(own, own.load + comes);
+    then / LOAD_SCALE > now / LOAD_SCALE
+}
+
+/// What a look at a domain says.
+struct Survey {
+    /// The busiest CPU of the busiest group, and how many tasks to pull from it.
+    busiest: Option<(CpuId, usize)>,
+    /// All CPUs of the domain are idle.
+    all_idle: bool,
 }
 
 impl O1 {
@@ -83,16 +100,23 @@ impl O1 {
         let queue = self.queue_mut(here);
         queue.average_load();
         let factor = if idle { 1 } else { BUSY_FACTOR };
-        let interval = rules.interval(queue.balancing.interval_ms * factor);
-        if jiffies.saturating_sub(queue.balancing.last) >= interval {
-            queue.balancing.last += interval;
+        let mut any = false;
+        for domain in &mut queue.domains {
+            let interval = rules.interval(domain.interval_ms * factor);
+            if jiffies.saturating_sub(domain.last) >= interval {
+                domain.last += interval;
+                domain.due = true;
+            }
+            any |= domain.due;
+        }
+        if any {
             context.raise_balance(here);
         }
         context.touch(self.queue(here).line, Access::Write);
     }
 
     /// The CPU from which this one should pull, if any. How many tasks is kept for
-    /// [`O1::pull_tasks`].
+    /// [`O1::pull_tasks`]. Domains above the one that is pulled in come at the next tick.
     pub(super) fn find_busiest(
         &mut self,
         context: &mut Context<'_>,
@@ -102,104 +126,151 @@ impl O1 {
         if self.queues.len() == 1 || !context.is_online(here) {
             return None;
         }
-        let lines: Vec<_> = self.queues.iter().map(|queue| queue.line).collect();
+        // A thread whose sibling is busy does not count as idle above its core.
+        let mut when = when;
+        for domain in 0..self.queue(here).domains.len() {
+            let due = std::mem::take(&mut self.queue_mut(here).domains[domain].due);
+            if !due && when != Balance::NewlyIdle {
+                continue;
+            }
+            let survey = self.survey(context, (here, domain), when);
+            if let Some((from, tasks)) = survey.busiest {
+                self.queue_mut(here).pull = Pull { domain, tasks };
+                return Some(from);
+            }
+            let shares_core = self.queue(here).domains[domain].level.shares_core;
+            let core_is_busy = shares_core && !survey.all_idle;
+            if core_is_busy && when == Balance::NewlyIdle {
+                return None;
+            }
+            self.balanced((here, domain), when, false);
+            if core_is_busy {
+                when = Balance::Tick;
+            }
+        }
+        None
+    }
+
+    fn survey(
+        &self,
+        context: &mut Context<'_>,
+        (here, domain): (CpuId, usize),
+        when: Balance,
+    ) -> Survey {
+        let domain = &self.queue(here).domains[domain];
+        let lines = domain.span.iter().map(|cpu| self.queue(*cpu).line);
         context.touch_all(lines, Access::Read);
-        let found = self.busiest(context, here, when);
-        match found {
-            Some((from, tasks)) => {
-                self.queue_mut(here).balancing.imbalance = tasks;
-                Some(from)
+        let index = match when {
+            Balance::Tick => domain.level.busy_idx,
+            Balance::Idle => domain.level.idle_idx,
+            Balance::NewlyIdle => domain.level.newidle_idx,
+        };
+        let online = |cpu: &CpuId| context.is_online(*cpu);
+        let (mut total, mut powers) = (0, 0);
+        let mut groups = domain.groups.iter().filter_map(|cpus| {
+            let cpus: Vec<CpuId> = cpus.iter().copied().filter(online).collect();
+            if cpus.is_empty() {
+                return None;
             }
-            None => {
-                self.balanced(here, when, false);
-                None
+            let own = cpus.contains(&here);
+            let load = |cpu: &CpuId| match own {
+                true => self.queue(*cpu).target_load(index),
+                false => self.queue(*cpu).source_load(index),
+            };
+            let sum: u64 = cpus.iter().map(load).sum();
+            let power = power(cpus.len());
+            (total, powers) = (total + sum, powers + power);
+            let load = sum * LOAD_SCALE / power;
+            Some((Group { load, power }, cpus))
+        });
+        let own = groups.next();
+        let mut busiest: Option<(Group, Vec<CpuId>)> = None;
+        for (group, cpus) in groups.filter(|(group, _)| group.load > 0) {
+            if busiest
+                .as_ref()
+                .is_none_or(|(max, _)| group.load > max.load)
+            {
+                busiest = Some((group, cpus));
             }
+        }
+        let pct = domain.level.imbalance_pct;
+        let average = total * LOAD_SCALE / powers.max(1);
+        let from = own.zip(busiest).and_then(|((own, _), (max, cpus))| {
+            let tasks = imbalance(own, max, average, pct)?;
+            Some((self.busiest_of(&cpus)?, tasks))
+        });
+        let mut all = domain.span.iter().filter(|cpu| online(cpu));
+        Survey {
+            busiest: from,
+            all_idle: all.all(|cpu| self.queue(*cpu).running() == 0),
         }
     }
 
-    /// The busiest other CPU, and how many tasks to pull from it.
-    fn busiest(&self, context: &Context<'_>, here: CpuId, when: Balance) -> Option<(CpuId, usize)> {
-        // `busy_idx`, `idle_idx` and `newidle_idx`.
-        let average_of = match when {
-            Balance::Tick | Balance::NewlyIdle => 2,
-            Balance::Idle => 1,
-        };
-        let own = self.queue(here).target_load(average_of);
-        let (mut total, mut online) = (own, 1);
-        let mut busiest: Option<(u64, CpuId)> = None;
-        let others = (0..context.cpus()).map(CpuId).filter(|cpu| *cpu != here);
-        for cpu in others.filter(|cpu| context.is_online(*cpu)) {
-            let load = self.queue(cpu).source_load(average_of);
-            total += load;
-            online += 1;
-            if busiest.is_none_or(|(max, _)| load > max) {
-                busiest = Some((load, cpu));
-            }
-        }
-        let (max, from) = busiest?;
-        let tasks = imbalance(own, max, total / online)?;
-        Some((from, tasks))
+    /// The first of `cpus` with most load (`find_busiest_queue()`).
+    fn busiest_of(&self, cpus: &[CpuId]) -> Option<CpuId> {
+        let load = |cpu: CpuId| self.queue(cpu).source_load(0);
+        let cpus = cpus.iter().copied().filter(|cpu| load(*cpu) > 0);
+        cpus.rev().max_by_key(|cpu| load(*cpu))
     }
 
     /// The attempt of `here` found nothing to do, or only tasks that are bound.
-    fn balanced(&mut self, here: CpuId, when: Balance, all_pinned: bool) {
-        let balancing = &mut self.queue_mut(here).balancing;
-        balancing.failed = 0;
+    fn balanced(&mut self, (here, domain): (CpuId, usize), when: Balance, all_pinned: bool) {
+        self.queue_mut(here).domains[domain].failed = 0;
         if when != Balance::NewlyIdle {
-            self.back_off(here, all_pinned);
+            self.back_off((here, domain), all_pinned);
         }
     }
 
-    /// Doubles the interval at which `here` balances, up to the longest.
-    fn back_off(&mut self, here: CpuId, all_pinned: bool) {
-        let balancing = &mut self.queue_mut(here).balancing;
+    /// Doubles the interval at which `here` balances a domain, up to the longest.
+    fn back_off(&mut self, (here, domain): (CpuId, usize), all_pinned: bool) {
+        let domain = &mut self.queue_mut(here).domains[domain];
         let most = match all_pinned {
             true => MAX_PINNED_INTERVAL_MS,
-            false => MAX_INTERVAL_MS,
+            false => domain.level.max_interval_ms,
         };
-        if balancing.interval_ms < most {
-            balancing.interval_ms *= 2;
+        if domain.interval_ms < most {
+            domain.interval_ms *= 2;
         }
     }
 
     /// Pulls tasks from `from`, under the locks of both queues.
     pub(super) fn pull_tasks(&mut self, context: &mut Context<'_>, from: CpuId, when: Balance) {
         let here = context.cpu();
-        let Balancing {
-            imbalance, failed, ..
-        } = self.queue(here).balancing;
+        let Pull { domain, tasks } = self.queue(here).pull;
+        let state = &self.queue(here).domains[domain];
         let movable = Movable {
             from,
             to: here,
-            cache_hot: failed > CACHE_NICE_TRIES,
+            cache_hot: state.failed > state.level.cache_nice_tries,
         };
         let moved = match self.queue(from).running() {
             0 | 1 => Moved::NOTHING,
-            _ => self.move_tasks(context, movable, imbalance),
+            _ => self.move_tasks(context, movable, tasks),
         };
         if moved.tasks > 0 {
-            self.queue_mut(here).balancing.failed = 0;
+            self.queue_mut(here).domains[domain].failed = 0;
         }
         if when == Balance::NewlyIdle {
             return;
         }
         if moved.all_pinned {
-            self.balanced(here, when, true);
+            self.balanced((here, domain), when, true);
         } else if moved.tasks == 0 {
-            self.attempt_failed(context, from);
+            self.attempt_failed(context, domain, from);
         } else {
-            self.queue_mut(here).balancing.interval_ms = MIN_INTERVAL_MS;
+            self.queue_mut(here).domains[domain].interval_ms = MIN_INTERVAL_MS;
         }
     }
 
     /// Nothing could be moved though `from` is busier. After some attempts its running task is
     /// pushed here.
-    fn attempt_failed(&mut self, context: &mut Context<'_>, from: CpuId) {
+    fn attempt_failed(&mut self, context: &mut Context<'_>, domain: usize, from: CpuId) {
         let here = context.cpu();
-        let balancing = &mut self.queue_mut(here).balancing;
-        balancing.failed += 1;
-        balancing.interval_ms = MIN_INTERVAL_MS;
-        if balancing.failed <= CACHE_NICE_TRIES + 2 {
+        let state = &mut self.queue_mut(here).domains[domain];
+        state.failed += 1;
+        state.interval_ms = MIN_INTERVAL_MS;
+        let tries = state.level.cache_nice_tries;
+        if state.failed <= tries + 2 {
             return;
         }
         let running = context.running_on(from);
@@ -207,12 +278,12 @@ impl O1 {
             !context.task(running).may_run_on(here) || !self.steering.lets_move(running, from, here)
         };
         if running.is_some_and(stays) {
-            return self.back_off(here, true);
+            return self.back_off((here, domain), true);
         }
-        self.queue_mut(here).balancing.failed = CACHE_NICE_TRIES + 1;
+        self.queue_mut(here).domains[domain].failed = tries + 1;
         if self.queue(from).push_to.is_none() {
             self.queue_mut(from).push_to = Some(here);
-            self.back_off(here, false);
+            self.back_off((here, domain), false);
             context.reschedule(from);
         }
     }
@@ -297,7 +368,27 @@ mod tests {
             let loads: Vec<u64> = tasks.iter().map(|tasks| tasks * LOAD_SCALE).collect();
             let average = loads.iter().sum::<u64>() / loads.len() as u64;
             let max = loads.iter().max().expect("some loads");
-            assert_eq!(imbalance(loads[0], *max, average), expected, "{case}");
+            let alone = |load| Group {
+                load,
+                power: power(1),
+            };
+            let moved = imbalance(alone(loads[0]), alone(*max), average, 125);
+            assert_eq!(moved, expected, "{case}");
+        }
+    }
+
+    /// Two tasks on the two threads of a core, and an idle core: one is to move, as more gets done then.
+    #[test]
+    fn a_core_with_two_busy_threads_gives_one_away() {
+        let core = |tasks: u64| Group {
+            load: tasks * LOAD_SCALE * LOAD_SCALE / power(2),
+            power: power(2),
+        };
+        let average =
+            |one: u64, other: u64| (one + other) * LOAD_SCALE * LOAD_SCALE / (2 * power(2));
+        for (own, max, expected) in [(0, 2, Some(1)), (0, 1, None), (1, 2, None), (2, 2, None)] {
+            let moved = imbalance(core(own), core(max), average(own, max), 125);
+            assert_eq!(moved, expected, "{own} and {max}");
         }
     }
 }

@@ -106,6 +106,10 @@ impl Scheduler for Checked {
         self.o1.select_cpu(context, task, why)
     }
 
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        self.o1.exec_cpu(context, task)
+    }
+
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId, why: Why) {
         self.o1.enqueue(context, task, cpu, why);
         assert!(self.owned.insert(task));

@@ -19,16 +19,16 @@
 //! end in the active array, and the others starve until the starvation clock lets them go on.
 //!
 //! Different from 2.6.16:
-//! - One level of balancing domains, of all CPUs, with the parameters of `SD_CPU_INIT`.
-//!   Hyperthreads and NUMA nodes have levels of their own there, and a hyperthread is kept idle
-//!   beside a task of a much better nice value (`dependent_sleeper()`).
+//! - Two levels of balancing domains: the threads of a core, and all CPUs. NUMA nodes have a level of
+//!   their own there, and a hyperthread is kept idle beside a task of a much better nice value
+//!   (`dependent_sleeper()`).
 //! - Balancing follows the tick in a softirq; in 2.6.16 the handler of the tick balances itself.
 //! - No migration thread preempts a CPU from which its running task is to be pushed: the CPU picks
 //!   another task, and moves the first one once it has left.
 //! - Clocks of all CPUs agree, so that none is corrected at a remote wakeup or a migration.
 //! - The first tasks of a run have a whole slice and no `sleep_avg`. A process that is created with
 //!   another nice value or policy than its parent's is queued like a thread.
-//! - `exec()` does not balance, since programs of the laboratory do not call it.
+//! - `exec()` balances the first tasks only, since programs of the laboratory do not call it.
 //! - Freezing is the only uninterruptible sleep: the laboratory has no disk.
 
 mod arrays;
@@ -38,6 +38,7 @@ mod base;
 mod checked;
 mod clock;
 mod credit;
+mod domains;
 mod fork;
 mod interactive_credit;
 mod links;
@@ -109,10 +110,11 @@ impl O1 {
                 .collect()
         };
         let siblings = cpus().map(siblings).collect();
-        let first = |cpu| balance::first_balance(&rules, cpu, attach.cpus());
-        let firsts: Vec<u64> = cpus().map(first).collect();
-        let queue = |first| RunQueue::new(attach, first);
-        let queues = firsts.into_iter().map(queue).collect();
+        let all = attach.cpus();
+        let domains = |cpu| domains::domains(attach, cpu, balance::first_balance(&rules, cpu, all));
+        let domains: Vec<_> = cpus().map(domains).collect();
+        let queue = |domains| RunQueue::new(attach, domains);
+        let queues = domains.into_iter().map(queue).collect();
         Ok(O1 {
             rules,
             options,
@@ -183,6 +185,14 @@ impl Scheduler for O1 {
         match why {
             Why::Fork => self.allowed_near(context.task(task), context.task(task).last_cpu()),
             Why::Wakeup(wakeup) => self.place(context, task, &wakeup),
+        }
+    }
+
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        match self.rules.release {
+            // It balances at exec only between NUMA nodes.
+            Release::V2_6_4 => self.select_cpu(context, task, Why::Fork),
+            Release::V2_6_16 => self.idlest(context, task),
         }
     }
 

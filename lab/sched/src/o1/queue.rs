@@ -4,6 +4,7 @@ use warmq_kernel::Attach;
 use warmq_units::{Address, Bytes, CpuId, LockId, TaskId};
 
 use super::arrays::PrioArray;
+use super::domains::Domain;
 use super::rules::PRIORITIES;
 
 /// What a runnable task weighs in a CPU's load (`SCHED_LOAD_SCALE`).
@@ -13,9 +14,14 @@ const LOADS: usize = 3;
 
 /// A run queue.
 pub(super) struct RunQueue {
+    // Set when the scheduler is attached, and never after.
     pub(super) lock: LockId,
+    /// Where 2.6.16 balances, the smallest domain first.
+    pub(super) domains: Vec<Domain>,
     /// The line of the lock, `nr_running` and `cpu_load`, which balancing CPUs read.
     pub(super) line: Address,
+
+    // Changed under the lock.
     pub(super) arrays: [PrioArray; 2],
     /// Which of `arrays` is the active one.
     pub(super) active: usize,
@@ -26,7 +32,7 @@ pub(super) struct RunQueue {
     /// What the clock read at the last tick, in ns (`timestamp_last_tick`).
     pub(super) ticked_at: u64,
     loads: [u64; LOADS],
-    pub(super) balancing: Balancing,
+    pub(super) pull: Pull,
     /// How many tasks each CPU had when this one looked last (`prev_cpu_load` of 2.6.4).
     pub(super) lengths_seen: Vec<usize>,
     /// The CPU to which the running task is to be pushed (`active_balance`, `push_cpu`).
@@ -35,27 +41,24 @@ pub(super) struct RunQueue {
     pub(super) leaving: Option<(TaskId, CpuId)>,
 }
 
-/// How a CPU balances (`struct sched_domain`).
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Balancing {
-    /// In ms, for an idle CPU (`balance_interval`).
-    pub(super) interval_ms: u64,
-    /// In jiffies (`last_balance`).
-    pub(super) last: u64,
-    /// Attempts in succession that moved nothing (`nr_balance_failed`).
-    pub(super) failed: u32,
-    /// How many tasks the pull that comes next should move.
-    pub(super) imbalance: usize,
+/// What the pull that comes next is to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pull {
+    /// In which of the CPU's domains it was found.
+    pub(super) domain: usize,
+    /// How many tasks it should move.
+    pub(super) tasks: usize,
 }
 
 impl RunQueue {
-    /// An empty queue whose CPU balances from the jiffy `last` on.
-    pub(super) fn new(attach: &mut Attach<'_>, last: u64) -> RunQueue {
+    /// An empty queue whose CPU balances in `domains`.
+    pub(super) fn new(attach: &mut Attach<'_>, domains: Vec<Domain>) -> RunQueue {
         let line = attach.data(Bytes(attach.line()));
         let lock = attach.lock_at("runqueue", line);
         let mut array = || PrioArray::new(attach.data(Bytes(PrioArray::SIZE)));
         RunQueue {
             lock,
+            domains,
             line,
             arrays: [array(), array()],
             active: 0,
@@ -63,12 +66,7 @@ impl RunQueue {
             best_expired: PRIORITIES,
             ticked_at: 0,
             loads: [0; LOADS],
-            balancing: Balancing {
-                interval_ms: 1,
-                last,
-                failed: 0,
-                imbalance: 0,
-            },
+            pull: Pull::default(),
             lengths_seen: vec![0; usize::from(attach.cpus())],
             push_to: None,
             leaving: None,

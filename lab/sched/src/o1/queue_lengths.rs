@@ -111,7 +111,7 @@ impl O1 {
         }
         let (length, from) = longest?;
         let tasks = self.options.lengths.pulls(idle, own, length)?;
-        self.queue_mut(here).balancing.imbalance = tasks;
+        self.queue_mut(here).pull.tasks = tasks;
         Some(from)
     }
 
@@ -127,7 +127,7 @@ impl O1 {
             to: here,
             cache_hot: when != Balance::Tick,
         };
-        let most = self.queue(here).balancing.imbalance;
+        let most = self.queue(here).pull.tasks;
         self.move_tasks(context, movable, most);
     }
 }

@@ -26,6 +26,7 @@ mod scenarios;
 mod scripts;
 mod scx_warmq;
 mod sessions;
+mod smt;
 mod sources;
 mod stage;
 mod starvation;

@@ -22,8 +22,6 @@
 //! - A preferred cache never conflicts with a preferred node, which the laboratory's EEVDF lacks.
 //! - Where a running task is drawn, it is one that prefers to be; 7.2 moves the one that ran longest ago,
 //!   whichever cache that prefers (a fix was reviewed in September 2026).
-//! - Where no task waits beside another, no idle CPU of the laboratory's EEVDF is woken to balance, so that
-//!   nobody is drawn; the kernel wakes one where several CPUs of a cache are busy (`nr_busy_cpus`), too.
 //! - A scan runs in the softirq after the tick, not on the way to user mode. It costs the accesses to
 //!   memory that it makes, and no computing.
 

@@ -1,0 +1,127 @@
+//! Laws do not depend on how CPUs are numbered: whoever keeps one keeps it where CPUs have other numbers
+//! and the same places.
+//!
+//! Only the machine is numbered otherwise. A law that names CPUs is played as it is written: the laws that
+//! do ask for one CPU, or for one and another, and do not care which.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use warmq_law::{Law, Verdict};
+use warmq_machine::{builtin, read_toml};
+use warmq_scenario::World;
+
+use super::column::Column;
+use super::shipped::{self, Found};
+use super::{Playing, judged};
+
+/// Schedulers that know of cores and caches.
+const SCHEDULERS: [&str; 7] = [
+    "eevdf-6.12",
+    "eevdf-6.18",
+    "eevdf-7.1",
+    "eevdf-7.2",
+    "eevdf-7.3",
+    "cfs",
+    "o1",
+];
+
+/// The most CPUs that a law has.
+const MOST: u16 = 8;
+
+/// Law and scheduler.
+type Kept = BTreeSet<(String, String)>;
+
+fn columns() -> Vec<Column> {
+    let column = |scheduler: &str| Column {
+        world: World::Lab,
+        kernel: None,
+        preempt: None,
+        scheduler: scheduler.to_owned(),
+        alike: false,
+    };
+    SCHEDULERS.map(column).to_vec()
+}
+
+/// Which scheduler keeps which law, where the machine of each has its CPUs numbered by `order`.
+fn kept(laws: &[Found], order: Option<&[u16]>) -> Kept {
+    let folder = tempfile::tempdir().expect("a folder");
+    let numbered = |found: &Found| {
+        let law = &found.law;
+        let machine = order.map(|order| renumbered(law, order, folder.path()));
+        let machine = machine.unwrap_or_else(|| law.machine.clone());
+        let law = Law {
+            machine,
+            ..law.clone()
+        };
+        Found {
+            law,
+            ..found.clone()
+        }
+    };
+    let (laws, columns): (Vec<_>, _) = (laws.iter().map(numbered).collect(), columns());
+    let playing = Playing {
+        repetitions: None,
+        confirm: false,
+        threads: 0,
+        folder: None,
+        known: &[],
+    };
+    let cells = judged(&laws, &columns, &playing, &mut |_| Ok(()));
+    let cells = cells.unwrap_or_else(|failure| panic!("{failure:?}"));
+    let holds = cells
+        .iter()
+        .filter(|cell| cell.judged.verdict == Verdict::Holds);
+    let named = holds.map(|cell| (cell.law.name.clone(), cell.column.scheduler.clone()));
+    named.collect()
+}
+
+/// A file with the machine of `law`: those of its CPUs that the law uses are numbered by `order`.
+fn renumbered(law: &Law, order: &[u16], folder: &Path) -> String {
+    let text = builtin(&law.machine).expect("a machine that comes with WarmQ");
+    let machine = read_toml(&law.machine, text).expect("a machine that can be read");
+    let used = order.iter().copied().filter(|cpu| *cpu < law.cpus);
+    let numbers: Vec<u16> = used.chain(law.cpus..machine.cpus.len() as u16).collect();
+    let table = format!("[topology]\nnumbers = {numbers:?}\n");
+    assert!(!text.contains("numbers ="), "it has numbers of its own");
+    let file = folder.join(format!("{}-{}.toml", law.machine, law.cpus));
+    std::fs::write(&file, text.replacen("[topology]\n", &table, 1)).expect("a file");
+    file.display().to_string()
+}
+
+/// Laws with several CPUs.
+fn laws() -> Vec<Found> {
+    let mut laws = shipped::find(&[]).expect("laws");
+    laws.retain(|it| it.law.cpus > 1);
+    assert!(laws.iter().all(|it| it.law.cpus <= MOST));
+    laws
+}
+
+/// By default a few orders; `PROPTEST_CASES` says how many.
+fn config() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(2),
+    }
+}
+
+#[test]
+fn whoever_keeps_a_law_keeps_it_whatever_the_numbers_of_the_cpus() {
+    let laws = laws();
+    let usual = kept(&laws, None);
+    assert!(usual.len() > 50, "so few are kept: {usual:?}");
+    let orders = Just((0..MOST).collect::<Vec<u16>>()).prop_shuffle();
+    let checked = TestRunner::new(config()).run(&orders, |order| {
+        let now = kept(&laws, Some(&order));
+        let lost = usual.difference(&now);
+        let mut broken: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (law, scheduler) in lost {
+            broken.entry(law).or_default().push(scheduler);
+        }
+        prop_assert!(broken.is_empty(), "numbered {order:?}: broken {broken:?}");
+        Ok(())
+    });
+    checked.unwrap_or_else(|failure| panic!("{failure}"));
+}
