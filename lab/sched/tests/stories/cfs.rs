@@ -308,10 +308,10 @@ fn a_frequent_sleeper_in_a_group_of_its_own_preempts_nobody() {
 #[test]
 fn an_idle_cpu_pulls_what_waits_elsewhere() {
     let lines = chart(stage(2), set(&[]), 20, |boot: &mut Boot<'_>| -> Started {
-        hog(boot, called("A"))?;
         boot.task(called("B"), |task: Task| async move {
             task.compute(ticks(4)).await;
         })?;
+        hog(boot, called("A"))?;
         hog(boot, called("C"))?;
         Ok(())
     });

@@ -261,10 +261,10 @@ fn hogs_that_one_task_forks_spread_and_stay() {
         Ok(())
     });
     let expected = [
-        "AAAABBBAAAAAAAAAABBBBBBBBBBAAA",
+        ".CCCCCCCCCCCCCCCCCCCCCCCCCCCCC",
+        "AAAAABBBAAAAAAAAAABBBBBBBBBBAA",
         ".EEEEEFFFEEEEEEEEEEFFFFFFFFFFE",
         ".DDDDDDDDDDDDDDDDDDDDDDDDDDDDD",
-        ".CCCCCCCCCCCCCCCCCCCCCCCCCCCCC",
     ];
     assert_eq!(lines, expected);
 }
@@ -273,7 +273,7 @@ fn hogs_that_one_task_forks_spread_and_stay() {
 #[test]
 fn two_tasks_stay_beside_one() {
     let lines = chart(stage(2), &[], 60, |boot: &mut Boot<'_>| -> Started {
-        for name in ["A", "B", "C"] {
+        for name in ["B", "A", "C"] {
             hog(boot, called(name))?;
         }
         Ok(())
@@ -287,10 +287,10 @@ fn two_tasks_stay_beside_one() {
 #[test]
 fn a_running_task_is_pushed_when_nothing_else_may_move() {
     let lines = chart(stage(2), &[], 20, |boot: &mut Boot<'_>| -> Started {
-        hog(boot, called("A"))?;
         boot.task(called("x"), |task: Task| async move {
             task.compute(ticks(3)).await
         })?;
+        hog(boot, called("A"))?;
         hog(boot, called("B").bound([cpu(0)]))?;
         Ok(())
     });
@@ -304,10 +304,10 @@ fn a_task_with_a_warm_cache_moves_after_two_attempts() {
     let moves_at = |hot_ms: u64| {
         let hot = ("cache_hot_time", Value::Duration(ms(hot_ms)));
         let lines = chart(stage(2), &[hot], 40, |boot: &mut Boot<'_>| -> Started {
-            hog(boot, called("A"))?;
             boot.task(called("x"), |task: Task| async move {
                 task.compute(ticks(11)).await
             })?;
+            hog(boot, called("A"))?;
             hog(boot, called("C"))?;
             Ok(())
         });

@@ -280,7 +280,7 @@ fn a_task_whose_group_moves_while_its_cpu_switches_away_is_not_forgotten() {
                 boot.task(
                     called("other").bound([cpu(own)]),
                     move |task: Task| async move {
-                        task.sleep(ms(9 + 4 * u64::from(own))).await;
+                        task.sleep(ms(13 - 4 * u64::from(own))).await;
                         loop {
                             task.compute(ticks(1)).await;
                         }
