@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use warmq_law::{Law, Verdict};
 use warmq_machine::{builtin, read_toml};
 use warmq_scenario::World;
@@ -30,6 +30,10 @@ const SCHEDULERS: [&str; 7] = [
 
 /// The most CPUs that a law has.
 const MOST: u16 = 8;
+
+/// Laws that a kernel's scheduler keeps or not by how things happen to begin, and so by the numbers of the
+/// CPUs: they are about data, of which these schedulers know nothing.
+const BY_CHANCE: [&str; 2] = ["chat-rooms", "fragments-at-home"];
 
 /// Law and scheduler.
 type Kept = BTreeSet<(String, String)>;
@@ -91,19 +95,22 @@ fn renumbered(law: &Law, order: &[u16], folder: &Path) -> String {
     file.display().to_string()
 }
 
-/// Laws with several CPUs.
+/// Laws with several CPUs, without those that are kept by chance.
 fn laws() -> Vec<Found> {
     let mut laws = shipped::find(&[]).expect("laws");
-    laws.retain(|it| it.law.cpus > 1);
-    assert!(laws.iter().all(|it| it.law.cpus <= MOST));
+    laws.retain(|found| found.law.cpus > 1 && !BY_CHANCE.contains(&found.law.name.as_str()));
+    assert!(laws.iter().all(|found| found.law.cpus <= MOST));
     laws
 }
 
-/// By default a few orders; `PROPTEST_CASES` says how many.
-fn config() -> ProptestConfig {
+/// By default two orders, the same each time; `PROPTEST_CASES` asks for so many others.
+fn runner() -> TestRunner {
     match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => ProptestConfig::default(),
-        None => ProptestConfig::with_cases(2),
+        Some(_) => TestRunner::new(ProptestConfig::default()),
+        None => {
+            let random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+            TestRunner::new_with_rng(ProptestConfig::with_cases(2), random)
+        }
     }
 }
 
@@ -113,7 +120,7 @@ fn whoever_keeps_a_law_keeps_it_whatever_the_numbers_of_the_cpus() {
     let usual = kept(&laws, None);
     assert!(usual.len() > 50, "so few are kept: {usual:?}");
     let orders = Just((0..MOST).collect::<Vec<u16>>()).prop_shuffle();
-    let checked = TestRunner::new(config()).run(&orders, |order| {
+    let checked = runner().run(&orders, |order| {
         let now = kept(&laws, Some(&order));
         let lost = usual.difference(&now);
         let mut broken: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -103,10 +103,11 @@ impl<H: Hooks> Scheduler for RoundRobin<H> {
 
     fn select_cpu(&mut self, context: &mut Context<'_>, task: TaskId, _: Why) -> CpuId {
         let chosen = self.hooks.select_cpu();
-        let allowed = || first_cpu(context, task, |_| true);
-        chosen
-            .or_else(allowed)
-            .unwrap_or(context.task(task).last_cpu())
+        chosen.unwrap_or_else(|| first_allowed(context, task))
+    }
+
+    fn exec_cpu(&mut self, context: &mut Context<'_>, task: TaskId) -> CpuId {
+        first_allowed(context, task)
     }
 
     fn enqueue(&mut self, context: &mut Context<'_>, task: TaskId, _: CpuId, why: Why) {
@@ -180,4 +181,9 @@ impl<H: Hooks> Scheduler for RoundRobin<H> {
     fn exit(&mut self, _: &mut Context<'_>, task: TaskId) {
         self.hooks.exit(task);
     }
+}
+
+fn first_allowed(context: &Context<'_>, task: TaskId) -> CpuId {
+    let allowed = first_cpu(context, task, |_| true);
+    allowed.unwrap_or(context.task(task).last_cpu())
 }
