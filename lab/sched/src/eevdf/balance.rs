@@ -197,7 +197,7 @@ impl State {
         let mut without = Vec::new();
         while let Some(busiest) = self.busiest(context, (here, domain), idleness, &without) {
             let Busiest { cpu: from, amount } = busiest;
-            let pull = Pull {
+            let mut pull = Pull {
                 to: here,
                 domain,
                 amount,
@@ -206,7 +206,15 @@ impl State {
             if self.running(from) <= 1 {
                 return Err(Some(Failed::new(from, pull, false)));
             }
-            let offer = self.offer(context, from, pull);
+            let (mut offer, mut tried) = (self.offer(context, from, pull), vec![here]);
+            // What may not run here goes to another CPU of the group for which this one balances.
+            while offer.tasks.is_empty()
+                && let Some(other) = offer.elsewhere.filter(|other| !tried.contains(other))
+            {
+                tried.push(other);
+                pull.to = other;
+                offer = self.offer(context, from, pull);
+            }
             if !offer.tasks.is_empty() {
                 return Ok((from, pull));
             }
@@ -227,6 +235,7 @@ impl State {
         let mut offer = Offer {
             tasks: Vec::new(),
             all_pinned: true,
+            elsewhere: None,
             held: false,
         };
         let failed = self.cpu(here).domains[pull.domain].failed;
@@ -285,7 +294,13 @@ impl State {
         if context.is_throttled(task, here) {
             return false;
         }
-        if !view.may_run_on(here) || !self.steering.lets_move(task, from, here) {
+        if !view.may_run_on(here) {
+            offer.elsewhere = offer
+                .elsewhere
+                .or_else(|| self.elsewhere(context, task, pull));
+            return false;
+        }
+        if !self.steering.lets_move(task, from, here) {
             return false;
         }
         offer.all_pinned = false;
@@ -300,6 +315,17 @@ impl State {
         let domain = &self.cpu(here).domains[pull.domain];
         // The kernel tries hot tasks last, in active balancing, which follows at once where one is drawn.
         drawn || !self.is_hot(task, from) || domain.failed > domain.level.cache_nice_tries
+    }
+
+    /// Another CPU of the group of `pull.to` where `task` may run, in number order (`LBF_DST_PINNED`).
+    /// One that is about to idle does not look for others.
+    fn elsewhere(&self, context: &Context<'_>, task: TaskId, pull: Pull) -> Option<CpuId> {
+        if pull.idleness == Idleness::NewlyIdle {
+            return None;
+        }
+        let own = self.cpu(pull.to).domains[pull.domain].groups[0].iter();
+        let mut others = own.copied().filter(|cpu| *cpu != pull.to);
+        others.find(|cpu| context.is_online(*cpu) && context.task(task).may_run_on(*cpu))
     }
 
     /// Whether `task` owes time, and would on `to`, where others of its group are
@@ -423,6 +449,8 @@ struct Offer {
     tasks: Vec<TaskId>,
     /// None of those that were looked at may run on the CPU that asks.
     all_pinned: bool,
+    /// A CPU of the own group where one of them may run that may not on the one that balances.
+    elsewhere: Option<CpuId>,
     /// One of them stays for the sake of a cache (`LBF_LLC_PINNED`).
     held: bool,
 }

@@ -94,8 +94,7 @@ fn workers(count: u32) -> impl Fn(&mut Boot<'_>, &Done) -> Started {
     move |boot, done| (0..count).try_for_each(|_| worker(boot, "worker", done))
 }
 
-/// `shared/cases/smt-blip.toml` of issue 35: the task between the two is over after a millisecond, and
-/// leaves them on the threads of one core. Guests of 6.12 and 6.18 keep them apart.
+/// The task between the two is over after a millisecond, and leaves them on the threads of one core. Guests of 6.12 and 6.18 keep them apart.
 #[test]
 fn two_tasks_do_not_share_a_core_beside_an_idle_one() {
     let blip = |boot: &mut Boot<'_>, done: &Done| -> Started {
@@ -130,5 +129,33 @@ fn as_many_tasks_as_cores_have_one_each_on_two_sockets() {
         let stage = machine(name, 256, 128).altered(|machine| side_by_side(machine, 4));
         let done = done_in_a_second(stage, name, Duration::from_ms(500), 64, workers(64));
         assert!((995..=1_000).contains(&done), "{name}: {done}");
+    }
+}
+
+/// Three hogs begin on CPU 2 and soon may run on CPU 3, too, which idles. It is another CPU of their core's
+/// group that balances for it (`LBF_DST_PINNED`).
+#[test]
+fn what_may_run_on_one_idle_cpu_of_a_group_gets_there() {
+    let hogs = |boot: &mut Boot<'_>, done: &Done| -> Started {
+        for _ in 0..3 {
+            let done = Rc::clone(done);
+            boot.task(
+                called("hog").bound([cpu(2)]),
+                move |task: Task| async move {
+                    task.compute(Cycles(100_000)).await;
+                    task.set_affinity(task.id(), [cpu(2), cpu(3)]).await;
+                    loop {
+                        task.compute(Cycles(100_000)).await;
+                        done.set(done.get() + 1);
+                    }
+                },
+            )?;
+        }
+        Ok(())
+    };
+    for name in EEVDF {
+        let stage = machine(name, 4, 4).altered(NUMBERED[1]);
+        let done = done_in_a_second(stage, name, Duration::from_s(1), 2, hogs);
+        assert!(done >= 990, "{name}: {done}");
     }
 }
