@@ -102,6 +102,7 @@ struct warmq_policy {
 #include "decide/pick.h"
 #include "decide/slice.h"
 #include "decide/wakeup.h"
+#include "decide/core.h"
 #include "decide/group.h"
 
 /* The default policy. */

@@ -7,6 +7,7 @@ const u64 decide_weight_min = WARMQ_WEIGHT_MIN;
 const u32 decide_firm = WARMQ_FIRM;
 const u32 decide_familiar = WARMQ_FAMILIAR;
 const u32 decide_partners = WARMQ_PARTNERS;
+const u32 decide_core_cpus = WARMQ_CORE_CPUS;
 const u64 decide_turns = WARMQ_TURNS;
 
 /* The Rust side has the same structs, and lib.rs asserts the same sizes. */
@@ -172,6 +173,16 @@ u64 decide_wakeup_granularity(const struct warmq_policy *policy, u64 sleeps, u64
 u32 decide_wakeup_preempts(const struct warmq_policy *policy, const struct warmq_wakeup *wakeup)
 {
 	return (u32)warmq_wakeup_preempts(policy, wakeup);
+}
+
+u32 decide_core_gain(u32 busy, u32 busy_there, bool far)
+{
+	return warmq_core_gain(busy, busy_there, far);
+}
+
+bool decide_leaves_core(const struct warmq_policy *policy, bool far, u64 lasted, u64 since)
+{
+	return warmq_leaves_core(policy, far, lasted, since);
 }
 
 bool decide_batch_goes_on(const struct warmq_policy *policy, u64 used, bool others_wait)

@@ -1,4 +1,4 @@
-//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, groups.
+//! What scx_warmq decides, as arithmetic: vruntime and lag, slices, wakeup preemption, cores, groups.
 //!
 //! Purpose: the policy exists once, in the C headers of `include/`, of which `decide.h` is the first. The
 //! BPF program of scx_warmq includes them, and this crate compiles them natively, so that the simulated
@@ -19,10 +19,12 @@
 // Integers decide; floats only describe.
 #![deny(clippy::float_arithmetic)]
 
+mod cores;
 mod groups;
 mod vruntime;
 mod wakeup;
 
+pub use cores::*;
 pub use groups::*;
 pub use vruntime::*;
 pub use wakeup::*;

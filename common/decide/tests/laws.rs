@@ -379,4 +379,45 @@ proptest! {
             }
         }
     }
+
+    /// Tasks that move from core to core, each to where it gains most: every move leaves fewer pairs on one
+    /// core, a cache is left only if no core under it is better, and in the end no core has two more than
+    /// another.
+    #[test]
+    fn tasks_spread_over_cores_and_come_to_rest(
+        mut cores in prop::collection::vec((0u32..2, 0u32..=CORE_CPUS), 2..8), first in any::<prop::sample::Index>(),
+    ) {
+        let pairs = |cores: &[(u32, u32)]| cores.iter().map(|(_, busy)| busy * busy.saturating_sub(1) / 2).sum::<u32>();
+        let mut at = first.index(cores.len());
+        let mut rested = 0;
+        while rested < cores.len() {
+            let (cache, own) = cores[at];
+            let gain = |(_, (there, busy)): &(usize, (u32, u32))| core_gain(own.saturating_sub(1), *busy, *there != cache);
+            let best = cores.iter().copied().enumerate().max_by_key(gain).filter(|it| gain(it) > 0);
+            rested = if best.is_none() { rested + 1 } else { 0 };
+            if let Some((to, (there, _))) = best {
+                let before = pairs(&cores);
+                prop_assert!(there == cache || cores.iter().all(|(near, busy)| *near != cache || busy + 1 >= own));
+                cores[at].1 -= 1;
+                cores[to].1 += 1;
+                prop_assert!(pairs(&cores) < before);
+            }
+            at = (at + 1) % cores.len();
+        }
+        let most = cores.iter().map(|(_, busy)| *busy).max();
+        let least = cores.iter().map(|(_, busy)| *busy).min();
+        prop_assert!(most <= least.map(|least| least + 1), "{cores:?}");
+    }
+
+    #[test]
+    fn a_core_gives_up_one_task_in_a_slice_and_a_cache_none_sooner(
+        policy in policies(), far: bool, lasted in 0u64..2_000_000_000, since in 0u64..2_000_000_000,
+    ) {
+        if leaves_core(&policy, far, lasted, since) {
+            prop_assert!(lasted.min(since) >= policy.slice_max);
+            prop_assert!(!far || lasted >= policy.patience);
+            prop_assert!(leaves_core(&policy, false, lasted, since));
+            prop_assert!(leaves_core(&policy, far, lasted + 1, since + 1));
+        }
+    }
 }

@@ -79,6 +79,7 @@ impl State {
             return;
         }
         state.only = self.topology.only_cpu(view);
+        state.goes_to = None;
         self.changed(context, task);
         if let Some(cpu) = self.tasks[task.index()].on
             && forbidden

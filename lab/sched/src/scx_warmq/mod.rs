@@ -25,6 +25,7 @@
 mod balance;
 mod cgroup;
 mod change;
+mod cores;
 mod costs;
 mod entity;
 mod group;
@@ -205,6 +206,7 @@ impl Scheduler for ScxWarmq {
         let now = ns(context);
         let task = &mut state.tasks[task.index()];
         task.slept_at = now;
+        task.goes_to = None;
         task.sleeps += 1;
         task.expected = decide::expect(task.expected, std::mem::take(&mut task.ran));
     }
@@ -251,8 +253,9 @@ impl Scheduler for ScxWarmq {
         let left = state.tasks[running.index()].slice_left(now);
         state.note_deadline(context.cpu(), running, left);
         // It must move before it runs on, or its slice is over.
+        let leaves = state.leaves_core(context, running);
         let over = left == 0 || decide::slice_ends(left, tick);
-        if over || state.is_misplaced(context, running) {
+        if leaves || over || state.is_misplaced(context, running) {
             state.tasks[running.index()].slice = 0;
             context.reschedule(context.cpu());
         }

@@ -33,7 +33,8 @@ impl State {
             }
         }
         let sent = self.first_sent(context);
-        let mut next = sent.or_else(|| self.choose(context, awake));
+        let stays = awake.filter(|awake| self.tasks[awake.index()].goes_to.is_none());
+        let mut next = sent.or_else(|| self.choose(context, stays));
         if let Some(awake) = awake {
             if next == Some(awake) {
                 return self.renew(context, awake);
@@ -110,6 +111,11 @@ impl State {
         let changes = self.tasks[prev.index()].entity != Some(entity);
         let moves = changes && self.group_of_entity(entity).is_some();
         self.settle(context, prev, cpu, Coming::Awake);
+        if let Some(room) = self.take_room(context, prev) {
+            self.send(context, prev, room);
+            self.displaced.insert(prev, Some(room));
+            return;
+        }
         self.queue(context, prev);
         let mut asked = self.idle_for_queued(context, prev, cpu);
         if let Some(idle) = asked {
@@ -389,6 +395,7 @@ impl State {
         let here = &mut self.cpus[context.cpu().index()];
         here.batch = None;
         here.batch_used = 0;
+        here.crowded_since = None;
         if context.cpu() == CpuId(0) && self.idle_ticks_stop {
             self.watch(context);
         }

@@ -93,6 +93,10 @@ pub(super) struct CpuState {
     /// When its last tick was, and how long one takes (0: nobody knows yet), in ns.
     pub(super) ticked_at: Option<u64>,
     pub(super) tick: u64,
+    /// Since when each tick has found a better core for the task that ran, in ns.
+    pub(super) crowded_since: Option<u64>,
+    /// When a task last left this core for a better one, in ns; of the first CPU of the core.
+    pub(super) left_at: Option<u64>,
     /// The batch: the entity whose tasks run here in succession, and what they used, in ns.
     pub(super) batch: Option<EntityId>,
     pub(super) batch_used: u64,
@@ -123,6 +127,8 @@ pub(super) struct TaskState {
     /// The CPU that was found for it when it woke, until it is queued there: one that idled, or that its
     /// waker is about to leave.
     pub(super) found: Option<CpuId>,
+    /// The CPU on a better core for which it gives up its own.
+    pub(super) goes_to: Option<CpuId>,
     /// In whose own queue it waits.
     pub(super) sent: Option<CpuId>,
     /// In whose run queue the kernel has it while it waits.
@@ -364,6 +370,7 @@ fn new_task(context: &mut Context<'_>) -> TaskState {
         waker: None,
         turns: 0,
         found: None,
+        goes_to: None,
         sent: None,
         queued_at: CpuId(0),
         known: None,
@@ -405,6 +412,8 @@ fn new_cpu(attach: &mut Attach<'_>) -> CpuState {
         run_deadline: 0,
         ticked_at: None,
         tick: 0,
+        crowded_since: None,
+        left_at: None,
         batch: None,
         batch_used: 0,
         line: line(attach),

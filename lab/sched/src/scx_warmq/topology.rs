@@ -102,6 +102,12 @@ impl Topology {
         &self.siblings[cpu.index()]
     }
 
+    /// The first CPU of the core of `cpu`.
+    pub(super) fn first_of_core(&self, cpu: CpuId) -> CpuId {
+        let siblings = self.siblings(cpu).iter().copied();
+        siblings.fold(cpu, CpuId::min)
+    }
+
     /// Whether a task may run on every CPU of a place.
     pub(super) fn fits(&self, view: View<'_>, place: usize) -> bool {
         match self.kind {

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use warmq_kernel::*;
 use warmq_machine::MachineDescription;
-use warmq_units::{Cycles, Duration, Instant, Seed};
+use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
 
 use crate::stage::*;
 
@@ -21,6 +21,11 @@ const EEVDF: [&str; 5] = [
 ];
 /// Those before it that balance over cores.
 const BEFORE: [&str; 2] = ["cfs", "o1"];
+
+/// All that place tasks by cores.
+fn all() -> impl Iterator<Item = &'static str> {
+    EEVDF.into_iter().chain(BEFORE).chain(["scx_warmq"])
+}
 
 /// Two cores of two threads, in each way of numbering them.
 const NUMBERED: [fn(&mut MachineDescription); 3] = [
@@ -104,7 +109,7 @@ fn two_tasks_do_not_share_a_core_beside_an_idle_one() {
         })?;
         worker(boot, "b", done)
     };
-    for name in EEVDF.into_iter().chain(BEFORE) {
+    for name in all() {
         for alter in NUMBERED {
             let stage = machine(name, 4, 4).altered(alter);
             let done = done_in_a_second(stage, name, Duration::from_ms(500), 2, blip);
@@ -115,7 +120,7 @@ fn two_tasks_do_not_share_a_core_beside_an_idle_one() {
 
 #[test]
 fn eight_tasks_begin_on_eight_cores_also_with_siblings_side_by_side() {
-    for name in EEVDF.into_iter().chain(BEFORE) {
+    for name in all() {
         let stage = machine(name, 16, 16).altered(|machine| side_by_side(machine, 2));
         let done = done_in_a_second(stage, name, Duration::ZERO, 8, workers(8));
         assert!((995..=1_000).contains(&done), "{name}: {done}");
@@ -125,7 +130,7 @@ fn eight_tasks_begin_on_eight_cores_also_with_siblings_side_by_side() {
 /// Two sockets of 32 cores with four threads each.
 #[test]
 fn as_many_tasks_as_cores_have_one_each_on_two_sockets() {
-    for name in EEVDF {
+    for name in EEVDF.into_iter().chain(["scx_warmq"]) {
         let stage = machine(name, 256, 128).altered(|machine| side_by_side(machine, 4));
         let done = done_in_a_second(stage, name, Duration::from_ms(500), 64, workers(64));
         assert!((995..=1_000).contains(&done), "{name}: {done}");
@@ -158,4 +163,83 @@ fn what_may_run_on_one_idle_cpu_of_a_group_gets_there() {
         let done = done_in_a_second(stage, name, Duration::from_s(1), 2, hogs);
         assert!(done >= 990, "{name}: {done}");
     }
+}
+
+/// A task that computes, at first on `on`, and after 100 ms wherever `then` says.
+fn released(boot: &mut Boot<'_>, on: u16, then: std::ops::Range<u16>, done: &Done) -> Started {
+    let done = Rc::clone(done);
+    boot.task(
+        called("hog").bound([CpuId(on)]),
+        move |task: Task| async move {
+            task.compute(Cycles(10_000_000)).await;
+            task.set_affinity(task.id(), then.map(CpuId).collect::<Vec<_>>())
+                .await;
+            loop {
+                task.compute(Cycles(100_000)).await;
+                done.set(done.get() + 1);
+            }
+        },
+    )?;
+    Ok(())
+}
+
+/// How often tasks changed their CPU within a second that are released from the CPUs `on`, and what they did
+/// in the next second, in thousandths of what as many cores can do.
+fn spread(stage: Stage, on: &[u16], then: impl Fn(u16) -> std::ops::Range<u16>) -> (u64, u64) {
+    let done = Done::default();
+    let mut kernel = stage.boots(scheduler("scx_warmq", &[]), |boot: &mut Boot<'_>| {
+        on.iter()
+            .try_for_each(|cpu| released(boot, *cpu, then(*cpu), &done))
+    });
+    kernel.run_until(Instant::START + Duration::from_s(1));
+    let before = done.get();
+    let end = Instant::START + Duration::from_s(2);
+    kernel.run_until(end);
+    let moved = meters(&kernel).tasks.all(end).map(|(_, it)| it.migrations);
+    (moved.sum(), (done.get() - before) / on.len() as u64)
+}
+
+/// Both threads have their ticks at the same time, and find two idle cores.
+#[test]
+fn one_of_two_tasks_leaves_their_core() {
+    let stage = machine("scx_warmq", 6, 6).altered(|machine| side_by_side(machine, 2));
+    let (moves, done) = spread(stage, &[0, 1], |_| 0..6);
+    assert_eq!(moves, 1);
+    assert!((995..=1_000).contains(&done), "{done}");
+}
+
+#[test]
+fn whoever_may_leave_a_core_leaves_it() {
+    for narrow in [0, 1] {
+        let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
+        let then = move |cpu| if cpu == narrow { 0..2 } else { 0..4 };
+        let (moves, done) = spread(stage, &[0, 1], then);
+        assert_eq!(moves, 1, "CPU {narrow} is narrow");
+        assert!((995..=1_000).contains(&done), "{done}");
+    }
+}
+
+/// Two cores of four threads: four tasks and one become three and two, four and none two and two.
+#[test]
+fn tasks_spread_evenly_over_cores_of_many_threads() {
+    for (on, moves) in [
+        (&[0, 1, 2, 3, 4][..], 1),
+        (&[4, 5, 6, 7], 2),
+        (&[0, 1, 5], 0),
+    ] {
+        let stage = machine("scx_warmq", 8, 8).altered(|machine| side_by_side(machine, 4));
+        assert_eq!(spread(stage, on, |_| 0..8).0, moves, "{on:?}");
+    }
+}
+
+/// Two caches of two cores each: the four tasks of one of them leave for the other only as far as they have to.
+#[test]
+fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
+    let stage = || machine("scx_warmq", 8, 4).altered(|machine| side_by_side(machine, 2));
+    let (moves, done) = spread(stage(), &[0, 1, 2, 3], |_| 0..8);
+    assert_eq!(moves, 2);
+    assert!((995..=1_000).contains(&done), "{done}");
+    let (moves, done) = spread(stage(), &[0, 1], |_| 0..8);
+    assert_eq!(moves, 1);
+    assert!((995..=1_000).contains(&done), "{done}");
 }

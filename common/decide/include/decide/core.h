@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* Cores of several CPUs: when a task that runs beside busy siblings goes to another core. Included by decide.h. */
+#ifndef WARMQ_DECIDE_CORE_H
+#define WARMQ_DECIDE_CORE_H
+
+/* The most CPUs of a core. */
+#define WARMQ_CORE_CPUS 8
+
+/*
+ * How much a task gains on an idle CPU whose core has `busy_there` busy CPUs, if its own core has `busy` beside it;
+ * 0: nothing, so that it stays. `far`: that CPU is under another last-level cache. Any CPU under the same one gains more.
+ *
+ * Tasks come to rest, since each move leaves fewer pairs of tasks that slow each other down:
+ *
+ *	pairs := sum over cores of n * (n - 1) / 2, n := busy CPUs
+ *	a move takes busy pairs away and makes busy_there new ones, and busy_there < busy
+ */
+WARMQ_INLINE u32 warmq_core_gain(u32 busy, u32 busy_there, bool far)
+{
+	if (busy_there >= busy)
+		return 0;
+	return busy - busy_there + (far ? 0 : WARMQ_CORE_CPUS);
+}
+
+/*
+ * Whether a task goes to a better core. All ticks of its CPU for `lasted` ns have found one, and the last task that
+ * left its own core for that reason did so `since` ns ago.
+ *
+ * A core may be idle for a moment only, since its task sleeps. So one under the same cache, which costs the contents
+ * of a core's own caches, must be there for a slice; one elsewhere for as long as any imbalance between caches. One
+ * task leaves in a slice: the siblings of a core have their ticks at the same time, and need not all go.
+ */
+WARMQ_INLINE bool warmq_leaves_core(const struct warmq_policy *policy, bool far, u64 lasted, u64 since)
+{
+	if (since < policy->slice_max || lasted < policy->slice_max)
+		return false;
+	return !far || lasted >= policy->patience;
+}
+
+#endif /* WARMQ_DECIDE_CORE_H */

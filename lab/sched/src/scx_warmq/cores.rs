@@ -1,0 +1,91 @@
+//! Cores of several CPUs: a task that runs beside busy siblings goes to a core where fewer are busy. Nothing
+//! else moves a task that runs and does not sleep.
+
+use warmq_decide as decide;
+use warmq_kernel::Context;
+use warmq_machine::Access;
+use warmq_units::{CpuId, TaskId};
+
+use super::state::{Kind, State, ns};
+
+/// A CPU on a better core.
+#[derive(Clone, Copy)]
+struct Room {
+    cpu: CpuId,
+    gain: u32,
+    /// Under another last-level cache.
+    far: bool,
+}
+
+impl State {
+    /// At the tick of a task: whether it gives up this CPU for one on a better core, which is noted.
+    pub(super) fn leaves_core(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
+        let (here, now) = (context.cpu(), ns(context));
+        let Some(room) = self.best_room(context, task, here) else {
+            self.cpus[here.index()].crowded_since = None;
+            return false;
+        };
+        let first = self.topology.first_of_core(here);
+        let left_at = self.cpus[first.index()].left_at;
+        let since = *self.cpus[here.index()].crowded_since.get_or_insert(now);
+        let since_left = left_at.map_or(u64::MAX, |left| now.saturating_sub(left));
+        let lasted = now.saturating_sub(since);
+        let leaves = decide::leaves_core(&self.policy, room.far, lasted, since_left);
+        if leaves {
+            self.cpus[first.index()].left_at = Some(now);
+            self.cpus[here.index()].crowded_since = None;
+            self.tasks[task.index()].goes_to = Some(room.cpu);
+        }
+        leaves
+    }
+
+    /// Where a task that runs on `here` gains most; the first of equals.
+    fn best_room(&self, context: &mut Context<'_>, task: TaskId, here: CpuId) -> Option<Room> {
+        if self.topology.siblings(here).is_empty() || !context.task(task).may_run_on(here) {
+            return None;
+        }
+        context.touch(self.idle_line, Access::Read);
+        let busy = self.busy_siblings(context, here);
+        if busy == 0 {
+            return None;
+        }
+        let cpus = self.topology.cpus().map(|cpu| CpuId(cpu as u16));
+        cpus.filter(|cpu| self.is_room_for(context, task, *cpu))
+            .map(|cpu| {
+                let far = self.topology.domain_of(cpu) != self.topology.domain_of(here);
+                let gain = decide::core_gain(busy, self.busy_siblings(context, cpu), far);
+                Room { cpu, gain, far }
+            })
+            .filter(|room| room.gain > 0)
+            .reduce(|best, room| if room.gain > best.gain { room } else { best })
+    }
+
+    /// Whether `task` could go to `cpu`, which idles: a member of a group only at its home.
+    fn is_room_for(&self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> bool {
+        let Some(entity) = self.tasks[task.index()].entity else {
+            return false;
+        };
+        let goes_there = match self.entities[entity].kind {
+            Kind::Unmanaged { .. } => true,
+            Kind::Pinned { .. } => false,
+            Kind::Group { .. } => self.serves(cpu, entity),
+        };
+        goes_there && self.is_idle(context, cpu) && context.task(task).may_run_on(cpu)
+    }
+
+    /// How many of the other CPUs of a core are busy.
+    fn busy_siblings(&self, context: &Context<'_>, cpu: CpuId) -> u32 {
+        let siblings = self.topology.siblings(cpu).iter();
+        siblings.filter(|it| !self.is_idle(context, **it)).count() as u32
+    }
+
+    /// The CPU to which a task that gives up its own goes; none if it is no longer idle.
+    pub(super) fn take_room(&mut self, context: &mut Context<'_>, task: TaskId) -> Option<CpuId> {
+        let cpu = self.tasks[task.index()].goes_to.take()?;
+        let free = self.is_room_for(context, task, cpu);
+        if free {
+            self.claim(context, cpu);
+        }
+        free.then_some(cpu)
+    }
+}
