@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use warmq_config::{Chosen, Value};
 use warmq_kernel::{Costs, Ending, Kernel, MakeScheduler, Policy, Settings};
-use warmq_machine::{builtin, read_toml};
+use warmq_machine::{CpuPlace, builtin, read_toml};
 use warmq_units::{Cycles, Duration, Instant, Seed};
 
 use crate::later::{Changing, Later, later};
@@ -43,27 +43,46 @@ fn costs() -> Costs {
     Costs::new(table)
 }
 
+/// Changes what the CPU of a number shares with others.
+type Alter = fn(usize, &mut CpuPlace);
+
 /// A machine, and where groups live on it.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     machine: &'static str,
+    alter: Alter,
     cpus: usize,
     groups: &'static str,
 }
 
-/// Own caches, shared ones, several CPUs under each of several, and cores of two threads.
+fn as_shipped(_: usize, _: &mut CpuPlace) {}
+
+/// Two cores of two threads under each cache.
+fn two_cores_a_cache(number: usize, place: &mut CpuPlace) {
+    place.llc = number as u16 / 4;
+}
+
+fn four_threads_a_core(number: usize, place: &mut CpuPlace) {
+    place.core = number as u16 / 4;
+}
+
+/// Own caches, shared ones, several CPUs under each of several; cores of two threads, numbered side by side
+/// or not, under one cache or two; cores of four.
 fn places() -> impl Strategy<Value = Place> {
     let machines = prop_oneof![
-        (1usize..=8).prop_map(|cpus| ("p3xeon-8way", cpus)),
-        (1usize..=8).prop_map(|cpus| ("small-4llc", cpus)),
-        (1usize..=4).prop_map(|cpus| ("small-smt", cpus)),
+        (1usize..=8).prop_map(|cpus| ("p3xeon-8way", as_shipped as Alter, cpus)),
+        (1usize..=8).prop_map(|cpus| ("small-4llc", as_shipped as Alter, cpus)),
+        (1usize..=4).prop_map(|cpus| ("small-smt", as_shipped as Alter, cpus)),
+        (1usize..=8).prop_map(|cpus| ("smt-8core", as_shipped as Alter, cpus)),
+        (5usize..=12).prop_map(|cpus| ("smt-8core", two_cores_a_cache as Alter, cpus)),
+        (5usize..=12).prop_map(|cpus| ("smt-8core", four_threads_a_core as Alter, cpus)),
     ];
-    (machines, prop::sample::select(&["llc", "cpu"][..])).prop_map(|((machine, cpus), groups)| {
-        Place {
-            machine,
-            cpus,
-            groups,
-        }
+    let groups = prop::sample::select(&["llc", "cpu"][..]);
+    (machines, groups).prop_map(|((machine, alter, cpus), groups)| Place {
+        machine,
+        alter,
+        cpus,
+        groups,
     })
 }
 
@@ -71,6 +90,8 @@ fn play(script: &Script, later: &Later, place: Place) -> Ending {
     let text = builtin(place.machine).expect("a shipped machine");
     let mut machine = read_toml(place.machine, text).expect("a sound machine");
     machine.cpus.truncate(place.cpus);
+    let cpus = machine.cpus.iter_mut().enumerate();
+    cpus.for_each(|(number, cpu)| (place.alter)(number, cpu));
     let entry = warmq_sched::scheduler("scx_warmq").expect("the simulated scx_warmq");
     let settings = Settings {
         caches: false,

@@ -167,6 +167,11 @@ bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask)
 	return cpu < CPUS && (mask->bits >> cpu & 1);
 }
 
+bool bpf_cpumask_empty(struct cpumask *mask)
+{
+	return !mask->bits;
+}
+
 bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b)
 {
 	return !(a->bits & ~b->bits);
@@ -232,6 +237,14 @@ static u64 idle_cores(void)
 		if (!(model.core[cpu] & ~model.idle))
 			cores |= 1ULL << cpu;
 	return cores;
+}
+
+struct cpumask *scx_bpf_get_idle_cpumask(void)
+{
+	static struct cpumask mask;
+
+	mask.bits = model.idle;
+	return &mask;
 }
 
 struct cpumask *scx_bpf_get_idle_smtmask(void)

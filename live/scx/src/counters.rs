@@ -18,6 +18,7 @@ pub const NAMES: &[&str] = &[
     "group_moves",
     "group_splits",
     "unmanaged_moves",
+    "core_moves",
     "kept",
     "dispatched",
     "changes",

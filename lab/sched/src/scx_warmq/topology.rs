@@ -19,7 +19,7 @@ pub(super) struct Topology {
     kind: PlaceKind,
     domain_of: Vec<usize>,
     cpus_of: Vec<Vec<CpuId>>,
-    /// The other CPUs of a CPU's core.
+    /// The other CPUs of a CPU's core, from the next on in a ring.
     siblings: Vec<Vec<CpuId>>,
 }
 
@@ -37,9 +37,10 @@ impl Topology {
         let core = |cpu| attach.place(cpu).core;
         let siblings = cpus()
             .map(|cpu| {
-                cpus()
+                let (below, above): (Vec<_>, Vec<_>) = cpus()
                     .filter(|other| *other != cpu && core(*other) == core(cpu))
-                    .collect()
+                    .partition(|other| *other < cpu);
+                above.into_iter().chain(below).collect()
             })
             .collect();
         Topology {

@@ -35,7 +35,7 @@ static s32 idle_in_core(const struct task_struct *p, s32 cpu)
 	u32 sibling = cpu_sibling[within(cpu, WARMQ_MAX_CPUS)];
 	int i;
 
-	bpf_for(i, 0, 8) {
+	bpf_for(i, 0, WARMQ_CORE_CPUS) {
 		if (sibling == cpu)
 			return -1;
 		if (take_idle(p, sibling))

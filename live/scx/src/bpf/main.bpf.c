@@ -39,6 +39,7 @@ UEI_DEFINE(uei);
 #include "wakeup.bpf.h"
 #include "infer.bpf.h"
 #include "balance.bpf.h"
+#include "core.bpf.h"
 #include "throttle.bpf.h"
 #include "cgroup_ops.bpf.h"
 #include "pick.bpf.h"
@@ -158,6 +159,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	unqueue(t);
 	t->throttled = false;
 	if (out_of_quota(t->cgroup)) {
+		t->goes_to = 0;
 		throttle(p, t, enq_flags);
 		return;
 	}
@@ -170,6 +172,8 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	settle(p, t, cpu, slept >= policy.min_sleep);
 	moves = !waking && entity != t->entity && is_group(t->entity);
 	entity = t->entity;
+	if (smt_enabled && t->goes_to && go_to_room(p, t, enq_flags))
+		return;
 	t->queued_at = now;
 	t->queued_weight = domain_of(t->domain)->time.weight;
 	t->queued_runnable = domain_of(t->domain)->time.runnable;
@@ -232,7 +236,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
-		if (t && out_of_quota(t->cgroup)) {
+		if (t && (out_of_quota(t->cgroup) || (smt_enabled && t->goes_to))) {
 			charge(prev, t, cpu);
 			t = NULL;
 		}
@@ -339,7 +343,8 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 		forgive(t);
 	note_deadline(p, t, c);
 	/* It must move before it runs on, or wait, or its slice is over. */
-	if (t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup) || warmq_slice_ends(p->scx.slice, c->tick))
+	if ((smt_enabled && leaves_core(p, t, cpu, now)) || t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup) ||
+	    warmq_slice_ends(p->scx.slice, c->tick))
 		scx_bpf_task_set_slice(p, 0);
 }
 
@@ -372,6 +377,7 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	t->slept_at = scx_bpf_now();
+	t->goes_to = 0;
 	t->sleeps++;
 	t->expected = warmq_expect(t->expected, t->ran);
 	t->ran = 0;
@@ -403,6 +409,7 @@ void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 	if (!idle)
 		return;
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
+	cpu_of(cpu)->crowded_since = 0;
 	if (waits_at(cpu))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -474,7 +481,10 @@ void BPF_STRUCT_OPS(warmq_set_cpumask, struct task_struct *p, const struct cpuma
 {
 	struct task_state *t = task_of(p);
 
-	if (t && (p->flags & PF_KTHREAD))
+	if (!t)
+		return;
+	t->goes_to = 0;
+	if (p->flags & PF_KTHREAD)
 		t->at_once = runs_at_once(p);
 }
 

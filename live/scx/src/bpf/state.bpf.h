@@ -38,6 +38,7 @@ enum counter {
 	COUNT_GROUP_MOVES,
 	COUNT_GROUP_SPLITS,
 	COUNT_UNMANAGED_MOVES,
+	COUNT_CORE_MOVES,
 	COUNT_KEPT,
 	COUNT_DISPATCHED,
 	COUNT_CHANGES,
@@ -56,7 +57,7 @@ enum counter {
 	NR_COUNTERS,
 };
 
-/* Read by all CPUs, written only by its own, except preempted_at. */
+/* Read by all CPUs, written only by its own, except preempted_at, found and left_at. */
 struct cpu_state {
 	u64 preempted_at; /* ns, the last wakeup preemption */
 	/* The running task, for wakeups that may preempt it. */
@@ -68,6 +69,8 @@ struct cpu_state {
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
 	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there; never too few */
 	u32 found_rounds; /* of the timer, in which one waited there and none of ours had the CPU */
+	u64 crowded_since; /* ns, since when each tick has found a better core for the task that ran; 0: the last has not */
+	u64 left_at;       /* ns, when a task last left this core for a better one; of the first CPU of the core */
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
 	u32 batch_entity;
@@ -198,6 +201,7 @@ struct task_state {
 	u32 parent;     /* the pid of the task that made it */
 	u32 waker;      /* the pid of the task that woke it last */
 	u32 turns;      /* see warmq_in_turn() */
+	u32 goes_to;    /* the CPU on a better core for which it gives up its own, counted from 1; 0: none */
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool running;

@@ -99,10 +99,11 @@ fn groups(interval: &Interval<'_>) -> String {
 
 fn moves(interval: &Interval<'_>) -> String {
     format!(
-        "moves       {} groups, {} tasks split off a group, {} tasks without a group, {} right after a hint",
+        "moves       {} groups, {} tasks split off a group, {} tasks without a group, {} to a better core, {} right after a hint",
         rate(interval, "group_moves"),
         rate(interval, "group_splits"),
         rate(interval, "unmanaged_moves"),
+        rate(interval, "core_moves"),
         rate(interval, "prompt_moves"),
     )
 }

@@ -42,6 +42,8 @@ pub struct Metrics {
     pub group_splits: u64,
     #[stat(desc = "Tasks without a group that went under another cache")]
     pub unmanaged_moves: u64,
+    #[stat(desc = "Tasks that left a core that they shared for a better one")]
+    pub core_moves: u64,
     #[stat(desc = "Fragments and labels that found no room for a group")]
     pub groups_refused: u64,
     #[stat(desc = "CPUs used by groups at home")]
@@ -108,6 +110,7 @@ impl Metrics {
             group_moves: grown("group_moves"),
             group_splits: grown("group_splits"),
             unmanaged_moves: grown("unmanaged_moves"),
+            core_moves: grown("core_moves"),
             groups_refused: grown("groups_refused"),
             cpus_at_home: cpus("ran_home_ns"),
             cpus_away: cpus("ran_away_ns"),

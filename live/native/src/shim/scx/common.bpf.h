@@ -198,6 +198,7 @@ struct bpf_cpumask *bpf_cpumask_create(void);
 void bpf_cpumask_release(struct bpf_cpumask *mask);
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask);
 bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask);
+bool bpf_cpumask_empty(struct cpumask *mask);
 bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b);
 u32 bpf_cpumask_any_distribute(struct cpumask *mask);
 #define cast_mask(mask) (&(mask)->mask)
@@ -246,6 +247,7 @@ void scx_bpf_reenqueue_local(void);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags);
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags);
+struct cpumask *scx_bpf_get_idle_cpumask(void);
 struct cpumask *scx_bpf_get_idle_smtmask(void);
 #define scx_bpf_put_idle_cpumask(mask) ((void)(mask))
 #define scx_bpf_exit(code, ...) ((void)0)

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cores of several CPUs: a task that runs beside busy siblings goes to a core where fewer are busy. Nothing else
+ * moves a task that runs and does not sleep.
+ */
+#pragma once
+
+/* A CPU on a better core; `gain` 0: there is none. */
+struct room {
+	u32 cpu;
+	u32 gain;
+	bool far; /* under another last-level cache */
+};
+
+/* How many of the other CPUs of the core of `cpu` are busy. */
+static u32 busy_siblings(const struct cpumask *idle, u32 cpu)
+{
+	u32 sibling = cpu_sibling[within(cpu, WARMQ_MAX_CPUS)], busy = 0;
+	int i;
+
+	bpf_for(i, 0, WARMQ_CORE_CPUS) {
+		if (sibling == cpu)
+			break;
+		busy += !bpf_cpumask_test_cpu(sibling, idle);
+		sibling = cpu_sibling[within(sibling, WARMQ_MAX_CPUS)];
+	}
+	return busy;
+}
+
+static u32 first_of_core(u32 cpu)
+{
+	u32 sibling = cpu_sibling[within(cpu, WARMQ_MAX_CPUS)], first = cpu;
+	int i;
+
+	bpf_for(i, 0, WARMQ_CORE_CPUS) {
+		if (sibling < first)
+			first = sibling;
+		sibling = cpu_sibling[within(sibling, WARMQ_MAX_CPUS)];
+	}
+	return first;
+}
+
+/* Whether a task could go to `cpu`: a member of a group only at its home. */
+static bool is_room_for(const struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	if (t->entity >= WARMQ_PINNED_BASE && !(is_group(t->entity) && place_of_cpu(cpu) == group_of(t->entity)->home))
+		return false;
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Whether any core idles. */
+static bool any_idle_core(void)
+{
+	const struct cpumask *cores = scx_bpf_get_idle_smtmask();
+	bool any = !bpf_cpumask_empty(cores);
+
+	scx_bpf_put_idle_cpumask(cores);
+	return any;
+}
+
+/* Where a task that runs on `here` gains most; the first of equals. */
+static void find_room(const struct task_struct *p, struct task_state *t, u32 here, struct room *best)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	u32 busy = busy_siblings(idle, here), cpu;
+
+	/* Beside one task, only an idle core is better. */
+	if (busy && (busy > 1 || any_idle_core())) {
+		bpf_for(cpu, 0, nr_cpus) {
+			bool far = domain_of_cpu(cpu) != domain_of_cpu(here);
+			u32 gain;
+
+			if (!bpf_cpumask_test_cpu(cpu, idle) || !is_room_for(p, t, cpu))
+				continue;
+			gain = warmq_core_gain(busy, busy_siblings(idle, cpu), far);
+			if (gain > best->gain)
+				*best = (struct room){ .cpu = cpu, .gain = gain, .far = far };
+		}
+	}
+	scx_bpf_put_idle_cpumask(idle);
+}
+
+/*
+ * At the tick of a task: whether it gives up `here` for a CPU on a better core, which is noted. Of siblings whose ticks
+ * come at the same time, one changes left_at, and only its task leaves.
+ */
+static bool leaves_core(const struct task_struct *p, struct task_state *t, u32 here, u64 now)
+{
+	u64 *left_at = &cpu_of(first_of_core(here))->left_at, before = *left_at;
+	struct cpu_state *c = cpu_of(here);
+	struct room room = {};
+
+	if (bpf_cpumask_test_cpu(here, p->cpus_ptr))
+		find_room(p, t, here, &room);
+	if (!room.gain) {
+		c->crowded_since = 0;
+		return false;
+	}
+	if (!c->crowded_since)
+		c->crowded_since = now;
+	if (!warmq_leaves_core(&policy, room.far, elapsed(c->crowded_since, now), elapsed(before, now)))
+		return false;
+	if (__sync_val_compare_and_swap(left_at, before, now) != before)
+		return false;
+	c->crowded_since = 0;
+	t->goes_to = room.cpu + 1;
+	return true;
+}
+
+/*
+ * Queues a task that gives up its CPU where only the CPU that it goes to takes it, and kicks that. Returns false if that
+ * is no longer idle.
+ */
+static bool go_to_room(struct task_struct *p, struct task_state *t, u64 enq_flags)
+{
+	u32 cpu = t->goes_to - 1;
+
+	t->goes_to = 0;
+	if (!is_room_for(p, t, cpu) || !scx_bpf_test_and_clear_cpu_idle(cpu))
+		return false;
+	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), enq_flags);
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	count(COUNT_CORE_MOVES);
+	return true;
+}
