@@ -107,7 +107,7 @@ without_tracefs || failed=1
 # much over seconds; waits are judged by upper bounds alone, which turns can only make harder to keep. Who preempts whom, and
 # when, is judged with one CPU, whose time is exact.
 say "two CPUs, one cache: where tasks run, what they get, whom hints help; ten thousand tasks, and stress-ng for 60 s"
-say "meanwhile, one CPU: who preempts whom; faults; what a switch costs, in instructions; eight CPUs in four caches"
+say "meanwhile, one CPU: who preempts whom; faults; what a switch costs, in instructions; eight CPUs in four caches; two cores of two threads"
 together() {
     local failed=0
     guest policy --instructions=4 --cpus 2 -- "$drill" affinity/ fairness/ hints/ others/ || failed=1
@@ -124,6 +124,7 @@ other=${CARGO_TARGET_DIR:-target}/scx_bpfland/bin/scx_bpfland
 [ ! -x "$other" ] || compared=(--file "$other:/bin/scx_bpfland")
 guest switch --instructions "${compared[@]}" -- "$drill" switch/ || failed=1
 guest caches --instructions=8 --cpus 8 --llcs 4 -- "$drill" domains/ || failed=1
+guest cores --instructions=8 --cpus 4 --threads 2 -- "$drill" cores/ || failed=1
 wait "$beside" || failed=1
 
 exit "$failed"

@@ -1,6 +1,7 @@
 //! The drills, by subject.
 
 mod affinity;
+mod cores;
 mod domains;
 mod fairness;
 mod hints;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<&'static Drill> {
         others::DRILLS,
         robust::DRILLS,
         domains::DRILLS,
+        cores::DRILLS,
         switch::DRILLS,
     ]
     .into_iter()

@@ -5,25 +5,24 @@
  */
 #pragma once
 
-/* A CPU on a better core; `gain` 0: there is none. */
-struct room {
-	u32 cpu;
-	u32 gain;
-	bool far; /* under another last-level cache */
-};
-
-/* How many of the other CPUs of the core of `cpu` are busy. */
-static u32 busy_siblings(const struct cpumask *idle, u32 cpu)
+/*
+ * How many of the other CPUs of the core of `cpu` are busy. (A global function, so that the verifier does not follow the
+ * sum.)
+ */
+__noinline u32 busy_siblings(u32 cpu)
 {
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
 	u32 sibling = cpu_sibling[within(cpu, WARMQ_MAX_CPUS)], busy = 0;
 	int i;
 
 	bpf_for(i, 0, WARMQ_CORE_CPUS) {
 		if (sibling == cpu)
 			break;
-		busy += !bpf_cpumask_test_cpu(sibling, idle);
+		if (!bpf_cpumask_test_cpu(sibling, idle))
+			busy++;
 		sibling = cpu_sibling[within(sibling, WARMQ_MAX_CPUS)];
 	}
+	scx_bpf_put_idle_cpumask(idle);
 	return busy;
 }
 
@@ -58,52 +57,55 @@ static bool any_idle_core(void)
 	return any;
 }
 
-/* Where a task that runs on `here` gains most; the first of equals. */
-static void find_room(const struct task_struct *p, struct task_state *t, u32 here, struct room *best)
+/* The idle CPU where a task that runs on `here` gains most, counted from 1; the first of equals. 0: there is none. */
+__noinline u32 find_room(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 here)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	u32 busy = busy_siblings(idle, here), cpu;
+	u32 busy = busy_siblings(here), cpu, room = 0, most = 0;
+	const struct cpumask *idle;
 
 	/* Beside one task, only an idle core is better. */
-	if (busy && (busy > 1 || any_idle_core())) {
-		bpf_for(cpu, 0, nr_cpus) {
-			bool far = domain_of_cpu(cpu) != domain_of_cpu(here);
-			u32 gain;
+	if (!busy || (busy == 1 && !any_idle_core()) || !bpf_cpumask_test_cpu(here, p->cpus_ptr))
+		return 0;
+	idle = scx_bpf_get_idle_cpumask();
+	bpf_for(cpu, 0, nr_cpus) {
+		u32 gain;
 
-			if (!bpf_cpumask_test_cpu(cpu, idle) || !is_room_for(p, t, cpu))
-				continue;
-			gain = warmq_core_gain(busy, busy_siblings(idle, cpu), far);
-			if (gain > best->gain)
-				*best = (struct room){ .cpu = cpu, .gain = gain, .far = far };
+		if (!bpf_cpumask_test_cpu(cpu, idle) || !is_room_for(p, t, cpu))
+			continue;
+		gain = warmq_core_gain(busy, busy_siblings(cpu), domain_of_cpu(cpu) != domain_of_cpu(here));
+		if (gain > most) {
+			most = gain;
+			room = cpu + 1;
 		}
 	}
 	scx_bpf_put_idle_cpumask(idle);
+	return room;
 }
 
 /*
  * At the tick of a task: whether it gives up `here` for a CPU on a better core, which is noted. Of siblings whose ticks
  * come at the same time, one changes left_at, and only its task leaves.
  */
-static bool leaves_core(const struct task_struct *p, struct task_state *t, u32 here, u64 now)
+static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u64 now)
 {
 	u64 *left_at = &cpu_of(first_of_core(here))->left_at, before = *left_at;
 	struct cpu_state *c = cpu_of(here);
-	struct room room = {};
+	u32 room = find_room(p, t, here);
+	bool far;
 
-	if (bpf_cpumask_test_cpu(here, p->cpus_ptr))
-		find_room(p, t, here, &room);
-	if (!room.gain) {
+	if (!room) {
 		c->crowded_since = 0;
 		return false;
 	}
 	if (!c->crowded_since)
 		c->crowded_since = now;
-	if (!warmq_leaves_core(&policy, room.far, elapsed(c->crowded_since, now), elapsed(before, now)))
+	far = domain_of_cpu(room - 1) != domain_of_cpu(here);
+	if (!warmq_leaves_core(&policy, far, elapsed(c->crowded_since, now), elapsed(before, now)))
 		return false;
 	if (__sync_val_compare_and_swap(left_at, before, now) != before)
 		return false;
 	c->crowded_since = 0;
-	t->goes_to = room.cpu + 1;
+	t->goes_to = room;
 	return true;
 }
 
