@@ -18,4 +18,8 @@ unsafe extern "C" {
     /// `since` ns ago.
     #[link_name = "decide_leaves_core"]
     pub safe fn leaves_core(policy: &Policy, far: bool, lasted: u64, since: u64) -> bool;
+
+    /// Whether a group of `weight` may go with a task to a CPU of load `there`, from its home of load `here`.
+    #[link_name = "decide_group_comes_along"]
+    pub safe fn group_comes_along(weight: u64, here: u64, there: u64) -> bool;
 }

@@ -180,6 +180,11 @@ u32 decide_core_gain(u32 busy, u32 busy_there, bool far)
 	return warmq_core_gain(busy, busy_there, far);
 }
 
+bool decide_group_comes_along(u64 weight, u64 here, u64 there)
+{
+	return warmq_group_comes_along(weight, here, there);
+}
+
 bool decide_leaves_core(const struct warmq_policy *policy, bool far, u64 lasted, u64 since)
 {
 	return warmq_leaves_core(policy, far, lasted, since);

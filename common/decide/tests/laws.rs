@@ -409,6 +409,16 @@ proptest! {
         prop_assert!(most <= least.map(|least| least + 1), "{cores:?}");
     }
 
+    /// A CPU without work at the home that a group left with a task does not take it back.
+    #[test]
+    fn a_group_that_left_its_core_is_not_brought_back(weight in weights(), here in weights(), there in 0u64..100 * WEIGHT_NICE_0) {
+        if group_comes_along(weight, here, there) {
+            let excess = excess(there + weight, 1, here - weight, 1);
+            prop_assert!(!better_group(weight, 0, excess));
+        }
+        prop_assert!(group_comes_along(weight, there + weight, there));
+    }
+
     #[test]
     fn a_core_gives_up_one_task_in_a_slice_and_a_cache_none_sooner(
         policy in policies(), far: bool, lasted in 0u64..2_000_000_000, since in 0u64..2_000_000_000,

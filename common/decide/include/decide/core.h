@@ -37,4 +37,13 @@ WARMQ_INLINE bool warmq_leaves_core(const struct warmq_policy *policy, bool far,
 	return !far || lasted >= policy->patience;
 }
 
+/*
+ * Whether a group of `weight` may go with the task to a CPU of load `there` from its home of load `here`: the CPU is then no
+ * busier than the home was, so that nothing brings the group back.
+ */
+WARMQ_INLINE bool warmq_group_comes_along(u64 weight, u64 here, u64 there)
+{
+	return there + weight <= here;
+}
+
 #endif /* WARMQ_DECIDE_CORE_H */

@@ -234,7 +234,7 @@ impl State {
     }
 
     /// Gives a group another home. Its tasks are in its own queue, so none of them is touched.
-    fn rehome(&mut self, context: &mut Context<'_>, group: usize, to: usize) {
+    pub(super) fn rehome(&mut self, context: &mut Context<'_>, group: usize, to: usize) {
         let from = std::mem::replace(&mut self.groups[group].home, to);
         let entity = self.groups[group].entity;
         let weight = self.entities[entity].time.weight;

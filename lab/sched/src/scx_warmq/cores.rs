@@ -18,7 +18,8 @@ struct Room {
 }
 
 impl State {
-    /// At the tick of a task: whether it gives up this CPU for one on a better core, which is noted.
+    /// At the tick of a task: whether it gives up this CPU for one on a better core, which is noted, or becomes
+    /// the home of its group.
     pub(super) fn leaves_core(&mut self, context: &mut Context<'_>, task: TaskId) -> bool {
         let (here, now) = (context.cpu(), ns(context));
         let Some(room) = self.best_room(context, task, here) else {
@@ -34,7 +35,10 @@ impl State {
         if leaves {
             self.cpus[first.index()].left_at = Some(now);
             self.cpus[here.index()].crowded_since = None;
-            self.tasks[task.index()].goes_to = Some(room.cpu);
+            match self.group_at_cpu(task) {
+                Some(group) => self.rehome(context, group, room.cpu.index()),
+                None => self.tasks[task.index()].goes_to = Some(room.cpu),
+            }
         }
         leaves
     }
@@ -50,7 +54,12 @@ impl State {
             return None;
         }
         let cpus = self.topology.cpus().map(|cpu| CpuId(cpu as u16));
-        cpus.filter(|cpu| self.is_room_for(context, task, *cpu))
+        let group = self.group_at_cpu(task);
+        let fits = |cpu: &CpuId| match group {
+            Some(group) => self.may_take_group(context, task, group, *cpu),
+            None => self.is_room_for(context, task, *cpu),
+        };
+        cpus.filter(fits)
             .map(|cpu| {
                 let far = self.topology.domain_of(cpu) != self.topology.domain_of(here);
                 let gain = decide::core_gain(busy, self.busy_siblings(context, cpu), far);
@@ -71,6 +80,33 @@ impl State {
             Kind::Group { .. } => self.serves(cpu, entity),
         };
         goes_there && self.is_idle(context, cpu) && context.task(task).may_run_on(cpu)
+    }
+
+    /// The group of `task`, if homes are CPUs.
+    fn group_at_cpu(&self, task: TaskId) -> Option<usize> {
+        let entity = self.tasks[task.index()].entity?;
+        let group = self.group_of_entity(entity);
+        group.filter(|_| self.topology.place_is_cpu())
+    }
+
+    /// Whether `group`, of which `task` runs here, at home, could live on `cpu` instead.
+    fn may_take_group(
+        &self,
+        context: &Context<'_>,
+        task: TaskId,
+        group: usize,
+        cpu: CpuId,
+    ) -> bool {
+        let (here, view) = (context.cpu().index(), context.task(task));
+        let state = &self.groups[group];
+        let weight = self.entities[state.entity].time.weight;
+        let (load, there) = (self.load_of_place(here), self.load_of_place(cpu.index()));
+        state.home == here
+            && !state.narrow
+            && self.is_idle(context, cpu)
+            && self.topology.fits(view, cpu.index())
+            && self.tasks[task.index()].group == Some(group)
+            && decide::group_comes_along(weight, load, there)
     }
 
     /// How many of the other CPUs of a core are busy.

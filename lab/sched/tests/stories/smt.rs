@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use warmq_config::Value;
 use warmq_kernel::*;
 use warmq_machine::MachineDescription;
 use warmq_units::{CpuId, Cycles, Duration, Instant, Seed};
@@ -241,5 +242,36 @@ fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
     assert!((995..=1_000).contains(&done), "{done}");
     let (moves, done) = spread(stage(), &[0, 1], |_| 0..8);
     assert_eq!(moves, 1);
+    assert!((995..=1_000).contains(&done), "{done}");
+}
+
+/// Two groups of a task each, whose homes are the threads of one core.
+#[test]
+fn a_group_whose_home_is_a_cpu_leaves_its_core_as_a_whole() {
+    let done = Done::default();
+    let member = |boot: &mut Boot<'_>, number: u16| -> Started {
+        let done = Rc::clone(&done);
+        let spec = called("member").bound([CpuId(number)]);
+        boot.task(spec, move |task: Task| async move {
+            task.compute(Cycles(1_000_000)).await;
+            task.set_affinity(task.id(), (0..4).map(CpuId).collect::<Vec<_>>())
+                .await;
+            task.enter(1, number.into()).await;
+            loop {
+                task.compute(Cycles(100_000)).await;
+                done.set(done.get() + 1);
+            }
+        })?;
+        Ok(())
+    };
+    let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
+    let place = [("place", Value::Text("cpu".to_owned()))];
+    let mut kernel = stage.boots(scheduler("scx_warmq", &place), |boot: &mut Boot<'_>| {
+        (0..2).try_for_each(|number| member(boot, number))
+    });
+    kernel.run_until(Instant::START + Duration::from_ms(100));
+    let before = done.get();
+    kernel.run_until(Instant::START + Duration::from_ms(1_100));
+    let done = (done.get() - before) / 2;
     assert!((995..=1_000).contains(&done), "{done}");
 }

@@ -39,12 +39,24 @@ static u32 first_of_core(u32 cpu)
 	return first;
 }
 
-/* Whether a task could go to `cpu`: a member of a group only at its home. */
+/*
+ * Whether a task could go to `cpu`: a member of a group only at its home. Where homes are CPUs, may_take_group() says
+ * whether its group comes along.
+ */
 static bool is_room_for(const struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	if (t->entity >= WARMQ_PINNED_BASE && !(is_group(t->entity) && place_of_cpu(cpu) == group_of(t->entity)->home))
 		return false;
 	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Whether the group of a task that runs `here`, at its home, could live on `cpu` instead. */
+static bool may_take_group(const struct task_struct *p, struct task_state *t, u32 here, u32 cpu)
+{
+	struct group_state *group = group_of(t->group);
+
+	return t->entity == WARMQ_GROUP_BASE + t->group && group->home == here && !group->narrow && fits(p, cpu) &&
+	       warmq_group_comes_along(entity_of(t->entity)->time.weight, load_of_place(here), load_of_place(cpu));
 }
 
 /* Whether any core idles. */
@@ -70,7 +82,9 @@ __noinline u32 find_room(struct task_struct *p __arg_trusted, struct task_state 
 	bpf_for(cpu, 0, nr_cpus) {
 		u32 gain;
 
-		if (!bpf_cpumask_test_cpu(cpu, idle) || !is_room_for(p, t, cpu))
+		if (!bpf_cpumask_test_cpu(cpu, idle))
+			continue;
+		if (place_is_cpu && is_group(t->entity) ? !may_take_group(p, t, here, cpu) : !is_room_for(p, t, cpu))
 			continue;
 		gain = warmq_core_gain(busy, busy_siblings(cpu), domain_of_cpu(cpu) != domain_of_cpu(here));
 		if (gain > most) {
@@ -83,8 +97,8 @@ __noinline u32 find_room(struct task_struct *p __arg_trusted, struct task_state 
 }
 
 /*
- * At the tick of a task: whether it gives up `here` for a CPU on a better core, which is noted. Of siblings whose ticks
- * come at the same time, one changes left_at, and only its task leaves.
+ * At the tick of a task: whether it gives up `here` for a CPU on a better core, which is noted, or becomes the home of
+ * its group. Of siblings whose ticks come at the same time, one changes left_at, and only its task leaves.
  */
 static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u64 now)
 {
@@ -105,7 +119,10 @@ static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u
 	if (__sync_val_compare_and_swap(left_at, before, now) != before)
 		return false;
 	c->crowded_since = 0;
-	t->goes_to = room;
+	if (place_is_cpu && is_group(t->entity))
+		rehome(t->group, room - 1);
+	else
+		t->goes_to = room;
 	return true;
 }
 
