@@ -84,7 +84,7 @@ struct warmq_entity {
 struct warmq_policy {
 	/* ns: while few are runnable, each runs once in it; sleeps are counted within it */
 	u64 period;
-	u64 slice_max;        /* ns */
+	u64 slice_max;        /* ns; also for how long a better core is there before a task goes to it */
 	u64 slice_min;        /* ns */
 	u64 wakeup_lag_max;   /* virtual ns: a task that wakes keeps at most so much lag */
 	u64 lag_max;          /* virtual ns: bound of any lag, applied when queueing and picking */
@@ -93,7 +93,7 @@ struct warmq_policy {
 	u64 min_sleep;        /* ns; a task that slept less keeps no lag and does not preempt */
 	u64 batch_budget;     /* ns that a group runs in succession on one CPU while others wait */
 	u64 imbalance;        /* percent by which a place may be busier than another */
-	u64 patience;         /* ns that an imbalance lasts before a group is split */
+	u64 patience;         /* ns that an imbalance lasts before a group is split, or a task leaves its cache for a core */
 };
 
 #include "decide/vruntime.h"

@@ -111,7 +111,8 @@ pub struct Schedule {
 
     /// The longest slice: how long a task may run before the next is picked
     ///
-    /// Longer: fewer switches and warmer caches. Shorter: less waiting. 100us to 1s.
+    /// Longer: fewer switches and warmer caches. Shorter: less waiting. A task that shares its core goes to
+    /// a better one that has been there for a slice. 100us to 1s.
     #[arg(
         long, value_name = "TIME", default_value = "4ms", value_parser = span("100us", "1s"),
         help_heading = "Time"
@@ -222,7 +223,8 @@ pub struct Schedule {
 
     /// How long an imbalance that no move can correct must last before a group is split
     ///
-    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. 0 to 60s.
+    /// Then idle CPUs elsewhere run single tasks of a group that is larger than its home. A task that shares
+    /// its core goes to a better one under another cache after so long. 0 to 60s.
     #[arg(
         long, value_name = "TIME", default_value = "20ms", value_parser = span("0", "60s"),
         help_heading = "Groups"

@@ -9,7 +9,7 @@
  *   dispatch     a CPU takes the next task of its batch, or of the entity with the least pick key,
  *                or one from elsewhere
  *   running      the task's run time counts from here
- *   tick         the task is charged
+ *   tick         the task is charged, and may leave a core that it shares
  *   stopping     the task is charged, and leaves its entity if it sleeps
  */
 #include <scx/common.bpf.h>
