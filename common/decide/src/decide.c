@@ -200,6 +200,11 @@ bool decide_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 other_cpus)
 	return warmq_less_loaded(weight, cpus, other_weight, other_cpus);
 }
 
+bool decide_calmer(u64 weight, u64 cpus, u64 core, u64 other_weight, u64 other_cpus, u64 other_core)
+{
+	return warmq_calmer(weight, cpus, core, other_weight, other_cpus, other_core);
+}
+
 u64 decide_newcomers(const struct warmq_policy *policy, u64 founded, u64 age)
 {
 	return warmq_newcomers(policy, founded, age);

@@ -62,6 +62,18 @@ unsafe extern "C" {
     #[link_name = "decide_less_loaded"]
     pub safe fn less_loaded(weight: u64, cpus: u64, other_weight: u64, other_cpus: u64) -> bool;
 
+    /// Whether a place is a better home than the other: less loaded, or else on a core whose other CPUs have
+    /// less load (`core`).
+    #[link_name = "decide_calmer"]
+    pub safe fn calmer(
+        weight: u64,
+        cpus: u64,
+        core: u64,
+        other_weight: u64,
+        other_cpus: u64,
+        other_core: u64,
+    ) -> bool;
+
     /// How many of the groups that were `founded` at a place, the first of them `age` ns ago, are newcomers.
     #[link_name = "decide_newcomers"]
     pub safe fn newcomers(policy: &Policy, founded: u64, age: u64) -> u64;

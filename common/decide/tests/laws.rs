@@ -297,6 +297,19 @@ proptest! {
             || one * other_cpus - other * one_cpus < one_cpus + other_cpus);
     }
 
+    #[test]
+    fn homes_are_in_order(
+        homes in prop::array::uniform3((0u64..3, 1u64..3, 0u64..3)),
+    ) {
+        let calmer = |one: usize, other: usize| {
+            let ((a, b, c), (d, e, f)) = (homes[one], homes[other]);
+            calmer(a, b, c, d, e, f)
+        };
+        prop_assert!(!(calmer(0, 1) && calmer(1, 0)));
+        prop_assert!(!(calmer(0, 1) && calmer(1, 2)) || calmer(0, 2));
+        prop_assert!(!less_loaded(homes[0].0, homes[0].1, homes[1].0, homes[1].1) || calmer(0, 1));
+    }
+
     /// What is decided depends on differences only, so virtual times may wrap.
     #[test]
     fn virtual_times_may_wrap(

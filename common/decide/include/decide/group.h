@@ -22,6 +22,16 @@ WARMQ_INLINE bool warmq_less_loaded(u64 weight, u64 cpus, u64 other_weight, u64 
 }
 
 /*
+ * Whether a place is a better home than the other: less loaded or, of two that are equally loaded, on a core with less load
+ * on its other CPUs, which slow down what runs there. `core` := the load of those; 0 where homes are domains.
+ */
+WARMQ_INLINE bool warmq_calmer(u64 weight, u64 cpus, u64 core, u64 other_weight, u64 other_cpus, u64 other_core)
+{
+	return warmq_less_loaded(weight, cpus, other_weight, other_cpus) ||
+	       (weight * other_cpus == other_weight * cpus && core < other_core);
+}
+
+/*
  * How many groups were founded at a place lately: `founded`, the first of them `age` ns ago. After `patience` they are
  * no newcomers any more.
  */

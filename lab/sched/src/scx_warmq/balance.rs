@@ -105,9 +105,9 @@ impl State {
         giving.reduce(busier).unwrap_or(calm)
     }
 
-    fn calmest_place(&self) -> usize {
+    fn calmest_place(&self, now: u64) -> usize {
         let calmer = |least, place| {
-            if self.is_less_loaded(place, least) {
+            if self.is_calmer(place, least, now) {
                 place
             } else {
                 least
@@ -216,8 +216,9 @@ impl State {
     /// the groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes
     /// the group.
     fn leaves_it_to_another(&mut self, context: &mut Context<'_>, place: usize) -> bool {
-        let calm = self.calmest_place();
-        if !self.is_less_loaded(calm, place) {
+        let now = ns(context);
+        let calm = self.calmest_place(now);
+        if !self.is_calmer(calm, place, now) {
             return false;
         }
         self.wake_at(context, calm)
@@ -382,7 +383,7 @@ impl State {
     /// Balances among busy places: the calmest gets something of the busiest. Only a CPU without
     /// work splits groups.
     fn balance_busy(&mut self, context: &mut Context<'_>) {
-        let calm = self.calmest_place();
+        let calm = self.calmest_place(ns(context));
         match self.remedy_for(context, calm, false) {
             Some(Remedy::MoveGroup(group)) => {
                 self.rehome(context, group, calm);

@@ -63,8 +63,32 @@ impl State {
         (decide::expected_load(load, newcomers, cpus), cpus)
     }
 
-    /// The place on all of whose CPUs a task may run and where a new group must expect the least load; its
-    /// own if there is no better one.
+    /// The load that the other CPUs of a home's core must expect.
+    fn core_load(&self, place: usize, now: u64) -> u64 {
+        let siblings = match self.topology.place_is_cpu() {
+            true => self.topology.siblings(CpuId(place as u16)),
+            false => &[],
+        };
+        let loads = siblings
+            .iter()
+            .map(|it| self.expected_load(it.index(), now).0);
+        loads.sum()
+    }
+
+    /// Whether a place is a better home than another.
+    pub(super) fn is_calmer(&self, place: usize, than: usize, now: u64) -> bool {
+        decide::calmer(
+            self.load_of_place(place),
+            self.place_cpus(place),
+            self.core_load(place, now),
+            self.load_of_place(than),
+            self.place_cpus(than),
+            self.core_load(than, now),
+        )
+    }
+
+    /// The place on all of whose CPUs a task may run and that is the best home for a new group; its own if
+    /// there is no better one.
     fn place_for_new_group(&self, view: View<'_>, own: usize, now: u64) -> usize {
         let others = self.topology.places().filter(|place| *place != own);
         let mut fitting = std::iter::once(own)
@@ -76,7 +100,8 @@ impl State {
         let lesser = |best, place| {
             let (load, cpus) = self.expected_load(place, now);
             let (least, its_cpus) = self.expected_load(best, now);
-            if decide::less_loaded(load, cpus, least, its_cpus) {
+            let (core, its_core) = (self.core_load(place, now), self.core_load(best, now));
+            if decide::calmer(load, cpus, core, least, its_cpus, its_core) {
                 place
             } else {
                 best

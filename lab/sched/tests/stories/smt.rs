@@ -85,11 +85,19 @@ fn done_in_a_second(
     cpus: u64,
     workload: impl Fn(&mut Boot<'_>, &Done) -> Started,
 ) -> u64 {
+    done_by(stage, scheduler(name, &[]), from, cpus, workload)
+}
+
+fn done_by(
+    stage: Stage,
+    scheduler: MakeScheduler,
+    from: Duration,
+    cpus: u64,
+    workload: impl Fn(&mut Boot<'_>, &Done) -> Started,
+) -> u64 {
     let done = Done::default();
     let from = Instant::START + from;
-    let mut kernel = stage.boots(scheduler(name, &[]), |boot: &mut Boot<'_>| {
-        workload(boot, &done)
-    });
+    let mut kernel = stage.boots(scheduler, |boot: &mut Boot<'_>| workload(boot, &done));
     kernel.run_until(from);
     let before = done.get();
     kernel.run_until(from + Duration::from_s(1));
@@ -245,17 +253,18 @@ fn tasks_leave_a_cache_for_idle_cores_if_it_has_none() {
     assert!((995..=1_000).contains(&done), "{done}");
 }
 
-/// Two groups of a task each, whose homes are the threads of one core.
-#[test]
-fn a_group_whose_home_is_a_cpu_leaves_its_core_as_a_whole() {
-    let done = Done::default();
-    let member = |boot: &mut Boot<'_>, number: u16| -> Started {
-        let done = Rc::clone(&done);
+/// Two groups of a task each, which are founded on the threads of one core; the other core has work for
+/// `busy` of its own. What they do in a second, `after` so long.
+fn groups_on_a_core(busy: Duration, after: Duration) -> u64 {
+    let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
+    let place = [("place", Value::Text("cpu".to_owned()))];
+    let member = |boot: &mut Boot<'_>, done: &Done, number: u16| -> Started {
+        let done = Rc::clone(done);
         let spec = called("member").bound([CpuId(number)]);
         boot.task(spec, move |task: Task| async move {
             task.compute(Cycles(1_000_000)).await;
-            task.set_affinity(task.id(), (0..4).map(CpuId).collect::<Vec<_>>())
-                .await;
+            let all = (0..4).map(CpuId).collect::<Vec<_>>();
+            task.set_affinity(task.id(), all).await;
             task.enter(1, number.into()).await;
             loop {
                 task.compute(Cycles(100_000)).await;
@@ -264,14 +273,31 @@ fn a_group_whose_home_is_a_cpu_leaves_its_core_as_a_whole() {
         })?;
         Ok(())
     };
-    let stage = machine("scx_warmq", 4, 4).altered(|machine| side_by_side(machine, 2));
-    let place = [("place", Value::Text("cpu".to_owned()))];
-    let mut kernel = stage.boots(scheduler("scx_warmq", &place), |boot: &mut Boot<'_>| {
-        (0..2).try_for_each(|number| member(boot, number))
-    });
-    kernel.run_until(Instant::START + Duration::from_ms(100));
-    let before = done.get();
-    kernel.run_until(Instant::START + Duration::from_ms(1_100));
-    let done = (done.get() - before) / 2;
+    let other = move |boot: &mut Boot<'_>, cpu: u16| -> Started {
+        boot.task(
+            called("other").bound([CpuId(cpu)]),
+            move |task: Task| async move {
+                task.compute(Cycles(busy.as_us() * 100)).await;
+            },
+        )?;
+        Ok(())
+    };
+    let workload = |boot: &mut Boot<'_>, done: &Done| -> Started {
+        (0..2).try_for_each(|number| member(boot, done, number))?;
+        (2..4).try_for_each(|cpu| other(boot, cpu))
+    };
+    done_by(stage, scheduler("scx_warmq", &place), after, 2, workload)
+}
+
+#[test]
+fn a_group_whose_home_is_a_cpu_leaves_its_core_as_a_whole() {
+    let busy = Duration::from_ms(50);
+    let done = groups_on_a_core(busy, Duration::from_ms(150));
     assert!((995..=1_000).contains(&done), "{done}");
+}
+
+#[test]
+fn a_group_is_founded_on_an_idle_core() {
+    let done = groups_on_a_core(Duration::from_us(1), Duration::from_ms(17));
+    assert!((999..=1_000).contains(&done), "{done}");
 }

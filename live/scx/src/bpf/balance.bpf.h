@@ -42,7 +42,14 @@ static u32 busiest_place(u32 calm)
 	return best;
 }
 
-static u32 calmest_place(void)
+/* Whether a place is a better home than another. */
+static bool is_calmer(u32 place, u32 than, u64 now)
+{
+	return warmq_calmer(load_of_place(place), place_cpus(place), core_load(place, now), load_of_place(than),
+			    place_cpus(than), core_load(than, now));
+}
+
+static u32 calmest_place(u64 now)
 {
 	u32 place, best = 0;
 	bool found = false;
@@ -50,7 +57,7 @@ static u32 calmest_place(void)
 	bpf_for(place, 0, nr_places) {
 		if (!place_cpus(place))
 			continue;
-		if (!found || warmq_less_loaded(load_of_place(place), place_cpus(place), load_of_place(best), place_cpus(best)))
+		if (!found || is_calmer(place, best, now))
 			best = place;
 		found = true;
 	}
@@ -234,11 +241,11 @@ static void wake_for(u32 number, u64 taken)
  * Whether another place is a better home for a group than `place`, a CPU of which idles: the tasks of the
  * groups that live here may only sleep for a moment. An idle CPU there is kicked, which then takes the group.
  */
-static bool leaves_it_to_another(u32 place)
+static bool leaves_it_to_another(u32 place, u64 now)
 {
-	u32 calm = calmest_place();
+	u32 calm = calmest_place(now);
 
-	return warmq_less_loaded(load_of_place(calm), place_cpus(calm), load_of_place(place), place_cpus(place)) && wake_at(calm);
+	return is_calmer(calm, place, now) && wake_at(calm);
 }
 
 /* Takes work from a busier place for a CPU without any. Returns whether it got a task. */
@@ -249,7 +256,7 @@ static bool pull_for_place(u32 cpu, u64 now)
 
 	switch (relief_for(place_of_cpu(cpu), true, &what, now)) {
 	case WARMQ_MOVE_GROUP:
-		if (leaves_it_to_another(place_of_cpu(cpu)))
+		if (leaves_it_to_another(place_of_cpu(cpu), now))
 			return false;
 		rehome(what, place_of_cpu(cpu));
 		took = scx_bpf_dsq_move_to_local(dsq_of(WARMQ_GROUP_BASE + what), 0);
@@ -448,7 +455,7 @@ static void free_found(void)
 /* Balances among busy places: the calmest gets something of the busiest. */
 static void balance_busy(u64 now)
 {
-	u32 calm = calmest_place(), what = 0;
+	u32 calm = calmest_place(now), what = 0;
 
 	switch (relief_for(calm, false, &what, now)) {
 	case WARMQ_MOVE_GROUP:

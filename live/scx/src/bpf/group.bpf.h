@@ -139,6 +139,24 @@ static u64 expected_load(u32 place, u64 now)
 	return warmq_expected_load(load_of_place(place), newcomers, place_cpus(place));
 }
 
+/* The load that the other CPUs of a home's core must expect. */
+static u64 core_load(u32 place, u64 now)
+{
+	u32 sibling = cpu_sibling[within(place, WARMQ_MAX_CPUS)];
+	u64 load = 0;
+	int i;
+
+	if (!place_is_cpu || !smt_enabled)
+		return 0;
+	bpf_for(i, 0, WARMQ_CORE_CPUS) {
+		if (sibling == place)
+			break;
+		load += expected_load(sibling, now);
+		sibling = cpu_sibling[within(sibling, WARMQ_MAX_CPUS)];
+	}
+	return load;
+}
+
 /* Counts one more group that was founded at a place. CPUs that do so at a time may count one for two. */
 static void found_at(u32 place, u64 now)
 {
@@ -151,23 +169,24 @@ static void found_at(u32 place, u64 now)
 	there->founded++;
 }
 
-/* The online place where p may run and a new group must expect the least load; its own if there is no better one. */
+/* The online place where p may run and that is the best home for a new group; its own if there is no better one. */
 static u32 place_for_new_group(const struct task_struct *p, u32 here, u64 now)
 {
-	u64 least = expected_load(here, now);
+	u64 least = expected_load(here, now), its_core = core_load(here, now);
 	u32 place, best = here;
 	/* Not its own if its CPU went offline while p slept. */
 	bool found = place_cpus(here) && fits(p, here);
 
 	bpf_for(place, 0, nr_places) {
-		u64 load = expected_load(place, now);
+		u64 load = expected_load(place, now), core = core_load(place, now);
 
 		if (place == here || !place_cpus(place) || !fits(p, place))
 			continue;
-		if (found && !warmq_less_loaded(load, place_cpus(place), least, place_cpus(best)))
+		if (found && !warmq_calmer(load, place_cpus(place), core, least, place_cpus(best), its_core))
 			continue;
 		best = place;
 		least = load;
+		its_core = core;
 		found = true;
 	}
 	return best;
