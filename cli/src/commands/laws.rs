@@ -1,7 +1,7 @@
 //! `warmq laws`: what any decent scheduler keeps.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -183,10 +183,12 @@ fn changes(before: &[Line], cells: &[Cell<'_>]) -> String {
 }
 
 fn lines(file: &Path) -> Result<Vec<Line>, Failure> {
-    let text = read_text(file).map_err(|error| {
-        Failure::usage(format!("{}: cannot read it: {error}", printable(file)), "")
-    })?;
+    let text = read_text(file).map_err(|error| unreadable(file, &error))?;
     read(file, &text)
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{}: cannot read it: {error}", printable(file)), "")
 }
 
 fn read(file: &Path, text: &str) -> Result<Vec<Line>, Failure> {
@@ -226,26 +228,21 @@ fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
     };
     let path = folder.join("laws.jsonl");
     let file = files::append(&path)?;
-    let of_before = earlier(&file, &path)?;
-    let whole = match (arguments.resume, arguments.anew || of_before.is_empty()) {
-        (true, _) => of_before.rfind('\n').map_or(0, |end| end + 1),
-        (false, true) => 0,
+    let about = file.metadata();
+    // A pipe has nothing yet.
+    let length = about.map_or(0, |it| if it.is_file() { it.len() } else { 0 });
+    let text = match (arguments.resume && length > 0, arguments.anew || length == 0) {
+        (true, _) => read_text(&path).map_err(|error| unreadable(&path, &error))?,
+        (false, true) => String::new(),
         (false, false) => return Err(has_results(&path)),
     };
-    if whole < of_before.len() {
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    if (whole as u64) < length {
         let cut = file.set_len(whole as u64);
         cut.map_err(|error| refused(&path, &error))?;
     }
-    let known = read(&path, &of_before[..whole])?;
+    let known = read(&path, &text[..whole])?;
     Ok((known, Sink(Some((path, file)))))
-}
-
-/// What a file has; a pipe has nothing yet.
-fn earlier(file: &File, path: &Path) -> Result<String, Failure> {
-    let is_file = file.metadata().is_ok_and(|it| it.is_file());
-    let text = is_file.then(|| std::fs::read_to_string(path));
-    let text = text.transpose().map_err(|error| refused(path, &error))?;
-    Ok(text.unwrap_or_default())
 }
 
 fn has_results(path: &Path) -> Failure {

@@ -46,6 +46,21 @@ fn a_mistake_far_to_the_right_is_shown_at_its_column() {
 }
 
 #[test]
+fn results_of_before_are_read_up_to_a_size() {
+    let folder = Folder::new("bounds-results").with("laws.jsonl", "");
+    let file = File::options()
+        .write(true)
+        .open(folder.0.join("laws.jsonl"));
+    file.unwrap().set_len(1 << 40).unwrap();
+    for option in ["--against laws.jsonl", "--out . --resume"] {
+        let ran = folder.run(&format!("laws nice --scheduler linux24 {option}"));
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        let what = "laws.jsonl: cannot read it: it has more than 64 MB";
+        assert!(ran.err.contains(what), "{}", ran.err);
+    }
+}
+
+#[test]
 fn of_ten_thousand_mistakes_a_hundred_are_shown() {
     let keys: String = (0..10_000).map(|key| format!("k{key} = 1\n")).collect();
     let folder = Folder::new("bounds-keys").with("keys.toml", &format!("{HOG}{keys}"));

@@ -25,7 +25,7 @@ mod value;
 
 pub use document::{Document, Entry, Node, NodeKind, Place};
 pub use fields::Fields;
-pub use input::{MOST_TEXT, read_text};
+pub use input::{MOST_TEXT, read_bytes, read_text};
 pub use item::Item;
 pub use problem::{Problem, Problems, Source};
 pub use quote::{quoted, quoted_list};

@@ -64,7 +64,7 @@ const MAY_USE: &[(&str, &str, &[&str])] = &[
     ("live", "hint", &[]),
     ("live", "drill", &["hint"]),
     ("live", "scx", &["units", "decide", "hint"]),
-    ("live", "vm", &[]),
+    ("live", "vm", &["config"]),
     ("live", "native", &["decide"]),
 ];
 

@@ -9,9 +9,11 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use warmq_config::read_bytes;
 
 use crate::VmError;
 use crate::fetch::{self, Step};
+use crate::input;
 use crate::kernel::Kernel;
 use crate::release::{belongs, order};
 
@@ -73,7 +75,7 @@ impl Cache {
             seen(Step::Broken { release, problem });
             return None;
         }
-        let config = fs::read(folder.join(CONFIG)).ok();
+        let config = input::bytes(&folder.join(CONFIG)).ok();
         Some(Kernel {
             image: folder.join(IMAGE),
             release,
@@ -207,7 +209,7 @@ fn keep(from: &Path, to: &Path) -> Result<(), VmError> {
 fn sums(folder: &Path) -> io::Result<String> {
     let mut sums = String::new();
     for name in [IMAGE, CONFIG] {
-        let content = match fs::read(folder.join(name)) {
+        let content = match read_bytes(folder.join(name), input::LARGEST) {
             Err(error) if name == CONFIG && error.kind() == ErrorKind::NotFound => continue,
             content => content?,
         };
@@ -223,7 +225,7 @@ fn sums(folder: &Path) -> io::Result<String> {
 /// What is wrong with a kernel's folder.
 fn check(folder: &Path) -> Result<(), String> {
     let told = |error: io::Error| error.to_string();
-    let noted = fs::read_to_string(folder.join(SUMS)).map_err(|_| format!("it has no {SUMS}"))?;
+    let noted = input::text(&folder.join(SUMS)).map_err(|_| format!("it has no {SUMS}"))?;
     let sums = sums(folder).map_err(told)?;
     if sums == noted {
         Ok(())

@@ -5,6 +5,8 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use ruzstd::decoding::StreamingDecoder;
 
+use crate::input::LARGEST;
+
 /// The mark before the compressed configuration (the kernel's `kernel/configs.c`).
 const MARK: &[u8] = b"IKCFG_ST";
 
@@ -13,9 +15,6 @@ const SETUP_SECTORS_AT: usize = 0x1f1;
 const PAYLOAD_OFFSET_AT: usize = 0x248;
 const PAYLOAD_LENGTH_AT: usize = 0x24c;
 const SECTOR: usize = 512;
-
-/// Larger than any unpacked kernel. It keeps a broken image from filling the memory.
-const LARGEST_KERNEL: u64 = 1 << 30;
 
 /// The configuration in a bzImage, if it has one and is packed by gzip or zstd, as most are.
 pub(crate) fn config(image: &[u8]) -> Option<Vec<u8>> {
@@ -29,7 +28,7 @@ fn marked(kernel: &[u8]) -> Option<Vec<u8>> {
         left = &left[at + MARK.len()..];
         let mut config = Vec::new();
         if GzDecoder::new(left)
-            .take(LARGEST_KERNEL)
+            .take(LARGEST)
             .read_to_end(&mut config)
             .is_ok()
         {
@@ -54,11 +53,11 @@ fn unpacked(payload: &[u8]) -> Option<Vec<u8>> {
     let mut kernel = Vec::new();
     let read = match payload {
         [0x1f, 0x8b, ..] => GzDecoder::new(payload)
-            .take(LARGEST_KERNEL)
+            .take(LARGEST)
             .read_to_end(&mut kernel),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let decoder = StreamingDecoder::new(payload).ok()?;
-            decoder.take(LARGEST_KERNEL).read_to_end(&mut kernel)
+            decoder.take(LARGEST).read_to_end(&mut kernel)
         }
         _ => return None,
     };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::VmError;
 use crate::agreement::{Configured, agreed};
 use crate::apt::{Apt, Suite, machine_mirrors};
+use crate::input;
 use crate::listing::{Available, Mirrors, all_series, kernels, neighbours, newest};
 
 /// A step on the way to a kernel.
@@ -201,8 +202,7 @@ fn config(root: &Path, release: &str) -> Result<Option<String>, VmError> {
     let Some(path) = paths.find(|path| path.is_file()) else {
         return Ok(None);
     };
-    let text = fs::read_to_string(&path).map_err(VmError::file("read", &path))?;
-    Ok(Some(text))
+    input::text(&path).map(Some)
 }
 
 /// The suites to look in: first the one that should have it, then all.

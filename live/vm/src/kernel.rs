@@ -1,10 +1,10 @@
 //! A kernel to boot.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::{VmError, embedded};
+use crate::{VmError, embedded, input};
 
 /// A kernel image and its properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +35,9 @@ impl Kernel {
     pub fn from_file(image: &Path, config: Option<&Path>) -> Result<Kernel, VmError> {
         let release = release_of(image)?;
         let config = match config {
-            Some(config) => Some(fs::read(config).map_err(VmError::file("read", config))?),
+            Some(config) => Some(input::bytes(config)?),
             None => {
-                config_beside(image, &release).or_else(|| embedded::config(&fs::read(image).ok()?))
+                config_beside(image, &release).or_else(|| embedded::config(&input::bytes(image).ok()?))
             }
         };
         let image = std::path::absolute(image).map_err(VmError::file("find", image))?;
@@ -116,11 +116,13 @@ fn config_beside(image: &Path, release: &str) -> Option<Vec<u8>> {
     let name = format!("config-{release}");
     let beside = image.with_file_name(&name);
     let installed = Path::new("/boot").join(&name);
-    fs::read(beside).or_else(|_| fs::read(installed)).ok()
+    input::bytes(&beside).or_else(|_| input::bytes(&installed)).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// The head of a bzImage, as far as it is read.
@@ -149,6 +151,20 @@ mod tests {
         assert_eq!(kernel.config.as_deref(), Some(b"CONFIG_X=y".as_slice()));
         let absent = Kernel::from_file(&path, Some(Path::new("/no/such/config")));
         assert!(absent.unwrap_err().to_string().contains("/no/such/config"));
+    }
+
+    #[test]
+    fn a_file_without_end_is_read_up_to_the_limit() {
+        let (folder, path) = in_folder(&image(b"6.18.0-mine x"));
+        let config = folder.path().join("config");
+        let file = File::create(&config).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let error = Kernel::from_file(&path, Some(&config)).unwrap_err();
+        let said = error.to_string();
+        assert!(said.ends_with("it has more than 1024 MB"), "{said}");
+        let endless = Some(Path::new("/dev/zero"));
+        let error = Kernel::from_file(&path, endless).unwrap_err();
+        assert!(error.to_string().contains("/dev/zero"), "{error}");
     }
 
     #[test]

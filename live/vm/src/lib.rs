@@ -24,6 +24,7 @@ mod fetch;
 mod guest;
 mod hardware;
 mod initramfs;
+mod input;
 mod kernel;
 mod listing;
 mod outcome;

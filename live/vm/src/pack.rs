@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::VmError;
+use crate::{VmError, input};
 use crate::shared::shared_objects;
 use crate::tree::{Tree, normal};
 
@@ -86,7 +86,7 @@ fn put(tree: &mut Tree, host: &Path, path: &str) -> Result<(), VmError> {
 
 /// Adds what the file needs to run, if it is a program or a script.
 fn needs(tree: &mut Tree, host: &Path) -> Result<(), VmError> {
-    let content = fs::read(host).map_err(VmError::file("read", host))?;
+    let content = input::bytes(host)?;
     if content.starts_with(b"\x7fELF") {
         for object in shared_objects(host, &content)? {
             put_plain(tree, &object)?;

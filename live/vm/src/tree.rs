@@ -6,13 +6,12 @@
 //! each in turn), because decompression is emulated and copying is not.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cpio::newc::{Builder, trailer};
 
-use crate::VmError;
+use crate::{VmError, input};
 
 /// Top-level folders that are links, as on every merged-/usr system. As the host's `/lib/x.so` and
 /// `/usr/lib/x.so` are one file, the guest gets one, too.
@@ -119,7 +118,7 @@ fn write_node(out: &mut impl Write, number: usize, path: &str, node: &Node) -> R
         Node::Folder => (FOLDER | folder_mode(path), &[]),
         Node::Text(text, executable) => (REGULAR | file_mode(*executable), text),
         Node::Host(file, executable) => {
-            read = fs::read(file).map_err(VmError::file("read", file))?;
+            read = input::bytes(file)?;
             (REGULAR | file_mode(*executable), &read)
         }
         Node::Link(target) => (LINK | 0o777, target.as_bytes()),
@@ -172,6 +171,7 @@ pub(crate) fn normal(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Read;
 
     use cpio::newc::Reader;
@@ -196,6 +196,17 @@ mod tests {
             entries.push((name, mode, content));
             left = reader.finish().unwrap();
         }
+    }
+
+    #[test]
+    fn a_file_that_no_guest_can_hold_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("huge");
+        fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let mut tree = Tree::new();
+        tree.host("huge", &path, false);
+        let said = tree.write(&mut io::sink()).unwrap_err().to_string();
+        assert!(said.ends_with("huge: it has more than 1024 MB"), "{said}");
     }
 
     proptest! {

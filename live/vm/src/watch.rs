@@ -242,8 +242,11 @@ impl Run {
     }
 }
 
+/// What init says has a few lines; who else writes to its port is not read for ever.
+const MOST_SAID: u64 = 1 << 16;
+
 fn listen_to_init(port: impl Read, tell: &Sender<Event>) {
-    for line in BufReader::new(port).lines().map_while(Result::ok) {
+    for line in BufReader::new(port.take(MOST_SAID)).lines().map_while(Result::ok) {
         if let Some(said) = understand(&line) {
             let _ = tell.send(Event::Said(said));
         }
