@@ -20,6 +20,7 @@ mod files;
 mod guest;
 mod host_kernel;
 mod interrupt;
+mod kind;
 mod laws;
 mod listing;
 mod machines;

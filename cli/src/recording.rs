@@ -34,7 +34,7 @@ pub fn unreadable(file: &Path, error: &ReadError) -> Failure {
 }
 
 /// How to come by a recording, for somebody who has a file of another format.
-fn instead(format: Foreign) -> String {
+pub fn instead(format: Foreign) -> String {
     const RECORD: &str = "record this machine with `warmq watch --only-record --out NAME.warmq`, \
                           or a run with `warmq run ... --trace NAME.warmq`";
     match format {

@@ -13,6 +13,7 @@ use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
 use crate::host_kernel::Modelled;
+use crate::kind::Kind;
 use crate::machines::HOST;
 use crate::nearby;
 use crate::typed;
@@ -77,9 +78,9 @@ pub fn shipped() -> Vec<&'static str> {
 /// Whether `name` is a scenario: one in a file, or one that comes with WarmQ where no file and no
 /// experiment has the name.
 pub fn is_named(name: &str) -> bool {
-    match read_text(name) {
-        Ok(text) => Scenario::is_one(name, &text),
-        Err(_) => crate::shipped::find(name).is_none() && is_shipped(name),
+    match Kind::of(name) {
+        Some(kind) => matches!(kind, Kind::Scenario | Kind::Law),
+        None => crate::shipped::find(name).is_none() && is_shipped(name),
     }
 }
 

@@ -9,6 +9,7 @@ use warmq_config::{Document, Source, most_like};
 use warmq_machine::builtin_names;
 
 use crate::failure::Failure;
+use crate::kind::Kind;
 use crate::laws::shipped::LAWS;
 use crate::nearby;
 use crate::oracle;
@@ -70,6 +71,9 @@ impl Changes {
     fn unchanged(&self, name: &str) -> Result<Document, Failure> {
         if scenario::is_named(name) {
             return scenario::experiment(name, &self.worlds);
+        }
+        if let Some(elsewhere) = Kind::of(name).and_then(|kind| kind.not_played(name)) {
+            return Err(elsewhere);
         }
         let (file, text) = text_of(name)?;
         if self.worlds.any() {

@@ -1,64 +1,135 @@
-//! `warmq check`: whether the files of experiments and scenarios are right.
+//! `warmq check`: whether files are right, of every kind that a command reads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use clap::Args;
 use warmq_config::Chosen;
 use warmq_experiment::{Experiment, Options, fidelity, fidelity_of_schedulers};
 use warmq_scenario::{Bound, Scenario, Site, TaskKindId, World};
+use warmq_units::Instant;
 
 use crate::arguments::Trust;
+use crate::described::Counts;
 use crate::failure::Failure;
+use crate::kind::{self, Kind};
+use crate::laws::matrix;
+use crate::laws::shipped::{Found, find};
 use crate::source::{self, Changes};
-use crate::{machines, output, scenario, study};
+use crate::{machines, oracle, output, recording, scenario, study};
 
-/// Check the files of experiments and scenarios without running anything.
+/// Check files of every kind that a command reads, without running anything.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Files of experiments or scenarios, or names of those that come with warmq.
+    /// Scenarios (TOML or rt-app's JSON), experiments, laws, machines (TOML or hwloc's XML), instances of the
+    /// affinity model and recordings; or names of scenarios and experiments that come with warmq.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
     trust: Trust,
 }
 
-/// Reads every file, and shows what each would run.
+/// Reads every file, and shows what each is.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (scenarios, others): (Vec<_>, Vec<_>) = arguments
-        .files
-        .iter()
-        .cloned()
-        .partition(|it| scenario::is_named(it));
-    let mut lines: Vec<String> = Vec::new();
-    let (mut wrong, mut scenes) = (Vec::new(), Vec::new());
-    for name in &scenarios {
-        let found = scenario::find(name).and_then(|found| {
-            if !scenario::is_shipped_as(name) {
-                arguments.trust.admits(&found)?;
-            }
-            Ok(found)
-        });
-        match found {
-            Ok(found) => scenes.push((name, found)),
+    let (mut lines, mut wrong) = (Vec::new(), Vec::new());
+    for name in &arguments.files {
+        match about(name, &arguments.trust) {
+            Ok(line) => lines.push(line),
             Err(Failure::Problems(problems)) => wrong.extend(problems),
             Err(other) => return Err(other),
         }
     }
-    if !wrong.is_empty() {
-        return Err(Failure::Problems(wrong));
+    match wrong.is_empty() {
+        true => output::print(&lines.join("\n")),
+        false => Err(Failure::Problems(wrong)),
     }
-    lines.extend(scenes.iter().map(|(name, scenario)| scene(name, scenario)));
-    if !others.is_empty() {
-        let documents = source::documents(&others, &Changes::default())?;
-        let engine = arguments.trust.engine(machines::engine(&documents)?);
-        let experiments = study::read(&documents, &engine)?;
-        lines.extend(experiments.iter().map(fine));
+}
+
+/// What `name` is, or what is wrong with it.
+fn about(name: &str, trust: &Trust) -> Result<String, Failure> {
+    match Kind::of(name) {
+        Some(Kind::Law) => law(name, trust),
+        Some(Kind::Machine) => machine(name),
+        Some(Kind::Instance) => instance(name),
+        Some(Kind::Recording) => recorded(name),
+        Some(Kind::Foreign(format)) => Err(kind::foreign(name, format)),
+        _ if scenario::is_named(name) => scene(name, trust),
+        _ => experiment(name, trust),
     }
-    output::print(&lines.join("\n"))
+}
+
+fn scene(name: &str, trust: &Trust) -> Result<String, Failure> {
+    let found = scenario::find(name)?;
+    if !scenario::is_shipped_as(name) {
+        trust.admits(&found)?;
+    }
+    Ok(contents(name, "scenario", &found))
+}
+
+fn law(name: &str, trust: &Trust) -> Result<String, Failure> {
+    let mut lines = Vec::new();
+    for Found { law, .. } in find(&[name.to_owned()])? {
+        trust.admits(&law.scenario)?;
+        lines.push(contents(name, "law", &law.scenario));
+        let bounds: Vec<String> = law.bounds.iter().map(matrix::asked).collect();
+        lines.push(format!("  It asks for {}.", bounds.join(", ")));
+    }
+    Ok(lines.join("\n"))
+}
+
+fn machine(name: &str) -> Result<String, Failure> {
+    let found = machines::find(name)?;
+    let Counts {
+        sockets,
+        llcs,
+        cores,
+    } = Counts::of(&found);
+    let mut lines = vec![format!(
+        "{name}: fine; a machine of {} CPUs: {sockets} sockets, {llcs} last-level caches, {cores} cores",
+        found.cpus.len()
+    )];
+    lines.extend(
+        found
+            .left_out
+            .iter()
+            .map(|it| format!("  Not modelled: {it}")),
+    );
+    Ok(lines.join("\n"))
+}
+
+fn instance(name: &str) -> Result<String, Failure> {
+    let plan = oracle::plan(name)?;
+    Ok(format!(
+        "{name}: fine; an instance of the affinity model, of {} tasks on {} CPUs, {} orders",
+        plan.instance.tasks.len(),
+        plan.instance.cpus,
+        plan.orders.len()
+    ))
+}
+
+/// Reads all of a recording, so that damage anywhere in it is found.
+fn recorded(name: &str) -> Result<String, Failure> {
+    let file = Path::new(name);
+    let (mut records, mut end) = (0_u64, Instant::START);
+    for record in recording::open(file)? {
+        let (at, _) = record.map_err(|error| recording::unreadable(file, &error))?;
+        (records, end) = (records + 1, at);
+    }
+    Ok(format!(
+        "{name}: fine; a recording of {records} records, which ends at {end}"
+    ))
+}
+
+fn experiment(name: &str, trust: &Trust) -> Result<String, Failure> {
+    let documents = source::documents(&[name.to_owned()], &Changes::default())?;
+    let engine = trust.engine(machines::engine(&documents)?);
+    let experiments = study::read(&documents, &engine)?;
+    let lines: Vec<String> = experiments.iter().map(fine).collect();
+    Ok(lines.join("\n"))
 }
 
 /// What a scenario is made of, and what each world plays otherwise.
-fn scene(name: &str, scenario: &Scenario) -> String {
+fn contents(name: &str, kind: &str, scenario: &Scenario) -> String {
     let usual = Chosen::new(scenario.settings(), BTreeMap::new());
     let bound = usual
         .ok()
@@ -69,7 +140,7 @@ fn scene(name: &str, scenario: &Scenario) -> String {
     };
     let tasks = bound.as_ref().map_or(0, tasks);
     let mut lines = vec![format!(
-        "{name}: fine; a scenario of {tasks} tasks in {} tables, {} tables of objects, {} settings, {} spans",
+        "{name}: fine; a {kind} of {tasks} tasks in {} tables, {} tables of objects, {} settings, {} spans",
         scenario.tasks().len(),
         scenario.objects().len(),
         scenario.settings().len(),

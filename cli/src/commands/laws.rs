@@ -231,7 +231,10 @@ fn kept(arguments: &Arguments) -> Result<(Vec<Line>, Sink), Failure> {
     let about = file.metadata();
     // A pipe has nothing yet.
     let length = about.map_or(0, |it| if it.is_file() { it.len() } else { 0 });
-    let text = match (arguments.resume && length > 0, arguments.anew || length == 0) {
+    let text = match (
+        arguments.resume && length > 0,
+        arguments.anew || length == 0,
+    ) {
         (true, _) => read_text(&path).map_err(|error| unreadable(&path, &error))?,
         (false, true) => String::new(),
         (false, false) => return Err(has_results(&path)),

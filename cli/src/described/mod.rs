@@ -11,7 +11,7 @@ use warmq_units::{Duration, Hertz};
 
 use crate::listing;
 
-pub use json::json;
+pub use json::{Counts, json};
 
 /// Everything that is known of `machine`, with units and sources.
 pub fn text(machine: &MachineDescription) -> String {
@@ -45,7 +45,7 @@ pub fn text(machine: &MachineDescription) -> String {
 }
 
 fn cpus(machine: &MachineDescription) -> String {
-    let counts = json::Counts::of(machine);
+    let counts = Counts::of(machine);
     let places = format!(
         "{} CPUs: {}, {}, {}",
         machine.cpus.len(),

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use warmq_config::{Document, read_text};
+use warmq_config::read_text;
 use warmq_law::Law;
 use warmq_play::{Entry, workloads};
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
+use crate::kind::Kind;
 use crate::nearby;
 
 /// The files of `laws/`, in the order of the matrix.
@@ -139,14 +140,12 @@ fn scenarios_of(entry: &Entry) -> Vec<Found> {
     }
 }
 
-/// The scenario in the file `name`, on each number of CPUs; nothing if it is a law, or no file.
+/// The scenario in the file `name`, on each number of CPUs; nothing if it is of another kind, or no file.
 fn of_file(name: &str) -> Result<Vec<Found>, Failure> {
-    let Ok(text) = read_text(name) else {
+    let is_one = matches!(Kind::of(name), Some(Kind::Scenario | Kind::Experiment));
+    let Some(text) = is_one.then(|| read_text(name).ok()).flatten() else {
         return Ok(Vec::new());
     };
-    if Document::parse(name, &text).is_ok_and(|document| document.has("law")) {
-        return Ok(Vec::new());
-    }
     let scenario = Scenario::read_any(name, &text);
     let scenario = scenario.map_err(|problems| Failure::Problems(vec![problems]))?;
     let found = |law| Found {
@@ -168,6 +167,9 @@ fn on_cpus(name: &str, scenario: &Scenario) -> impl Iterator<Item = Law> {
 fn one(name: &str, others: &[&str]) -> Result<Found, Failure> {
     if let Some((name, text)) = LAWS.iter().find(|(shipped, _)| *shipped == name) {
         return shipped(name, text);
+    }
+    if let Some(elsewhere) = Kind::of(name).and_then(|kind| kind.not_played(name)) {
+        return Err(elsewhere);
     }
     let path = Path::new(name);
     if path.extension().is_none_or(|ending| ending != "toml") {

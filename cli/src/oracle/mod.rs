@@ -59,13 +59,20 @@ struct Answer {
 /// # Errors
 /// No such file, or what is wrong in it.
 pub fn file(name: &str, json: bool) -> Result<(), Failure> {
+    show(&answer(plan(name)?), json)
+}
+
+/// The instance called `name`, as [`file`] finds it.
+///
+/// # Errors
+/// As of [`file`].
+pub fn plan(name: &str) -> Result<Plan, Failure> {
     let shipped = INSTANCES.iter().find(|(shipped, _)| *shipped == name);
     let plan = match shipped.filter(|_| !Path::new(name).exists()) {
         Some((name, text)) => Plan::read(&format!("{name}.toml"), text),
         None => Plan::read(name, &text_of(name)?),
     };
-    let plan = plan.map_err(|problems| Failure::Problems(vec![problems]))?;
-    show(&answer(plan), json)
+    plan.map_err(|problems| Failure::Problems(vec![problems]))
 }
 
 fn text_of(name: &str) -> Result<String, Failure> {

@@ -9,6 +9,7 @@ mod compare;
 mod decisions;
 mod diagnose;
 mod help;
+mod kinds;
 mod laws;
 mod lists;
 mod names;

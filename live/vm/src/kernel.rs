@@ -36,9 +36,8 @@ impl Kernel {
         let release = release_of(image)?;
         let config = match config {
             Some(config) => Some(input::bytes(config)?),
-            None => {
-                config_beside(image, &release).or_else(|| embedded::config(&input::bytes(image).ok()?))
-            }
+            None => config_beside(image, &release)
+                .or_else(|| embedded::config(&input::bytes(image).ok()?)),
         };
         let image = std::path::absolute(image).map_err(VmError::file("find", image))?;
         Ok(Kernel {
@@ -116,7 +115,9 @@ fn config_beside(image: &Path, release: &str) -> Option<Vec<u8>> {
     let name = format!("config-{release}");
     let beside = image.with_file_name(&name);
     let installed = Path::new("/boot").join(&name);
-    input::bytes(&beside).or_else(|_| input::bytes(&installed)).ok()
+    input::bytes(&beside)
+        .or_else(|_| input::bytes(&installed))
+        .ok()
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::{VmError, input};
 use crate::shared::shared_objects;
 use crate::tree::{Tree, normal};
+use crate::{VmError, input};
 
 /// The dynamic loader's cache of paths. The guest has objects at the host's paths, so the host's
 /// cache is right for it, too.

@@ -246,7 +246,10 @@ impl Run {
 const MOST_SAID: u64 = 1 << 16;
 
 fn listen_to_init(port: impl Read, tell: &Sender<Event>) {
-    for line in BufReader::new(port.take(MOST_SAID)).lines().map_while(Result::ok) {
+    for line in BufReader::new(port.take(MOST_SAID))
+        .lines()
+        .map_while(Result::ok)
+    {
         if let Some(said) = understand(&line) {
             let _ = tell.send(Event::Said(said));
         }

@@ -29,6 +29,11 @@ pub use reader::{Damage, ReadError, Reader};
 pub use writer::Writer;
 
 const MAGIC: [u8; 8] = *b"\x89WarmQ\r\n";
+/// Whether a file that begins with `head` is a trace.
+pub fn is_trace(head: &[u8]) -> bool {
+    head.starts_with(&MAGIC)
+}
+
 /// Files of this format are still read.
 const FIRST_VERSION: u8 = 1;
 const VERSION: u8 = 2;
