@@ -100,12 +100,13 @@ impl Bound {
         &self.site
     }
 
-    /// How many bytes its regions have together: the player compares them with the memory that its
-    /// machine has.
+    /// How many bytes its regions have together, each in pages of its own: the player compares them with
+    /// the memory that its machine has.
     ///
     /// # Errors
-    /// As [`Bound::eval`]; a sum of more than 63 bits.
-    pub fn memory(&self) -> Result<Bytes, EvalError> {
+    /// As [`Bound::eval`]; a sum of more than 63 bits. Regions of up to 64 GB do not come to it, but that
+    /// limit is known to hold only for the first and the last of a table.
+    pub fn memory(&self, page: Bytes) -> Result<Bytes, EvalError> {
         let mut all = 0_u64;
         for (number, object) in (0..).zip(self.scenario.objects()) {
             let ObjectKind::Region { bytes } = &object.kind else {
@@ -119,6 +120,7 @@ impl Bound {
             };
             for number in 0..looked_at {
                 let size = self.eval(bytes, &self.indexes_of_object(id, number))?;
+                let size = size.next_multiple_of(page.0);
                 let sum = size.checked_mul(times).and_then(|it| all.checked_add(it));
                 let sum = sum.filter(|sum| i64::try_from(*sum).is_ok());
                 all = sum.ok_or_else(|| self.fault(bytes, Fault::Overflow))?;

@@ -8,8 +8,11 @@ use warmq_units::Seed;
 /// The values of the index `i` for which the reader evaluates: those of the first and last task.
 const INDEXES: [u64; 2] = [0, 3];
 
-/// A value in 128 bits, or an error where some step on the way to it has none in 64.
-type Expected = Result<i128, ()>;
+/// A value in 128 bits, or why it has none in 64.
+type Expected = Result<i128, &'static str>;
+
+/// The longest time of a scenario, a million seconds.
+const MOST_PS: i128 = 1_000_000_000_000_000_000;
 
 /// An expression, and what it gives for each of [`INDEXES`].
 #[derive(Clone, Debug)]
@@ -25,7 +28,9 @@ fn constant(text: &str, value: i64) -> Sample {
 }
 
 fn in_64_bits(value: i128) -> Expected {
-    i64::try_from(value).map(i128::from).map_err(|_| ())
+    i64::try_from(value)
+        .map(i128::from)
+        .map_err(|_| "the result is larger than 63 bits")
 }
 
 /// Division rounds down, and a remainder has the sign of the divisor.
@@ -36,9 +41,18 @@ fn applied(left: Expected, operator: char, right: Expected) -> Expected {
         '+' => in_64_bits(left + right),
         '-' => in_64_bits(left - right),
         '*' => in_64_bits(left * right),
-        _ if right == 0 => Err(()),
+        _ if right == 0 => Err("this divides by zero"),
         '/' => in_64_bits(dividend.div_euclid(divisor)),
         _ => in_64_bits(right.signum() * dividend.rem_euclid(divisor)),
+    }
+}
+
+/// `value` as a time; `Err` if it is refused.
+fn as_time(value: Expected) -> Expected {
+    match value? {
+        ..0 => Err("the result is negative"),
+        value if value > MOST_PS => Err("the result is more than 1000000s"),
+        value => Ok(value),
     }
 }
 
@@ -94,19 +108,34 @@ proptest! {
     #[test]
     fn an_expression_has_the_value_that_another_evaluator_gives(sample in sample()) {
         let read = Scenario::read("s.toml", &running(&format!("\"{} * 1ps\"", sample.text)));
-        let expected = sample.values.map(|value| value.ok().filter(|value| *value >= 0));
-        // What is longer than a million seconds is refused, too, by its own test.
-        prop_assume!(expected.iter().flatten().all(|value| *value <= 1_000_000_000_000_000_000));
-        if expected.contains(&None) {
-            prop_assert!(read.is_err());
+        let expected = sample.values.map(as_time);
+        if let Some(why) = expected.iter().find_map(|value| value.err()) {
+            let refused = read.expect_err("it has no value").to_string();
+            prop_assert!(refused.contains(why), "{refused}");
             return Ok(());
         }
         let scenario = read.map_err(|problems| TestCaseError::fail(problems.to_string()))?;
         let (bound, mut stream) = (bound(&scenario), Seed(0).stream("of a constant"));
         for (index, expected) in INDEXES.into_iter().zip(expected) {
             let value = bound.draw(amount(&scenario), &[index], &mut stream).expect("a value");
-            prop_assert_eq!(Some(i128::from(value)), expected);
+            prop_assert_eq!(Ok(i128::from(value)), expected);
         }
+    }
+
+    #[test]
+    fn a_decimal_is_the_time_that_it_is_everywhere_else(
+        whole in 0..1_000_000_u64,
+        part in "[0-9]{1,12}",
+        unit in prop::sample::select(vec!["s", "ms", "us", "ns"]),
+    ) {
+        let text = format!("{whole}.{part}{unit}");
+        let elsewhere = text.parse::<warmq_units::Duration>().ok();
+        let read = Scenario::read("s.toml", &running(&format!("\"{text}\"")));
+        let here = read.ok().map(|scenario| {
+            let mut stream = Seed(0).stream("of a constant");
+            bound(&scenario).draw(amount(&scenario), &[0], &mut stream).expect("a value")
+        });
+        prop_assert_eq!(here, elsewhere.map(|span| span.0), "{}", text);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use warmq_config::Chosen;
 use warmq_scenario::{Bound, ObjectId, Scenario, Site, TaskKindId};
+use warmq_units::Bytes;
 
 const SITE: Site = Site {
     cpus: 64,
@@ -68,8 +69,10 @@ fn memory_is_that_of_all_regions() {
                 [region.growing]\ncount = 3\nbytes = \"1MB\"\n\
                 [region.each]\nfor = { i = 4 }\nbytes = \"(i + 1) * 1KB\"\n\
                 [task.t]\nbody = [{ run = \"1ms\" }]\n";
-    let bytes = bound(text, &SITE).memory().expect("a sum").0;
-    assert_eq!(bytes, (8 * 3 * 4 + 3 * 1024 + 10) << 10);
+    let bound = bound(text, &SITE);
+    let memory = |page: u64| bound.memory(Bytes(page)).expect("a sum").0;
+    assert_eq!(memory(1), (8 * 3 * 4 + 3 * 1024 + 10) << 10);
+    assert_eq!(memory(4096), (8 * 3 * 4 + 3 * 1024 + 4 * 4) << 10);
 }
 
 #[test]
@@ -77,10 +80,15 @@ fn the_sum_of_all_regions_has_at_most_63_bits() {
     // As many and as large as can be: 10^6 times 2^36 is below 2^56.
     let text = "[region.r]\ncount = 1000000\nbytes = \"64GB\"\n\
                 [task.t]\nbody = [{ run = \"1ms\" }]\n";
-    assert!(bound(text, &SITE).memory().is_ok());
+    assert!(bound(text, &SITE).memory(Bytes(1)).is_ok());
     let more = format!("{text}[region.more]\nbytes = \"64GB\"\n");
     let error = Scenario::read("s.toml", &more).unwrap_err().to_string();
     assert!(error.contains("1000000 are the most"), "{error}");
+    // The first and the last of these are small, and those in between have up to 25 TB each.
+    let between = "[region.r]\nfor = { i = 1000000 }\nbytes = \"(i * (999999 - i) * 100 + 1) * 1B\"\n\
+                   [task.t]\nbody = [{ run = \"1ms\" }]\n";
+    let error = bound(between, &SITE).memory(Bytes(1)).unwrap_err();
+    assert!(error.to_string().contains("larger than 63 bits"), "{error}");
 }
 
 #[test]

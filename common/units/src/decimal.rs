@@ -26,6 +26,23 @@ pub fn thousandths(text: &str) -> Option<u64> {
     whole.checked_mul(1_000)?.checked_add(places)
 }
 
+/// So many times `unit`, read exactly: `12`, or `1.5`. None if it has more than 64 bits, or is no whole
+/// number.
+///
+/// ```
+/// assert_eq!(warmq_units::times("1.5", 1_000), Some(1_500));
+/// assert_eq!(warmq_units::times("0.0001", 1_000), None);
+/// ```
+pub fn times(number: &str, unit: u64) -> Option<u64> {
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    let parts = 10_u64.checked_pow(u32::try_from(part.len()).ok()?)?;
+    let part = u128::from(part.parse::<u64>().ok()?) * u128::from(unit);
+    let exact = part.is_multiple_of(u128::from(parts));
+    let part = u64::try_from(part / u128::from(parts)).ok()?;
+    exact.then(|| whole.checked_add(part))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

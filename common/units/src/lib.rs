@@ -17,7 +17,7 @@ mod size;
 mod time;
 
 pub use cpu_set::CpuSet;
-pub use decimal::thousandths;
+pub use decimal::{thousandths, times};
 pub use id::{CpuId, LockId, TaskId};
 pub use printable::{Printable, is_printable, printable};
 pub use random::{Seed, Stream};

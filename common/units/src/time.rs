@@ -5,6 +5,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;
 
+use crate::times;
+
 /// A point of simulated time: picoseconds since the machine was switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(pub u64);
@@ -276,17 +278,6 @@ impl FromStr for Duration {
             text: text.to_owned(),
         })
     }
-}
-
-/// So many times `unit`: `12`, or `1.5`, if that is a whole number.
-fn times(number: &str, unit: u64) -> Option<u64> {
-    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
-    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
-    let parts = 10_u64.checked_pow(u32::try_from(part.len()).ok()?)?;
-    let part = u128::from(part.parse::<u64>().ok()?) * u128::from(unit);
-    let exact = part.is_multiple_of(u128::from(parts));
-    let part = u64::try_from(part / u128::from(parts)).ok()?;
-    exact.then(|| whole.checked_add(part))?
 }
 
 impl fmt::Display for ParseDurationError {

@@ -526,7 +526,7 @@ fn time(text: &str) -> Result<Duration, String> {
         if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
             format!("the unit is missing: write {number}us, {number}ms or {number}s")
         } else {
-            "write a whole number and its unit, as in 500us, 4ms or 1s".to_owned()
+            "write a number and its unit, as in 500us, 1.5ms or 1s".to_owned()
         }
     })
 }

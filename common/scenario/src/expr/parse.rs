@@ -1,7 +1,7 @@
 //! The text of an expression into its tree. What a number counts is checked on the way.
 
 use super::{Operator, SettingId, Tree};
-use warmq_units::thousandths;
+use warmq_units::{thousandths, times};
 
 use crate::quantity::Quantity;
 use crate::site::Resource;
@@ -209,13 +209,15 @@ impl<'t> Parser<'t> {
     }
 
     fn number(&mut self, digits: &str) -> Read {
-        if self.rest.starts_with('.') {
-            let places = self.word(|letter| letter == '.' || letter.is_ascii_digit());
-            return self.share(&format!("{digits}{places}"));
-        }
+        let is_decimal = self.rest.starts_with('.');
+        let places = match is_decimal {
+            true => self.word(|letter| letter == '.' || letter.is_ascii_digit()),
+            false => "",
+        };
+        let number = format!("{digits}{places}");
         let unit = self.word(|letter| letter.is_ascii_alphabetic());
         if unit == "per" {
-            return self.share_of(digits);
+            return self.share_of(&number);
         }
         let (quantity, factor) = match unit {
             "" => (Quantity::Count, 1),
@@ -224,23 +226,17 @@ impl<'t> Parser<'t> {
                 Refusal::new(format!("`{unit}` is not a unit"), help)
             })?,
         };
-        let number = digits.replace('_', "").parse::<i64>().ok();
-        let value = number.and_then(|number| number.checked_mul(factor));
-        let value = value.ok_or_else(|| {
-            let what = format!("{digits}{unit} is larger than 63 bits");
-            Refusal::new(what, "write a smaller number")
-        })?;
-        Ok((Tree::Literal(value), quantity))
-    }
-
-    /// A decimal, which is so many for each of something that the machine has.
-    fn share(&mut self, decimal: &str) -> Read {
-        match self.word(|letter| letter.is_ascii_alphabetic()) {
-            "per" => self.share_of(decimal),
-            _ => Err(Refusal::new(
-                format!("{decimal} is not a whole number"),
-                "write a whole number, a smaller unit, or a part as in \"0.9 per cpu\"",
-            )),
+        if is_decimal && quantity != Quantity::Time {
+            let help = "write a whole number, a smaller unit, or a part as in \"0.9 per cpu\"";
+            return Err(Refusal::new(
+                format!("{number}{unit} is not a whole number"),
+                help,
+            ));
+        }
+        let value = times(&number.replace('_', ""), factor.unsigned_abs());
+        match value.and_then(|value| i64::try_from(value).ok()) {
+            Some(value) => Ok((Tree::Literal(value), quantity)),
+            None => Err(no_number(&format!("{number}{unit}"), is_decimal)),
         }
     }
 
@@ -276,6 +272,19 @@ impl<'t> Parser<'t> {
                 self.lookup.suggestion(name),
             )),
         }
+    }
+}
+
+fn no_number(number: &str, is_decimal: bool) -> Refusal {
+    match is_decimal {
+        true => Refusal::new(
+            format!("{number} is not a whole number of ps, or is larger than 63 bits"),
+            "write fewer decimal places, as in \"1.5ms\"",
+        ),
+        false => Refusal::new(
+            format!("{number} is larger than 63 bits"),
+            "write a smaller number",
+        ),
     }
 }
 

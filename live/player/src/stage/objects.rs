@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use warmq_scenario::{Bound, EvalError, Expr, ObjectId, ObjectKind};
+use warmq_units::Bytes;
 
 use crate::error::PlayError;
 use crate::notes::Notes;
@@ -118,16 +119,7 @@ fn descriptors(bound: &Bound) -> Result<(), PlayError> {
 
 /// Refuses regions that this machine has no memory for.
 fn memory(bound: &Bound) -> Result<(), PlayError> {
-    let mut needed = 0_u64;
-    for (id, object) in (0..).map(ObjectId).zip(bound.scenario().objects()) {
-        if let ObjectKind::Region { bytes } = &object.kind {
-            for number in 0..bound.objects(id) {
-                let at = bound.indexes_of_object(id, number);
-                let bytes = bound.eval(bytes, &at)?.next_multiple_of(PAGE);
-                needed = needed.saturating_add(bytes);
-            }
-        }
-    }
+    let needed = bound.memory(Bytes(PAGE))?.0;
     let available = available_memory();
     match available.filter(|available| needed > *available) {
         None => Ok(()),
