@@ -1,10 +1,17 @@
-//! This machine's kernel as the lab plays it, where both play a scenario side by side.
+//! Real kernels as the lab plays them: this machine's, where both play side by side, and those of
+//! recordings.
 
+use warmq_config::Value;
+use warmq_experiment::{Experiment, LAB, Part, Parts, Target};
 use warmq_record::RunningKernel;
 use warmq_sched::{Entry, backports, of_kernel, scheduler};
 
-/// The scheduler of whatever kernel plays.
+use crate::machines::HOST;
+
+/// The scheduler of whatever kernel plays, and the setting of a world that says which.
 const OWN: &str = "kernel";
+/// The setting of a world that says where its kernel is preempted.
+const PREEMPT: &str = "preempt";
 /// The oldest series whose scheduler the lab has, for machines with an older kernel.
 const OLDEST: &str = "6.12";
 /// The preemption model that a kernel has if it is told nothing.
@@ -21,11 +28,51 @@ pub struct Modelled {
     pub note: String,
 }
 
+/// Has the lab play this machine's kernel, which `look` finds, where `experiment` is played by both under
+/// the kernel's own scheduler, and names no kernel for the lab.
+pub fn beside(experiment: &mut Experiment, look: impl FnOnce() -> RunningKernel) {
+    let uses = |part: Part, name: &str| {
+        let key = (part, name.to_owned());
+        experiment.parts.defaults.contains_key(&key)
+    };
+    let both = uses(Part::World, LAB) && uses(Part::World, HOST) && uses(Part::Scheduler, OWN);
+    if !both || names_kernel(experiment) {
+        return;
+    }
+    let parts = experiment.parts.defaults.keys();
+    let schedulers = parts.filter(|(part, _)| *part == Part::Scheduler);
+    let schedulers: Vec<String> = schedulers.map(|(_, name)| name.clone()).collect();
+    let Some(modelled) = Modelled::nearest(&look(), &schedulers) else {
+        return;
+    };
+    let lab = (Part::World, LAB.to_owned());
+    let lab = experiment.parts.defaults.entry(lab).or_default();
+    lab.insert(OWN.to_owned(), Value::Text(modelled.kernel));
+    lab.insert(PREEMPT.to_owned(), Value::Text(modelled.preempt));
+    experiment.notes.push(modelled.note);
+}
+
+/// Whether `experiment` says which kernel is played.
+fn names_kernel(experiment: &Experiment) -> bool {
+    let target = Target::Setting(Part::World, OWN.to_owned());
+    let Parts { set, axes, .. } = &experiment.parts;
+    let is_set = set
+        .iter()
+        .any(|(part, key, _)| *part == Part::World && key == OWN);
+    is_set || axes.iter().any(|axis| axis.target == target)
+}
+
+/// The release whose scheduler the lab plays for the kernel `release`: its own, or the oldest that the
+/// lab has.
+pub fn nearest_release(release: &str) -> Option<(&'static Entry, &str)> {
+    let known = of_kernel(release).map(|entry| (entry, release));
+    known.or_else(|| Some((of_kernel(OLDEST)?, OLDEST)))
+}
+
 impl Modelled {
     /// The model that is nearest to `kernel` under all of `schedulers`.
     pub fn nearest(kernel: &RunningKernel, schedulers: &[String]) -> Option<Modelled> {
-        let known = of_kernel(&kernel.release).map(|entry| (entry, kernel.release.as_str()));
-        let (entry, release) = known.or_else(|| Some((of_kernel(OLDEST)?, OLDEST)))?;
+        let (entry, release) = nearest_release(&kernel.release)?;
         let (preempt, why) = preemption(kernel, entry, schedulers);
         let note = format!(
             "The lab plays this machine's kernel {} as {}{}, {why}. --kernel and --preempt set both.",
@@ -83,13 +130,17 @@ fn preemption(kernel: &RunningKernel, own: &Entry, schedulers: &[String]) -> (St
 mod tests {
     use super::*;
 
-    fn nearest(release: &str, preemption: &str, schedulers: &[&str]) -> Modelled {
-        let kernel = RunningKernel {
+    fn running(release: &str, preemption: &str) -> RunningKernel {
+        RunningKernel {
             release: release.to_owned(),
             preemption: preemption.to_owned(),
             preemption_from: "debugfs",
             ..RunningKernel::default()
-        };
+        }
+    }
+
+    fn nearest(release: &str, preemption: &str, schedulers: &[&str]) -> Modelled {
+        let kernel = running(release, preemption);
         let schedulers: Vec<String> = schedulers.iter().map(|it| (*it).to_owned()).collect();
         Modelled::nearest(&kernel, &schedulers).expect("a model")
     }
@@ -108,6 +159,71 @@ mod tests {
             "{}",
             same.note
         );
+    }
+
+    /// The kernel and the preemption model of each run in the lab of an experiment with `sweep`, and its
+    /// notes.
+    fn played(sweep: &str) -> (Vec<[String; 2]>, Vec<String>) {
+        let text = format!(
+            "title = \"Both\"\nabout = \"it\"\nworkload = \"chat\"\nmachine = \"host\"\n[run]\nwarmup = \"1ms\"\n\
+             time = \"1ms\"\n{sweep}\n[[measure]]\nmetric = \"*\"\n"
+        );
+        let document = warmq_config::Document::parse("both.toml", &text).unwrap();
+        let machine = crate::machines::find("tiny-2cpu").unwrap();
+        let engine = crate::worlds::add(warmq_experiment::Engine::new(Some(machine)));
+        let mut experiment = Experiment::of(&document, &engine).unwrap_or_else(|it| panic!("{it}"));
+        beside(&mut experiment, || running("6.18.44", "none"));
+        let plans = experiment.jobs(&warmq_experiment::Options::default());
+        let in_lab = plans.into_iter().map(|job| job.plan.world);
+        let setting = |world: &warmq_experiment::Chosen, key: &str| world.settings[key].to_string();
+        let kernels = in_lab
+            .filter(|world| world.name == LAB)
+            .map(|world| [OWN, PREEMPT].map(|key| setting(&world, key)));
+        (kernels.collect(), experiment.notes)
+    }
+
+    #[test]
+    fn an_experiment_beside_this_machine_is_played_with_its_kernel() {
+        let both = "world = [\"lab\", \"host\"]\nscheduler = [\"kernel\"]";
+        let of_host = ["6.18.44".to_owned(), "none".to_owned()];
+        let (kernels, notes) = played(&format!("[sweep]\n{both}"));
+        assert!(
+            !kernels.is_empty() && kernels.iter().all(|it| *it == of_host),
+            "{kernels:?}"
+        );
+        assert!(
+            notes.iter().any(|it| it.contains("kernel 6.18.44")),
+            "{notes:?}"
+        );
+        let full = format!("[sweep]\n{both}\npreempt = [\"full\"]");
+        assert_eq!(played(&full).0[0], ["6.18.44", "full"].map(str::to_owned));
+    }
+
+    #[test]
+    fn the_kernel_that_an_experiment_names_counts() {
+        let both = "world = [\"lab\", \"host\"]\nscheduler = [\"kernel\"]";
+        let usual = ["6.18".to_owned(), "default".to_owned()];
+        for (sweep, expected) in [
+            (
+                format!("[sweep]\n{both}\nkernel = [\"6.12\"]"),
+                ["6.12", "default"].map(str::to_owned),
+            ),
+            (
+                format!("[settings]\nkernel = \"6.12\"\n[sweep]\n{both}"),
+                ["6.12", "default"].map(str::to_owned),
+            ),
+            (
+                "[sweep]\nworld = [\"lab\"]\nscheduler = [\"kernel\"]".to_owned(),
+                usual,
+            ),
+        ] {
+            let (kernels, notes) = played(&sweep);
+            assert!(
+                kernels.iter().all(|it| *it == expected),
+                "{sweep}: {kernels:?}"
+            );
+            assert_eq!(notes, [String::new(); 0], "{sweep}");
+        }
     }
 
     #[test]

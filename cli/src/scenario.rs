@@ -6,13 +6,10 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::{Document, Source, quoted, quoted_list, read_text};
-use warmq_experiment::LAB;
 use warmq_play::{workload, workloads};
-use warmq_record::RunningKernel;
 use warmq_scenario::Scenario;
 
 use crate::failure::Failure;
-use crate::host_kernel::Modelled;
 use crate::kind::Kind;
 use crate::machines::HOST;
 use crate::nearby;
@@ -33,12 +30,6 @@ const USUAL_SWEEP: &str = r#"
 world = ["lab"]
 scheduler = ["kernel"]
 "#;
-/// The scheduler where none is named: the kernel's own, whose model in the lab is eevdf.
-const SCHEDULER_OF_KERNEL: &str = "kernel";
-/// What guests have where nothing else is asked for.
-const GUESTS_KERNEL: &str = "6.18";
-const DEFAULT_PREEMPTION: &str = "default";
-
 /// In which worlds scenarios are played, and how. Lists are swept.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Worlds {
@@ -116,22 +107,12 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<Document, Failure> {
         quoted(scenario.about()),
         quoted(name)
     );
-    let of_host = worlds.modelled(&RunningKernel::look());
     // Writing to a string cannot fail.
-    if let Some(modelled) = &of_host {
-        let _ = writeln!(text, "notes = [{}]", quoted(&modelled.note));
-    }
-    let _ = writeln!(text, "machine = \"{HOST}\"\n{USUAL}");
-    match &of_host {
-        Some(modelled) => text.push_str(&worlds.sweep_beside(modelled)),
-        None => text.push_str(USUAL_SWEEP),
-    }
+    let _ = writeln!(text, "machine = \"{HOST}\"\n{USUAL}{USUAL_SWEEP}");
     worlds.add_plots(&mut text, scenario);
     let document = Document::parse(name, &text);
     let mut document = document.map_err(|problems| Failure::Problems(vec![problems]))?;
-    if of_host.is_none() {
-        worlds.change_sweep(&mut document);
-    }
+    worlds.change_sweep(&mut document);
     worlds.change_times(&mut document);
     Ok(document)
 }
@@ -190,50 +171,6 @@ impl Worlds {
         }
     }
 
-    fn schedulers(&self) -> Vec<String> {
-        match self.scheduler.is_empty() {
-            true => vec![SCHEDULER_OF_KERNEL.to_owned()],
-            false => self.scheduler.clone(),
-        }
-    }
-
-    /// What the lab plays in place of this machine's kernel: where both play, and no other is asked for.
-    fn modelled(&self, kernel: &RunningKernel) -> Option<Modelled> {
-        let schedulers = self.schedulers();
-        let plays = |world: &str| self.world.iter().any(|it| it == world);
-        let own = schedulers.iter().any(|name| name == SCHEDULER_OF_KERNEL);
-        let meant = plays(LAB) && plays(HOST) && own && self.kernel.is_empty();
-        meant
-            .then(|| Modelled::nearest(kernel, &schedulers))
-            .flatten()
-    }
-
-    /// Every world with every scheduler; the lab has the kernel `of_host`, the others what is usual for them.
-    fn sweep_beside(&self, of_host: &Modelled) -> String {
-        let one = |value: &str| vec![value.to_owned()];
-        let or = |list: &Vec<String>, value: &str| match list.is_empty() {
-            true => one(value),
-            false => list.clone(),
-        };
-        let worlds = self.world.iter().map(String::as_str);
-        let others: Vec<&str> = worlds.filter(|it| *it != LAB).collect();
-        let of_lab = or(&self.preempt, &of_host.preempt);
-        let of_others = or(&self.preempt, DEFAULT_PREEMPTION);
-        self.block(&[LAB], &one(&of_host.kernel), &of_lab)
-            + &self.block(&others, &one(GUESTS_KERNEL), &of_others)
-    }
-
-    fn block(&self, worlds: &[&str], kernels: &[String], preempt: &[String]) -> String {
-        let (worlds, schedulers) = (quoted_list(worlds), quoted_list(&self.schedulers()));
-        let mut text = format!("\n[[sweep]]\nworld = {worlds}\nscheduler = {schedulers}\n");
-        for (key, list) in [("kernel", kernels), ("preempt", preempt)] {
-            if !list.is_empty() {
-                let _ = writeln!(text, "{key} = {}", quoted_list(list));
-            }
-        }
-        text
-    }
-
     /// Worlds side by side: the work, what else is counted, each span, each task's share of CPU time
     /// and its waits.
     fn add_plots(&self, text: &mut String, scenario: &Scenario) {
@@ -259,52 +196,5 @@ impl Worlds {
                 quoted_list(&series)
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sweep(world: &[&str], kernel: &[&str], preempt: &[&str]) -> Option<String> {
-        let list = |list: &[&str]| list.iter().map(|it| (*it).to_owned()).collect();
-        let worlds = Worlds {
-            world: list(world),
-            kernel: list(kernel),
-            preempt: list(preempt),
-            ..Worlds::default()
-        };
-        let host = RunningKernel {
-            release: "6.18.44".to_owned(),
-            preemption: "none".to_owned(),
-            ..RunningKernel::default()
-        };
-        let modelled = worlds.modelled(&host)?;
-        Some(worlds.sweep_beside(&modelled))
-    }
-
-    #[test]
-    fn beside_this_machine_the_lab_plays_its_kernel() {
-        let text = sweep(&["lab", "guest", "host"], &[], &[]).expect("two blocks");
-        let (lab, others) = text.rsplit_once("[[sweep]]").expect("two blocks");
-        assert!(lab.contains("world = [\"lab\"]"), "{text}");
-        assert!(
-            lab.contains("kernel = [\"6.18.44\"]\npreempt = [\"none\"]"),
-            "{text}"
-        );
-        assert!(others.contains("world = [\"guest\", \"host\"]"), "{text}");
-        assert!(
-            others.contains("kernel = [\"6.18\"]\npreempt = [\"default\"]"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn what_is_asked_for_counts() {
-        assert_eq!(sweep(&["lab", "host"], &["7.1"], &[]), None);
-        let asked = sweep(&["lab", "host"], &[], &["full"]).expect("two blocks");
-        assert_eq!(asked.matches("preempt = [\"full\"]").count(), 2, "{asked}");
-        assert!(asked.contains("6.18.44"), "{asked}");
-        assert_eq!(sweep(&["lab"], &[], &[]), None);
     }
 }

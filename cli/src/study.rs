@@ -8,12 +8,14 @@ use warmq_experiment::{
     Cause, Engine, Experiment, Finding, Job, NoThreads, Options, Outcome, Plan, RunError,
     RunFailure, Runs,
 };
+use warmq_record::RunningKernel;
 use warmq_report::{Fact, Section};
 
 use crate::arguments::Extent;
 use crate::clocked::Clocked;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::host_kernel;
 use crate::output;
 use crate::pair::Pair;
 use crate::points;
@@ -52,7 +54,10 @@ pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, 
     let (mut experiments, mut wrong) = (Vec::new(), Vec::new());
     for document in documents {
         match Experiment::of(document, engine) {
-            Ok(experiment) => experiments.push(experiment),
+            Ok(mut experiment) => {
+                host_kernel::beside(&mut experiment, RunningKernel::look);
+                experiments.push(experiment);
+            }
             Err(problems) => wrong.push(problems),
         }
     }
@@ -75,7 +80,9 @@ pub fn read(documents: &[Document], engine: &Engine) -> Result<Vec<Experiment>, 
 /// Everything that is wrong in it.
 pub fn planned(document: &Document, engine: &Engine) -> Result<Experiment, Failure> {
     let planned = Experiment::planned(document, engine);
-    planned.map_err(|problems| Failure::Problems(vec![problems]))
+    let mut planned = planned.map_err(|problems| Failure::Problems(vec![problems]))?;
+    host_kernel::beside(&mut planned, RunningKernel::look);
+    Ok(planned)
 }
 
 impl Study {

@@ -1,16 +1,18 @@
 //! Where a recording is played again: machine, scheduler, kernel.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use warmq_config::{Document, quoted};
+use warmq_config::{Document, Value, quoted};
 use warmq_experiment::Engine;
 use warmq_machine::builtin_names;
 use warmq_replay::Taken;
-use warmq_sched::Entry;
+use warmq_sched::{Entry, backports};
 use warmq_trace::Header;
 use warmq_units::Duration;
 
 use crate::failure::Failure;
+use crate::host_kernel::nearest_release;
 use crate::machines::{self, HOST};
 use crate::pair::Pair;
 use crate::source::Changes;
@@ -44,6 +46,8 @@ pub struct Place {
     pub scheduler: String,
     /// The preemption model, if the scheduler's kernel has that of the recording.
     preempt: Option<String>,
+    /// What the recorded release has otherwise than the first of its series.
+    of_release: BTreeMap<String, Value>,
     settings: Vec<Pair>,
     /// What is not as it was recorded, a sentence each.
     pub notes: Vec<String>,
@@ -72,7 +76,11 @@ impl Place {
                 taken.cpus()
             ));
         }
-        let (entry, note) = scheduler(on.scheduler.as_deref(), header)?;
+        let Found {
+            entry,
+            release,
+            note,
+        } = scheduler(on.scheduler.as_deref(), header)?;
         notes.extend(note);
         let recorded = &header.preemption;
         let has_model = entry.models.iter().any(|model| model.name() == recorded);
@@ -84,6 +92,7 @@ impl Place {
             cpus,
             scheduler: entry.name.to_owned(),
             preempt: has_model.then(|| recorded.clone()),
+            of_release: release.map(backports).unwrap_or_default(),
             settings: on.settings.clone(),
             notes,
         })
@@ -117,6 +126,12 @@ impl Place {
             // Writing to a string does not fail.
             let _ = writeln!(text, "preempt = {}", quoted(preempt));
         }
+        for (key, value) in &self.of_release {
+            let _ = match value {
+                Value::Text(word) => writeln!(text, "{key} = {}", quoted(word)),
+                other => writeln!(text, "{key} = {other}"),
+            };
+        }
         text.push_str("\n[[measure]]\nmetric = \"*\"\n");
         let document = Document::parse("replay", &text);
         let mut document = document.map_err(|problems| Failure::Problems(vec![problems]))?;
@@ -137,43 +152,118 @@ fn machine_of(header: &Header) -> String {
     }
 }
 
-/// The scheduler that is asked for; else that of the recording, or the lab's model of its kernel's.
-fn scheduler(
-    asked: Option<&str>,
-    header: &Header,
-) -> Result<(&'static Entry, Option<String>), Failure> {
-    if let Some(name) = asked {
-        let found = warmq_sched::scheduler(name);
-        let found = found.or_else(|| of_kernel(name, header));
-        return found.map(|entry| (entry, None)).ok_or_else(|| {
-            let what = format!("the lab has no scheduler {name}");
-            Failure::usage(what, "see `warmq schedulers`")
-        });
-    }
-    if let Some(entry) = warmq_sched::scheduler(&header.scheduler) {
-        return Ok((entry, None));
-    }
-    if let Some(entry) = warmq_sched::of_kernel(&header.kernel) {
-        let note = (!is_kernels_own(&header.scheduler)).then(|| {
-            let (missing, name) = (&header.scheduler, entry.name);
-            format!("the lab has no {missing}: it is played under {name}")
-        });
-        return Ok((entry, note));
-    }
-    let usual = warmq_sched::of_kernel(USUAL);
-    let note = format!("nobody knows under which scheduler it was recorded: {USUAL}'s is played");
-    usual
-        .map(|entry| (entry, Some(note)))
-        .ok_or_else(|| Failure::usage("no scheduler is known", "give one with --scheduler"))
+/// A scheduler of the lab.
+struct Found<'h> {
+    entry: &'static Entry,
+    /// The release of the kernel that has it, if it is one's own.
+    release: Option<&'h str>,
+    /// What is not as it was recorded.
+    note: Option<String>,
 }
 
-/// The word for the scheduler of whatever kernel.
-fn of_kernel(name: &str, header: &Header) -> Option<&'static Entry> {
-    let own = (name == KERNEL).then(|| warmq_sched::of_kernel(&header.kernel));
-    own.flatten()
+/// The scheduler that is asked for; else that of the recording, or the lab's model of its kernel's.
+fn scheduler<'h>(asked: Option<&str>, header: &'h Header) -> Result<Found<'h>, Failure> {
+    let named = |entry| Found {
+        entry,
+        release: None,
+        note: None,
+    };
+    let asked_for = match asked {
+        Some(KERNEL) => of_kernel(header),
+        Some(name) => warmq_sched::scheduler(name).map(named),
+        None => warmq_sched::scheduler(&header.scheduler)
+            .map(named)
+            .or_else(|| of_kernel(header)),
+    };
+    asked_for.ok_or_else(|| {
+        let what = format!(
+            "the lab has no scheduler {}",
+            asked.unwrap_or(&header.scheduler)
+        );
+        Failure::usage(what, "see `warmq schedulers`")
+    })
+}
+
+/// The lab's model of the kernel of a recording, as it plays this machine's
+/// ([`host_kernel`](crate::host_kernel)).
+fn of_kernel(header: &Header) -> Option<Found<'_>> {
+    let (kernel, scheduler) = (header.kernel.as_str(), &header.scheduler);
+    if kernel.is_empty() {
+        let note =
+            format!("nobody knows under which scheduler it was recorded: {USUAL}'s is played");
+        return warmq_sched::of_kernel(USUAL).map(|entry| Found {
+            entry,
+            release: None,
+            note: Some(note),
+        });
+    }
+    let (entry, release) = nearest_release(kernel)?;
+    let note = match (is_kernels_own(scheduler), release == kernel) {
+        (true, true) => None,
+        (true, false) => Some(format!(
+            "the lab has no kernel {kernel}: it is played under {}",
+            entry.name
+        )),
+        (false, _) => Some(format!(
+            "the lab has no {scheduler}: it is played under {}",
+            entry.name
+        )),
+    };
+    Some(Found {
+        entry,
+        release: Some(release),
+        note,
+    })
 }
 
 /// How recordings call the kernel's own scheduler.
 fn is_kernels_own(name: &str) -> bool {
     name.is_empty() || name == KERNEL || name.starts_with("eevdf")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(asked: Option<&str>, kernel: &str, by: &str) -> (&'static str, Vec<String>, String) {
+        let header = Header {
+            kernel: kernel.to_owned(),
+            scheduler: by.to_owned(),
+            ..Header::default()
+        };
+        let found = scheduler(asked, &header).unwrap_or_else(|_| panic!("{kernel} {by}"));
+        let of_release = found.release.map(backports).unwrap_or_default();
+        (
+            found.entry.name,
+            of_release.into_keys().collect(),
+            found.note.unwrap_or_default(),
+        )
+    }
+
+    #[test]
+    fn a_recorded_kernel_is_played_as_this_machines_would_be() {
+        let (entry, changes, note) = found(None, "6.18.45-amd64", KERNEL);
+        assert_eq!((entry, &*note), ("eevdf-6.18", ""));
+        assert!(changes.contains(&"reweight".to_owned()), "{changes:?}");
+        let (entry, _, note) = found(None, "5.15.0-91-generic", KERNEL);
+        assert_eq!(entry, "eevdf-6.12");
+        assert_eq!(
+            note,
+            "the lab has no kernel 5.15.0-91-generic: it is played under eevdf-6.12"
+        );
+        assert_eq!(found(Some(KERNEL), "7.1.2", "scx_mine").0, "eevdf-7.1");
+    }
+
+    #[test]
+    fn what_is_asked_for_or_known_is_played_as_it_is() {
+        let none = Vec::<String>::new();
+        assert_eq!(
+            found(Some("cfs"), "6.18.45", KERNEL),
+            ("cfs", none.clone(), String::new())
+        );
+        assert_eq!(found(None, "6.18.45", "o1").0, "o1");
+        let (entry, changes, note) = found(None, "", "");
+        assert_eq!((entry, changes), ("eevdf-6.18", none));
+        assert!(note.starts_with("nobody knows"), "{note}");
+    }
 }
