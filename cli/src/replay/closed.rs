@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use proptest::prelude::*;
 use warmq_replay::Figure;
 
 use super::played::{recorded, replayed};
@@ -98,19 +99,63 @@ fn woken(replayed: &Replayed, table: &str) -> (u64, u64) {
 }
 
 /// A server that takes its clients in turn is preempted by whom it wakes, and finds the next question
-/// there. In the replay it sleeps until that is asked, and is woken some 19,000 times a second in place
-/// of 660: which of two orders a loop falls into is not in a trace. The replay says so.
+/// there. Served in the order in which they ask, the clients would change places, and the server would
+/// sleep once for each of them.
 #[test]
-fn a_server_that_is_preempted_by_its_clients_sleeps_in_its_replay() {
+fn a_server_that_is_preempted_by_its_clients_is_so_in_its_replay() {
     let story = Story {
         loops: vec![(Loop::Server { clients: 2 }, 10, 11)],
         hogs: 1,
         cpus: 1,
     };
-    let read = story.recorded();
-    let replayed = replayed(read, None);
+    let replayed = replayed(story.recorded(), None);
     let (before, after) = woken(&replayed, "server");
-    assert!(before < 1_000 && after > 10_000, "{before} {after}");
+    assert!(
+        before < 1_000 && within_a_quarter(before, after),
+        "{before} {after}"
+    );
+}
+
+fn within_a_quarter(before: u64, after: u64) -> bool {
+    before.abs_diff(after) * 4 <= before
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn a_server_of_one_cpu_and_its_clients_keep_their_wakeups_within_a_quarter(
+        clients in 1..5_u64,
+        (ask, answer) in (10..70_u64, 10..70_u64),
+        hogs in 0..3_u64,
+    ) {
+        let story = Story {
+            loops: vec![(Loop::Server { clients }, ask, answer)],
+            hogs,
+            cpus: 1,
+        };
+        let replayed = replayed(story.recorded(), None);
+        let (server, clients) = (woken(&replayed, "server"), woken(&replayed, "client"));
+        let (before, after) = (server.0 + clients.0, server.1 + clients.1);
+        prop_assert!(within_a_quarter(before, after), "{story:?}: {before} {after}");
+    }
+}
+
+/// Known to be wrong: a server of two CPUs that its clients often find awake. What they took of it
+/// without sleeping is not in a trace.
+#[test]
+fn a_server_that_clients_find_awake_loses_wakeups_in_its_replay() {
+    let story = Story {
+        loops: vec![(Loop::Server { clients: 2 }, 10, 10)],
+        hogs: 0,
+        cpus: 2,
+    };
+    let replayed = replayed(story.recorded(), None);
+    let (before, after) = woken(&replayed, "server");
+    assert!(
+        before > 20_000 && after < before * 3 / 4,
+        "{before} {after}"
+    );
     let server = replayed.lines.iter().find(|line| line.task == "server0");
     let differs = &server.expect("its line").differs;
     assert!(
@@ -119,8 +164,9 @@ fn a_server_that_is_preempted_by_its_clients_sleeps_in_its_replay() {
     );
 }
 
-/// A worker that is preempted by the master whom it answers: half of its
-/// wakeups are lost. Why is not found.
+/// Known to be wrong: a worker that is preempted by the master whom it answers loses half of its wakeups.
+/// The results that the master takes without sleeping are not in a trace, so that it gives out jobs
+/// earlier, while the worker is awake.
 #[test]
 fn a_worker_on_the_cpu_of_its_master_loses_wakeups_in_its_replay() {
     let story = Story {

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     /// The semaphore of this number among all objects of the recorded scenario: whoever waits for it
     /// can be woken in place of another.
     Shared(u32),
+    /// What this task does for one that serves several in turn, and waits for just this one next.
+    Turn(TaskId),
 }
 
 impl Kind {

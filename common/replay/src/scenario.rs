@@ -162,7 +162,7 @@ impl Writer<'_> {
 
     fn object(&mut self, kind: Kind, name: &str) -> fmt::Result {
         let table = match kind {
-            Kind::Semaphore | Kind::Shared(_) => "semaphore",
+            Kind::Semaphore | Kind::Shared(_) | Kind::Turn(_) => "semaphore",
             Kind::Pipe => "pipe",
             Kind::Socket | Kind::Outside => "datagram",
         };

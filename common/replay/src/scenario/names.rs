@@ -74,6 +74,7 @@ impl Names {
             Kind::Socket => "sent_to",
             Kind::Outside => "packets_for",
             Kind::Shared(object) => return format!("semaphore_{object}"),
+            Kind::Turn(of) => return format!("turn_of_{}_at_{}", self.task(of), self.task(id)),
         };
         format!("{to}_{}", self.task(id))
     }

@@ -179,12 +179,13 @@ fn awaited(kind: Kind) -> String {
         Kind::Socket => "receive".to_owned(),
         Kind::Outside => "packet".to_owned(),
         Kind::Shared(object) => format!("wait{object}"),
+        Kind::Turn(of) => format!("turn{}", of.0),
     }
 }
 
 fn receive(object: &str, kind: Kind) -> String {
     match kind {
-        Kind::Semaphore | Kind::Shared(_) => format!("{{ lower = \"{object}\" }}"),
+        Kind::Semaphore | Kind::Shared(_) | Kind::Turn(_) => format!("{{ lower = \"{object}\" }}"),
         Kind::Pipe => format!("{{ receive = \"{object}\", bytes = \"1B\" }}"),
         Kind::Socket | Kind::Outside => format!("{{ receive = \"{object}\" }}"),
     }
@@ -192,7 +193,7 @@ fn receive(object: &str, kind: Kind) -> String {
 
 fn send(object: &str, kind: Kind) -> String {
     match kind {
-        Kind::Semaphore | Kind::Shared(_) => format!("{{ raise = \"{object}\" }}"),
+        Kind::Semaphore | Kind::Shared(_) | Kind::Turn(_) => format!("{{ raise = \"{object}\" }}"),
         Kind::Pipe | Kind::Socket | Kind::Outside => {
             format!("{{ send = \"{object}\", bytes = \"1B\" }}")
         }
