@@ -2,6 +2,7 @@
 
 use warmq_config::{Chosen, Problems};
 use warmq_scenario::{Scenario, Site, World};
+use warmq_units::Bytes;
 
 /// One CPU, and a server: a scenario need not work on either, but binding it answers.
 const SITES: [Site; 2] = [
@@ -27,7 +28,7 @@ pub fn check(text: &str, read: Result<Scenario, Problems>) {
             let defaults = Chosen::new(scenario.settings(), Default::default());
             let defaults = defaults.expect("none is chosen");
             let bound = scenario.bind(&defaults, &Site::default());
-            let _ = bound.expect("it was read").memory();
+            let _ = bound.expect("it was read").memory(Bytes(4096));
             for site in &SITES {
                 let _ = scenario.bind(&defaults, site);
             }

@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     let repaired = writer.finish().expect("memory takes it");
 
     let end = Instant(u64::MAX);
-    let mut watcher = Watcher::new(Vec::new(), Instant::START, end);
+    let mut watcher = Watcher::new(&header, Instant::START, end);
     let mut taker = Taker::new(&header, Instant::START, end);
     let (mut meter, mut checker) = (Meter::new(Instant::START, end), Checker::of_a_run());
     let reader = Reader::new(&repaired[..]).expect("it is whole");
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         meter.see(at, &record);
         checker.see(at, &record);
     }
-    let diagnosis = Diagnosis::of(watcher, &header);
+    let diagnosis = Diagnosis::of(watcher);
     let _ = serde_json::to_string(&diagnosis).expect("it can be written");
     let taken = taker.finish();
     if taken.tasks() > 0 {
