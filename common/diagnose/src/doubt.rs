@@ -3,7 +3,7 @@
 //! A kernel counts how long each thread waits for a CPU, whatever its tracepoints tell. A recorder that misses
 //! switches makes waits of nothing; the account shows which.
 
-use warmq_trace::Account;
+use warmq_trace::{Account, players};
 use warmq_units::{Duration, TaskId};
 
 use crate::facts::Facts;
@@ -18,15 +18,13 @@ const MOST_NAMED: usize = 5;
 /// Of the CPUs' time, in thousandths: if others than a scenario's tasks, or a hypervisor, had so much, times say
 /// as much of them as of what is judged.
 const LEAST_OTHERS: u64 = 100;
-/// What names of the player's own processes begin with, as of those that send for a scenario's sources.
-const PLAYERS: &str = "warmq";
 
 /// What the kernel counted of a task, if that is known.
 fn account<'f>(facts: &'f Facts<'_>, id: TaskId) -> Option<&'f Account> {
     let tid = facts.task(id).who.tid?;
     // The watcher has sorted them.
     let accounts = &facts.header.accounts;
-    let place = accounts.binary_search_by_key(&tid, |it| it.tid);
+    let place = accounts.binary_search_by_key(&tid, |account| account.tid);
     place.ok().map(|place| &accounts[place])
 }
 
@@ -49,7 +47,7 @@ pub(crate) fn contradicted(facts: &Facts<'_>, id: TaskId) -> Option<Duration> {
 /// Where accounts contradict the trace, a sentence each.
 pub(crate) fn contradictions(facts: &Facts<'_>) -> Vec<String> {
     let mut said = Vec::new();
-    let told = |id: TaskId| {
+    let waited_longer = |id: TaskId| {
         let counted = contradicted(facts, id)?;
         let waited = span(facts.tally(id).waited);
         Some(format!(
@@ -58,7 +56,7 @@ pub(crate) fn contradictions(facts: &Facts<'_>) -> Vec<String> {
             span(counted)
         ))
     };
-    let tasks: Vec<String> = facts.ids().filter_map(told).collect();
+    let tasks: Vec<String> = facts.ids().filter_map(waited_longer).collect();
     if !tasks.is_empty() {
         said.push(format!(
             "The kernel's own account (schedstat) contradicts the trace, by which these waited longer; no verdict \
@@ -104,7 +102,7 @@ fn others(facts: &Facts<'_>) -> Duration {
     if !facts.ids().any(|id| is_role(&id)) {
         return Duration::ZERO;
     }
-    let of_player = |id: &TaskId| facts.task(*id).who.comm.raw().starts_with(PLAYERS);
+    let of_player = |id: &TaskId| players::is_one(facts.task(*id).who.comm);
     let others = facts
         .ids()
         .filter(|id| !is_role(id) && !of_player(id) && !facts.is_kernel(*id));

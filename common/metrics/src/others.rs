@@ -1,15 +1,12 @@
 //! Who had the CPUs beside the tasks of a scenario: on a busy machine, figures say as much of the others.
 
-use warmq_trace::{Observer, Record, Table};
+use warmq_trace::{Observer, Record, Table, players};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 /// The figure: what others had of all CPUs, in percent.
 pub const TAKEN: &str = "cpu_taken_share";
 /// From so many percent on a run is not fit to judge a scheduler by.
 pub const MOST_TAKEN: f64 = 10.0;
-
-/// What names of the player's own processes begin with, as of those that send for a scenario's sources.
-const PLAYERS: &str = "warmq";
 
 /// Sums for how long tasks ran that are none of the scenario's, none of the player's, and no threads of the
 /// kernel, which works for whoever asks.
@@ -58,7 +55,7 @@ impl Observer for Others {
                 child: task, comm, ..
             }
             | Record::Renamed { task, comm }
-                if comm.raw().starts_with(PLAYERS) =>
+                if players::is_one(comm) =>
             {
                 *self.ours.touch(task) = true;
             }
@@ -90,12 +87,20 @@ mod tests {
         };
         let named = Record::Renamed {
             task: TaskId(4),
-            comm: Comm::new("warmq-sender"),
+            comm: Comm::new(players::SOURCE),
+        };
+        // Another command of ours is another program.
+        let other_run = Record::Renamed {
+            task: TaskId(5),
+            comm: Comm::new("warmq"),
         };
         let mut others = Others::starting_at(at(10));
         for (ms, record) in [
             (0, ours),
             (0, named),
+            (0, other_run),
+            (0, switch(3, 5)),
+            (20, switch(3, 1)),
             (0, switch(2, 4)),
             (0, switch(0, 2)),
             (0, switch(1, 1)),
@@ -104,6 +109,6 @@ mod tests {
         ] {
             others.see(at(ms), &record);
         }
-        assert_eq!(others.had(at(60)), Duration::from_ms(20 + 10));
+        assert_eq!(others.had(at(60)), Duration::from_ms(20 + 10 + 10));
     }
 }

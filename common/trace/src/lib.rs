@@ -9,6 +9,7 @@
 //! - [`Checker`] checks it against invariants that every machine obeys;
 //! - [`mod@file`] writes a trace and reads it back;
 //! - [`Perfetto`] writes one that the Perfetto UI shows;
+//! - [`players`] names the processes that play scenarios;
 //! - [`Table`] keeps something for each CPU, task or lock.
 
 // Integers decide; floats only describe.
@@ -23,6 +24,7 @@ mod digest;
 pub mod file;
 mod header;
 mod perfetto;
+pub mod players;
 mod record;
 mod table;
 mod who;

@@ -10,6 +10,8 @@ mod leader;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
+use warmq_trace::players;
+
 use crate::error::PlayError;
 use crate::kernel;
 use crate::notes::Notes;
@@ -55,7 +57,7 @@ pub fn work(stage: &'static Stage, lines: Lines) -> ! {
     // A group of its own: what is typed at the terminal is for the controller.
     process::set_group(0, 0);
     process::adopt_orphans();
-    process::set_name("warmq-crew");
+    process::set_name(players::CREW);
     let crew = Crew {
         stage,
         lines,

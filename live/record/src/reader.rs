@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use warmq_trace::players;
 
 use crate::recording::{CpuPages, Memory};
 
@@ -83,7 +84,7 @@ impl Reader {
             let full = run(&mut sources, &stopped, limits);
             Taken { sources, full }
         };
-        let thread = std::thread::Builder::new().name("warmq-record".to_owned());
+        let thread = std::thread::Builder::new().name(players::RECORDER.to_owned());
         Ok(Reader {
             stop,
             thread: Some(thread.spawn(run)?),

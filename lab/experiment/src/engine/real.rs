@@ -179,16 +179,22 @@ fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
     Ok(figures)
 }
 
+/// Less that the machine below had is not said.
+const LEAST_DELAY_S: f64 = 0.05;
+
 /// That a run is not fit to judge a scheduler by, and why, if it is not.
 fn unfit(figures: &Figures, cpus: usize) -> Option<String> {
     let taken = figures
         .get(TAKEN)
         .copied()
         .filter(|taken| *taken >= MOST_TAKEN)?;
-    let delay = figures.get(HOST_DELAY).copied().unwrap_or(0.0) / 1e6;
+    let delay_s = figures.get(HOST_DELAY).copied().unwrap_or(0.0) / 1e6;
+    let below = match delay_s >= LEAST_DELAY_S {
+        true => format!("; the machine below it had {delay_s:.2} s of that (host_delay)"),
+        false => String::new(),
+    };
     Some(format!(
-        "This run is not fit to judge a scheduler by: others than its tasks had {:.0} % of {cpus} CPUs, {delay:.2} s \
-         of that outside of its world (host_delay).",
-        taken * cpus as f64
+        "This run is not fit to judge a scheduler by: others had {taken:.0} % of the time of its {cpus} CPUs \
+         (cpu_taken_share){below}."
     ))
 }

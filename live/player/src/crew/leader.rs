@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use warmq_trace::players;
+
 use super::{no_process, play, reaped};
 use crate::error::PlayError;
 use crate::stage::{Process, Stage};
@@ -38,7 +40,7 @@ fn start(stage: &'static Stage, place: usize, members: &[&Process]) -> io::Resul
         }
         Side::Child => {
             process::die_with(crew);
-            process::set_name("warmq-session");
+            process::set_name(players::SESSION);
             if let Err(error) = process::new_session() {
                 let fix = "report it: this cannot be";
                 let error = PlayError::refused("a session cannot be started", &error, fix);

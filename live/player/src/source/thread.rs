@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::Ordering;
 
-use warmq_trace::Policy;
+use warmq_trace::{Policy, players};
 
 use super::sender::{Sender, read_stamp};
 use super::{SenderThread, Stamp};
@@ -15,7 +15,6 @@ use crate::stage::slots::{Log, Logged, Mark, TaskState};
 use crate::sys::clock::now_ns;
 use crate::sys::sched::{self, Attributes};
 use crate::sys::{process, sockets};
-use crate::trace::SENDER;
 
 const PS_PER_NS: u64 = 1_000;
 /// Answers that are heard before it is looked whether something is due.
@@ -23,7 +22,7 @@ const AT_ONCE: usize = 64;
 
 /// Sends for thread `index` of the run; never returns. Called in a process of its own.
 pub fn work(stage: &'static Stage, index: u32, notes: &Notes) -> ! {
-    process::set_name(SENDER);
+    process::set_name(players::SOURCE);
     let slot = stage.sender_slots.of(index);
     slot.tid.store(process::tid(), Ordering::Relaxed);
     slot.pid.store(process::pid(), Ordering::Relaxed);

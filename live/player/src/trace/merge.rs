@@ -225,7 +225,7 @@ mod tests {
         let fork = |child| Record::Fork {
             parent: None,
             child,
-            comm: Comm::new("warmq-player"),
+            comm: Comm::new(warmq_trace::players::PLAYER),
         };
         let renamed = |task| Record::Renamed {
             task,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use warmq_trace::{Cause, Comm, Policy, Record};
+use warmq_trace::{Cause, Comm, Policy, Record, players};
 use warmq_units::{CpuId, CpuSet, Duration, Instant, TaskId};
 
 use super::merge::{Own, Waits};
@@ -148,7 +148,7 @@ impl Collected<'_> {
         let fork = Record::Fork {
             parent: None,
             child: task,
-            comm: Comm::new(SENDER),
+            comm: Comm::new(players::SOURCE),
         };
         self.put(Instant::START, fork);
         self.put(Instant::START, ids(task, slot));
@@ -230,9 +230,6 @@ impl Collected<'_> {
         Ok(())
     }
 }
-
-/// What a thread of sources is called.
-pub const SENDER: &str = "warmq-source";
 
 /// The spans of a thread of sources. An answer to what was answered already ends nothing.
 fn spans(task: TaskId, entries: &[Logged]) -> Vec<(u64, Record)> {
