@@ -64,7 +64,7 @@ pub enum Command {
     Watch(watch::Arguments),
     /// Say how far scheduling by data affinity is from the optimum, exactly.
     Oracle(oracle::Arguments),
-    /// Check experiments' files without running anything.
+    /// Check files of every kind that a command reads, without running anything.
     Check(check::Arguments),
     /// List the machines, or describe one.
     Machines(machines::Arguments),

@@ -19,9 +19,9 @@ const LEFT: f64 = 64.0;
 const PANEL: f64 = 170.0;
 const GAP: f64 = 34.0;
 
-/// What was told of one group at a time: virtual ns.
+/// Where a group stood at a time: virtual ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Told {
+struct Sample {
     at: Instant,
     vruntime: i64,
     lag: i64,
@@ -32,7 +32,7 @@ struct Told {
 pub struct Lags {
     cpu: CpuId,
     began: Instant,
-    groups: Vec<(String, Vec<Told>)>,
+    groups: Vec<(String, Vec<Sample>)>,
 }
 
 /// The lags on the CPU where they are greatest around `began`; `None` if fewer than two groups were
@@ -40,7 +40,7 @@ pub struct Lags {
 pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) -> Option<Lags> {
     let from = Instant(began.0.saturating_sub(BEFORE.0));
     let mut names: BTreeMap<u32, Comm> = BTreeMap::new();
-    let mut cpus: BTreeMap<CpuId, BTreeMap<u32, Vec<Told>>> = BTreeMap::new();
+    let mut cpus: BTreeMap<CpuId, BTreeMap<u32, Vec<Sample>>> = BTreeMap::new();
     for (at, record) in records.take_while(|(at, _)| *at <= began + AFTER) {
         match record {
             Record::Cgroup { group, name, .. } => {
@@ -53,28 +53,28 @@ pub fn lags(records: impl Iterator<Item = (Instant, Record)>, began: Instant) ->
                 lag,
                 ..
             } if at >= from => {
-                let told = Told { at, vruntime, lag };
+                let sample = Sample { at, vruntime, lag };
                 cpus.entry(cpu)
                     .or_default()
                     .entry(group)
                     .or_default()
-                    .push(told);
+                    .push(sample);
             }
             _ => {}
         }
     }
-    let greatest = |groups: &BTreeMap<u32, Vec<Told>>| {
+    let greatest = |groups: &BTreeMap<u32, Vec<Sample>>| {
         let lags = groups
             .values()
             .flatten()
-            .map(|told| told.lag.unsigned_abs());
+            .map(|sample| sample.lag.unsigned_abs());
         lags.max().unwrap_or(0)
     };
     let (cpu, groups) = cpus
         .into_iter()
         .filter(|(_, groups)| groups.len() > 1)
         .max_by_key(|(cpu, groups)| (greatest(groups), std::cmp::Reverse(*cpu)))?;
-    let named = |(group, told): (u32, Vec<Told>)| (name(group, &names), told);
+    let named = |(group, samples): (u32, Vec<Sample>)| (name(group, &names), samples);
     Some(Lags {
         cpu,
         began,
@@ -112,33 +112,42 @@ impl Panel {
 impl Lags {
     /// When the picture begins and ends.
     fn times(&self) -> (Instant, Instant) {
-        let times: BTreeSet<Instant> = self.told().map(|told| told.at).collect();
+        let times: BTreeSet<Instant> = self.samples().map(|sample| sample.at).collect();
         let first = times.first().copied().unwrap_or(self.began);
         let last = times.last().copied().unwrap_or(self.began);
         (first, last.max(Instant(first.0 + 1)))
     }
 
-    fn told(&self) -> impl Iterator<Item = &Told> {
-        self.groups.iter().flat_map(|(_, told)| told)
+    fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.groups.iter().flat_map(|(_, samples)| samples)
     }
 
     fn panels(&self) -> [Panel; 2] {
         let ms = |ns: i64| ns as f64 / 1e6;
-        let zero = self.told().map(|told| told.vruntime).min().unwrap_or(0);
-        let line = |value: &dyn Fn(&Told) -> f64| {
-            let of = |told: &Vec<Told>| told.iter().map(|it| (it.at, value(it))).collect();
-            self.groups.iter().map(|(_, told)| of(told)).collect()
+        let zero = self
+            .samples()
+            .map(|sample| sample.vruntime)
+            .min()
+            .unwrap_or(0);
+        let line = |value: &dyn Fn(&Sample) -> f64| {
+            let of = |samples: &Vec<Sample>| {
+                samples
+                    .iter()
+                    .map(|sample| (sample.at, value(sample)))
+                    .collect()
+            };
+            self.groups.iter().map(|(_, samples)| of(samples)).collect()
         };
         [
             Panel {
                 title: "lag, virtual ms: above 0 a group is owed time".to_owned(),
                 top: 16.0,
-                lines: line(&|told| ms(told.lag)),
+                lines: line(&|sample| ms(sample.lag)),
             },
             Panel {
                 title: "vruntime, virtual ms from the least shown".to_owned(),
                 top: 16.0 + PANEL + GAP,
-                lines: line(&|told| ms(told.vruntime - zero)),
+                lines: line(&|sample| ms(sample.vruntime - zero)),
             },
         ]
     }

@@ -147,7 +147,7 @@ fn picture(verdict: &Verdict, header: &Header, file: &Path) -> Result<Picture, F
     // What cannot be read now could not be read before either.
     let records = recording::open(file)?.map_while(Result::ok);
     let times = (time(from), time(to));
-    let task = TaskId(verdict.tasks.first().map_or(0, |it| it.task));
+    let task = TaskId(verdict.tasks.first().map_or(0, |about| about.task));
     let mut evidence = evidence_of(records, &header.names, task, times);
     // The diagnosis knows more names.
     if let Some(about) = verdict.tasks.first() {

@@ -51,11 +51,11 @@ pub fn page(found: &Found, pictures: &[Picture], file: &str) -> String {
 /// Whoever is in a picture, and each group, has one color on the page.
 fn colors(pictures: &[Picture]) -> Colors {
     let mut colors = Colors::default();
-    let lags = pictures.iter().filter_map(|it| it.lags.as_ref());
-    lags.for_each(|it| it.give(&mut colors));
+    let lags = pictures.iter().filter_map(|picture| picture.lags.as_ref());
+    lags.for_each(|lags| lags.give(&mut colors));
     pictures
         .iter()
-        .for_each(|it| colors.take(&it.evidence.chart));
+        .for_each(|picture| colors.take(&picture.evidence.chart));
     colors
 }
 
@@ -93,12 +93,12 @@ fn waiting(diagnosis: &Diagnosis) -> Markup {
                     th { "waited" } th { "longest" } th { "due, about" } th { "idle beside: may use" }
                     th { "may not" }
                 } }
-                tbody { @for it in shown { tr {
-                    th { (it.about.shown()) } td class="words" { (instead(it, it.instead.len())) }
-                    td class="group" { (it.about.group) } td class="figure" { (time(it.ran_ns)) }
-                    td class="figure" { (time(it.waited_ns)) } td class="figure" { (time(it.longest_ns)) }
-                    td class="figure" { (time(it.due_ns)) } td class="figure" { (time(it.idle_allowed_ns)) }
-                    td class="figure" { (time(it.idle_excluded_ns)) }
+                tbody { @for task in shown { tr {
+                    th { (task.about.shown()) } td class="words" { (instead(task, task.instead.len())) }
+                    td class="group" { (task.about.group) } td class="figure" { (time(task.ran_ns)) }
+                    td class="figure" { (time(task.waited_ns)) } td class="figure" { (time(task.longest_ns)) }
+                    td class="figure" { (time(task.due_ns)) } td class="figure" { (time(task.idle_allowed_ns)) }
+                    td class="figure" { (time(task.idle_excluded_ns)) }
                 } } }
             } }
             (more(all.len()))
@@ -114,10 +114,10 @@ fn woken(diagnosis: &Diagnosis) -> Markup {
             h2 { "Who is woken, and by whom" }
             div class="scroll" { table {
                 thead { tr { th { "task" } th { "woken/s" } th { "took a CPU at once/s" } th { "by" } } }
-                tbody { @for it in shown { tr {
-                    th { (it.about.shown()) } td { (it.per_second) } td { (it.took_per_second) }
+                tbody { @for task in shown { tr {
+                    th { (task.about.shown()) } td { (task.per_second) } td { (task.took_per_second) }
                     td class="words" {
-                        @for (place, by) in it.by.iter().enumerate() {
+                        @for (place, by) in task.by.iter().enumerate() {
                             @if place > 0 { "; " } (by.waker) " " (by.per_second) "/s"
                         }
                     }
@@ -136,8 +136,8 @@ fn bouncing(diagnosis: &Diagnosis) -> Markup {
             h2 { "Who moves between caches" }
             div class="scroll" { table {
                 thead { tr { th { "task" } th { "moves between caches/s" } th { "between CPUs/s" } } }
-                tbody { @for it in shown { tr {
-                    th { (it.about.shown()) } td { (it.llc_moves_per_second) } td { (it.cpu_moves_per_second) }
+                tbody { @for task in shown { tr {
+                    th { (task.about.shown()) } td { (task.llc_moves_per_second) } td { (task.cpu_moves_per_second) }
                 } } }
             } }
             (more(all.len()))

@@ -235,8 +235,8 @@ fn the_least_weight_alone_in_its_session_is_due_what_its_session_is() {
     let due = |scheduler: &str, name: &str| {
         let found = story(text, scheduler, "");
         let mut all = found.told.waiting.into_iter();
-        let told = all.find(|it| it.about.name == name).expect("it waits");
-        told.due_ns * 100 / (told.ran_ns + told.waited_ns)
+        let waiting = all.find(|task| task.about.name == name).expect("it waits");
+        waiting.due_ns * 100 / (waiting.ran_ns + waiting.waited_ns)
     };
     assert!((45..=55).contains(&due("eevdf-7.1", "nice")));
     // Where sessions have no groups, it is due what its weight is worth: a tenth of the other's.

@@ -14,14 +14,14 @@ const MOST_OTHERS: usize = 2;
 /// What is said where nobody starved.
 pub fn nothing(diagnosis: &Diagnosis) -> String {
     let all = diagnosis.told.waiting.iter();
-    let longest = all.max_by_key(|it| it.longest_ns);
+    let longest = all.max_by_key(|task| task.longest_ns);
     let longest = longest.map_or_else(
         || "nobody waited".to_owned(),
-        |it| {
+        |task| {
             format!(
                 "the longest wait, of {}, was {}",
-                it.about.shown(),
-                time(it.longest_ns)
+                task.about.shown(),
+                time(task.longest_ns)
             )
         },
     );
@@ -57,7 +57,7 @@ pub fn facts(found: &Found) -> String {
         &header.scheduler,
     ];
     let about: Vec<&str> = about.into_iter().map(String::as_str).collect();
-    let about: Vec<&str> = about.into_iter().filter(|it| !it.is_empty()).collect();
+    let about: Vec<&str> = about.into_iter().filter(|fact| !fact.is_empty()).collect();
     let preempt = match header.preemption.as_str() {
         "" => String::new(),
         model => format!(" (preempt={model})"),
@@ -116,11 +116,11 @@ fn indented(sentence: &str) -> String {
 /// Rows of the same program and group together, in the order of the first of each.
 fn by_program<T>(all: &[T], about: impl Fn(&T) -> &About) -> Vec<Vec<&T>> {
     let mut together: Vec<Vec<&T>> = Vec::new();
-    for it in all {
-        let key = |it: &T| (about(it).program.clone(), about(it).group.clone());
-        match together.iter_mut().find(|of| key(of[0]) == key(it)) {
-            Some(of) => of.push(it),
-            None => together.push(vec![it]),
+    for task in all {
+        let key = |task: &T| (about(task).program.clone(), about(task).group.clone());
+        match together.iter_mut().find(|of| key(of[0]) == key(task)) {
+            Some(of) => of.push(task),
+            None => together.push(vec![task]),
         }
     }
     together
@@ -145,13 +145,14 @@ fn titled(title: &str, table: &comfy_table::Table, all: usize) -> String {
 }
 
 fn waiting(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.told.waiting, |it| &it.about);
+    let mut all = by_program(&diagnosis.told.waiting, |task| &task.about);
     if all.is_empty() {
         return String::new();
     }
-    let sum =
-        |of: &[&Waiting], value: fn(&Waiting) -> u64| of.iter().map(|it| value(it)).sum::<u64>();
-    let waited = |of: &[&Waiting]| sum(of, |it| it.waited_ns + it.throttled_ns);
+    let sum = |of: &[&Waiting], value: fn(&Waiting) -> u64| {
+        of.iter().map(|task| value(task)).sum::<u64>()
+    };
+    let waited = |of: &[&Waiting]| sum(of, |task| task.waited_ns + task.throttled_ns);
     all.sort_by_key(|of| std::cmp::Reverse(waited(of)));
     let mut table = listing::table();
     table.set_header([
@@ -164,11 +165,11 @@ fn waiting(diagnosis: &Diagnosis) -> String {
     ]);
     for of in all.iter().take(MOST) {
         table.add_row([
-            called(of, |it| &it.about),
-            time(sum(of, |it| it.ran_ns)),
-            time(sum(of, |it| it.waited_ns)),
-            time(of.iter().map(|it| it.longest_ns).max().unwrap_or(0)),
-            time(sum(of, |it| it.due_ns)),
+            called(of, |task| &task.about),
+            time(sum(of, |task| task.ran_ns)),
+            time(sum(of, |task| task.waited_ns)),
+            time(of.iter().map(|task| task.longest_ns).max().unwrap_or(0)),
+            time(sum(of, |task| task.due_ns)),
             instead(of[0], MOST_OTHERS),
         ]);
     }
@@ -188,32 +189,39 @@ pub fn instead(waiting: &Waiting, most: usize) -> String {
         parts.push(format!("its quota {}", time(waiting.throttled_ns)));
     }
     let others = waiting.instead.iter().take(most);
-    parts.extend(others.map(|it| format!("{} {} ({})", it.about.shown(), time(it.ran_ns), it.why)));
+    parts.extend(others.map(|task| {
+        format!(
+            "{} {} ({})",
+            task.about.shown(),
+            time(task.ran_ns),
+            task.why
+        )
+    }));
     parts.join("; ")
 }
 
 fn woken(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.told.woken, |it| &it.about);
+    let mut all = by_program(&diagnosis.told.woken, |task| &task.about);
     if all.is_empty() {
         return String::new();
     }
-    let often = |of: &[&Woken]| of.iter().map(|it| it.per_second).sum::<u64>();
+    let often = |of: &[&Woken]| of.iter().map(|task| task.per_second).sum::<u64>();
     all.sort_by_key(|of| std::cmp::Reverse(often(of)));
     let mut table = listing::table();
     table.set_header(["task", "woken/s", "took a CPU/s", "by"]);
     for of in all.iter().take(MOST) {
-        let mut by: Vec<_> = of.iter().flat_map(|it| &it.by).collect();
-        by.sort_by_key(|it| std::cmp::Reverse(it.per_second));
-        by.retain(|it| it.per_second > 0);
+        let mut by: Vec<_> = of.iter().flat_map(|task| &task.by).collect();
+        by.sort_by_key(|waking| std::cmp::Reverse(waking.per_second));
+        by.retain(|waking| waking.per_second > 0);
         let by = by.iter().take(MOST_OTHERS);
         let by: Vec<String> = by
-            .map(|it| format!("{} {}/s", it.waker, it.per_second))
+            .map(|waking| format!("{} {}/s", waking.waker, waking.per_second))
             .collect();
         table.add_row([
-            called(of, |it| &it.about),
+            called(of, |task| &task.about),
             often(of).to_string(),
             of.iter()
-                .map(|it| it.took_per_second)
+                .map(|task| task.took_per_second)
                 .sum::<u64>()
                 .to_string(),
             by.join("; "),
@@ -223,20 +231,21 @@ fn woken(diagnosis: &Diagnosis) -> String {
 }
 
 fn bouncing(diagnosis: &Diagnosis) -> String {
-    let mut all = by_program(&diagnosis.told.bouncing, |it| &it.about);
+    let mut all = by_program(&diagnosis.told.bouncing, |task| &task.about);
     if all.is_empty() {
         return String::new();
     }
-    let sum =
-        |of: &[&Bouncing], value: fn(&Bouncing) -> u64| of.iter().map(|it| value(it)).sum::<u64>();
-    all.sort_by_key(|of| std::cmp::Reverse(sum(of, |it| it.llc_moves_per_second)));
+    let sum = |of: &[&Bouncing], value: fn(&Bouncing) -> u64| {
+        of.iter().map(|task| value(task)).sum::<u64>()
+    };
+    all.sort_by_key(|of| std::cmp::Reverse(sum(of, |task| task.llc_moves_per_second)));
     let mut table = listing::table();
     table.set_header(["task", "moves between caches/s", "between CPUs/s"]);
     for of in all.iter().take(MOST) {
         table.add_row([
-            called(of, |it| &it.about),
-            sum(of, |it| it.llc_moves_per_second).to_string(),
-            sum(of, |it| it.cpu_moves_per_second).to_string(),
+            called(of, |task| &task.about),
+            sum(of, |task| task.llc_moves_per_second).to_string(),
+            sum(of, |task| task.cpu_moves_per_second).to_string(),
         ]);
     }
     listing::align_numbers(&mut table, Some(0));

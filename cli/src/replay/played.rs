@@ -153,6 +153,24 @@ fn a_hog_that_starved_gets_its_half_under_a_scheduler_that_starves_nobody() {
     }
 }
 
+const CPU: CpuId = CpuId(0);
+const TASK: TaskId = TaskId(1);
+/// All of a recording.
+const ALL: Span = Span {
+    from: Instant::START,
+    until: Instant(u64::MAX),
+};
+
+/// A task that could go on leaves the CPU.
+fn switch(prev: Option<TaskId>, next: Option<TaskId>) -> Record {
+    Record::Switch {
+        cpu: CPU,
+        prev,
+        prev_runnable: true,
+        next,
+    }
+}
+
 /// A trace of these records, in a file.
 fn file_of(records: &[(Instant, Record)], check: impl Fn(&std::path::Path)) {
     let folder = tempfile::tempdir().unwrap();
@@ -167,24 +185,13 @@ fn file_of(records: &[(Instant, Record)], check: impl Fn(&std::path::Path)) {
 
 #[test]
 fn records_that_are_days_apart_are_not_played() {
-    let (cpu, task) = (CpuId(0), TaskId(1));
-    let switch = |prev, next| Record::Switch {
-        cpu,
-        prev,
-        prev_runnable: true,
-        next,
-    };
     let later = Instant::START + Duration::from_s(53 * 86_400);
     let records = [
-        (Instant::START, switch(None, Some(task))),
-        (later, switch(Some(task), None)),
+        (Instant::START, switch(None, Some(TASK))),
+        (later, switch(Some(TASK), None)),
     ];
     file_of(&records, |file| {
-        let all = Span {
-            from: Instant::START,
-            until: Instant(u64::MAX),
-        };
-        let refused = of_file(file, all, &On::default(), None).map(|_| ());
+        let refused = of_file(file, ALL, &On::default(), None).map(|_| ());
         let refused = format!("{:?}", refused.unwrap_err());
         assert!(refused.contains("4579200 s"), "{refused}");
         assert!(refused.contains("--until"), "{refused}");
@@ -193,26 +200,15 @@ fn records_that_are_days_apart_are_not_played() {
 
 #[test]
 fn a_recording_of_a_busy_machine_is_marked() {
-    let (cpu, task) = (CpuId(0), TaskId(1));
-    let switch = |prev, next| Record::Switch {
-        cpu,
-        prev,
-        prev_runnable: true,
-        next,
-    };
     let ms = |ms| Instant::START + Duration::from_ms(ms);
     for (ran, marked) in [(96, true), (90, false)] {
         let records = [
-            (ms(0), switch(None, Some(task))),
-            (ms(ran), switch(Some(task), None)),
-            (ms(100), Record::Recalculate { cpu }),
+            (ms(0), switch(None, Some(TASK))),
+            (ms(ran), switch(Some(TASK), None)),
+            (ms(100), Record::Recalculate { cpu: CPU }),
         ];
         file_of(&records, |file| {
-            let all = Span {
-                from: Instant::START,
-                until: Instant(u64::MAX),
-            };
-            let found = busy(&mut read(file, all).unwrap());
+            let found = busy(&mut read(file, ALL).unwrap());
             assert_eq!(found.is_some(), marked, "{found:?}");
         });
     }

@@ -102,7 +102,7 @@ impl<'f, 'w> Case<'f, 'w> {
     /// Where it waited for most of its time: the fewest CPUs that have nine tenths of it.
     pub fn where_it_waited(&self) -> Vec<CpuId> {
         let mut places = self.tally.places.clone();
-        places.sort_by_key(|it| (std::cmp::Reverse(it.waited), it.cpu));
+        places.sort_by_key(|place| (std::cmp::Reverse(place.waited), place.cpu));
         let mut left = part(self.tally.waited, 900);
         let mut cpus = Vec::new();
         for place in places {
@@ -155,13 +155,14 @@ impl<'f, 'w> Case<'f, 'w> {
         let tasks = self.tally.beside.iter().filter(|(id, _)| !is(*id));
         let tasks = tasks.map(|(id, span)| (self.facts.name(*id), *span));
         let programs = self.tally.programs.iter();
-        let programs = programs.map(|(it, span)| (self.facts.program(*it), *span));
+        let programs = programs.map(|(program, span)| (self.facts.program(*program), *span));
         let mut rest: Vec<(String, Duration)> = tasks.chain(programs).collect();
         rest.sort_by_key(|(name, span)| (std::cmp::Reverse(*span), name.clone()));
         rest.retain(|(_, span)| share_of(*span) >= TOLD_BESIDE);
         rest.truncate(MOST_OF_REST);
-        let told = |(name, span): &(String, Duration)| format!("{name} {}", share(share_of(*span)));
-        let mut parts: Vec<String> = rest.iter().map(told).collect();
+        let described =
+            |(name, span): &(String, Duration)| format!("{name} {}", share(share_of(*span)));
+        let mut parts: Vec<String> = rest.iter().map(described).collect();
         let named: u64 = rest.iter().map(|(_, span)| share_of(*span)).sum();
         let others = ALL.saturating_sub(had + named);
         if others >= TOLD_BESIDE {

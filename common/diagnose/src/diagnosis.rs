@@ -96,8 +96,10 @@ fn verdicts(facts: &Facts<'_>) -> Vec<Verdict> {
         of_cause.tasks.push(id);
     }
     let mut all: Vec<Together> = together.into_values().collect();
-    all.sort_by_key(|it| Reverse(it.worst.lost));
-    all.into_iter().map(|it| verdict(facts, it)).collect()
+    all.sort_by_key(|of_cause| Reverse(of_cause.worst.lost));
+    all.into_iter()
+        .map(|of_cause| verdict(facts, of_cause))
+        .collect()
 }
 
 /// What the whole time shows.

@@ -128,13 +128,14 @@ impl Dues {
         let mut all: Vec<u32> = all.filter(|group| *group != 0).collect();
         all.sort_by_key(|group| std::cmp::Reverse(watcher.groups.upwards(*group).len()));
         for group in all {
-            let wants = |demand: &Demand| demand.groups.get(&group).map_or(0, |it| it.weights);
+            let wants =
+                |demand: &Demand| demand.groups.get(&group).map_or(0, |group| group.weights);
             let everywhere = self.cpus.values().map(wants).sum();
             self.everywhere.insert(group, everywhere);
             let parent = watcher.groups.get(group).parent;
             let mut cpus = std::mem::take(&mut self.cpus);
             for demand in cpus.values_mut() {
-                let Some(time) = demand.groups.get(&group).map(|it| it.time.min(ALL)) else {
+                let Some(time) = demand.groups.get(&group).map(|group| group.time.min(ALL)) else {
                     continue;
                 };
                 let weights = self.entity(demand, group) * time;
@@ -146,7 +147,7 @@ impl Dues {
 
     /// The part of a group's weight that a CPU has.
     fn entity(&self, demand: &Demand, group: u32) -> u64 {
-        let here = demand.groups.get(&group).map_or(0, |it| it.weights);
+        let here = demand.groups.get(&group).map_or(0, |group| group.weights);
         let everywhere = self.everywhere.get(&group).copied().unwrap_or(0).max(1);
         let weight = self.weights.get(&group).copied().unwrap_or(1);
         let part = u128::from(weight) * u128::from(here) / u128::from(everywhere);
@@ -166,8 +167,8 @@ impl Dues {
             let Some(demand) = self.cpus.get(&place.cpu) else {
                 return Duration::ZERO;
             };
-            let there = counted.places.iter().find(|it| it.cpu == place.cpu);
-            let time = there.map_or(Duration::ZERO, |it| it.ran + it.waited);
+            let there = counted.places.iter().find(|there| there.cpu == place.cpu);
+            let time = there.map_or(Duration::ZERO, |there| there.ran + there.waited);
             let time = thousandths(time, self.period);
             let by_groups = self.in_groups(demand, who, time);
             let millionths = match self.by_groups {
@@ -187,12 +188,15 @@ impl Dues {
 
     /// The share in millionths where each group has its weight.
     fn in_groups(&self, demand: &Demand, who: &Who, time: u64) -> u64 {
-        let all = |group: u32| demand.groups.get(&group).map_or(0, |it| it.weights);
+        let all = |group: u32| demand.groups.get(&group).map_or(0, |group| group.weights);
         let mut millionths = share(own_weight(who), time, all(who.group));
         let upwards = self.upwards.get(&who.group).map_or(&[][..], Vec::as_slice);
         let parents = upwards.iter().skip(1).copied().chain([0]);
         for (group, parent) in upwards.iter().zip(parents) {
-            let time = demand.groups.get(group).map_or(0, |it| it.time.min(ALL));
+            let time = demand
+                .groups
+                .get(group)
+                .map_or(0, |group| group.time.min(ALL));
             let of_group = share(self.entity(demand, *group), time, all(parent));
             millionths = millionths * of_group / 1_000_000;
         }

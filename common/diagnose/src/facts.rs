@@ -169,7 +169,7 @@ impl<'w> Facts<'w> {
             _ => name.clone(),
         };
         About {
-            name: number.map_or_else(|| name.clone(), |it| format!("{name} {it}")),
+            name: number.map_or_else(|| name.clone(), |number| format!("{name} {number}")),
             program,
             number,
             pid: who.tgid.or(who.tid),
@@ -211,7 +211,9 @@ impl<'w> Facts<'w> {
         }
         let mut path = self.watcher.groups.upwards(group);
         path.reverse();
-        let names = path.iter().map(|it| self.watcher.groups.get(*it).name);
+        let names = path
+            .iter()
+            .map(|group| self.watcher.groups.get(*group).name);
         let names: Vec<Comm> = names.collect();
         let own = *names.last()?;
         let names: Vec<String> = names.iter().map(Comm::to_string).collect();
@@ -232,7 +234,7 @@ impl<'w> Facts<'w> {
     pub fn is_kernel(&self, id: TaskId) -> bool {
         let who = &self.task(id).who;
         let name = who.comm.raw();
-        who.kernel || who.role.is_none() && OF_KERNEL.iter().any(|it| name.starts_with(it))
+        who.kernel || who.role.is_none() && OF_KERNEL.iter().any(|start| name.starts_with(start))
     }
 
     pub fn is_softirqd(&self, id: TaskId) -> bool {
@@ -262,16 +264,19 @@ impl<'w> Facts<'w> {
     /// How often in a second `id` was woken on one of `cpus`.
     pub fn woken_on(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
         let places = self.tally(id).places.iter();
-        let there = places.filter(|it| cpus.contains(&it.cpu));
-        rate(there.map(|it| it.wakeups).sum(), self.period)
+        let there = places.filter(|place| cpus.contains(&place.cpu));
+        rate(there.map(|place| place.wakeups).sum(), self.period)
     }
 
     /// For what share of the time `id` was runnable on other CPUs than `cpus`, in thousandths. The weight
     /// of a group is divided by what is runnable, whether it runs or waits.
     pub fn wanted_elsewhere(&self, id: TaskId, cpus: &[CpuId]) -> u64 {
         let places = self.tally(id).places.iter();
-        let elsewhere = places.filter(|it| !cpus.contains(&it.cpu));
-        thousandths(elsewhere.map(|it| it.ran + it.waited).sum(), self.period)
+        let elsewhere = places.filter(|place| !cpus.contains(&place.cpu));
+        thousandths(
+            elsewhere.map(|place| place.ran + place.waited).sum(),
+            self.period,
+        )
     }
 
     /// Of its wakeups, how many took the CPU from another task at once, in thousandths.

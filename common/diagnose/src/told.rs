@@ -69,7 +69,7 @@ pub fn summed<'a>(tasks: impl IntoIterator<Item = &'a About>) -> Vec<String> {
     let shown = together.iter().map(|of| match of[..] {
         [only] => only.shown(),
         _ => {
-            let ids: Vec<String> = of.iter().map(|it| it.id().to_string()).collect();
+            let ids: Vec<String> = of.iter().map(|task| task.id().to_string()).collect();
             format!("{} ({}: {})", of[0].program, of.len(), ids.join(", "))
         }
     });
@@ -228,7 +228,7 @@ fn woken(facts: &Facts<'_>) -> Vec<Woken> {
             by: by.collect(),
         }
     })
-    .filter(|it| it.per_second > 0)
+    .filter(|waker| waker.per_second > 0)
     .collect()
 }
 
@@ -245,11 +245,12 @@ fn waker(facts: &Facts<'_>, (task, context): (Option<TaskId>, Context)) -> Strin
 fn bouncing(facts: &Facts<'_>) -> Vec<Bouncing> {
     let moves = |id| facts.tally(id).llc_moves;
     let all = top(facts, 1, moves).into_iter();
-    let told = all.map(|(id, moves)| Bouncing {
+    let bouncing = all.map(|(id, moves)| Bouncing {
         about: facts.about(id),
         llc_moves_per_second: rate(moves, facts.period),
         cpu_moves_per_second: rate(facts.tally(id).cpu_moves, facts.period),
     });
-    told.filter(|it| it.llc_moves_per_second >= LEAST_MOVES)
+    bouncing
+        .filter(|task| task.llc_moves_per_second >= LEAST_MOVES)
         .collect()
 }

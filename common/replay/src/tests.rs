@@ -68,6 +68,20 @@ fn block(task: TaskId, cause: Cause) -> Record {
     }
 }
 
+fn enters(interrupt: Interrupt) -> Record {
+    Record::InterruptEnter {
+        cpu: CPU,
+        interrupt,
+    }
+}
+
+fn exits(interrupt: Interrupt) -> Record {
+    Record::InterruptExit {
+        cpu: CPU,
+        interrupt,
+    }
+}
+
 fn waking(waker: Option<TaskId>, task: TaskId, context: Context) -> Record {
     Record::Waking {
         cpu: CPU,
@@ -215,22 +229,10 @@ fn what_runs_on_behalf_of_a_task_is_not_from_outside() {
     let softirq = Interrupt::NetworkSoftirq;
     let taken = taken(&[
         (0, switch(None, false, Some(A))),
-        (
-            10,
-            Record::InterruptEnter {
-                cpu: CPU,
-                interrupt: softirq,
-            },
-        ),
+        (10, enters(softirq)),
         (11, waking(Some(A), B, Context::Softirq)),
         (11, wakeup(B)),
-        (
-            12,
-            Record::InterruptExit {
-                cpu: CPU,
-                interrupt: softirq,
-            },
-        ),
+        (12, exits(softirq)),
         (20, switch(Some(A), true, Some(B))),
         (30, switch(Some(B), false, Some(A))),
         (40, Record::Recalculate { cpu: CPU }),
@@ -244,13 +246,12 @@ fn what_runs_on_behalf_of_a_task_is_not_from_outside() {
 fn interrupted(interrupts: &[(u64, Interrupt)]) -> Taken {
     let mut records = vec![(0, switch(None, false, Some(A)))];
     for (at, interrupt) in interrupts.iter().copied() {
-        let cpu = CPU;
-        records.push((at, Record::InterruptEnter { cpu, interrupt }));
+        records.push((at, enters(interrupt)));
         if interrupt == Interrupt::NetworkSoftirq {
             let after = [(at, waking(Some(A), B, Context::Softirq)), (at, wakeup(B))];
             records.extend(after);
         }
-        records.push((at + 1, Record::InterruptExit { cpu, interrupt }));
+        records.push((at + 1, exits(interrupt)));
         if interrupt == Interrupt::NetworkSoftirq {
             records.push((at + 3, switch(Some(A), true, Some(B))));
             records.push((at + 4, switch(Some(B), false, Some(A))));
@@ -271,62 +272,19 @@ fn what_a_task_sends_after_an_interrupt_that_brings_no_packets_is_its_own() {
 #[test]
 fn all_packets_of_an_interrupt_come_at_once() {
     use Interrupt::{Line, NetworkSoftirq, Timer};
-    let cpu = CPU;
     let records = [
         (0, switch(None, false, Some(A))),
-        (
-            10,
-            Record::InterruptEnter {
-                cpu,
-                interrupt: Line(9),
-            },
-        ),
-        (
-            11,
-            Record::InterruptExit {
-                cpu,
-                interrupt: Line(9),
-            },
-        ),
-        (
-            12,
-            Record::InterruptEnter {
-                cpu,
-                interrupt: NetworkSoftirq,
-            },
-        ),
-        (
-            13,
-            Record::InterruptExit {
-                cpu,
-                interrupt: NetworkSoftirq,
-            },
-        ),
-        (
-            17,
-            Record::InterruptEnter {
-                cpu,
-                interrupt: NetworkSoftirq,
-            },
-        ),
+        (10, enters(Line(9))),
+        (11, exits(Line(9))),
+        (12, enters(NetworkSoftirq)),
+        (13, exits(NetworkSoftirq)),
+        (17, enters(NetworkSoftirq)),
         (17, waking(Some(A), B, Context::Softirq)),
         (17, wakeup(B)),
-        (
-            18,
-            Record::InterruptExit {
-                cpu,
-                interrupt: NetworkSoftirq,
-            },
-        ),
+        (18, exits(NetworkSoftirq)),
         (20, switch(Some(A), true, Some(B))),
         (30, switch(Some(B), false, Some(A))),
-        (
-            31,
-            Record::InterruptEnter {
-                cpu,
-                interrupt: Timer,
-            },
-        ),
+        (31, enters(Timer)),
     ];
     assert_eq!(row(&taken(&records), "b"), "wait 10us");
 }

@@ -120,8 +120,8 @@ fn about_kernel(kernel: &str, scheduler: &str) -> String {
     // The lab's schedulers are named after kernels.
     let simulated = scheduler.rsplit('-').next().unwrap_or_default();
     let known = match scheduler.starts_with("eevdf-") {
-        true => has_fault(simulated).map(|it| (scheduler, it)),
-        false => has_fault(kernel).map(|it| (kernel, it)),
+        true => has_fault(simulated).map(|has| (scheduler, has)),
+        false => has_fault(kernel).map(|has| (kernel, has)),
     };
     let sign = "These are the signs of the fault of Linux 6.13 to 7.0";
     match known {

@@ -23,7 +23,7 @@ pub(super) fn find(case: &Case<'_, '_>) -> Option<Finding> {
     }
     let name = list(
         &all.iter()
-            .map(|it| case.facts.group_name(*it))
+            .map(|group| case.facts.group_name(*group))
             .collect::<Vec<_>>(),
         3,
     );

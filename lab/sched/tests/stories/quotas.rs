@@ -4,17 +4,12 @@
 use std::collections::BTreeMap;
 
 use warmq_kernel::Throttling::{self, Groups, Pool, Tasks};
-use warmq_metrics::PlayMeter;
-use warmq_scenario::Scenario;
-use warmq_units::Instant;
 
 use crate::stage::*;
-use crate::told::before_on;
+use crate::told::figures_on;
 
 /// The figures of `text` on `cpus` CPUs after 3 s, under the scheduler of a kernel that throttles so.
 fn figures(throttling: Throttling, cpus: u16, text: &str) -> BTreeMap<String, f64> {
-    let scenario = Scenario::read("story.toml", text).expect("a sound scenario");
-    let meter = PlayMeter::starting_at(scenario.names(), Instant::START);
     let mut stage = stage(cpus).tick_of(1);
     stage.settings.throttling = throttling;
     stage.settings.nohz = true;
@@ -22,8 +17,7 @@ fn figures(throttling: Throttling, cpus: u16, text: &str) -> BTreeMap<String, f6
         Groups => "eevdf-6.12",
         Tasks | Pool => "eevdf-6.18",
     };
-    let meter = before_on(stage, meter, name, text, 300);
-    meter.figures(Instant::START + ms(3_000))
+    figures_on(stage, name, text, 300)
 }
 
 /// Workers that are all in a group, bound to a CPU each, and work for `run` at 28 ms of each period of 100 ms.
@@ -171,8 +165,8 @@ fn burst_serves_what_needs_more_than_a_quota_now_and_then() {
     }
 }
 
-/// A hog that is throttled after 10 ms of each second, and what is changed at 500 ms.
-fn throttled_hog(change: &str) -> String {
+/// A hog in a group that is throttled after 10 ms of each second, `more` of it, and what is changed at 500 ms.
+fn throttled_hog(more: &str, change: &str) -> String {
     format!(
         r#"
         [group.pod]
@@ -182,6 +176,7 @@ fn throttled_hog(change: &str) -> String {
         [task.hog]
         group = "pod"
         body = [{{ run = "1ms" }}]
+        {more}
         [[change]]
         at = "500ms"
         {change}
@@ -207,7 +202,7 @@ fn who_is_throttled_runs_when_the_quota_the_group_or_the_policy_changes() {
             ("task = \"hog\"\nset = { policy = \"fifo 50\" }", 100.0),
             ("group = \"pod\"\nset = { weight = 50 }", 0.0),
         ] {
-            let figures = figures(throttling, 1, &throttled_hog(change));
+            let figures = figures(throttling, 1, &throttled_hog("", change));
             assert_eq!(figures["before.hog_share"], 0.0, "{throttling:?} {change}");
             let after = figures["after.hog_share"];
             assert!(
@@ -220,35 +215,17 @@ fn who_is_throttled_runs_when_the_quota_the_group_or_the_policy_changes() {
 
 #[test]
 fn a_task_that_may_not_use_its_throttled_cpu_any_more_runs_where_there_is_time() {
-    let text = r#"
-        [group.pod]
-        quota = "10ms"
-        period = "1s"
-        [task.hog]
-        group = "pod"
+    let more = r#"
         cpus = "cpu 0"
-        body = [{ run = "1ms" }]
         [task.idler]
         group = "pod"
         cpus = "cpu 1"
         body = [{ run = "1ms" }, { sleep = "10s" }]
-        [[change]]
-        at = "500ms"
-        task = "hog"
-        set = { cpus = "cpu 1" }
-        [[phase]]
-        name = "before"
-        at = "100ms"
-        [[phase]]
-        name = "after"
-        at = "500ms"
-        [[phase]]
-        name = "later"
-        at = "900ms"
     "#;
+    let text = throttled_hog(more, "task = \"hog\"\nset = { cpus = \"cpu 1\" }");
     // The idler's CPU keeps 1 ms of its slice.
     for throttling in [Groups, Tasks] {
-        let figures = figures(throttling, 2, text);
+        let figures = figures(throttling, 2, &text);
         assert_eq!(figures["before.hog_share"], 0.0, "{throttling:?}");
         let after = figures["after.hog_share"];
         assert!((0.2..1.0).contains(&after), "{throttling:?}: {after}");

@@ -41,6 +41,14 @@ pub fn before_on<O: Observer>(stage: Stage, watch: O, name: &str, text: &str, ti
     kernel.into_observer()
 }
 
+/// The figures of `text`, played on `stage` for `ticks` ticks under the scheduler `name`.
+pub fn figures_on(stage: Stage, name: &str, text: &str, ticks: u64) -> BTreeMap<String, f64> {
+    let scenario = Scenario::read("story.toml", text).expect("a sound scenario");
+    let meter = PlayMeter::starting_at(scenario.names(), Instant::START);
+    let meter = before_on(stage, meter, name, text, ticks);
+    meter.figures(Instant::START + ms(10 * ticks))
+}
+
 /// The records of `text` that `line` makes a line of, each after its time in ms.
 pub fn told(text: &str, ticks: u64, line: impl Fn(&Record) -> Option<String>) -> Vec<String> {
     told_on(stage(1), text, ticks, line)
@@ -185,10 +193,7 @@ fn a_meter_gives_the_figures_of_each_phase() {
         name = "storm"
         at = "200ms"
     "#;
-    let scenario = Scenario::read("story.toml", text).expect("a sound scenario");
-    let meter = PlayMeter::starting_at(scenario.names(), Instant::START);
-    let meter = before(meter, "linux24", text, 1, 40);
-    let figures = meter.figures(Instant::START + ms(400));
+    let figures = figures_on(stage(1), "linux24", text, 40);
     let figure = |name: &str| figures.get(name).copied().unwrap_or(f64::NAN);
     assert_eq!(figure("calm.beat_mean").round(), 5_000.0);
     assert_eq!(figure("calm.work_per_second").round(), 50.0);
