@@ -142,7 +142,7 @@ impl Trust {
 /// Where the page goes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Out {
-    /// Write report.html, rows.parquet and rows.csv into this folder.
+    /// Write report.html and rows.csv into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Run every point, seed and time of the files (the default without --quick).
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// Write report.html, rows.parquet and rows.csv into this folder.
+    /// Write report.html and rows.csv into this folder.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
     /// Also run the real walk on this machine, and put it on the same page.
