@@ -1,10 +1,11 @@
 # Two commands on a fresh Debian 12 with cargo; each sets up what it needs.
 #
 #   make run    builds, reproduces the papers quickly, walks this machine's own caches: report/report.html
-#   make test   formatting, lints, all tests and doc tests, the Python package, the real scheduler in guests (vm-test)
+#   make test   formatting, lints, all tests and doc tests, the Python package, a dozen laws in guests
+#   make test-all   the same, and all that scx_warmq must do in guests (vm-test)
 #   make python-test  the Python package: a wheel in a virtual environment of its own
 #   make wheel  the wheel that people install, built by maturin, and the same tests with it
-#   make vm-test  the last of these alone
+#   make vm-test  what scx_warmq must do in guests, alone
 #   make verdicts  the verdicts of `warmq diagnose` on what guests of three kernels play (twenty-five minutes on two free cores)
 #   make laws   the whole matrix of laws: kernels, their schedulers and those of sched_ext (an hour; goes on where it was interrupted)
 #   make bench  how fast it is, and beside what
@@ -12,19 +13,25 @@
 # common/, lab/ and cli/ need nothing but cargo and a C compiler: `cargo test`, `cargo run -- --help`.
 
 .DEFAULT_GOAL := run
-.PHONY: run test python-test wheel vm-test verdicts laws bench setup setup-test setup-real
+.PHONY: run test test-all test-here python-test wheel vm-test verdicts laws bench setup setup-test setup-real
 
 run: setup
 	cargo build --release -p warmq -p warmq-player
 	"$${CARGO_TARGET_DIR:-target}/release/warmq" reproduce --quick --with-walk --out report
 	@bash scripts/real.sh "$${CARGO_TARGET_DIR:-target}/release/warmq"
 
-test: setup-test setup-real
+test: test-here
+	@bash scripts/vm-test.sh --quick
+
+test-all: test-here
+	@bash scripts/vm-test.sh
+
+# All that needs no guest.
+test-here: setup-test setup-real
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --workspace --no-fail-fast
 	@bash scripts/python-test.sh
-	@bash scripts/vm-test.sh
 
 python-test: setup
 	@bash scripts/python-test.sh

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # What scx_warmq must do on a real kernel, in guests: `make vm-test`. Ends with lines that the test runner's sum counts.
 #
+#   scripts/vm-test.sh          everything
+#   scripts/vm-test.sh --quick  a scenario in the lab and in a guest, and a dozen laws
+#
 # Time in most guests is a count of instructions, so that neither the host's load nor its speed decides what passes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -80,6 +83,7 @@ keep_laws() { # OPTIONS of laws...
 say "laws: what tasks get, under scx_warmq and the kernel's own scheduler; where they run, under scx_warmq"
 keep_laws nice nice-on-two-cpus weights nested one-against-many narrow-cpusets short-naps frequent-sleepers pipe-reader forks \
     --scheduler "kernel,$bin/scx_warmq" || failed=1
+[ "${1-}" != --quick ] || exit "$failed"
 keep_laws fragments-at-home chat-rooms real-time-hog --scheduler "$bin/scx_warmq" || failed=1
 
 say "verdicts: what warmq diagnose says of what guests played; all of it: scripts/verdicts.sh"

@@ -18,7 +18,7 @@ use crate::typed;
 
 const EXAMPLES: &str = "\
 Examples:
-  warmq reproduce --quick                  the papers in two minutes, with a page to look at
+  warmq reproduce --quick                  what the papers are known for, with a page to look at
   warmq run table2-miss-ratio              one experiment that comes with warmq
   warmq run mine.toml --json | jq .value   your own, a row a line
   warmq run mine.toml --machine host       the same on a model of this machine
@@ -142,7 +142,7 @@ impl Trust {
 /// Where the page goes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Out {
-    /// Write report.html, rows.parquet and rows.csv into this folder.
+    /// Write report.html and rows.csv into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

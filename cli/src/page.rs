@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use warmq_report::{Report, Row, WriteError, write_csv, write_html, write_parquet};
+use warmq_report::{Report, Row, WriteError, write_csv, write_html};
 
 use crate::failure::Failure;
 use crate::files::{Unfinished, refused};
 
-/// Writes `report.html`, `rows.parquet` and `rows.csv` into `folder`, which the command has taken
+/// Writes `report.html` and `rows.csv` into `folder`, which the command has taken
 /// ([`crate::files::folder`]). Answers the path of the page.
 ///
 /// # Errors
@@ -21,9 +21,6 @@ pub fn write(report: &Report, folder: &Path) -> Result<PathBuf, Failure> {
         .flat_map(|it| it.rows.clone())
         .collect();
     file(&folder.join("rows.csv"), |out| write_csv(&rows, out))?;
-    file(&folder.join("rows.parquet"), |out| {
-        write_parquet(&rows, out)
-    })?;
     let page = folder.join("report.html");
     file(&page, |out| write_html(report, out))?;
     Ok(page)

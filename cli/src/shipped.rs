@@ -29,6 +29,8 @@ pub struct Paper {
     pub subtitle: &'static str,
     /// The figures and tables of the paper first, in its order, then ours.
     pub experiments: &'static [Shipped],
+    /// The ids of those that show what it is known for, within seconds.
+    pub headlines: &'static [&'static str],
 }
 
 /// The paper on coloring.
@@ -57,6 +59,7 @@ pub const COLORING: Paper = Paper {
         "schedulers",
         "too-many-colors",
     ],
+    headlines: &["table2-miss-ratio", "fig6-web-throughput"],
 };
 
 /// The thesis on starvation.
@@ -94,6 +97,7 @@ pub const STARVATION: Paper = Paper {
         "clock-resolution",
         "modern-nic",
     ],
+    headlines: &["slices", "min-sleep", "cfs-default"],
 };
 
 /// The paper on affinity by data.
@@ -103,6 +107,7 @@ pub const AFFINITY: Paper = Paper {
     subtitle: "Tasks that use the same data run in the same place, one after another: the paper's online algorithm, \
                beside its published figures and on machines with many caches, and scx_warmq.",
     experiments: shipped!["affinity": "table1-chat", "table1-chat-20", "table2-chat-misses", "table3-fragments", "table4-iterations", "hackbench", "size-and-number", "too-big", "tradeoff", "wrong-hints", "inferred", "inferred-chat", "chiplets-chat", "chiplets-service", "chiplets-fragments", "first-look", "cache-aware"],
+    headlines: &["table3-fragments"],
 };
 
 /// No paper: the starvation that kernels of today have.
@@ -119,6 +124,7 @@ pub const TODAY: Paper = Paper {
         "two-containers",
         "where",
     ],
+    headlines: &["other-group", "cures"],
 };
 
 /// All papers.
@@ -145,6 +151,8 @@ mod tests {
         }
         let ids: std::collections::BTreeSet<&str> = all().map(|it| it.id).collect();
         assert_eq!(all().count(), ids.len(), "two have the same name");
+        let headlines = PAPERS.iter().flat_map(|paper| paper.headlines);
+        assert!(headlines.copied().all(|id| ids.contains(id)));
     }
 
     fn sorted(shipped: &[Shipped]) -> Vec<String> {

@@ -102,7 +102,7 @@ struct WalkArguments {
     /// Print one JSON row per line, and nothing else, on standard output.
     #[arg(long)]
     json: bool,
-    /// Write report.html, rows.parquet and rows.csv into this folder.
+    /// Write report.html and rows.csv into this folder.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -13,7 +13,7 @@ use crate::{files, machines, oracle, output, present, shipped, source, typed};
 
 const EXAMPLES: &str = "\
 Examples:
-  warmq reproduce --quick                 about two minutes on two cores
+  warmq reproduce --quick                 what the papers are known for, in half a minute
   warmq reproduce coloring --full         everything, within a quarter of an hour
   warmq reproduce starvation --quick      receivers of packets under O(1) and CFS, in a minute
   warmq reproduce affinity --quick        scheduling by data, with and without hints, in a minute
@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Run every point, seed and time of the files (the default without --quick).
     #[arg(long, conflicts_with = "quick")]
     full: bool,
-    /// Write report.html, rows.parquet and rows.csv into this folder.
+    /// Write report.html and rows.csv into this folder.
     #[arg(long, value_name = "DIR", default_value = "report")]
     out: PathBuf,
     /// Also run the real walk on this machine, and put it on the same page.
@@ -63,7 +63,7 @@ pub struct Arguments {
 
 /// Runs what comes with warmq, then the real walk if that was asked for.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let documents = arguments.paper.experiments().map(source::shipped);
+    let documents = arguments.experiments().map(source::shipped);
     let documents: Vec<_> = documents.collect::<Result<_, _>>()?;
     let extent = &arguments.extent;
     let engine = extent.engine(machines::engine(&documents)?);
@@ -93,6 +93,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     study.finish(extent, &engine, &[])
 }
 
+impl Arguments {
+    /// Of all papers together, a quick run shows what each is known for.
+    fn experiments(&self) -> impl Iterator<Item = &'static shipped::Shipped> {
+        let headlines = self.extent.quick && matches!(self.paper, Paper::All);
+        let papers = self.paper.shipped().iter();
+        papers.flat_map(move |paper| {
+            let experiments = paper.experiments.iter();
+            experiments.filter(move |shipped| !headlines || paper.headlines.contains(&shipped.id))
+        })
+    }
+}
+
 impl Paper {
     /// The papers that this stands for; the first names the report.
     fn shipped(self) -> &'static [&'static shipped::Paper] {
@@ -108,10 +120,6 @@ impl Paper {
     /// Whether a paper has a model in which the optimum is known.
     fn has_a_model(self) -> bool {
         matches!(self, Paper::Affinity | Paper::All)
-    }
-
-    fn experiments(self) -> impl Iterator<Item = &'static shipped::Shipped> {
-        self.shipped().iter().flat_map(|paper| paper.experiments)
     }
 
     fn title(self) -> (&'static str, &'static str) {

@@ -108,7 +108,7 @@ fn a_folder_gets_a_page_and_the_rows() {
         "{out}"
     );
     let names = Folder(folder.0.join("deep/folder")).names();
-    assert_eq!(names, ["report.html", "rows.csv", "rows.parquet"]);
+    assert_eq!(names, ["report.html", "rows.csv"]);
     assert_eq!(folder.text("deep/folder/rows.csv").lines().count(), 1 + 4);
     let page = folder.text("deep/folder/report.html");
     assert!(page.contains("A trial") && page.contains("<span>trial.toml</span>"));

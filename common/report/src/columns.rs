@@ -1,4 +1,4 @@
-//! Rows side by side: one column a sweep key, as CSV and Parquet have it.
+//! Rows side by side: one column a sweep key.
 
 use crate::{Row, WriteError};
 

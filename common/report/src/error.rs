@@ -11,12 +11,6 @@ pub enum WriteError {
     /// A row could not be turned into JSON.
     #[error("cannot write as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The rows could not be turned into Parquet.
-    #[error("cannot write as Parquet: {0}")]
-    Parquet(#[from] parquet::errors::ParquetError),
-    /// The columns did not fit together.
-    #[error("cannot arrange in columns: {0}")]
-    Columns(#[from] arrow_schema::ArrowError),
     /// A sweep key has the name of a column that every row has.
     #[error("the sweep key `{key}` has the name of a column of every row; rename the key")]
     KeyTaken {

@@ -1,4 +1,4 @@
-//! Tidy rows into tables for a terminal, JSON lines, CSV, Parquet, and one HTML page.
+//! Tidy rows into tables for a terminal, JSON lines, CSV, and one HTML page.
 //!
 //! A run of an experiment ends in [`Row`]s (one measure at one point of a sweep) and [`Verdict`]s
 //! (one claim of a paper, checked). Together with plots, parameters and sources they make a
@@ -36,7 +36,6 @@ mod error;
 mod html;
 mod json;
 mod number;
-mod parquet;
 mod pivot;
 mod plot;
 mod row;
@@ -49,7 +48,6 @@ pub use csv::write_csv;
 pub use error::WriteError;
 pub use html::write_html;
 pub use json::write_json_lines;
-pub use parquet::write_parquet;
 pub use plot::{Axis, Kind, Origin, Plot, PlotPoint, Scale, Series, VerticalLine, X};
 pub use row::{Point, PointValue, Row};
 pub use section::{Digest, Fact, Label, Parameter, Report, Section, Verdict};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import os
 import tempfile
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import Any, Union
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ._command import call, objects, stream
+from ._rows import table_of
 from .errors import InputError, Problem
 from .report import Report
 
@@ -107,10 +108,9 @@ def report(experiment: Experiment, **overrides: Any) -> Report:
 def report_of(arguments: Sequence[str], text: Iterator[str] | None = None) -> Report:
     """The report that a command writes."""
     with tempfile.TemporaryDirectory(prefix="warmq-") as folder:
-        call([*arguments, "--json", "--out", folder], text=text)
-        rows = Path(folder, "rows.parquet")
+        rows = call([*arguments, "--json", "--out", folder], text=text)
         page = Path(folder, "report.html").read_text(encoding="utf-8")
-        return Report(table=pq.read_table(rows), html=page)
+        return Report(table=table_of(map(json.loads, rows.splitlines())), html=page)
 
 
 @dataclass(frozen=True)
