@@ -19,7 +19,7 @@ static VERSION: LazyLock<String> =
     LazyLock::new(|| scx_utils::build_id::full_version(env!("CARGO_PKG_VERSION")));
 static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "{}\nneeds Linux 6.13 or later with CONFIG_SCHED_CLASS_EXT; tested on 6.16 to 7.0",
+        "{}\nneeds Linux 6.13 or later with CONFIG_SCHED_CLASS_EXT; tested on 6.16 to 7.0 and on 7.3",
         *VERSION
     )
 });

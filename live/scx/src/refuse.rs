@@ -21,8 +21,8 @@ const QUOTAS: (u32, u32) = (6, 17);
 pub enum Refusal {
     /// The kernel is too old.
     #[error(
-        "Linux {found} is too old: scx_warmq needs 6.13 or later (it was tested on 6.16 to 7.0); boot a newer \
-         kernel"
+        "Linux {found} is too old: scx_warmq needs 6.13 or later (it was tested on 6.16 to 7.0 and on 7.3); boot \
+         a newer kernel"
     )]
     TooOld {
         /// Its release.
@@ -49,9 +49,10 @@ pub enum Refusal {
     },
     /// Its BTF is wrong.
     #[error(
-        "the type information (BTF) of this kernel ({release}) does not fit its functions: it was made \
-         by pahole older than 1.26, as Debian's of 7.1 and 7.2 were, and no program can call many of \
-         sched_ext's functions; boot a kernel from 6.16 to 7.0, or one that was built with pahole 1.26"
+        "the type information (BTF) of this kernel ({release}) does not fit its functions: pahole 1.30, with \
+         which Debian's 7.1 and 7.2 were built, left out the tags of some 20 functions of sched_ext, and no \
+         program can call these; boot 7.3 or later, a kernel from 6.16 to 7.0, or one that was built with \
+         pahole 1.31"
     )]
     WrongTypes {
         /// Its release.
