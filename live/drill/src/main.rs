@@ -7,6 +7,7 @@
 
 mod drills;
 mod group;
+mod members;
 mod report;
 mod scheduler;
 mod switch_cost;
@@ -14,6 +15,7 @@ mod sys;
 mod workers;
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use clap::Parser;
 
@@ -27,6 +29,9 @@ struct Options {
     /// Only list the drills
     #[arg(long)]
     list: bool,
+    /// How long each drill of starved/ lasts, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
+    time: u64,
     /// Only measure the cost of a switch under the scheduler that runs now
     #[arg(long)]
     switch_cost: bool,
@@ -43,6 +48,7 @@ fn main() -> ExitCode {
             }
         };
     }
+    report::LASTS.store(options.time, Ordering::Relaxed);
     let wanted = |name: &str| {
         options.names.is_empty()
             || options

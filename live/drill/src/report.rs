@@ -1,11 +1,20 @@
 //! Runs drills and reports their outcomes in the format of the other tests.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
 use crate::scheduler;
+
+/// How long a drill that may last as long as one likes does so, in seconds.
+pub static LASTS: AtomicU64 = AtomicU64::new(8);
+
+/// The same as a time.
+pub fn lasts() -> Duration {
+    Duration::from_secs(LASTS.load(Ordering::Relaxed))
+}
 
 /// Why a drill failed: what was seen, and what was expected.
 #[derive(Debug, Error)]

@@ -23,12 +23,17 @@ pub fn cpu_time() -> Duration {
 
 /// Confines the calling thread to `cpus`.
 pub fn run_on(cpus: &[usize]) {
+    confine(0, cpus);
+}
+
+/// Confines a process to `cpus`; 0: the calling thread.
+pub fn confine(pid: i32, cpus: &[usize]) {
     let mut set = CpuSet::new();
     for cpu in cpus {
         set.set(*cpu).expect("a CPU number below 1024");
     }
-    // A drill that takes CPUs offline may ask for one that is gone: then nothing changes.
-    let _ = sched_setaffinity(Pid::from_raw(0), &set);
+    // It may have ended, and a drill that takes CPUs offline may ask for one that is gone: then nothing changes.
+    let _ = sched_setaffinity(Pid::from_raw(pid), &set);
 }
 
 /// The last CPU that this process may use: the only one of a guest of one CPU.
@@ -113,4 +118,41 @@ pub fn signal(pid: u32, signal: i32) {
 pub fn current_cpu() -> i32 {
     // SAFETY: no arguments.
     unsafe { libc::sched_getcpu() }
+}
+
+/// Makes a process that does `life` and ends. Returns its id to the caller.
+pub fn fork(life: impl FnOnce()) -> io::Result<i32> {
+    // SAFETY: what the child does (see members.rs) needs no lock that another thread may hold.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // SAFETY: no pointers; the child ends with the thread that made it, and runs no destructors.
+            unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            life();
+            unsafe { libc::_exit(0) }
+        }
+        pid => Ok(pid),
+    }
+}
+
+/// Whether a child has ended; it is reaped.
+pub fn has_ended(pid: i32) -> bool {
+    // SAFETY: the kernel may write no status.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) != 0 }
+}
+
+/// Makes the calling thread a real-time one (SCHED_FIFO).
+pub fn be_real_time() -> io::Result<()> {
+    let param = libc::sched_param { sched_priority: 50 };
+    // SAFETY: `param` outlives the call.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Waits until every RCU reader of now is done (synchronize_rcu()).
+pub fn await_readers() {
+    // SAFETY: no pointers. MEMBARRIER_CMD_GLOBAL is 1.
+    unsafe { libc::syscall(libc::SYS_membarrier, 1, 0, 0) };
 }

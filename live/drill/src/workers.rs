@@ -138,3 +138,49 @@ pub fn wait_until(time: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
     done()
 }
+
+/// The longest time that something took which a thread does again and again.
+#[derive(Clone)]
+pub struct Longest {
+    since: Instant,
+    /// ns after `since`, when it last began.
+    begun: Arc<AtomicU64>,
+    /// ns
+    took: Arc<AtomicU64>,
+}
+
+impl Longest {
+    /// A thread of `crew` that does `work`.
+    pub fn of(crew: &mut Crew, name: &str, work: fn()) -> Longest {
+        let longest = Longest {
+            since: Instant::now(),
+            begun: Arc::default(),
+            took: Arc::default(),
+        };
+        let noted = longest.clone();
+        crew.add(name, move |shift| {
+            while shift.goes_on() {
+                work();
+                noted.took.fetch_max(noted.present(), Ordering::Relaxed);
+                noted.begun.store(noted.now(), Ordering::Relaxed);
+            }
+        });
+        longest
+    }
+
+    fn now(&self) -> u64 {
+        self.since.elapsed().as_nanos() as u64
+    }
+
+    /// How long the present one has taken, in ns.
+    fn present(&self) -> u64 {
+        self.now()
+            .saturating_sub(self.begun.load(Ordering::Relaxed))
+    }
+
+    /// The longest so far.
+    pub fn so_far(&self) -> Duration {
+        let took = self.took.load(Ordering::Relaxed);
+        Duration::from_nanos(took.max(self.present()))
+    }
+}

@@ -6,7 +6,7 @@
 //!
 //! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
 //! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
-//! of cgroups. What it leaves out: races, hotplug, quotas, real-time tasks.
+//! of cgroups, quotas, and a few races of two CPUs. What it leaves out: hotplug, real-time tasks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -103,9 +103,16 @@ unsafe extern "C" {
     -> i32;
     safe fn native_enqueue(task: u32, here: u32, cpu: u32, waker: i32, now: u64);
     safe fn native_sleep(task: u32, here: u32, exits: bool, now: u64);
+    safe fn native_sleep_deeply(task: u32, here: u32, now: u64);
     safe fn native_exit(task: u32, here: u32, now: u64);
     safe fn native_pick(here: u32, now: u64) -> i32;
-    safe fn native_tick(here: u32, now: u64) -> bool;
+    safe fn native_tick(here: u32, inside: bool, now: u64) -> bool;
+    safe fn native_set_quota(cgroup: u32, quota: u64, period: u64, now: u64);
+    safe fn native_quota_timer(here: u32, now: u64);
+    safe fn native_requeue_meanwhile(task: u32);
+    safe fn native_lift_meanwhile(cgroup: u32);
+    safe fn native_release_meanwhile();
+    safe fn native_counts_are_right() -> bool;
     safe fn native_timer(here: u32, now: u64);
     safe fn native_yield(here: u32, now: u64);
     safe fn native_hint(here: u32, hint: u64, now: u64) -> bool;
@@ -209,6 +216,12 @@ impl Program {
         native_sleep(task, here, exits, now);
     }
 
+    /// The task that runs on `here` sleeps so that no signal wakes it.
+    pub fn sleep_deeply(&mut self, task: u32, here: u32, now: u64) {
+        self.check(task, here);
+        native_sleep_deeply(task, here, now);
+    }
+
     /// The task is gone.
     pub fn exit(&mut self, task: u32, here: u32, now: u64) {
         self.check(task, here);
@@ -224,7 +237,50 @@ impl Program {
     /// A tick on `here`, where a task runs. Returns whether that has to give way.
     pub fn tick(&mut self, here: u32, now: u64) -> bool {
         self.check(0, here);
-        native_tick(here, now)
+        native_tick(here, false, now)
+    }
+
+    /// The same, where the task is inside the kernel.
+    pub fn tick_inside(&mut self, here: u32, now: u64) -> bool {
+        self.check(0, here);
+        native_tick(here, true, now)
+    }
+
+    /// A cgroup may run for `quota` us in each period of 100 ms; `None`: for as long as it likes.
+    pub fn set_quota(&mut self, cgroup: u32, quota: Option<u64>, now: u64) {
+        check_cgroup(cgroup);
+        native_set_quota(cgroup, quota.unwrap_or(u64::MAX), 100_000, now);
+    }
+
+    /// The timer at which periods begin, on `here`.
+    pub fn quota_timer(&mut self, here: u32, now: u64) -> Kicks {
+        self.check(0, here);
+        native_quota_timer(here, now);
+        self.kicks()
+    }
+
+    /// Before the next task is queued or moved, another CPU queues `task` again.
+    pub fn requeue_meanwhile(&mut self, task: u32) {
+        self.check(task, 0);
+        native_requeue_meanwhile(task);
+    }
+
+    /// Before the next task is queued or moved, another CPU lifts the quota of a cgroup, and the timer of
+    /// quotas expires for the last time.
+    pub fn lift_meanwhile(&mut self, cgroup: u32) {
+        check_cgroup(cgroup);
+        native_lift_meanwhile(cgroup);
+    }
+
+    /// Before the next task is queued or moved, the other timer releases tasks, too.
+    pub fn release_meanwhile(&mut self) {
+        native_release_meanwhile();
+    }
+
+    /// Whether each entity counts the tasks that are in its queue.
+    #[must_use]
+    pub fn counts_are_right(&self) -> bool {
+        native_counts_are_right()
     }
 
     /// The balance timer, on `here`.
@@ -312,6 +368,9 @@ impl Program {
         kicks
     }
 }
+
+#[cfg(test)]
+mod quota_tests;
 
 #[cfg(test)]
 mod tests {

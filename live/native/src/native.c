@@ -54,7 +54,7 @@ static void forget_everything(void)
 	memset(domain_errors, 0, sizeof(domain_errors));
 	memset(runnable_errors, 0, sizeof(runnable_errors));
 	memset(place_errors, 0, sizeof(place_errors));
-	nr_overdue = balance_rounds = nr_quotas = 0;
+	nr_overdue = balance_rounds = nr_quotas = nr_throttled = releases = releasing = 0;
 	next_group = groups_used = next_inferred = 1;
 	while (model.values)
 		drop(&model.values);
@@ -189,6 +189,18 @@ void native_sleep(u32 id, u32 here, bool exits, u64 now)
 	warmq_stopping(p, false);
 }
 
+/* As native_sleep(), in a state in which no signal wakes it. */
+void native_sleep_deeply(u32 id, u32 here, u64 now)
+{
+	struct task_struct *p = &tasks_of_model[id];
+
+	at(here, now);
+	account(p);
+	p->__state = 2; /* TASK_UNINTERRUPTIBLE */
+	p->scx.flags &= ~SCX_TASK_QUEUED;
+	warmq_stopping(p, false);
+}
+
 void native_exit(u32 id, u32 here, u64 now)
 {
 	at(here, now);
@@ -254,14 +266,16 @@ s32 native_pick(u32 here, u64 now)
 }
 
 #include "change.h"
+#include "quotas.h"
 
-/* Returns whether the task of this CPU is to be preempted. */
-bool native_tick(u32 here, u64 now)
+/* A tick in user mode or, `inside`, in the kernel. Returns whether the task of this CPU is to be preempted. */
+bool native_tick(u32 here, bool inside, u64 now)
 {
 	struct task_struct *p = model.running[here];
 
 	at(here, now);
 	account(p);
+	__irq_regs = inside ? NULL : &p->user;
 	warmq_tick(p);
 	return !p->scx.slice;
 }

@@ -48,9 +48,12 @@ static struct {
 	struct value *values;
 	bool selecting;
 	u64 direct_slice;
+	u64 came; /* how many tasks were queued so far */
+	void (*meanwhile)(void); /* what another CPU does before the next task is queued or moved, once */
 } model;
 
 struct rq runqueues;
+struct pt_regs *__irq_regs;
 static struct task_struct idle_task = { .pid = 0 };
 
 static void must(bool holds, char *what)
@@ -187,6 +190,11 @@ u32 bpf_cpumask_any_distribute(struct cpumask *mask)
 	return from ? *last : model.cpus;
 }
 
+u32 bpf_cpumask_first(struct cpumask *mask)
+{
+	return mask->bits ? ctzll(mask->bits) : CPUS;
+}
+
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
 {
 	while (cgrp && cgrp->level > level)
@@ -309,6 +317,7 @@ static void take_out(struct task_struct *p)
 static void put_before(struct native_dsq *queue, struct task_struct **place, struct task_struct *p)
 {
 	must(!p->dsq, "a task was put into a second queue");
+	p->came = ++model.came;
 	p->next = *place;
 	*place = p;
 	p->dsq = queue;
@@ -333,6 +342,16 @@ static void put_by_vtime(struct native_dsq *queue, struct task_struct *p)
 	put_before(queue, place, p);
 }
 
+/* Lets another CPU go first, if it is to. */
+static void others_first(void)
+{
+	void (*meanwhile)(void) = model.meanwhile;
+
+	model.meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+}
+
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {
 	p->scx.slice = slice;
@@ -352,6 +371,7 @@ void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 flags)
 {
+	others_first();
 	p->scx.slice = slice;
 	p->scx.dsq_vtime = vtime;
 	put_by_vtime(queue_of(dsq), p);
@@ -402,6 +422,7 @@ void native_walk_begin(struct native_walk *walk, u64 dsq, u64 flags)
 	u32 i;
 
 	walk->count = walk->at = 0;
+	walk->began = model.came;
 	for (p = queue_of(dsq)->first; p && walk->count < TASKS; p = p->next)
 		walk->tasks[walk->count++] = p;
 	for (i = 0; flags & SCX_DSQ_ITER_REV && i < walk->count / 2; i++) {
@@ -419,6 +440,9 @@ struct task_struct *native_walk_next(struct native_walk *walk)
 
 bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
 {
+	others_first();
+	if (!p->dsq || p->came > walk->began) /* it has been queued again since: nldsq_cursor_lost_task() */
+		return false;
 	take_out(p);
 	if (walk->has_slice)
 		p->scx.slice = walk->slice;

@@ -8,6 +8,7 @@ mod hints;
 mod others;
 mod robust;
 mod sleepers;
+mod starved;
 mod switch;
 
 use crate::report::Drill;
@@ -21,6 +22,7 @@ pub fn all() -> Vec<&'static Drill> {
         hints::DRILLS,
         others::DRILLS,
         robust::DRILLS,
+        starved::DRILLS,
         domains::DRILLS,
         cores::DRILLS,
         switch::DRILLS,

@@ -180,22 +180,6 @@ static enum warmq_relief relief_for(u32 calm, bool idle, u32 *what, u64 now)
 	return relief;
 }
 
-/* An idle CPU of a domain, else of any, without the mark that it is idle; -1 if there is none. */
-static s32 idle_near(u32 domain)
-{
-	struct bpf_cpumask *mask = mask_of_domain(domain);
-	s32 idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
-	u32 i;
-
-	bpf_for(i, 1, nr_domains) {
-		if (idle >= 0)
-			break;
-		mask = mask_of_domain((domain + i) % nr_domains);
-		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
-	}
-	return idle;
-}
-
 /* Kicks an idle CPU of a domain, else of the next that has one. */
 static void wake_near(u32 domain)
 {
@@ -519,6 +503,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	if (nr_places > 1)
 		balance_busy(scx_bpf_now());
 	free_found();
+	release_due();
 	bpf_rcu_read_unlock();
 	bpf_timer_start(timer, balance_interval, 0);
 	return 0;

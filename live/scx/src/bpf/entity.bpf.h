@@ -334,19 +334,35 @@ static __always_inline void leave_debt(struct task_struct *p, struct task_state 
 		__sync_fetch_and_add(&state->owes, debt);
 }
 
-/* Notes that a task is about to be put into the dispatch queue of `entity`. */
-static __always_inline void note_queued(struct task_state *t, u32 entity, u64 now)
+/* What `was` noted of a dispatch queue no longer holds. */
+static __always_inline void uncount(u64 was)
 {
-	t->queued_in = entity;
+	if ((u32)was != NO_ENTITY)
+		__sync_fetch_and_sub(&entity_of((u32)was)->queued, 1);
+}
+
+/*
+ * Notes that a task is about to be put into the dispatch queue of `entity`, by whom `mark` says: 0 if by
+ * enqueue. Who changes the note takes the one before back, so that each that was counted is taken back once,
+ * also where release() and enqueue meet.
+ */
+static __always_inline void note_queued(struct task_state *t, u32 entity, u64 mark, u64 now)
+{
 	if (!add_in_order(&entity_of(entity)->queued, 1)) /* in order: see note_idle() */
 		entity_of(entity)->queued_since = now;
+	uncount(__sync_lock_test_and_set(&t->queued_in, mark | entity));
 }
 
 /* Notes that a task is no longer in a dispatch queue. */
 static __always_inline void unqueue(struct task_state *t)
 {
-	if (t->queued_in == NO_ENTITY)
-		return;
-	__sync_fetch_and_sub(&entity_of(t->queued_in)->queued, 1);
-	t->queued_in = NO_ENTITY;
+	if ((u32)t->queued_in != NO_ENTITY)
+		uncount(__sync_lock_test_and_set(&t->queued_in, (u64)NO_ENTITY));
+}
+
+/* The same, unless somebody has changed the note since. */
+static __always_inline void unqueue_noted(struct task_state *t, u64 note)
+{
+	if (__sync_val_compare_and_swap(&t->queued_in, note, (u64)NO_ENTITY) == note)
+		uncount(note);
 }

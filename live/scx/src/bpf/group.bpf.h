@@ -130,6 +130,19 @@ static __always_inline bool fits(const struct task_struct *p, u32 place)
 	return mask && bpf_cpumask_subset(cast_mask(mask), p->cpus_ptr);
 }
 
+/* The entity of a task that is, or will be, on `cpu`. */
+static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	if ((p->nr_cpus_allowed == 1 && nr_cpus > 1) || is_migration_disabled(p))
+		return WARMQ_PINNED_BASE + cpu;
+	if (t->group && keeps_groups) {
+		if (fits(p, group_of(t->group)->home))
+			return WARMQ_GROUP_BASE + t->group;
+		group_of(t->group)->narrow = 1;
+	}
+	return domain_of_cpu(cpu);
+}
+
 /* The load that a new group must expect at a place. */
 static u64 expected_load(u32 place, u64 now)
 {

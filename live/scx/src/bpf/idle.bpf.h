@@ -158,3 +158,19 @@ static s32 cpu_of_place(u32 place, s32 prev)
 	cpu = mask ? bpf_cpumask_any_distribute(cast_mask(mask)) : nr_cpus;
 	return cpu < nr_cpus ? (s32)cpu : prev;
 }
+
+/* An idle CPU of a domain, else of any, without the mark that it is idle; -1 if there is none. */
+static s32 idle_near(u32 domain)
+{
+	struct bpf_cpumask *mask = mask_of_domain(domain);
+	s32 idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	u32 i;
+
+	bpf_for(i, 1, nr_domains) {
+		if (idle >= 0)
+			break;
+		mask = mask_of_domain((domain + i) % nr_domains);
+		idle = mask ? scx_bpf_pick_idle_cpu(cast_mask(mask), 0) : -1;
+	}
+	return idle;
+}

@@ -38,25 +38,12 @@ UEI_DEFINE(uei);
 #include "idle.bpf.h"
 #include "wakeup.bpf.h"
 #include "infer.bpf.h"
+#include "throttle.bpf.h"
 #include "balance.bpf.h"
 #include "core.bpf.h"
-#include "throttle.bpf.h"
 #include "cgroup_ops.bpf.h"
 #include "pick.bpf.h"
 #include "wait.bpf.h"
-
-/* The entity of a task that is, or will be, on `cpu`. */
-static __always_inline u32 entity_for(struct task_struct *p, struct task_state *t, u32 cpu)
-{
-	if ((p->nr_cpus_allowed == 1 && nr_cpus > 1) || is_migration_disabled(p))
-		return WARMQ_PINNED_BASE + cpu;
-	if (t->group && keeps_groups) {
-		if (fits(p, group_of(t->group)->home))
-			return WARMQ_GROUP_BASE + t->group;
-		group_of(t->group)->narrow = 1;
-	}
-	return domain_of_cpu(cpu);
-}
 
 /*
  * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
@@ -106,7 +93,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			return prev_cpu;
 	}
 	now = scx_bpf_now();
-	if (out_of_quota(t->cgroup))
+	if (must_wait(t))
 		return cpu;
 	if (!t->weight) {
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
@@ -157,27 +144,25 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	now = scx_bpf_now();
 	/* It leaves its queue without running if its affinity or its class changed. */
 	unqueue(t);
-	t->throttled = false;
-	if (out_of_quota(t->cgroup)) {
+	if (must_wait(t) && throttle(p, t, enq_flags)) {
 		t->goes_to = 0;
-		throttle(p, t, enq_flags);
 		return;
 	}
-	waking = !t->weight;
+	waking = !t->weight && !t->throttled;
 	slept = elapsed(t->slept_at, now);
 	if (waking)
 		note_wakeup(p, t, cpu, enq_flags & SCX_ENQ_WAKEUP, now);
 	look(p, t, cpu);
 	entity = t->entity;
-	settle(p, t, cpu, slept >= policy.min_sleep);
-	moves = !waking && entity != t->entity && is_group(t->entity);
+	settle(p, t, cpu, waking && slept >= policy.min_sleep);
+	moves = !waking && !t->throttled && entity != t->entity && is_group(t->entity);
 	entity = t->entity;
 	if (smt_enabled && t->goes_to && go_to_room(p, t, enq_flags))
 		return;
 	t->queued_at = now;
 	t->queued_weight = domain_of(t->domain)->time.weight;
 	t->queued_runnable = domain_of(t->domain)->time.runnable;
-	note_queued(t, entity, now);
+	note_queued(t, entity, 0, now);
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
@@ -236,7 +221,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
-		if (t && (out_of_quota(t->cgroup) || (smt_enabled && t->goes_to))) {
+		if (t && (must_wait(t) || (smt_enabled && t->goes_to))) {
 			charge(prev, t, cpu);
 			t = NULL;
 		}
@@ -281,13 +266,22 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		return;
 	note_idle(cpu, false);
 	now = scx_bpf_now();
-	if (t->queued_in != NO_ENTITY) {
+	if ((u32)t->queued_in != NO_ENTITY) {
 		unqueue(t);
-		judge_wait(p, t, c, now);
-		/* As it was queued. */
-		c->run_deadline = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
-		deadline_known = true;
+		if (t->weight) {
+			judge_wait(p, t, c, now);
+			/* As it was queued. */
+			c->run_deadline = warmq_vruntime(&entity_of(t->entity)->time, p->scx.dsq_vtime);
+			deadline_known = true;
+		}
 	}
+	if (must_wait(t)) { /* it was queued before the others had it all: it leaves without having run */
+		c->runs = false;
+		scx_bpf_task_set_slice(p, 0);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+		return;
+	}
+	t->stoppable = false;
 	t->running = true;
 	t->yields = false;
 	t->charged = p->se.sum_exec_runtime;
@@ -308,11 +302,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		deadline_known = false;
 	}
 	t->changed = false;
-	t->throttled = false;
-	if (out_of_quota(t->cgroup)) { /* it was queued before the others had it all */
-		scx_bpf_task_set_slice(p, 0);
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
-	}
+	unthrottle(t);
 	if (is_group(t->entity))
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
 	if (!deadline_known)
@@ -326,6 +316,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	struct task_state *t = task_of(p);
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_state *c;
+	bool ends;
 	u64 now;
 
 	if (!t)
@@ -335,6 +326,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	c->tick = warmq_tick_length(c->tick, elapsed(c->ticked_at, now));
 	c->ticked_at = now;
 	charge(p, t, cpu);
+	t->stoppable = nr_quotas && interrupts_user(p);
 	begin_period(p, t, cpu, now);
 	look(p, t, cpu);
 	if (!t->weight)
@@ -343,9 +335,11 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 		forgive(t);
 	note_deadline(p, t, c);
 	/* It must move before it runs on, or wait, or its slice is over. */
-	if ((smt_enabled && leaves_core(p, t, cpu, now)) || t->entity != entity_for(p, t, cpu) || out_of_quota(t->cgroup) ||
-	    warmq_slice_ends(p->scx.slice, c->tick))
+	ends = (smt_enabled && leaves_core(p, t, cpu, now)) || t->entity != entity_for(p, t, cpu) || must_wait(t) ||
+	       warmq_slice_ends(p->scx.slice, c->tick);
+	if (ends)
 		scx_bpf_task_set_slice(p, 0);
+	t->stoppable &= ends;
 }
 
 /*
@@ -372,6 +366,7 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 	cpu_of(cpu)->runs = false;
 	if (runnable)
 		return;
+	t->stoppable = sleeps_interruptibly(p);
 	if (is_changed(p)) {
 		t->changed = true;
 		return;
@@ -464,6 +459,8 @@ void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 		return;
 	unqueue(t);
 	leave_all(t);
+	unthrottle(t);
+	t->stoppable = false;
 }
 
 void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
@@ -474,6 +471,7 @@ void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task
 		return;
 	unqueue(t);
 	leave_all(t);
+	unthrottle(t);
 	enter_group(t, 0, scx_bpf_now());
 }
 

@@ -107,15 +107,16 @@ static __always_inline u32 first_entity(u32 cpu)
 }
 
 /*
- * Whether a real-time task is about to run on a CPU that idles. The kernel (6.18, prev_balance()) asks for a task for it
- * all the same, and what it got would wait in the local queue, where nobody else may take it. (Where the CPU comes from a
- * task of ours, the kernel calls cpu_release.)
+ * Whether a real-time task is about to run on a CPU that idles. The kernel (up to 6.19, prev_balance()) asks for a task for
+ * it all the same, and what it got would wait in the local queue, where nobody else may take it. (Where the CPU comes from
+ * a task of ours, the kernel calls cpu_release.) From 7.0 on it asks beside a real-time task only for its server of
+ * sched_ext, which gives our tasks some time of that CPU, and which an empty answer stops (__pick_task_dl()).
  */
 static __always_inline bool is_realtime_next(u32 cpu)
 {
 	const struct rq *rq = bpf_per_cpu_ptr(&runqueues, cpu);
 
-	return rq && rq->rt.rt_nr_running;
+	return rq && !bpf_core_field_exists(rq->ext_server) && rq->rt.rt_nr_running;
 }
 
 /* Whether the task that ran so far comes before the next one of `entity`, and keeps the CPU. */
@@ -134,6 +135,7 @@ static __always_inline bool goes_first(struct task_state *t, u32 entity)
 static __always_inline void go_on(struct task_struct *prev, struct task_state *t, struct cpu_state *c)
 {
 	t->yields = false;
+	t->stoppable = false;
 	if (!t->weight) {
 		scx_bpf_task_set_slice(prev, policy.slice_max);
 		return;

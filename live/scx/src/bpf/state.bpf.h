@@ -190,8 +190,10 @@ struct task_state {
 	u64 faded_at;   /* ns, when its firmness was last lowered */
 	u64 hint;       /* the hint or label that it follows */
 	u64 nonce;      /* that its slot must hold; 0: it has no slot */
+	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_queued() */
+	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
+	u64 released_at;  /* ns, when it first ran after that */
 	u32 entity;
-	u32 queued_in;  /* the entity in whose dispatch queue it is; NO_ENTITY: none */
 	u32 domain;
 	u32 group;      /* 0: none */
 	u32 cgroup;
@@ -206,7 +208,8 @@ struct task_state {
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool running;
 	bool changed;   /* the kernel took it off its CPU to change it, and puts it back at once */
-	bool throttled;   /* it waits, or has waited, since its cgroup was out of quota */
+	bool stoppable; /* where it leaves its CPU it may be throttled: see throttle.bpf.h */
+	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
 	bool yields;
 	bool inferred;
 	bool labelled;

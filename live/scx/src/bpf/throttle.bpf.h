@@ -2,6 +2,13 @@
 /*
  * Tasks of cgroups that are out of quota wait in a queue of their cgroup, in no entity, until a timer
  * finds that a period has begun.
+ *
+ * A task is not stopped wherever it is: inside the kernel it may hold locks or be an RCU reader, for which others
+ * wait. The kernel's own scheduler stops it on the way to user mode. There we are not called, but a tick may find a
+ * task in user mode (interrupts_user()). And a task may be stopped when it wakes from an interruptible sleep: who
+ * waits for a timer, a socket or a futex of its own accord, for nobody knows how long, does so without locks but for
+ * a few places. One that slept otherwise, is new or exits runs on until a tick finds it in user mode, which is taken
+ * off the next quotas. And whatever else there is, none waits for longer than THROTTLE_MAX.
  */
 #pragma once
 
@@ -10,6 +17,9 @@
 
 /* What the kernel calls a quota of `max`. */
 #define NO_QUOTA (~0ULL)
+
+/* No task waits for longer, in ns; after that it may run until a tick, whatever its cgroup has had. */
+#define THROTTLE_MAX 3000000000ULL
 
 /* The timer is not set to less, in ns. */
 #define QUOTA_TIMER_MIN 1000000ULL
@@ -25,39 +35,166 @@ struct {
 	__type(value, struct quota_timer);
 } quota_timers SEC(".maps");
 
+/* Tasks of ours that are throttled. */
+u64 nr_throttled;
+
+/* How often a task was released; see note_queued(). */
+u64 releases;
+
+/* The registers that the interrupt saved which a CPU is in. */
+extern struct pt_regs *const __irq_regs __ksym __weak;
+
+#define TASK_INTERRUPTIBLE 1 /* include/linux/sched.h */
+
+/* Whether a task that is about to sleep may be woken by signals. */
+static __always_inline bool sleeps_interruptibly(const struct task_struct *p)
+{
+	return p->__state & TASK_INTERRUPTIBLE;
+}
+
+/* Whether the tick interrupts the user mode of a task: it then leaves its CPU without anything of the kernel's. */
+static __always_inline bool interrupts_user(struct task_struct *p)
+{
+	struct pt_regs *const *saved;
+
+	if (!&__irq_regs || bpf_get_current_task_btf()->pid != p->pid) /* the tick of another CPU */
+		return false;
+	saved = bpf_this_cpu_ptr(&__irq_regs);
+	return (u64)*saved == (u64)bpf_task_pt_regs(p);
+}
+
+/* Whether a task has been throttled for as long as one may be. */
+static __always_inline bool waited_enough(struct task_state *t)
+{
+	return elapsed(t->throttled_at, scx_bpf_now()) >= THROTTLE_MAX;
+}
+
 /*
- * Lets the tasks of a cgroup compete again: puts them into the queues of the entities where they were.
- * They join these when they run, without lag: what they could not have is lost.
+ * Whether a task must wait for a period of its cgroup instead of going on. One that has waited goes on
+ * for a slice at least, even if a tick comes just after it has begun: else it would wait and wait for next to nothing.
  */
-static void release(u32 number)
+static __always_inline bool must_wait(struct task_state *t)
+{
+	if (!t->stoppable || !out_of_quota(t->cgroup))
+		return false;
+	return t->throttled ? !waited_enough(t) : elapsed(t->released_at, scx_bpf_now()) >= policy.slice_min;
+}
+
+/* RCU read sections that a task is in; those of this program's caller do not count. */
+static __always_inline bool reads_rcu(struct task_struct *p)
+{
+	int own = bpf_get_current_task_btf()->pid == p->pid;
+
+	return bpf_core_field_exists(p->rcu_read_lock_nesting) && p->rcu_read_lock_nesting > own;
+}
+
+/*
+ * A task of a cgroup that is out of quota waits, and competes with nobody. Not one for which others may wait: none
+ * that is stoppable should be one, but this is cheap to look at.
+ */
+static bool throttle(struct task_struct *p, struct task_state *t, u64 enq_flags)
+{
+	if (reads_rcu(p) || is_migration_disabled(p) || (p->flags & (PF_EXITING | PF_KTHREAD))) {
+		t->stoppable = false;
+		return false;
+	}
+	leave_all(t);
+	if (!t->throttled) {
+		t->throttled = true;
+		t->throttled_at = scx_bpf_now();
+		__sync_fetch_and_add(&nr_throttled, 1);
+	}
+	/* Whoever has waited for longest comes first: those that ran least in the last period. */
+	scx_bpf_dsq_insert_vtime(p, QUOTA_DSQ_BASE + t->cgroup, policy.slice_min, t->throttled_at, enq_flags);
+	return true;
+}
+
+/* A task runs, or is no longer ours. */
+static __always_inline void unthrottle(struct task_state *t)
+{
+	if (!t->throttled)
+		return;
+	t->throttled = false;
+	t->released_at = scx_bpf_now();
+	__sync_fetch_and_sub(&nr_throttled, 1);
+}
+
+/* Kicks an idle CPU for a task that was released into `entity`. */
+static void wake_released(struct task_struct *p, u32 entity)
+{
+	s32 idle;
+
+	if (entity >= WARMQ_PINNED_BASE && entity < WARMQ_GROUP_BASE) {
+		idle = entity - WARMQ_PINNED_BASE;
+		idle = scx_bpf_test_and_clear_cpu_idle(idle) ? idle : -1;
+	} else if (p->nr_cpus_allowed < nr_cpus) {
+		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	} else {
+		idle = idle_near(domain_of_entity(entity));
+	}
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
+/* The CPU of a task that waits; one that it may run on, if its affinity is just being changed. */
+static u32 cpu_of_waiting(struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+
+	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr) ? cpu : bpf_cpumask_first(p->cpus_ptr);
+}
+
+/*
+ * Lets the tasks of a cgroup compete again, `all` or those that have waited enough: puts them into the queues of
+ * the entities where they belong now, since their affinity may have changed. They join these when they run,
+ * without lag: what they could not have is lost. No lock is held: a task may be queued again, or run, at any moment.
+ */
+static void release(u32 number, bool all)
 {
 	struct task_struct *p;
 
 	bpf_for_each(scx_dsq, p, QUOTA_DSQ_BASE + number, 0) {
 		struct task_state *t = task_of(p);
+		u64 mark;
 		u32 entity;
-		s32 idle;
 
 		if (!t)
 			continue;
-		entity = t->entity;
-		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_of(t));
+		if (!all && !waited_enough(t)) /* nor have those behind it */
+			break;
+		entity = entity_for(p, t, cpu_of_waiting(p));
+		mark = (__sync_fetch_and_add(&releases, 1) + 1) << 32;
+		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_in(domain_of_entity(entity)));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
 		/* Before it moves, since it may run at once. */
-		note_queued(t, entity, scx_bpf_now());
-		if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0)) {
-			unqueue(t);
-			continue;
-		}
-		if (entity >= WARMQ_PINNED_BASE && entity < WARMQ_GROUP_BASE) {
-			idle = entity - WARMQ_PINNED_BASE;
-			idle = scx_bpf_test_and_clear_cpu_idle(idle) ? idle : -1;
-		} else {
-			idle = idle_near(domain_of_entity(entity));
-		}
-		if (idle >= 0)
-			scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+		note_queued(t, entity, mark, scx_bpf_now());
+		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0))
+			wake_released(p, entity);
+		else
+			unqueue_noted(t, mark | entity);
 	}
+}
+
+/* A timer is releasing tasks. One at a time: the first note of a task must not be taken back by a second. */
+u64 releasing;
+
+/*
+ * Releases the tasks of cgroups that are within their quotas, have none, or are gone, and of the others all that have
+ * waited enough.
+ */
+static void release_due(void)
+{
+	u32 number;
+
+	if (!nr_throttled || __sync_lock_test_and_set(&releasing, 1))
+		return;
+	bpf_for(number, 1, MAX_CGROUPS) {
+		struct cgroup_state *cgroup = cgroup_of(number);
+
+		if (cgroup->has_queue && scx_bpf_dsq_nr_queued(QUOTA_DSQ_BASE + number) > 0)
+			release(number, cgroup->state != CGROUP_USED || !out_of_quota(number));
+	}
+	__sync_lock_test_and_set(&releasing, 0);
 }
 
 static int begin_periods(void *map, int *key, struct bpf_timer *timer)
@@ -73,13 +210,9 @@ static int begin_periods(void *map, int *key, struct bpf_timer *timer)
 			next = left;
 	}
 	bpf_rcu_read_lock();
-	bpf_for(number, 1, MAX_CGROUPS) {
-		if (cgroup_of(number)->state == CGROUP_USED && !out_of_quota(number) &&
-		    scx_bpf_dsq_nr_queued(QUOTA_DSQ_BASE + number) > 0)
-			release(number);
-	}
+	release_due();
 	bpf_rcu_read_unlock();
-	if (!nr_quotas)
+	if (!nr_quotas) /* who is throttled at this very moment is released by the balance timer */
 		return 0;
 	bpf_timer_start(timer, next < QUOTA_TIMER_MIN ? QUOTA_TIMER_MIN : next, 0);
 	return 0;
@@ -97,7 +230,7 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 	cgroup->ran = 0;
 	cgroup->period_at = bpf_ktime_get_ns();
 	if (before && !cgroup->quota) {
-		/* The timer expires once more after the last one, and releases whoever waits. */
+		/* A timer expires soon, and releases whoever waits. */
 		__sync_fetch_and_sub(&nr_quotas, 1);
 		return;
 	}
@@ -106,14 +239,6 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 	value = bpf_map_lookup_elem(&quota_timers, &zero);
 	if (value)
 		bpf_timer_start(&value->timer, QUOTA_TIMER_MIN, 0);
-}
-
-/* A task of a cgroup that is out of quota waits, and competes with nobody. */
-static void throttle(struct task_struct *p, struct task_state *t, u64 enq_flags)
-{
-	leave_all(t);
-	t->throttled = true;
-	scx_bpf_dsq_insert(p, QUOTA_DSQ_BASE + t->cgroup, policy.slice_min, enq_flags);
 }
 
 static int prepare_quota_timer(void)

@@ -75,6 +75,10 @@ struct signal_struct {
 
 struct native_dsq;
 
+struct pt_regs {
+	u64 unused;
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -82,6 +86,7 @@ struct task_struct {
 	u32 __state; /* 0: it has not said that it is about to sleep */
 	u32 policy;
 	int nr_cpus_allowed;
+	int rcu_read_lock_nesting;
 	char comm[16];
 	void *mm;
 	struct cpumask allowed;
@@ -101,8 +106,10 @@ struct task_struct {
 		u64 exec_start;
 	} se;
 	/* Of the model of sched_ext. */
+	struct pt_regs user; /* the registers of its user mode */
 	s32 cpu;
 	struct native_dsq *dsq;
+	u64 came; /* when it was queued, by model.came */
 	struct task_struct *next;
 	bool migrates;
 	bool direct; /* select_cpu put it into this queue */
@@ -201,6 +208,7 @@ bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask);
 bool bpf_cpumask_empty(struct cpumask *mask);
 bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b);
 u32 bpf_cpumask_any_distribute(struct cpumask *mask);
+u32 bpf_cpumask_first(struct cpumask *mask);
 #define cast_mask(mask) (&(mask)->mask)
 
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);
@@ -210,6 +218,10 @@ u32 bpf_get_smp_processor_id(void);
 u64 bpf_ktime_get_ns(void);
 bool bpf_in_interrupt(void);
 struct task_struct *bpf_get_current_task_btf(void);
+
+/* What a tick interrupts: a task's user mode, or the kernel. */
+extern struct pt_regs *__irq_regs;
+#define bpf_task_pt_regs(p) (&(p)->user)
 
 /* --- sched_ext -------------------------------------------------------------------------------- */
 
@@ -259,6 +271,7 @@ struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
 
 /* A walk sees the tasks that are queued when it begins, each once. */
 struct native_walk {
+	u64 began;
 	struct task_struct *tasks[512];
 	u32 count, at;
 	u64 slice, vtime;
