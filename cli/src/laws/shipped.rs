@@ -61,6 +61,7 @@ pub const LAWS: &[(&str, &str)] = laws! {
     "hotplug"
     "group-moves"
     "real-time-hog"
+    "real-time-hog-pinned"
     "softirqs"
     "fork-storm"
     "lying-hints"
