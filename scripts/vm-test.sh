@@ -121,7 +121,13 @@ together() {
 together &
 beside=$!
 guest alone --instructions=4 --cpus 1 -- "$drill" sleepers/ || failed=1
-guest faults --instructions=4 --cpus 2 -- "$drill" robust/ || failed=1
+guest faults --instructions=4 --cpus 2 -- "$drill" robust/ starved/ --time 20 || failed=1
+# The newest kernel that it loads on: that it does, and what a kernel has changed most often, who waits for whom.
+if "$bin/warmq" vm fetch --release 7.3 > /dev/null; then
+    guest newest --release 7.3 --instructions=4 --cpus 2 -- "$drill" starved/ --time 20 || failed=1
+else
+    say "SKIPPED: Linux 7.3 could not be downloaded"
+fi
 # With a scheduler of the scx project for a number to compare with, where `make laws` has built it.
 compared=()
 other=${CARGO_TARGET_DIR:-target}/scx_bpfland/bin/scx_bpfland
