@@ -59,7 +59,7 @@ pub const COLORING: Paper = Paper {
         "schedulers",
         "too-many-colors",
     ],
-    headlines: &["table2-miss-ratio", "fig6-web-throughput"],
+    headlines: &["table2-miss-ratio", "fig6-web-throughput", "fig8-colors"],
 };
 
 /// The thesis on starvation.
@@ -97,7 +97,7 @@ pub const STARVATION: Paper = Paper {
         "clock-resolution",
         "modern-nic",
     ],
-    headlines: &["slices", "min-sleep", "cfs-default"],
+    headlines: &["slices", "cfs-default"],
 };
 
 /// The paper on affinity by data.
@@ -107,7 +107,7 @@ pub const AFFINITY: Paper = Paper {
     subtitle: "Tasks that use the same data run in the same place, one after another: the paper's online algorithm, \
                beside its published figures and on machines with many caches, and scx_warmq.",
     experiments: shipped!["affinity": "table1-chat", "table1-chat-20", "table2-chat-misses", "table3-fragments", "table4-iterations", "hackbench", "size-and-number", "too-big", "tradeoff", "wrong-hints", "inferred", "inferred-chat", "chiplets-chat", "chiplets-service", "chiplets-fragments", "first-look", "cache-aware"],
-    headlines: &["table3-fragments"],
+    headlines: &["table1-chat", "table3-fragments"],
 };
 
 /// No paper: the starvation that kernels of today have.
