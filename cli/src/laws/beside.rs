@@ -200,14 +200,7 @@ mod tests {
             ..Columns::default()
         };
         let columns = columns.all().unwrap();
-        let playing = Playing {
-            repetitions: None,
-            confirm: false,
-            threads: 0,
-            folder: None,
-            known: &[],
-        };
-        let labs = judged(&laws, &columns, &playing, &mut |_| Ok(())).unwrap();
+        let labs = judged(&laws, &columns, &Playing::default(), &mut |_| Ok(())).unwrap();
         let all = beside(&labs, &guests);
         let agree = all.iter().filter(|it| it.agrees()).count();
         assert!(all.len() > 300, "{} figures are compared", all.len());

@@ -54,7 +54,8 @@ pub fn told<'c>(cell: &'c Cell<'_>) -> Option<(&'c Finding, &'c Bound)> {
     Some((finding, &cell.law.bounds[finding.bound]))
 }
 
-/// How laws are played.
+/// How laws are played; by default as the command does without options.
+#[derive(Default)]
 pub struct Playing<'p> {
     /// Repetitions where no two are alike; none: three.
     pub repetitions: Option<u64>,
@@ -270,11 +271,8 @@ mod tests {
         };
         let first = |confirm| {
             let playing = Playing {
-                repetitions: None,
                 confirm,
-                threads: 0,
-                folder: None,
-                known: &[],
+                ..Playing::default()
             };
             play_first(&case, &playing).len()
         };

@@ -66,14 +66,7 @@ fn kept(laws: &[Found], order: Option<&[u16]>) -> Kept {
         }
     };
     let (laws, columns): (Vec<_>, _) = (laws.iter().map(numbered).collect(), columns());
-    let playing = Playing {
-        repetitions: None,
-        confirm: false,
-        threads: 0,
-        folder: None,
-        known: &[],
-    };
-    let cells = judged(&laws, &columns, &playing, &mut |_| Ok(()));
+    let cells = judged(&laws, &columns, &Playing::default(), &mut |_| Ok(()));
     let cells = cells.unwrap_or_else(|failure| panic!("{failure:?}"));
     let holds = cells
         .iter()

@@ -35,14 +35,7 @@ fn under(fault: &str) -> Vec<Column> {
 
 /// The cells of all `laws` under `fault`.
 fn cells<'l>(laws: &'l [Found], columns: &'l [Column]) -> Vec<Cell<'l>> {
-    let playing = Playing {
-        repetitions: None,
-        confirm: false,
-        threads: 0,
-        folder: None,
-        known: &[],
-    };
-    let played = judged(laws, columns, &playing, &mut |_| Ok(()));
+    let played = judged(laws, columns, &Playing::default(), &mut |_| Ok(()));
     played.unwrap_or_else(|failure| panic!("{failure:?}"))
 }
 

@@ -1,8 +1,9 @@
 //! Machines from TOML.
 //!
 //! The format is shown by the files in `machines/`. A machine has the tables `[cpu]`,
-//! `[topology]` (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level), `[coherence]`, `[memory]`, perhaps `[network]`, and any number
-//! of `[[steal]]` and `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
+//! `[topology]` (with `numbers`, if CPUs are numbered otherwise than on x86), `[[cache]]` (one a level),
+//! `[coherence]`, `[memory]`, perhaps `[network]`, and any number of `[[steal]]` and
+//! `[costs."KERNEL"]`. Each carries a `source`: where its numbers come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -53,7 +53,7 @@ impl Found {
         }
     }
 
-    /// What only a recording of switches tells.
+    /// What only a recording of switches shows.
     pub fn switches(&mut self, name: &str, tasks: &[TaskFigures]) {
         let Some(longest) = tasks.iter().map(|task| task.longest_wait).max() else {
             return;

@@ -108,7 +108,8 @@ fn workers(count: u32) -> impl Fn(&mut Boot<'_>, &Done) -> Started {
     move |boot, done| (0..count).try_for_each(|_| worker(boot, "worker", done))
 }
 
-/// The task between the two is over after a millisecond, and leaves them on the threads of one core. Guests of 6.12 and 6.18 keep them apart.
+/// A third task, created between the two, runs for a millisecond and ends: by their numbers the two would be
+/// on the threads of one core. Guests of 6.12 and 6.18 keep them apart.
 #[test]
 fn two_tasks_do_not_share_a_core_beside_an_idle_one() {
     let blip = |boot: &mut Boot<'_>, done: &Done| -> Started {
