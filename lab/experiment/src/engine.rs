@@ -162,6 +162,7 @@ impl Engine {
         let preemption = kernel::preemption(plan, entry)?.unwrap_or(kernel.preemption);
         let settings = Settings {
             preemption,
+            drawn_ticks: kernel::drawn_ticks(plan),
             ..kernel_settings(kernel, &machine_chosen)
         };
         let counters = Counters::default();

@@ -425,7 +425,8 @@ fn way_sizes(machine: &MachineDescription) -> Vec<u64> {
 impl Engine {
     /// The first tasks join the run queue, the ticks start, and every CPU picks a task. What the
     /// scheduler does before that costs nothing. The caches are cold, as on a machine that has been
-    /// up for long and whose tasks slept until now. With `skewed_ticks` the ticks are spread over the period.
+    /// up for long and whose tasks slept until now. With `skewed_ticks` the ticks are spread over
+    /// the period.
     fn start_time(&mut self, skewed_ticks: bool) {
         for index in 0..self.core.tasks.len() {
             self.start_task(TaskId(index as u32));
@@ -440,12 +441,13 @@ impl Engine {
         self.core.schedule(first_watch, Event::Watch);
         let cpus = self.core.cpus.len() as u64;
         let tick = self.core.settings.tick.0;
+        let phase = self.tick_phase();
         for index in 0..cpus {
-            let first = match skewed_ticks {
+            let skew = match skewed_ticks {
                 true => tick * (index + 1) / cpus,
                 false => tick,
             };
-            let first = Instant(first);
+            let first = Instant(1 + (phase + skew - 1) % tick);
             let cpu = CpuId(index as u16);
             let here = self.core.cpu(cpu);
             (here.first_tick, here.next_tick) = (first, first);
@@ -456,6 +458,15 @@ impl Engine {
             let cpu = CpuId(index as u16);
             self.core.cpu(cpu).need_resched = NeedResched::Now;
             self.advance(cpu);
+        }
+    }
+
+    /// How far, within a period, the ticks are from the start of the first tasks, in ns.
+    fn tick_phase(&self) -> u64 {
+        let settings = &self.core.settings;
+        match settings.drawn_ticks {
+            true => settings.seed.stream("ticks").below(settings.tick.0),
+            false => 0,
         }
     }
 

@@ -285,6 +285,10 @@ pub struct Settings {
     /// they are spread in any case, since without anything random they would stay in step to the nanosecond,
     /// which no machine does: a CPU that balances at its tick would find each other one in the middle of a switch.
     pub skewed_ticks: bool,
+    /// Whether the seed says where in a period of the ticks the work begins, as a real start may be
+    /// anywhere: who is charged, throttled or preempted first depends on it. Else it begins as a
+    /// period does, so that recordings of kernels can be compared switch by switch.
+    pub drawn_ticks: bool,
     /// Sleeps end at multiples of this (a jiffy in 2.4).
     pub timer_resolution: Duration,
     /// Whether a tick that hits an interrupt or a softirq is charged, whole, to the running task's
@@ -351,6 +355,7 @@ impl Settings {
         Settings {
             tick: Duration::from_ms(4),
             skewed_ticks: false,
+            drawn_ticks: false,
             timer_resolution: Duration::from_us(1),
             preemption: Preemption::Lazy,
             idle_loop: IdleLoop::Poll,
@@ -447,6 +452,7 @@ impl Settings {
         Settings {
             tick: Duration::from_ms(10),
             skewed_ticks: true,
+            drawn_ticks: false,
             timer_resolution: Duration::from_ms(10),
             tick_charges_interrupts: false,
             preemption: Preemption::None,

@@ -13,6 +13,9 @@ use crate::simulator::RunError;
 /// The preemption model that a kernel has if it is told nothing.
 const DEFAULT: &str = "default";
 
+/// The work begins anywhere in a period of the ticks.
+const DRAWN: &str = "drawn";
+
 /// What can be set in the lab.
 pub(super) fn settings() -> Vec<Setting> {
     vec![
@@ -24,6 +27,10 @@ pub(super) fn settings() -> Vec<Setting> {
             "the preemption model of the scheduler's kernel",
             "preempt= of its command line; which there are depends on the kernel",
         ),
+        Setting::choice("ticks", &["at-start", DRAWN]).says(
+            "where in a period of the ticks the work begins: as one does, or where the seed says",
+            "a real start may be anywhere; what hangs on it differs from seed to seed if it is drawn",
+        ),
     ]
 }
 
@@ -32,6 +39,11 @@ fn text<'p>(plan: &'p Plan, name: &str) -> Option<&'p str> {
         Some(Value::Text(text)) => Some(text),
         _ => None,
     }
+}
+
+/// Whether the seed of `plan` says where in a period of the ticks the work begins.
+pub(super) fn drawn_ticks(plan: &Plan) -> bool {
+    text(plan, "ticks") == Some(DRAWN)
 }
 
 /// The scheduler that `plan` names.

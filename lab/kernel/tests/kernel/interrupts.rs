@@ -246,3 +246,16 @@ fn ticks_of_linux_6_come_at_the_same_time_where_something_is_random_and_else_in_
     assert_eq!(ticks(now, &[]), [[2_000, 6_000], [4_000, 8_000]]);
     assert_eq!(ticks(then, &[rare]), [[5_000, 15_000], [10_000, 20_000]]);
 }
+
+#[test]
+fn where_in_a_period_the_work_begins_is_drawn_from_the_seed() {
+    let settings = |seed| Settings {
+        drawn_ticks: true,
+        ..Settings::linux6(Seed(seed))
+    };
+    let first = |seed| ticks(settings(seed), &[])[1][0];
+    let drawn: Vec<u64> = (0..64).map(first).collect();
+    assert!(drawn.iter().all(|&at| at <= 4_000), "{drawn:?}");
+    let quarter = |which| drawn.iter().filter(|&at| at / 1_000 == which).count();
+    assert!((0..4).all(|which| quarter(which) >= 8), "{drawn:?}");
+}

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use warmq_kernel::Throttling::{self, Groups, Pool, Tasks};
 
+use warmq_units::Seed;
+
 use crate::stage::*;
 use crate::told::figures_on;
 
@@ -66,6 +68,23 @@ fn two_threads_that_use_less_than_the_quota_are_throttled_all_the_same() {
             "{figures:?}"
         );
     }
+}
+
+/// A real 6.18.44 throttled them in 10 to 30 of 31 periods, by the moment at which they began.
+#[test]
+fn whether_two_threads_are_throttled_depends_on_where_the_ticks_fall() {
+    let at = |seed| {
+        let mut stage = stage(2).tick_of(4);
+        stage.settings.throttling = Tasks;
+        stage.settings.drawn_ticks = true;
+        stage.settings.seed = Seed(seed);
+        let figures = figures_on(stage, "eevdf-6.18", &workers(2, "2500us", SIX), 300);
+        figures["request_max"]
+    };
+    let drawn: Vec<f64> = (1..=16).map(at).collect();
+    let at_once = drawn.iter().filter(|&&longest| longest < 3_000.0).count();
+    let a_period_later = drawn.iter().filter(|&&longest| longest > 70_000.0).count();
+    assert!(at_once >= 4 && a_period_later >= 4, "{drawn:?}");
 }
 
 #[test]
