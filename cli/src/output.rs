@@ -49,11 +49,12 @@ impl Screen {
         }
     }
 
-    /// The same for tables of results.
-    pub fn terminal(self) -> Terminal {
+    /// The same for tables of results; with `all`, those of scenarios have every figure.
+    pub fn terminal(self, all: bool) -> Terminal {
         Terminal {
             width: self.width,
             colors: self.colors,
+            all,
         }
     }
 }

@@ -24,12 +24,12 @@ pub fn json(report: &Report) -> Result<(), Failure> {
     }
 }
 
-/// Prints a section an experiment: its tables and claims.
+/// Prints a section an experiment: its tables and claims; with `all`, every figure of a scenario.
 ///
 /// # Errors
 /// When standard output refuses.
-pub fn sections(report: &Report) -> Result<(), Failure> {
-    let terminal = Screen::of_results().terminal();
+pub fn sections(report: &Report, all: bool) -> Result<(), Failure> {
+    let terminal = Screen::of_results().terminal(all);
     report
         .sections
         .iter()
@@ -41,7 +41,7 @@ pub fn sections(report: &Report) -> Result<(), Failure> {
 /// # Errors
 /// When standard output refuses.
 pub fn summary(report: &Report, study: &Study) -> Result<(), Failure> {
-    let terminal = Screen::of_results().terminal();
+    let terminal = Screen::of_results().terminal(true);
     // A scenario that is only looked at claims nothing.
     if report.sections.iter().all(|section| section.together) {
         let (runs, seconds) = (study.count(), study.elapsed().as_secs_f64());

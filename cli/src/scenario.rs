@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::Args;
 use warmq_config::{Document, Source, quoted, quoted_list, read_text};
+use warmq_metrics::answers;
 use warmq_play::{workload, workloads};
 use warmq_scenario::Scenario;
 
@@ -24,6 +25,12 @@ time = "1s"
 [[measure]]
 metric = "*"
 "#;
+/// What is shown of the machine.
+const OF_CPUS: [&str; 3] = [
+    "switches_per_second",
+    "migrations_per_second",
+    "cpu_taken_share",
+];
 /// Where it is played, and by whom.
 const USUAL_SWEEP: &str = r#"
 [sweep]
@@ -107,7 +114,10 @@ pub fn experiment(name: &str, worlds: &Worlds) -> Result<Document, Failure> {
         quoted(scenario.about()),
         quoted(name)
     );
+    let shown = answers(&scenario.names());
+    let shown: Vec<&str> = shown.iter().map(String::as_str).chain(OF_CPUS).collect();
     // Writing to a string cannot fail.
+    let _ = writeln!(text, "shown = {}", quoted_list(&shown));
     let _ = writeln!(text, "machine = \"{HOST}\"\n{USUAL}{USUAL_SWEEP}");
     worlds.add_plots(&mut text, scenario);
     let document = Document::parse(name, &text);

@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         report.sections.push(oracle::section(extent.quick)?);
     }
     if !extent.json {
-        present::sections(&report)?;
+        present::sections(&report, true)?;
     }
     if arguments.with_walk {
         // After the simulations: nothing else is to use the caches meanwhile.

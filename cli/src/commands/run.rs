@@ -62,6 +62,9 @@ pub struct Arguments {
     /// Run on another machine: a name, a .toml or hwloc .xml file, or `host`.
     #[arg(long, value_name = "NAME|FILE|host")]
     machine: Option<String>,
+    /// Show every figure of a scenario, not only those that answer what it asks. --json and --out have all.
+    #[arg(long)]
+    all: bool,
     /// Set a setting for all runs, as under [settings] in the file.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Pair>,
@@ -220,7 +223,7 @@ fn studied(
             .for_each(|note| output::say(&format!("warmq: note: {note}")));
         present::json(&report)?;
     } else {
-        present::sections(&report)?;
+        present::sections(&report, arguments.all)?;
         present::summary(&report, &study)?;
     }
     if let Some(folder) = folder {
@@ -291,10 +294,11 @@ fn traced(
             ..Report::default()
         });
     }
-    present::sections(&Report {
+    let report = Report {
         sections: vec![traced.section],
         ..Report::default()
-    })?;
+    };
+    present::sections(&report, arguments.all)?;
     let (shown, name) = (printable(file), traced.name);
     let diagnose = typed::line("diagnose", &[&file.to_string_lossy()], &[]);
     let next = match trace::is_for_perfetto(file) {

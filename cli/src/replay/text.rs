@@ -44,7 +44,11 @@ pub fn of(replayed: &Replayed) -> String {
     if !missing.is_empty() {
         parts.push(missing.join("\n"));
     }
-    parts.push(Screen::of_results().terminal().section(&replayed.section));
+    parts.push(
+        Screen::of_results()
+            .terminal(true)
+            .section(&replayed.section),
+    );
     parts.join("\n\n")
 }
 

@@ -41,7 +41,7 @@ pub use gaps::Gaps;
 pub use locks::{LockFigures, LockMeter};
 pub use meters::Meters;
 pub use others::{MOST_TAKEN, Others, TAKEN};
-pub use play::{Described, MISSING, PlayMeter, described};
+pub use play::{Described, MISSING, PlayMeter, answers, described};
 pub use spans::Spans;
 pub use stranded::StrandedMeter;
 pub use tasks::{TaskFigures, TaskMeter};

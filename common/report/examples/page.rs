@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let terminal = Terminal {
         width: 100,
         colors: false,
+        all: false,
     };
     for section in &report.sections {
         eprintln!("{}", terminal.section(section));

@@ -30,11 +30,8 @@ type Values<'a> = Vec<Option<&'a PointValue>>;
 pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
     let mut metrics = by_metric(section);
     if section.together {
-        // What is nowhere is told by its absence, unless somebody asked for it: there are many metrics.
-        metrics.retain(|rows| {
-            let asked_for = |row: &&Row| section.asked_for.contains(&row.metric);
-            rows.first().is_some_and(asked_for) || rows.iter().any(|row| row.value != 0.0)
-        });
+        // A figure that is 0 everywhere is left out unless somebody asked for it: there are many.
+        metrics.retain(|rows| asked_for(section, rows) || rows.iter().any(|row| row.value != 0.0));
         return match metrics.is_empty() {
             true => Vec::new(),
             false => vec![together(section, &metrics)],
@@ -42,6 +39,24 @@ pub(crate) fn pivots(section: &Section) -> Vec<Pivot<'_>> {
     }
     let pivots = metrics.iter().map(|rows| pivot(section, rows));
     pivots.collect()
+}
+
+/// One table of what was asked for, and how many other figures are not 0; of all, where nothing was.
+pub(crate) fn asked(section: &Section) -> (Vec<Pivot<'_>>, usize) {
+    let metrics = by_metric(section).into_iter();
+    let (asked, others): (Vec<_>, Vec<_>) = metrics.partition(|rows| asked_for(section, rows));
+    if asked.is_empty() {
+        return (pivots(section), 0);
+    }
+    let others = others
+        .iter()
+        .filter(|rows| rows.iter().any(|row| row.value != 0.0));
+    (vec![together(section, &asked)], others.count())
+}
+
+fn asked_for(section: &Section, rows: &[&Row]) -> bool {
+    rows.first()
+        .is_some_and(|row| section.asked_for.contains(&row.metric))
 }
 
 /// The rows of each metric, in the order in which the metrics first appear; none has no row.

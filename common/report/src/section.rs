@@ -53,8 +53,9 @@ pub struct Section {
     /// All metrics in one table, a line each, with the points as its columns: for a few points and
     /// many metrics.
     pub together: bool,
-    /// The metrics that are shown in such a table even where they are 0 at every point: what was
-    /// asked for. Of the many others, a line that is 0 everywhere is left out.
+    /// What was asked for: the metrics that such a table shows on a terminal, the others only where all
+    /// are wanted. They are shown even where they are 0 at every point; of the many others, a line that
+    /// is 0 everywhere is left out. Where nothing was asked for, all are wanted.
     pub asked_for: BTreeSet<String>,
     /// What people call a value of a sweep key: `colors = 1` is `vanilla`.
     pub labels: Vec<Label>,

@@ -7,7 +7,7 @@ use comfy_table::{
     Attribute, Cell, CellAlignment, Color, ContentArrangement, LineStyle, Table, TableStyle,
 };
 
-use crate::pivot::{Line, Pivot, pivots};
+use crate::pivot::{Line, Pivot, asked, pivots};
 use crate::{Cells, Report, Row, Section, Summary, number};
 
 /// What the terminal can show.
@@ -17,6 +17,8 @@ pub struct Terminal {
     pub width: u16,
     /// Whether colors may be used: not when the output goes to a file or a pipe.
     pub colors: bool,
+    /// Whether a table of all metrics shows also those that nobody asked for.
+    pub all: bool,
 }
 
 /// More lines of a table than this are cut, with a word on how many: a file has them all.
@@ -40,7 +42,11 @@ impl Terminal {
             section.paper.as_str()
         };
         let _ = writeln!(text, "{} ({paper})", section.title);
-        for mut pivot in pivots(section) {
+        let (pivots, others) = match section.together && !self.all {
+            true => asked(section),
+            false => (pivots(section), 0),
+        };
+        for mut pivot in pivots {
             let left_out = pivot.lines.len().saturating_sub(LINES_SHOWN);
             if !section.together {
                 let _ = writeln!(text, "\n{}", heading(&pivot));
@@ -50,6 +56,10 @@ impl Terminal {
             if left_out > 0 && !section.together {
                 let _ = writeln!(text, "… and {left_out} more lines");
             }
+        }
+        if others > 0 {
+            let s = if others == 1 { "" } else { "s" };
+            let _ = writeln!(text, "… and {others} more figure{s}: --all shows them");
         }
         text.push_str(&legend(section));
         // What is not as the scenario says must be seen where its figures are.

@@ -8,6 +8,7 @@ use warmq_report::{Point, PointValue, Row, Section, Terminal};
 const PLAIN: Terminal = Terminal {
     width: 80,
     colors: false,
+    all: false,
 };
 
 #[test]
@@ -25,6 +26,7 @@ fn no_line_is_wider_than_the_terminal() {
     let narrow = Terminal {
         width: 44,
         colors: false,
+        all: false,
     };
     let section = narrow.section(&report().sections[0]);
     let tables = section
@@ -47,9 +49,9 @@ fn colors_are_for_terminals_only() {
     assert!(!PLAIN.section(&report().sections[0]).contains('\u{1b}'));
 }
 
-#[test]
-fn what_was_asked_for_is_shown_where_it_is_nothing() {
-    let row = |metric: &str| Row {
+/// A figure of the lab that is 0.
+fn row(metric: &str) -> Row {
+    Row {
         experiment: "e".to_owned(),
         point: Point(vec![(
             "world".to_owned(),
@@ -62,14 +64,47 @@ fn what_was_asked_for_is_shown_where_it_is_nothing() {
         high: 0.0,
         published: None,
         calibration: false,
-    };
+    }
+}
+
+#[test]
+fn what_was_asked_for_is_shown_where_it_is_nothing() {
     let section = Section {
         together: true,
         rows: vec![row("usual_share"), row("walks")],
         asked_for: ["usual_share".to_owned()].into(),
         ..Section::default()
     };
-    let shown = PLAIN.section(&section);
-    assert!(shown.contains("usual_share"), "{shown}");
-    assert!(!shown.contains("walks"), "{shown}");
+    for all in [true, false] {
+        let shown = Terminal { all, ..PLAIN }.section(&section);
+        assert!(shown.contains("usual_share"), "{shown}");
+        assert!(!shown.contains("walks"), "{shown}");
+    }
+}
+
+#[test]
+fn what_nobody_asked_for_is_counted_or_shown_where_all_is_wanted() {
+    let row = |metric: &str, value: f64| Row {
+        value,
+        ..row(metric)
+    };
+    let section = Section {
+        together: true,
+        rows: vec![row("share", 1.0), row("walks", 2.0), row("locks", 0.0)],
+        asked_for: ["share".to_owned()].into(),
+        ..Section::default()
+    };
+    let few = PLAIN.section(&section);
+    assert!(!few.contains("walks"), "{few}");
+    assert!(
+        few.contains("… and 1 more figure: --all shows them"),
+        "{few}"
+    );
+    let all = Terminal { all: true, ..PLAIN }.section(&section);
+    assert!(all.contains("walks") && !all.contains("--all"), "{all}");
+    let nothing = Section {
+        asked_for: Default::default(),
+        ..section
+    };
+    assert!(PLAIN.section(&nothing).contains("walks"));
 }

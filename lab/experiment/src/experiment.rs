@@ -57,6 +57,8 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
     /// What is drawn.
     pub plots: Vec<PlotSpec>,
+    /// The metrics that a table of all of them shows first, besides what is drawn.
+    pub shown: Vec<String>,
     /// Names for values of swept keys.
     pub labels: Vec<(String, Value, String)>,
     /// The swept keys that become columns of the table.

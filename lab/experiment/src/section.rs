@@ -56,9 +56,10 @@ impl Experiment {
         }
     }
 
-    /// The metrics that it draws: they are shown even where they are 0.
+    /// The metrics that it draws or shows: they are shown even where they are 0.
     pub fn asked_for(&self) -> BTreeSet<String> {
-        self.plots.iter().map(|plot| plot.y.clone()).collect()
+        let drawn = self.plots.iter().map(|plot| &plot.y);
+        drawn.chain(&self.shown).cloned().collect()
     }
 
     /// Simulated and published values over the key `x`: one series for each combination of values

@@ -34,7 +34,7 @@ fn every_example_of_the_page_is_read_without_a_problem() {
 }
 
 /// The keys of an experiment file, at the top or in one of its tables.
-const KEYS: [&str; 52] = [
+const KEYS: [&str; 53] = [
     "title",
     "about",
     "notes",
@@ -87,6 +87,7 @@ const KEYS: [&str; 52] = [
     "plot",
     "labels",
     "columns",
+    "shown",
 ];
 
 #[test]

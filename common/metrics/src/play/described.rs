@@ -18,6 +18,35 @@ pub struct Described {
     pub what: String,
 }
 
+/// The figures that people look at first, of a scenario of these names: what it does, how long its spans
+/// take, and what each of its tasks gets and waits for.
+pub fn answers(names: &Names) -> Vec<String> {
+    let counters = names.counters.iter().filter(|name| **name != names.work);
+    let counters: Vec<String> = counters.cloned().collect();
+    let whole: Vec<String> = [
+        vec!["work_per_second".to_owned()],
+        of_each(&counters, &["per_second"]),
+        of_each(&names.spans, &["p50", "p99", "max"]),
+        of_each(&names.tasks, &["share", "wait_p99", "delay_max", "elapsed"]),
+        of_each(&names.groups, &["nr_throttled", "throttled_time"]),
+    ]
+    .concat();
+    let of_phases = names.phases.iter().flat_map(|phase| {
+        let of_phase = whole.iter();
+        of_phase.map(move |figure| format!("{phase}.{figure}"))
+    });
+    whole.iter().cloned().chain(of_phases).collect()
+}
+
+fn of_each(tables: &[String], figures: &[&str]) -> Vec<String> {
+    let named = |table| {
+        figures
+            .iter()
+            .map(move |figure| format!("{table}_{figure}"))
+    };
+    tables.iter().flat_map(named).collect()
+}
+
 /// Every figure that a scenario of these names can give, without those of its phases.
 pub fn described(names: &Names) -> Vec<Described> {
     let mut all = Vec::new();

@@ -15,7 +15,7 @@ use crate::quotas::Quotas;
 use crate::wakeups::Wakeups;
 use crate::{Counts, Spans, TaskFigures, TaskMeter};
 
-pub use self::described::{Described, MISSING, described};
+pub use self::described::{Described, MISSING, answers, described};
 use self::figures::{Found, us};
 use self::window::Window;
 

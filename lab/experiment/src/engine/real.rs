@@ -113,7 +113,7 @@ impl Engine {
         }
         let cpus = machine.cpus.len();
         let figures = measured(&played, cpus)?;
-        let unfit = unfit(&figures, cpus).into_iter().collect();
+        let unfit = unfit(&figures).into_iter().collect();
         Ok(Measured {
             digest: digest.to_string(),
             ending: ending(&played, plan).to_owned(),
@@ -182,19 +182,17 @@ fn measured(played: &Played, machine_cpus: usize) -> Result<Figures, RunError> {
 /// Less that the machine below had is not said.
 const LEAST_DELAY_S: f64 = 0.05;
 
-/// That a run is not fit to judge a scheduler by, and why, if it is not.
-fn unfit(figures: &Figures, cpus: usize) -> Option<String> {
-    let taken = figures
-        .get(TAKEN)
-        .copied()
-        .filter(|taken| *taken >= MOST_TAKEN)?;
+/// That a run is not fit to judge a scheduler by, and why, if it is not. How much was taken is a figure,
+/// so that all such runs of a point say the same.
+fn unfit(figures: &Figures) -> Option<String> {
+    figures.get(TAKEN).filter(|taken| **taken >= MOST_TAKEN)?;
     let delay_s = figures.get(HOST_DELAY).copied().unwrap_or(0.0) / 1e6;
     let below = match delay_s >= LEAST_DELAY_S {
-        true => format!("; the machine below it had {delay_s:.2} s of that (host_delay)"),
-        false => String::new(),
+        true => "; the machine below it had some of that (host_delay)",
+        false => "",
     };
     Some(format!(
-        "This run is not fit to judge a scheduler by: others had {taken:.0} % of the time of its {cpus} CPUs \
+        "A run is not fit to judge a scheduler by: others had {MOST_TAKEN} % and more of the time of its CPUs \
          (cpu_taken_share){below}."
     ))
 }

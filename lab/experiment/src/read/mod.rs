@@ -66,6 +66,7 @@ fn read(
         "labels",
         "tolerance",
         "columns",
+        "shown",
     ];
     if !ready {
         fields.know(&later);
@@ -108,6 +109,7 @@ fn refuse_judgement(fields: &Fields, experiment: &Experiment) {
         "labels",
         "tolerance",
         "columns",
+        "shown",
     ]);
     fields.finish();
 }
@@ -138,6 +140,7 @@ fn header(file: &str, fields: &Fields, full: Extent, quick: Extent) -> Experimen
         published: Vec::new(),
         claims: Vec::new(),
         plots: Vec::new(),
+        shown: Vec::new(),
         labels: Vec::new(),
         columns: Vec::new(),
         tolerances: Default::default(),

@@ -1,4 +1,4 @@
-//! The presentation: `[[plot]]`, `[labels]`, `columns`, `[tolerance]`.
+//! The presentation: `[[plot]]`, `[labels]`, `columns`, `shown`, `[tolerance]`.
 
 use warmq_config::{Fields, Item, did_you_mean};
 use warmq_report::{Kind as PlotKind, Scale, Tolerance, VerticalLine};
@@ -21,6 +21,10 @@ pub(super) fn read(fields: &Fields, simulator: &dyn Simulator, experiment: &mut 
     if let Some(item) = fields.item("columns") {
         let known = |item: &Item| key_of(item, experiment);
         experiment.columns = item.one_or_more().iter().filter_map(known).collect();
+    }
+    if let Some(item) = fields.item("shown") {
+        let measured = |item: &Item| measure_of(item, experiment).map(|it| it.name.clone());
+        experiment.shown = item.one_or_more().iter().filter_map(measured).collect();
     }
     if let Some(table) = fields.table("tolerance") {
         tolerances(&table, experiment);
