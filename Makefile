@@ -30,8 +30,8 @@ test-all: test-here
 test-here: setup-test setup-real
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --workspace --no-fail-fast
-	@bash scripts/python-test.sh
+	cargo test --workspace --no-run
+	@bash scripts/both.sh "bash scripts/python-test.sh" "cargo test --workspace --no-fail-fast"
 
 python-test: setup
 	@bash scripts/python-test.sh
