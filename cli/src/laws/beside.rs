@@ -179,9 +179,9 @@ mod tests {
     use super::*;
     use crate::laws::column::Columns;
 
-    /// What guests of 6.12, 6.18 and 7.2 did (docs/fidelity.md).
+    /// What guests of 6.12, 6.18 and 7.2 did (docs/fidelity/guests.md).
     fn guests() -> String {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/laws-guests.jsonl");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measured/laws-guests.jsonl");
         std::fs::read_to_string(file).expect("the guests")
     }
 

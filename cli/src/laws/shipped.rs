@@ -254,6 +254,19 @@ mod tests {
         assert!(error.contains("hackbench-2cpus"), "{error}");
     }
 
+    /// An item of a list: lines of at most 100 columns (common/units/tests/pages.rs).
+    fn item(words: &[String]) -> String {
+        let (mut item, mut width) = ("-".to_owned(), 1);
+        for word in words {
+            let length = word.chars().count();
+            let fits = width + 1 + length <= 100;
+            item += if fits { " " } else { "\n  " };
+            width = length + if fits { width + 1 } else { 2 };
+            item += word;
+        }
+        item + "\n"
+    }
+
     fn listed() -> String {
         let laws = find(&[]).expect("laws");
         let of_family = |(name, family): (&str, Family)| {
@@ -262,10 +275,17 @@ mod tests {
                 .map(|it| &it.law)
                 .filter(|law| law.family == family);
             let lines = of.map(|law| {
-                let bounds: Vec<String> = law.bounds.iter().map(asked).collect();
-                let (name, says) = (&law.name, &law.says);
-                let bounds = bounds.join("`, `");
-                format!("- **{name}**: {says}. `{bounds}`. {}\n", law.because)
+                let mut words = vec![format!("**{}**:", law.name)];
+                words.extend(format!("{}.", law.says).split(' ').map(str::to_owned));
+                let bounds = law
+                    .bounds
+                    .iter()
+                    .map(|bound| format!("`{}`,", asked(bound)));
+                words.extend(bounds);
+                let last = words.last_mut().expect("the name");
+                last.replace_range(last.len() - 1.., ".");
+                words.extend(law.because.split(' ').map(str::to_owned));
+                item(&words)
             });
             format!("### {name}\n\n{}\n", lines.collect::<String>())
         };
