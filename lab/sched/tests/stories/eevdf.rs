@@ -144,7 +144,7 @@ fn a_cpu_is_shared_out_to_groups_and_then_to_their_tasks() {
 /// Loads that differ by rounding have tasks pulled, but nobody is pushed off its CPU for them.
 #[test]
 fn a_group_of_one_keeps_its_cpu_beside_a_group_of_many() {
-    // The flat run queue gives the group of one 64 % (docs/fidelity.md).
+    // The flat run queue gives the group of one 64 % (docs/fidelity/guests.md).
     for name in VERSIONS.into_iter().filter(|name| *name != "eevdf-7.3") {
         let [single]: [u64; 1] = shares(
             machine(2, Preemption::Full),
