@@ -1,5 +1,5 @@
 //! Scheduling by data affinity as a model that is small enough for exact answers
-//! (docs/affinity.md).
+//! (docs/affinity/model.md).
 //!
 //! Purpose: to say how far a scheduler that must decide now is from the best that anybody could do.
 //!
