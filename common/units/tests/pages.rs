@@ -1,0 +1,202 @@
+//! Pages can be read and followed: links lead somewhere, and prose ends at 100 columns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+const COLUMNS: usize = 100;
+
+/// Pages that are about to be written anew; the test says so once one keeps the columns.
+const TOO_WIDE: &[&str] = &["docs/scheduler.md"];
+
+/// Folders of a checkout that hold no page of ours.
+const NO_PAGES: &[&str] = &["target", "node_modules", "laws-out", "report"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn collect(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = folder.join(&name);
+        let kind = entry.file_type().expect("a kind");
+        let hidden = name.starts_with('.') && name != ".github";
+        if kind.is_dir() && !hidden && !NO_PAGES.contains(&name.as_str()) {
+            collect(&path, pages);
+        } else if kind.is_file() && name.ends_with(".md") {
+            let text = fs::read_to_string(entry.path()).expect("a page is text");
+            pages.insert(path, text);
+        }
+    }
+}
+
+/// Every page of the repository, by its path from the root.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let mut pages = BTreeMap::new();
+    collect(Path::new(""), &mut pages);
+    pages
+}
+
+/// Lines outside of blocks of code, with their numbers.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut code = false;
+    text.lines().enumerate().filter_map(move |(at, line)| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        (!fence && !code).then_some((at + 1, line))
+    })
+}
+
+/// What `line` is without its spans of code: links are not looked for in these.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect()
+}
+
+/// The targets of the links and pictures of a line: `[text](target)`.
+fn targets(line: &str) -> Vec<String> {
+    let line = without_code(line);
+    let after = line.split("](").skip(1);
+    let ends = after.filter_map(|rest| rest.split_once(')'));
+    ends.map(|(target, _)| target.to_owned()).collect()
+}
+
+/// The anchor of a heading, by GitHub's rules.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter(|(_, line)| line.starts_with('#'));
+    headings.map(|(_, line)| anchor(line)).collect()
+}
+
+/// `path` without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Why the link of `page` to `target` leads nowhere, if it does.
+fn broken(page: &Path, target: &str, pages: &BTreeMap<PathBuf, String>) -> Option<&'static str> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return None;
+    }
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let beside = page.parent().expect("a folder");
+    let file = if file.is_empty() {
+        page.to_path_buf()
+    } else {
+        plain(&beside.join(file))
+    };
+    if !root().join(&file).exists() {
+        return Some("no such file");
+    }
+    let known = |text: &String| anchors(text).contains(anchor);
+    let missing = !anchor.is_empty() && !pages.get(&file).is_some_and(known);
+    missing.then_some("no such heading")
+}
+
+/// Whether something in `line` could stand on a line of its own: a space that is neither at its
+/// beginning nor within code or the target of a link.
+fn can_be_broken(line: &str) -> bool {
+    let line = line.trim_start().trim_start_matches("- ");
+    without_code(line).contains(' ')
+}
+
+/// Tables cannot be broken; whoever writes one decides how wide it is.
+fn too_wide(line: &str) -> bool {
+    !line.trim_start().starts_with('|') && line.chars().count() > COLUMNS && can_be_broken(line)
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let pages = pages();
+    assert!(pages.len() > 20, "the pages are found");
+    let mut wrong = Vec::new();
+    for (page, text) in &pages {
+        for (at, line) in prose(text) {
+            for target in targets(line) {
+                let why = broken(page, &target, &pages);
+                wrong.extend(why.map(|why| format!("{}:{at}: {target}: {why}", page.display())));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn prose_ends_at_100_columns() {
+    let mut wide = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for (page, text) in pages() {
+        let name = page.to_string_lossy().into_owned();
+        for (at, _) in prose(&text).filter(|(_, line)| too_wide(line)) {
+            wrong.push(format!("{name}:{at}"));
+            wide.insert(name.clone());
+        }
+    }
+    wrong.retain(|place| !TOO_WIDE.iter().any(|page| place.starts_with(page)));
+    assert_eq!(wrong, Vec::<String>::new());
+    let cured = TOO_WIDE.iter().find(|page| !wide.contains(**page));
+    assert_eq!(
+        cured, None,
+        "this page keeps the columns now: take it from TOO_WIDE"
+    );
+}
+
+/// Every page of docs/ is reached from README.md, by links.
+#[test]
+fn every_page_can_be_found() {
+    let pages = pages();
+    let mut seen = BTreeSet::new();
+    let mut left = vec![PathBuf::from("README.md")];
+    while let Some(page) = left.pop() {
+        let Some(text) = pages.get(&page).filter(|_| seen.insert(page.clone())) else {
+            continue;
+        };
+        let links = prose(text).flat_map(|(_, line)| targets(line));
+        let beside = page.parent().expect("a folder");
+        let files = links.map(|link| link.split('#').next().unwrap_or_default().to_owned());
+        left.extend(files.map(|file| plain(&beside.join(file))));
+    }
+    let docs = pages.keys().filter(|page| page.starts_with("docs"));
+    let lost: Vec<_> = docs.filter(|page| !seen.contains(*page)).collect();
+    assert_eq!(
+        lost,
+        Vec::<&PathBuf>::new(),
+        "no link leads there from README.md"
+    );
+}
+
+#[test]
+fn links_and_wide_lines_are_seen() {
+    assert_eq!(
+        targets("see [a](b.md#c), `[x](y)`, ![p](q.png)"),
+        ["b.md#c", "q.png"]
+    );
+    assert_eq!(
+        anchor("## EEVDF of Linux 6.12 to 7.3 (`lab`)"),
+        "eevdf-of-linux-612-to-73-lab"
+    );
+    let pages = BTreeMap::from([(PathBuf::from("README.md"), "# Here\n".to_owned())]);
+    let of = |target| broken(Path::new("README.md"), target, &pages);
+    assert_eq!(of("#here"), None);
+    assert_eq!(of("#there"), Some("no such heading"));
+    assert_eq!(of("docs/nothing.md"), Some("no such file"));
+    assert!(too_wide(&"word ".repeat(25)));
+    assert!(!too_wide(&format!("- `{}`", "word ".repeat(25))));
+    assert!(!too_wide(&format!("| {} |", "word ".repeat(25))));
+}
