@@ -39,8 +39,9 @@ fn shipped_scenarios_laws_and_the_examples_of_the_documentation_fit_the_schema()
         .map(|file| fs::read_to_string(file).expect("a text"))
         .collect();
     assert!(texts.len() >= 40);
-    let page = fs::read_to_string(here("../../docs/scenarios.md")).expect("the page");
-    let examples = page.split("```toml\n").skip(1);
+    let page = |name| fs::read_to_string(here(name)).expect("the page");
+    let pages = page("../../docs/scenarios.md") + &page("../../README.md");
+    let examples = pages.split("```toml\n").skip(1);
     texts.extend(examples.filter_map(|it| it.split("```").next().map(str::to_owned)));
     for text in texts {
         assert_eq!(told(&validator, &text), Vec::<String>::new(), "{text}");

@@ -110,14 +110,15 @@ fn a_setting_that_makes_too_many_tasks_is_refused_at_the_table() {
 
 #[test]
 fn the_examples_of_the_documentation_are_sound() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scenarios.md");
-    let page = fs::read_to_string(file).expect("the page");
-    let examples = page
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = |name| fs::read_to_string(root.join(name)).expect("the page");
+    let pages = page("docs/scenarios.md") + &page("README.md");
+    let examples = pages
         .split("```toml\n")
         .skip(1)
         .filter_map(|it| it.split("```").next());
     let examples: Vec<&str> = examples.collect();
-    assert_eq!(examples.len(), 8);
+    assert_eq!(examples.len(), 9);
     for example in examples {
         Scenario::read("example.toml", example)
             .unwrap_or_else(|problems| panic!("{problems}\n{example}"));
