@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn the_documentation_lists_every_law() {
         const END: &str = "<!-- end of laws -->";
-        let file = here("docs/laws.md");
+        let file = here("docs/laws/list.md");
         let page = std::fs::read_to_string(&file).expect("the page");
         let (head, rest) = page.split_once("<!-- laws: ").expect("the list");
         let (mark, _) = rest.split_once("-->\n").expect("the list");
@@ -307,7 +307,7 @@ mod tests {
         }
         assert!(
             page == wanted,
-            "docs/laws.md has another list; write it with INSTA_UPDATE=always"
+            "docs/laws/list.md has another list; write it with INSTA_UPDATE=always"
         );
     }
 }
