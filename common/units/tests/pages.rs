@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn collect(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) {
+fn collect(folder: &Path, ends: &[&str], files: &mut BTreeMap<PathBuf, String>) {
     for entry in fs::read_dir(root().join(folder)).expect("a folder") {
         let entry = entry.expect("an entry");
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -24,19 +24,23 @@ fn collect(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) {
         let kind = entry.file_type().expect("a kind");
         let hidden = name.starts_with('.') && name != ".github";
         if kind.is_dir() && !hidden && !NO_PAGES.contains(&name.as_str()) {
-            collect(&path, pages);
-        } else if kind.is_file() && name.ends_with(".md") {
-            let text = fs::read_to_string(entry.path()).expect("a page is text");
-            pages.insert(path, text);
+            collect(&path, ends, files);
+        } else if kind.is_file() && ends.iter().any(|end| name.ends_with(end)) {
+            let text = fs::read_to_string(entry.path()).expect("text");
+            files.insert(path, text);
         }
     }
 }
 
-/// Every page of the repository, by its path from the root.
+/// Every file of the repository whose name ends so, by its path from the root.
+fn files(ends: &[&str]) -> BTreeMap<PathBuf, String> {
+    let mut files = BTreeMap::new();
+    collect(Path::new(""), ends, &mut files);
+    files
+}
+
 fn pages() -> BTreeMap<PathBuf, String> {
-    let mut pages = BTreeMap::new();
-    collect(Path::new(""), &mut pages);
-    pages
+    files(&[".md"])
 }
 
 /// Lines outside of blocks of code, with their numbers.
@@ -157,6 +161,32 @@ fn prose_ends_at_100_columns() {
     );
 }
 
+/// The pages of docs/ that a text names by their paths from the root.
+fn named(text: &str) -> Vec<&str> {
+    let part = |c: char| c.is_alphanumeric() || "/_-.".contains(c);
+    let paths = text
+        .split(|c| !part(c))
+        .map(|path| path.trim_end_matches('.'));
+    let pages = paths.filter(|path| path.starts_with("docs/") && path.ends_with(".md"));
+    pages.collect()
+}
+
+#[test]
+fn pages_that_code_and_data_name_are_there() {
+    let all = files(&[
+        ".rs", ".c", ".h", ".py", ".sh", ".toml", ".snap", "Makefile",
+    ]);
+    let others = all.iter().filter(|(path, _)| !path.ends_with(file!()));
+    let mut wrong = Vec::new();
+    for (path, text) in others {
+        let lost = named(text)
+            .into_iter()
+            .filter(|page| !root().join(page).exists());
+        wrong.extend(lost.map(|page| format!("{}: {page}", path.display())));
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
 /// Every page of docs/ is reached from README.md, by links.
 #[test]
 fn every_page_can_be_found() {
@@ -196,6 +226,10 @@ fn links_and_wide_lines_are_seen() {
     assert_eq!(of("#here"), None);
     assert_eq!(of("#there"), Some("no such heading"));
     assert_eq!(of("docs/nothing.md"), Some("no such file"));
+    assert_eq!(
+        named("as docs/laws.md. (docs/a/b.md, other/c.md)"),
+        ["docs/laws.md", "docs/a/b.md"]
+    );
     assert!(too_wide(&"word ".repeat(25)));
     assert!(!too_wide(&format!("- `{}`", "word ".repeat(25))));
     assert!(!too_wide(&format!("| {} |", "word ".repeat(25))));
