@@ -254,7 +254,7 @@ mod tests {
         assert!(error.contains("hackbench-2cpus"), "{error}");
     }
 
-    /// An item of a list: lines of at most 100 columns (common/units/tests/pages.rs).
+    /// An item of a list: lines of at most 100 columns (common/units/tests/tidy/pages.rs).
     fn item(words: &[String]) -> String {
         let (mut item, mut width) = ("-".to_owned(), 1);
         for word in words {

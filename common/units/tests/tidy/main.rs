@@ -4,4 +4,5 @@
 //! `cargo test --test tidy -- --nocapture` prints the lines of production Rust of each crate.
 
 mod lines;
+mod pages;
 mod tree;

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::tree::root;
+
 const COLUMNS: usize = 100;
 
 /// Pages that are about to be written anew; the test says so once one keeps the columns.
@@ -11,10 +13,6 @@ const TOO_WIDE: &[&str] = &["docs/scheduler.md"];
 
 /// Folders of a checkout that hold no page of ours.
 const NO_PAGES: &[&str] = &["target", "node_modules", "laws-out", "report"];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn collect(folder: &Path, ends: &[&str], files: &mut BTreeMap<PathBuf, String>) {
     for entry in fs::read_dir(root().join(folder)).expect("a folder") {
