@@ -185,6 +185,13 @@ fn pages_that_code_and_data_name_are_there() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+/// What it has no room for is a link away.
+#[test]
+fn the_readme_has_at_most_100_lines() {
+    let lines = pages()[Path::new("README.md")].lines().count();
+    assert!(lines <= 100, "README.md has {lines} lines");
+}
+
 /// Every page of docs/ is reached from README.md, by links.
 #[test]
 fn every_page_can_be_found() {
