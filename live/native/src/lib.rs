@@ -7,16 +7,24 @@
 //! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
 //! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
 //! of cgroups, quotas, and a few races of two CPUs. What it leaves out: hotplug, real-time tasks.
+//!
+//! It also counts which cache lines CPUs take from each other ([`Program::lines`]).
+
+mod cpus;
+mod lines;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use warmq_decide::Policy;
 
+pub use self::cpus::Cpus;
+pub use self::lines::Lines;
+
 /// The most CPUs that the model has.
-pub const MOST_CPUS: usize = 64;
+pub const MOST_CPUS: usize = 512;
 
 /// The most tasks that the model has.
-pub const MOST_TASKS: u32 = 512;
+pub const MOST_TASKS: u32 = 2048;
 
 /// The most cgroups that the model has, the root included.
 pub const MOST_CGROUPS: u32 = 64;
@@ -60,19 +68,19 @@ pub struct Birth {
     pub parent: Option<u32>,
     /// sched_ext's, 1 to 10,000.
     pub weight: u32,
-    /// The CPUs that it may run on, as a mask.
+    /// The CPUs that it may run on, as a mask of the first 64; all its bits: every CPU.
     pub allowed: u64,
     /// The number of its cgroup; 0 is the root.
     pub cgroup: u32,
 }
 
-/// CPUs that were asked to reschedule, as masks.
+/// CPUs that were asked to reschedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kicks {
     /// Idle ones, which are to look for work.
-    pub idle: u64,
+    pub idle: Cpus,
     /// Those whose task is preempted.
-    pub preempted: u64,
+    pub preempted: Cpus,
 }
 
 #[repr(C)]
@@ -123,7 +131,9 @@ unsafe extern "C" {
     safe fn native_cgroup_exit(cgroup: u32);
     safe fn native_cgroup_set_weight(cgroup: u32, weight: u32);
     safe fn native_cgroup_move(task: u32, here: u32, from: u32, to: u32, now: u64);
-    fn native_kicks(idle: *mut u64, preempted: *mut u64);
+    fn native_kicks(idle: *mut Cpus, preempted: *mut Cpus);
+    safe fn native_count_lines();
+    fn lines_taken(counts: *mut Lines);
 }
 
 fn check_cgroup(cgroup: u32) {
@@ -367,8 +377,26 @@ impl Program {
         }
         kicks
     }
+
+    /// From now on the lines count that CPUs take from each other ([`Program::lines`]).
+    pub fn count_lines(&mut self) {
+        native_count_lines();
+    }
+
+    /// Lines that were taken since the last call.
+    pub fn lines(&mut self) -> Lines {
+        let mut lines = Lines::default();
+        #[allow(unsafe_code, reason = "the program is C")]
+        // SAFETY: they are written before the call returns.
+        unsafe {
+            lines_taken(&raw mut lines);
+        }
+        lines
+    }
 }
 
+#[cfg(test)]
+mod cost_tests;
 #[cfg(test)]
 mod quota_tests;
 

@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CPUS 64
-#define TASKS 512
+#define CPUS WARMQ_MAX_CPUS
+#define TASKS 2048
 #define CGROUPS 64
 #define USER_QUEUES 0x1000 /* where the numbers of user queues begin */
 #define QUEUES 0x20000
@@ -21,15 +21,24 @@
 struct native_dsq {
 	struct task_struct *first;
 	u32 queued;
-};
+	u32 lock; /* taken by whoever puts in or takes out */
+} __attribute__((aligned(64)));
 
 struct value {
 	struct value *next;
 	void *map;
-	void *key; /* a task, or a copy of the key */
+	void *key; /* a copy */
 	u64 key_size;
 	void *value;
 };
+
+/* What the program keeps of tasks, as it lies in the kernel: behind a pointer, at the beginning of a line (bpf_local_storage_elem). */
+#define STORAGES (2 * TASKS)
+
+struct storage {
+	void *map;
+	char value[512 - sizeof(void *)];
+} __attribute__((aligned(64)));
 
 static struct {
 	u32 cpus;
@@ -38,19 +47,22 @@ static struct {
 	bool in_interrupt;
 	struct task_struct *current;
 	struct task_struct *running[CPUS];
-	u64 stopped; /* CPUs that a migration thread runs on */
-	u64 idle; /* CPUs */
-	u64 core[CPUS]; /* the CPUs of a CPU's core */
+	struct cpumask stopped; /* CPUs that a migration thread runs on */
+	struct cpumask idle __attribute__((aligned(64))); /* CPUs */
+	struct cpumask core[CPUS]; /* the CPUs of a CPU's core */
 	u32 distributed[CPUS];
-	u64 kicked, preempted; /* CPUs, since the last time that somebody asked */
+	struct cpumask kicked, preempted; /* CPUs, since the last time that somebody asked */
 	struct native_dsq local[CPUS];
 	struct native_dsq queues[QUEUES];
 	struct value *values;
+	u32 storages; /* that are in use */
 	bool selecting;
 	u64 direct_slice;
 	u64 came; /* how many tasks were queued so far */
 	void (*meanwhile)(void); /* what another CPU does before the next task is queued or moved, once */
 } model;
+
+static struct storage storages[STORAGES];
 
 struct rq runqueues;
 struct pt_regs *__irq_regs;
@@ -76,8 +88,7 @@ static struct value *find(void *map, void *key, u64 key_size)
 {
 	struct value *value = model.values;
 
-	while (value && (value->map != map || value->key_size != key_size ||
-			 (key_size ? memcmp(value->key, key, key_size) : value->key != key)))
+	while (value && (value->map != map || value->key_size != key_size || memcmp(value->key, key, key_size)))
 		value = value->next;
 	return value;
 }
@@ -88,7 +99,7 @@ static struct value *make(void *map, void *key, u64 key_size, u64 size)
 
 	value->map = map;
 	value->key_size = key_size;
-	value->key = key_size ? memcpy(malloc(key_size), key, key_size) : key;
+	value->key = memcpy(malloc(key_size), key, key_size);
 	value->value = calloc(1, size);
 	value->next = model.values;
 	model.values = value;
@@ -100,19 +111,33 @@ static void drop(struct value **place)
 	struct value *value = *place;
 
 	*place = value->next;
-	if (value->key_size)
-		free(value->key);
+	free(value->key);
 	free(value->value);
 	free(value);
 }
 
+/* A task's storage of a map; its first that is unused, if there is none and `make` it. */
+static struct storage *storage_of(struct task_struct *p, void *map, bool make)
+{
+	struct storage **place = p->storages;
+
+	while (*place && (*place)->map != map)
+		place++;
+	if (*place || !make)
+		return *place;
+	must(place < p->storages + STORAGES_OF_TASK - 1 && model.storages < STORAGES, "too many storages");
+	*place = &storages[model.storages++];
+	memset(*place, 0, sizeof(**place));
+	(*place)->map = map;
+	return *place;
+}
+
 void *native_storage(void *map, struct task_struct *p, u64 size, u64 flags)
 {
-	struct value *value = find(map, p, 0);
+	struct storage *storage = storage_of(p, map, flags & BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!value && (flags & BPF_LOCAL_STORAGE_GET_F_CREATE))
-		value = make(map, p, 0, size);
-	return value ? value->value : NULL;
+	must(size <= sizeof(storage->value), "a large storage");
+	return storage ? storage->value : NULL;
 }
 
 void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size, u64 size)
@@ -150,6 +175,35 @@ int native_delete(void *map, void *key, u64 key_size)
 
 /* --- CPU masks -------------------------------------------------------------------------------- */
 
+static u64 bit_of(u32 cpu)
+{
+	return 1ULL << cpu % 64;
+}
+
+static void put_cpu(struct cpumask *mask, u32 cpu)
+{
+	__sync_fetch_and_or(&mask->bits[cpu / 64], bit_of(cpu));
+}
+
+static void drop_cpu(struct cpumask *mask, u32 cpu)
+{
+	__sync_fetch_and_and(&mask->bits[cpu / 64], ~bit_of(cpu));
+}
+
+/* The first CPU of both from `cpu` on; CPUS: there is none. */
+static u32 next_of_both(const struct cpumask *a, const struct cpumask *b, u32 cpu)
+{
+	u32 word;
+
+	for (word = cpu / 64; word < CPU_WORDS; word++) {
+		u64 bits = a->bits[word] & b->bits[word] & (word == cpu / 64 ? ~0ULL << cpu % 64 : ~0ULL);
+
+		if (bits)
+			return word * 64 + ctzll(bits);
+	}
+	return CPUS;
+}
+
 struct bpf_cpumask *bpf_cpumask_create(void)
 {
 	return calloc(1, sizeof(struct bpf_cpumask));
@@ -162,37 +216,43 @@ void bpf_cpumask_release(struct bpf_cpumask *mask)
 
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask)
 {
-	mask->mask.bits |= 1ULL << cpu;
+	put_cpu(&mask->mask, cpu);
 }
 
 bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask)
 {
-	return cpu < CPUS && (mask->bits >> cpu & 1);
-}
-
-bool bpf_cpumask_empty(struct cpumask *mask)
-{
-	return !mask->bits;
-}
-
-bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b)
-{
-	return !(a->bits & ~b->bits);
-}
-
-u32 bpf_cpumask_any_distribute(struct cpumask *mask)
-{
-	u32 *last = &model.distributed[model.cpu];
-	u64 after = *last < CPUS - 1 ? mask->bits & ~0ULL << (*last + 1) : 0, from = after ?: mask->bits;
-
-	if (from)
-		*last = ctzll(from);
-	return from ? *last : model.cpus;
+	return cpu < CPUS && (mask->bits[cpu / 64] & bit_of(cpu));
 }
 
 u32 bpf_cpumask_first(struct cpumask *mask)
 {
-	return mask->bits ? ctzll(mask->bits) : CPUS;
+	return next_of_both(mask, mask, 0);
+}
+
+bool bpf_cpumask_empty(struct cpumask *mask)
+{
+	return bpf_cpumask_first(mask) == CPUS;
+}
+
+bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b)
+{
+	u64 beyond = 0;
+	u32 word;
+
+	for (word = 0; word < CPU_WORDS; word++)
+		beyond |= a->bits[word] & ~b->bits[word];
+	return !beyond;
+}
+
+u32 bpf_cpumask_any_distribute(struct cpumask *mask)
+{
+	u32 *last = &model.distributed[model.cpu], cpu = *last < CPUS - 1 ? next_of_both(mask, mask, *last + 1) : CPUS;
+
+	if (cpu == CPUS)
+		cpu = bpf_cpumask_first(mask);
+	if (cpu == CPUS)
+		return model.cpus;
+	return *last = cpu;
 }
 
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
@@ -236,76 +296,87 @@ s32 scx_bpf_task_cpu(struct task_struct *p)
 
 /* --- Idle CPUs -------------------------------------------------------------------------------- */
 
-static u64 idle_cores(void)
+static bool is_whole_core_idle(u32 cpu)
 {
-	u64 cores = 0;
-	u32 cpu;
-
-	for (cpu = 0; cpu < model.cpus; cpu++)
-		if (!(model.core[cpu] & ~model.idle))
-			cores |= 1ULL << cpu;
-	return cores;
+	return bpf_cpumask_subset(&model.core[cpu], &model.idle);
 }
 
 struct cpumask *scx_bpf_get_idle_cpumask(void)
 {
-	static struct cpumask mask;
-
-	mask.bits = model.idle;
-	return &mask;
+	return &model.idle;
 }
 
 struct cpumask *scx_bpf_get_idle_smtmask(void)
 {
 	static struct cpumask mask;
+	u32 cpu;
 
-	mask.bits = idle_cores();
+	memset(&mask, 0, sizeof(mask));
+	for (cpu = 0; cpu < model.cpus; cpu++)
+		if (is_whole_core_idle(cpu))
+			put_cpu(&mask, cpu);
 	return &mask;
 }
 
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 {
-	bool idle = model.idle >> cpu & 1;
+	bool idle = bpf_cpumask_test_cpu(cpu, &model.idle);
 
-	model.idle &= ~(1ULL << cpu);
+	if (idle)
+		drop_cpu(&model.idle, cpu);
 	return idle;
 }
 
-static s32 pick_idle(u64 among, u64 flags)
+static s32 pick_idle(struct cpumask *among, u64 flags)
 {
-	u64 whole = among & idle_cores(), any = among & model.idle;
-	u64 from = whole ?: flags & SCX_PICK_IDLE_CORE ? 0 : any;
-	s32 cpu = from ? (s32)ctzll(from) : -EBUSY;
+	u32 first = next_of_both(among, &model.idle, 0), cpu = first;
 
-	if (cpu >= 0)
-		model.idle &= ~(1ULL << cpu);
+	while (cpu < CPUS && !is_whole_core_idle(cpu))
+		cpu = cpu < CPUS - 1 ? next_of_both(among, &model.idle, cpu + 1) : CPUS;
+	if (cpu == CPUS && !(flags & SCX_PICK_IDLE_CORE))
+		cpu = first;
+	if (cpu == CPUS)
+		return -EBUSY;
+	drop_cpu(&model.idle, cpu);
 	return cpu;
 }
 
 s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags)
 {
-	return pick_idle(mask->bits, flags);
+	return pick_idle(mask, flags);
 }
 
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags)
 {
-	u64 among = mask->bits & p->cpus_ptr->bits, own = among & 1ULL << prev;
-	s32 cpu = pick_idle(own, SCX_PICK_IDLE_CORE);
+	struct cpumask among = {}, own = {};
+	s32 cpu;
+	u32 word;
 
+	for (word = 0; word < CPU_WORDS; word++)
+		among.bits[word] = mask->bits[word] & p->cpus_ptr->bits[word];
+	if (bpf_cpumask_test_cpu(prev, &among))
+		put_cpu(&own, prev);
+	cpu = pick_idle(&own, SCX_PICK_IDLE_CORE);
 	if (cpu < 0)
-		cpu = pick_idle(among, SCX_PICK_IDLE_CORE);
+		cpu = pick_idle(&among, SCX_PICK_IDLE_CORE);
 	if (cpu >= 0 || (flags & SCX_PICK_IDLE_CORE))
 		return cpu;
-	cpu = pick_idle(own, 0);
-	return cpu >= 0 ? cpu : pick_idle(among, 0);
+	cpu = pick_idle(&own, 0);
+	return cpu >= 0 ? cpu : pick_idle(&among, 0);
 }
 
 /* --- Dispatch queues -------------------------------------------------------------------------- */
+
+static void lock(struct native_dsq *queue)
+{
+	__sync_lock_test_and_set(&queue->lock, 1);
+}
 
 static void take_out(struct task_struct *p)
 {
 	struct task_struct **place = &p->dsq->first;
 
+	lock(p->dsq);
 	while (*place != p)
 		place = &(*place)->next;
 	*place = p->next;
@@ -328,6 +399,7 @@ static void put_last(struct native_dsq *queue, struct task_struct *p)
 {
 	struct task_struct **place = &queue->first;
 
+	lock(queue);
 	while (*place)
 		place = &(*place)->next;
 	put_before(queue, place, p);
@@ -337,6 +409,7 @@ static void put_by_vtime(struct native_dsq *queue, struct task_struct *p)
 {
 	struct task_struct **place = &queue->first;
 
+	lock(queue);
 	while (*place && (s64)(p->scx.dsq_vtime - (*place)->scx.dsq_vtime) >= 0)
 		place = &(*place)->next;
 	put_before(queue, place, p);
@@ -464,9 +537,9 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 	if (flags & SCX_KICK_PREEMPT) {
 		if (model.running[cpu])
 			model.running[cpu]->scx.slice = 0;
-		model.preempted |= 1ULL << cpu;
+		put_cpu(&model.preempted, cpu);
 	} else if (!model.running[cpu]) {
-		model.kicked |= 1ULL << cpu;
+		put_cpu(&model.kicked, cpu);
 	}
 }
 

@@ -45,8 +45,10 @@ typedef int32_t s32;
 #define PF_KTHREAD 0x00200000
 #define SCX_TASK_QUEUED 1
 
+#define CPU_WORDS (512 / 64)
+
 struct cpumask {
-	u64 bits; /* CPUs 0 to 63 */
+	u64 bits[CPU_WORDS];
 };
 
 struct bpf_cpumask {
@@ -74,6 +76,9 @@ struct signal_struct {
 };
 
 struct native_dsq;
+struct storage;
+
+#define STORAGES_OF_TASK 6
 
 struct pt_regs {
 	u64 unused;
@@ -106,6 +111,7 @@ struct task_struct {
 		u64 exec_start;
 	} se;
 	/* Of the model of sched_ext. */
+	struct storage *storages[STORAGES_OF_TASK]; /* NULL behind the last */
 	struct pt_regs user; /* the registers of its user mode */
 	s32 cpu;
 	struct native_dsq *dsq;
@@ -272,7 +278,7 @@ struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
 /* A walk sees the tasks that are queued when it begins, each once. */
 struct native_walk {
 	u64 began;
-	struct task_struct *tasks[512];
+	struct task_struct *tasks[2048];
 	u32 count, at;
 	u64 slice, vtime;
 	bool has_slice, has_vtime;
