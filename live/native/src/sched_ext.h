@@ -229,6 +229,11 @@ u32 bpf_cpumask_first(struct cpumask *mask)
 	return next_of_both(mask, mask, 0);
 }
 
+bool bpf_cpumask_intersects(struct cpumask *a, struct cpumask *b)
+{
+	return next_of_both(a, b, 0) < CPUS;
+}
+
 bool bpf_cpumask_empty(struct cpumask *mask)
 {
 	return bpf_cpumask_first(mask) == CPUS;

@@ -379,12 +379,12 @@ impl<'a> View<'a> {
     }
 
     fn domain(self, domain: usize, cpus: &[Cpu]) -> Domain {
-        let time = &self.state.domains[domain].time;
+        let time = &self.state.entities[domain].domain;
         Domain {
             domain,
             cpus: numbers(cpus, |cpu| cpu.domain == domain),
             weight: time.weight,
-            runnable: time.runnable,
+            runnable: time.runnable.into(),
             queued: self.state.entities[domain].queued,
             avg_vruntime_ns: time.avg_vruntime,
         }
@@ -420,11 +420,11 @@ impl<'a> View<'a> {
 
     /// The same as load_of_place() of group.bpf.h.
     fn load(self, place: usize, domain: usize) -> u64 {
-        let time = &self.state.domains[domain].time;
+        let time = &self.state.entities[domain].domain;
         if !self.settings.place_is_cpu {
             return time.weight;
         }
-        let unmanaged = self.state.entities[domain].time.weight / time.cpus.max(1);
+        let unmanaged = self.state.entities[domain].time.weight / u64::from(time.cpus.max(1));
         let pinned = self.state.entities[pinned(place)].time.weight;
         self.state.places[place]
             .managed

@@ -204,7 +204,7 @@ impl State {
         let view = context.task(task);
         let flat = self.count(context, task);
         let domain = &self.domains[self.domain_of_entity(entity)].time;
-        let runnable = domain.runnable + u64::from(own == 0);
+        let runnable = u64::from(domain.runnable) + u64::from(own == 0);
         let allowed = view.allowed().map_or(usize::MAX, CpuSet::len) as u64;
         let cpus = self.cpus_of_entity(entity).min(allowed);
         decide::usable_weight(domain, runnable, cpus, flat, own)
@@ -408,6 +408,6 @@ impl State {
     /// The slice of the next task of a domain, in ns.
     pub(super) fn slice_in(&self, domain: usize) -> u64 {
         let time = &self.domains[domain].time;
-        decide::slice(&self.policy, time.runnable, time.cpus)
+        decide::slice(&self.policy, time.runnable.into(), time.cpus.into())
     }
 }

@@ -312,7 +312,7 @@ impl State {
         };
         match one {
             true => 1,
-            false => self.domains[self.domain_of_entity(entity)].time.cpus,
+            false => self.domains[self.domain_of_entity(entity)].time.cpus.into(),
         }
     }
 
@@ -335,7 +335,7 @@ fn line(attach: &mut Attach<'_>) -> Address {
 fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
     DomainState {
         time: Domain {
-            cpus: cpus as u64,
+            cpus: cpus as u32,
             ..Domain::default()
         },
         pull_from: None,

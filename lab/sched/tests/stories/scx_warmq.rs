@@ -396,7 +396,7 @@ proptest! {
             let domain = Domain {
                 avg_vruntime: 0,
                 weight: all,
-                runnable: hogs.len() as u64 + sleepers,
+                runnable: hogs.len() as u32 + sleepers as u32,
                 cpus: if one { 1 } else { cpus.into() },
             };
             let weight = hog.map_or(WEIGHT_NICE_0, |hog| weight(hog.nice));

@@ -70,7 +70,7 @@ static u32 calmest_place(u64 now)
  */
 static bool is_short_of_cpus(u32 number, u64 now)
 {
-	return elapsed(entity_of(WARMQ_GROUP_BASE + number)->queued_since, now) >= policy.patience;
+	return elapsed(group_of(number)->queued_since, now) >= policy.patience;
 }
 
 /*
@@ -131,7 +131,7 @@ static void rehome(u32 number, u32 to)
 	__sync_fetch_and_sub(&place_of(from)->managed, weight);
 	__sync_fetch_and_add(&place_of(to)->managed, weight);
 	if (from_domain != to_domain)
-		entity->shift += migrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, vruntime, weight,
+		entity->shift += migrate_weight(time_of(from_domain), time_of(to_domain), vruntime, weight,
 						runnable) - vruntime;
 	group->home = to & (WARMQ_MAX_CPUS - 1);
 	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (number % 64));
@@ -302,17 +302,26 @@ struct sum_error domain_errors[WARMQ_MAX_DOMAINS];
 struct sum_error runnable_errors[WARMQ_MAX_DOMAINS];
 struct sum_error place_errors[WARMQ_MAX_CPUS];
 
-static void correct(struct sum_error *error, u64 *kept)
+/* What must be added to a sum; 0 if it is right, or the error may not be real. */
+static u64 correction(struct sum_error *error, u64 kept)
 {
-	u64 difference = error->sum - *kept;
+	u64 difference = error->sum - kept;
 
 	error->seen = difference == error->error ? error->seen + 1 : 0;
 	error->error = difference;
 	error->sum = 0;
-	if (!difference || error->seen < ERROR_IS_REAL)
-		return;
-	__sync_fetch_and_add(kept, difference);
+	if (error->seen < ERROR_IS_REAL)
+		return 0;
 	error->seen = 0;
+	return difference;
+}
+
+static void correct(struct sum_error *error, u64 *kept)
+{
+	u64 difference = correction(error, *kept);
+
+	if (difference)
+		__sync_fetch_and_add(kept, difference);
 }
 
 /* Adds what an entity has to the new sums of a domain. */
@@ -344,8 +353,12 @@ static void correct_sums(void)
 		sum_up(WARMQ_GROUP_BASE + number, domain_of_place(home));
 	}
 	bpf_for(domain, 0, nr_domains) {
-		correct(&domain_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.weight);
-		correct(&runnable_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.runnable);
+		u32 number = within(domain, WARMQ_MAX_DOMAINS);
+		u64 tasks = correction(&runnable_errors[number], time_of(number)->runnable);
+
+		correct(&domain_errors[number], &time_of(number)->weight);
+		if (tasks)
+			__sync_fetch_and_add(&time_of(number)->runnable, tasks);
 	}
 	bpf_for(place, 0, nr_places)
 		correct(&place_errors[within(place, WARMQ_MAX_CPUS)], &place_of(place)->managed);
@@ -363,7 +376,7 @@ u64 balance_rounds;
  */
 __noinline int clamp_last(u32 entity)
 {
-	struct warmq_domain *time = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *time = time_of(domain_of_entity(entity));
 	struct warmq_entity *state = &entity_of(entity)->time;
 	struct task_struct *p;
 
@@ -402,9 +415,12 @@ static void wake_idle(void)
 {
 	u32 place, domain, cpu;
 
-	bpf_for(domain, 0, nr_domains)
+	bpf_for(domain, 0, nr_domains) {
+		if (!domain_of(domain)->may_idle)
+			domain_of(domain)->may_idle = 1;
 		if (entity_of(domain)->queued)
 			wake_near(domain);
+	}
 	bpf_for(place, 0, nr_places)
 		if (group_waits(place))
 			wake_near(domain_of_place(place));

@@ -24,7 +24,7 @@ static __always_inline u64 own_weight(struct task_struct *p)
 __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, u32 tasks)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
-	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *d = time_of(domain_of_entity(entity));
 
 	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_add(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
 	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_add(&policy, e->avg_vruntime, e->weight, vtime, weight));
@@ -49,7 +49,7 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, u32 tasks)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
-	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *d = time_of(domain_of_entity(entity));
 
 	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
 	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
@@ -71,7 +71,7 @@ __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
  */
 static __always_inline u64 usable_weight(struct task_struct *p, u32 entity, u64 flat, u64 own)
 {
-	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *domain = time_of(domain_of_entity(entity));
 	u64 cpus_there = cpus_of_entity(entity);
 
 	if (cpus_there > p->nr_cpus_allowed)
@@ -83,7 +83,7 @@ static __always_inline u64 usable_weight(struct task_struct *p, u32 entity, u64 
 static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, bool awake, bool keeps_lag)
 {
 	u32 domain = domain_of_entity(entity);
-	struct warmq_domain *time = &domain_of(domain)->time;
+	struct warmq_domain *time = time_of(domain);
 	struct warmq_entity *members = &entity_of(entity)->time;
 	u64 vruntime = t->vruntime;
 
@@ -96,7 +96,7 @@ static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, b
 	if (t->fresh)
 		vruntime = time->avg_vruntime;
 	else if (t->domain != domain)
-		vruntime = warmq_migrate_vruntime(vruntime, domain_of(t->domain)->time.avg_vruntime, time->avg_vruntime);
+		vruntime = warmq_migrate_vruntime(vruntime, time_of(t->domain)->avg_vruntime, time->avg_vruntime);
 	if (awake)
 		vruntime = warmq_place_awake(&policy, time, vruntime, weight);
 	else
@@ -210,14 +210,14 @@ static __always_inline void clamp_task(struct task_state *t)
 {
 	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 
-	set_back(t, vruntime, warmq_clamp_queued(&domain_of(domain_of_entity(t->entity))->time, vruntime));
+	set_back(t, vruntime, warmq_clamp_queued(time_of(domain_of_entity(t->entity)), vruntime));
 }
 
 /* For a running task while nobody waits for its CPU; see warmq_forgive(). */
 static __always_inline void forgive(struct task_state *t)
 {
 	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
-	struct warmq_domain *domain = &domain_of(domain_of_entity(t->entity))->time;
+	struct warmq_domain *domain = time_of(domain_of_entity(t->entity));
 
 	set_back(t, vruntime, warmq_forgive(&policy, domain, vruntime, t->weight));
 }
@@ -225,7 +225,7 @@ static __always_inline void forgive(struct task_state *t)
 /* The slice of the next task of a domain, in ns. */
 static __always_inline u64 slice_in(u32 domain)
 {
-	struct warmq_domain *time = &domain_of(domain)->time;
+	struct warmq_domain *time = time_of(domain);
 
 	return warmq_slice(&policy, time->runnable, time->cpus);
 }
@@ -242,7 +242,7 @@ static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
 	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 	u64 request = warmq_request(t->expected, t->ran, slice);
 
-	return warmq_deadline(&domain_of(domain_of_entity(t->entity))->time, vruntime, t->weight, request);
+	return warmq_deadline(time_of(domain_of_entity(t->entity)), vruntime, t->weight, request);
 }
 
 /* A deadline in the time of its domain, as the queue of an entity has it; the reverse of warmq_vruntime(). */
@@ -297,7 +297,7 @@ static __always_inline void charge(struct task_struct *p, struct task_state *t, 
 	if (t->owes) /* as if it had run so long itself */
 		ran += __sync_lock_test_and_set(&t->owes, 0);
 	entity = &entity_of(t->entity)->time;
-	domain = &domain_of(domain_of_entity(t->entity))->time;
+	domain = time_of(domain_of_entity(t->entity));
 	weight = t->weight;
 	t->vtime += warmq_delta_vruntime(ran, weight);
 	/*
@@ -348,8 +348,8 @@ static __always_inline void uncount(u64 was)
  */
 static __always_inline void note_queued(struct task_state *t, u32 entity, u64 mark, u64 now)
 {
-	if (!add_in_order(&entity_of(entity)->queued, 1)) /* in order: see note_idle() */
-		entity_of(entity)->queued_since = now;
+	if (!add_in_order(&entity_of(entity)->queued, 1) && is_group(entity)) /* in order: see note_idle() */
+		group_of(entity)->queued_since = now;
 	uncount(__sync_lock_test_and_set(&t->queued_in, mark | entity));
 }
 

@@ -101,10 +101,10 @@ static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
 static u64 load_of_place(u32 place)
 {
 	u32 domain = domain_of_place(place);
-	u64 unmanaged = entity_of(domain)->time.weight, cpus_there = domain_of(domain)->time.cpus;
+	u64 unmanaged = entity_of(domain)->time.weight, cpus_there = time_of(domain)->cpus;
 
 	if (!place_is_cpu)
-		return domain_of(domain)->time.weight;
+		return time_of(domain)->weight;
 	unmanaged /= cpus_there ? cpus_there : 1;
 	return place_of(place)->managed + unmanaged + entity_of(WARMQ_PINNED_BASE + place)->time.weight;
 }
@@ -114,7 +114,7 @@ static __always_inline u64 place_cpus(u32 place)
 {
 	if (place_is_cpu)
 		return cpu_domain[within(place, WARMQ_MAX_CPUS)] < WARMQ_MAX_DOMAINS;
-	return domain_of(place)->time.cpus;
+	return time_of(place)->cpus;
 }
 
 /* Whether p may run on every CPU of a place. */

@@ -12,21 +12,37 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 }
 
 /*
- * Notes that a CPU goes idle or no longer is. While `idle` of a domain is 0, nobody needs to ask the
- * kernel for an idle CPU there. A task is not forgotten for that: a CPU that goes idle first raises
- * `idle` and then looks for queued tasks (update_idle); who queues a task first raises `queued` and then
- * looks at `idle`. (While the kernel bypasses schedulers, as when it suspends, it does not say who goes
- * idle: such a CPU gets its first task from the timer, and is counted from then on. __scx_update_idle()
- * of kernel/sched/ext_idle.c.)
+ * Notes that a CPU goes idle or no longer is. While `may_idle` of a domain is 0, nobody needs to ask the
+ * kernel for an idle CPU there. It changes seldom, so that the CPUs of a domain do not take its line from
+ * each other: who goes idle sets it if it is not set, and who asks in vain clears it (none_idle()). A CPU is
+ * not forgotten for that: one that goes idle is first in the kernel's mask, and then looks at `may_idle`
+ * (update_idle); who asked in vain first clears `may_idle`, and then looks at the mask once more.
+ *
+ * Nor is a task: a CPU that goes idle first sets `may_idle` and then looks for queued tasks; who queues a task
+ * first raises `queued` and then looks at `may_idle`.
+ *
+ * The kernel does not say so of a CPU that was woken, found nothing to run, and idles on: see
+ * idles_on(). Nor does it while it bypasses schedulers, as when it suspends. What is missed is seen at the next
+ * round of the balance timer. (__scx_update_idle() of kernel/sched/ext_idle.c)
  */
 static __always_inline void note_idle(s32 cpu, bool idle)
 {
 	struct cpu_state *c = cpu_of(cpu);
+	u32 before;
 
 	if (c->idle == idle)
 		return;
-	c->idle = idle;
-	add_in_order(&domain_of(domain_of_cpu(cpu))->idle, idle ? 1 : -1);
+	before = __sync_lock_test_and_set(&c->idle, idle); /* in order */
+	barrier_var(before);
+	if (idle && !domain_of(domain_of_cpu(cpu))->may_idle)
+		domain_of(domain_of_cpu(cpu))->may_idle = 1;
+}
+
+/* A CPU that idled found no task. */
+static __always_inline void idles_on(s32 cpu)
+{
+	if (!domain_of(domain_of_cpu(cpu))->may_idle)
+		domain_of(domain_of_cpu(cpu))->may_idle = 1;
 }
 
 /* An idle CPU of the core of `cpu`, or -1. */
@@ -57,6 +73,51 @@ static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags
 	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), flags);
 }
 
+/*
+ * An idle CPU of a domain after all, or -1: the kernel knew none a moment ago. Until one idles there nobody need ask
+ * again. (Who may not run everywhere cannot know.)
+ */
+static s32 none_idle(struct task_struct *p, u32 domain, s32 prev)
+{
+	u64 before;
+	s32 cpu;
+
+	if (p->nr_cpus_allowed < nr_cpus)
+		return -1;
+	before = __sync_lock_test_and_set(&domain_of(domain)->may_idle, 0); /* in order: see note_idle() */
+	barrier_var(before);
+	cpu = idle_in_domain(p, domain, prev, 0);
+	if (cpu >= 0)
+		domain_of(domain)->may_idle = 1;
+	return cpu;
+}
+
+/* Any idle CPU of a domain for p, or -1. */
+static s32 any_idle_in(struct task_struct *p, u32 domain, s32 prev)
+{
+	s32 cpu = idle_in_domain(p, domain, prev, 0);
+
+	return cpu >= 0 ? cpu : none_idle(p, domain, prev);
+}
+
+/* Whether any CPU of a place is idle, without taking it. */
+static bool is_any_idle_at(u32 place)
+{
+	const struct cpumask *idle;
+	struct bpf_cpumask *mask;
+	bool any;
+
+	if (place_is_cpu)
+		return cpu_of(place)->idle;
+	mask = mask_of_domain(place);
+	if (!mask)
+		return false;
+	idle = scx_bpf_get_idle_cpumask();
+	any = bpf_cpumask_intersects(cast_mask(mask), idle);
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
 /* Whether all CPUs of the core of `cpu` are idle. */
 static bool is_core_idle(s32 cpu)
 {
@@ -77,7 +138,7 @@ static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counte
 	s32 cpu;
 
 	*how = COUNT_IDLE_PREVIOUS;
-	if (!domain_of(domain)->idle)
+	if (!domain_of(domain)->may_idle)
 		return -1;
 	if (was_here && (!smt_enabled || is_core_idle(prev)) && take_idle(p, prev))
 		return prev;
@@ -95,7 +156,7 @@ static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counte
 			return cpu;
 	}
 	*how = COUNT_IDLE_DOMAIN;
-	return idle_in_domain(p, domain, prev, 0);
+	return any_idle_in(p, domain, prev);
 }
 
 /* An idle CPU for an unmanaged task under the cache of `prev`, where it is queued or was last, or -1. */
@@ -108,11 +169,11 @@ static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
 static s32 idle_to_kick(struct task_struct *p, s32 cpu)
 {
 	u32 domain = domain_of_cpu(cpu);
-	bool there = domain_of(domain)->idle;
+	bool there = domain_of(domain)->may_idle;
 	s32 idle = there && smt_enabled ? idle_in_domain(p, domain, cpu, SCX_PICK_IDLE_CORE) : -1;
 
 	if (there && idle < 0)
-		idle = idle_in_domain(p, domain, cpu, 0);
+		idle = any_idle_in(p, domain, cpu);
 	if (idle < 0 && nr_domains > 1)
 		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	return idle;

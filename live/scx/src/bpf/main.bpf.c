@@ -160,8 +160,8 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	if (smt_enabled && t->goes_to && go_to_room(p, t, enq_flags))
 		return;
 	t->queued_at = now;
-	t->queued_weight = domain_of(t->domain)->time.weight;
-	t->queued_runnable = domain_of(t->domain)->time.runnable;
+	t->queued_weight = time_of(t->domain)->weight / QUEUED_WEIGHT;
+	t->queued_runnable = time_of(t->domain)->runnable;
 	note_queued(t, entity, 0, now);
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
@@ -182,7 +182,7 @@ static __always_inline bool is_split_off(struct task_struct *p, struct task_stat
 {
 	u32 home = is_group(t->entity) ? group_of(t->entity)->home : 0;
 
-	return t->weight && t->entity == entity_for(p, t, cpu) && !(place_is_cpu ? cpu_of(home)->idle : domain_of(home)->idle);
+	return t->weight && t->entity == entity_for(p, t, cpu) && !is_any_idle_at(home);
 }
 
 /*
@@ -237,8 +237,8 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 	if (entity == NO_ENTITY) {
 		if (may_stay || (t && is_split_off(prev, t, cpu)))
 			go_on(prev, t, c);
-		else
-			pull(cpu);
+		else if (!pull(cpu) && !prev)
+			idles_on(cpu);
 		return;
 	}
 	if (may_stay && goes_first(t, entity)) {
@@ -250,8 +250,8 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	if (may_stay) /* what waits may not run here */
 		go_on(prev, t, c);
-	else
-		pull(cpu);
+	else if (!pull(cpu) && !prev)
+		idles_on(cpu);
 }
 
 void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
@@ -514,9 +514,9 @@ static s32 make_domain(u32 domain)
 		bpf_cpumask_set_cpu(cpu, mask);
 		online++;
 	}
-	domain_of(domain)->time.cpus = online;
+	time_of(domain)->cpus = online;
 	/* The kernel does not say which idle already. */
-	domain_of(domain)->idle = online;
+	domain_of(domain)->may_idle = 1;
 	mask = bpf_kptr_xchg(&value->mask, mask);
 	if (mask)
 		bpf_cpumask_release(mask);

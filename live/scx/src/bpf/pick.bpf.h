@@ -21,7 +21,7 @@ __noinline u64 first_deadline(u32 entity, u64 otherwise)
 /* The pick key of an entity for a CPU that would run its task with `deadline`. */
 static __always_inline u64 pick_key_of(u32 entity, u64 deadline)
 {
-	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *domain = time_of(domain_of_entity(entity));
 
 	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), deadline);
 }

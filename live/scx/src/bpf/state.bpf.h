@@ -79,9 +79,9 @@ struct cpu_state {
 	u64 waits[WARMQ_WAIT_CLASSES];
 } __attribute__((aligned(64)));
 
+/* What changes seldom, so that all CPUs of a domain may have it in their caches; its sums are in struct entity_state. */
 struct domain_state {
-	struct warmq_domain time;
-	u64 idle; /* CPUs that idle, or have not run a task yet */
+	u64 may_idle; /* a CPU of it may idle; see note_idle() */
 	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
 	u32 unused;
@@ -99,11 +99,17 @@ struct place_state {
 	u64 groups[WARMQ_MAX_GROUPS / 64];
 } __attribute__((aligned(64)));
 
+/*
+ * What changes with each wakeup and each sleep, in one line: of the unmanaged tasks of a domain it has the sums of the domain as
+ * well, since whoever needs the one needs the other.
+ */
 struct entity_state {
 	struct warmq_entity time;
+	struct warmq_domain domain; /* of the domain, if this is the entity of its unmanaged tasks */
 	u64 queued; /* tasks in its dispatch queue, or about to be put there */
-	u64 queued_since; /* ns, when the first of them came: since then it has not been empty */
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct entity_state) == 64, "one line");
 
 /* Whose fragment, and which. A uid or tgid of 0: everybody's. */
 struct group_key {
@@ -131,6 +137,7 @@ struct group_state {
 	u32 home;    /* place */
 	u32 claimed; /* a CPU is just making it */
 	u64 left_at; /* ns, when the last member left */
+	u64 queued_since; /* ns, when the first of its queued tasks came: since then its queue has not been empty */
 	u64 ran_home; /* ns */
 	u64 ran_away;
 	u64 batches;
@@ -173,47 +180,62 @@ struct overdue_wait {
 	char comm[16];
 };
 
+/*
+ * The kernel puts a pointer before it: the first line is 56 bytes. The lines of a task go from where it ran to whoever wakes it,
+ * and back. So what such a CPU needs, what only the CPU needs where it runs, and what changes seldom are lines apart.
+ */
 struct task_state {
-	u64 vtime;      /* its vruntime in the time of `entity`, also after it left; virtual ns */
-	u64 vruntime;   /* in `domain`, when it last left an entity; virtual ns */
-	u64 weight;     /* that is counted in its entity; 0: it is in none */
-	u64 own_weight; /* that is counted in its cgroup */
-	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
-	u64 ran;        /* ns since it woke */
-	u64 owes;       /* ns of run time: the debts of children that exited */
-	u64 expected;   /* ns that it runs between two sleeps; 0: nothing is known */
-	u64 queued_at;  /* ns */
-	u64 queued_weight; /* of its domain, when it was queued */
-	u64 queued_runnable;
-	u64 slept_at;   /* ns */
-	u64 period_at;  /* ns, when the current count of sleeps began */
-	u64 faded_at;   /* ns, when its firmness was last lowered */
+	/* What changes seldom, and is read by whoever wakes it. */
 	u64 hint;       /* the hint or label that it follows */
 	u64 nonce;      /* that its slot must hold; 0: it has no slot */
-	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_queued() */
-	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
-	u64 released_at;  /* ns, when it first ran after that */
-	u32 entity;
-	u32 domain;
 	u32 group;      /* 0: none */
 	u32 cgroup;
-	u32 counted_cgroup; /* the cgroup that own_weight is counted in */
-	u32 sleeps;     /* in this period */
-	u32 firmness;   /* of an inferred group */
 	u32 parent;     /* the pid of the task that made it */
 	u32 waker;      /* the pid of the task that woke it last */
 	u32 turns;      /* see warmq_in_turn() */
 	u32 goes_to;    /* the CPU on a better core for which it gives up its own, counted from 1; 0: none */
+	u32 firmness;   /* of an inferred group */
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
+	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
+	bool inferred;
+	bool labelled;
+	/* What changes when it is queued, and when it runs. */
+	u64 vtime __attribute__((aligned(8))); /* its vruntime in the time of `entity`, also after it left; virtual ns */
+	u64 vruntime;   /* in `domain`, when it last left an entity; virtual ns */
+	u64 expected;   /* ns that it runs between two sleeps; 0: nothing is known */
+	union {
+		u64 slept_at;  /* ns, while it sleeps, and until it is queued */
+		u64 queued_at; /* ns, from then on */
+	};
+	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_queued() */
+	u32 weight;     /* that is counted in its entity; 0: it is in none */
+	u32 own_weight; /* that is counted in its cgroup */
+	u32 queued_weight; /* of its domain, when it was queued, in units of QUEUED_WEIGHT */
+	u32 queued_runnable;
+	u16 entity;
+	u16 domain;
+	u16 counted_cgroup; /* the cgroup that own_weight is counted in */
+	u16 unused;
+	/* What changes where it runs. */
+	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
+	u64 ran;        /* ns since it woke */
+	u64 owes;       /* ns of run time: the debts of children that exited */
+	u64 period_at;  /* ns, when the current count of sleeps began */
+	u64 released_at;  /* ns, when it first ran after its cgroup was out of quota */
+	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
+	u32 sleeps;     /* in this period */
 	bool running;
 	bool changed;   /* the kernel took it off its CPU to change it, and puts it back at once */
 	bool stoppable; /* where it leaves its CPU it may be throttled: see throttle.bpf.h */
-	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
 	bool yields;
-	bool inferred;
-	bool labelled;
+	u64 faded_at;   /* ns, when its firmness was last lowered */
 };
+
+_Static_assert(__builtin_offsetof(struct task_state, vtime) == 56 && __builtin_offsetof(struct task_state, charged) == 120,
+	       "lines apart");
+
+#define QUEUED_WEIGHT 1024
 
 /*
  * Set by the loader. The policy is not const volatile, because decide.h takes plain pointers to it.
@@ -303,6 +325,12 @@ static __always_inline struct domain_state *domain_of(u32 domain)
 	return &domains[within(domain, WARMQ_MAX_DOMAINS)];
 }
 
+/* The sums of a domain. */
+static __always_inline struct warmq_domain *time_of(u32 domain)
+{
+	return &entities[within(domain, WARMQ_MAX_DOMAINS)].domain;
+}
+
 static __always_inline struct place_state *place_of(u32 place)
 {
 	return &places[within(place, WARMQ_MAX_CPUS)];
@@ -346,7 +374,7 @@ static __always_inline u64 cpus_of_entity(u32 entity)
 {
 	if (is_group(entity) ? place_is_cpu : entity >= WARMQ_PINNED_BASE)
 		return 1;
-	return domain_of(domain_of_entity(entity))->time.cpus;
+	return time_of(domain_of_entity(entity))->cpus;
 }
 
 static __always_inline u64 dsq_of(u32 entity)

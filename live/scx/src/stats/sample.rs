@@ -22,9 +22,9 @@ pub fn state(age: u64, place_is_cpu: bool) -> State {
         (state.waits[0], state.waits[4], state.waits[13]) = (age * 970, age * 28, age * 2);
     }
     for domain in [0, 1] {
-        state.domains[domain].time.weight = WEIGHT_NICE_0 * (3 - domain as u64);
-        state.domains[domain].time.cpus = 2;
-        state.domains[domain].time.avg_vruntime = age * 500;
+        state.entities[domain].domain.weight = WEIGHT_NICE_0 * (3 - domain as u64);
+        state.entities[domain].domain.cpus = 2;
+        state.entities[domain].domain.avg_vruntime = age * 500;
         state.entities[domain].queued = 2;
         state.entities[domain].time.weight = WEIGHT_NICE_0;
     }

@@ -13,6 +13,7 @@
 typedef uint64_t u64;
 typedef int64_t s64;
 typedef uint32_t u32;
+typedef uint16_t u16;
 typedef int32_t s32;
 
 /* --- The program as C ------------------------------------------------------------------------ */
@@ -212,6 +213,7 @@ void bpf_cpumask_release(struct bpf_cpumask *mask);
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask);
 bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask);
 bool bpf_cpumask_empty(struct cpumask *mask);
+bool bpf_cpumask_intersects(struct cpumask *a, struct cpumask *b);
 bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b);
 u32 bpf_cpumask_any_distribute(struct cpumask *mask);
 u32 bpf_cpumask_first(struct cpumask *mask);
