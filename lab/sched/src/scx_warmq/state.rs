@@ -218,7 +218,7 @@ impl State {
         grouping: Grouping,
     ) -> State {
         let topology = Topology::new(attach, kind);
-        let domains = topology
+        let domains: Vec<DomainState> = topology
             .domains()
             .map(|domain| new_domain(attach, topology.cpus_of_domain(domain).len()))
             .collect();
@@ -229,7 +229,13 @@ impl State {
         });
         let entities = unmanaged
             .chain(pinned)
-            .map(|kind| new_entity(kind, line(attach), line(attach)))
+            .map(|kind| match kind {
+                // A domain and its unmanaged tasks are one line.
+                Kind::Unmanaged { domain } => new_entity(kind, domains[domain].line, line(attach)),
+                Kind::Pinned { .. } | Kind::Group { .. } => {
+                    new_entity(kind, line(attach), line(attach))
+                }
+            })
             .collect();
         let cpus = topology.cpus().map(|_| new_cpu(attach)).collect();
         State {

@@ -257,6 +257,15 @@ static __always_inline void note_deadline(struct task_struct *p, struct task_sta
 	c->run_deadline = deadline_of(t, p->scx.slice);
 }
 
+/* The same for a task that is not counted: as if it had neither lag nor cgroup. */
+static __always_inline void note_uncounted(struct task_struct *p, struct task_state *t, struct cpu_state *c, u32 cpu)
+{
+	struct warmq_domain *domain = time_of(domain_of_cpu(cpu));
+	u64 request = warmq_request(t->expected, t->ran, p->scx.slice);
+
+	c->run_deadline = warmq_deadline(domain, domain->avg_vruntime, own_weight(p), request);
+}
+
 static __always_inline void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)
 {
 	struct group_state *group;
@@ -275,6 +284,18 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 	}
 }
 
+/* A task ran for `ran` ns. */
+static __always_inline void note_run(struct task_state *t, u32 cpu, u64 ran)
+{
+	struct cpu_state *c = cpu_of(cpu);
+
+	t->charged += ran;
+	t->ran += ran;
+	c->batch_used += ran;
+	charge_quota(t->cgroup, ran);
+	count_place(t, c, cpu, ran);
+}
+
 /*
  * Charges the running task for what it ran since the last charge: advances its vruntime and the V
  * of its entity and domain. The run time is the kernel's own, which is brought up to date before
@@ -282,18 +303,15 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
  */
 static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu)
 {
-	struct cpu_state *c = cpu_of(cpu);
 	struct warmq_entity *entity;
 	struct warmq_domain *domain;
 	u64 ran = p->se.sum_exec_runtime - t->charged, weight, of_entity, delta;
 
-	if (!t->weight || !t->running || (s64)ran <= 0)
+	if (!t->running || (s64)ran <= 0)
 		return;
-	t->charged += ran;
-	t->ran += ran;
-	c->batch_used += ran;
-	charge_quota(t->cgroup, ran);
-	count_place(t, c, cpu, ran);
+	note_run(t, cpu, ran);
+	if (!t->weight) /* it was not counted while it ran: see count_late() */
+		return;
 	if (t->owes) /* as if it had run so long itself */
 		ran += __sync_lock_test_and_set(&t->owes, 0);
 	entity = &entity_of(t->entity)->time;

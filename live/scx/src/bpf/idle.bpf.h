@@ -103,17 +103,14 @@ static s32 any_idle_in(struct task_struct *p, u32 domain, s32 prev)
 /* Whether any CPU of a place is idle, without taking it. */
 static bool is_any_idle_at(u32 place)
 {
+	struct bpf_cpumask *mask = mask_of_domain(domain_of_place(place));
 	const struct cpumask *idle;
-	struct bpf_cpumask *mask;
 	bool any;
 
-	if (place_is_cpu)
-		return cpu_of(place)->idle;
-	mask = mask_of_domain(place);
 	if (!mask)
 		return false;
 	idle = scx_bpf_get_idle_cpumask();
-	any = bpf_cpumask_intersects(cast_mask(mask), idle);
+	any = place_is_cpu ? bpf_cpumask_test_cpu(place, idle) : bpf_cpumask_intersects(cast_mask(mask), idle);
 	scx_bpf_put_idle_cpumask(idle);
 	return any;
 }

@@ -63,6 +63,17 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
 	return 0;
 }
 
+/*
+ * An unmanaged task that woke while a CPU was idle takes nothing from anybody, and most sleep again at once: it is counted
+ * in its entity, its domain and its cgroup only if it is still there at a tick or loses its CPU. It is then charged for all
+ * that it ran. If it sleeps before, its lag stays what it was. So such wakeups and sleeps change no line that CPUs share.
+ */
+static __always_inline void count_late(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+{
+	if (!t->weight && !t->at_once && t->running)
+		join(p, t, domain_of_cpu(cpu), elapsed(t->slept_at, now) >= policy.min_sleep);
+}
+
 /* Notes that a task wakes or is new. */
 static __always_inline void note_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, bool woken, u64 now)
 {
@@ -75,6 +86,7 @@ static __always_inline void note_wakeup(struct task_struct *p, struct task_state
 s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_state *t = task_of(p);
+	bool in_group = false;
 	u64 now;
 	s32 cpu;
 
@@ -84,6 +96,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (t->group && keeps_groups && fits(p, group_of(t->group)->home)) {
 		u32 home = group_of(t->group)->home;
 
+		in_group = true;
 		cpu = idle_at_home(p, home, prev_cpu);
 		if (cpu < 0)
 			return cpu_of_place(home, prev_cpu);
@@ -92,12 +105,14 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		if (cpu < 0)
 			return prev_cpu;
 	}
-	now = scx_bpf_now();
 	if (must_wait(t))
 		return cpu;
-	if (!t->weight) {
+	if (in_group && !t->weight) {
+		now = scx_bpf_now();
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
 		settle(p, t, cpu, elapsed(t->slept_at, now) >= policy.min_sleep);
+	} else if (infer && (wake_flags & SCX_WAKE_TTWU)) {
+		infer_from_wakeup(p, t, cpu, scx_bpf_now());
 	}
 	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
@@ -221,6 +236,8 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
+		if (t)
+			count_late(prev, t, cpu, scx_bpf_now());
 		if (t && (must_wait(t) || (smt_enabled && t->goes_to))) {
 			charge(prev, t, cpu);
 			t = NULL;
@@ -229,9 +246,9 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (!prev && is_realtime_next(cpu))
 		return;
-	if (take_found(cpu))
+	if (take_found(cpu, cpu))
 		return;
-	if (pull_requested(domain_of_cpu(cpu)))
+	if (pull_requested(cpu))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
@@ -259,11 +276,13 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	struct task_state *t = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_of(cpu);
-	bool deadline_known = false;
+	bool deadline_known = false, found = c->took_found, put_back;
 	u64 now;
 
+	c->took_found = 0;
 	if (!t)
 		return;
+	put_back = t->changed && !t->weight; /* it was not counted, and still need not be */
 	note_idle(cpu, false);
 	now = scx_bpf_now();
 	if ((u32)t->queued_in != NO_ENTITY) {
@@ -284,10 +303,18 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	t->stoppable = false;
 	t->running = true;
 	t->yields = false;
-	t->charged = p->se.sum_exec_runtime;
+	if (!put_back)
+		t->charged = p->se.sum_exec_runtime;
 	if (t->at_once && !t->weight) {
 		c->runs = false;
 		return;
+	}
+	if ((found || put_back) && !t->weight && !t->throttled && entity_for(p, t, cpu) < WARMQ_PINNED_BASE) {
+		if (found)
+			note_wakeup(p, t, cpu, false, now);
+		t->changed = false;
+		note_uncounted(p, t, c, cpu);
+		goto runs;
 	}
 	/*
 	 * The kernel put the task on this CPU itself, without enqueue: it was changed just before it slept (see
@@ -295,7 +322,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	 * charged as any other.
 	 */
 	if (!t->weight) {
-		t->sleeps -= t->sleeps > 0 && !t->throttled;
+		t->sleeps -= t->sleeps > 0 && !t->throttled && !put_back && !found;
 		settle(p, t, cpu, !t->throttled);
 	} else if (t->changed || t->entity != entity_for(p, t, cpu)) { /* or taken from another cache */
 		settle(p, t, cpu, false);
@@ -307,6 +334,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
 	if (!deadline_known)
 		note_deadline(p, t, c);
+runs:
 	c->runs = true;
 	c->run_idle = p->policy == SCHED_IDLE;
 }
@@ -325,6 +353,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	c = cpu_of(cpu);
 	c->tick = warmq_tick_length(c->tick, elapsed(c->ticked_at, now));
 	c->ticked_at = now;
+	count_late(p, t, cpu, now);
 	charge(p, t, cpu);
 	t->stoppable = nr_quotas && interrupts_user(p);
 	begin_period(p, t, cpu, now);
@@ -359,6 +388,12 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 
 	if (!t)
 		return;
+	if (runnable)
+		count_late(p, t, cpu, scx_bpf_now());
+	else if (!t->weight && is_changed(p)) { /* it is put back as it was */
+		t->changed = true;
+		return;
+	}
 	charge(p, t, cpu);
 	if (t->running && t->weight && is_group(t->entity))
 		__sync_fetch_and_sub(&group_of(t->entity)->running, 1);

@@ -182,26 +182,27 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	return true;
 }
 
-/* Takes a task that woke while `cpu` was idle; another CPU may do that. */
-static __always_inline bool take_found(u32 cpu)
+/* Takes a task for `cpu` that woke while `idled` was idle, which may be another. */
+static __always_inline bool take_found(u32 cpu, u32 idled)
 {
-	struct cpu_state *c = cpu_of(cpu);
+	struct cpu_state *c = cpu_of(idled);
 
-	if (!c->found || !scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0))
+	if (!c->found || !scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + idled), 0))
 		return false;
 	__sync_fetch_and_sub(&c->found, 1);
+	cpu_of(cpu)->took_found = 1;
 	return true;
 }
 
 /* The timer found a queue that another domain or CPU does not serve soon: takes one of its unmanaged tasks. */
-static __always_inline bool pull_requested(u32 domain)
+static __always_inline bool pull_requested(u32 cpu)
 {
-	u32 from = domain_of(domain)->pull_from;
+	u32 domain = domain_of_cpu(cpu), from = domain_of(domain)->pull_from;
 
 	if (!from)
 		return false;
 	domain_of(domain)->pull_from = 0;
-	if (from > FOUND_BASE ? !take_found(from - 1 - FOUND_BASE) : !scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
+	if (from > FOUND_BASE ? !take_found(cpu, from - 1 - FOUND_BASE) : !scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
 		return false;
 	count(COUNT_UNMANAGED_MOVES);
 	return true;

@@ -68,6 +68,7 @@ struct cpu_state {
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
 	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there; never too few */
+	u32 took_found;   /* it has just taken one from such a queue, which runs next */
 	u32 found_rounds; /* of the timer, in which one waited there and none of ours had the CPU */
 	u64 crowded_since; /* ns, since when each tick has found a better core for the task that ran; 0: the last has not */
 	u64 left_at;       /* ns, when a task last left this core for a better one; of the first CPU of the core */
