@@ -133,6 +133,8 @@ unsafe extern "C" {
     safe fn native_cgroup_move(task: u32, here: u32, from: u32, to: u32, now: u64);
     fn native_kicks(idle: *mut Cpus, preempted: *mut Cpus);
     safe fn native_count_lines();
+    safe fn native_groups_used() -> u32;
+    safe fn native_looks() -> u64;
     fn lines_taken(counts: *mut Lines);
 }
 
@@ -378,6 +380,18 @@ impl Program {
         kicks
     }
 
+    /// The number behind that of the last group that is in use, or was so lately.
+    #[must_use]
+    pub fn groups_used(&self) -> u32 {
+        native_groups_used()
+    }
+
+    /// How often the program has looked into a dispatch queue for its first task.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        native_looks()
+    }
+
     /// From now on the lines count that CPUs take from each other ([`Program::lines`]).
     pub fn count_lines(&mut self) {
         native_count_lines();
@@ -397,6 +411,8 @@ impl Program {
 
 #[cfg(test)]
 mod cost_tests;
+#[cfg(test)]
+mod group_tests;
 #[cfg(test)]
 mod quota_tests;
 

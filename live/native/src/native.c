@@ -320,6 +320,18 @@ void native_kicks(struct cpumask *kicked, struct cpumask *preempted)
 	memset(&model.preempted, 0, sizeof(model.preempted));
 }
 
+/* The number behind that of the last group that is in use, or was so lately. */
+u32 native_groups_used(void)
+{
+	return groups_used;
+}
+
+/* How often the program has looked into a dispatch queue for its first task. */
+u64 native_looks(void)
+{
+	return model.looks;
+}
+
 /* From now on lines count; see lines.h. */
 void native_count_lines(void)
 {

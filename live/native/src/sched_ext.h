@@ -56,6 +56,7 @@ static struct {
 	struct native_dsq queues[QUEUES];
 	struct value *values;
 	u32 storages; /* that are in use */
+	u64 looks; /* into queues, by iterators */
 	bool selecting;
 	u64 direct_slice;
 	u64 came; /* how many tasks were queued so far */
@@ -482,6 +483,7 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq)
 
 int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags)
 {
+	model.looks++;
 	it->next = queue_of(dsq)->first;
 	return 0;
 }

@@ -134,7 +134,7 @@ static void rehome(u32 number, u32 to)
 		entity->shift += migrate_weight(time_of(from_domain), time_of(to_domain), vruntime, weight,
 						runnable) - vruntime;
 	group->home = to & (WARMQ_MAX_CPUS - 1);
-	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (number % 64));
+	mark_group(to, number);
 	__sync_fetch_and_add(&group->moves, 1);
 	count(COUNT_GROUP_MOVES);
 }
@@ -382,6 +382,8 @@ __noinline int clamp_last(u32 entity)
 
 	if (!entity_of(entity)->queued)
 		return 0;
+	if (is_group(entity))
+		group_of(entity)->first_known = 0;
 	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
 	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
 		u64 deadline = warmq_vruntime(state, p->scx.dsq_vtime), clamped = warmq_clamp_queued(time, deadline);
@@ -512,6 +514,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 		return 0;
 	}
 	correct_sums();
+	leave_groups(scx_bpf_now());
 	if (++balance_rounds % CLAMPS_EVERY == 0)
 		clamp_all();
 	bpf_rcu_read_lock(); /* for the masks of domains; up to 6.17 a timer is not known to hold it */

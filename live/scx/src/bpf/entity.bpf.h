@@ -34,13 +34,8 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 		__sync_fetch_and_add(&e->runnable, tasks);
 		__sync_fetch_and_add(&d->runnable, tasks);
 	}
-	if (is_group(entity)) {
-		u32 home = group_of(entity)->home;
-		u32 bit = entity - WARMQ_GROUP_BASE;
-
-		__sync_fetch_and_add(&place_of(home)->managed, weight);
-		__sync_fetch_and_or(&place_of(home)->groups[within(bit / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (bit % 64));
-	}
+	if (is_group(entity))
+		__sync_fetch_and_add(&place_of(group_of(entity)->home)->managed, weight);
 	t->weight += weight;
 	return 0;
 }
@@ -144,7 +139,8 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	u64 weight = usable_weight(p, entity, count_own_weight(p, t), 0);
 
 	t->vtime = place(t, entity, weight, awake, keeps_lag);
-	t->fresh = false;
+	if (t->fresh) /* what changes seldom is not written */
+		t->fresh = false;
 	t->entity = entity;
 	t->domain = domain_of_entity(entity);
 	add_weight(t, entity, t->vtime, weight, 1);
@@ -355,8 +351,38 @@ static __always_inline void leave_debt(struct task_struct *p, struct task_state 
 /* What `was` noted of a dispatch queue no longer holds. */
 static __always_inline void uncount(u64 was)
 {
-	if ((u32)was != NO_ENTITY)
-		__sync_fetch_and_sub(&entity_of((u32)was)->queued, 1);
+	if ((u32)was == NO_ENTITY)
+		return;
+	__sync_fetch_and_sub(&entity_of((u32)was)->queued, 1);
+	if (is_group((u32)was))
+		group_of((u32)was)->first_known = 0;
+}
+
+/* Notes that a group may have queued tasks at `place`. */
+static void mark_group(u32 place, u32 number)
+{
+	struct place_state *there = place_of(place);
+	u32 word = within(number / 64, WARMQ_MAX_GROUPS / 64);
+	u64 bit = 1ULL << (number % 64);
+
+	if (!(there->groups[word] & bit))
+		add_bits_in_order(&there->groups[word], bit);
+	if (!(there->words >> word & 1))
+		add_bits_in_order(&there->words, 1ULL << word);
+}
+
+/* Notes that a group has none there. Who clears a bit looks once more whether it should be set: see is_group_there(). */
+static void unmark_group(u32 place, u32 number)
+{
+	struct place_state *there = place_of(place);
+	u32 word = within(number / 64, WARMQ_MAX_GROUPS / 64);
+
+	take_bits_in_order(&there->groups[word], 1ULL << (number % 64));
+	if (there->groups[word])
+		return;
+	take_bits_in_order(&there->words, 1ULL << word);
+	if (there->groups[word])
+		add_bits_in_order(&there->words, 1ULL << word);
 }
 
 /*
@@ -368,7 +394,18 @@ static __always_inline void note_queued(struct task_state *t, u32 entity, u64 ma
 {
 	if (!add_in_order(&entity_of(entity)->queued, 1) && is_group(entity)) /* in order: see note_idle() */
 		group_of(entity)->queued_since = now;
+	if (is_group(entity))
+		mark_group(group_of(entity)->home, entity - WARMQ_GROUP_BASE);
 	uncount(__sync_lock_test_and_set(&t->queued_in, mark | entity));
+}
+
+/* Notes that a task with that deadline comes into the queue of an entity; see first_of_group(). */
+static __always_inline void note_first(u32 entity, u64 deadline)
+{
+	struct group_state *group = group_of(entity);
+
+	if (is_group(entity) && group->first_known && warmq_before(deadline, group->first))
+		group->first = deadline;
 }
 
 /* Notes that a task is no longer in a dispatch queue. */

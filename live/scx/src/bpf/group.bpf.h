@@ -30,29 +30,38 @@ struct {
 } group_owners SEC(".maps");
 
 u32 next_group = 1;
-u32 groups_used = 1; /* no group with a higher number has ever had members */
+u32 groups_used = 1; /* no group from this number on has members, or had some lately */
 
-/* How many words of a place's set of groups may have a bit. */
-static __always_inline u32 group_words(void)
-{
-	return groups_used > 1 ? (groups_used + 63) / 64 : 0;
-}
-
-/* The first group after `number` that may have runnable members at `place`; 0: there is none. */
+/* The first group after `number` that may have queued tasks at `place`; 0: there is none. */
 __noinline u32 group_after(u32 place, u32 number)
 {
 	struct place_state *there = place_of(place);
-	u32 first = (number + 1) / 64, word;
+	u32 next = number + 1, word = within(next / 64, WARMQ_MAX_GROUPS / 64), i;
+	u64 bits = next < WARMQ_MAX_GROUPS ? there->groups[word] & ~0ULL << (next % 64) : 0;
+	u64 words = there->words & ~0ULL << (next / 64 + 1);
 
-	bpf_for(word, first, group_words()) {
-		u64 bits = there->groups[within(word, WARMQ_MAX_GROUPS / 64)];
-
-		if (word == first)
-			bits &= ~0ULL << ((number + 1) % 64);
+	bpf_for(i, 0, WARMQ_MAX_GROUPS / 64) {
 		if (bits)
 			return word * 64 + ctzll(bits);
+		if (!words)
+			break;
+		word = within(ctzll(words), WARMQ_MAX_GROUPS / 64);
+		words &= words - 1;
+		bits = there->groups[word];
 	}
-	return 0;
+	return bits ? word * 64 + ctzll(bits) : 0;
+}
+
+/* Takes a group off the set of `place` if it has no queued tasks there. Returns whether it has. */
+static bool is_group_there(u32 place, u32 number)
+{
+	if (group_of(number)->home == place && entity_of(WARMQ_GROUP_BASE + number)->queued)
+		return true;
+	unmark_group(place, number);
+	/* A task may have been queued just now. */
+	if (group_of(number)->home == place && entity_of(WARMQ_GROUP_BASE + number)->queued)
+		mark_group(place, number);
+	return false;
 }
 
 /* See group_waits(). */
@@ -64,7 +73,7 @@ __noinline int look_for_waiting_group(u32 place)
 		number = group_after(place, number);
 		if (!number)
 			break;
-		if (entity_of(WARMQ_GROUP_BASE + number)->queued && group_of(number)->home == place)
+		if (is_group_there(place, number))
 			return 1;
 	}
 	return 0;
@@ -73,7 +82,7 @@ __noinline int look_for_waiting_group(u32 place)
 /* Whether a group that lives at `place` has queued tasks. */
 static __always_inline bool group_waits(u32 place)
 {
-	return groups_used > 1 && look_for_waiting_group(place);
+	return place_of(place)->words && look_for_waiting_group(place);
 }
 
 struct domain_mask {
@@ -303,6 +312,33 @@ static void use_groups(u32 number)
 		before = groups_used;
 		if (before > number || __sync_val_compare_and_swap(&groups_used, before, number + 1) == before)
 			break;
+	}
+}
+
+/* How many groups are taken off `groups_used` in a round of the balance timer. */
+#define GROUPS_LEAVE 64
+
+static bool is_unused(u32 number, u64 now)
+{
+	struct group_state *group = group_of(number);
+
+	return !group->members && !group->claimed && elapsed(group->left_at, now) >= GROUP_LINGERS &&
+	       !entity_of(WARMQ_GROUP_BASE + number)->queued && !entity_of(WARMQ_GROUP_BASE + number)->time.weight;
+}
+
+/* Lowers `groups_used` to the last group that is in use. */
+static void leave_groups(u64 now)
+{
+	u32 i;
+
+	bpf_for(i, 0, GROUPS_LEAVE) {
+		u32 used = groups_used;
+
+		if (used <= 1 || !is_unused(used - 1, now))
+			break;
+		__sync_val_compare_and_swap(&groups_used, used, used - 1);
+		if (!is_unused(used - 1, now)) /* somebody has just made it again */
+			use_groups(used - 1);
 	}
 }
 

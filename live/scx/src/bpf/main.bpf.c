@@ -180,6 +180,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	note_queued(t, entity, 0, now);
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
+	note_first(entity, in_entity(entity, deadline));
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
 	/* Its affinity has changed, and the kernel is about to queue it elsewhere. (No wakeup is sent there.) */
 	if (!(enq_flags & SCX_ENQ_WAKEUP) && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
@@ -407,7 +408,8 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	t->slept_at = scx_bpf_now();
-	t->goes_to = 0;
+	if (t->goes_to)
+		t->goes_to = 0;
 	t->sleeps++;
 	t->expected = warmq_expect(t->expected, t->ran);
 	t->ran = 0;

@@ -95,8 +95,10 @@ struct place_state {
 	u64 founded;          /* groups, since `founded_since`: see warmq_newcomers() */
 	u64 founded_since;    /* ns */
 	/*
-	 * Groups that may have runnable members. Set when one joins, cleared by whoever finds none.
+	 * Groups that may have queued tasks, and which words of that may have bits: see mark_group(). A bit is set when a
+	 * task is queued, and cleared by whoever finds none.
 	 */
+	u64 words;
 	u64 groups[WARMQ_MAX_GROUPS / 64];
 } __attribute__((aligned(64)));
 
@@ -139,6 +141,8 @@ struct group_state {
 	u32 claimed; /* a CPU is just making it */
 	u64 left_at; /* ns, when the last member left */
 	u64 queued_since; /* ns, when the first of its queued tasks came: since then its queue has not been empty */
+	u64 first;        /* the deadline of the first task in its queue; see first_of_group() */
+	u64 first_known;
 	u64 ran_home; /* ns */
 	u64 ran_away;
 	u64 batches;
@@ -309,6 +313,20 @@ static __always_inline u64 add_in_order(u64 *sum, u64 value)
 
 	barrier_var(before);
 	return before;
+}
+
+static __always_inline void add_bits_in_order(u64 *bits, u64 set)
+{
+	u64 before = __sync_fetch_and_or(bits, set);
+
+	barrier_var(before);
+}
+
+static __always_inline void take_bits_in_order(u64 *bits, u64 cleared)
+{
+	u64 before = __sync_fetch_and_and(bits, ~cleared);
+
+	barrier_var(before);
 }
 
 static __always_inline struct cpu_state *cpu_of(u32 cpu)

@@ -168,6 +168,7 @@ static void release(u32 number, bool all)
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
 		/* Before it moves, since it may run at once. */
 		note_queued(t, entity, mark, scx_bpf_now());
+		note_first(entity, entity_of(entity)->time.avg_vruntime);
 		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0))
 			wake_released(p, entity);
 		else
