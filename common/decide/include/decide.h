@@ -103,6 +103,7 @@ struct warmq_policy {
 #include "decide/slice.h"
 #include "decide/wakeup.h"
 #include "decide/core.h"
+#include "decide/power.h"
 #include "decide/group.h"
 
 /* The default policy. */

@@ -258,3 +258,13 @@ struct warmq_policy decide_default_policy(void)
 	warmq_default_policy(&policy);
 	return policy;
 }
+
+u32 decide_used(u32 before, u64 busy, u64 window)
+{
+	return warmq_used(before, busy, window);
+}
+
+u32 decide_speed(u32 used)
+{
+	return warmq_speed(used);
+}

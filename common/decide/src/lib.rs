@@ -21,11 +21,13 @@
 
 mod cores;
 mod groups;
+mod power;
 mod vruntime;
 mod wakeup;
 
 pub use cores::*;
 pub use groups::*;
+pub use power::*;
 pub use vruntime::*;
 pub use wakeup::*;
 

@@ -684,3 +684,15 @@ fn groups_spread_along_wakeups() {
     }
     assert_eq!([32, 5, 1, 0].map(|firmness| fade(firmness)), [16, 2, 0, 0]);
 }
+
+/// A CPU that has work asks for full speed after one window, and comes down within some.
+#[test]
+fn a_cpu_asks_for_the_speed_that_its_tasks_need() {
+    assert_eq!(used(0, 4 * MS, 4 * MS), 1024);
+    assert_eq!(used(0, 5 * MS, 4 * MS), 1024);
+    assert_eq!(used(0, MS, 4 * MS), 256);
+    assert_eq!(used(1024, 0, 4 * MS), 768);
+    let asleep = (0..30).fold(1024, |before, _| used(before, 0, 4 * MS));
+    assert_eq!(asleep, 0);
+    assert_eq!([0, 256, 820, 1024].map(|it| speed(it)), [0, 320, 1024, 1024]);
+}

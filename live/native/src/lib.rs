@@ -135,6 +135,8 @@ unsafe extern "C" {
     safe fn native_count_lines();
     safe fn native_groups_used() -> u32;
     safe fn native_looks() -> u64;
+    safe fn native_speed(cpu: u32) -> u32;
+    safe fn native_timers_started() -> u64;
     fn lines_taken(counts: *mut Lines);
 }
 
@@ -386,6 +388,19 @@ impl Program {
         native_groups_used()
     }
 
+    /// How often the program has armed a timer.
+    #[must_use]
+    pub fn timers_started(&self) -> u64 {
+        native_timers_started()
+    }
+
+    /// The speed that a CPU was asked for, of 1024.
+    #[must_use]
+    pub fn speed(&self, cpu: u32) -> u32 {
+        self.check(0, cpu);
+        native_speed(cpu)
+    }
+
     /// How often the program has looked into a dispatch queue for its first task.
     #[must_use]
     pub fn looks(&self) -> u64 {
@@ -450,6 +465,53 @@ mod tests {
         born(&mut program, 0, 100);
         assert_eq!(wake(&mut program, 0, 5).idle, 1);
         assert_eq!(program.pick(0, 6), Some(0));
+    }
+
+    #[test]
+    fn a_cpu_runs_fast_while_it_has_work_and_slowly_when_it_sleeps() {
+        let mut program = one_cpu();
+        born(&mut program, 0, 100);
+        wake(&mut program, 0, 1_000_000_000);
+        program.pick(0, 1_000_000_000);
+        for ms in (1_004..1_040).step_by(4) {
+            program.tick(0, ms * 1_000_000);
+        }
+        assert_eq!(program.speed(0), 1_024);
+        // From now on it has a tenth of the CPU.
+        let mut now = 1_040_000_000;
+        for _ in 0..40 {
+            program.sleep(0, 0, false, now);
+            program.pick(0, now);
+            wake(&mut program, 0, now + 9_000_000);
+            program.pick(0, now + 9_000_000);
+            now += 10_000_000;
+        }
+        assert!(
+            (100..160).contains(&program.speed(0)),
+            "{}",
+            program.speed(0)
+        );
+    }
+
+    #[test]
+    fn the_balance_timer_stops_where_nothing_runs() {
+        let mut program = one_cpu();
+        born(&mut program, 0, 100);
+        let timer = |program: &mut Program, now| {
+            let before = program.timers_started();
+            program.timer(0, now);
+            program.timers_started() > before
+        };
+        assert!(!timer(&mut program, 10), "nothing runs");
+        let before = program.timers_started();
+        wake(&mut program, 0, 11);
+        assert!(program.timers_started() > before, "a task waits");
+        assert!(timer(&mut program, 12), "a task waits");
+        program.pick(0, 13);
+        assert!(timer(&mut program, 14), "a task runs");
+        program.sleep(0, 0, false, 15);
+        program.pick(0, 16);
+        assert!(!timer(&mut program, 17), "nothing runs again");
     }
 
     #[test]

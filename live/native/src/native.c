@@ -91,6 +91,7 @@ void native_load(struct native_machine *machine)
 	nr_places = machine->place_is_cpu ? machine->cpus : machine->domains;
 	place_is_cpu = machine->place_is_cpu;
 	smt_enabled = false;
+	sets_speed = true;
 	scope = SCOPE_SYSTEM; /* the same hint of any two tasks means the same data */
 	for (cpu = 0; cpu < WARMQ_MAX_CPUS; cpu++)
 		cpu_domain[cpu] = WARMQ_MAX_DOMAINS;
@@ -324,6 +325,18 @@ void native_kicks(struct cpumask *kicked, struct cpumask *preempted)
 u32 native_groups_used(void)
 {
 	return groups_used;
+}
+
+/* The speed that a CPU was asked for, of 1024. */
+u32 native_speed(u32 cpu)
+{
+	return model.speed[cpu];
+}
+
+/* How often the program has armed a timer. */
+u64 native_timers_started(void)
+{
+	return model.timers_started;
 }
 
 /* How often the program has looked into a dispatch queue for its first task. */

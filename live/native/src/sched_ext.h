@@ -56,6 +56,8 @@ static struct {
 	struct native_dsq queues[QUEUES];
 	struct value *values;
 	u32 storages; /* that are in use */
+	u64 timers_started;
+	u32 speed[CPUS]; /* that was asked for */
 	u64 looks; /* into queues, by iterators */
 	bool selecting;
 	u64 direct_slice;
@@ -171,6 +173,12 @@ int native_delete(void *map, void *key, u64 key_size)
 	if (!*place)
 		return -ENOENT;
 	drop(place);
+	return 0;
+}
+
+int native_timer_start(void)
+{
+	model.timers_started++;
 	return 0;
 }
 
@@ -548,6 +556,11 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 	} else if (!model.running[cpu]) {
 		put_cpu(&model.kicked, cpu);
 	}
+}
+
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf)
+{
+	model.speed[cpu] = perf;
 }
 
 /* All tasks of the CPU's local queue but the one that is about to be moved. */

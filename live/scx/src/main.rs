@@ -17,6 +17,7 @@ mod monitor;
 mod options;
 mod pins;
 mod policy;
+mod power;
 mod refuse;
 mod say;
 mod state;

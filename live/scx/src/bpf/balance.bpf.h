@@ -17,6 +17,30 @@ struct {
 	__type(value, struct balance_timer);
 } balance_timers SEC(".maps");
 
+/* The timer is armed, or about to be. */
+u32 balancing;
+
+/* Arms the timer, which stopped because nothing ran and nothing waited. */
+__noinline int resume_balance(void)
+{
+	u32 zero = 0;
+	struct balance_timer *value = bpf_map_lookup_elem(&balance_timers, &zero);
+
+	if (value && !__sync_lock_test_and_set(&balancing, 1))
+		bpf_timer_start(&value->timer, balance_interval, 0);
+	return 0;
+}
+
+/*
+ * Called once a task is counted in a queue, and at its ticks. (In order: the timer first says that it stops, and then looks for
+ * such tasks.)
+ */
+static __always_inline void keep_balancing(void)
+{
+	if (!balancing)
+		resume_balance();
+}
+
 /* Whether anything waits at `place` that could go to `calm`. */
 static bool has_to_give(u32 place, u32 calm)
 {
@@ -507,6 +531,37 @@ static bool cpu_going_offline(void)
 	return false;
 }
 
+/* Whether any task of ours has a CPU or waits for one. */
+static bool is_anything_runnable(void)
+{
+	u32 number;
+
+	if (nr_throttled)
+		return true;
+	bpf_for(number, 0, nr_domains)
+		if (entity_of(number)->queued)
+			return true;
+	bpf_for(number, 0, nr_places)
+		if (place_of(number)->words)
+			return true;
+	bpf_for(number, 0, nr_cpus)
+		if (cpu_of(number)->runs || cpu_of(number)->found || entity_of(WARMQ_PINNED_BASE + number)->queued)
+			return true;
+	return false;
+}
+
+/* Whether the timer stops, so that an idle machine is left alone; resume_balance() arms it again. */
+static bool stops_balancing(void)
+{
+	u32 before;
+
+	if (is_anything_runnable())
+		return false;
+	before = __sync_lock_test_and_set(&balancing, 0); /* in order */
+	barrier_var(before);
+	return !is_anything_runnable() || __sync_lock_test_and_set(&balancing, 1);
+}
+
 static int balance(void *map, int *key, struct bpf_timer *timer)
 {
 	if (cpu_going_offline()) {
@@ -524,7 +579,8 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	free_found();
 	release_due();
 	bpf_rcu_read_unlock();
-	bpf_timer_start(timer, balance_interval, 0);
+	if (!stops_balancing())
+		bpf_timer_start(timer, balance_interval, 0);
 	return 0;
 }
 
@@ -537,5 +593,6 @@ static int start_balance(void)
 		return -ESRCH;
 	bpf_timer_init(&value->timer, &balance_timers, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&value->timer, balance);
+	balancing = 1;
 	return bpf_timer_start(&value->timer, balance_interval, 0);
 }

@@ -288,6 +288,8 @@ static __always_inline void note_run(struct task_state *t, u32 cpu, u64 ran)
 	t->charged += ran;
 	t->ran += ran;
 	c->batch_used += ran;
+	if (sets_speed)
+		c->busy += ran;
 	charge_quota(t->cgroup, ran);
 	count_place(t, c, cpu, ran);
 }

@@ -44,6 +44,7 @@ UEI_DEFINE(uei);
 #include "cgroup_ops.bpf.h"
 #include "pick.bpf.h"
 #include "wait.bpf.h"
+#include "power.bpf.h"
 
 /*
  * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
@@ -115,6 +116,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		infer_from_wakeup(p, t, cpu, scx_bpf_now());
 	}
 	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	keep_balancing();
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
 }
@@ -178,6 +180,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	t->queued_weight = time_of(t->domain)->weight / QUEUED_WEIGHT;
 	t->queued_runnable = time_of(t->domain)->runnable;
 	note_queued(t, entity, 0, now);
+	keep_balancing();
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	note_first(entity, in_entity(entity, deadline));
@@ -354,8 +357,10 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	c = cpu_of(cpu);
 	c->tick = warmq_tick_length(c->tick, elapsed(c->ticked_at, now));
 	c->ticked_at = now;
+	keep_balancing();
 	count_late(p, t, cpu, now);
 	charge(p, t, cpu);
+	set_speed(cpu, now);
 	t->stoppable = nr_quotas && interrupts_user(p);
 	begin_period(p, t, cpu, now);
 	look(p, t, cpu);
@@ -440,6 +445,7 @@ void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 	note_idle(cpu, idle);
 	if (!idle)
 		return;
+	set_speed(cpu, scx_bpf_now());
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
 	cpu_of(cpu)->crowded_since = 0;
 	if (waits_at(cpu))

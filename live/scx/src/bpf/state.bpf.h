@@ -74,6 +74,11 @@ struct cpu_state {
 	u64 left_at;       /* ns, when a task last left this core for a better one; of the first CPU of the core */
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
+	/* What it needs of its speed, of 1024, and what its tasks had since `used_at`, in ns. Only if sets_speed. */
+	u64 busy;
+	u64 used_at;
+	u32 used;
+	u32 unused;
 	u32 batch_entity;
 	u32 batch_runs;
 	u64 counters[NR_COUNTERS];
@@ -256,6 +261,7 @@ const volatile bool place_is_cpu;
 const volatile bool preempts = true;
 const volatile bool keeps_groups = true;
 const volatile bool smt_enabled; /* there are cores of several CPUs */
+const volatile bool sets_speed; /* the kernel changes clock frequencies by what schedulers say */
 const volatile bool infer;
 const volatile u32 infer_size = 64;
 const volatile u32 group_by; /* the origin of groups of tasks that named nothing; ORIGIN_NAMED: they have none */

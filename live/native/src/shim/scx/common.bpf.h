@@ -189,7 +189,8 @@ int native_delete(void *map, void *key, u64 key_size);
 #define bpf_rcu_read_unlock()
 #define bpf_timer_init(timer, map, clock) 0
 #define bpf_timer_set_callback(timer, callback) ((void)(callback))
-#define bpf_timer_start(timer, in, flags) 0
+#define bpf_timer_start(timer, in, flags) native_timer_start()
+int native_timer_start(void);
 #define bpf_core_field_exists(field) 1
 #define bpf_probe_read_kernel_str(to, size, from) ((void)memcpy(to, from, size))
 #define bpf_strncmp(string, size, other) strncmp(string, other, size)
@@ -264,6 +265,7 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq);
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice);
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 void scx_bpf_reenqueue_local(void);
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags);
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags);
