@@ -38,7 +38,7 @@ static void put_back(struct task_struct *p, bool queued)
 		return;
 	p->scx.flags |= SCX_TASK_QUEUED;
 	if (!runs(p)) {
-		warmq_enqueue(p, SCX_ENQ_RESTORE);
+		enqueue(p, SCX_ENQ_RESTORE);
 		return;
 	}
 	p->se.exec_start = model.now;
@@ -61,7 +61,7 @@ static void move(struct task_struct *p)
 {
 	take_out(p);
 	p->cpu = ctzll(p->cpus_ptr->bits);
-	warmq_enqueue(p, 0);
+	enqueue(p, 0);
 }
 
 /* A running task that may no longer run where it does waits for the migration thread: native_migrate(). */
@@ -95,7 +95,7 @@ void native_migrate(u32 here, u64 now)
 	if (p->scx.slice)
 		put_last(&model.local[here], p);
 	else
-		warmq_enqueue(p, SCX_ENQ_LAST);
+		enqueue(p, SCX_ENQ_LAST);
 	warmq_cpu_release(here, NULL);
 	p->migrates = false;
 	move(p);

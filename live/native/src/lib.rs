@@ -6,7 +6,8 @@
 //!
 //! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
 //! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
-//! of cgroups, quotas, and a few races of two CPUs. What it leaves out: hotplug, real-time tasks.
+//! of cgroups, quotas, and two CPUs at the same time: what [`Meanwhile`] names, at any moment of a call. What
+//! it leaves out: hotplug, real-time tasks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -66,6 +67,27 @@ pub struct Birth {
     pub cgroup: u32,
 }
 
+/// What another CPU does while a call is under way; see [`Program::meanwhile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// The kernel queues a task again that waits: its nice value has changed.
+    Requeue(u32),
+    /// The last quota, that of this cgroup, is lifted, and its timer expires for the last time.
+    Lift(u32),
+    /// The other timer releases tasks, too.
+    Release,
+    /// The task of this CPU sleeps, and the CPU looks for another.
+    GoIdle(u32),
+    /// This CPU, which somebody has kicked while it idled, looks for a task.
+    Look(u32),
+    /// An interrupt on CPU 0 wakes this task, which was last there.
+    Wake(u32),
+    /// This cgroup gets this weight.
+    Weigh(u32, u32),
+    /// A tick interrupts the task that runs where the call is made.
+    Tick,
+}
+
 /// CPUs that were asked to reschedule, as masks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kicks {
@@ -109,9 +131,17 @@ unsafe extern "C" {
     safe fn native_tick(here: u32, inside: bool, now: u64) -> bool;
     safe fn native_set_quota(cgroup: u32, quota: u64, period: u64, now: u64);
     safe fn native_quota_timer(here: u32, now: u64);
-    safe fn native_requeue_meanwhile(task: u32);
-    safe fn native_lift_meanwhile(cgroup: u32);
-    safe fn native_release_meanwhile();
+    safe fn native_requeue_meanwhile(task: u32, moments: u32);
+    safe fn native_lift_meanwhile(cgroup: u32, moments: u32);
+    safe fn native_release_meanwhile(moments: u32);
+    safe fn native_go_idle_meanwhile(cpu: u32, moments: u32);
+    safe fn native_look_meanwhile(cpu: u32, moments: u32);
+    safe fn native_wake_meanwhile(task: u32, moments: u32);
+    safe fn native_cgroup_weight_meanwhile(cgroup: u32, weight: u32, moments: u32);
+    safe fn native_tick_meanwhile(moments: u32);
+    safe fn native_came_in() -> bool;
+    safe fn native_write_slot(task: u32, hint: u64);
+    safe fn native_hint_of(task: u32) -> u64;
     safe fn native_counts_are_right() -> bool;
     safe fn native_timer(here: u32, now: u64);
     safe fn native_yield(here: u32, now: u64);
@@ -259,25 +289,58 @@ impl Program {
         self.kicks()
     }
 
-    /// Before the next task is queued or moved, another CPU queues `task` again.
-    pub fn requeue_meanwhile(&mut self, task: u32) {
+    /// Has another CPU do something in the next call, after so many of its moments: atomic operations, and looks at
+    /// what CPUs share. The caller sees to it that no lock of the kernel's forbids that.
+    pub fn meanwhile(&mut self, what: Meanwhile, moments: u32) {
+        match what {
+            Meanwhile::Requeue(task) => {
+                self.check(task, 0);
+                native_requeue_meanwhile(task, moments);
+            }
+            Meanwhile::Lift(cgroup) => {
+                check_cgroup(cgroup);
+                native_lift_meanwhile(cgroup, moments);
+            }
+            Meanwhile::Release => native_release_meanwhile(moments),
+            Meanwhile::GoIdle(cpu) => {
+                self.check(0, cpu);
+                native_go_idle_meanwhile(cpu, moments);
+            }
+            Meanwhile::Look(cpu) => {
+                self.check(0, cpu);
+                native_look_meanwhile(cpu, moments);
+            }
+            Meanwhile::Wake(task) => {
+                self.check(task, 0);
+                native_wake_meanwhile(task, moments);
+            }
+            Meanwhile::Weigh(cgroup, weight) => {
+                check_cgroup(cgroup);
+                native_cgroup_weight_meanwhile(cgroup, weight, moments);
+            }
+            Meanwhile::Tick => native_tick_meanwhile(moments),
+        }
+    }
+
+    /// Whether the other CPU has done its part; if not, there were not so many moments, and it will not.
+    pub fn came_in(&mut self) -> bool {
+        native_came_in()
+    }
+
+    /// A task writes a hint into its slot; from then on it has one.
+    pub fn write_slot(&mut self, task: u32, hint: u64) {
         self.check(task, 0);
-        native_requeue_meanwhile(task);
+        native_write_slot(task, hint);
     }
 
-    /// Before the next task is queued or moved, another CPU lifts the quota of a cgroup, and the timer of
-    /// quotas expires for the last time.
-    pub fn lift_meanwhile(&mut self, cgroup: u32) {
-        check_cgroup(cgroup);
-        native_lift_meanwhile(cgroup);
+    /// The hint whose group a task is in; 0: it is in none.
+    #[must_use]
+    pub fn hint_of(&self, task: u32) -> u64 {
+        self.check(task, 0);
+        native_hint_of(task)
     }
 
-    /// Before the next task is queued or moved, the other timer releases tasks, too.
-    pub fn release_meanwhile(&mut self) {
-        native_release_meanwhile();
-    }
-
-    /// Whether each entity counts the tasks that are in its queue.
+    /// Whether each queue counts the tasks that are in it, each cgroup the weights in it, each group its members.
     #[must_use]
     pub fn counts_are_right(&self) -> bool {
         native_counts_are_right()
@@ -371,6 +434,8 @@ impl Program {
 
 #[cfg(test)]
 mod quota_tests;
+#[cfg(test)]
+mod race_tests;
 
 #[cfg(test)]
 mod tests {

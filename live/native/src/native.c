@@ -14,6 +14,7 @@ static struct signal_struct signals[TASKS];
 /* Number 0 is the root. */
 static struct cgroup cgroups_of_model[CGROUPS];
 static struct kernfs_node cgroup_nodes[CGROUPS];
+static struct warmq_slot slots_of_model[TASKS];
 
 struct native_machine {
 	u32 cpus, domains;
@@ -58,6 +59,7 @@ static void forget_everything(void)
 	next_group = groups_used = next_inferred = 1;
 	while (model.values)
 		drop(&model.values);
+	memset(slots_of_model, 0, sizeof(slots_of_model));
 	memset(&model, 0, sizeof(model));
 	memset(tasks_of_model, 0, sizeof(tasks_of_model));
 	memset(cgroups_of_model, 0, sizeof(cgroups_of_model));
@@ -147,9 +149,9 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 	p->cpu = prev;
 	if (p->nr_cpus_allowed == 1) /* the kernel does not ask; select_task_rq() */
 		return p->cpu = ctzll(p->cpus_ptr->bits);
-	model.selecting = true;
+	model.queueing = p;
 	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
-	model.selecting = false;
+	model.queueing = NULL;
 	if (!may_run_on(p, p->cpu)) /* as select_fallback_rq(): its first CPU */
 		p->cpu = ctzll(p->cpus_ptr->bits);
 	return p->cpu;
@@ -158,6 +160,7 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 {
 	struct task_struct *p = &tasks_of_model[id];
+	bool selected;
 
 	at(here, now);
 	must(!p->direct || p->cpu == cpu, "a task is queued elsewhere than where it was sent");
@@ -166,13 +169,10 @@ void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 	model.in_interrupt = waker == -1;
 	p->__state = 0;
 	p->scx.flags |= SCX_TASK_QUEUED;
-	if (!p->direct) {
-		warmq_enqueue(p, SCX_ENQ_WAKEUP);
-		return;
-	}
-	p->direct = false;
-	put_last(p->direct_dsq == SCX_DSQ_LOCAL ? &model.local[p->cpu] : queue_of(p->direct_dsq), p);
-	if (!model.running[p->cpu])
+	/* wakeup_preempt(): a CPU that idles reschedules for whatever wakes on it. */
+	selected = p->direct;
+	enqueue(p, SCX_ENQ_WAKEUP);
+	if (selected && !model.running[p->cpu])
 		model.kicked |= 1ULL << p->cpu;
 }
 
@@ -220,6 +220,7 @@ static s32 take_next(u32 here, bool was_idle)
 
 	model.running[here] = next;
 	if (!next) {
+		native_moment();
 		model.idle |= 1ULL << here;
 		if (!was_idle) /* the program is told once that a CPU goes idle */
 			warmq_update_idle(here, true);
@@ -252,17 +253,20 @@ s32 native_pick(u32 here, u64 now)
 		return prev->pid - 1;
 	if (awake) {
 		warmq_stopping(prev, true);
-		warmq_enqueue(prev, 0);
+		enqueue(prev, 0);
 	}
 	model.stopped &= ~(1ULL << here);
 	next = take_next(here, was_idle);
+	ask_kicked();
 	if (next >= 0 || !(model.kicked >> here & 1))
 		return next;
 	/* It asked itself to look once more. */
 	model.kicked &= ~(1ULL << here);
 	if (!model.local[here].first)
 		warmq_dispatch(here, NULL);
-	return take_next(here, true);
+	next = take_next(here, true);
+	ask_kicked();
+	return next;
 }
 
 #include "change.h"
@@ -285,6 +289,7 @@ void native_timer(u32 here, u64 now)
 	at(here, now);
 	model.in_interrupt = true;
 	balance(NULL, NULL, NULL);
+	ask_kicked();
 }
 
 void native_yield(u32 here, u64 now)
@@ -313,3 +318,22 @@ void native_kicks(u64 *kicked, u64 *preempted)
 	*preempted = model.preempted;
 	model.kicked = model.preempted = 0;
 }
+
+/* A task has a slot from now on, and writes a hint into it. */
+void native_write_slot(u32 id, u64 hint)
+{
+	struct task_struct *p = &tasks_of_model[id];
+	struct slot_pointer *pointer = bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	pointer->slot = &slots_of_model[id];
+	pointer->slot->hint = hint;
+	task_of(p)->nonce = pointer->slot->nonce = id + 1;
+}
+
+/* The hint that a task's group is of; 0: it is in none. */
+u64 native_hint_of(u32 id)
+{
+	return group_of(task_of(&tasks_of_model[id])->group)->key.hint;
+}
+
+#include "meanwhile.h"

@@ -1,5 +1,6 @@
 //! Tasks of cgroups that are out of quota wait, and none is forgotten.
 
+use super::race_tests::at_each_moment;
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -147,33 +148,47 @@ fn a_cgroup_that_is_removed_keeps_no_task() {
 
 #[test]
 fn a_task_that_is_queued_again_while_it_is_released_is_counted() {
-    let mut program = limited(&[1, 1]);
-    until_throttled(&mut program);
-    program.requeue_meanwhile(0);
-    program.quota_timer(0, 101 * MS);
-    assert!(program.counts_are_right());
-    let first = program.pick(0, 102 * MS).expect("two are runnable");
-    program.sleep(first, 0, false, 103 * MS);
-    assert_eq!(program.pick(0, 103 * MS), Some(1 - first));
-    assert!(program.counts_are_right());
+    at_each_moment(Meanwhile::Requeue(0), |other| {
+        let mut program = limited(&[1, 1]);
+        until_throttled(&mut program);
+        let came_in = other.during(&mut program, |program| {
+            program.quota_timer(0, 101 * MS);
+        });
+        assert!(program.counts_are_right(), "moment {}", other.moment);
+        let first = program.pick(0, 102 * MS).expect("two are runnable");
+        program.sleep(first, 0, false, 103 * MS);
+        assert_eq!(program.pick(0, 103 * MS), Some(1 - first));
+        assert!(program.counts_are_right(), "moment {}", other.moment);
+        came_in
+    });
 }
 
 #[test]
 fn tasks_that_two_timers_release_at_the_same_time_are_counted() {
-    let mut program = limited(&[1, 1]);
-    until_throttled(&mut program);
-    program.release_meanwhile();
-    program.quota_timer(0, 101 * MS);
-    assert!(program.counts_are_right());
+    at_each_moment(Meanwhile::Release, |other| {
+        let mut program = limited(&[1, 1]);
+        until_throttled(&mut program);
+        let came_in = other.during(&mut program, |program| {
+            program.quota_timer(0, 101 * MS);
+        });
+        assert!(program.counts_are_right(), "moment {}", other.moment);
+        came_in
+    });
 }
 
 #[test]
 fn a_task_that_is_throttled_while_the_last_quota_is_lifted_is_not_forgotten() {
-    let mut program = limited(&[1]);
-    assert_eq!(program.pick(0, 0), Some(0));
-    assert!(program.tick(0, 20 * MS));
-    program.lift_meanwhile(1);
-    assert_eq!(program.pick(0, 20 * MS), None);
-    program.timer(0, 30 * MS);
-    assert_eq!(program.pick(0, 30 * MS), Some(0));
+    at_each_moment(Meanwhile::Lift(1), |other| {
+        let mut program = limited(&[1]);
+        assert_eq!(program.pick(0, 0), Some(0));
+        assert!(program.tick(0, 20 * MS));
+        let came_in = other.during(&mut program, |program| {
+            program.pick(0, 20 * MS);
+        });
+        if came_in {
+            program.timer(0, 30 * MS);
+            assert_eq!(program.pick(0, 30 * MS), Some(0), "moment {}", other.moment);
+        }
+        came_in
+    });
 }

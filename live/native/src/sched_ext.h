@@ -3,7 +3,8 @@
  * sched_ext for one process: dispatch queues, idle CPUs, kicks, time. What the program may call is here;
  * native.c calls the program.
  *
- * Left out: races (one thread calls), bypass, priorities among idle CPUs beyond those that are named below
+ * Two CPUs at the same time: one thread calls, but at each moment (native_moment()) another CPU may come in
+ * between. Left out: bypass, priorities among idle CPUs beyond those that are named below
  * (the kernel spreads tasks over idle CPUs; here the lowest wins).
  */
 #pragma once
@@ -42,14 +43,15 @@ static struct {
 	u64 idle; /* CPUs */
 	u64 core[CPUS]; /* the CPUs of a CPU's core */
 	u32 distributed[CPUS];
+	u64 to_kick[CPUS]; /* by the CPU that kicks them: CPUs that are asked if they idle once it holds no lock */
 	u64 kicked, preempted; /* CPUs, since the last time that somebody asked */
 	struct native_dsq local[CPUS];
 	struct native_dsq queues[QUEUES];
 	struct value *values;
-	bool selecting;
-	u64 direct_slice;
+	struct task_struct *queueing; /* select_cpu or enqueue is called for it */
 	u64 came; /* how many tasks were queued so far */
-	void (*meanwhile)(void); /* what another CPU does before the next task is queued or moved, once */
+	void (*meanwhile)(void); /* what another CPU does, once, */
+	u32 moments; /* after so many moments */
 } model;
 
 struct rq runqueues;
@@ -62,6 +64,27 @@ static void must(bool holds, char *what)
 		return;
 	fprintf(stderr, "the program did what sched_ext does not allow: %s\n", what);
 	abort();
+}
+
+/* Lets another CPU go first, if it is its moment. */
+void native_moment(void)
+{
+	void (*meanwhile)(void) = model.meanwhile;
+	struct task_struct *current = model.current, *queueing = model.queueing;
+	bool in_interrupt = model.in_interrupt;
+	u32 cpu = model.cpu;
+	u64 now = model.now;
+
+	if (!meanwhile || model.moments--)
+		return;
+	model.meanwhile = NULL;
+	model.queueing = NULL;
+	meanwhile();
+	model.cpu = cpu;
+	model.now = now;
+	model.current = current;
+	model.queueing = queueing;
+	model.in_interrupt = in_interrupt;
 }
 
 static struct native_dsq *queue_of(u64 dsq)
@@ -110,6 +133,7 @@ void *native_storage(void *map, struct task_struct *p, u64 size, u64 flags)
 {
 	struct value *value = find(map, p, 0);
 
+	native_moment();
 	if (!value && (flags & BPF_LOCAL_STORAGE_GET_F_CREATE))
 		value = make(map, p, 0, size);
 	return value ? value->value : NULL;
@@ -117,8 +141,10 @@ void *native_storage(void *map, struct task_struct *p, u64 size, u64 flags)
 
 void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size, u64 size)
 {
-	struct value *value = find(map, key, key_size);
+	struct value *value;
 
+	native_moment();
+	value = find(map, key, key_size);
 	if (!value && array && *(u32 *)key < entries)
 		value = make(map, key, key_size, size);
 	return value ? value->value : NULL;
@@ -126,8 +152,10 @@ void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size,
 
 int native_update(void *map, u64 entries, void *key, u64 key_size, void *from, u64 size, u64 flags)
 {
-	struct value *value = find(map, key, key_size);
+	struct value *value;
 
+	native_moment();
+	value = find(map, key, key_size);
 	if (value && flags == BPF_NOEXIST)
 		return -EEXIST;
 	if (!value)
@@ -265,18 +293,23 @@ struct cpumask *scx_bpf_get_idle_smtmask(void)
 
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 {
-	bool idle = model.idle >> cpu & 1;
+	bool idle;
 
+	native_moment();
+	idle = model.idle >> cpu & 1;
 	model.idle &= ~(1ULL << cpu);
 	return idle;
 }
 
 static s32 pick_idle(u64 among, u64 flags)
 {
-	u64 whole = among & idle_cores(), any = among & model.idle;
-	u64 from = whole ?: flags & SCX_PICK_IDLE_CORE ? 0 : any;
-	s32 cpu = from ? (s32)ctzll(from) : -EBUSY;
+	u64 whole, from;
+	s32 cpu;
 
+	native_moment();
+	whole = among & idle_cores();
+	from = whole ?: flags & SCX_PICK_IDLE_CORE ? 0 : among & model.idle;
+	cpu = from ? (s32)ctzll(from) : -EBUSY;
 	if (cpu >= 0)
 		model.idle &= ~(1ULL << cpu);
 	return cpu;
@@ -298,6 +331,31 @@ s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, stru
 		return cpu;
 	cpu = pick_idle(own, 0);
 	return cpu >= 0 ? cpu : pick_idle(among, 0);
+}
+
+/* --- Kicks --------------------------------------------------------------------------------------- */
+
+/* This CPU no longer holds a lock under which it has kicked others: kick_cpus_irq_workfn(). */
+static void ask_kicked(void)
+{
+	u64 *to_kick = &model.to_kick[model.cpu];
+	u32 cpu;
+
+	for (cpu = 0; cpu < model.cpus; cpu++)
+		if (*to_kick >> cpu & 1 && !model.running[cpu])
+			model.kicked |= 1ULL << cpu;
+	*to_kick = 0;
+}
+
+void scx_bpf_kick_cpu(s32 cpu, u64 flags)
+{
+	if (flags & SCX_KICK_PREEMPT) {
+		if (model.running[cpu])
+			model.running[cpu]->scx.slice = 0;
+		model.preempted |= 1ULL << cpu;
+	} else {
+		model.to_kick[model.cpu] |= 1ULL << cpu;
+	}
 }
 
 /* --- Dispatch queues -------------------------------------------------------------------------- */
@@ -342,45 +400,64 @@ static void put_by_vtime(struct native_dsq *queue, struct task_struct *p)
 	put_before(queue, place, p);
 }
 
-/* Lets another CPU go first, if it is to. */
-static void others_first(void)
+static void put(struct task_struct *p, u64 dsq, u64 flags, bool by_vtime)
 {
-	void (*meanwhile)(void) = model.meanwhile;
+	if (dsq == SCX_DSQ_LOCAL) {
+		put_last(&model.local[p->cpu], p);
+		if (flags & SCX_ENQ_PREEMPT)
+			scx_bpf_kick_cpu(p->cpu, SCX_KICK_PREEMPT);
+	} else if (by_vtime) {
+		put_by_vtime(queue_of(dsq), p);
+	} else {
+		put_last(queue_of(dsq), p);
+	}
+}
 
-	model.meanwhile = NULL;
-	if (meanwhile)
-		meanwhile();
+/* A task joins the queue that was chosen for it once select_cpu or enqueue has returned (direct_dispatch()). */
+static void choose(struct task_struct *p, u64 dsq, u64 flags, bool by_vtime)
+{
+	native_moment();
+	must(p == model.queueing && !p->direct, "a task was put into a queue that is not to be queued");
+	p->direct = true;
+	p->direct_dsq = dsq;
+	p->direct_flags = flags;
+	p->direct_by_vtime = by_vtime;
 }
 
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {
 	p->scx.slice = slice;
-	if (model.selecting) { /* it joins the queue when it is made runnable (direct_dispatch()) */
-		p->direct = true;
-		p->direct_dsq = dsq;
-		return;
-	}
-	if (dsq != SCX_DSQ_LOCAL) {
-		put_last(queue_of(dsq), p);
-		return;
-	}
-	put_last(&model.local[p->cpu], p);
-	if (flags & SCX_ENQ_PREEMPT)
-		scx_bpf_kick_cpu(p->cpu, SCX_KICK_PREEMPT);
+	choose(p, dsq, flags, false);
 }
 
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 flags)
 {
-	others_first();
 	p->scx.slice = slice;
 	p->scx.dsq_vtime = vtime;
-	put_by_vtime(queue_of(dsq), p);
+	choose(p, dsq, flags, true);
+}
+
+/* A task that is runnable joins a queue: do_enqueue_task(). Only then do CPUs hear that they were kicked. */
+static void enqueue(struct task_struct *p, u64 flags)
+{
+	if (!p->direct) {
+		model.queueing = p;
+		warmq_enqueue(p, flags);
+		model.queueing = NULL;
+	}
+	native_moment();
+	must(p->direct, "a task is in no queue");
+	p->direct = false;
+	put(p, p->direct_dsq, p->direct_flags, p->direct_by_vtime);
+	ask_kicked();
 }
 
 bool scx_bpf_dsq_move_to_local(u64 dsq, u64 flags)
 {
-	struct task_struct *p = queue_of(dsq)->first;
+	struct task_struct *p;
 
+	native_moment();
+	p = queue_of(dsq)->first;
 	while (p && !bpf_cpumask_test_cpu(model.cpu, p->cpus_ptr))
 		p = p->next;
 	if (!p)
@@ -399,6 +476,7 @@ int scx_bpf_create_dsq(u64 dsq, int node)
 
 s32 scx_bpf_dsq_nr_queued(u64 dsq)
 {
+	native_moment();
 	return queue_of(dsq)->queued;
 }
 
@@ -440,7 +518,7 @@ struct task_struct *native_walk_next(struct native_walk *walk)
 
 bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
 {
-	others_first();
+	native_moment();
 	if (!p->dsq || p->came > walk->began) /* it has been queued again since: nldsq_cursor_lost_task() */
 		return false;
 	take_out(p);
@@ -459,17 +537,6 @@ void scx_bpf_task_set_slice(struct task_struct *p, u64 slice)
 	p->scx.slice = slice;
 }
 
-void scx_bpf_kick_cpu(s32 cpu, u64 flags)
-{
-	if (flags & SCX_KICK_PREEMPT) {
-		if (model.running[cpu])
-			model.running[cpu]->scx.slice = 0;
-		model.preempted |= 1ULL << cpu;
-	} else if (!model.running[cpu]) {
-		model.kicked |= 1ULL << cpu;
-	}
-}
-
 /* All tasks of the CPU's local queue but the one that is about to be moved. */
 void scx_bpf_reenqueue_local(void)
 {
@@ -485,6 +552,6 @@ void scx_bpf_reenqueue_local(void)
 	}
 	while ((p = taken.first)) {
 		take_out(p);
-		warmq_enqueue(p, SCX_ENQ_REENQ);
+		enqueue(p, SCX_ENQ_REENQ);
 	}
 }

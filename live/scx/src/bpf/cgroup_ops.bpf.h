@@ -37,8 +37,6 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(warmq_cgroup_init, struct cgroup *cgrp, struct scx_
 	}
 	state->id = id;
 	state->weight = args->weight * (WARMQ_WEIGHT_NICE_0 / 100);
-	state->active = 0;
-	state->counted = 0;
 	state->parent = 0;
 	parent = bpf_cgroup_ancestor(cgrp, cgrp->level - 1);
 	if (parent) {
@@ -60,28 +58,22 @@ void BPF_STRUCT_OPS(warmq_cgroup_exit, struct cgroup *cgrp)
 		return;
 	bpf_map_delete_elem(&cgroup_numbers, &id);
 	set_quota(cgroup_of(number), 0, NO_QUOTA);
-	/* Whoever sees both that it is removed and that nothing of it is active frees it; see cgroup_sub(). */
+	/* Whoever sees both that it is removed and that nothing of it is active frees it. */
 	__sync_lock_test_and_set(&cgroup_of(number)->state, CGROUP_REMOVED);
-	if (!cgroup_of(number)->active)
-		__sync_val_compare_and_swap(&cgroup_of(number)->state, CGROUP_REMOVED, CGROUP_FREE);
+	free_if_removed(cgroup_of(number));
 }
 
 void BPF_STRUCT_OPS(warmq_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup_state *state;
 	u32 number = number_of_cgroup(cgrp);
-	u64 was;
 
 	if (!number)
 		return;
 	state = cgroup_of(number);
-	was = state->counted;
-	state->weight = weight * (WARMQ_WEIGHT_NICE_0 / 100);
-	if (!state->active)
-		return;
-	state->counted = state->weight;
-	if (state->parent)
-		__sync_fetch_and_add(&cgroup_of(state->parent)->active, state->weight - was);
+	/* In order: see recount(). */
+	__sync_lock_test_and_set(&state->weight, weight * (WARMQ_WEIGHT_NICE_0 / 100));
+	cgroup_add(state->parent, recount(state));
 }
 
 void BPF_STRUCT_OPS(warmq_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us)

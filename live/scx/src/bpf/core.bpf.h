@@ -137,7 +137,7 @@ static bool go_to_room(struct task_struct *p, struct task_state *t, u64 enq_flag
 	t->goes_to = 0;
 	if (!is_room_for(p, t, cpu) || !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
-	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	note_found(t, cpu);
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), enq_flags);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	count(COUNT_CORE_MOVES);

@@ -341,16 +341,35 @@ static __always_inline void uncount(u64 was)
 		__sync_fetch_and_sub(&entity_of((u32)was)->queued, 1);
 }
 
-/*
- * Notes that a task is about to be put into the dispatch queue of `entity`, by whom `mark` says: 0 if by
- * enqueue. Who changes the note takes the one before back, so that each that was counted is taken back once,
- * also where release() and enqueue meet.
- */
-static __always_inline void note_queued(struct task_state *t, u32 entity, u64 mark, u64 now)
+/* Counts a task that is about to be put into the dispatch queue of `entity`. */
+static __always_inline void count_queued(u32 entity, u64 now)
 {
+	entity_of(entity)->queued_last = now;
 	if (!add_in_order(&entity_of(entity)->queued, 1)) /* in order: see note_idle() */
 		entity_of(entity)->queued_since = now;
-	uncount(__sync_lock_test_and_set(&t->queued_in, mark | entity));
+}
+
+/*
+ * Notes that enqueue is about to put a task into the dispatch queue of `entity`. Who changes the note takes the one
+ * before back, so that each that was counted is taken back once, also where release() and enqueue meet.
+ */
+static __always_inline void note_queued(struct task_state *t, u32 entity, u64 now)
+{
+	count_queued(entity, now);
+	uncount(__sync_lock_test_and_set(&t->queued_in, (u64)entity));
+}
+
+/*
+ * The same for release(), whose note differs from those of enqueue by `mark`. Returns false if the task is queued already:
+ * enqueue was faster.
+ */
+static __always_inline bool note_released(struct task_state *t, u32 entity, u64 mark, u64 now)
+{
+	count_queued(entity, now);
+	if (__sync_val_compare_and_swap(&t->queued_in, (u64)NO_ENTITY, mark | entity) == NO_ENTITY)
+		return true;
+	uncount(entity);
+	return false;
 }
 
 /* Notes that a task is no longer in a dispatch queue. */
@@ -365,4 +384,28 @@ static __always_inline void unqueue_noted(struct task_state *t, u64 note)
 {
 	if (__sync_val_compare_and_swap(&t->queued_in, note, (u64)NO_ENTITY) == note)
 		uncount(note);
+}
+
+/* Notes that a task is no longer in the queue of a CPU that idled. */
+static __always_inline void leave_found(struct task_state *t)
+{
+	if (!t->found_by)
+		return;
+	__sync_fetch_and_sub(&cpu_of(t->found_by - 1)->found, 1);
+	t->found_by = 0;
+}
+
+/* Notes that a task is about to be put into the queue of `cpu`, which idles. It leaves that when it runs, or is queued elsewhere. */
+static __always_inline void note_found(struct task_state *t, u32 cpu)
+{
+	leave_found(t);
+	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	t->found_by = cpu + 1;
+}
+
+/* A task is in no dispatch queue any more, of whatever kind. */
+static __always_inline void leave_queues(struct task_state *t)
+{
+	unqueue(t);
+	leave_found(t);
 }

@@ -343,25 +343,43 @@ refused:
 	return 0;
 }
 
-/* Makes a task a member of a group (0: of none) instead of its present one. */
+/* The hint of a task of which two said something at the same time: whoever looks next follows the right one. */
+#define HINT_UNKNOWN (~0ULL)
+
+/*
+ * Makes a task a member of a group (0: of none) instead of its present one. No lock is held: a task that hints may be
+ * interrupted by a tick that reads its slot, and its cgroup may change. Whoever takes a task out of a group takes one
+ * member off that.
+ */
 static void enter_group(struct task_state *t, u32 number, u64 now)
 {
-	struct group_state *group;
+	u32 before;
 
 	if (t->group == number)
 		return;
 	if (number)
 		__sync_fetch_and_add(&group_of(number)->members, 1);
-	if (t->group) {
-		group = group_of(t->group);
-		group->left_at = now;
-		__sync_fetch_and_sub(&group->members, 1);
+	before = __sync_lock_test_and_set(&t->group, number);
+	if (before) {
+		group_of(before)->left_at = now;
+		__sync_fetch_and_sub(&group_of(before)->members, 1);
 	}
-	t->group = number;
-	t->inferred = number && group_of(number)->origin == ORIGIN_INFERRED;
 	t->firmness = 0;
 	t->faded_at = now;
 	count(COUNT_CHANGES);
+}
+
+/* The same for a task that has named nothing. */
+static void enter_unnamed(struct task_state *t, u32 number, u64 now)
+{
+	enter_group(t, number, now);
+	if (t->hint || t->labelled) /* meanwhile it has */
+		t->hint = HINT_UNKNOWN;
+}
+
+static __always_inline bool is_inferred(struct task_state *t)
+{
+	return t->group && group_of(t->group)->origin == ORIGIN_INFERRED;
 }
 
 static u32 find_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)

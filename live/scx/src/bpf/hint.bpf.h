@@ -96,6 +96,8 @@ static bool follow(struct task_struct *p, struct task_state *t, u64 hint, bool l
 	if (number && !same_key(&group_of(number)->key, &key)) {
 		enter_group(t, 0, now);
 		t->hint = 0;
+	} else if (t->hint != hint || t->labelled != label) { /* somebody else followed another meanwhile */
+		t->hint = HINT_UNKNOWN;
 	}
 	return true;
 }
@@ -131,14 +133,14 @@ static u32 usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64
 static void look_for_usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
 	if (group_by && !t->group && !t->hint && !t->labelled)
-		enter_group(t, usual_group(p, t, cpu, now), now);
+		enter_unnamed(t, usual_group(p, t, cpu, now), now);
 }
 
 /* The cgroup or the memory of a task has changed. */
 static void leave_usual_group(struct task_state *t, u64 now)
 {
 	if (group_by && t->group && !t->hint && !t->labelled)
-		enter_group(t, 0, now);
+		enter_unnamed(t, 0, now);
 }
 
 /* Reads a task's slot and acknowledges it. */
@@ -198,7 +200,7 @@ static void look_for_label(struct task_struct *p, struct task_state *t, u32 cpu)
 
 	if (label && *label) {
 		follow(p, t, *label, true, cpu);
-	} else if (t->labelled) { /* the label was removed: back to the task's own hint */
+	} else if (t->labelled || t->hint == HINT_UNKNOWN) { /* the label was removed: back to the task's own hint */
 		reported = bpf_task_storage_get(&hints, p, 0, 0);
 		follow(p, t, reported ? reported->hint : 0, false, cpu);
 	}

@@ -13,9 +13,17 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 
 /*
  * Notes that a CPU goes idle or no longer is. While `idle` of a domain is 0, nobody needs to ask the
- * kernel for an idle CPU there. A task is not forgotten for that: a CPU that goes idle first raises
- * `idle` and then looks for queued tasks (update_idle); who queues a task first raises `queued` and then
- * looks at `idle`. (While the kernel bypasses schedulers, as when it suspends, it does not say who goes
+ * kernel for an idle CPU there. No task waits beside an idle CPU for that:
+ *
+ * - A CPU that goes idle raises `idle` and then looks at `queued` (update_idle). Who queues a task raises
+ *   `queued` and then looks at `idle`. So one of them sees the other.
+ * - If the CPU does, it kicks itself. It may find nothing yet, since the kernel puts a task into a queue once
+ *   enqueue has returned. So it kicks itself again as long as a task is about to come: is_coming().
+ * - If the other does, it kicks the CPU, which looks after the task is in its queue (kick_cpus_irq_workfn() waits
+ *   until the lock is free under which that happens). A CPU that was kicked before, and looks for a task just now, is not
+ *   marked idle, and the kernel does not say when it becomes so again: kick_searching().
+ *
+ * (While the kernel bypasses schedulers, as when it suspends, it does not say who goes
  * idle: such a CPU gets its first task from the timer, and is counted from then on. __scx_update_idle()
  * of kernel/sched/ext_idle.c.)
  */
@@ -27,6 +35,46 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 		return;
 	c->idle = idle;
 	add_in_order(&domain_of(domain_of_cpu(cpu))->idle, idle ? 1 : -1);
+}
+
+/* How long after a task was counted it may still be on its way into its queue, in ns. */
+#define COMES_WITHIN 1000000ULL
+
+/*
+ * Whether a task is about to come into the queue of an entity. Tasks are counted as well that another CPU has taken and
+ * does not run yet, which may last if a real-time task comes first; so not for longer than it takes.
+ */
+static bool is_coming(u32 entity)
+{
+	struct entity_state *state = entity_of(entity);
+
+	return state->queued && elapsed(state->queued_last, scx_bpf_now()) < COMES_WITHIN &&
+	       (s64)state->queued > scx_bpf_dsq_nr_queued(dsq_of(entity));
+}
+
+/* Whether a CPU takes tasks of an entity without looking elsewhere. */
+static bool serves(u32 cpu, u32 entity)
+{
+	if (is_group(entity))
+		return place_of_cpu(cpu) == group_of(entity)->home;
+	return entity == domain_of_cpu(cpu) || entity == WARMQ_PINNED_BASE + cpu;
+}
+
+/* Kicks the CPUs that idle but are not marked so, for a task that is queued in `entity`: each may have looked before. */
+static void kick_searching(const struct task_struct *p, u32 entity)
+{
+	u32 domain = domain_of_entity(entity), cpu;
+	u64 left = domain_of(domain)->idle;
+
+	bpf_for(cpu, 0, nr_cpus) {
+		if (!left)
+			break;
+		if (!cpu_of(cpu)->idle || domain_of_cpu(cpu) != domain)
+			continue;
+		left--;
+		if (serves(cpu, entity) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	}
 }
 
 /* An idle CPU of the core of `cpu`, or -1. */

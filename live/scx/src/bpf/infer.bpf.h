@@ -36,17 +36,17 @@ static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 c
 	switch (warmq_meet(t->group, w->group, &t->firmness)) {
 	case WARMQ_FOUND:
 		group = found_group(p, cpu, now);
-		enter_group(t, group, now);
-		enter_group(w, group, now);
+		enter_unnamed(t, group, now);
+		enter_unnamed(w, group, now);
 		count(COUNT_INFERRED);
 		break;
 	case WARMQ_WAKEE_JOINS:
 		if (has_room(w->group))
-			enter_group(t, w->group, now);
+			enter_unnamed(t, w->group, now);
 		break;
 	case WARMQ_WAKER_JOINS:
 		if (has_room(t->group))
-			enter_group(w, t->group, now);
+			enter_unnamed(w, t->group, now);
 		break;
 	case WARMQ_STRANGERS:
 		break;

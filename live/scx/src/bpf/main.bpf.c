@@ -99,7 +99,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
 		settle(p, t, cpu, elapsed(t->slept_at, now) >= policy.min_sleep);
 	}
-	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	note_found(t, cpu);
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
 }
@@ -118,8 +118,10 @@ static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu
 		idle = idle_at_home(p, group_of(entity)->home, cpu);
 	else
 		idle = idle_to_kick(p, cpu);
-	if (idle < 0)
+	if (idle < 0) {
+		kick_searching(p, entity);
 		return false;
+	}
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	return true;
 }
@@ -143,7 +145,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	now = scx_bpf_now();
 	/* It leaves its queue without running if its affinity or its class changed. */
-	unqueue(t);
+	leave_queues(t);
 	if (must_wait(t) && throttle(p, t, enq_flags)) {
 		t->goes_to = 0;
 		return;
@@ -162,7 +164,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	t->queued_at = now;
 	t->queued_weight = domain_of(t->domain)->time.weight;
 	t->queued_runnable = domain_of(t->domain)->time.runnable;
-	note_queued(t, entity, 0, now);
+	note_queued(t, entity, now);
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
@@ -216,7 +218,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct task_state *t = NULL;
-	bool may_stay = false;
+	bool may_stay = false, comes = false;
 	u32 entity;
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
@@ -246,12 +248,12 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		go_on(prev, t, c);
 		return;
 	}
-	if (take(c, entity) || take_any(c, cpu))
+	if (take(c, entity) || take_any(c, cpu, &comes))
 		return;
 	if (may_stay) /* what waits may not run here */
 		go_on(prev, t, c);
-	else
-		pull(cpu);
+	else if (!pull(cpu) && comes)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
@@ -266,6 +268,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		return;
 	note_idle(cpu, false);
 	now = scx_bpf_now();
+	leave_found(t);
 	if ((u32)t->queued_in != NO_ENTITY) {
 		unqueue(t);
 		if (t->weight) {
@@ -457,7 +460,7 @@ void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 
 	if (!t)
 		return;
-	unqueue(t);
+	leave_queues(t);
 	leave_all(t);
 	unthrottle(t);
 	t->stoppable = false;
@@ -469,7 +472,7 @@ void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task
 
 	if (!t)
 		return;
-	unqueue(t);
+	leave_queues(t);
 	leave_all(t);
 	unthrottle(t);
 	enter_group(t, 0, scx_bpf_now());

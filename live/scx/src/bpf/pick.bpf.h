@@ -185,12 +185,7 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 /* Takes a task that woke while `cpu` was idle; another CPU may do that. */
 static __always_inline bool take_found(u32 cpu)
 {
-	struct cpu_state *c = cpu_of(cpu);
-
-	if (!c->found || !scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0))
-		return false;
-	__sync_fetch_and_sub(&c->found, 1);
-	return true;
+	return cpu_of(cpu)->found && scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0);
 }
 
 /* The timer found a queue that another domain or CPU does not serve soon: takes one of its unmanaged tasks. */
@@ -207,21 +202,28 @@ static __always_inline bool pull_requested(u32 domain)
 	return true;
 }
 
+/* The same, and notes whether a task is about to come. In this order: one that comes in between is taken. */
+static bool take_or_note(struct cpu_state *c, u32 entity, bool *comes)
+{
+	*comes |= is_coming(entity);
+	return take(c, entity);
+}
+
 /*
  * The picked entity had no task for this CPU: another CPU was faster, or its tasks may not run
  * here. Takes any other.
  */
-static bool take_any(struct cpu_state *c, u32 cpu)
+static bool take_any(struct cpu_state *c, u32 cpu, bool *comes)
 {
 	u32 place = place_of_cpu(cpu), i, number = 0;
 
-	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain_of_cpu(cpu)))
+	if (take(c, WARMQ_PINNED_BASE + cpu) || take_or_note(c, domain_of_cpu(cpu), comes))
 		return true;
 	bpf_for(i, 0, WARMQ_MAX_GROUPS) {
 		number = group_after(place, number);
 		if (!number)
 			break;
-		if (entity_of(WARMQ_GROUP_BASE + number)->queued && take(c, WARMQ_GROUP_BASE + number))
+		if (entity_of(WARMQ_GROUP_BASE + number)->queued && take_or_note(c, WARMQ_GROUP_BASE + number, comes))
 			return true;
 	}
 	return false;

@@ -67,7 +67,7 @@ struct cpu_state {
 	u32 idle;         /* it is counted in its domain's `idle` */
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
-	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there; never too few */
+	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there: see note_found() */
 	u32 found_rounds; /* of the timer, in which one waited there and none of ours had the CPU */
 	u64 crowded_since; /* ns, since when each tick has found a better core for the task that ran; 0: the last has not */
 	u64 left_at;       /* ns, when a task last left this core for a better one; of the first CPU of the core */
@@ -103,6 +103,7 @@ struct entity_state {
 	struct warmq_entity time;
 	u64 queued; /* tasks in its dispatch queue, or about to be put there */
 	u64 queued_since; /* ns, when the first of them came: since then it has not been empty */
+	u64 queued_last;  /* ns, when the last of them came */
 } __attribute__((aligned(64)));
 
 /* Whose fragment, and which. A uid or tgid of 0: everybody's. */
@@ -190,7 +191,7 @@ struct task_state {
 	u64 faded_at;   /* ns, when its firmness was last lowered */
 	u64 hint;       /* the hint or label that it follows */
 	u64 nonce;      /* that its slot must hold; 0: it has no slot */
-	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_queued() */
+	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_released() */
 	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
 	u64 released_at;  /* ns, when it first ran after that */
 	u32 entity;
@@ -203,6 +204,7 @@ struct task_state {
 	u32 parent;     /* the pid of the task that made it */
 	u32 waker;      /* the pid of the task that woke it last */
 	u32 turns;      /* see warmq_in_turn() */
+	u32 found_by;   /* the CPU in whose queue of FOUND_BASE it is, counted from 1; 0: in none */
 	u32 goes_to;    /* the CPU on a better core for which it gives up its own, counted from 1; 0: none */
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
@@ -211,7 +213,6 @@ struct task_state {
 	bool stoppable; /* where it leaves its CPU it may be throttled: see throttle.bpf.h */
 	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
 	bool yields;
-	bool inferred;
 	bool labelled;
 };
 

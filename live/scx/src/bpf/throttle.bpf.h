@@ -38,7 +38,7 @@ struct {
 /* Tasks of ours that are throttled. */
 u64 nr_throttled;
 
-/* How often a task was released; see note_queued(). */
+/* How often a task was released; see note_released(). */
 u64 releases;
 
 /* The registers that the interrupt saved which a CPU is in. */
@@ -134,6 +134,8 @@ static void wake_released(struct task_struct *p, u32 entity)
 	}
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	else
+		kick_searching(p, entity);
 }
 
 /* The CPU of a task that waits; one that it may run on, if its affinity is just being changed. */
@@ -164,10 +166,11 @@ static void release(u32 number, bool all)
 			break;
 		entity = entity_for(p, t, cpu_of_waiting(p));
 		mark = (__sync_fetch_and_add(&releases, 1) + 1) << 32;
+		/* Before it moves, since it may run at once. */
+		if (!note_released(t, entity, mark, scx_bpf_now()))
+			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_in(domain_of_entity(entity)));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
-		/* Before it moves, since it may run at once. */
-		note_queued(t, entity, mark, scx_bpf_now());
 		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0))
 			wake_released(p, entity);
 		else

@@ -62,7 +62,7 @@ static void fade(struct task_state *t, u64 now)
 	if (t->firmness)
 		t->firmness = warmq_fade(t->firmness);
 	else
-		enter_group(t, 0, now);
+		enter_unnamed(t, 0, now);
 }
 
 /* Begins a new period, if it is time: the count of sleeps starts from 0. */
@@ -74,7 +74,7 @@ static __always_inline void begin_period(struct task_struct *p, struct task_stat
 	t->sleeps = 0;
 	look_for_label(p, t, cpu);
 	look_for_usual_group(p, t, cpu, now);
-	if (t->inferred && elapsed(t->faded_at, now) >= FADES_EVERY)
+	if (is_inferred(t) && elapsed(t->faded_at, now) >= FADES_EVERY)
 		fade(t, now);
 }
 

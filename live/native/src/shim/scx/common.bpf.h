@@ -39,6 +39,18 @@ typedef int32_t s32;
 /* A loader changes what the program only reads. */
 #define const
 
+/*
+ * Each atomic operation, and each call of the kernel that looks at what CPUs share, is a moment before which another
+ * CPU may do something.
+ */
+void native_moment(void);
+#define __sync_fetch_and_add(...) (native_moment(), __sync_fetch_and_add(__VA_ARGS__))
+#define __sync_fetch_and_sub(...) (native_moment(), __sync_fetch_and_sub(__VA_ARGS__))
+#define __sync_fetch_and_or(...) (native_moment(), __sync_fetch_and_or(__VA_ARGS__))
+#define __sync_fetch_and_and(...) (native_moment(), __sync_fetch_and_and(__VA_ARGS__))
+#define __sync_val_compare_and_swap(...) (native_moment(), __sync_val_compare_and_swap(__VA_ARGS__))
+#define __sync_lock_test_and_set(...) (native_moment(), __sync_lock_test_and_set(__VA_ARGS__))
+
 /* --- Types ------------------------------------------------------------------------------------ */
 
 #define PF_EXITING 0x00000004
@@ -112,8 +124,10 @@ struct task_struct {
 	u64 came; /* when it was queued, by model.came */
 	struct task_struct *next;
 	bool migrates;
-	bool direct; /* select_cpu put it into this queue */
+	bool direct; /* select_cpu or enqueue chose this queue for it */
 	u64 direct_dsq;
+	u64 direct_flags;
+	bool direct_by_vtime;
 };
 
 struct linux_binprm;
