@@ -111,7 +111,10 @@ void native_cgroup_init(u32 number, u32 parent, u32 weight)
 	if (number) {
 		cgroup->parent = &cgroups_of_model[parent];
 		cgroup->level = cgroup->parent->level + 1;
+		memcpy(cgroup->ancestors, cgroup->parent->ancestors, sizeof(cgroup->ancestors));
 	}
+	cgroup->ancestors[cgroup->level] = cgroup;
+	cgroup->subsys[cpu_cgrp_id] = &task_groups[number];
 	must(!warmq_cgroup_init(cgroup, &args), "no room for a cgroup");
 }
 
@@ -123,6 +126,27 @@ void native_cgroup_exit(u32 number)
 void native_cgroup_set_weight(u32 number, u32 weight)
 {
 	warmq_cgroup_set_weight(&cgroups_of_model[number], weight);
+}
+
+void native_cgroup_set_idle(u32 number, bool idle)
+{
+	warmq_cgroup_set_idle(&cgroups_of_model[number], idle);
+	task_groups[number].idle = idle;
+}
+
+/* All numbers of cgroups but one are taken. */
+void native_cgroup_leave_one(void)
+{
+	u32 number;
+
+	for (number = 2; number < MAX_CGROUPS; number++)
+		cgroups[number].state = CGROUP_USED;
+}
+
+/* How many quotas of cgroups without a number were set. */
+u64 native_quotas_refused(void)
+{
+	return quotas_refused;
 }
 
 void native_cgroup_move(u32 id, u32 here, u32 from, u32 to, u64 now)

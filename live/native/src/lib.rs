@@ -129,7 +129,11 @@ unsafe extern "C" {
     safe fn native_exit(task: u32, here: u32, now: u64);
     safe fn native_pick(here: u32, now: u64) -> i32;
     safe fn native_tick(here: u32, inside: bool, now: u64) -> bool;
-    safe fn native_set_quota(cgroup: u32, quota: u64, period: u64, now: u64);
+    safe fn native_set_quota(cgroup: u32, quota: u64, period: u64, burst: u64, now: u64);
+    safe fn native_cgroup_set_idle(cgroup: u32, idle: bool);
+    safe fn native_cgroup_leave_one();
+    safe fn native_quotas_refused() -> u64;
+    safe fn native_core_sched_before(task: u32, other: u32) -> bool;
     safe fn native_quota_timer(here: u32, now: u64);
     safe fn native_requeue_meanwhile(task: u32, moments: u32);
     safe fn native_lift_meanwhile(cgroup: u32, moments: u32);
@@ -279,7 +283,37 @@ impl Program {
     /// A cgroup may run for `quota` us in each period of 100 ms; `None`: for as long as it likes.
     pub fn set_quota(&mut self, cgroup: u32, quota: Option<u64>, now: u64) {
         check_cgroup(cgroup);
-        native_set_quota(cgroup, quota.unwrap_or(u64::MAX), 100_000, now);
+        native_set_quota(cgroup, quota.unwrap_or(u64::MAX), 100_000, 0, now);
+    }
+
+    /// The same, and it may keep `burst` us of earlier quotas.
+    pub fn set_quota_with_burst(&mut self, cgroup: u32, quota: u64, burst: u64, now: u64) {
+        check_cgroup(cgroup);
+        native_set_quota(cgroup, quota, 100_000, burst, now);
+    }
+
+    /// Anything else comes before the tasks of a cgroup (cpu.idle), or no longer does.
+    pub fn set_cgroup_idle(&mut self, cgroup: u32, idle: bool) {
+        check_cgroup(cgroup);
+        native_cgroup_set_idle(cgroup, idle);
+    }
+
+    /// Whether a task comes before another where they may not share a core.
+    #[must_use]
+    pub fn core_sched_before(&self, task: u32, other: u32) -> bool {
+        self.check(task.max(other), 0);
+        native_core_sched_before(task, other)
+    }
+
+    /// From now on the program has room for one more cgroup only.
+    pub fn leave_one_cgroup(&mut self) {
+        native_cgroup_leave_one();
+    }
+
+    /// For how many cgroups that it has no room for a quota was set.
+    #[must_use]
+    pub fn quotas_refused(&self) -> u64 {
+        native_quotas_refused()
     }
 
     /// The timer at which periods begin, on `here`.
@@ -495,6 +529,79 @@ mod tests {
             }
         }
         ran
+    }
+
+    #[test]
+    fn of_two_tasks_that_share_no_core_the_one_with_the_earlier_deadline_comes_first() {
+        let mut program = one_cpu();
+        for (task, weight) in [(0, 100), (1, 10_000), (2, 100)] {
+            born(&mut program, task, weight);
+            wake(&mut program, task, 0);
+        }
+        assert!(program.core_sched_before(1, 0) && !program.core_sched_before(0, 1));
+        assert!(!program.core_sched_before(0, 2) && !program.core_sched_before(2, 0));
+    }
+
+    /// Two tasks of one CPU, each in a cgroup, the first of which is idle.
+    fn beside_an_idle_cgroup() -> Program {
+        let mut program = one_cpu();
+        for (task, cgroup) in [(0, 1), (1, 2)] {
+            program.make_cgroup(cgroup, 0, 100);
+            let birth = Birth {
+                parent: None,
+                weight: 100,
+                allowed: 1,
+                cgroup,
+            };
+            program.fork(task, birth, 0, 0);
+        }
+        program.set_cgroup_idle(1, true);
+        program
+    }
+
+    #[test]
+    fn an_idle_cgroup_gets_what_others_leave_and_gives_way_to_whatever_wakes() {
+        let mut program = beside_an_idle_cgroup();
+        wake(&mut program, 0, 0);
+        assert_eq!(program.pick(0, 0), Some(0));
+        assert_eq!(wake(&mut program, 1, 1).preempted, 1);
+        let ran = shares(&mut program);
+        assert!(ran[0] < 100, "{ran:?}");
+    }
+
+    #[test]
+    fn a_cgroup_that_is_no_longer_idle_gets_its_share() {
+        let mut program = beside_an_idle_cgroup();
+        wake(&mut program, 0, 0);
+        assert_eq!(program.pick(0, 0), Some(0));
+        program.set_cgroup_idle(1, false);
+        wake(&mut program, 1, 0);
+        let ran = shares(&mut program);
+        assert!((1_950..2_050).contains(&ran[0]), "{ran:?}");
+    }
+
+    #[test]
+    fn a_cgroup_beyond_all_room_counts_as_the_one_it_is_in() {
+        let mut program = one_cpu();
+        program.leave_one_cgroup();
+        program.make_cgroup(1, 0, 300);
+        program.make_cgroup(2, 1, 100);
+        program.set_quota(2, Some(1_000), 0);
+        assert_eq!(program.quotas_refused(), 1);
+        for (task, cgroup) in [(0, 0), (1, 2)] {
+            let birth = Birth {
+                parent: None,
+                weight: 100,
+                allowed: 1,
+                cgroup,
+            };
+            program.fork(task, birth, 0, 0);
+            wake(&mut program, task, 0);
+        }
+        let ran = shares(&mut program);
+        assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
+        program.remove_cgroup(2);
+        assert!(program.counts_are_right());
     }
 
     #[test]

@@ -14,6 +14,7 @@ static struct signal_struct signals[TASKS];
 /* Number 0 is the root. */
 static struct cgroup cgroups_of_model[CGROUPS];
 static struct kernfs_node cgroup_nodes[CGROUPS];
+static struct task_group task_groups[CGROUPS];
 static struct warmq_slot slots_of_model[TASKS];
 
 struct native_machine {
@@ -55,6 +56,8 @@ static void forget_everything(void)
 	memset(domain_errors, 0, sizeof(domain_errors));
 	memset(runnable_errors, 0, sizeof(runnable_errors));
 	memset(place_errors, 0, sizeof(place_errors));
+	memset(task_groups, 0, sizeof(task_groups));
+	nr_idle_cgroups = quotas_refused = 0;
 	nr_overdue = balance_rounds = nr_quotas = nr_throttled = releases = releasing = 0;
 	next_group = groups_used = next_inferred = 1;
 	while (model.values)
@@ -334,6 +337,12 @@ void native_write_slot(u32 id, u64 hint)
 u64 native_hint_of(u32 id)
 {
 	return group_of(task_of(&tasks_of_model[id])->group)->key.hint;
+}
+
+/* Whether one task comes before another where they may not share a core. */
+bool native_core_sched_before(u32 a, u32 b)
+{
+	return warmq_core_sched_before(&tasks_of_model[a], &tasks_of_model[b]);
 }
 
 #include "meanwhile.h"

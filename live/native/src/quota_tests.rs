@@ -59,6 +59,25 @@ fn a_task_out_of_quota_waits_for_the_next_period() {
     assert!(program.counts_are_right());
 }
 
+/// How long a task runs until it is out of quota, where its cgroup may keep `burst` us and used nothing for a second.
+fn ran_after_a_rest(burst: u64) -> u64 {
+    let mut program = limited(&[1]);
+    program.set_quota_with_burst(1, 10_000, burst, 0);
+    let began = 1_000 * MS;
+    program.quota_timer(0, began);
+    assert_eq!(program.pick(0, began), Some(0));
+    let ticks = (4..).step_by(4).map(|ms| ms * MS);
+    let mut ends =
+        ticks.filter(|ran| program.tick(0, began + ran) && program.pick(0, began + ran).is_none());
+    ends.next().expect("its quota ends")
+}
+
+#[test]
+fn a_cgroup_keeps_of_earlier_quotas_what_its_burst_allows() {
+    assert_eq!(ran_after_a_rest(0), 12 * MS);
+    assert_eq!(ran_after_a_rest(20_000), 32 * MS);
+}
+
 #[test]
 fn a_task_inside_the_kernel_is_not_stopped() {
     let mut program = limited(&[1]);

@@ -480,18 +480,9 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq)
 	return queue_of(dsq)->queued;
 }
 
-int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags)
+struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 dsq)
 {
-	it->next = queue_of(dsq)->first;
-	return 0;
-}
-
-struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
-{
-	struct task_struct *p = it->next;
-
-	it->next = p ? p->next : NULL;
-	return p;
+	return queue_of(dsq)->first;
 }
 
 void native_walk_begin(struct native_walk *walk, u64 dsq, u64 flags)

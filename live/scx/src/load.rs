@@ -12,7 +12,7 @@ use scx_utils::{SCX_ECODE_ACT_RESTART, scx_ops_attach, scx_ops_load, scx_ops_ope
 use sd_notify::NotifyState;
 
 use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::options::Schedule;
 use crate::refuse::{self, KernelConfig, kernel_config};
 use crate::stop::Stop;
@@ -113,11 +113,17 @@ fn configure(
 }
 
 fn watch(loaded: &BpfSkel<'_>, stop: &Stop) -> anyhow::Result<Ended> {
+    let mut said = false;
     loop {
-        if let Some(exit) = Exit::read(&section(&loaded.maps.data)?, || {
+        let data = section(&loaded.maps.data)?;
+        if let Some(exit) = Exit::read(&data, || {
             section(&loaded.maps.data_uei_dump).unwrap_or_default()
         }) {
             return Ok(Ended::Ejected(exit));
+        }
+        if !said && exit::quotas_refused(&data) > 0 {
+            say::error(&format!("scx_warmq: warning: {}", refuse::Warning::Quotas));
+            said = true;
         }
         if stop.within(GLANCE) {
             return Ok(Ended::Stopped);

@@ -20,6 +20,9 @@ enum {
 	CGROUP_REMOVED = 2,
 };
 
+/* How many levels of cgroups are looked at for one that is known. */
+#define MAX_LEVELS 64
+
 static __always_inline struct cgroup_state *cgroup_of(u32 number)
 {
 	return &cgroups[within(number, MAX_CGROUPS)];
@@ -30,13 +33,44 @@ static __always_inline u64 cgroup_id(struct cgroup *cgrp)
 	return cgrp->kn->id;
 }
 
-/* The number of a cgroup: 0, the root's, if it is the root, unknown, or beyond MAX_CGROUPS. */
-static u32 number_of_cgroup(struct cgroup *cgrp)
+/* The number of the cgroup with an id; 0: it has none, as the root, or one beyond MAX_CGROUPS. */
+static u32 number_of_id(u64 id)
 {
-	u64 id = cgrp ? cgroup_id(cgrp) : 0;
 	u32 *number = bpf_map_lookup_elem(&cgroup_numbers, &id);
 
 	return number ? *number : 0;
+}
+
+/* The id of the cgroup at that level above (and in) which another is. */
+static u64 id_of_ancestor(struct cgroup *cgrp, u32 level)
+{
+	struct cgroup *above = NULL;
+
+	bpf_probe_read_kernel(&above, sizeof(above),
+			      (void *)cgrp + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(above));
+	return above ? BPF_CORE_READ(above, kn, id) : 0;
+}
+
+/* The number of the nearest cgroup that another is in and that has one; 0: the root's. */
+static u32 number_of_ancestor(struct cgroup *cgrp)
+{
+	u32 number = 0, i;
+
+	bpf_for(i, 1, MAX_LEVELS) {
+		s32 level = cgrp->level - (s32)i;
+
+		barrier_var(level); /* or else clang counts down a pointer, which the verifier does not follow */
+		if (level <= 0 || number)
+			break;
+		number = number_of_id(id_of_ancestor(cgrp, level));
+	}
+	return number;
+}
+
+/* The number of a cgroup, or that of the nearest one that it is in and that has one. */
+static u32 number_of_cgroup(struct cgroup *cgrp)
+{
+	return cgrp ? number_of_id(cgroup_id(cgrp)) ?: number_of_ancestor(cgrp) : 0;
 }
 
 /* How often recount() tries: as often as others change the same cgroup at the same time, which each count it, too. */
@@ -113,4 +147,27 @@ __noinline u64 flat_weight(u32 number, u64 weight)
 		number = cgroup->parent;
 	}
 	return weight;
+}
+
+/* cgroups with cpu.idle. While there is none, nothing of this costs more than a look at it. */
+u32 nr_idle_cgroups;
+
+__noinline int look_for_idle_cgroup(u32 number)
+{
+	int level;
+
+	for (level = 0; level < CGROUP_DEPTH; level++) {
+		if (!number)
+			break;
+		if (cgroup_of(number)->idle)
+			return 1;
+		number = cgroup_of(number)->parent;
+	}
+	return 0;
+}
+
+/* Whether anything else comes before a task: it is of SCHED_IDLE, or in a cgroup with cpu.idle. */
+static __always_inline bool is_idle_class(const struct task_struct *p, const struct task_state *t)
+{
+	return p->policy == SCHED_IDLE || (nr_idle_cgroups && look_for_idle_cgroup(t->cgroup));
 }

@@ -245,6 +245,14 @@ static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
 	return warmq_deadline(&domain_of(domain_of_entity(t->entity))->time, vruntime, t->weight, request);
 }
 
+/* V of its domain minus the vruntime of a task; 0 if it is in no entity. */
+static __always_inline s64 lag_of(struct task_state *t)
+{
+	if (!t->weight)
+		return 0;
+	return domain_of(domain_of_entity(t->entity))->time.avg_vruntime - warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
+}
+
 /* A deadline in the time of its domain, as the queue of an entity has it; the reverse of warmq_vruntime(). */
 static __always_inline u64 in_entity(u32 entity, u64 deadline)
 {

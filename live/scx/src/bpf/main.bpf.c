@@ -44,6 +44,7 @@ UEI_DEFINE(uei);
 #include "cgroup_ops.bpf.h"
 #include "pick.bpf.h"
 #include "wait.bpf.h"
+#include "dump.bpf.h"
 
 /*
  * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
@@ -311,7 +312,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	if (!deadline_known)
 		note_deadline(p, t, c);
 	c->runs = true;
-	c->run_idle = p->policy == SCHED_IDLE;
+	c->run_idle = is_idle_class(p, t);
 }
 
 void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
@@ -500,6 +501,23 @@ void BPF_STRUCT_OPS(warmq_cgroup_move, struct task_struct *p, struct cgroup *fro
 		leave_usual_group(t, scx_bpf_now());
 }
 
+/* How long after V of its domain the deadline of a runnable task is. */
+static __always_inline s64 deadline_after(struct task_state *t)
+{
+	if (!t || !t->weight)
+		return 0;
+	return deadline_of(t, slice_of(t)) - domain_of(domain_of_entity(t->entity))->time.avg_vruntime;
+}
+
+/*
+ * Core scheduling (sched_core_enabled()): which of two tasks that may not share a core at the same time comes first. They
+ * may be of two domains, each with a time of its own.
+ */
+bool BPF_STRUCT_OPS(warmq_core_sched_before, struct task_struct *a, struct task_struct *b)
+{
+	return deadline_after(task_of(a)) < deadline_after(task_of(b));
+}
+
 static s32 make_domain(u32 domain)
 {
 	struct domain_mask *value = bpf_map_lookup_elem(&domain_masks, &domain);
@@ -577,7 +595,12 @@ SCX_OPS_DEFINE(warmq_ops,
 	       .cgroup_exit = (void *)warmq_cgroup_exit,
 	       .cgroup_move = (void *)warmq_cgroup_move,
 	       .cgroup_set_weight = (void *)warmq_cgroup_set_weight,
+	       .cgroup_set_idle = (void *)warmq_cgroup_set_idle,
 	       .cgroup_set_bandwidth = (void *)warmq_cgroup_set_bandwidth,
+	       .core_sched_before = (void *)warmq_core_sched_before,
+	       .dump = (void *)warmq_dump,
+	       .dump_cpu = (void *)warmq_dump_cpu,
+	       .dump_task = (void *)warmq_dump_task,
 	       .init = (void *)warmq_init,
 	       .exit = (void *)warmq_exit,
 	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED,

@@ -7,14 +7,13 @@
 /* The deadline of the first task in an entity's queue, or `otherwise` if it is empty. */
 __noinline u64 first_deadline(u32 entity, u64 otherwise)
 {
-	struct task_struct *p = NULL;
-	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
 
-	if (!bpf_iter_scx_dsq_new(&it, dsq_of(entity), 0))
-		p = bpf_iter_scx_dsq_next(&it);
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+	p = __COMPAT_scx_bpf_dsq_peek(dsq_of(entity));
 	if (p)
 		otherwise = p->scx.dsq_vtime;
-	bpf_iter_scx_dsq_destroy(&it);
+	bpf_rcu_read_unlock();
 	return otherwise;
 }
 

@@ -63,7 +63,7 @@ struct cpu_state {
 	/* The running task, for wakeups that may preempt it. */
 	u64 run_deadline; /* in its domain's time */
 	u32 runs;         /* a task of ours runs */
-	u32 run_idle;     /* it is of SCHED_IDLE */
+	u32 run_idle;     /* anything else comes before it: is_idle_class() */
 	u32 idle;         /* it is counted in its domain's `idle` */
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
@@ -146,15 +146,18 @@ struct group_state {
 /* Cgroup 0 is the root, whose entry is unused. */
 struct cgroup_state {
 	u64 id;
-	u64 weight;
+	u64 weight;  /* that it has: `given`, or that of an idle cgroup */
+	u64 given;   /* by cpu.weight */
 	u64 active;  /* weights of its runnable tasks and active children */
 	u64 counted; /* the weight that it has added to its parent's `active` */
 	u64 quota;   /* ns of CPU time in each period; 0: no bound */
+	u64 burst;   /* ns that it may keep of earlier quotas */
 	u64 period;  /* ns */
 	u64 period_at; /* ns of CLOCK_MONOTONIC, when this period began */
-	u64 ran;     /* ns that it had in this period, and too much before */
+	s64 ran;     /* ns that it had in this period, and too much before; negative: what it has kept */
 	u32 parent;
 	u32 state;
+	u32 idle;    /* cpu.idle */
 	u32 has_queue; /* for its tasks while it is out of quota */
 };
 

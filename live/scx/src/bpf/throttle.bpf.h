@@ -221,8 +221,8 @@ static int begin_periods(void *map, int *key, struct bpf_timer *timer)
 	return 0;
 }
 
-/* Sets the quota of a cgroup, in us in each period of as many us. */
-static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
+/* Sets the quota of a cgroup, in us in each period of as many us, and how much of earlier ones it may keep. */
+static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us, u64 burst_us)
 {
 	u64 before = cgroup->quota;
 	struct quota_timer *value;
@@ -231,6 +231,7 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 	cgroup->period = period_us * 1000;
 	cgroup->quota = quota_us == NO_QUOTA ? 0 : quota_us * 1000;
 	cgroup->ran = 0;
+	cgroup->burst = burst_us * 1000;
 	cgroup->period_at = bpf_ktime_get_ns();
 	if (before && !cgroup->quota) {
 		/* A timer expires soon, and releases whoever waits. */

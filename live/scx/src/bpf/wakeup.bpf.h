@@ -92,7 +92,7 @@ static __always_inline void preempt(struct task_struct *p, struct task_state *t,
 		.weight = t->weight,
 		.slept = slept,
 		.since = elapsed(c->preempted_at, now),
-		.outranks = c->run_idle && p->policy != SCHED_IDLE,
+		.outranks = c->run_idle && !is_idle_class(p, t),
 	};
 
 	if (!c->runs)
