@@ -146,6 +146,8 @@ unsafe extern "C" {
     safe fn native_came_in() -> bool;
     safe fn native_write_slot(task: u32, hint: u64);
     safe fn native_hint_of(task: u32) -> u64;
+    safe fn native_limit_groups(most: u32, of_user: u32);
+    safe fn native_set_user(task: u32, uid: u32, owner: u32);
     safe fn native_counts_are_right() -> bool;
     safe fn native_timer(here: u32, now: u64);
     safe fn native_yield(here: u32, now: u64);
@@ -367,6 +369,17 @@ impl Program {
         native_write_slot(task, hint);
     }
 
+    /// From now on the program has room for so many groups, and for so many of a user, and hints are those of a process.
+    pub fn limit_groups(&mut self, most: u32, of_user: u32) {
+        native_limit_groups(most, of_user);
+    }
+
+    /// A task is of user `uid`, in a user namespace that user `owner` has made.
+    pub fn set_user(&mut self, task: u32, uid: u32, owner: u32) {
+        self.check(task, 0);
+        native_set_user(task, uid, owner);
+    }
+
     /// The hint whose group a task is in; 0: it is in none.
     #[must_use]
     pub fn hint_of(&self, task: u32) -> u64 {
@@ -466,6 +479,8 @@ impl Program {
     }
 }
 
+#[cfg(test)]
+mod group_tests;
 #[cfg(test)]
 mod quota_tests;
 #[cfg(test)]

@@ -169,11 +169,11 @@ static bool groups_are_right(void)
 	for (number = 0; number < TASKS; number++) {
 		struct task_state *t = tasks_of_model[number].pid ? task_of(&tasks_of_model[number]) : NULL;
 
-		if (t)
-			members[t->group]++;
+		if (t && !is_evicted(t))
+			members[group_number(t)]++;
 	}
 	for (number = 1; number < WARMQ_MAX_GROUPS; number++)
-		if (groups[number].members != members[number])
+		if (members_of(&groups[number]) != members[number])
 			return false;
 	return true;
 }

@@ -93,6 +93,9 @@ void native_load(struct native_machine *machine)
 	nr_places = machine->place_is_cpu ? machine->cpus : machine->domains;
 	place_is_cpu = machine->place_is_cpu;
 	smt_enabled = false;
+	nr_groups = WARMQ_MAX_GROUPS;
+	groups_per_user = WARMQ_MAX_GROUPS;
+	memset(creds, 0, sizeof(creds));
 	scope = SCOPE_SYSTEM; /* the same hint of any two tasks means the same data */
 	for (cpu = 0; cpu < WARMQ_MAX_CPUS; cpu++)
 		cpu_domain[cpu] = WARMQ_MAX_DOMAINS;
@@ -336,7 +339,27 @@ void native_write_slot(u32 id, u64 hint)
 /* The hint that a task's group is of; 0: it is in none. */
 u64 native_hint_of(u32 id)
 {
-	return group_of(task_of(&tasks_of_model[id])->group)->key.hint;
+	struct task_state *t = task_of(&tasks_of_model[id]);
+
+	return is_evicted(t) ? 0 : group_of(t->group)->key.hint;
+}
+
+/* The program has room for so many groups, and for so many of a user; hints are those of a process. */
+void native_limit_groups(u32 most, u32 of_user)
+{
+	nr_groups = most + 1;
+	groups_per_user = of_user;
+	scope = SCOPE_PROCESS;
+}
+
+/* A task is of a user in a user namespace that another has made. */
+void native_set_user(u32 id, u32 uid, u32 owner)
+{
+	static struct user_namespace initial, made[TASKS];
+
+	made[id] = (struct user_namespace){ .level = 1, .owner = { owner }, .parent = &initial };
+	creds[id].uid.val = uid;
+	creds[id].user_ns = &made[id];
 }
 
 /* Whether one task comes before another where they may not share a core. */

@@ -183,6 +183,8 @@ pub struct Group {
     pub slot: usize,
     /// The user it belongs to; none: all users.
     pub uid: Option<u32>,
+    /// The user among whose groups it counts: of users of a user namespace the one who made that; none: nobody.
+    pub payer: Option<u32>,
     /// The process it belongs to; none: all processes.
     pub tgid: Option<u32>,
     /// The app that was named; none in a group that nobody named.
@@ -450,12 +452,14 @@ impl<'a> View<'a> {
         Some(Group {
             slot,
             uid: group.key.uid.checked_sub(1),
+            payer: group.payer.checked_sub(1),
             tgid: Some(group.key.tgid).filter(|tgid| *tgid != 0),
             app: named.map(|(app, _)| app),
             fragment: named.map(|(_, fragment)| fragment),
             origin,
             home: group.home,
-            members: group.members,
+            // The upper half is a generation.
+            members: group.members & u64::from(u32::MAX),
             runnable: group.running.saturating_add(entity.queued),
             running: group.running,
             weight: entity.time.weight,

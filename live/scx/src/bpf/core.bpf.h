@@ -55,7 +55,7 @@ static bool may_take_group(const struct task_struct *p, struct task_state *t, u3
 {
 	struct group_state *group = group_of(t->group);
 
-	return t->entity == WARMQ_GROUP_BASE + t->group && group->home == here && !group->narrow && fits(p, cpu) &&
+	return t->entity == WARMQ_GROUP_BASE + group_number(t) && group->home == here && !group->narrow && fits(p, cpu) &&
 	       warmq_group_comes_along(entity_of(t->entity)->time.weight, load_of_place(here), load_of_place(cpu));
 }
 
@@ -120,7 +120,7 @@ static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u
 		return false;
 	c->crowded_since = 0;
 	if (place_is_cpu && is_group(t->entity))
-		rehome(t->group, room - 1);
+		rehome(group_number(t), room - 1);
 	else
 		t->goes_to = room;
 	return true;

@@ -28,6 +28,6 @@ void BPF_STRUCT_OPS(warmq_dump_task, struct scx_dump_ctx *dump, struct task_stru
 	if (!t)
 		return;
 	scx_bpf_dump("entity %u  weight %llu  queued in %u  found by %u  group %u  cgroup %u\n", t->entity, t->weight,
-		     (u32)t->queued_in, t->found_by, t->group, t->cgroup);
+		     (u32)t->queued_in, t->found_by, group_number(t), t->cgroup);
 	scx_bpf_dump("lag %lld ns  throttled %u since %llu  stoppable %u", lag_of(t), t->throttled, t->throttled_at, t->stoppable);
 }

@@ -274,6 +274,7 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 		return;
 	}
 	group = group_of(t->entity);
+	group->ran_at = scx_bpf_now();
 	if (group->home == place_of_cpu(cpu)) {
 		c->counters[COUNT_RAN_HOME] += ran;
 		__sync_fetch_and_add(&group->ran_home, ran);

@@ -123,15 +123,17 @@ enum origin {
 };
 
 /*
- * Invariant: the key of a group with members leads to it. A group without may be given another key.
+ * Invariant: the key of a group with members leads to it. A group without may be given another key, or one whose members have
+ * all slept for long: it then has none, and a new generation.
  */
 struct group_state {
 	struct group_key key;
-	u64 members; /* tasks that named it, asleep or not */
+	u64 members; /* tasks that named it, asleep or not; in the upper half: its generation */
 	u64 running; /* members that have a CPU */
 	u32 home;    /* place */
 	u32 claimed; /* a CPU is just making it */
 	u64 left_at; /* ns, when the last member left */
+	u64 ran_at;  /* ns, when a member last ran, or it was made */
 	u64 ran_home; /* ns */
 	u64 ran_away;
 	u64 batches;
@@ -139,6 +141,7 @@ struct group_state {
 	u64 moves;
 	u64 splits;
 	u64 waits[WARMQ_WAIT_CLASSES];
+	u32 payer;   /* whose groups it counts among: a uid + 1; 0: nobody's */
 	u32 narrow;  /* it has had a member that may not run everywhere, so it does not move */
 	u32 origin;  /* enum origin */
 } __attribute__((aligned(64)));
@@ -199,7 +202,7 @@ struct task_state {
 	u64 released_at;  /* ns, when it first ran after that */
 	u32 entity;
 	u32 domain;
-	u32 group;      /* 0: none */
+	u32 group;      /* its number in the lower GROUP_BITS, its generation above; 0: none */
 	u32 cgroup;
 	u32 counted_cgroup; /* the cgroup that own_weight is counted in */
 	u32 sleeps;     /* in this period */
@@ -228,7 +231,7 @@ const volatile u32 nr_domains = 1;
 const volatile u32 nr_places = 1;
 const volatile u32 nr_groups = WARMQ_MAX_GROUPS;
 const volatile u32 groups_per_process = 256;
-const volatile u32 groups_per_user = 512;
+const volatile u32 groups_per_user = 384;
 const volatile bool place_is_cpu;
 const volatile bool preempts = true;
 const volatile bool keeps_groups = true;

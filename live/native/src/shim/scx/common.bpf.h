@@ -84,10 +84,19 @@ struct cgroup {
 	struct task_group *subsys[1];
 };
 
+struct user_namespace {
+	int level;
+	struct {
+		u32 val;
+	} owner;
+	struct user_namespace *parent;
+};
+
 struct cred {
 	struct {
 		u32 val;
 	} uid;
+	struct user_namespace *user_ns;
 };
 
 struct signal_struct {
