@@ -1,7 +1,7 @@
 //! Hooks in the kernel that scheduling does not need: without them programs cannot hint, and all else goes on.
 
 use anyhow::Error;
-use libbpf_rs::{Link, OpenProgramMut, ProgramMut};
+use libbpf_rs::{Link, OpenProgramMut};
 
 use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
 use crate::say;
@@ -50,8 +50,8 @@ pub fn prepare(opened: &mut OpenBpfSkel<'_>, wanted: bool) {
 
 /// Attaches those that can be, until what it returns is dropped, and warns of the others.
 pub fn attach(loaded: &BpfSkel<'_>) -> Vec<Link> {
-    let hooks: [(&ProgramMut<'_>, fn(String) -> Missing); 2] = [
-        (&loaded.progs.hear, Missing::Prctl),
+    let hooks = [
+        (&loaded.progs.hear, Missing::Prctl as fn(String) -> Missing),
         (&loaded.progs.forget, Missing::Exec),
     ];
     let mut links = Vec::new();
