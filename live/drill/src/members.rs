@@ -2,6 +2,9 @@
 //! forked, not threads, since threads of one process share their cgroup.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::report::Failure;
@@ -28,25 +31,32 @@ struct Member {
     waited: u64,
     /// Since when it has been seen waiting.
     since: Instant,
-    longest: Duration,
 }
 
 impl Member {
-    /// The longest wait until now. A wait that has ended is in what the kernel adds up; ask ten times a second, and
-    /// waits of a few tenths of a second are not taken for one.
+    fn new(pid: i32) -> Member {
+        Member {
+            pid,
+            ran: 0,
+            waited: 0,
+            since: Instant::now(),
+        }
+    }
+
+    /// The longest wait since the last look, or how long it has waited so far. A wait that has ended is in what the kernel
+    /// adds up, so all that end between two looks are taken for one: look often.
     fn look(&mut self) -> Duration {
         let seen = fs::read_to_string(format!("/proc/{}/schedstat", self.pid)).unwrap_or_default();
         let mut fields = seen.split(' ').map_while(|field| field.parse().ok());
         let (Some(ran), Some(waited)) = (fields.next(), fields.next()) else {
-            return self.longest; // it has ended
+            return Duration::ZERO; // it has ended
         };
         if ran != self.ran || !self.is_runnable() {
             self.since = Instant::now();
         }
         let ended = Duration::from_nanos(waited - self.waited);
-        self.longest = self.longest.max(ended).max(self.since.elapsed());
         (self.ran, self.waited) = (ran, waited);
-        self.longest
+        ended.max(self.since.elapsed())
     }
 
     fn is_runnable(&self) -> bool {
@@ -57,46 +67,99 @@ impl Member {
     }
 }
 
+/// How often members are looked at.
+const LOOKS: Duration = Duration::from_millis(50);
+
+/// Those of a drill that have not ended, and the longest that one has waited so far.
+#[derive(Default)]
+struct Seen {
+    members: Vec<Member>,
+    longest: Duration,
+}
+
+impl Seen {
+    fn look(&mut self) {
+        for member in &mut self.members {
+            self.longest = self.longest.max(member.look());
+        }
+    }
+}
+
+/// A thread that looks at members until this is dropped, whatever the drill waits for meanwhile.
+struct Watch {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    fn begin(seen: &Arc<Mutex<Seen>>) -> Watch {
+        let (over, seen) = (Arc::new(AtomicBool::new(false)), Arc::clone(seen));
+        let is_over = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                locked(&seen).look();
+                thread::sleep(LOOKS);
+            }
+        });
+        Watch {
+            over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn locked(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Forked processes, killed when this is dropped.
-pub struct Members(Vec<Member>);
+pub struct Members {
+    seen: Arc<Mutex<Seen>>,
+    _watch: Watch,
+}
 
 impl Members {
     /// Forks `count` of them.
     pub fn start(count: usize, place: Where<'_>, work: Work) -> Result<Members, Failure> {
-        let mut members = Members(Vec::new());
+        let seen = Arc::default();
+        let members = Members {
+            _watch: Watch::begin(&seen),
+            seen,
+        };
         for _ in 0..count {
             let forked = sys::fork(|| live(place, work));
-            members.0.push(Member {
-                pid: forked.map_err(|error| Failure(format!("a member of a drill: {error}")))?,
-                ran: 0,
-                waited: 0,
-                since: Instant::now(),
-                longest: Duration::ZERO,
-            });
+            let pid = forked.map_err(|error| Failure(format!("a member of a drill: {error}")))?;
+            locked(&members.seen).members.push(Member::new(pid));
         }
         Ok(members)
     }
 
     /// Confines all of them to `cpus`.
     pub fn confine(&self, cpus: &[usize]) {
-        for member in &self.0 {
+        for member in &locked(&self.seen).members {
             sys::confine(member.pid, cpus);
         }
     }
 
     /// The longest that one of them has waited for a CPU so far.
-    pub fn longest_wait(&mut self) -> Duration {
-        let waits = self.0.iter_mut().map(Member::look);
-        waits.max().unwrap_or_default()
+    pub fn longest_wait(&self) -> Duration {
+        locked(&self.seen).longest
     }
 
     /// Kills all of them and waits for their ends, for at most `time`. Returns whether all ended.
-    pub fn kill(&mut self, time: Duration) -> bool {
-        for member in &self.0 {
+    pub fn kill(&self, time: Duration) -> bool {
+        for member in &locked(&self.seen).members {
             sys::signal(member.pid.unsigned_abs(), libc::SIGKILL);
         }
-        let members = &mut self.0;
         crate::workers::wait_until(time, || {
+            let members = &mut locked(&self.seen).members;
             members.retain(|member| !sys::has_ended(member.pid));
             members.is_empty()
         })

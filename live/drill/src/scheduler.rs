@@ -58,14 +58,19 @@ impl Scheduler {
     /// What it wrote on its standard error; ends it if it still runs.
     pub fn complaint(&mut self) -> String {
         let _ = self.child.kill();
-        let said = fs::read(SAID).unwrap_or_default();
-        let lines = String::from_utf8_lossy(&said);
+        let lines = self.said();
         let dump = lines
             .lines()
             .find_map(|line| line.split_once(" is in "))
             .map(|(_, path)| path);
         let dump = dump.and_then(|path| fs::read_to_string(path.trim()).ok());
         format!("{lines}{}", dump.unwrap_or_default())
+    }
+
+    /// What it has written on its standard error so far.
+    pub fn said(&self) -> String {
+        let said = fs::read(SAID).unwrap_or_default();
+        String::from_utf8_lossy(&said).into_owned()
     }
 
     /// Whether the process still runs.

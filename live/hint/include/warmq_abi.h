@@ -55,7 +55,8 @@ typedef uint32_t warmq_u32;
 
 /*
  * The hint for `fragment` of `app`: the pair as one number, plus one, so that 0 stays free. The
- * pair (UINT32_MAX, UINT32_MAX) would wrap to 0: it is reserved.
+ * pair (UINT32_MAX, UINT32_MAX) would wrap to 0: it is reserved. Of `app` the scheduler reads the lower 30
+ * bits, since the upper two mark its own keys.
  */
 static inline warmq_u64 warmq_pack(warmq_u32 app, warmq_u32 fragment)
 {

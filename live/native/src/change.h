@@ -38,7 +38,7 @@ static void put_back(struct task_struct *p, bool queued)
 		return;
 	p->scx.flags |= SCX_TASK_QUEUED;
 	if (!runs(p)) {
-		warmq_enqueue(p, SCX_ENQ_RESTORE);
+		enqueue(p, SCX_ENQ_RESTORE);
 		return;
 	}
 	p->se.exec_start = model.now;
@@ -61,7 +61,7 @@ static void move(struct task_struct *p)
 {
 	take_out(p);
 	p->cpu = bpf_cpumask_first(p->cpus_ptr);
-	warmq_enqueue(p, 0);
+	enqueue(p, 0);
 }
 
 /* A running task that may no longer run where it does waits for the migration thread: native_migrate(). */
@@ -95,7 +95,7 @@ void native_migrate(u32 here, u64 now)
 	if (p->scx.slice)
 		put_last(&model.local[here], p);
 	else
-		warmq_enqueue(p, SCX_ENQ_LAST);
+		enqueue(p, SCX_ENQ_LAST);
 	warmq_cpu_release(here, NULL);
 	p->migrates = false;
 	move(p);
@@ -111,7 +111,10 @@ void native_cgroup_init(u32 number, u32 parent, u32 weight)
 	if (number) {
 		cgroup->parent = &cgroups_of_model[parent];
 		cgroup->level = cgroup->parent->level + 1;
+		memcpy(cgroup->ancestors, cgroup->parent->ancestors, sizeof(cgroup->ancestors));
 	}
+	cgroup->ancestors[cgroup->level] = cgroup;
+	cgroup->subsys[cpu_cgrp_id] = &task_groups[number];
 	must(!warmq_cgroup_init(cgroup, &args), "no room for a cgroup");
 }
 
@@ -123,6 +126,27 @@ void native_cgroup_exit(u32 number)
 void native_cgroup_set_weight(u32 number, u32 weight)
 {
 	warmq_cgroup_set_weight(&cgroups_of_model[number], weight);
+}
+
+void native_cgroup_set_idle(u32 number, bool idle)
+{
+	warmq_cgroup_set_idle(&cgroups_of_model[number], idle);
+	task_groups[number].idle = idle;
+}
+
+/* All numbers of cgroups but one are taken. */
+void native_cgroup_leave_one(void)
+{
+	u32 number;
+
+	for (number = 2; number < MAX_CGROUPS; number++)
+		cgroups[number].state = CGROUP_USED;
+}
+
+/* How many quotas of cgroups without a number were set. */
+u64 native_quotas_refused(void)
+{
+	return quotas_refused;
 }
 
 void native_cgroup_move(u32 id, u32 here, u32 from, u32 to, u64 now)

@@ -6,7 +6,8 @@
 //!
 //! What the model has: dispatch queues, idle CPUs (the lowest wins), kicks, slices, the order of
 //! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
-//! of cgroups, quotas, and a few races of two CPUs. What it leaves out: hotplug, real-time tasks.
+//! of cgroups, quotas, and two CPUs at the same time: what [`Meanwhile`] names, at any moment of a call. What
+//! it leaves out: hotplug, real-time tasks.
 //!
 //! It also counts which cache lines CPUs take from each other ([`Program::lines`]).
 
@@ -74,7 +75,28 @@ pub struct Birth {
     pub cgroup: u32,
 }
 
-/// CPUs that were asked to reschedule.
+/// What another CPU does while a call is under way; see [`Program::meanwhile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// The kernel queues a task again that waits: its nice value has changed.
+    Requeue(u32),
+    /// The last quota, that of this cgroup, is lifted, and its timer expires for the last time.
+    Lift(u32),
+    /// The other timer releases tasks, too.
+    Release,
+    /// The task of this CPU sleeps, and the CPU looks for another.
+    GoIdle(u32),
+    /// This CPU, which somebody has kicked while it idled, looks for a task.
+    Look(u32),
+    /// An interrupt on CPU 0 wakes this task, which was last there.
+    Wake(u32),
+    /// This cgroup gets this weight.
+    Weigh(u32, u32),
+    /// A tick interrupts the task that runs where the call is made.
+    Tick,
+}
+
+/// CPUs that were asked to reschedule, as masks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kicks {
     /// Idle ones, which are to look for work.
@@ -115,11 +137,25 @@ unsafe extern "C" {
     safe fn native_exit(task: u32, here: u32, now: u64);
     safe fn native_pick(here: u32, now: u64) -> i32;
     safe fn native_tick(here: u32, inside: bool, now: u64) -> bool;
-    safe fn native_set_quota(cgroup: u32, quota: u64, period: u64, now: u64);
+    safe fn native_set_quota(cgroup: u32, quota: u64, period: u64, burst: u64, now: u64);
+    safe fn native_cgroup_set_idle(cgroup: u32, idle: bool);
+    safe fn native_cgroup_leave_one();
+    safe fn native_quotas_refused() -> u64;
+    safe fn native_core_sched_before(task: u32, other: u32) -> bool;
     safe fn native_quota_timer(here: u32, now: u64);
-    safe fn native_requeue_meanwhile(task: u32);
-    safe fn native_lift_meanwhile(cgroup: u32);
-    safe fn native_release_meanwhile();
+    safe fn native_requeue_meanwhile(task: u32, moments: u32);
+    safe fn native_lift_meanwhile(cgroup: u32, moments: u32);
+    safe fn native_release_meanwhile(moments: u32);
+    safe fn native_go_idle_meanwhile(cpu: u32, moments: u32);
+    safe fn native_look_meanwhile(cpu: u32, moments: u32);
+    safe fn native_wake_meanwhile(task: u32, moments: u32);
+    safe fn native_cgroup_weight_meanwhile(cgroup: u32, weight: u32, moments: u32);
+    safe fn native_tick_meanwhile(moments: u32);
+    safe fn native_came_in() -> bool;
+    safe fn native_write_slot(task: u32, hint: u64);
+    safe fn native_hint_of(task: u32) -> u64;
+    safe fn native_limit_groups(most: u32, of_user: u32);
+    safe fn native_set_user(task: u32, uid: u32, owner: u32);
     safe fn native_counts_are_right() -> bool;
     safe fn native_timer(here: u32, now: u64);
     safe fn native_yield(here: u32, now: u64);
@@ -263,7 +299,37 @@ impl Program {
     /// A cgroup may run for `quota` us in each period of 100 ms; `None`: for as long as it likes.
     pub fn set_quota(&mut self, cgroup: u32, quota: Option<u64>, now: u64) {
         check_cgroup(cgroup);
-        native_set_quota(cgroup, quota.unwrap_or(u64::MAX), 100_000, now);
+        native_set_quota(cgroup, quota.unwrap_or(u64::MAX), 100_000, 0, now);
+    }
+
+    /// The same, and it may keep `burst` us of earlier quotas.
+    pub fn set_quota_with_burst(&mut self, cgroup: u32, quota: u64, burst: u64, now: u64) {
+        check_cgroup(cgroup);
+        native_set_quota(cgroup, quota, 100_000, burst, now);
+    }
+
+    /// Anything else comes before the tasks of a cgroup (cpu.idle), or no longer does.
+    pub fn set_cgroup_idle(&mut self, cgroup: u32, idle: bool) {
+        check_cgroup(cgroup);
+        native_cgroup_set_idle(cgroup, idle);
+    }
+
+    /// Whether a task comes before another where they may not share a core.
+    #[must_use]
+    pub fn core_sched_before(&self, task: u32, other: u32) -> bool {
+        self.check(task.max(other), 0);
+        native_core_sched_before(task, other)
+    }
+
+    /// From now on the program has room for one more cgroup only.
+    pub fn leave_one_cgroup(&mut self) {
+        native_cgroup_leave_one();
+    }
+
+    /// For how many cgroups that it has no room for a quota was set.
+    #[must_use]
+    pub fn quotas_refused(&self) -> u64 {
+        native_quotas_refused()
     }
 
     /// The timer at which periods begin, on `here`.
@@ -273,25 +339,69 @@ impl Program {
         self.kicks()
     }
 
-    /// Before the next task is queued or moved, another CPU queues `task` again.
-    pub fn requeue_meanwhile(&mut self, task: u32) {
+    /// Has another CPU do something in the next call, after so many of its moments: atomic operations, and looks at
+    /// what CPUs share. The caller sees to it that no lock of the kernel's forbids that.
+    pub fn meanwhile(&mut self, what: Meanwhile, moments: u32) {
+        match what {
+            Meanwhile::Requeue(task) => {
+                self.check(task, 0);
+                native_requeue_meanwhile(task, moments);
+            }
+            Meanwhile::Lift(cgroup) => {
+                check_cgroup(cgroup);
+                native_lift_meanwhile(cgroup, moments);
+            }
+            Meanwhile::Release => native_release_meanwhile(moments),
+            Meanwhile::GoIdle(cpu) => {
+                self.check(0, cpu);
+                native_go_idle_meanwhile(cpu, moments);
+            }
+            Meanwhile::Look(cpu) => {
+                self.check(0, cpu);
+                native_look_meanwhile(cpu, moments);
+            }
+            Meanwhile::Wake(task) => {
+                self.check(task, 0);
+                native_wake_meanwhile(task, moments);
+            }
+            Meanwhile::Weigh(cgroup, weight) => {
+                check_cgroup(cgroup);
+                native_cgroup_weight_meanwhile(cgroup, weight, moments);
+            }
+            Meanwhile::Tick => native_tick_meanwhile(moments),
+        }
+    }
+
+    /// Whether the other CPU has done its part; if not, there were not so many moments, and it will not.
+    pub fn came_in(&mut self) -> bool {
+        native_came_in()
+    }
+
+    /// A task writes a hint into its slot; from then on it has one.
+    pub fn write_slot(&mut self, task: u32, hint: u64) {
         self.check(task, 0);
-        native_requeue_meanwhile(task);
+        native_write_slot(task, hint);
     }
 
-    /// Before the next task is queued or moved, another CPU lifts the quota of a cgroup, and the timer of
-    /// quotas expires for the last time.
-    pub fn lift_meanwhile(&mut self, cgroup: u32) {
-        check_cgroup(cgroup);
-        native_lift_meanwhile(cgroup);
+    /// From now on the program has room for so many groups, and for so many of a user, and hints are those of a process.
+    pub fn limit_groups(&mut self, most: u32, of_user: u32) {
+        native_limit_groups(most, of_user);
     }
 
-    /// Before the next task is queued or moved, the other timer releases tasks, too.
-    pub fn release_meanwhile(&mut self) {
-        native_release_meanwhile();
+    /// A task is of user `uid`, in a user namespace that user `owner` has made.
+    pub fn set_user(&mut self, task: u32, uid: u32, owner: u32) {
+        self.check(task, 0);
+        native_set_user(task, uid, owner);
     }
 
-    /// Whether each entity counts the tasks that are in its queue.
+    /// The hint whose group a task is in; 0: it is in none.
+    #[must_use]
+    pub fn hint_of(&self, task: u32) -> u64 {
+        self.check(task, 0);
+        native_hint_of(task)
+    }
+
+    /// Whether each queue counts the tasks that are in it, each cgroup the weights in it, each group its members.
     #[must_use]
     pub fn counts_are_right(&self) -> bool {
         native_counts_are_right()
@@ -427,9 +537,13 @@ impl Program {
 #[cfg(test)]
 mod cost_tests;
 #[cfg(test)]
+mod crowd_tests;
+#[cfg(test)]
 mod group_tests;
 #[cfg(test)]
 mod quota_tests;
+#[cfg(test)]
+mod race_tests;
 
 #[cfg(test)]
 mod tests {
@@ -536,6 +650,79 @@ mod tests {
             }
         }
         ran
+    }
+
+    #[test]
+    fn of_two_tasks_that_share_no_core_the_one_with_the_earlier_deadline_comes_first() {
+        let mut program = one_cpu();
+        for (task, weight) in [(0, 100), (1, 10_000), (2, 100)] {
+            born(&mut program, task, weight);
+            wake(&mut program, task, 0);
+        }
+        assert!(program.core_sched_before(1, 0) && !program.core_sched_before(0, 1));
+        assert!(!program.core_sched_before(0, 2) && !program.core_sched_before(2, 0));
+    }
+
+    /// Two tasks of one CPU, each in a cgroup, the first of which is idle.
+    fn beside_an_idle_cgroup() -> Program {
+        let mut program = one_cpu();
+        for (task, cgroup) in [(0, 1), (1, 2)] {
+            program.make_cgroup(cgroup, 0, 100);
+            let birth = Birth {
+                parent: None,
+                weight: 100,
+                allowed: 1,
+                cgroup,
+            };
+            program.fork(task, birth, 0, 0);
+        }
+        program.set_cgroup_idle(1, true);
+        program
+    }
+
+    #[test]
+    fn an_idle_cgroup_gets_what_others_leave_and_gives_way_to_whatever_wakes() {
+        let mut program = beside_an_idle_cgroup();
+        wake(&mut program, 0, 0);
+        assert_eq!(program.pick(0, 0), Some(0));
+        assert_eq!(wake(&mut program, 1, 1).preempted, 1);
+        let ran = shares(&mut program);
+        assert!(ran[0] < 100, "{ran:?}");
+    }
+
+    #[test]
+    fn a_cgroup_that_is_no_longer_idle_gets_its_share() {
+        let mut program = beside_an_idle_cgroup();
+        wake(&mut program, 0, 0);
+        assert_eq!(program.pick(0, 0), Some(0));
+        program.set_cgroup_idle(1, false);
+        wake(&mut program, 1, 0);
+        let ran = shares(&mut program);
+        assert!((1_950..2_050).contains(&ran[0]), "{ran:?}");
+    }
+
+    #[test]
+    fn a_cgroup_beyond_all_room_counts_as_the_one_it_is_in() {
+        let mut program = one_cpu();
+        program.leave_one_cgroup();
+        program.make_cgroup(1, 0, 300);
+        program.make_cgroup(2, 1, 100);
+        program.set_quota(2, Some(1_000), 0);
+        assert_eq!(program.quotas_refused(), 1);
+        for (task, cgroup) in [(0, 0), (1, 2)] {
+            let birth = Birth {
+                parent: None,
+                weight: 100,
+                allowed: 1,
+                cgroup,
+            };
+            program.fork(task, birth, 0, 0);
+            wake(&mut program, task, 0);
+        }
+        let ran = shares(&mut program);
+        assert!((2_950..3_050).contains(&ran[1]), "{ran:?}");
+        program.remove_cgroup(2);
+        assert!(program.counts_are_right());
     }
 
     #[test]

@@ -15,6 +15,8 @@ static struct signal_struct signals[TASKS];
 /* Number 0 is the root. */
 static struct cgroup cgroups_of_model[CGROUPS];
 static struct kernfs_node cgroup_nodes[CGROUPS];
+static struct task_group task_groups[CGROUPS];
+static struct warmq_slot slots_of_model[TASKS];
 
 struct native_machine {
 	u32 cpus, domains;
@@ -56,10 +58,13 @@ static void forget_everything(void)
 	memset(domain_errors, 0, sizeof(domain_errors));
 	memset(runnable_errors, 0, sizeof(runnable_errors));
 	memset(place_errors, 0, sizeof(place_errors));
+	memset(task_groups, 0, sizeof(task_groups));
+	nr_idle_cgroups = quotas_refused = 0;
 	nr_overdue = balance_rounds = nr_quotas = nr_throttled = releases = releasing = 0;
 	next_group = groups_used = next_inferred = 1;
 	while (model.values)
 		drop(&model.values);
+	memset(slots_of_model, 0, sizeof(slots_of_model));
 	memset(&model, 0, sizeof(model));
 	memset(tasks_of_model, 0, sizeof(tasks_of_model));
 	memset(cgroups_of_model, 0, sizeof(cgroups_of_model));
@@ -92,6 +97,9 @@ void native_load(struct native_machine *machine)
 	place_is_cpu = machine->place_is_cpu;
 	smt_enabled = false;
 	sets_speed = true;
+	nr_groups = WARMQ_MAX_GROUPS;
+	groups_per_user = WARMQ_MAX_GROUPS;
+	memset(creds, 0, sizeof(creds));
 	scope = SCOPE_SYSTEM; /* the same hint of any two tasks means the same data */
 	for (cpu = 0; cpu < WARMQ_MAX_CPUS; cpu++)
 		cpu_domain[cpu] = WARMQ_MAX_DOMAINS;
@@ -153,9 +161,9 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 	p->cpu = prev;
 	if (p->nr_cpus_allowed == 1) /* the kernel does not ask; select_task_rq() */
 		return p->cpu = bpf_cpumask_first(p->cpus_ptr);
-	model.selecting = true;
+	model.queueing = p;
 	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
-	model.selecting = false;
+	model.queueing = NULL;
 	if (!may_run_on(p, p->cpu)) /* as select_fallback_rq(): its first CPU */
 		p->cpu = bpf_cpumask_first(p->cpus_ptr);
 	return p->cpu;
@@ -164,6 +172,7 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 {
 	struct task_struct *p = &tasks_of_model[id];
+	bool selected;
 
 	at(here, now);
 	must(!p->direct || p->cpu == cpu, "a task is queued elsewhere than where it was sent");
@@ -172,13 +181,10 @@ void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 	model.in_interrupt = waker == -1;
 	p->__state = 0;
 	p->scx.flags |= SCX_TASK_QUEUED;
-	if (!p->direct) {
-		warmq_enqueue(p, SCX_ENQ_WAKEUP);
-		return;
-	}
-	p->direct = false;
-	put_last(p->direct_dsq == SCX_DSQ_LOCAL ? &model.local[p->cpu] : queue_of(p->direct_dsq), p);
-	if (!model.running[p->cpu])
+	/* wakeup_preempt(): a CPU that idles reschedules for whatever wakes on it. */
+	selected = p->direct;
+	enqueue(p, SCX_ENQ_WAKEUP);
+	if (selected && !model.running[p->cpu])
 		put_cpu(&model.kicked, p->cpu);
 }
 
@@ -226,6 +232,7 @@ static s32 take_next(u32 here, bool was_idle)
 
 	model.running[here] = next;
 	if (!next) {
+		native_moment();
 		put_cpu(&model.idle, here);
 		if (!was_idle) /* the program is told once that a CPU goes idle */
 			warmq_update_idle(here, true);
@@ -258,17 +265,20 @@ s32 native_pick(u32 here, u64 now)
 		return prev->pid - 1;
 	if (awake) {
 		warmq_stopping(prev, true);
-		warmq_enqueue(prev, 0);
+		enqueue(prev, 0);
 	}
 	drop_cpu(&model.stopped, here);
 	next = take_next(here, was_idle);
+	ask_kicked();
 	if (next >= 0 || !bpf_cpumask_test_cpu(here, &model.kicked))
 		return next;
 	/* It asked itself to look once more. */
 	drop_cpu(&model.kicked, here);
 	if (!model.local[here].first)
 		warmq_dispatch(here, NULL);
-	return take_next(here, true);
+	next = take_next(here, true);
+	ask_kicked();
+	return next;
 }
 
 #include "change.h"
@@ -291,6 +301,7 @@ void native_timer(u32 here, u64 now)
 	at(here, now);
 	model.in_interrupt = true;
 	balance(NULL, NULL, NULL);
+	ask_kicked();
 }
 
 void native_yield(u32 here, u64 now)
@@ -359,3 +370,48 @@ void native_count_lines(void)
 	lines_of(LINES_IDLE, &model.idle, sizeof(model.idle));
 	lines_begin();
 }
+
+/* A task has a slot from now on, and writes a hint into it. */
+void native_write_slot(u32 id, u64 hint)
+{
+	struct task_struct *p = &tasks_of_model[id];
+	struct slot_pointer *pointer = bpf_task_storage_get(&slots, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	pointer->slot = &slots_of_model[id];
+	pointer->slot->hint = hint;
+	task_of(p)->nonce = pointer->slot->nonce = id + 1;
+}
+
+/* The hint that a task's group is of; 0: it is in none. */
+u64 native_hint_of(u32 id)
+{
+	struct task_state *t = task_of(&tasks_of_model[id]);
+
+	return is_evicted(t) ? 0 : group_of(t->group)->key.hint;
+}
+
+/* The program has room for so many groups, and for so many of a user; hints are those of a process. */
+void native_limit_groups(u32 most, u32 of_user)
+{
+	nr_groups = most + 1;
+	groups_per_user = of_user;
+	scope = SCOPE_PROCESS;
+}
+
+/* A task is of a user in a user namespace that another has made. */
+void native_set_user(u32 id, u32 uid, u32 owner)
+{
+	static struct user_namespace initial, made[TASKS];
+
+	made[id] = (struct user_namespace){ .level = 1, .owner = { owner }, .parent = &initial };
+	creds[id].uid.val = uid;
+	creds[id].user_ns = &made[id];
+}
+
+/* Whether one task comes before another where they may not share a core. */
+bool native_core_sched_before(u32 a, u32 b)
+{
+	return warmq_core_sched_before(&tasks_of_model[a], &tasks_of_model[b]);
+}
+
+#include "meanwhile.h"

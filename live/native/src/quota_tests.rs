@@ -1,5 +1,6 @@
 //! Tasks of cgroups that are out of quota wait, and none is forgotten.
 
+use super::race_tests::at_each_moment;
 use super::*;
 
 const MS: u64 = 1_000_000;
@@ -56,6 +57,25 @@ fn a_task_out_of_quota_waits_for_the_next_period() {
     assert_ne!(program.quota_timer(0, 101 * MS).idle, 0);
     assert!(program.pick(0, 101 * MS).is_some());
     assert!(program.counts_are_right());
+}
+
+/// How long a task runs until it is out of quota, where its cgroup may keep `burst` us and used nothing for a second.
+fn ran_after_a_rest(burst: u64) -> u64 {
+    let mut program = limited(&[1]);
+    program.set_quota_with_burst(1, 10_000, burst, 0);
+    let began = 1_000 * MS;
+    program.quota_timer(0, began);
+    assert_eq!(program.pick(0, began), Some(0));
+    let ticks = (4..).step_by(4).map(|ms| ms * MS);
+    let mut ends =
+        ticks.filter(|ran| program.tick(0, began + ran) && program.pick(0, began + ran).is_none());
+    ends.next().expect("its quota ends")
+}
+
+#[test]
+fn a_cgroup_keeps_of_earlier_quotas_what_its_burst_allows() {
+    assert_eq!(ran_after_a_rest(0), 12 * MS);
+    assert_eq!(ran_after_a_rest(20_000), 32 * MS);
 }
 
 #[test]
@@ -147,33 +167,47 @@ fn a_cgroup_that_is_removed_keeps_no_task() {
 
 #[test]
 fn a_task_that_is_queued_again_while_it_is_released_is_counted() {
-    let mut program = limited(&[1, 1]);
-    until_throttled(&mut program);
-    program.requeue_meanwhile(0);
-    program.quota_timer(0, 101 * MS);
-    assert!(program.counts_are_right());
-    let first = program.pick(0, 102 * MS).expect("two are runnable");
-    program.sleep(first, 0, false, 103 * MS);
-    assert_eq!(program.pick(0, 103 * MS), Some(1 - first));
-    assert!(program.counts_are_right());
+    at_each_moment(Meanwhile::Requeue(0), |other| {
+        let mut program = limited(&[1, 1]);
+        until_throttled(&mut program);
+        let came_in = other.during(&mut program, |program| {
+            program.quota_timer(0, 101 * MS);
+        });
+        assert!(program.counts_are_right(), "moment {}", other.moment);
+        let first = program.pick(0, 102 * MS).expect("two are runnable");
+        program.sleep(first, 0, false, 103 * MS);
+        assert_eq!(program.pick(0, 103 * MS), Some(1 - first));
+        assert!(program.counts_are_right(), "moment {}", other.moment);
+        came_in
+    });
 }
 
 #[test]
 fn tasks_that_two_timers_release_at_the_same_time_are_counted() {
-    let mut program = limited(&[1, 1]);
-    until_throttled(&mut program);
-    program.release_meanwhile();
-    program.quota_timer(0, 101 * MS);
-    assert!(program.counts_are_right());
+    at_each_moment(Meanwhile::Release, |other| {
+        let mut program = limited(&[1, 1]);
+        until_throttled(&mut program);
+        let came_in = other.during(&mut program, |program| {
+            program.quota_timer(0, 101 * MS);
+        });
+        assert!(program.counts_are_right(), "moment {}", other.moment);
+        came_in
+    });
 }
 
 #[test]
 fn a_task_that_is_throttled_while_the_last_quota_is_lifted_is_not_forgotten() {
-    let mut program = limited(&[1]);
-    assert_eq!(program.pick(0, 0), Some(0));
-    assert!(program.tick(0, 20 * MS));
-    program.lift_meanwhile(1);
-    assert_eq!(program.pick(0, 20 * MS), None);
-    program.timer(0, 30 * MS);
-    assert_eq!(program.pick(0, 30 * MS), Some(0));
+    at_each_moment(Meanwhile::Lift(1), |other| {
+        let mut program = limited(&[1]);
+        assert_eq!(program.pick(0, 0), Some(0));
+        assert!(program.tick(0, 20 * MS));
+        let came_in = other.during(&mut program, |program| {
+            program.pick(0, 20 * MS);
+        });
+        if came_in {
+            program.timer(0, 30 * MS);
+            assert_eq!(program.pick(0, 30 * MS), Some(0), "moment {}", other.moment);
+        }
+        came_in
+    });
 }

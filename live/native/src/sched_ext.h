@@ -3,7 +3,8 @@
  * sched_ext for one process: dispatch queues, idle CPUs, kicks, time. What the program may call is here;
  * native.c calls the program.
  *
- * Left out: races (one thread calls), bypass, priorities among idle CPUs beyond those that are named below
+ * Two CPUs at the same time: one thread calls, but at each moment (native_moment()) another CPU may come in
+ * between. Left out: bypass, priorities among idle CPUs beyond those that are named below
  * (the kernel spreads tasks over idle CPUs; here the lowest wins).
  */
 #pragma once
@@ -51,6 +52,7 @@ static struct {
 	struct cpumask idle __attribute__((aligned(64))); /* CPUs */
 	struct cpumask core[CPUS]; /* the CPUs of a CPU's core */
 	u32 distributed[CPUS];
+	struct cpumask to_kick[CPUS]; /* by the CPU that kicks them: CPUs that are asked if they idle once it holds no lock */
 	struct cpumask kicked, preempted; /* CPUs, since the last time that somebody asked */
 	struct native_dsq local[CPUS];
 	struct native_dsq queues[QUEUES];
@@ -58,11 +60,11 @@ static struct {
 	u32 storages; /* that are in use */
 	u64 timers_started;
 	u32 speed[CPUS]; /* that was asked for */
-	u64 looks; /* into queues, by iterators */
-	bool selecting;
-	u64 direct_slice;
+	u64 looks; /* into queues, for their first tasks */
+	struct task_struct *queueing; /* select_cpu or enqueue is called for it */
 	u64 came; /* how many tasks were queued so far */
-	void (*meanwhile)(void); /* what another CPU does before the next task is queued or moved, once */
+	void (*meanwhile)(void); /* what another CPU does, once, */
+	u32 moments; /* after so many moments */
 } model;
 
 static struct storage storages[STORAGES];
@@ -77,6 +79,27 @@ static void must(bool holds, char *what)
 		return;
 	fprintf(stderr, "the program did what sched_ext does not allow: %s\n", what);
 	abort();
+}
+
+/* Lets another CPU go first, if it is its moment. */
+void native_moment(void)
+{
+	void (*meanwhile)(void) = model.meanwhile;
+	struct task_struct *current = model.current, *queueing = model.queueing;
+	bool in_interrupt = model.in_interrupt;
+	u32 cpu = model.cpu;
+	u64 now = model.now;
+
+	if (!meanwhile || model.moments--)
+		return;
+	model.meanwhile = NULL;
+	model.queueing = NULL;
+	meanwhile();
+	model.cpu = cpu;
+	model.now = now;
+	model.current = current;
+	model.queueing = queueing;
+	model.in_interrupt = in_interrupt;
 }
 
 static struct native_dsq *queue_of(u64 dsq)
@@ -139,14 +162,17 @@ void *native_storage(void *map, struct task_struct *p, u64 size, u64 flags)
 {
 	struct storage *storage = storage_of(p, map, flags & BPF_LOCAL_STORAGE_GET_F_CREATE);
 
+	native_moment();
 	must(size <= sizeof(storage->value), "a large storage");
 	return storage ? storage->value : NULL;
 }
 
 void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size, u64 size)
 {
-	struct value *value = find(map, key, key_size);
+	struct value *value;
 
+	native_moment();
+	value = find(map, key, key_size);
 	if (!value && array && *(u32 *)key < entries)
 		value = make(map, key, key_size, size);
 	return value ? value->value : NULL;
@@ -154,8 +180,10 @@ void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size,
 
 int native_update(void *map, u64 entries, void *key, u64 key_size, void *from, u64 size, u64 flags)
 {
-	struct value *value = find(map, key, key_size);
+	struct value *value;
 
+	native_moment();
+	value = find(map, key, key_size);
 	if (value && flags == BPF_NOEXIST)
 		return -EEXIST;
 	if (!value)
@@ -191,12 +219,12 @@ static u64 bit_of(u32 cpu)
 
 static void put_cpu(struct cpumask *mask, u32 cpu)
 {
-	__sync_fetch_and_or(&mask->bits[cpu / 64], bit_of(cpu));
+	__atomic_fetch_or(&mask->bits[cpu / 64], bit_of(cpu), __ATOMIC_SEQ_CST);
 }
 
 static void drop_cpu(struct cpumask *mask, u32 cpu)
 {
-	__sync_fetch_and_and(&mask->bits[cpu / 64], ~bit_of(cpu));
+	__atomic_fetch_and(&mask->bits[cpu / 64], ~bit_of(cpu), __ATOMIC_SEQ_CST);
 }
 
 /* The first CPU of both from `cpu` on; CPUS: there is none. */
@@ -334,8 +362,10 @@ struct cpumask *scx_bpf_get_idle_smtmask(void)
 
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 {
-	bool idle = bpf_cpumask_test_cpu(cpu, &model.idle);
+	bool idle;
 
+	native_moment();
+	idle = bpf_cpumask_test_cpu(cpu, &model.idle);
 	if (idle)
 		drop_cpu(&model.idle, cpu);
 	return idle;
@@ -343,8 +373,10 @@ bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 
 static s32 pick_idle(struct cpumask *among, u64 flags)
 {
-	u32 first = next_of_both(among, &model.idle, 0), cpu = first;
+	u32 first, cpu;
 
+	native_moment();
+	first = cpu = next_of_both(among, &model.idle, 0);
 	while (cpu < CPUS && !is_whole_core_idle(cpu))
 		cpu = cpu < CPUS - 1 ? next_of_both(among, &model.idle, cpu + 1) : CPUS;
 	if (cpu == CPUS && !(flags & SCX_PICK_IDLE_CORE))
@@ -379,11 +411,38 @@ s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, stru
 	return cpu >= 0 ? cpu : pick_idle(&among, 0);
 }
 
+/* --- Kicks --------------------------------------------------------------------------------------- */
+
+/* This CPU no longer holds a lock under which it has kicked others: kick_cpus_irq_workfn(). */
+static void ask_kicked(void)
+{
+	struct cpumask *to_kick = &model.to_kick[model.cpu];
+	u32 cpu = bpf_cpumask_first(to_kick);
+
+	while (cpu < CPUS) {
+		if (!model.running[cpu])
+			put_cpu(&model.kicked, cpu);
+		drop_cpu(to_kick, cpu);
+		cpu = bpf_cpumask_first(to_kick);
+	}
+}
+
+void scx_bpf_kick_cpu(s32 cpu, u64 flags)
+{
+	if (flags & SCX_KICK_PREEMPT) {
+		if (model.running[cpu])
+			model.running[cpu]->scx.slice = 0;
+		put_cpu(&model.preempted, cpu);
+	} else {
+		put_cpu(&model.to_kick[model.cpu], cpu);
+	}
+}
+
 /* --- Dispatch queues -------------------------------------------------------------------------- */
 
 static void lock(struct native_dsq *queue)
 {
-	__sync_lock_test_and_set(&queue->lock, 1);
+	__atomic_exchange_n(&queue->lock, 1, __ATOMIC_SEQ_CST);
 }
 
 static void take_out(struct task_struct *p)
@@ -429,45 +488,64 @@ static void put_by_vtime(struct native_dsq *queue, struct task_struct *p)
 	put_before(queue, place, p);
 }
 
-/* Lets another CPU go first, if it is to. */
-static void others_first(void)
+static void put(struct task_struct *p, u64 dsq, u64 flags, bool by_vtime)
 {
-	void (*meanwhile)(void) = model.meanwhile;
+	if (dsq == SCX_DSQ_LOCAL) {
+		put_last(&model.local[p->cpu], p);
+		if (flags & SCX_ENQ_PREEMPT)
+			scx_bpf_kick_cpu(p->cpu, SCX_KICK_PREEMPT);
+	} else if (by_vtime) {
+		put_by_vtime(queue_of(dsq), p);
+	} else {
+		put_last(queue_of(dsq), p);
+	}
+}
 
-	model.meanwhile = NULL;
-	if (meanwhile)
-		meanwhile();
+/* A task joins the queue that was chosen for it once select_cpu or enqueue has returned (direct_dispatch()). */
+static void choose(struct task_struct *p, u64 dsq, u64 flags, bool by_vtime)
+{
+	native_moment();
+	must(p == model.queueing && !p->direct, "a task was put into a queue that is not to be queued");
+	p->direct = true;
+	p->direct_dsq = dsq;
+	p->direct_flags = flags;
+	p->direct_by_vtime = by_vtime;
 }
 
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags)
 {
 	p->scx.slice = slice;
-	if (model.selecting) { /* it joins the queue when it is made runnable (direct_dispatch()) */
-		p->direct = true;
-		p->direct_dsq = dsq;
-		return;
-	}
-	if (dsq != SCX_DSQ_LOCAL) {
-		put_last(queue_of(dsq), p);
-		return;
-	}
-	put_last(&model.local[p->cpu], p);
-	if (flags & SCX_ENQ_PREEMPT)
-		scx_bpf_kick_cpu(p->cpu, SCX_KICK_PREEMPT);
+	choose(p, dsq, flags, false);
 }
 
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 flags)
 {
-	others_first();
 	p->scx.slice = slice;
 	p->scx.dsq_vtime = vtime;
-	put_by_vtime(queue_of(dsq), p);
+	choose(p, dsq, flags, true);
+}
+
+/* A task that is runnable joins a queue: do_enqueue_task(). Only then do CPUs hear that they were kicked. */
+static void enqueue(struct task_struct *p, u64 flags)
+{
+	if (!p->direct) {
+		model.queueing = p;
+		warmq_enqueue(p, flags);
+		model.queueing = NULL;
+	}
+	native_moment();
+	must(p->direct, "a task is in no queue");
+	p->direct = false;
+	put(p, p->direct_dsq, p->direct_flags, p->direct_by_vtime);
+	ask_kicked();
 }
 
 bool scx_bpf_dsq_move_to_local(u64 dsq, u64 flags)
 {
-	struct task_struct *p = queue_of(dsq)->first;
+	struct task_struct *p;
 
+	native_moment();
+	p = queue_of(dsq)->first;
 	while (p && !bpf_cpumask_test_cpu(model.cpu, p->cpus_ptr))
 		p = p->next;
 	if (!p)
@@ -486,22 +564,14 @@ int scx_bpf_create_dsq(u64 dsq, int node)
 
 s32 scx_bpf_dsq_nr_queued(u64 dsq)
 {
+	native_moment();
 	return queue_of(dsq)->queued;
 }
 
-int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags)
+struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 dsq)
 {
 	model.looks++;
-	it->next = queue_of(dsq)->first;
-	return 0;
-}
-
-struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
-{
-	struct task_struct *p = it->next;
-
-	it->next = p ? p->next : NULL;
-	return p;
+	return queue_of(dsq)->first;
 }
 
 void native_walk_begin(struct native_walk *walk, u64 dsq, u64 flags)
@@ -528,7 +598,7 @@ struct task_struct *native_walk_next(struct native_walk *walk)
 
 bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
 {
-	others_first();
+	native_moment();
 	if (!p->dsq || p->came > walk->began) /* it has been queued again since: nldsq_cursor_lost_task() */
 		return false;
 	take_out(p);
@@ -545,17 +615,6 @@ bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice)
 {
 	p->scx.slice = slice;
-}
-
-void scx_bpf_kick_cpu(s32 cpu, u64 flags)
-{
-	if (flags & SCX_KICK_PREEMPT) {
-		if (model.running[cpu])
-			model.running[cpu]->scx.slice = 0;
-		put_cpu(&model.preempted, cpu);
-	} else if (!model.running[cpu]) {
-		put_cpu(&model.kicked, cpu);
-	}
 }
 
 void scx_bpf_cpuperf_set(s32 cpu, u32 perf)
@@ -578,6 +637,6 @@ void scx_bpf_reenqueue_local(void)
 	}
 	while ((p = taken.first)) {
 		take_out(p);
-		warmq_enqueue(p, SCX_ENQ_REENQ);
+		enqueue(p, SCX_ENQ_REENQ);
 	}
 }

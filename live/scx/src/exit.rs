@@ -57,6 +57,11 @@ impl Exit {
     }
 }
 
+/// For how many cgroups a quota was set that is not obeyed, from a copy of the program's .data.
+pub fn quotas_refused(section: &[u8]) -> u64 {
+    field(section, offset_of!(data, quotas_refused)).map_or(0, u64::from_ne_bytes)
+}
+
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
@@ -113,6 +118,15 @@ mod tests {
         assert!(stall.is_fault() && !stall.asks_for_restart(RESTART));
         assert_eq!(stall.why(), "runnable task stall");
         assert_eq!(stall.dump, "tasks");
+    }
+
+    #[test]
+    fn refused_quotas_are_read_beside_it() {
+        let mut section = vec![0; size_of::<data>()];
+        assert_eq!(quotas_refused(&section), 0);
+        section[offset_of!(data, quotas_refused)] = 3;
+        assert_eq!(quotas_refused(&section), 3);
+        assert_eq!(quotas_refused(&[]), 0);
     }
 
     #[test]

@@ -12,12 +12,12 @@ use scx_utils::{SCX_ECODE_ACT_RESTART, scx_ops_attach, scx_ops_load, scx_ops_ope
 use sd_notify::NotifyState;
 
 use crate::bpf_skel::{BpfSkel, BpfSkelBuilder, OpenBpfSkel};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::options::Schedule;
 use crate::refuse::{self, KernelConfig, kernel_config};
 use crate::stop::Stop;
 use crate::topology::{self, Layout};
-use crate::{hotplug, libbpf, monitor, pins, policy, power, say, stats, words};
+use crate::{hooks, hotplug, libbpf, monitor, pins, policy, power, say, stats, words};
 
 /// How often to look whether the kernel has ended it.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -55,20 +55,49 @@ pub fn run(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
 
 fn run_once(schedule: &Schedule, stop: &Stop) -> anyhow::Result<Ended> {
     let layout = topology::read()?;
-    let mut object = MaybeUninit::uninit();
-    let mut opened = open(&mut object)?;
-    configure(&mut opened, schedule, &layout)?;
-    pins::inherit(&mut opened, schedule.task_hint_map.as_deref())?;
-    let mut loaded = load(opened).map_err(refuse::explained)?;
+    let mut objects = [MaybeUninit::uninit(), MaybeUninit::uninit()];
+    let (mut loaded, with_hooks) = load_what_can_be(&mut objects, schedule, &layout)?;
     pins::open_inherited(schedule.access_group, schedule.task_hint_map.as_deref())?;
     let link = scx_ops_attach!(loaded, warmq_ops)?;
+    let hooks = with_hooks.then(|| hooks::attach(&loaded));
     let published = pins::publish(&mut loaded, schedule.access_group)?;
     say::line(&words::started(schedule, &layout));
     // To a service manager, if one started it; it may be no more.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     let ended = watch(&loaded, stop);
-    drop((published, link));
+    drop((published, hooks, link));
     ended
+}
+
+/// Loads the program into the first object, or without the hooks into the second, if they are what fails. Returns
+/// whether it has them.
+fn load_what_can_be<'obj>(
+    [with, without]: &'obj mut [MaybeUninit<OpenObject>; 2],
+    schedule: &Schedule,
+    layout: &Layout,
+) -> anyhow::Result<(BpfSkel<'obj>, bool)> {
+    let error = match load_into(with, schedule, layout, true) {
+        Ok(loaded) => return Ok((loaded, true)),
+        Err(error) => error,
+    };
+    let Ok(loaded) = load_into(without, schedule, layout, false) else {
+        return Err(refuse::explained(error));
+    };
+    hooks::Missing::Both(hooks::root_cause(&error)).warn();
+    Ok((loaded, false))
+}
+
+fn load_into<'obj>(
+    object: &'obj mut MaybeUninit<OpenObject>,
+    schedule: &Schedule,
+    layout: &Layout,
+    with_hooks: bool,
+) -> anyhow::Result<BpfSkel<'obj>> {
+    let mut opened = open(object)?;
+    configure(&mut opened, schedule, layout)?;
+    pins::inherit(&mut opened, schedule.task_hint_map.as_deref())?;
+    hooks::prepare(&mut opened, with_hooks);
+    load(opened)
 }
 
 /// Opens the program; nothing is loaded into the kernel yet.
@@ -114,11 +143,17 @@ fn configure(
 }
 
 fn watch(loaded: &BpfSkel<'_>, stop: &Stop) -> anyhow::Result<Ended> {
+    let mut said = false;
     loop {
-        if let Some(exit) = Exit::read(&section(&loaded.maps.data)?, || {
+        let data = section(&loaded.maps.data)?;
+        if let Some(exit) = Exit::read(&data, || {
             section(&loaded.maps.data_uei_dump).unwrap_or_default()
         }) {
             return Ok(Ended::Ejected(exit));
+        }
+        if !said && exit::quotas_refused(&data) > 0 {
+            say::error(&format!("scx_warmq: warning: {}", refuse::Warning::Quotas));
+            said = true;
         }
         if stop.within(GLANCE) {
             return Ok(Ended::Stopped);

@@ -9,6 +9,7 @@ mod access;
 mod bpf_skel;
 mod counters;
 mod exit;
+mod hooks;
 mod hotplug;
 mod label;
 mod libbpf;

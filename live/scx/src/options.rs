@@ -283,9 +283,10 @@ pub struct Schedule {
 
     /// How many groups all processes of one user may have
     ///
-    /// This keeps one user from taking all groups. Labels are nobody's. 1 to 1023.
+    /// This keeps two users from taking all groups. Users of a user namespace count as the one who made
+    /// it. Labels are nobody's. 1 to 1023.
     #[arg(
-        long, value_name = "N", default_value_t = 512,
+        long, value_name = "N", default_value_t = 384,
         value_parser = clap::value_parser!(u32).range(1..=most_groups()),
         help_heading = "Groups")]
     pub groups_per_user: u32,
@@ -327,7 +328,8 @@ pub struct Schedule {
     ///
     /// As scx_layered's option of this name: values of 32 bytes that begin with a hint of 64 bits, by
     /// pidfd. For programs that give such hints already. A thread's own slot comes first, a label
-    /// before both. The map is made if there is none, and stays; --access-group says who may write.
+    /// before both. The map is made if there is none, and stays. Only root may write to it or, with
+    /// --access-group, the members of that group, whereas everybody may write to scx_layered's.
     #[arg(
         long,
         value_name = "FILE",

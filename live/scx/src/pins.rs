@@ -7,10 +7,11 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use libbpf_rs::{MapCore, MapHandle, MapMut, OpenMapMut};
+use nix::unistd::Uid;
 use warmq_hint::abi;
 
 use crate::bpf_skel::{BpfSkel, OpenBpfSkel};
@@ -83,6 +84,8 @@ pub fn inherit(program: &mut OpenBpfSkel<'_>, task_hints: Option<&Path>) -> Resu
     make_folder()?;
     let maps = &mut program.maps;
     if let Some(path) = task_hints {
+        must_be_ours(path.parent().unwrap_or(path))?;
+        must_be_no_link(path)?;
         let wrong = |error| PinError::new(path.to_owned(), error);
         maps.task_hints.set_pin_path(path).map_err(wrong)?;
     }
@@ -172,7 +175,44 @@ fn make_folder() -> Result<(), PinError> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(wrong(error)),
         _ => {}
     }
+    must_be_ours(Path::new(abi::pins()))?;
+    // Whatever the umask is: others must be able to enter it.
     fs::set_permissions(abi::pins(), fs::Permissions::from_mode(0o755)).map_err(wrong)
+}
+
+/// Fails unless a folder is the user's who runs this (root), is no symbolic link, and nobody else can write there, so that
+/// what lies in it is what root put there. (In one with the sticky bit nobody can replace what is another's.)
+fn must_be_ours(folder: &Path) -> Result<(), PinError> {
+    let wrong = |problem: String| Err(PinError::new(folder.to_owned(), problem));
+    let found = match fs::symlink_metadata(folder) {
+        Ok(found) => found,
+        Err(error) => return wrong(error.to_string()),
+    };
+    let (mode, owner) = (found.mode(), found.uid());
+    if !found.is_dir() {
+        return wrong("it is not a folder; remove it".to_owned());
+    }
+    if owner != Uid::effective().as_raw() {
+        return wrong(format!("it is user {owner}'s, and not root's; remove it"));
+    }
+    if mode & 0o022 != 0 && mode & 0o1000 == 0 {
+        return wrong(format!(
+            "others can write there (mode {:o}); run: chmod go-w {}",
+            mode & 0o7777,
+            warmq_units::printable(folder)
+        ));
+    }
+    Ok(())
+}
+
+fn must_be_no_link(file: &Path) -> Result<(), PinError> {
+    match fs::symlink_metadata(file) {
+        Ok(found) if found.is_symlink() => Err(PinError::new(
+            file.to_owned(),
+            "it is a symbolic link; name the file that it leads to",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn remove(pin: Pin) -> Result<bool, PinError> {
@@ -185,6 +225,9 @@ fn remove(pin: Pin) -> Result<bool, PinError> {
 
 /// Removes all of it. Returns how many there were.
 pub fn remove_all() -> Result<usize, PinError> {
+    if fs::symlink_metadata(abi::pins()).is_ok() {
+        must_be_ours(Path::new(abi::pins()))?;
+    }
     let mut removed = 0;
     for pin in Pin::ALL {
         removed += usize::from(remove(pin)?);
@@ -212,6 +255,28 @@ mod tests {
             ("settings", 0o600, 0o640),
         ];
         assert_eq!(modes, expected);
+    }
+
+    #[test]
+    fn a_folder_where_others_can_write_or_a_link_is_not_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (inner, link) = (folder.path().join("pins"), folder.path().join("link"));
+        fs::create_dir(&inner).expect("it is made");
+        std::os::unix::fs::symlink(&inner, &link).expect("it is made");
+        let set = |mode| fs::set_permissions(&inner, fs::Permissions::from_mode(mode));
+        for (mode, may) in [
+            (0o755, true),
+            (0o775, false),
+            (0o757, false),
+            (0o1777, true),
+        ] {
+            set(mode).expect("it is set");
+            assert_eq!(must_be_ours(&inner).is_ok(), may, "{mode:o}");
+        }
+        for wrong in [&link, &folder.path().join("nothing")] {
+            assert!(must_be_ours(wrong).is_err(), "{wrong:?}");
+        }
+        assert!(must_be_no_link(&link).is_err() && must_be_no_link(&inner).is_ok());
     }
 
     #[test]

@@ -125,6 +125,13 @@ pub enum Warning {
         /// The kernel's release.
         release: String,
     },
+    /// More cgroups than it has room for.
+    #[error(
+        "there are more than 2047 cgroups, and a quota (cpu.max) was set for one that scx_warmq has no room for: \
+         its tasks count as those of the cgroup around it, and its quota is not obeyed; remove cgroups that are \
+         not needed and start scx_warmq again"
+    )]
+    Quotas,
     /// Programs of other users cannot reach their slots.
     #[error(
         "only root can enter /sys/fs/bpf, so programs of other users need a system call for each hint, \

@@ -183,6 +183,8 @@ pub struct Group {
     pub slot: usize,
     /// The user it belongs to; none: all users.
     pub uid: Option<u32>,
+    /// The user among whose groups it counts: of users of a user namespace the one who made that; none: nobody.
+    pub payer: Option<u32>,
     /// The process it belongs to; none: all processes.
     pub tgid: Option<u32>,
     /// The app that was named; none in a group that nobody named.
@@ -369,7 +371,7 @@ impl<'a> View<'a> {
         } else {
             domain
         };
-        let queued = self.state.entities[pinned(cpu)].queued;
+        let queued = self.state.entities[pinned(cpu)].queued.into();
         (domain < abi::MAX_DOMAINS as usize).then_some(Cpu {
             cpu,
             domain,
@@ -385,7 +387,7 @@ impl<'a> View<'a> {
             cpus: numbers(cpus, |cpu| cpu.domain == domain),
             weight: time.weight,
             runnable: time.runnable.into(),
-            queued: self.state.entities[domain].queued,
+            queued: self.state.entities[domain].queued.into(),
             avg_vruntime_ns: time.avg_vruntime,
         }
     }
@@ -401,14 +403,14 @@ impl<'a> View<'a> {
         let unmanaged = if self.settings.place_is_cpu {
             0
         } else {
-            self.state.entities[domain].queued
+            u64::from(self.state.entities[domain].queued)
         };
         Home {
             place,
             domain,
             queued: unmanaged
                 + pinned
-                    .map(|entity| entity.queued)
+                    .map(|entity| u64::from(entity.queued))
                     .chain(waiting)
                     .sum::<u64>(),
             weight: self.load(place, domain),
@@ -450,13 +452,15 @@ impl<'a> View<'a> {
         Some(Group {
             slot,
             uid: group.key.uid.checked_sub(1),
+            payer: group.payer.checked_sub(1),
             tgid: Some(group.key.tgid).filter(|tgid| *tgid != 0),
             app: named.map(|(app, _)| app),
             fragment: named.map(|(_, fragment)| fragment),
             origin,
             home: group.home,
-            members: group.members,
-            runnable: group.running.saturating_add(entity.queued),
+            // The upper half is a generation.
+            members: group.members & u64::from(u32::MAX),
+            runnable: group.running.saturating_add(entity.queued.into()),
             running: group.running,
             weight: entity.time.weight,
             ran_home_ns: group.ran_home,

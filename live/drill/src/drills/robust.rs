@@ -34,6 +34,11 @@ pub const DRILLS: &[Drill] = &[
         run: ejected,
     },
     Drill {
+        name: "robust/without-hooks",
+        law: "where the hook in prctl cannot be attached it schedules, and says that programs cannot hint",
+        run: without_hooks,
+    },
+    Drill {
         name: "robust/hotplug",
         law: "it still schedules after a CPU went offline and online under load",
         run: hotplug,
@@ -91,6 +96,23 @@ fn each_option() -> Result<Outcome, Failure> {
         scheduler.map_err(|failure| Failure(format!("{options:?}: {failure}")))?;
     }
     Ok(Outcome::Holds(format!("{} of them", OPTIONS.len())))
+}
+
+fn without_hooks() -> Result<Outcome, Failure> {
+    // Whether the kernel attaches programs to its functions.
+    let allow = |allow: u8| fs::write("/proc/sys/kernel/ftrace_enabled", allow.to_string());
+    if let Err(error) = allow(0) {
+        return Ok(Outcome::Skipped(format!(
+            "ftrace cannot be switched off here ({error})"
+        )));
+    }
+    let scheduler = Scheduler::start(&[]);
+    let heard = sys::hint(Some((1, 1)));
+    allow(1).map_err(|error| Failure(error.to_string()))?;
+    let said = scheduler?.said();
+    must!(!heard, "a hint was heard");
+    must!(said.contains("programs cannot hint"), "it says: {said}");
+    Ok(Outcome::Holds("it says what is missing".to_owned()))
 }
 
 fn one_at_a_time() -> Result<Outcome, Failure> {

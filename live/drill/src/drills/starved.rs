@@ -58,9 +58,9 @@ fn still_there(scheduler: &mut Scheduler) -> Result<(), Failure> {
 }
 
 /// Fails if one of them has waited for too long, or if the scheduler is gone.
-fn nobody_starved(scheduler: &mut Scheduler, members: &mut [Members]) -> Result<(), Failure> {
+fn nobody_starved(scheduler: &mut Scheduler, members: &[Members]) -> Result<(), Failure> {
     still_there(scheduler)?;
-    let waits = members.iter_mut().map(Members::longest_wait);
+    let waits = members.iter().map(Members::longest_wait);
     let longest = waits.max().unwrap_or_default();
     must!(longest <= LONGEST, "a task waited for {longest:.1?}");
     Ok(())
@@ -140,7 +140,7 @@ fn beside_real_time() -> Result<Outcome, Failure> {
         cpus: &[0],
     };
     let limited = Limited::new("drill-pinned", 1_000_000, 1_000_000)?;
-    let mut pinned = [Members::start(
+    let pinned = [Members::start(
         1,
         Where {
             cgroup: Some(&limited.folder),
@@ -156,7 +156,7 @@ fn beside_real_time() -> Result<Outcome, Failure> {
     let (before, began) = (limited.used(), Instant::now());
     for_its_time(|| {
         thread::sleep(Duration::from_millis(100));
-        nobody_starved(&mut scheduler, &mut pinned)
+        nobody_starved(&mut scheduler, &pinned)
     })?;
     let share = (limited.used() - before) as f64 / began.elapsed().as_micros() as f64;
     drop(urgent);
@@ -171,7 +171,7 @@ fn affinity_while_throttled() -> Result<Outcome, Failure> {
         cgroup: Some(&limited.folder),
         cpus: &[0],
     };
-    let mut members = [Members::start(6, place, compute)?];
+    let members = [Members::start(6, place, compute)?];
     let mut turn = 0;
     for_its_time(|| {
         // Most of them are out of quota at any time.
@@ -181,7 +181,7 @@ fn affinity_while_throttled() -> Result<Outcome, Failure> {
         let end = Instant::now() + LONGEST + Duration::from_secs(1);
         while Instant::now() < end {
             thread::sleep(Duration::from_millis(100));
-            nobody_starved(&mut scheduler, &mut members)?;
+            nobody_starved(&mut scheduler, &members)?;
         }
         Ok(())
     })?;
@@ -200,7 +200,7 @@ fn cgroups_removed() -> Result<Outcome, Failure> {
             cgroup: Some(&limited.folder),
             cpus: &[],
         };
-        let mut members = Members::start(30, place, compute)?;
+        let members = Members::start(30, place, compute)?;
         thread::sleep(Duration::from_millis(250));
         let ended = members.kill(LONGEST);
         still_there(&mut scheduler)?;
@@ -222,11 +222,11 @@ fn throttled_in_the_kernel() -> Result<Outcome, Failure> {
         cgroup: Some(&limited.folder),
         cpus: &[],
     };
-    let mut members = [Members::start(40, place, call_the_kernel)?];
+    let members = [Members::start(40, place, call_the_kernel)?];
     let others = Others::begin();
     for_its_time(|| {
         thread::sleep(Duration::from_millis(100));
-        nobody_starved(&mut scheduler, &mut members)?;
+        nobody_starved(&mut scheduler, &members)?;
         others.are_served()
     })?;
     Ok(Outcome::Holds(format!(
@@ -320,7 +320,7 @@ impl Storm {
 
     /// Kills the tasks of a cgroup and removes it, or makes it anew.
     fn replace_the_passing(&mut self) -> Result<(), Failure> {
-        if let Some((mut members, limited)) = self.passing.take() {
+        if let Some((members, limited)) = self.passing.take() {
             must!(members.kill(LONGEST), "a killed task does not end");
             must!(limited.remove(LONGEST), "a cgroup cannot be removed");
             return Ok(());
@@ -358,8 +358,8 @@ impl Storm {
         Ok(())
     }
 
-    fn nobody_starved(&mut self, scheduler: &mut Scheduler) -> Result<(), Failure> {
-        nobody_starved(scheduler, &mut self.staying)?;
+    fn nobody_starved(&self, scheduler: &mut Scheduler) -> Result<(), Failure> {
+        nobody_starved(scheduler, &self.staying)?;
         self.others.are_served()
     }
 }
@@ -371,7 +371,7 @@ fn storm() -> Result<Outcome, Failure> {
         storm.step()?;
         storm.nobody_starved(&mut scheduler)
     })?;
-    let waits = storm.staying.iter_mut().map(Members::longest_wait);
+    let waits = storm.staying.iter().map(Members::longest_wait);
     Ok(Outcome::Holds(format!(
         "{} steps, longest wait {:.1?}; others {:.1?} for RCU readers, {:.1?} for a call of the kernel",
         storm.steps,

@@ -55,7 +55,7 @@ static bool may_take_group(const struct task_struct *p, struct task_state *t, u3
 {
 	struct group_state *group = group_of(t->group);
 
-	return t->entity == WARMQ_GROUP_BASE + t->group && group->home == here && !group->narrow && fits(p, cpu) &&
+	return t->entity == WARMQ_GROUP_BASE + group_number(t) && group->home == here && !group->narrow && fits(p, cpu) &&
 	       warmq_group_comes_along(entity_of(t->entity)->time.weight, load_of_place(here), load_of_place(cpu));
 }
 
@@ -120,7 +120,7 @@ static bool leaves_core(struct task_struct *p, struct task_state *t, u32 here, u
 		return false;
 	c->crowded_since = 0;
 	if (place_is_cpu && is_group(t->entity))
-		rehome(t->group, room - 1);
+		rehome(group_number(t), room - 1);
 	else
 		t->goes_to = room;
 	return true;
@@ -137,7 +137,7 @@ static bool go_to_room(struct task_struct *p, struct task_state *t, u64 enq_flag
 	t->goes_to = 0;
 	if (!is_room_for(p, t, cpu) || !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
-	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	note_found(t, cpu);
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), enq_flags);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	count(COUNT_CORE_MOVES);

@@ -241,6 +241,14 @@ static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
 	return warmq_deadline(time_of(domain_of_entity(t->entity)), vruntime, t->weight, request);
 }
 
+/* V of its domain minus the vruntime of a task; 0 if it is in no entity. */
+static __always_inline s64 lag_of(struct task_state *t)
+{
+	if (!t->weight)
+		return 0;
+	return time_of(domain_of_entity(t->entity))->avg_vruntime - warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
+}
+
 /* A deadline in the time of its domain, as the queue of an entity has it; the reverse of warmq_vruntime(). */
 static __always_inline u64 in_entity(u32 entity, u64 deadline)
 {
@@ -271,6 +279,7 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 		return;
 	}
 	group = group_of(t->entity);
+	group->ran_at = scx_bpf_now();
 	if (group->home == place_of_cpu(cpu)) {
 		c->counters[COUNT_RAN_HOME] += ran;
 		__sync_fetch_and_add(&group->ran_home, ran);
@@ -387,18 +396,43 @@ static void unmark_group(u32 place, u32 number)
 		add_bits_in_order(&there->words, 1ULL << word);
 }
 
-/*
- * Notes that a task is about to be put into the dispatch queue of `entity`, by whom `mark` says: 0 if by
- * enqueue. Who changes the note takes the one before back, so that each that was counted is taken back once,
- * also where release() and enqueue meet.
- */
-static __always_inline void note_queued(struct task_state *t, u32 entity, u64 mark, u64 now)
+/* Counts a task that is about to be put into the dispatch queue of `entity`. */
+static __always_inline void count_queued(u32 entity, u64 now)
 {
-	if (!add_in_order(&entity_of(entity)->queued, 1) && is_group(entity)) /* in order: see note_idle() */
+	struct entity_state *state = entity_of(entity);
+	u32 before;
+
+	state->queued_last = now / COMING_UNIT;
+	before = __sync_fetch_and_add(&state->queued, 1); /* in order: see note_idle() */
+	barrier_var(before);
+	if (!is_group(entity))
+		return;
+	if (!before)
 		group_of(entity)->queued_since = now;
-	if (is_group(entity))
-		mark_group(group_of(entity)->home, entity - WARMQ_GROUP_BASE);
-	uncount(__sync_lock_test_and_set(&t->queued_in, mark | entity));
+	mark_group(group_of(entity)->home, entity - WARMQ_GROUP_BASE);
+}
+
+/*
+ * Notes that enqueue is about to put a task into the dispatch queue of `entity`. Who changes the note takes the one
+ * before back, so that each that was counted is taken back once, also where release() and enqueue meet.
+ */
+static __always_inline void note_queued(struct task_state *t, u32 entity, u64 now)
+{
+	count_queued(entity, now);
+	uncount(__sync_lock_test_and_set(&t->queued_in, (u64)entity));
+}
+
+/*
+ * The same for release(), whose note differs from those of enqueue by `mark`. Returns false if the task is queued already:
+ * enqueue was faster.
+ */
+static __always_inline bool note_released(struct task_state *t, u32 entity, u64 mark, u64 now)
+{
+	count_queued(entity, now);
+	if (__sync_val_compare_and_swap(&t->queued_in, (u64)NO_ENTITY, mark | entity) == NO_ENTITY)
+		return true;
+	uncount(entity);
+	return false;
 }
 
 /* Notes that a task with that deadline comes into the queue of an entity; see first_of_group(). */
@@ -422,4 +456,28 @@ static __always_inline void unqueue_noted(struct task_state *t, u64 note)
 {
 	if (__sync_val_compare_and_swap(&t->queued_in, note, (u64)NO_ENTITY) == note)
 		uncount(note);
+}
+
+/* Notes that a task is no longer in the queue of a CPU that idled. */
+static __always_inline void leave_found(struct task_state *t)
+{
+	if (!t->found_by)
+		return;
+	__sync_fetch_and_sub(&cpu_of(t->found_by - 1)->found, 1);
+	t->found_by = 0;
+}
+
+/* Notes that a task is about to be put into the queue of `cpu`, which idles. It leaves that when it runs, or is queued elsewhere. */
+static __always_inline void note_found(struct task_state *t, u32 cpu)
+{
+	leave_found(t);
+	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	t->found_by = cpu + 1;
+}
+
+/* A task is in no dispatch queue any more, of whatever kind. */
+static __always_inline void leave_queues(struct task_state *t)
+{
+	unqueue(t);
+	leave_found(t);
 }

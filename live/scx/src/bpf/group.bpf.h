@@ -11,8 +11,37 @@
  * fragments.
  */
 #define GROUP_LINGERS 100000000ULL
-/* How many entries of the table are searched for a free one. */
+/* How many entries of the table are searched for a free one, and then for one whose members all sleep. */
 #define GROUP_TRIES 64
+/* How long all members of a group must have slept so that others may have it, in ns. */
+#define GROUP_SLEEPS 1000000000ULL
+/* How often a CPU tries to take a member off a group whose members change. */
+#define MEMBER_TRIES 64
+/* How deep user namespaces may be nested (create_user_ns()). */
+#define USER_NAMESPACES 33
+#define GROUP_BITS 10 /* WARMQ_MAX_GROUPS */
+
+static __always_inline u32 group_number(const struct task_state *t)
+{
+	return t->group % WARMQ_MAX_GROUPS;
+}
+
+static __always_inline u64 members_of(const struct group_state *group)
+{
+	return (u32)group->members;
+}
+
+/* The generation of a group with `members`, as task_state.group has it. */
+static __always_inline u32 generation_in(u64 members)
+{
+	return (u32)(members >> 32) << GROUP_BITS;
+}
+
+/* Whether the group of a task has been given to others while it slept. */
+static __always_inline bool is_evicted(const struct task_state *t)
+{
+	return t->group && generation_in(group_of(t->group)->members) != t->group - group_number(t);
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -146,7 +175,7 @@ static __always_inline u32 entity_for(struct task_struct *p, struct task_state *
 		return WARMQ_PINNED_BASE + cpu;
 	if (t->group && keeps_groups) {
 		if (fits(p, group_of(t->group)->home))
-			return WARMQ_GROUP_BASE + t->group;
+			return WARMQ_GROUP_BASE + group_number(t);
 		group_of(t->group)->narrow = 1;
 	}
 	return domain_of_cpu(cpu);
@@ -245,28 +274,46 @@ static __always_inline u64 owner_of(const struct group_key *key)
 	return ((u64)key->uid << 32) | key->tgid;
 }
 
-/* The user of that process; no process has this number. */
-static __always_inline u64 user_owner_of(const struct group_key *key)
+/* The user who pays for a group; no process has this number. */
+static __always_inline u64 user_owner_of(u32 payer)
 {
-	return ((u64)key->uid << 32) | 0xffffffff;
+	return ((u64)payer << 32) | 0xffffffff;
+}
+
+/*
+ * The user among whose groups those of a task count: its own or, in a user namespace, where one user has many, the one who
+ * made that. (Of nested ones, the outermost.)
+ */
+static u32 payer_of(const struct task_struct *p)
+{
+	struct user_namespace *namespace = BPF_CORE_READ(p, cred, user_ns);
+	u32 payer = BPF_CORE_READ(p, cred, uid.val), i;
+
+	bpf_for(i, 0, USER_NAMESPACES) {
+		if (!namespace || BPF_CORE_READ(namespace, level) <= 0)
+			break;
+		payer = BPF_CORE_READ(namespace, owner.val);
+		namespace = BPF_CORE_READ(namespace, parent);
+	}
+	return payer;
 }
 
 /* So that neither one process nor all of a user's take the whole table. Labels have no user. */
-static bool owner_may_have_another(const struct group_key *key)
+static bool owner_may_have_another(const struct group_key *key, u32 payer)
 {
 	if (!owner_takes_one(owner_of(key), groups_per_process))
 		return false;
-	if (!key->uid || owner_takes_one(user_owner_of(key), groups_per_user))
+	if (!payer || owner_takes_one(user_owner_of(payer), groups_per_user))
 		return true;
 	owner_gives_one(owner_of(key));
 	return false;
 }
 
-static void owner_has_one_less(const struct group_key *key)
+static void owner_has_one_less(const struct group_key *key, u32 payer)
 {
 	owner_gives_one(owner_of(key));
-	if (key->uid)
-		owner_gives_one(user_owner_of(key));
+	if (payer)
+		owner_gives_one(user_owner_of(payer));
 }
 
 static __always_inline bool same_key(const struct group_key *a, const struct group_key *b)
@@ -274,28 +321,48 @@ static __always_inline bool same_key(const struct group_key *a, const struct gro
 	return a->uid == b->uid && a->tgid == b->tgid && a->hint == b->hint;
 }
 
-/* Claims a group without members for a new key. 0: there is none. */
+/* Whether a group has had no member for a while or, if it may be `asleep`, none that runs or waits. */
+static bool may_be_given(u32 number, bool asleep, u64 now)
+{
+	struct entity_state *state = entity_of(WARMQ_GROUP_BASE + number);
+	struct group_state *group = group_of(number);
+
+	if (state->queued || state->time.runnable || group->running)
+		return false;
+	if (!members_of(group))
+		return elapsed(group->left_at, now) >= GROUP_LINGERS;
+	return asleep && elapsed(group->ran_at, now) >= GROUP_SLEEPS;
+}
+
+/* Takes its key from a group that was claimed. Members that it still has notice when they wake: is_evicted(). */
+static void take_key(struct group_state *group)
+{
+	if (members_of(group))
+		__sync_lock_test_and_set(&group->members, ((group->members >> 32) + 1) << 32);
+	if (!group->key.hint)
+		return;
+	bpf_map_delete_elem(&group_numbers, &group->key);
+	owner_has_one_less(&group->key, group->payer);
+	group->key.hint = 0;
+}
+
+/* Claims a group without members for a new key or, where none is left, one whose members all sleep. 0: there is none. */
 static u32 claim_group(u64 now)
 {
 	u32 try, found = 0;
 
-	bpf_for(try, 0, GROUP_TRIES) {
+	bpf_for(try, 0, 2 * GROUP_TRIES) {
 		u32 number = __sync_fetch_and_add(&next_group, 1) % nr_groups;
 		struct group_state *group = group_of(number);
+		bool asleep = try >= GROUP_TRIES;
 
-		if (!number || group->members || elapsed(group->left_at, now) < GROUP_LINGERS)
+		if (!number || !may_be_given(number, asleep, now) || __sync_val_compare_and_swap(&group->claimed, 0, 1))
 			continue;
-		if (entity_of(WARMQ_GROUP_BASE + number)->queued || __sync_val_compare_and_swap(&group->claimed, 0, 1))
-			continue;
-		if (group->members) {
+		if (!may_be_given(number, asleep, now)) {
 			group->claimed = 0;
 			continue;
 		}
-		if (group->key.hint) {
-			bpf_map_delete_elem(&group_numbers, &group->key);
-			owner_has_one_less(&group->key);
-			group->key.hint = 0;
-		}
+		take_key(group);
 		found = number;
 		break;
 	}
@@ -320,10 +387,7 @@ static void use_groups(u32 number)
 
 static bool is_unused(u32 number, u64 now)
 {
-	struct group_state *group = group_of(number);
-
-	return !group->members && !group->claimed && elapsed(group->left_at, now) >= GROUP_LINGERS &&
-	       !entity_of(WARMQ_GROUP_BASE + number)->queued && !entity_of(WARMQ_GROUP_BASE + number)->time.weight;
+	return !group_of(number)->claimed && may_be_given(number, false, now);
 }
 
 /* Lowers `groups_used` to the last group that is in use. */
@@ -344,28 +408,29 @@ static void leave_groups(u64 now)
 
 static u32 make_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)
 {
+	u32 number, *faster, payer = key->uid ? payer_of(p) + 1 : 0;
 	struct group_state *group;
-	u32 number, *faster;
 
-	if (!owner_may_have_another(key))
+	if (!owner_may_have_another(key, payer))
 		goto refused;
 	number = claim_group(now);
 	if (!number) {
-		owner_has_one_less(key);
+		owner_has_one_less(key, payer);
 		goto refused;
 	}
 	group = group_of(number);
 	group->key = *key;
+	group->payer = payer;
 	group->home = place_for_new_group(p, place_of_cpu(cpu), now) & (WARMQ_MAX_CPUS - 1);
 	found_at(group->home, now);
 	group->narrow = 0;
 	group->origin = origin;
 	group->ran_home = group->ran_away = group->batches = group->runs = group->moves = group->splits = 0;
 	__builtin_memset(group->waits, 0, sizeof(group->waits));
-	group->left_at = now;
+	group->left_at = group->ran_at = now;
 	use_groups(number);
 	if (bpf_map_update_elem(&group_numbers, key, &number, BPF_NOEXIST)) {
-		owner_has_one_less(key); /* another CPU was faster: use its group */
+		owner_has_one_less(key, payer); /* another CPU was faster: use its group */
 		group->key.hint = 0;
 		group->claimed = 0;
 		faster = bpf_map_lookup_elem(&group_numbers, key);
@@ -379,25 +444,68 @@ refused:
 	return 0;
 }
 
-/* Makes a task a member of a group (0: of none) instead of its present one. */
+/* The hint of a task of which two said something at the same time: whoever looks next follows the right one. */
+#define HINT_UNKNOWN (~0ULL)
+
+/* Adds a member to a group. Returns what task_state.group is then. */
+static u32 add_member(u32 number)
+{
+	return number ? number | generation_in(__sync_fetch_and_add(&group_of(number)->members, 1)) : 0;
+}
+
+/* Takes a member off the group that `membership` says, unless that has a new generation. */
+static void remove_member(u32 membership, u64 now)
+{
+	struct group_state *group = group_of(membership);
+	int i;
+
+	if (!membership)
+		return;
+	bpf_for(i, 0, MEMBER_TRIES) {
+		u64 members = group->members;
+
+		if (generation_in(members) != membership - membership % WARMQ_MAX_GROUPS)
+			return;
+		group->left_at = now;
+		if (__sync_val_compare_and_swap(&group->members, members, members - 1) == members)
+			return;
+	}
+}
+
+/*
+ * Makes a task a member of a group (0: of none) instead of its present one. No lock is held: a task that hints may be
+ * interrupted by a tick that reads its slot, and its cgroup may change. Whoever takes a task out of a group takes one
+ * member off that.
+ */
 static void enter_group(struct task_state *t, u32 number, u64 now)
 {
-	struct group_state *group;
-
-	if (t->group == number)
+	if (group_number(t) == number && !is_evicted(t))
 		return;
-	if (number)
-		__sync_fetch_and_add(&group_of(number)->members, 1);
-	if (t->group) {
-		group = group_of(t->group);
-		group->left_at = now;
-		__sync_fetch_and_sub(&group->members, 1);
-	}
-	t->group = number;
-	t->inferred = number && group_of(number)->origin == ORIGIN_INFERRED;
+	remove_member(__sync_lock_test_and_set(&t->group, add_member(number)), now);
 	t->firmness = 0;
 	t->faded_at = now;
 	count(COUNT_CHANGES);
+}
+
+/* A task finds that its group has been given to others while it slept. It follows its hint anew. */
+static void leave_given(struct task_state *t)
+{
+	__sync_lock_test_and_set(&t->group, 0);
+	if (t->hint || t->labelled)
+		t->hint = HINT_UNKNOWN;
+}
+
+/* The same for a task that has named nothing. */
+static void enter_unnamed(struct task_state *t, u32 number, u64 now)
+{
+	enter_group(t, number, now);
+	if (t->hint || t->labelled) /* meanwhile it has */
+		t->hint = HINT_UNKNOWN;
+}
+
+static __always_inline bool is_inferred(struct task_state *t)
+{
+	return t->group && group_of(t->group)->origin == ORIGIN_INFERRED;
 }
 
 static u32 find_group(const struct task_struct *p, const struct group_key *key, u32 cpu, u64 now, u32 origin)

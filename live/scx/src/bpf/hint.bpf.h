@@ -66,6 +66,12 @@ struct {
 
 enum { SCOPE_PROCESS, SCOPE_USER, SCOPE_SYSTEM };
 
+/* A hint as a program gave it: without what only our own keys have. */
+static __always_inline u64 said(u64 hint)
+{
+	return hint & ~(WARMQ_INFERRED | WARMQ_GROUPED);
+}
+
 static __always_inline u32 user_of(const struct task_struct *p)
 {
 	return BPF_CORE_READ(p, cred, uid.val);
@@ -96,6 +102,8 @@ static bool follow(struct task_struct *p, struct task_state *t, u64 hint, bool l
 	if (number && !same_key(&group_of(number)->key, &key)) {
 		enter_group(t, 0, now);
 		t->hint = 0;
+	} else if (t->hint != hint || t->labelled != label) { /* somebody else followed another meanwhile */
+		t->hint = HINT_UNKNOWN;
 	}
 	return true;
 }
@@ -131,14 +139,14 @@ static u32 usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64
 static void look_for_usual_group(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
 {
 	if (group_by && !t->group && !t->hint && !t->labelled)
-		enter_group(t, usual_group(p, t, cpu, now), now);
+		enter_unnamed(t, usual_group(p, t, cpu, now), now);
 }
 
 /* The cgroup or the memory of a task has changed. */
 static void leave_usual_group(struct task_state *t, u64 now)
 {
 	if (group_by && t->group && !t->hint && !t->labelled)
-		enter_group(t, 0, now);
+		enter_unnamed(t, 0, now);
 }
 
 /* Reads a task's slot and acknowledges it. */
@@ -164,9 +172,9 @@ static void read_slot(struct task_struct *p, struct task_state *t, u32 cpu)
 		return;
 	}
 	hint = slot->hint;
-	if (hint == t->hint)
+	if (said(hint) == t->hint)
 		return;
-	follow(p, t, hint, false, cpu);
+	follow(p, t, said(hint), false, cpu);
 	slot->acknowledged = hint;
 }
 
@@ -176,32 +184,36 @@ static void read_task_hint(struct task_struct *p, struct task_state *t, u32 cpu)
 	struct task_hint *given = bpf_task_storage_get(&task_hints, p, 0, 0);
 
 	if (given)
-		follow(p, t, given->hint, false, cpu);
+		follow(p, t, said(given->hint), false, cpu);
 }
 
-/* Follows what a task wrote into its slot, if it has one, or what was written for it. */
-static __always_inline void look(struct task_struct *p, struct task_state *t, u32 cpu)
-{
-	if (t->labelled)
-		return;
-	if (t->nonce)
-		read_slot(p, t, cpu);
-	else if (reads_task_hints)
-		read_task_hint(p, t, cpu);
-}
-
-/* Follows a label that was set or removed. Called once a period. */
+/* Follows a label that was set or removed, or whatever else a task is to follow. Called once a period. */
 static void look_for_label(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	u64 *label = bpf_task_storage_get(&labels, p, 0, 0);
 	struct reported *reported;
 
 	if (label && *label) {
-		follow(p, t, *label, true, cpu);
-	} else if (t->labelled) { /* the label was removed: back to the task's own hint */
+		follow(p, t, said(*label), true, cpu);
+	} else if (t->labelled || t->hint == HINT_UNKNOWN) { /* the label was removed: back to the task's own hint */
 		reported = bpf_task_storage_get(&hints, p, 0, 0);
 		follow(p, t, reported ? reported->hint : 0, false, cpu);
 	}
+}
+
+/* Follows what a task wrote into its slot, if it has one, or what was written for it. */
+static __always_inline void look(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	if (is_evicted(t)) {
+		leave_given(t);
+		look_for_label(p, t, cpu);
+	}
+	if (t->labelled)
+		return;
+	if (t->nonce)
+		read_slot(p, t, cpu);
+	else if (reads_task_hints)
+		read_task_hint(p, t, cpu);
 }
 
 /* Follows what a task said while another scheduler, or none, was loaded. */
@@ -250,13 +262,13 @@ static int hear_hint(struct task_struct *p, u64 hint)
 
 	if (!reported)
 		return WARMQ_ANSWER_IGNORED;
-	reported->hint = hint;
+	reported->hint = said(hint);
 	count(COUNT_HINTS);
 	if (!t)
 		return WARMQ_ANSWER_HEARD;
 	if (t->nonce)
 		acknowledge(p, t, hint);
-	if (t->labelled || !follow(p, t, hint, false, cpu))
+	if (t->labelled || !follow(p, t, said(hint), false, cpu))
 		return WARMQ_ANSWER_HEARD;
 	return answer(p, t, cpu);
 }

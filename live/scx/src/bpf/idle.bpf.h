@@ -14,16 +14,23 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 /*
  * Notes that a CPU goes idle or no longer is. While `may_idle` of a domain is 0, nobody needs to ask the
  * kernel for an idle CPU there. It changes seldom, so that the CPUs of a domain do not take its line from
- * each other: who goes idle sets it if it is not set, and who asks in vain clears it (none_idle()). A CPU is
- * not forgotten for that: one that goes idle is first in the kernel's mask, and then looks at `may_idle`
- * (update_idle); who asked in vain first clears `may_idle`, and then looks at the mask once more.
+ * each other: who goes idle sets it if it is not set, and who asks in vain clears it, unless a CPU there still counts as
+ * idle (clear_may_idle()). No CPU is forgotten for that: one that goes idle first says so and then looks at
+ * `may_idle`; who clears that first does so and then looks once more who is idle.
  *
- * Nor is a task: a CPU that goes idle first sets `may_idle` and then looks for queued tasks; who queues a task
- * first raises `queued` and then looks at `may_idle`.
+ * No task waits beside an idle CPU for that:
  *
- * The kernel does not say so of a CPU that was woken, found nothing to run, and idles on: see
- * idles_on(). Nor does it while it bypasses schedulers, as when it suspends. What is missed is seen at the next
- * round of the balance timer. (__scx_update_idle() of kernel/sched/ext_idle.c)
+ * - A CPU that goes idle sets `may_idle` and then looks at `queued` (update_idle). Who queues a task raises
+ *   `queued` and then looks at `may_idle`. So one of them sees the other.
+ * - If the CPU does, it kicks itself. It may find nothing yet, since the kernel puts a task into a queue once
+ *   enqueue has returned. So it kicks itself again as long as a task is about to come: is_coming().
+ * - If the other does, it kicks the CPU, which looks after the task is in its queue (kick_cpus_irq_workfn() waits
+ *   until the lock is free under which that happens). A CPU that was kicked before, and looks for a task just now, is not
+ *   marked idle, and the kernel does not say when it becomes so again: kick_searching().
+ *
+ * (While the kernel bypasses schedulers, as when it suspends, it does not say who goes
+ * idle: such a CPU gets its first task from the timer, and is counted from then on. __scx_update_idle()
+ * of kernel/sched/ext_idle.c.)
  */
 static __always_inline void note_idle(s32 cpu, bool idle)
 {
@@ -38,11 +45,63 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 		domain_of(domain_of_cpu(cpu))->may_idle = 1;
 }
 
-/* A CPU that idled found no task. */
-static __always_inline void idles_on(s32 cpu)
+/* How long after a task was counted it may still be on its way into its queue, in ns. */
+#define COMES_WITHIN 1000000ULL
+
+/*
+ * Whether a task is about to come into the queue of an entity. Tasks are counted as well that another CPU has taken and
+ * does not run yet, which may last if a real-time task comes first; so not for longer than it takes.
+ */
+static bool is_coming(u32 entity)
 {
-	if (!domain_of(domain_of_cpu(cpu))->may_idle)
-		domain_of(domain_of_cpu(cpu))->may_idle = 1;
+	struct entity_state *state = entity_of(entity);
+
+	return state->queued && (u32)(scx_bpf_now() / COMING_UNIT) - state->queued_last < COMES_WITHIN / COMING_UNIT &&
+	       (s64)state->queued > scx_bpf_dsq_nr_queued(dsq_of(entity));
+}
+
+/* Whether a CPU takes tasks of an entity without looking elsewhere. */
+static bool serves(u32 cpu, u32 entity)
+{
+	if (is_group(entity))
+		return place_of_cpu(cpu) == group_of(entity)->home;
+	return entity == domain_of_cpu(cpu) || entity == WARMQ_PINNED_BASE + cpu;
+}
+
+/* Whether any CPU of a domain counts as idle, marked so by the kernel or not. */
+static bool counts_any_idle(u32 domain)
+{
+	u32 cpu;
+
+	bpf_for(cpu, 0, nr_cpus)
+		if (domain_of_cpu(cpu) == domain && cpu_of(cpu)->idle)
+			return true;
+	return false;
+}
+
+/* The kernel knew no idle CPU of a domain a moment ago: until one idles there nobody need ask again. */
+static void clear_may_idle(u32 domain)
+{
+	u64 before = __sync_lock_test_and_set(&domain_of(domain)->may_idle, 0); /* in order: see note_idle() */
+
+	barrier_var(before);
+	if (counts_any_idle(domain))
+		domain_of(domain)->may_idle = 1;
+}
+
+/* Kicks the CPUs that idle but are not marked so, for a task that is queued in `entity`: each may have looked before. */
+static void kick_searching(const struct task_struct *p, u32 entity)
+{
+	u32 domain = domain_of_entity(entity), cpu;
+
+	if (!domain_of(domain)->may_idle)
+		return;
+	bpf_for(cpu, 0, nr_cpus) {
+		if (domain_of_cpu(cpu) != domain || !cpu_of(cpu)->idle)
+			continue;
+		if (serves(cpu, entity) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	}
 }
 
 /* An idle CPU of the core of `cpu`, or -1. */
@@ -73,31 +132,14 @@ static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags
 	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), flags);
 }
 
-/*
- * An idle CPU of a domain after all, or -1: the kernel knew none a moment ago. Until one idles there nobody need ask
- * again. (Who may not run everywhere cannot know.)
- */
-static s32 none_idle(struct task_struct *p, u32 domain, s32 prev)
-{
-	u64 before;
-	s32 cpu;
-
-	if (p->nr_cpus_allowed < nr_cpus)
-		return -1;
-	before = __sync_lock_test_and_set(&domain_of(domain)->may_idle, 0); /* in order: see note_idle() */
-	barrier_var(before);
-	cpu = idle_in_domain(p, domain, prev, 0);
-	if (cpu >= 0)
-		domain_of(domain)->may_idle = 1;
-	return cpu;
-}
-
-/* Any idle CPU of a domain for p, or -1. */
+/* Any idle CPU of a domain for p, or -1. (Who may not run everywhere cannot know whether there is one for others.) */
 static s32 any_idle_in(struct task_struct *p, u32 domain, s32 prev)
 {
 	s32 cpu = idle_in_domain(p, domain, prev, 0);
 
-	return cpu >= 0 ? cpu : none_idle(p, domain, prev);
+	if (cpu < 0 && p->nr_cpus_allowed >= nr_cpus)
+		clear_may_idle(domain);
+	return cpu;
 }
 
 /* Whether any CPU of a place is idle, without taking it. */

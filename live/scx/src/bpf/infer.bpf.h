@@ -10,7 +10,7 @@ u64 next_inferred = 1;
 /* An inferred group is full when it has as many members as it may. */
 static bool has_room(u32 group)
 {
-	return group_of(group)->members < infer_size;
+	return members_of(group_of(group)) < infer_size;
 }
 
 static u32 found_group(const struct task_struct *p, u32 cpu, u64 now)
@@ -33,20 +33,20 @@ static void infer_from_wakeup(struct task_struct *p, struct task_state *t, u32 c
 	w = task_of(waker);
 	if (!w || w->hint || user_of(p) != user_of(waker))
 		return;
-	switch (warmq_meet(t->group, w->group, &t->firmness)) {
+	switch (warmq_meet(group_number(t), group_number(w), &t->firmness)) {
 	case WARMQ_FOUND:
 		group = found_group(p, cpu, now);
-		enter_group(t, group, now);
-		enter_group(w, group, now);
+		enter_unnamed(t, group, now);
+		enter_unnamed(w, group, now);
 		count(COUNT_INFERRED);
 		break;
 	case WARMQ_WAKEE_JOINS:
-		if (has_room(w->group))
-			enter_group(t, w->group, now);
+		if (has_room(group_number(w)))
+			enter_unnamed(t, group_number(w), now);
 		break;
 	case WARMQ_WAKER_JOINS:
-		if (has_room(t->group))
-			enter_group(w, t->group, now);
+		if (has_room(group_number(t)))
+			enter_unnamed(w, group_number(t), now);
 		break;
 	case WARMQ_STRANGERS:
 		break;

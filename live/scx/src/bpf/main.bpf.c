@@ -45,6 +45,7 @@ UEI_DEFINE(uei);
 #include "pick.bpf.h"
 #include "wait.bpf.h"
 #include "power.bpf.h"
+#include "dump.bpf.h"
 
 /*
  * Makes a task runnable in the entity where it belongs. If it is there already, brings its weight
@@ -115,7 +116,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	} else if (infer && (wake_flags & SCX_WAKE_TTWU)) {
 		infer_from_wakeup(p, t, cpu, scx_bpf_now());
 	}
-	__sync_fetch_and_add(&cpu_of(cpu)->found, 1);
+	note_found(t, cpu);
 	keep_balancing();
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
@@ -135,8 +136,10 @@ static __always_inline bool kick_idle(struct task_struct *p, u32 entity, s32 cpu
 		idle = idle_at_home(p, group_of(entity)->home, cpu);
 	else
 		idle = idle_to_kick(p, cpu);
-	if (idle < 0)
+	if (idle < 0) {
+		kick_searching(p, entity);
 		return false;
+	}
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	return true;
 }
@@ -160,7 +163,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	now = scx_bpf_now();
 	/* It leaves its queue without running if its affinity or its class changed. */
-	unqueue(t);
+	leave_queues(t);
 	if (must_wait(t) && throttle(p, t, enq_flags)) {
 		t->goes_to = 0;
 		return;
@@ -179,7 +182,7 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	t->queued_at = now;
 	t->queued_weight = time_of(t->domain)->weight / QUEUED_WEIGHT;
 	t->queued_runnable = time_of(t->domain)->runnable;
-	note_queued(t, entity, 0, now);
+	note_queued(t, entity, now);
 	keep_balancing();
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
@@ -235,7 +238,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 {
 	struct cpu_state *c = cpu_of(cpu);
 	struct task_state *t = NULL;
-	bool may_stay = false;
+	bool may_stay = false, comes = false;
 	u32 entity;
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
@@ -250,16 +253,16 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 	}
 	if (!prev && is_realtime_next(cpu))
 		return;
-	if (take_found(cpu, cpu))
+	if (take_found(cpu))
 		return;
-	if (pull_requested(cpu))
+	if (pull_requested(domain_of_cpu(cpu)))
 		return;
 	entity = batch_goes_on(c, cpu) ? c->batch_entity : first_entity(cpu);
 	if (entity == NO_ENTITY) {
 		if (may_stay || (t && is_split_off(prev, t, cpu)))
 			go_on(prev, t, c);
-		else if (!pull(cpu) && !prev)
-			idles_on(cpu);
+		else
+			pull(cpu);
 		return;
 	}
 	if (may_stay && goes_first(t, entity)) {
@@ -267,12 +270,12 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 		go_on(prev, t, c);
 		return;
 	}
-	if (take(c, entity) || take_any(c, cpu))
+	if (take(c, entity) || take_any(c, cpu, &comes))
 		return;
 	if (may_stay) /* what waits may not run here */
 		go_on(prev, t, c);
-	else if (!pull(cpu) && !prev)
-		idles_on(cpu);
+	else if (!pull(cpu) && comes)
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
@@ -280,15 +283,16 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	struct task_state *t = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_of(cpu);
-	bool deadline_known = false, found = c->took_found, put_back;
+	bool deadline_known = false, found, put_back;
 	u64 now;
 
-	c->took_found = 0;
 	if (!t)
 		return;
+	found = t->found_by;
 	put_back = t->changed && !t->weight; /* it was not counted, and still need not be */
 	note_idle(cpu, false);
 	now = scx_bpf_now();
+	leave_found(t);
 	if ((u32)t->queued_in != NO_ENTITY) {
 		unqueue(t);
 		if (t->weight) {
@@ -340,7 +344,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		note_deadline(p, t, c);
 runs:
 	c->runs = true;
-	c->run_idle = p->policy == SCHED_IDLE;
+	c->run_idle = is_idle_class(p, t);
 }
 
 void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
@@ -500,7 +504,7 @@ void BPF_STRUCT_OPS(warmq_disable, struct task_struct *p)
 
 	if (!t)
 		return;
-	unqueue(t);
+	leave_queues(t);
 	leave_all(t);
 	unthrottle(t);
 	t->stoppable = false;
@@ -512,7 +516,7 @@ void BPF_STRUCT_OPS(warmq_exit_task, struct task_struct *p, struct scx_exit_task
 
 	if (!t)
 		return;
-	unqueue(t);
+	leave_queues(t);
 	leave_all(t);
 	unthrottle(t);
 	enter_group(t, 0, scx_bpf_now());
@@ -538,6 +542,23 @@ void BPF_STRUCT_OPS(warmq_cgroup_move, struct task_struct *p, struct cgroup *fro
 	move_to_cgroup(t, number_of_cgroup(to));
 	if (group_by == ORIGIN_CGROUP)
 		leave_usual_group(t, scx_bpf_now());
+}
+
+/* How long after V of its domain the deadline of a runnable task is. */
+static __always_inline s64 deadline_after(struct task_state *t)
+{
+	if (!t || !t->weight)
+		return 0;
+	return deadline_of(t, slice_of(t)) - time_of(domain_of_entity(t->entity))->avg_vruntime;
+}
+
+/*
+ * Core scheduling (sched_core_enabled()): which of two tasks that may not share a core at the same time comes first. They
+ * may be of two domains, each with a time of its own.
+ */
+bool BPF_STRUCT_OPS(warmq_core_sched_before, struct task_struct *a, struct task_struct *b)
+{
+	return deadline_after(task_of(a)) < deadline_after(task_of(b));
 }
 
 static s32 make_domain(u32 domain)
@@ -617,7 +638,12 @@ SCX_OPS_DEFINE(warmq_ops,
 	       .cgroup_exit = (void *)warmq_cgroup_exit,
 	       .cgroup_move = (void *)warmq_cgroup_move,
 	       .cgroup_set_weight = (void *)warmq_cgroup_set_weight,
+	       .cgroup_set_idle = (void *)warmq_cgroup_set_idle,
 	       .cgroup_set_bandwidth = (void *)warmq_cgroup_set_bandwidth,
+	       .core_sched_before = (void *)warmq_core_sched_before,
+	       .dump = (void *)warmq_dump,
+	       .dump_cpu = (void *)warmq_dump_cpu,
+	       .dump_task = (void *)warmq_dump_task,
 	       .init = (void *)warmq_init,
 	       .exit = (void *)warmq_exit,
 	       .flags = SCX_OPS_KEEP_BUILTIN_IDLE | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED,

@@ -7,14 +7,13 @@
 /* The deadline of the first task in an entity's queue, or `otherwise` if it is empty. */
 __noinline u64 first_deadline(u32 entity, u64 otherwise)
 {
-	struct task_struct *p = NULL;
-	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
 
-	if (!bpf_iter_scx_dsq_new(&it, dsq_of(entity), 0))
-		p = bpf_iter_scx_dsq_next(&it);
+	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+	p = __COMPAT_scx_bpf_dsq_peek(dsq_of(entity));
 	if (p)
 		otherwise = p->scx.dsq_vtime;
-	bpf_iter_scx_dsq_destroy(&it);
+	bpf_rcu_read_unlock();
 	return otherwise;
 }
 
@@ -185,47 +184,48 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	return true;
 }
 
-/* Takes a task for `cpu` that woke while `idled` was idle, which may be another. */
-static __always_inline bool take_found(u32 cpu, u32 idled)
+/* Takes a task that woke while `cpu` was idle; another CPU may do that. */
+static __always_inline bool take_found(u32 cpu)
 {
-	struct cpu_state *c = cpu_of(idled);
-
-	if (!c->found || !scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + idled), 0))
-		return false;
-	__sync_fetch_and_sub(&c->found, 1);
-	cpu_of(cpu)->took_found = 1;
-	return true;
+	return cpu_of(cpu)->found && scx_bpf_dsq_move_to_local(dsq_of(FOUND_BASE + cpu), 0);
 }
 
 /* The timer found a queue that another domain or CPU does not serve soon: takes one of its unmanaged tasks. */
-static __always_inline bool pull_requested(u32 cpu)
+static __always_inline bool pull_requested(u32 domain)
 {
-	u32 domain = domain_of_cpu(cpu), from = domain_of(domain)->pull_from;
+	u32 from = domain_of(domain)->pull_from;
 
 	if (!from)
 		return false;
 	domain_of(domain)->pull_from = 0;
-	if (from > FOUND_BASE ? !take_found(cpu, from - 1 - FOUND_BASE) : !scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
+	if (from > FOUND_BASE ? !take_found(from - 1 - FOUND_BASE) : !scx_bpf_dsq_move_to_local(dsq_of(from - 1), 0))
 		return false;
 	count(COUNT_UNMANAGED_MOVES);
 	return true;
+}
+
+/* The same, and notes whether a task is about to come. In this order: one that comes in between is taken. */
+static bool take_or_note(struct cpu_state *c, u32 entity, bool *comes)
+{
+	*comes |= is_coming(entity);
+	return take(c, entity);
 }
 
 /*
  * The picked entity had no task for this CPU: another CPU was faster, or its tasks may not run
  * here. Takes any other.
  */
-static bool take_any(struct cpu_state *c, u32 cpu)
+static bool take_any(struct cpu_state *c, u32 cpu, bool *comes)
 {
 	u32 place = place_of_cpu(cpu), i, number = 0;
 
-	if (take(c, WARMQ_PINNED_BASE + cpu) || take(c, domain_of_cpu(cpu)))
+	if (take(c, WARMQ_PINNED_BASE + cpu) || take_or_note(c, domain_of_cpu(cpu), comes))
 		return true;
 	bpf_for(i, 0, WARMQ_MAX_GROUPS) {
 		number = group_after(place, number);
 		if (!number)
 			break;
-		if (entity_of(WARMQ_GROUP_BASE + number)->queued && take(c, WARMQ_GROUP_BASE + number))
+		if (entity_of(WARMQ_GROUP_BASE + number)->queued && take_or_note(c, WARMQ_GROUP_BASE + number, comes))
 			return true;
 	}
 	return false;

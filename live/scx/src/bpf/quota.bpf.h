@@ -2,8 +2,8 @@
 /*
  * Quotas of cgroups (cpu.max): what each has, and has had. A cgroup that has had its quota in a period
  * is out of it until the next, with all cgroups in it; throttle.bpf.h keeps its tasks waiting. What it
- * had too much, by a tick on each CPU at most, is taken off the next period's. cpu.max.burst is not
- * heeded.
+ * had too much, by a tick on each CPU at most, is taken off the next period's. What it had too little it
+ * keeps, up to cpu.max.burst.
  */
 #pragma once
 
@@ -13,14 +13,14 @@ u32 nr_quotas;
 /* Begins a cgroup's next period, if it is time. Returns the ns that are left of the present one. */
 static u64 refill(struct cgroup_state *cgroup, u64 now)
 {
-	u64 passed = elapsed(cgroup->period_at, now), periods, refilled, ran = cgroup->ran;
+	u64 passed = elapsed(cgroup->period_at, now), periods, refilled, most = cgroup->ran + cgroup->burst;
 
 	if (passed < cgroup->period)
 		return cgroup->period - passed;
 	periods = passed / cgroup->period;
 	cgroup->period_at += periods * cgroup->period;
 	refilled = periods * cgroup->quota;
-	__sync_fetch_and_sub(&cgroup->ran, ran < refilled ? ran : refilled);
+	__sync_fetch_and_sub(&cgroup->ran, most < refilled ? most : refilled);
 	return cgroup->period - elapsed(cgroup->period_at, now);
 }
 
@@ -33,7 +33,7 @@ __noinline int look_for_quota(u32 number)
 
 		if (!number)
 			break;
-		if (cgroup->quota && cgroup->ran >= cgroup->quota)
+		if (cgroup->quota && cgroup->ran >= (s64)cgroup->quota)
 			return 1;
 		number = cgroup->parent;
 	}

@@ -63,12 +63,11 @@ struct cpu_state {
 	/* The running task, for wakeups that may preempt it. */
 	u64 run_deadline; /* in its domain's time */
 	u32 runs;         /* a task of ours runs */
-	u32 run_idle;     /* it is of SCHED_IDLE */
+	u32 run_idle;     /* anything else comes before it: is_idle_class() */
 	u32 idle;         /* it is counted in its domain's `idle` */
 	u64 ticked_at; /* ns, its last tick */
 	u64 tick;      /* ns, how long one takes; 0: not known yet */
-	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there; never too few */
-	u32 took_found;   /* it has just taken one from such a queue, which runs next */
+	u32 found;        /* tasks in its queue of FOUND_BASE, or about to be put there: see note_found() */
 	u32 found_rounds; /* of the timer, in which one waited there and none of ours had the CPU */
 	u64 crowded_since; /* ns, since when each tick has found a better core for the task that ran; 0: the last has not */
 	u64 left_at;       /* ns, when a task last left this core for a better one; of the first CPU of the core */
@@ -114,10 +113,13 @@ struct place_state {
 struct entity_state {
 	struct warmq_entity time;
 	struct warmq_domain domain; /* of the domain, if this is the entity of its unmanaged tasks */
-	u64 queued; /* tasks in its dispatch queue, or about to be put there */
+	u32 queued; /* tasks in its dispatch queue, or about to be put there */
+	u32 queued_last; /* when the last of them came, in units of COMING_UNIT */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct entity_state) == 64, "one line");
+
+#define COMING_UNIT 1024 /* ns */
 
 /* Whose fragment, and which. A uid or tgid of 0: everybody's. */
 struct group_key {
@@ -136,15 +138,17 @@ enum origin {
 };
 
 /*
- * Invariant: the key of a group with members leads to it. A group without may be given another key.
+ * Invariant: the key of a group with members leads to it. A group without may be given another key, or one whose members have
+ * all slept for long: it then has none, and a new generation.
  */
 struct group_state {
 	struct group_key key;
-	u64 members; /* tasks that named it, asleep or not */
+	u64 members; /* tasks that named it, asleep or not; in the upper half: its generation */
 	u64 running; /* members that have a CPU */
 	u32 home;    /* place */
 	u32 claimed; /* a CPU is just making it */
 	u64 left_at; /* ns, when the last member left */
+	u64 ran_at;  /* ns, when a member last ran, or it was made */
 	u64 queued_since; /* ns, when the first of its queued tasks came: since then its queue has not been empty */
 	u64 first;        /* the deadline of the first task in its queue; see first_of_group() */
 	u64 first_known;
@@ -155,6 +159,7 @@ struct group_state {
 	u64 moves;
 	u64 splits;
 	u64 waits[WARMQ_WAIT_CLASSES];
+	u32 payer;   /* whose groups it counts among: a uid + 1; 0: nobody's */
 	u32 narrow;  /* it has had a member that may not run everywhere, so it does not move */
 	u32 origin;  /* enum origin */
 } __attribute__((aligned(64)));
@@ -162,15 +167,18 @@ struct group_state {
 /* Cgroup 0 is the root, whose entry is unused. */
 struct cgroup_state {
 	u64 id;
-	u64 weight;
+	u64 weight;  /* that it has: `given`, or that of an idle cgroup */
+	u64 given;   /* by cpu.weight */
 	u64 active;  /* weights of its runnable tasks and active children */
 	u64 counted; /* the weight that it has added to its parent's `active` */
 	u64 quota;   /* ns of CPU time in each period; 0: no bound */
+	u64 burst;   /* ns that it may keep of earlier quotas */
 	u64 period;  /* ns */
 	u64 period_at; /* ns of CLOCK_MONOTONIC, when this period began */
-	u64 ran;     /* ns that it had in this period, and too much before */
+	s64 ran;     /* ns that it had in this period, and too much before; negative: what it has kept */
 	u32 parent;
 	u32 state;
+	u32 idle;    /* cpu.idle */
 	u32 has_queue; /* for its tasks while it is out of quota */
 };
 
@@ -198,7 +206,8 @@ struct task_state {
 	/* What changes seldom, and is read by whoever wakes it. */
 	u64 hint;       /* the hint or label that it follows */
 	u64 nonce;      /* that its slot must hold; 0: it has no slot */
-	u32 group;      /* 0: none */
+	u64 faded_at;   /* ns, when its firmness was last lowered */
+	u32 group;      /* its number in the lower GROUP_BITS, its generation above; 0: none */
 	u32 cgroup;
 	u32 parent;     /* the pid of the task that made it */
 	u32 waker;      /* the pid of the task that woke it last */
@@ -208,7 +217,6 @@ struct task_state {
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
 	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
-	bool inferred;
 	bool labelled;
 	/* What changes when it is queued, and when it runs. */
 	u64 vtime __attribute__((aligned(8))); /* its vruntime in the time of `entity`, also after it left; virtual ns */
@@ -218,7 +226,7 @@ struct task_state {
 		u64 slept_at;  /* ns, while it sleeps, and until it is queued */
 		u64 queued_at; /* ns, from then on */
 	};
-	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_queued() */
+	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_released() */
 	u32 weight;     /* that is counted in its entity; 0: it is in none */
 	u32 own_weight; /* that is counted in its cgroup */
 	u32 queued_weight; /* of its domain, when it was queued, in units of QUEUED_WEIGHT */
@@ -226,7 +234,7 @@ struct task_state {
 	u16 entity;
 	u16 domain;
 	u16 counted_cgroup; /* the cgroup that own_weight is counted in */
-	u16 unused;
+	u16 found_by;   /* the CPU in whose queue of FOUND_BASE it is, counted from 1; 0: in none */
 	/* What changes where it runs. */
 	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
 	u64 ran;        /* ns since it woke */
@@ -239,7 +247,6 @@ struct task_state {
 	bool changed;   /* the kernel took it off its CPU to change it, and puts it back at once */
 	bool stoppable; /* where it leaves its CPU it may be throttled: see throttle.bpf.h */
 	bool yields;
-	u64 faded_at;   /* ns, when its firmness was last lowered */
 };
 
 _Static_assert(__builtin_offsetof(struct task_state, vtime) == 56 && __builtin_offsetof(struct task_state, charged) == 120,
@@ -256,7 +263,7 @@ const volatile u32 nr_domains = 1;
 const volatile u32 nr_places = 1;
 const volatile u32 nr_groups = WARMQ_MAX_GROUPS;
 const volatile u32 groups_per_process = 256;
-const volatile u32 groups_per_user = 512;
+const volatile u32 groups_per_user = 384;
 const volatile bool place_is_cpu;
 const volatile bool preempts = true;
 const volatile bool keeps_groups = true;

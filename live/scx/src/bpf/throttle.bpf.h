@@ -38,7 +38,7 @@ struct {
 /* Tasks of ours that are throttled. */
 u64 nr_throttled;
 
-/* How often a task was released; see note_queued(). */
+/* How often a task was released; see note_released(). */
 u64 releases;
 
 /* The registers that the interrupt saved which a CPU is in. */
@@ -134,6 +134,8 @@ static void wake_released(struct task_struct *p, u32 entity)
 	}
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	else
+		kick_searching(p, entity);
 }
 
 /* The CPU of a task that waits; one that it may run on, if its affinity is just being changed. */
@@ -164,10 +166,11 @@ static void release(u32 number, bool all)
 			break;
 		entity = entity_for(p, t, cpu_of_waiting(p));
 		mark = (__sync_fetch_and_add(&releases, 1) + 1) << 32;
+		/* Before it moves, since it may run at once. */
+		if (!note_released(t, entity, mark, scx_bpf_now()))
+			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_in(domain_of_entity(entity)));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
-		/* Before it moves, since it may run at once. */
-		note_queued(t, entity, mark, scx_bpf_now());
 		note_first(entity, entity_of(entity)->time.avg_vruntime);
 		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0))
 			wake_released(p, entity);
@@ -219,8 +222,8 @@ static int begin_periods(void *map, int *key, struct bpf_timer *timer)
 	return 0;
 }
 
-/* Sets the quota of a cgroup, in us in each period of as many us. */
-static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
+/* Sets the quota of a cgroup, in us in each period of as many us, and how much of earlier ones it may keep. */
+static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us, u64 burst_us)
 {
 	u64 before = cgroup->quota;
 	struct quota_timer *value;
@@ -229,6 +232,7 @@ static void set_quota(struct cgroup_state *cgroup, u64 period_us, u64 quota_us)
 	cgroup->period = period_us * 1000;
 	cgroup->quota = quota_us == NO_QUOTA ? 0 : quota_us * 1000;
 	cgroup->ran = 0;
+	cgroup->burst = burst_us * 1000;
 	cgroup->period_at = bpf_ktime_get_ns();
 	if (before && !cgroup->quota) {
 		/* A timer expires soon, and releases whoever waits. */

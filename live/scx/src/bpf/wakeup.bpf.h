@@ -66,7 +66,7 @@ static void fade(struct task_state *t, u64 now)
 	if (t->firmness)
 		t->firmness = warmq_fade(t->firmness);
 	else
-		enter_group(t, 0, now);
+		enter_unnamed(t, 0, now);
 }
 
 /* Begins a new period, if it is time: the count of sleeps starts from 0. */
@@ -78,7 +78,7 @@ static __always_inline void begin_period(struct task_struct *p, struct task_stat
 	t->sleeps = 0;
 	look_for_label(p, t, cpu);
 	look_for_usual_group(p, t, cpu, now);
-	if (t->inferred && elapsed(t->faded_at, now) >= FADES_EVERY)
+	if (is_inferred(t) && elapsed(t->faded_at, now) >= FADES_EVERY)
 		fade(t, now);
 }
 
@@ -96,7 +96,7 @@ static __always_inline void preempt(struct task_struct *p, struct task_state *t,
 		.weight = t->weight,
 		.slept = slept,
 		.since = elapsed(c->preempted_at, now),
-		.outranks = c->run_idle && p->policy != SCHED_IDLE,
+		.outranks = c->run_idle && !is_idle_class(p, t),
 	};
 
 	if (!c->runs)

@@ -1,5 +1,7 @@
 //! The monitor's picture as text: rates of an interval, places, and the groups that ran most.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use warmq_decide::WEIGHT_NICE_0;
@@ -7,8 +9,8 @@ use warmq_decide::WEIGHT_NICE_0;
 use crate::stats::{Group, Home, Interval, Statistics, Waits};
 use crate::words::plural;
 
-/// Lines that are not groups: seven of rates, the heads of both tables, and those between.
-const OTHER_ROWS: usize = 12;
+/// Lines that are not groups: eight of rates, the heads of both tables, and those between.
+const OTHER_ROWS: usize = 13;
 /// Groups that are shown in any case, however small the terminal is.
 const LEAST_GROUPS: usize = 3;
 /// Places that are shown when they do not all fit.
@@ -37,6 +39,7 @@ fn head(interval: &Interval<'_>) -> String {
         moves(interval),
         waits(interval),
         since_start(interval),
+        held(interval.now),
     ];
     lines.join("\n") + "\n\n"
 }
@@ -139,6 +142,39 @@ fn since_start(interval: &Interval<'_>) -> String {
         last_overdue(interval.now),
         counters.get("groups_refused"),
         counters.get("forged_slots"),
+    )
+}
+
+/// How many holders of groups are named.
+const MOST_HOLDERS: usize = 3;
+
+/// Who has how many of the groups, those with most first.
+fn held(now: &Statistics) -> String {
+    let mut holders = BTreeMap::<Option<u32>, usize>::new();
+    for group in &now.groups {
+        *holders.entry(group.payer).or_default() += 1;
+    }
+    let mut holders: Vec<_> = holders.into_iter().collect();
+    holders.sort_by_key(|(_, held)| Reverse(*held));
+    let named = holders
+        .iter()
+        .take(MOST_HOLDERS)
+        .map(|(payer, held)| match payer {
+            Some(user) => format!("{held} by user {user}"),
+            None => format!("{held} nobody's"),
+        });
+    let named: Vec<String> = named.collect();
+    format!(
+        "held        {} of {}{}{}{}",
+        now.groups.len(),
+        plural(now.settings.groups.into(), "group"),
+        if named.is_empty() { "" } else { ": " },
+        named.join(", "),
+        if holders.len() > MOST_HOLDERS {
+            ", ..."
+        } else {
+            ""
+        },
     )
 }
 

@@ -78,13 +78,16 @@ fn configure(settings: &mut rodata, place_is_cpu: bool) {
 fn group(state: &mut bss, slot: usize, whose: (u32, u32), hint: u64, numbers: [u64; 3], age: u64) {
     let group = &mut state.groups[slot];
     (group.key.uid, group.key.tgid, group.key.hint) = (whose.0, whose.1, hint);
-    (group.home, group.members, group.running) = (numbers[0] as u32, numbers[1], numbers[2]);
+    // Of a third generation.
+    group.payer = whose.0;
+    (group.home, group.members, group.running) =
+        (numbers[0] as u32, 3 << 32 | numbers[1], numbers[2]);
     group.ran_home = age * 800_000_000;
     group.ran_away = age * 200_000_000;
     group.batches = age * 100;
     group.runs = age * 400;
     group.moves = 2;
     group.waits[12] = age * 10;
-    state.entities[abi::GROUP_BASE as usize + slot].queued = u64::from(numbers[1] > 0);
+    state.entities[abi::GROUP_BASE as usize + slot].queued = u32::from(numbers[1] > 0);
     state.entities[abi::GROUP_BASE as usize + slot].time.weight = WEIGHT_NICE_0 * numbers[1];
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -40,6 +41,18 @@ typedef int32_t s32;
 /* A loader changes what the program only reads. */
 #define const
 
+/*
+ * Each atomic operation, and each call of the kernel that looks at what CPUs share, is a moment before which another
+ * CPU may do something.
+ */
+void native_moment(void);
+#define __sync_fetch_and_add(...) (native_moment(), __sync_fetch_and_add(__VA_ARGS__))
+#define __sync_fetch_and_sub(...) (native_moment(), __sync_fetch_and_sub(__VA_ARGS__))
+#define __sync_fetch_and_or(...) (native_moment(), __sync_fetch_and_or(__VA_ARGS__))
+#define __sync_fetch_and_and(...) (native_moment(), __sync_fetch_and_and(__VA_ARGS__))
+#define __sync_val_compare_and_swap(...) (native_moment(), __sync_val_compare_and_swap(__VA_ARGS__))
+#define __sync_lock_test_and_set(...) (native_moment(), __sync_lock_test_and_set(__VA_ARGS__))
+
 /* --- Types ------------------------------------------------------------------------------------ */
 
 #define PF_EXITING 0x00000004
@@ -60,16 +73,33 @@ struct kernfs_node {
 	u64 id;
 };
 
+enum cgroup_subsys_id { cpu_cgrp_id };
+
+struct task_group {
+	int idle;
+};
+
 struct cgroup {
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup *parent;
+	struct cgroup *ancestors[8];
+	struct task_group *subsys[1];
+};
+
+struct user_namespace {
+	int level;
+	struct {
+		u32 val;
+	} owner;
+	struct user_namespace *parent;
 };
 
 struct cred {
 	struct {
 		u32 val;
 	} uid;
+	struct user_namespace *user_ns;
 };
 
 struct signal_struct {
@@ -119,12 +149,15 @@ struct task_struct {
 	u64 came; /* when it was queued, by model.came */
 	struct task_struct *next;
 	bool migrates;
-	bool direct; /* select_cpu put it into this queue */
+	bool direct; /* select_cpu or enqueue chose this queue for it */
 	u64 direct_dsq;
+	u64 direct_flags;
+	bool direct_by_vtime;
 };
 
 struct linux_binprm;
 struct scx_exit_info;
+struct scx_dump_ctx;
 struct scx_cpu_release_args;
 struct scx_exit_task_args;
 
@@ -137,6 +170,7 @@ struct scx_cgroup_init_args {
 	u32 weight;
 	u64 bw_period_us;
 	u64 bw_quota_us;
+	u64 bw_burst_us;
 };
 
 typedef int pid_t;
@@ -192,6 +226,9 @@ int native_delete(void *map, void *key, u64 key_size);
 #define bpf_timer_start(timer, in, flags) native_timer_start()
 int native_timer_start(void);
 #define bpf_core_field_exists(field) 1
+#define bpf_core_field_offset(type, field) offsetof(type, field)
+#define bpf_core_enum_value(type, value) (value)
+#define bpf_probe_read_kernel(to, size, from) ((void)memcpy(to, from, size))
 #define bpf_probe_read_kernel_str(to, size, from) ((void)memcpy(to, from, size))
 #define bpf_strncmp(string, size, other) strncmp(string, other, size)
 #define bpf_this_cpu_ptr(variable) (variable)
@@ -251,10 +288,6 @@ extern struct pt_regs *__irq_regs;
 #define SCX_ECODE_RSN_HOTPLUG 0
 #define SCX_ECODE_ACT_RESTART 0
 
-struct bpf_iter_scx_dsq {
-	struct task_struct *next;
-};
-
 u64 scx_bpf_now(void);
 s32 scx_bpf_task_cpu(struct task_struct *p);
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 flags);
@@ -275,9 +308,8 @@ struct cpumask *scx_bpf_get_idle_smtmask(void);
 #define scx_bpf_exit(code, ...) ((void)0)
 #define is_migration_disabled(p) false
 
-int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags);
-struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
-#define bpf_iter_scx_dsq_destroy(it) ((void)(it))
+struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 dsq);
+#define scx_bpf_dump(...) ((void)0)
 
 /* A walk sees the tasks that are queued when it begins, each once. */
 struct native_walk {
