@@ -694,5 +694,8 @@ fn a_cpu_asks_for_the_speed_that_its_tasks_need() {
     assert_eq!(used(1024, 0, 4 * MS), 768);
     let asleep = (0..30).fold(1024, |before, _| used(before, 0, 4 * MS));
     assert_eq!(asleep, 0);
-    assert_eq!([0, 256, 820, 1024].map(|it| speed(it)), [0, 320, 1024, 1024]);
+    assert_eq!(
+        [0, 256, 820, 1024].map(|it| speed(it)),
+        [0, 320, 1024, 1024]
+    );
 }

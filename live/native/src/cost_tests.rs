@@ -198,13 +198,10 @@ impl Play {
             turns: here.turns + 1,
         };
         let turn = here.turns;
-        match next {
-            Some(task) => {
-                self.costs.switch.0 += 1;
-                self.last[task as usize] = cpu;
-                self.after(self.left[task as usize], Event::Done(cpu, turn));
-            }
-            None => {}
+        if let Some(task) = next {
+            self.costs.switch.0 += 1;
+            self.last[task as usize] = cpu;
+            self.after(self.left[task as usize], Event::Done(cpu, turn));
         }
         // That a CPU goes idle is part of the switch to the next.
         self.costs.switch.1 += lines;

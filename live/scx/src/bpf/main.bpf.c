@@ -70,10 +70,10 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
  * in its entity, its domain and its cgroup only if it is still there at a tick or loses its CPU. It is then charged for all
  * that it ran. If it sleeps before, its lag stays what it was. So such wakeups and sleeps change no line that CPUs share.
  */
-static __always_inline void count_late(struct task_struct *p, struct task_state *t, u32 cpu, u64 now)
+static __always_inline void count_late(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	if (!t->weight && !t->at_once && t->running)
-		join(p, t, domain_of_cpu(cpu), elapsed(t->slept_at, now) >= policy.min_sleep);
+		join(p, t, domain_of_cpu(cpu), elapsed(t->slept_at, scx_bpf_now()) >= policy.min_sleep);
 }
 
 /* Notes that a task wakes or is new. */
@@ -244,7 +244,7 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
 		if (t)
-			count_late(prev, t, cpu, scx_bpf_now());
+			count_late(prev, t, cpu);
 		if (t && (must_wait(t) || (smt_enabled && t->goes_to))) {
 			charge(prev, t, cpu);
 			t = NULL;
@@ -362,7 +362,7 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	c->tick = warmq_tick_length(c->tick, elapsed(c->ticked_at, now));
 	c->ticked_at = now;
 	keep_balancing();
-	count_late(p, t, cpu, now);
+	count_late(p, t, cpu);
 	charge(p, t, cpu);
 	set_speed(cpu, now);
 	t->stoppable = nr_quotas && interrupts_user(p);
@@ -399,7 +399,7 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 	if (!t)
 		return;
 	if (runnable)
-		count_late(p, t, cpu, scx_bpf_now());
+		count_late(p, t, cpu);
 	else if (!t->weight && is_changed(p)) { /* it is put back as it was */
 		t->changed = true;
 		return;

@@ -180,7 +180,7 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	if (c->batch_entity == entity && is_group(entity) && c->batch_used >= policy.batch_budget)
 		c->batch_entity = NO_ENTITY; /* it was picked again: a new batch */
 	note_batch(c, entity);
-	count(COUNT_DISPATCHED);
+	c->counters[COUNT_DISPATCHED]++;
 	return true;
 }
 
