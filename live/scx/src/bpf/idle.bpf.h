@@ -66,6 +66,8 @@ static void kick_searching(const struct task_struct *p, u32 entity)
 	u32 domain = domain_of_entity(entity), cpu;
 	u64 left = domain_of(domain)->idle;
 
+	if (!left) /* as most often: a loop costs something even if it ends at once */
+		return;
 	bpf_for(cpu, 0, nr_cpus) {
 		if (!left)
 			break;
