@@ -568,7 +568,21 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq)
 	return queue_of(dsq)->queued;
 }
 
-struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 dsq)
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags)
+{
+	it->next = queue_of(dsq)->first;
+	return 0;
+}
+
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
+{
+	struct task_struct *p = it->next;
+
+	it->next = p ? p->next : NULL;
+	return p;
+}
+
+struct task_struct *scx_bpf_dsq_peek(u64 dsq)
 {
 	model.looks++;
 	return queue_of(dsq)->first;

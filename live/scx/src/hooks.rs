@@ -16,11 +16,11 @@ pub enum Missing {
          CONFIG_FUNCTION_TRACER, CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS and CONFIG_SECURITY"
     )]
     Both(String),
-    /// The one in prctl cannot be attached.
+    /// The one in prctl cannot be attached, or is not called.
     #[error(
         "programs cannot hint here, by system call or by slot: the hook in prctl (fmod_ret of \
-         security_task_prctl) cannot be attached ({0}); labels, --task-hint-map, --group-by and --infer work. \
-         What helps is: sysctl kernel.ftrace_enabled=1"
+         security_task_prctl) does not work ({0}); labels, --task-hint-map, --group-by and --infer do. What helps is: \
+         sysctl kernel.ftrace_enabled=1"
     )]
     Prctl(String),
     /// The one in execve cannot be attached.
@@ -55,11 +55,19 @@ pub fn attach(loaded: &BpfSkel<'_>) -> Vec<Link> {
         (&loaded.progs.forget, Missing::Exec),
     ];
     let mut links = Vec::new();
+    let mut are_all = true;
     for (program, missing) in hooks {
         match program.attach() {
             Ok(link) => links.push(link),
-            Err(error) => missing(root_cause(&error.into())).warn(),
+            Err(error) => {
+                missing(root_cause(&error.into())).warn();
+                are_all = false;
+            }
         }
+    }
+    // A hook may be attached and never called, where ftrace is switched off.
+    if are_all && !warmq_hint::listening() {
+        Missing::Prctl("it is attached, but not called".to_owned()).warn();
     }
     links
 }

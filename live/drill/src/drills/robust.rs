@@ -35,7 +35,7 @@ pub const DRILLS: &[Drill] = &[
     },
     Drill {
         name: "robust/without-hooks",
-        law: "where the hook in prctl cannot be attached it schedules, and says that programs cannot hint",
+        law: "where the hook in prctl does not work it schedules, and says that programs cannot hint",
         run: without_hooks,
     },
     Drill {

@@ -94,7 +94,7 @@ static void kick_searching(const struct task_struct *p, u32 entity)
 {
 	u32 domain = domain_of_entity(entity), cpu;
 
-	if (!domain_of(domain)->may_idle)
+	if (!domain_of(domain)->may_idle) /* as most often: a loop costs something even if it ends at once */
 		return;
 	bpf_for(cpu, 0, nr_cpus) {
 		if (domain_of_cpu(cpu) != domain || !cpu_of(cpu)->idle)

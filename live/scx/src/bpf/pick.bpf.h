@@ -4,16 +4,31 @@
  */
 #pragma once
 
+/* Whether the kernel says which task is the first of a queue. (7.0 may say that a queue is empty that is not.) */
+static __always_inline bool can_peek(void)
+{
+	return bpf_ksym_exists(scx_bpf_dsq_peek) && LINUX_KERNEL_VERSION >= KERNEL_VERSION(7, 1, 0);
+}
+
 /* The deadline of the first task in an entity's queue, or `otherwise` if it is empty. */
 __noinline u64 first_deadline(u32 entity, u64 otherwise)
 {
-	struct task_struct *p;
+	struct task_struct *p = NULL;
+	struct bpf_iter_scx_dsq it;
 
-	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
-	p = __COMPAT_scx_bpf_dsq_peek(dsq_of(entity));
+	if (can_peek()) { /* without the queue's lock */
+		bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
+		p = scx_bpf_dsq_peek(dsq_of(entity));
+		if (p)
+			otherwise = p->scx.dsq_vtime;
+		bpf_rcu_read_unlock();
+		return otherwise;
+	}
+	if (!bpf_iter_scx_dsq_new(&it, dsq_of(entity), 0))
+		p = bpf_iter_scx_dsq_next(&it);
 	if (p)
 		otherwise = p->scx.dsq_vtime;
-	bpf_rcu_read_unlock();
+	bpf_iter_scx_dsq_destroy(&it);
 	return otherwise;
 }
 

@@ -308,7 +308,16 @@ struct cpumask *scx_bpf_get_idle_smtmask(void);
 #define scx_bpf_exit(code, ...) ((void)0)
 #define is_migration_disabled(p) false
 
-struct task_struct *__COMPAT_scx_bpf_dsq_peek(u64 dsq);
+struct task_struct *scx_bpf_dsq_peek(u64 dsq);
+#define bpf_ksym_exists(function) 1
+#define KERNEL_VERSION(a, b, c) (((a) << 16) + ((b) << 8) + (c))
+#define LINUX_KERNEL_VERSION KERNEL_VERSION(7, 3, 0)
+struct bpf_iter_scx_dsq {
+	struct task_struct *next;
+};
+int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq, u64 flags);
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
+#define bpf_iter_scx_dsq_destroy(it) ((void)(it))
 #define scx_bpf_dump(...) ((void)0)
 
 /* A walk sees the tasks that are queued when it begins, each once. */
