@@ -9,12 +9,15 @@ fn main() {
     ] {
         println!("cargo::rerun-if-changed={input}");
     }
-    cc::Build::new()
-        .std("gnu11")
+    let mut build = cc::Build::new();
+    build.std("gnu11").warnings(false);
+    build.clone().file("src/lines.c").compile("warmq_lines");
+    build
         .include("src/shim")
         .file("src/native.c")
         // The program is written for clang and the BPF verifier: its own build checks it.
-        .warnings(false)
         .flag_if_supported("-Wno-attributes")
+        // Each access to memory calls a hook of lines.c.
+        .flag("-fsanitize=thread")
         .compile("warmq_native");
 }

@@ -8,7 +8,7 @@ use warmq_kernel::{
     Attach, Callback, Context, Fragment, GroupId, Locks, Pick, Scheduler, View, WakeContext, Why,
     group_weight_of_nice,
 };
-use warmq_native::{Birth, Kicks, Machine, Program, Waker};
+use warmq_native::{Birth, Cpus, Kicks, Machine, Program, Waker};
 use warmq_units::{CpuId, Duration, Instant, LockId, TaskId};
 
 /// How often the balance timer expires: at the tick of CPU 0 in the simulated one, too.
@@ -20,7 +20,7 @@ pub struct Pair {
     /// What the program asked for when the task was queued that wakes.
     asked: Kicks,
     /// The CPUs that the program asked for when a CPU's task lost it: by CPU, until it has switched.
-    owed: Vec<u64>,
+    owed: Vec<Cpus>,
     balanced_at: u64,
     /// The cgroups that the program knows, and the tasks' nice values and cgroups.
     cgroups: BTreeSet<usize>,
@@ -52,9 +52,9 @@ fn here(context: &Context<'_>) -> u32 {
 }
 
 /// The CPUs that will reschedule, as a mask.
-fn rescheduling(context: &Context<'_>) -> u64 {
+fn rescheduling(context: &Context<'_>) -> Cpus {
     let cpus = (0..context.cpus()).filter(|cpu| context.will_reschedule(CpuId(*cpu)));
-    cpus.fold(0, |mask, cpu| mask | 1 << cpu)
+    Cpus::from(cpus.fold(0, |mask, cpu| mask | 1 << cpu))
 }
 
 fn allowed(context: &Context<'_>, view: View<'_>) -> u64 {
@@ -79,7 +79,7 @@ impl Pair {
             simulated,
             program: Program::load(&machine(attach, place_is_cpu), Policy::default()),
             asked: Kicks::default(),
-            owed: vec![0; attach.cpus().into()],
+            owed: vec![Cpus::default(); attach.cpus().into()],
             balanced_at: BOOTED,
             cgroups: BTreeSet::from([GroupId::ROOT.index()]),
             tasks: BTreeMap::new(),
@@ -118,18 +118,19 @@ impl Pair {
     }
 
     /// A task was changed: both must ask the same CPUs to reschedule, besides that where it runs.
-    fn must_kick_alike(&mut self, context: &Context<'_>, task: TaskId, before: u64, asked: Kicks) {
+    fn must_kick_alike(&mut self, context: &Context<'_>, task: TaskId, before: Cpus, asked: Kicks) {
         let own = context.task(task).on_cpu().map_or(0, |cpu| 1 << cpu.0);
+        let own = Cpus::from(own);
         self.note(context, format_args!("for {task}, changed: {asked:?}"));
         let native = (asked.idle | asked.preempted) & !before & !own;
         self.must_agree(rescheduling(context) & !before & !own, native);
     }
 
     /// The balance timer, if it is time. Returns the CPUs that it asks to reschedule.
-    fn balance(&mut self, context: &mut Context<'_>) -> u64 {
+    fn balance(&mut self, context: &mut Context<'_>) -> Cpus {
         let now = now(context);
         if context.cpu() != CpuId(0) || now - self.balanced_at < BALANCE_INTERVAL.as_ns() {
-            return 0;
+            return Cpus::default();
         }
         self.balanced_at = now;
         let kicks = self.program.timer(0, now);
@@ -208,7 +209,7 @@ impl Scheduler for Pair {
     }
 
     fn pick_next(&mut self, context: &mut Context<'_>, prev: Option<TaskId>) -> Pick {
-        self.must_agree(0, self.owed[context.cpu().index()]);
+        self.must_agree(Cpus::default(), self.owed[context.cpu().index()]);
         let pick = self.simulated.pick_next(context, prev);
         let awake = prev.filter(|prev| context.task(*prev).is_runnable());
         let forbidden = |task: &TaskId| !context.task(*task).may_run_on(context.cpu());
@@ -243,16 +244,16 @@ impl Scheduler for Pair {
         let owed = std::mem::take(&mut self.owed[context.cpu().index()]);
         self.note(
             context,
-            format_args!("for {prev}, which lost its CPU: {owed:#b}"),
+            format_args!("for {prev}, which lost its CPU: {owed:?}"),
         );
         self.must_agree(rescheduling(context) & !before, owed);
     }
 
     fn tick(&mut self, context: &mut Context<'_>, running: Option<TaskId>) {
-        self.must_agree(0, self.owed[context.cpu().index()]);
+        self.must_agree(Cpus::default(), self.owed[context.cpu().index()]);
         let (asked, before) = (self.balance(context), rescheduling(context));
         self.simulated.tick(context, running);
-        let own = u64::from(running.is_some()) << here(context);
+        let own = Cpus::from(u64::from(running.is_some()) << here(context));
         self.must_agree(rescheduling(context) & !before & !own, asked & !before);
         if running.is_none() {
             return;

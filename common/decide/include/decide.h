@@ -65,8 +65,8 @@ typedef int32_t s32;
 struct warmq_domain {
 	u64 avg_vruntime; /* V, virtual ns */
 	u64 weight;       /* of everything runnable in the domain */
-	u64 runnable;     /* tasks */
-	u64 cpus;         /* that are online */
+	u32 runnable;     /* tasks */
+	u32 cpus;         /* that are online */
 };
 
 /*
@@ -77,7 +77,7 @@ struct warmq_entity {
 	u64 avg_vruntime; /* V of its members, virtual ns */
 	u64 shift;        /* from its members' time to the domain's, virtual ns, wraps */
 	u64 weight;       /* of its runnable members */
-	u64 runnable;     /* members */
+	u32 runnable;     /* members */
 };
 
 /* What an administrator may set; see `scx_warmq --help`. */
@@ -103,6 +103,7 @@ struct warmq_policy {
 #include "decide/slice.h"
 #include "decide/wakeup.h"
 #include "decide/core.h"
+#include "decide/power.h"
 #include "decide/group.h"
 
 /* The default policy. */

@@ -11,7 +11,7 @@ const u32 decide_core_cpus = WARMQ_CORE_CPUS;
 const u64 decide_turns = WARMQ_TURNS;
 
 /* The Rust side has the same structs, and lib.rs asserts the same sizes. */
-_Static_assert(sizeof(struct warmq_domain) == 4 * sizeof(u64), "struct Domain in lib.rs");
+_Static_assert(sizeof(struct warmq_domain) == 3 * sizeof(u64), "struct Domain in lib.rs");
 _Static_assert(sizeof(struct warmq_entity) == 4 * sizeof(u64), "struct Entity in lib.rs");
 _Static_assert(sizeof(struct warmq_wakeup) == 7 * sizeof(u64), "struct Wakeup in wakeup.rs");
 _Static_assert(sizeof(struct warmq_policy) == 11 * sizeof(u64), "struct Policy in lib.rs");
@@ -257,4 +257,14 @@ struct warmq_policy decide_default_policy(void)
 
 	warmq_default_policy(&policy);
 	return policy;
+}
+
+u32 decide_used(u32 before, u64 busy, u64 window)
+{
+	return warmq_used(before, busy, window);
+}
+
+u32 decide_speed(u32 used)
+{
+	return warmq_speed(used);
 }

@@ -21,11 +21,13 @@
 
 mod cores;
 mod groups;
+mod power;
 mod vruntime;
 mod wakeup;
 
 pub use cores::*;
 pub use groups::*;
+pub use power::*;
 pub use vruntime::*;
 pub use wakeup::*;
 
@@ -38,9 +40,9 @@ pub struct Domain {
     /// The weight of everything runnable in it.
     pub weight: u64,
     /// Its runnable tasks.
-    pub runnable: u64,
+    pub runnable: u32,
     /// Its CPUs that are online.
-    pub cpus: u64,
+    pub cpus: u32,
 }
 
 /// What a CPU chooses between: a group, the unmanaged tasks of a domain, or the tasks that may run
@@ -57,7 +59,7 @@ pub struct Entity {
     /// The weight of its runnable members.
     pub weight: u64,
     /// Its runnable members.
-    pub runnable: u64,
+    pub runnable: u32,
 }
 
 /// What an administrator may set (`struct warmq_policy`).
@@ -100,6 +102,6 @@ impl Default for Policy {
 }
 
 // decide.c asserts the same of the other side.
-const _: () = assert!(size_of::<Domain>() == 4 * size_of::<u64>());
+const _: () = assert!(size_of::<Domain>() == 3 * size_of::<u64>());
 const _: () = assert!(size_of::<Entity>() == 4 * size_of::<u64>());
 const _: () = assert!(size_of::<Policy>() == 11 * size_of::<u64>());

@@ -5,10 +5,10 @@ use warmq_decide::*;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-fn domain(cpus: u64, tasks: u64) -> Domain {
+fn domain(cpus: u32, tasks: u32) -> Domain {
     Domain {
         avg_vruntime: 1_000 * MS,
-        weight: tasks * WEIGHT_NICE_0,
+        weight: u64::from(tasks) * WEIGHT_NICE_0,
         runnable: tasks,
         cpus,
     }
@@ -380,8 +380,8 @@ fn a_weight_that_cannot_be_used_does_not_count() {
         (of(0, 0, 2), 0, heaviest),
     ];
     for (domain, own, expected) in table {
-        let runnable = domain.runnable + u64::from(own == 0);
-        let found = usable_weight(&domain, runnable, domain.cpus, heaviest, own);
+        let runnable = u64::from(domain.runnable) + u64::from(own == 0);
+        let found = usable_weight(&domain, runnable, domain.cpus.into(), heaviest, own);
         assert_eq!(found, expected, "{own} of {domain:?}");
     }
     assert_eq!(usable_weight(&of(others, 2, 2), 3, 2, nice_0, 0), nice_0);
@@ -683,4 +683,19 @@ fn groups_spread_along_wakeups() {
         assert_eq!(met(wakee, waker, firmness), expected, "{case}");
     }
     assert_eq!([32, 5, 1, 0].map(|firmness| fade(firmness)), [16, 2, 0, 0]);
+}
+
+/// A CPU that has work asks for full speed after one window, and comes down within some.
+#[test]
+fn a_cpu_asks_for_the_speed_that_its_tasks_need() {
+    assert_eq!(used(0, 4 * MS, 4 * MS), 1024);
+    assert_eq!(used(0, 5 * MS, 4 * MS), 1024);
+    assert_eq!(used(0, MS, 4 * MS), 256);
+    assert_eq!(used(1024, 0, 4 * MS), 768);
+    let asleep = (0..30).fold(1024, |before, _| used(before, 0, 4 * MS));
+    assert_eq!(asleep, 0);
+    assert_eq!(
+        [0, 256, 820, 1024].map(|it| speed(it)),
+        [0, 320, 1024, 1024]
+    );
 }

@@ -41,8 +41,8 @@ fn times() -> impl Strategy<Value = u64> {
 }
 
 fn domains() -> impl Strategy<Value = Domain> {
-    let tasks = (1u64..10_000, 0u64..10_000 * WEIGHT_NICE_0);
-    (times(), tasks, 1u64..512).prop_map(|(avg_vruntime, (runnable, weight), cpus)| Domain {
+    let tasks = (1u32..10_000, 0u64..10_000 * WEIGHT_NICE_0);
+    (times(), tasks, 1u32..512).prop_map(|(avg_vruntime, (runnable, weight), cpus)| Domain {
         avg_vruntime,
         weight,
         runnable,
@@ -57,7 +57,7 @@ fn distances() -> impl Strategy<Value = u64> {
 }
 
 fn entities() -> impl Strategy<Value = Entity> {
-    let tasks = (1u64..1_000, 0u64..1_000 * WEIGHT_NICE_0);
+    let tasks = (1u32..1_000, 0u64..1_000 * WEIGHT_NICE_0);
     (times(), times(), tasks).prop_map(|(avg_vruntime, shift, (runnable, weight))| Entity {
         avg_vruntime,
         shift,
@@ -108,12 +108,12 @@ proptest! {
     /// Where it is placed depends on the members alone, wherever the entity is in its domain.
     #[test]
     fn who_comes_back_is_placed_by_the_members(
-        policy in policies(), entity in entities(), distance in distances(), cpus in 1u64..64,
+        policy in policies(), entity in entities(), distance in distances(), cpus in 1u32..64,
         shift in times(), keeps_lag: bool,
     ) {
         let vtime = entity.avg_vruntime.wrapping_add(distance);
         let moved = Entity { shift, ..entity };
-        let of = |entity| place_among(&policy, entity, cpus, vtime, WEIGHT_NICE_0, keeps_lag);
+        let of = |entity| place_among(&policy, entity, cpus.into(), vtime, WEIGHT_NICE_0, keeps_lag);
         prop_assert_eq!(of(&entity), of(&moved));
         let members = Domain {
             avg_vruntime: entity.avg_vruntime, weight: entity.weight, runnable: entity.runnable, cpus,
@@ -126,10 +126,11 @@ proptest! {
     /// each.
     #[test]
     fn a_scaled_lag_is_worked_off_in_the_same_time(
-        policy in policies(), runnable in 1u64..1_000, mean in 16u64..100 * WEIGHT_NICE_0,
-        cpus in 1u64..512, ns in 0u64..1_000_000_000,
+        policy in policies(), tasks in 1u32..1_000, mean in 16u64..100 * WEIGHT_NICE_0,
+        there in 1u32..512, ns in 0u64..1_000_000_000,
     ) {
-        let domain = Domain { avg_vruntime: 0, weight: runnable * mean, runnable, cpus };
+        let (runnable, cpus) = (u64::from(tasks), u64::from(there));
+        let domain = Domain { avg_vruntime: 0, weight: runnable * mean, runnable: tasks, cpus: there };
         let lag = u128::from(scale_lag(&policy, &domain, ns));
         let rate = u128::from(runnable.min(cpus) * WEIGHT_NICE_0);
         let taken = lag * u128::from(domain.weight) / rate;
@@ -143,14 +144,15 @@ proptest! {
         domain in domains(), own in weights(), weight in weights(),
     ) {
         let domain = Domain { weight: domain.weight + own, ..domain };
-        let used = usable_weight(&domain, domain.runnable, domain.cpus, weight, own);
+        let cpus = u64::from(domain.cpus);
+        let used = usable_weight(&domain, domain.runnable.into(), cpus, weight, own);
         prop_assert!(used <= weight);
         let others = domain.weight - own;
         if used < weight {
             prop_assert!(domain.runnable > domain.cpus && domain.cpus > 1);
             prop_assert!(used >= WEIGHT_MIN.min(weight));
             // A CPU's part of all, or the least weight there is.
-            prop_assert!(used == WEIGHT_MIN || used * (domain.cpus - 1) <= others);
+            prop_assert!(used == WEIGHT_MIN || used * (cpus - 1) <= others);
         }
     }
 

@@ -60,7 +60,7 @@ void native_set_weight(u32 id, u32 here, u32 weight, u64 now)
 static void move(struct task_struct *p)
 {
 	take_out(p);
-	p->cpu = ctzll(p->cpus_ptr->bits);
+	p->cpu = bpf_cpumask_first(p->cpus_ptr);
 	enqueue(p, 0);
 }
 
@@ -70,7 +70,7 @@ void native_set_cpumask(u32 id, u32 here, u64 allowed, u64 now)
 	struct task_struct *p = &tasks_of_model[id];
 	bool queued;
 
-	if (p->cpus_ptr->bits == allowed)
+	if (p->cpus_ptr->bits[0] == allowed)
 		return;
 	at(here, now);
 	queued = take_off(p);
@@ -90,7 +90,7 @@ void native_migrate(u32 here, u64 now)
 	account(p);
 	warmq_stopping(p, true);
 	model.running[here] = model.current = NULL;
-	model.stopped |= 1ULL << here;
+	put_cpu(&model.stopped, here);
 	p->migrates = true;
 	if (p->scx.slice)
 		put_last(&model.local[here], p);

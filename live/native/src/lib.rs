@@ -8,16 +8,24 @@
 //! callbacks, task storage and maps, tasks that change their nice value, affinity or cgroup, and weights
 //! of cgroups, quotas, and two CPUs at the same time: what [`Meanwhile`] names, at any moment of a call. What
 //! it leaves out: hotplug, real-time tasks.
+//!
+//! It also counts which cache lines CPUs take from each other ([`Program::lines`]).
+
+mod cpus;
+mod lines;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use warmq_decide::Policy;
 
+pub use self::cpus::Cpus;
+pub use self::lines::Lines;
+
 /// The most CPUs that the model has.
-pub const MOST_CPUS: usize = 64;
+pub const MOST_CPUS: usize = 512;
 
 /// The most tasks that the model has.
-pub const MOST_TASKS: u32 = 512;
+pub const MOST_TASKS: u32 = 2048;
 
 /// The most cgroups that the model has, the root included.
 pub const MOST_CGROUPS: u32 = 64;
@@ -61,7 +69,7 @@ pub struct Birth {
     pub parent: Option<u32>,
     /// sched_ext's, 1 to 10,000.
     pub weight: u32,
-    /// The CPUs that it may run on, as a mask.
+    /// The CPUs that it may run on, as a mask of the first 64; all its bits: every CPU.
     pub allowed: u64,
     /// The number of its cgroup; 0 is the root.
     pub cgroup: u32,
@@ -92,9 +100,9 @@ pub enum Meanwhile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kicks {
     /// Idle ones, which are to look for work.
-    pub idle: u64,
+    pub idle: Cpus,
     /// Those whose task is preempted.
-    pub preempted: u64,
+    pub preempted: Cpus,
 }
 
 #[repr(C)]
@@ -159,7 +167,13 @@ unsafe extern "C" {
     safe fn native_cgroup_exit(cgroup: u32);
     safe fn native_cgroup_set_weight(cgroup: u32, weight: u32);
     safe fn native_cgroup_move(task: u32, here: u32, from: u32, to: u32, now: u64);
-    fn native_kicks(idle: *mut u64, preempted: *mut u64);
+    fn native_kicks(idle: *mut Cpus, preempted: *mut Cpus);
+    safe fn native_count_lines();
+    safe fn native_groups_used() -> u32;
+    safe fn native_looks() -> u64;
+    safe fn native_speed(cpu: u32) -> u32;
+    safe fn native_timers_started() -> u64;
+    fn lines_taken(counts: *mut Lines);
 }
 
 fn check_cgroup(cgroup: u32) {
@@ -477,8 +491,53 @@ impl Program {
         }
         kicks
     }
+
+    /// The number behind that of the last group that is in use, or was so lately.
+    #[must_use]
+    pub fn groups_used(&self) -> u32 {
+        native_groups_used()
+    }
+
+    /// How often the program has armed a timer.
+    #[must_use]
+    pub fn timers_started(&self) -> u64 {
+        native_timers_started()
+    }
+
+    /// The speed that a CPU was asked for, of 1024.
+    #[must_use]
+    pub fn speed(&self, cpu: u32) -> u32 {
+        self.check(0, cpu);
+        native_speed(cpu)
+    }
+
+    /// How often the program has looked into a dispatch queue for its first task.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        native_looks()
+    }
+
+    /// From now on the lines count that CPUs take from each other ([`Program::lines`]).
+    pub fn count_lines(&mut self) {
+        native_count_lines();
+    }
+
+    /// Lines that were taken since the last call.
+    pub fn lines(&mut self) -> Lines {
+        let mut lines = Lines::default();
+        #[allow(unsafe_code, reason = "the program is C")]
+        // SAFETY: they are written before the call returns.
+        unsafe {
+            lines_taken(&raw mut lines);
+        }
+        lines
+    }
 }
 
+#[cfg(test)]
+mod cost_tests;
+#[cfg(test)]
+mod crowd_tests;
 #[cfg(test)]
 mod group_tests;
 #[cfg(test)]
@@ -520,6 +579,53 @@ mod tests {
         born(&mut program, 0, 100);
         assert_eq!(wake(&mut program, 0, 5).idle, 1);
         assert_eq!(program.pick(0, 6), Some(0));
+    }
+
+    #[test]
+    fn a_cpu_runs_fast_while_it_has_work_and_slowly_when_it_sleeps() {
+        let mut program = one_cpu();
+        born(&mut program, 0, 100);
+        wake(&mut program, 0, 1_000_000_000);
+        program.pick(0, 1_000_000_000);
+        for ms in (1_004..1_040).step_by(4) {
+            program.tick(0, ms * 1_000_000);
+        }
+        assert_eq!(program.speed(0), 1_024);
+        // From now on it has a tenth of the CPU.
+        let mut now = 1_040_000_000;
+        for _ in 0..40 {
+            program.sleep(0, 0, false, now);
+            program.pick(0, now);
+            wake(&mut program, 0, now + 9_000_000);
+            program.pick(0, now + 9_000_000);
+            now += 10_000_000;
+        }
+        assert!(
+            (100..160).contains(&program.speed(0)),
+            "{}",
+            program.speed(0)
+        );
+    }
+
+    #[test]
+    fn the_balance_timer_stops_where_nothing_runs() {
+        let mut program = one_cpu();
+        born(&mut program, 0, 100);
+        let timer = |program: &mut Program, now| {
+            let before = program.timers_started();
+            program.timer(0, now);
+            program.timers_started() > before
+        };
+        assert!(!timer(&mut program, 10), "nothing runs");
+        let before = program.timers_started();
+        wake(&mut program, 0, 11);
+        assert!(program.timers_started() > before, "a task waits");
+        assert!(timer(&mut program, 12), "a task waits");
+        program.pick(0, 13);
+        assert!(timer(&mut program, 14), "a task runs");
+        program.sleep(0, 0, false, 15);
+        program.pick(0, 16);
+        assert!(!timer(&mut program, 17), "nothing runs again");
     }
 
     #[test]

@@ -6,6 +6,7 @@
  * lib.rs declares the functions at the end.
  */
 #include "../../scx/src/bpf/main.bpf.c"
+#include "lines.h"
 #include "sched_ext.h"
 
 static struct task_struct tasks_of_model[TASKS];
@@ -28,6 +29,7 @@ struct native_machine {
 static void at(u32 cpu, u64 now)
 {
 	model.cpu = cpu;
+	lines_on(cpu);
 	model.now = now;
 	model.current = model.running[cpu];
 	model.in_interrupt = false;
@@ -85,6 +87,7 @@ void native_load(struct native_machine *machine)
 {
 	u32 cpu, other;
 
+	lines_end();
 	forget_everything();
 	model.cpus = machine->cpus;
 	policy = machine->policy;
@@ -93,6 +96,7 @@ void native_load(struct native_machine *machine)
 	nr_places = machine->place_is_cpu ? machine->cpus : machine->domains;
 	place_is_cpu = machine->place_is_cpu;
 	smt_enabled = false;
+	sets_speed = true;
 	nr_groups = WARMQ_MAX_GROUPS;
 	groups_per_user = WARMQ_MAX_GROUPS;
 	memset(creds, 0, sizeof(creds));
@@ -105,17 +109,19 @@ void native_load(struct native_machine *machine)
 		smt_enabled |= cpu_sibling[cpu] != cpu;
 		for (other = 0; other < machine->cpus; other++)
 			if (machine->core_of[other] == machine->core_of[cpu])
-				model.core[cpu] |= 1ULL << other;
+				put_cpu(&model.core[cpu], other);
+		put_cpu(&model.idle, cpu);
 	}
-	model.idle = model.cpus < 64 ? (1ULL << model.cpus) - 1 : ~0ULL;
 	must(!warmq_init(), "it did not start");
 	native_cgroup_init(0, 0, 100);
 }
 
+/* `allowed`: of the first 64 CPUs; all its bits: every CPU. */
 static void allow(struct task_struct *p, u64 allowed)
 {
-	p->allowed.bits = allowed;
-	p->nr_cpus_allowed = __builtin_popcountll(allowed);
+	memset(&p->allowed, allowed == ~0ULL ? 0xff : 0, sizeof(p->allowed));
+	p->allowed.bits[0] = allowed;
+	p->nr_cpus_allowed = allowed == ~0ULL ? CPUS : __builtin_popcountll(allowed);
 }
 
 static bool may_run_on(struct task_struct *p, u32 cpu)
@@ -154,12 +160,12 @@ s32 native_select(u32 id, u32 here, s32 prev, s32 waker, bool sync, u64 now)
 	p->direct = false;
 	p->cpu = prev;
 	if (p->nr_cpus_allowed == 1) /* the kernel does not ask; select_task_rq() */
-		return p->cpu = ctzll(p->cpus_ptr->bits);
+		return p->cpu = bpf_cpumask_first(p->cpus_ptr);
 	model.queueing = p;
 	p->cpu = warmq_select_cpu(p, prev, flags | (sync ? SCX_WAKE_SYNC : 0));
 	model.queueing = NULL;
 	if (!may_run_on(p, p->cpu)) /* as select_fallback_rq(): its first CPU */
-		p->cpu = ctzll(p->cpus_ptr->bits);
+		p->cpu = bpf_cpumask_first(p->cpus_ptr);
 	return p->cpu;
 }
 
@@ -179,7 +185,7 @@ void native_enqueue(u32 id, u32 here, u32 cpu, s32 waker, u64 now)
 	selected = p->direct;
 	enqueue(p, SCX_ENQ_WAKEUP);
 	if (selected && !model.running[p->cpu])
-		model.kicked |= 1ULL << p->cpu;
+		put_cpu(&model.kicked, p->cpu);
 }
 
 /* A running task sleeps or exits. */
@@ -227,7 +233,7 @@ static s32 take_next(u32 here, bool was_idle)
 	model.running[here] = next;
 	if (!next) {
 		native_moment();
-		model.idle |= 1ULL << here;
+		put_cpu(&model.idle, here);
 		if (!was_idle) /* the program is told once that a CPU goes idle */
 			warmq_update_idle(here, true);
 		return -1;
@@ -235,7 +241,7 @@ static s32 take_next(u32 here, bool was_idle)
 	take_out(next);
 	if (was_idle)
 		warmq_update_idle(here, false);
-	model.idle &= ~(1ULL << here);
+	drop_cpu(&model.idle, here);
 	next->se.exec_start = model.now;
 	warmq_running(next);
 	return next->pid - 1;
@@ -244,7 +250,7 @@ static s32 take_next(u32 here, bool was_idle)
 s32 native_pick(u32 here, u64 now)
 {
 	struct task_struct *prev = model.running[here];
-	bool was_idle = !prev && !(model.stopped >> here & 1);
+	bool was_idle = !prev && !bpf_cpumask_test_cpu(here, &model.stopped);
 	bool awake = prev && (prev->scx.flags & SCX_TASK_QUEUED);
 	s32 next;
 
@@ -261,13 +267,13 @@ s32 native_pick(u32 here, u64 now)
 		warmq_stopping(prev, true);
 		enqueue(prev, 0);
 	}
-	model.stopped &= ~(1ULL << here);
+	drop_cpu(&model.stopped, here);
 	next = take_next(here, was_idle);
 	ask_kicked();
-	if (next >= 0 || !(model.kicked >> here & 1))
+	if (next >= 0 || !bpf_cpumask_test_cpu(here, &model.kicked))
 		return next;
 	/* It asked itself to look once more. */
-	model.kicked &= ~(1ULL << here);
+	drop_cpu(&model.kicked, here);
 	if (!model.local[here].first)
 		warmq_dispatch(here, NULL);
 	next = take_next(here, true);
@@ -318,11 +324,51 @@ bool native_hint(u32 here, u64 hint, u64 now)
 }
 
 /* CPUs that were asked to reschedule since the last call: idle ones in the first place. */
-void native_kicks(u64 *kicked, u64 *preempted)
+void native_kicks(struct cpumask *kicked, struct cpumask *preempted)
 {
 	*kicked = model.kicked;
 	*preempted = model.preempted;
-	model.kicked = model.preempted = 0;
+	memset(&model.kicked, 0, sizeof(model.kicked));
+	memset(&model.preempted, 0, sizeof(model.preempted));
+}
+
+/* The number behind that of the last group that is in use, or was so lately. */
+u32 native_groups_used(void)
+{
+	return groups_used;
+}
+
+/* The speed that a CPU was asked for, of 1024. */
+u32 native_speed(u32 cpu)
+{
+	return model.speed[cpu];
+}
+
+/* How often the program has armed a timer. */
+u64 native_timers_started(void)
+{
+	return model.timers_started;
+}
+
+/* How often the program has looked into a dispatch queue for its first task. */
+u64 native_looks(void)
+{
+	return model.looks;
+}
+
+/* From now on lines count; see lines.h. */
+void native_count_lines(void)
+{
+	lines_of(LINES_CPUS, cpus, sizeof(cpus));
+	lines_of(LINES_DOMAINS, domains, sizeof(domains));
+	lines_of(LINES_PLACES, places, sizeof(places));
+	lines_of(LINES_ENTITIES, entities, sizeof(entities));
+	lines_of(LINES_GROUPS, groups, sizeof(groups));
+	lines_of(LINES_CGROUPS, cgroups, sizeof(cgroups));
+	lines_of(LINES_TASKS, storages, sizeof(storages));
+	lines_of(LINES_QUEUES, model.queues, sizeof(model.queues));
+	lines_of(LINES_IDLE, &model.idle, sizeof(model.idle));
+	lines_begin();
 }
 
 /* A task has a slot from now on, and writes a hint into it. */

@@ -71,9 +71,9 @@ fn two_run(program: &mut Program) {
 }
 
 /// CPU 1, which idles, looks for a task as long as it is kicked. Returns what it runs.
-fn answer_kicks(program: &mut Program, mut kicked: u64, now: u64) -> Option<u32> {
+fn answer_kicks(program: &mut Program, mut kicked: Cpus, now: u64) -> Option<u32> {
     for _ in 0..4 {
-        if kicked & 2 == 0 {
+        if (kicked & Cpus::from(2)) == 0 {
             return None;
         }
         if let Some(task) = program.pick(1, now) {
@@ -89,7 +89,7 @@ fn a_task_that_is_queued_while_a_cpu_goes_idle_runs_there() {
     at_each_moment(Meanwhile::GoIdle(1), |other| {
         let mut program = two_cpus();
         two_run(&mut program);
-        let mut kicked = 0;
+        let mut kicked = Cpus::default();
         let came_in = other.during(&mut program, |program| kicked = wake(program, 2, MS).idle);
         let runs = answer_kicks(&mut program, kicked, MS);
         assert!(!came_in || runs == Some(2), "moment {}", other.moment);
@@ -134,7 +134,7 @@ fn runs_what_woke(program: &mut Program, other: Other) -> bool {
 fn a_task_that_is_queued_while_a_cpu_looks_for_another_in_vain_runs_there() {
     at_each_moment(Meanwhile::Look(1), |other| {
         let mut program = kicked_in_vain();
-        let mut kicked = 0;
+        let mut kicked = Cpus::default();
         let came_in = other.during(&mut program, |program| kicked = wake(program, 2, MS).idle);
         let runs = answer_kicks(&mut program, kicked, MS);
         assert!(!came_in || runs == Some(2), "moment {}", other.moment);

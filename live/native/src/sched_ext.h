@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CPUS 64
-#define TASKS 512
+#define CPUS WARMQ_MAX_CPUS
+#define TASKS 2048
 #define CGROUPS 64
 #define USER_QUEUES 0x1000 /* where the numbers of user queues begin */
 #define QUEUES 0x20000
@@ -22,15 +22,24 @@
 struct native_dsq {
 	struct task_struct *first;
 	u32 queued;
-};
+	u32 lock; /* taken by whoever puts in or takes out */
+} __attribute__((aligned(64)));
 
 struct value {
 	struct value *next;
 	void *map;
-	void *key; /* a task, or a copy of the key */
+	void *key; /* a copy */
 	u64 key_size;
 	void *value;
 };
+
+/* What the program keeps of tasks, as it lies in the kernel: behind a pointer, at the beginning of a line (bpf_local_storage_elem). */
+#define STORAGES (2 * TASKS)
+
+struct storage {
+	void *map;
+	char value[512 - sizeof(void *)];
+} __attribute__((aligned(64)));
 
 static struct {
 	u32 cpus;
@@ -39,20 +48,26 @@ static struct {
 	bool in_interrupt;
 	struct task_struct *current;
 	struct task_struct *running[CPUS];
-	u64 stopped; /* CPUs that a migration thread runs on */
-	u64 idle; /* CPUs */
-	u64 core[CPUS]; /* the CPUs of a CPU's core */
+	struct cpumask stopped; /* CPUs that a migration thread runs on */
+	struct cpumask idle __attribute__((aligned(64))); /* CPUs */
+	struct cpumask core[CPUS]; /* the CPUs of a CPU's core */
 	u32 distributed[CPUS];
-	u64 to_kick[CPUS]; /* by the CPU that kicks them: CPUs that are asked if they idle once it holds no lock */
-	u64 kicked, preempted; /* CPUs, since the last time that somebody asked */
+	struct cpumask to_kick[CPUS]; /* by the CPU that kicks them: CPUs that are asked if they idle once it holds no lock */
+	struct cpumask kicked, preempted; /* CPUs, since the last time that somebody asked */
 	struct native_dsq local[CPUS];
 	struct native_dsq queues[QUEUES];
 	struct value *values;
+	u32 storages; /* that are in use */
+	u64 timers_started;
+	u32 speed[CPUS]; /* that was asked for */
+	u64 looks; /* into queues, for their first tasks */
 	struct task_struct *queueing; /* select_cpu or enqueue is called for it */
 	u64 came; /* how many tasks were queued so far */
 	void (*meanwhile)(void); /* what another CPU does, once, */
 	u32 moments; /* after so many moments */
 } model;
+
+static struct storage storages[STORAGES];
 
 struct rq runqueues;
 struct pt_regs *__irq_regs;
@@ -99,8 +114,7 @@ static struct value *find(void *map, void *key, u64 key_size)
 {
 	struct value *value = model.values;
 
-	while (value && (value->map != map || value->key_size != key_size ||
-			 (key_size ? memcmp(value->key, key, key_size) : value->key != key)))
+	while (value && (value->map != map || value->key_size != key_size || memcmp(value->key, key, key_size)))
 		value = value->next;
 	return value;
 }
@@ -111,7 +125,7 @@ static struct value *make(void *map, void *key, u64 key_size, u64 size)
 
 	value->map = map;
 	value->key_size = key_size;
-	value->key = key_size ? memcpy(malloc(key_size), key, key_size) : key;
+	value->key = memcpy(malloc(key_size), key, key_size);
 	value->value = calloc(1, size);
 	value->next = model.values;
 	model.values = value;
@@ -123,20 +137,34 @@ static void drop(struct value **place)
 	struct value *value = *place;
 
 	*place = value->next;
-	if (value->key_size)
-		free(value->key);
+	free(value->key);
 	free(value->value);
 	free(value);
 }
 
+/* A task's storage of a map; its first that is unused, if there is none and `make` it. */
+static struct storage *storage_of(struct task_struct *p, void *map, bool make)
+{
+	struct storage **place = p->storages;
+
+	while (*place && (*place)->map != map)
+		place++;
+	if (*place || !make)
+		return *place;
+	must(place < p->storages + STORAGES_OF_TASK - 1 && model.storages < STORAGES, "too many storages");
+	*place = &storages[model.storages++];
+	memset(*place, 0, sizeof(**place));
+	(*place)->map = map;
+	return *place;
+}
+
 void *native_storage(void *map, struct task_struct *p, u64 size, u64 flags)
 {
-	struct value *value = find(map, p, 0);
+	struct storage *storage = storage_of(p, map, flags & BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	native_moment();
-	if (!value && (flags & BPF_LOCAL_STORAGE_GET_F_CREATE))
-		value = make(map, p, 0, size);
-	return value ? value->value : NULL;
+	must(size <= sizeof(storage->value), "a large storage");
+	return storage ? storage->value : NULL;
 }
 
 void *native_lookup(void *map, bool array, u64 entries, void *key, u64 key_size, u64 size)
@@ -176,7 +204,42 @@ int native_delete(void *map, void *key, u64 key_size)
 	return 0;
 }
 
+int native_timer_start(void)
+{
+	model.timers_started++;
+	return 0;
+}
+
 /* --- CPU masks -------------------------------------------------------------------------------- */
+
+static u64 bit_of(u32 cpu)
+{
+	return 1ULL << cpu % 64;
+}
+
+static void put_cpu(struct cpumask *mask, u32 cpu)
+{
+	__atomic_fetch_or(&mask->bits[cpu / 64], bit_of(cpu), __ATOMIC_SEQ_CST);
+}
+
+static void drop_cpu(struct cpumask *mask, u32 cpu)
+{
+	__atomic_fetch_and(&mask->bits[cpu / 64], ~bit_of(cpu), __ATOMIC_SEQ_CST);
+}
+
+/* The first CPU of both from `cpu` on; CPUS: there is none. */
+static u32 next_of_both(const struct cpumask *a, const struct cpumask *b, u32 cpu)
+{
+	u32 word;
+
+	for (word = cpu / 64; word < CPU_WORDS; word++) {
+		u64 bits = a->bits[word] & b->bits[word] & (word == cpu / 64 ? ~0ULL << cpu % 64 : ~0ULL);
+
+		if (bits)
+			return word * 64 + ctzll(bits);
+	}
+	return CPUS;
+}
 
 struct bpf_cpumask *bpf_cpumask_create(void)
 {
@@ -190,37 +253,48 @@ void bpf_cpumask_release(struct bpf_cpumask *mask)
 
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask)
 {
-	mask->mask.bits |= 1ULL << cpu;
+	put_cpu(&mask->mask, cpu);
 }
 
 bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask)
 {
-	return cpu < CPUS && (mask->bits >> cpu & 1);
-}
-
-bool bpf_cpumask_empty(struct cpumask *mask)
-{
-	return !mask->bits;
-}
-
-bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b)
-{
-	return !(a->bits & ~b->bits);
-}
-
-u32 bpf_cpumask_any_distribute(struct cpumask *mask)
-{
-	u32 *last = &model.distributed[model.cpu];
-	u64 after = *last < CPUS - 1 ? mask->bits & ~0ULL << (*last + 1) : 0, from = after ?: mask->bits;
-
-	if (from)
-		*last = ctzll(from);
-	return from ? *last : model.cpus;
+	return cpu < CPUS && (mask->bits[cpu / 64] & bit_of(cpu));
 }
 
 u32 bpf_cpumask_first(struct cpumask *mask)
 {
-	return mask->bits ? ctzll(mask->bits) : CPUS;
+	return next_of_both(mask, mask, 0);
+}
+
+bool bpf_cpumask_intersects(struct cpumask *a, struct cpumask *b)
+{
+	return next_of_both(a, b, 0) < CPUS;
+}
+
+bool bpf_cpumask_empty(struct cpumask *mask)
+{
+	return bpf_cpumask_first(mask) == CPUS;
+}
+
+bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b)
+{
+	u64 beyond = 0;
+	u32 word;
+
+	for (word = 0; word < CPU_WORDS; word++)
+		beyond |= a->bits[word] & ~b->bits[word];
+	return !beyond;
+}
+
+u32 bpf_cpumask_any_distribute(struct cpumask *mask)
+{
+	u32 *last = &model.distributed[model.cpu], cpu = *last < CPUS - 1 ? next_of_both(mask, mask, *last + 1) : CPUS;
+
+	if (cpu == CPUS)
+		cpu = bpf_cpumask_first(mask);
+	if (cpu == CPUS)
+		return model.cpus;
+	return *last = cpu;
 }
 
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
@@ -264,30 +338,25 @@ s32 scx_bpf_task_cpu(struct task_struct *p)
 
 /* --- Idle CPUs -------------------------------------------------------------------------------- */
 
-static u64 idle_cores(void)
+static bool is_whole_core_idle(u32 cpu)
 {
-	u64 cores = 0;
-	u32 cpu;
-
-	for (cpu = 0; cpu < model.cpus; cpu++)
-		if (!(model.core[cpu] & ~model.idle))
-			cores |= 1ULL << cpu;
-	return cores;
+	return bpf_cpumask_subset(&model.core[cpu], &model.idle);
 }
 
 struct cpumask *scx_bpf_get_idle_cpumask(void)
 {
-	static struct cpumask mask;
-
-	mask.bits = model.idle;
-	return &mask;
+	return &model.idle;
 }
 
 struct cpumask *scx_bpf_get_idle_smtmask(void)
 {
 	static struct cpumask mask;
+	u32 cpu;
 
-	mask.bits = idle_cores();
+	memset(&mask, 0, sizeof(mask));
+	for (cpu = 0; cpu < model.cpus; cpu++)
+		if (is_whole_core_idle(cpu))
+			put_cpu(&mask, cpu);
 	return &mask;
 }
 
@@ -296,41 +365,50 @@ bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)
 	bool idle;
 
 	native_moment();
-	idle = model.idle >> cpu & 1;
-	model.idle &= ~(1ULL << cpu);
+	idle = bpf_cpumask_test_cpu(cpu, &model.idle);
+	if (idle)
+		drop_cpu(&model.idle, cpu);
 	return idle;
 }
 
-static s32 pick_idle(u64 among, u64 flags)
+static s32 pick_idle(struct cpumask *among, u64 flags)
 {
-	u64 whole, from;
-	s32 cpu;
+	u32 first, cpu;
 
 	native_moment();
-	whole = among & idle_cores();
-	from = whole ?: flags & SCX_PICK_IDLE_CORE ? 0 : among & model.idle;
-	cpu = from ? (s32)ctzll(from) : -EBUSY;
-	if (cpu >= 0)
-		model.idle &= ~(1ULL << cpu);
+	first = cpu = next_of_both(among, &model.idle, 0);
+	while (cpu < CPUS && !is_whole_core_idle(cpu))
+		cpu = cpu < CPUS - 1 ? next_of_both(among, &model.idle, cpu + 1) : CPUS;
+	if (cpu == CPUS && !(flags & SCX_PICK_IDLE_CORE))
+		cpu = first;
+	if (cpu == CPUS)
+		return -EBUSY;
+	drop_cpu(&model.idle, cpu);
 	return cpu;
 }
 
 s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags)
 {
-	return pick_idle(mask->bits, flags);
+	return pick_idle(mask, flags);
 }
 
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags)
 {
-	u64 among = mask->bits & p->cpus_ptr->bits, own = among & 1ULL << prev;
-	s32 cpu = pick_idle(own, SCX_PICK_IDLE_CORE);
+	struct cpumask among = {}, own = {};
+	s32 cpu;
+	u32 word;
 
+	for (word = 0; word < CPU_WORDS; word++)
+		among.bits[word] = mask->bits[word] & p->cpus_ptr->bits[word];
+	if (bpf_cpumask_test_cpu(prev, &among))
+		put_cpu(&own, prev);
+	cpu = pick_idle(&own, SCX_PICK_IDLE_CORE);
 	if (cpu < 0)
-		cpu = pick_idle(among, SCX_PICK_IDLE_CORE);
+		cpu = pick_idle(&among, SCX_PICK_IDLE_CORE);
 	if (cpu >= 0 || (flags & SCX_PICK_IDLE_CORE))
 		return cpu;
-	cpu = pick_idle(own, 0);
-	return cpu >= 0 ? cpu : pick_idle(among, 0);
+	cpu = pick_idle(&own, 0);
+	return cpu >= 0 ? cpu : pick_idle(&among, 0);
 }
 
 /* --- Kicks --------------------------------------------------------------------------------------- */
@@ -338,13 +416,15 @@ s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, stru
 /* This CPU no longer holds a lock under which it has kicked others: kick_cpus_irq_workfn(). */
 static void ask_kicked(void)
 {
-	u64 *to_kick = &model.to_kick[model.cpu];
-	u32 cpu;
+	struct cpumask *to_kick = &model.to_kick[model.cpu];
+	u32 cpu = bpf_cpumask_first(to_kick);
 
-	for (cpu = 0; cpu < model.cpus; cpu++)
-		if (*to_kick >> cpu & 1 && !model.running[cpu])
-			model.kicked |= 1ULL << cpu;
-	*to_kick = 0;
+	while (cpu < CPUS) {
+		if (!model.running[cpu])
+			put_cpu(&model.kicked, cpu);
+		drop_cpu(to_kick, cpu);
+		cpu = bpf_cpumask_first(to_kick);
+	}
 }
 
 void scx_bpf_kick_cpu(s32 cpu, u64 flags)
@@ -352,18 +432,24 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 	if (flags & SCX_KICK_PREEMPT) {
 		if (model.running[cpu])
 			model.running[cpu]->scx.slice = 0;
-		model.preempted |= 1ULL << cpu;
+		put_cpu(&model.preempted, cpu);
 	} else {
-		model.to_kick[model.cpu] |= 1ULL << cpu;
+		put_cpu(&model.to_kick[model.cpu], cpu);
 	}
 }
 
 /* --- Dispatch queues -------------------------------------------------------------------------- */
 
+static void lock(struct native_dsq *queue)
+{
+	__atomic_exchange_n(&queue->lock, 1, __ATOMIC_SEQ_CST);
+}
+
 static void take_out(struct task_struct *p)
 {
 	struct task_struct **place = &p->dsq->first;
 
+	lock(p->dsq);
 	while (*place != p)
 		place = &(*place)->next;
 	*place = p->next;
@@ -386,6 +472,7 @@ static void put_last(struct native_dsq *queue, struct task_struct *p)
 {
 	struct task_struct **place = &queue->first;
 
+	lock(queue);
 	while (*place)
 		place = &(*place)->next;
 	put_before(queue, place, p);
@@ -395,6 +482,7 @@ static void put_by_vtime(struct native_dsq *queue, struct task_struct *p)
 {
 	struct task_struct **place = &queue->first;
 
+	lock(queue);
 	while (*place && (s64)(p->scx.dsq_vtime - (*place)->scx.dsq_vtime) >= 0)
 		place = &(*place)->next;
 	put_before(queue, place, p);
@@ -496,6 +584,7 @@ struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it)
 
 struct task_struct *scx_bpf_dsq_peek(u64 dsq)
 {
+	model.looks++;
 	return queue_of(dsq)->first;
 }
 
@@ -540,6 +629,11 @@ bool native_walk_move(struct native_walk *walk, struct task_struct *p, u64 dsq)
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice)
 {
 	p->scx.slice = slice;
+}
+
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf)
+{
+	model.speed[cpu] = perf;
 }
 
 /* All tasks of the CPU's local queue but the one that is about to be moved. */

@@ -17,7 +17,7 @@ use crate::options::Schedule;
 use crate::refuse::{self, KernelConfig, kernel_config};
 use crate::stop::Stop;
 use crate::topology::{self, Layout};
-use crate::{hooks, hotplug, libbpf, monitor, pins, policy, say, stats, words};
+use crate::{hooks, hotplug, libbpf, monitor, pins, policy, power, say, stats, words};
 
 /// How often to look whether the kernel has ended it.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -138,6 +138,7 @@ fn configure(
         .as_mut()
         .context("the BPF program has no state")?;
     policy::configure(settings, state, schedule, layout);
+    settings.sets_speed = power::asks_schedulers("/".as_ref());
     Ok(())
 }
 

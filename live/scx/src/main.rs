@@ -18,6 +18,7 @@ mod monitor;
 mod options;
 mod pins;
 mod policy;
+mod power;
 mod refuse;
 mod say;
 mod state;

@@ -371,7 +371,7 @@ impl<'a> View<'a> {
         } else {
             domain
         };
-        let queued = self.state.entities[pinned(cpu)].queued;
+        let queued = self.state.entities[pinned(cpu)].queued.into();
         (domain < abi::MAX_DOMAINS as usize).then_some(Cpu {
             cpu,
             domain,
@@ -381,13 +381,13 @@ impl<'a> View<'a> {
     }
 
     fn domain(self, domain: usize, cpus: &[Cpu]) -> Domain {
-        let time = &self.state.domains[domain].time;
+        let time = &self.state.entities[domain].domain;
         Domain {
             domain,
             cpus: numbers(cpus, |cpu| cpu.domain == domain),
             weight: time.weight,
-            runnable: time.runnable,
-            queued: self.state.entities[domain].queued,
+            runnable: time.runnable.into(),
+            queued: self.state.entities[domain].queued.into(),
             avg_vruntime_ns: time.avg_vruntime,
         }
     }
@@ -403,14 +403,14 @@ impl<'a> View<'a> {
         let unmanaged = if self.settings.place_is_cpu {
             0
         } else {
-            self.state.entities[domain].queued
+            u64::from(self.state.entities[domain].queued)
         };
         Home {
             place,
             domain,
             queued: unmanaged
                 + pinned
-                    .map(|entity| entity.queued)
+                    .map(|entity| u64::from(entity.queued))
                     .chain(waiting)
                     .sum::<u64>(),
             weight: self.load(place, domain),
@@ -422,11 +422,11 @@ impl<'a> View<'a> {
 
     /// The same as load_of_place() of group.bpf.h.
     fn load(self, place: usize, domain: usize) -> u64 {
-        let time = &self.state.domains[domain].time;
+        let time = &self.state.entities[domain].domain;
         if !self.settings.place_is_cpu {
             return time.weight;
         }
-        let unmanaged = self.state.entities[domain].time.weight / time.cpus.max(1);
+        let unmanaged = self.state.entities[domain].time.weight / u64::from(time.cpus.max(1));
         let pinned = self.state.entities[pinned(place)].time.weight;
         self.state.places[place]
             .managed
@@ -460,7 +460,7 @@ impl<'a> View<'a> {
             home: group.home,
             // The upper half is a generation.
             members: group.members & u64::from(u32::MAX),
-            runnable: group.running.saturating_add(entity.queued),
+            runnable: group.running.saturating_add(entity.queued.into()),
             running: group.running,
             weight: entity.time.weight,
             ran_home_ns: group.ran_home,

@@ -148,7 +148,7 @@ impl State {
             excess,
             managed,
             unmanaged,
-            task.weight.checked_div(task.runnable).unwrap_or(0),
+            task.weight.checked_div(task.runnable.into()).unwrap_or(0),
             movable,
             lasted,
         );

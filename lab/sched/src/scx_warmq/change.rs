@@ -113,11 +113,19 @@ impl State {
         let state = &mut self.tasks[task.index()];
         state.queued_at = cpu;
         let before = state.entity;
-        self.settle(context, task, cpu, Coming::Awake);
+        let slept = self.slept(task, ns(context));
+        if before.is_none() {
+            self.begin_period(task, ns(context));
+        }
+        let coming = self.coming(context, task);
+        self.settle(context, task, cpu, coming);
         self.queue(context, task);
         // Else the kernel is about to queue it elsewhere.
         if !context.task(task).may_run_on(cpu) || self.kick_idle(context, task, cpu) {
             return;
+        }
+        if before.is_none() {
+            return self.preempt(context, task, cpu, slept);
         }
         let entity = self.tasks[task.index()].entity;
         let in_group = entity.is_some_and(|entity| self.group_of_entity(entity).is_some());
@@ -129,10 +137,15 @@ impl State {
 
     /// A running task has changed: it goes on.
     fn restart(&mut self, context: &mut Context<'_>, task: TaskId, cpu: CpuId) {
-        self.charge(context, task);
         self.tasks[task.index()].yields = false;
+        if self.is_uncounted(task) && self.is_unmanaged(context, task, cpu) {
+            return self.note_uncounted(context, task, cpu);
+        }
+        // Who was not counted so far is charged at the next tick.
+        self.charge(context, task);
         self.count_running(task, -1);
-        self.settle(context, task, cpu, Coming::Awake);
+        let coming = self.coming(context, task);
+        self.settle(context, task, cpu, coming);
         self.count_running(task, 1);
         let left = self.tasks[task.index()].slice_left(ns(context));
         self.note_deadline(cpu, task, left);

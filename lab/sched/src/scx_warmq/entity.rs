@@ -139,6 +139,51 @@ impl State {
         self.join(context, task, entity, coming);
     }
 
+    /// Whether a task runs without being counted: see [`State::count_late`].
+    pub(super) fn is_uncounted(&self, task: TaskId) -> bool {
+        let state = &self.tasks[task.index()];
+        state.on.is_some() && state.entity.is_none()
+    }
+
+    /// An unmanaged task that woke while a CPU was idle is counted in its entity, its domain and its cgroup only if it is
+    /// still there at a tick or loses its CPU.
+    pub(super) fn count_late(&mut self, context: &mut Context<'_>, task: TaskId) {
+        if !self.is_uncounted(task) {
+            return;
+        }
+        let unmanaged = self.unmanaged(self.topology.domain_of(context.cpu()));
+        let coming = self.woken(context, task);
+        self.join(context, task, unmanaged, coming);
+    }
+
+    /// How a task comes that slept until it woke.
+    pub(super) fn woken(&self, context: &Context<'_>, task: TaskId) -> Coming {
+        let keeps_lag = self.slept(task, ns(context)) >= self.policy.min_sleep;
+        Coming::Woken { keeps_lag }
+    }
+
+    /// How a task comes that is queued anew: it slept if it was never counted since.
+    pub(super) fn coming(&self, context: &Context<'_>, task: TaskId) -> Coming {
+        match self.tasks[task.index()].entity {
+            Some(_) => Coming::Awake,
+            None => self.woken(context, task),
+        }
+    }
+
+    /// A task sleeps that was not counted while it ran.
+    pub(super) fn note_run(&mut self, context: &mut Context<'_>, task: TaskId) {
+        let now = ns(context);
+        let state = &mut self.tasks[task.index()];
+        let Some(cpu) = state.on.filter(|_| state.entity.is_none()) else {
+            return;
+        };
+        let took = now.saturating_sub(std::mem::replace(&mut state.charged_at, now));
+        state.ran += took;
+        context.touch(state.line, Access::Write);
+        self.cpus[cpu.index()].batch_used += took;
+        context.touch(self.cpus[cpu.index()].line, Access::Write);
+    }
+
     /// Clamps the negative lag of a task that ran and is queued again.
     fn clamp_queued(&mut self, context: &mut Context<'_>, task: TaskId) {
         self.set_back(context, task, |_, domain, vruntime, _| {
@@ -204,7 +249,7 @@ impl State {
         let view = context.task(task);
         let flat = self.count(context, task);
         let domain = &self.domains[self.domain_of_entity(entity)].time;
-        let runnable = domain.runnable + u64::from(own == 0);
+        let runnable = u64::from(domain.runnable) + u64::from(own == 0);
         let allowed = view.allowed().map_or(usize::MAX, CpuSet::len) as u64;
         let cpus = self.cpus_of_entity(entity).min(allowed);
         decide::usable_weight(domain, runnable, cpus, flat, own)
@@ -408,6 +453,6 @@ impl State {
     /// The slice of the next task of a domain, in ns.
     pub(super) fn slice_in(&self, domain: usize) -> u64 {
         let time = &self.domains[domain].time;
-        decide::slice(&self.policy, time.runnable, time.cpus)
+        decide::slice(&self.policy, time.runnable.into(), time.cpus.into())
     }
 }

@@ -19,7 +19,7 @@ impl State {
         if !self.topology.place_is_cpu() {
             return time.weight;
         }
-        let unmanaged = self.entities[self.unmanaged(domain)].time.weight / time.cpus;
+        let unmanaged = self.entities[self.unmanaged(domain)].time.weight / u64::from(time.cpus);
         let pinned = self.entities[self.pinned(CpuId(place as u16))].time.weight;
         self.places[place].managed + unmanaged + pinned
     }
@@ -27,7 +27,7 @@ impl State {
     pub(super) fn place_cpus(&self, place: usize) -> u64 {
         match self.topology.place_is_cpu() {
             true => 1,
-            false => self.domains[place].time.cpus,
+            false => self.domains[place].time.cpus.into(),
         }
     }
 

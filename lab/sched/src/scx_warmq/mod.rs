@@ -44,7 +44,6 @@ use warmq_machine::Access;
 use warmq_units::{CpuId, Duration, LockId, TaskId};
 
 use self::costs::Costs;
-use self::entity::Coming;
 use self::state::{State, ns};
 use self::topology::PlaceKind;
 use crate::grouping::{self, Grouping};
@@ -175,10 +174,14 @@ impl Scheduler for ScxWarmq {
         context.compute(state.costs.wakeup);
         let now = ns(context);
         state.tasks[task.index()].queued_at = cpu;
+        let found = state.goes_where_found(context, task, cpu);
+        if found && state.is_unmanaged(context, task, cpu) {
+            return state.send(context, task, cpu);
+        }
         state.begin_period(task, now);
-        let keeps_lag = state.slept(task, now) >= state.policy.min_sleep;
-        state.settle(context, task, cpu, Coming::Woken { keeps_lag });
-        match state.goes_where_found(context, task, cpu) {
+        let coming = state.woken(context, task);
+        state.settle(context, task, cpu, coming);
+        match found {
             true => state.send(context, task, cpu),
             false => state.queue(context, task),
         }
@@ -198,6 +201,7 @@ impl Scheduler for ScxWarmq {
 
     fn dequeue(&mut self, context: &mut Context<'_>, task: TaskId) {
         let state = &mut self.state;
+        state.note_run(context, task);
         state.charge(context, task);
         state.stop(task);
         state.unqueue(context, task);
@@ -241,6 +245,7 @@ impl Scheduler for ScxWarmq {
             state.balance(context);
         }
         let Some(running) = running else { return };
+        state.count_late(context, running);
         state.charge(context, running);
         state.forgive(context, running);
         let now = ns(context);

@@ -8,6 +8,7 @@ use warmq_units::{CpuId, TaskId};
 
 use super::entity::Coming;
 use super::state::{EntityId, State, ns};
+use super::weight::weight_of;
 
 /// The candidate with the least pick key so far.
 #[derive(Default)]
@@ -23,13 +24,19 @@ impl State {
         context.touch(self.cpus[here.index()].line, Access::Write);
         let mut awake = prev.filter(|prev| context.task(*prev).is_runnable());
         if let Some(task) = awake {
+            let may_stay = context.task(task).may_run_on(here);
+            // The kernel asks the program for another task only when the slice is over.
+            let goes_on = may_stay && self.tasks[task.index()].slice_left(ns(context)) > 0;
+            if !goes_on {
+                self.count_late(context, task);
+            }
             self.charge(context, task);
-            if !context.task(task).may_run_on(here) {
+            if goes_on {
+                return Pick::Task(task);
+            }
+            if !may_stay {
                 self.migrate(context, task);
                 awake = None;
-            } else if self.tasks[task.index()].slice_left(ns(context)) > 0 {
-                // The kernel asks the program for another task only when the slice is over.
-                return Pick::Task(task);
             }
         }
         let sent = self.first_sent(context);
@@ -49,6 +56,11 @@ impl State {
             Some(next) => self.start(context, next),
             None => self.idle(context),
         }
+    }
+
+    /// Whether a task that is, or will be, on `cpu` belongs to the unmanaged ones there.
+    pub(super) fn is_unmanaged(&mut self, context: &Context<'_>, task: TaskId, cpu: CpuId) -> bool {
+        self.entity_for(context.task(task), cpu) == self.unmanaged(self.topology.domain_of(cpu))
     }
 
     /// Whether a running task is not in the entity where it belongs.
@@ -333,6 +345,16 @@ impl State {
         self.cpus[cpu.index()].run_deadline = deadline;
     }
 
+    /// The same for a task that is not counted: as if it had neither lag nor cgroup.
+    pub(super) fn note_uncounted(&mut self, context: &Context<'_>, task: TaskId, cpu: CpuId) {
+        let state = &self.tasks[task.index()];
+        let domain = &self.domains[self.topology.domain_of(cpu)].time;
+        let request = decide::request(state.expected, state.ran, state.slice_left(ns(context)));
+        let weight = weight_of(context.task(task));
+        let deadline = decide::deadline(domain, domain.avg_vruntime, weight, request);
+        self.cpus[cpu.index()].run_deadline = deadline;
+    }
+
     /// A queued task gets this CPU, with the slice and the deadline with which it was queued.
     fn start(&mut self, context: &mut Context<'_>, task: TaskId) -> Pick {
         let (now, cpu) = (ns(context), context.cpu());
@@ -341,9 +363,12 @@ impl State {
         if let Some(Some(asked)) = self.displaced.remove(&task) {
             context.reschedule(asked);
         }
-        let was_elsewhere = self.is_misplaced(context, task);
+        let uncounted = self.tasks[task.index()].entity.is_none();
+        let uncounted = uncounted && self.is_unmanaged(context, task, cpu);
+        let was_elsewhere = !uncounted && self.is_misplaced(context, task);
         if was_elsewhere {
-            self.settle(context, task, cpu, Coming::Awake);
+            let coming = self.coming(context, task);
+            self.settle(context, task, cpu, coming);
         }
         let state = &mut self.tasks[task.index()];
         state.on = Some(cpu);
@@ -353,14 +378,17 @@ impl State {
         state.yields = false;
         let (slice, deadline) = (state.slice, state.deadline);
         context.touch(state.line, Access::Write);
-        let entity = state.entity.expect("runnable tasks have an entity");
         self.count_running(task, 1);
-        match was_queued && !was_elsewhere {
-            true => {
+        match self.tasks[task.index()].entity {
+            None => {
+                self.begin_period(task, now);
+                self.note_uncounted(context, task, cpu);
+            }
+            Some(entity) if was_queued && !was_elsewhere => {
                 let deadline = decide::vruntime(&self.entities[entity].time, deadline);
                 self.cpus[cpu.index()].run_deadline = deadline;
             }
-            false => self.note_deadline(cpu, task, slice),
+            Some(_) => self.note_deadline(cpu, task, slice),
         }
         if self.cpus[cpu.index()].running.is_none() {
             self.claim(context, cpu);

@@ -218,7 +218,7 @@ impl State {
         grouping: Grouping,
     ) -> State {
         let topology = Topology::new(attach, kind);
-        let domains = topology
+        let domains: Vec<DomainState> = topology
             .domains()
             .map(|domain| new_domain(attach, topology.cpus_of_domain(domain).len()))
             .collect();
@@ -229,7 +229,13 @@ impl State {
         });
         let entities = unmanaged
             .chain(pinned)
-            .map(|kind| new_entity(kind, line(attach), line(attach)))
+            .map(|kind| match kind {
+                // A domain and its unmanaged tasks are one line.
+                Kind::Unmanaged { domain } => new_entity(kind, domains[domain].line, line(attach)),
+                Kind::Pinned { .. } | Kind::Group { .. } => {
+                    new_entity(kind, line(attach), line(attach))
+                }
+            })
             .collect();
         let cpus = topology.cpus().map(|_| new_cpu(attach)).collect();
         State {
@@ -312,7 +318,7 @@ impl State {
         };
         match one {
             true => 1,
-            false => self.domains[self.domain_of_entity(entity)].time.cpus,
+            false => self.domains[self.domain_of_entity(entity)].time.cpus.into(),
         }
     }
 
@@ -335,7 +341,7 @@ fn line(attach: &mut Attach<'_>) -> Address {
 fn new_domain(attach: &mut Attach<'_>, cpus: usize) -> DomainState {
     DomainState {
         time: Domain {
-            cpus: cpus as u64,
+            cpus: cpus as u32,
             ..Domain::default()
         },
         pull_from: None,

@@ -73,7 +73,6 @@ impl State {
         let (state, here) = (&self.tasks[task.index()], &self.cpus[cpu.index()]);
         let entity = state.entity.filter(|entity| self.serves(cpu, *entity))?;
         let running = here.running?;
-        self.tasks[running.index()].entity?;
         let idle = |task: TaskId| context.task(task).policy() == Policy::Idle;
         let slice = self.slice_in(self.domain_of_entity(entity));
         Some(Wakeup {

@@ -17,6 +17,30 @@ struct {
 	__type(value, struct balance_timer);
 } balance_timers SEC(".maps");
 
+/* The timer is armed, or about to be. */
+u32 balancing;
+
+/* Arms the timer, which stopped because nothing ran and nothing waited. */
+__noinline int resume_balance(void)
+{
+	u32 zero = 0;
+	struct balance_timer *value = bpf_map_lookup_elem(&balance_timers, &zero);
+
+	if (value && !__sync_lock_test_and_set(&balancing, 1))
+		bpf_timer_start(&value->timer, balance_interval, 0);
+	return 0;
+}
+
+/*
+ * Called once a task is counted in a queue, and at its ticks. (In order: the timer first says that it stops, and then looks for
+ * such tasks.)
+ */
+static __always_inline void keep_balancing(void)
+{
+	if (!balancing)
+		resume_balance();
+}
+
 /* Whether anything waits at `place` that could go to `calm`. */
 static bool has_to_give(u32 place, u32 calm)
 {
@@ -70,7 +94,7 @@ static u32 calmest_place(u64 now)
  */
 static bool is_short_of_cpus(u32 number, u64 now)
 {
-	return elapsed(entity_of(WARMQ_GROUP_BASE + number)->queued_since, now) >= policy.patience;
+	return elapsed(group_of(number)->queued_since, now) >= policy.patience;
 }
 
 /*
@@ -131,10 +155,10 @@ static void rehome(u32 number, u32 to)
 	__sync_fetch_and_sub(&place_of(from)->managed, weight);
 	__sync_fetch_and_add(&place_of(to)->managed, weight);
 	if (from_domain != to_domain)
-		entity->shift += migrate_weight(&domain_of(from_domain)->time, &domain_of(to_domain)->time, vruntime, weight,
+		entity->shift += migrate_weight(time_of(from_domain), time_of(to_domain), vruntime, weight,
 						runnable) - vruntime;
 	group->home = to & (WARMQ_MAX_CPUS - 1);
-	__sync_fetch_and_or(&place_of(to)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (number % 64));
+	mark_group(to, number);
 	__sync_fetch_and_add(&group->moves, 1);
 	count(COUNT_GROUP_MOVES);
 }
@@ -302,17 +326,26 @@ struct sum_error domain_errors[WARMQ_MAX_DOMAINS];
 struct sum_error runnable_errors[WARMQ_MAX_DOMAINS];
 struct sum_error place_errors[WARMQ_MAX_CPUS];
 
-static void correct(struct sum_error *error, u64 *kept)
+/* What must be added to a sum; 0 if it is right, or the error may not be real. */
+static u64 correction(struct sum_error *error, u64 kept)
 {
-	u64 difference = error->sum - *kept;
+	u64 difference = error->sum - kept;
 
 	error->seen = difference == error->error ? error->seen + 1 : 0;
 	error->error = difference;
 	error->sum = 0;
-	if (!difference || error->seen < ERROR_IS_REAL)
-		return;
-	__sync_fetch_and_add(kept, difference);
+	if (error->seen < ERROR_IS_REAL)
+		return 0;
 	error->seen = 0;
+	return difference;
+}
+
+static void correct(struct sum_error *error, u64 *kept)
+{
+	u64 difference = correction(error, *kept);
+
+	if (difference)
+		__sync_fetch_and_add(kept, difference);
 }
 
 /* Adds what an entity has to the new sums of a domain. */
@@ -344,8 +377,12 @@ static void correct_sums(void)
 		sum_up(WARMQ_GROUP_BASE + number, domain_of_place(home));
 	}
 	bpf_for(domain, 0, nr_domains) {
-		correct(&domain_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.weight);
-		correct(&runnable_errors[within(domain, WARMQ_MAX_DOMAINS)], &domain_of(domain)->time.runnable);
+		u32 number = within(domain, WARMQ_MAX_DOMAINS);
+		u64 tasks = correction(&runnable_errors[number], time_of(number)->runnable);
+
+		correct(&domain_errors[number], &time_of(number)->weight);
+		if (tasks)
+			__sync_fetch_and_add(&time_of(number)->runnable, tasks);
 	}
 	bpf_for(place, 0, nr_places)
 		correct(&place_errors[within(place, WARMQ_MAX_CPUS)], &place_of(place)->managed);
@@ -363,12 +400,14 @@ u64 balance_rounds;
  */
 __noinline int clamp_last(u32 entity)
 {
-	struct warmq_domain *time = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *time = time_of(domain_of_entity(entity));
 	struct warmq_entity *state = &entity_of(entity)->time;
 	struct task_struct *p;
 
 	if (!entity_of(entity)->queued)
 		return 0;
+	if (is_group(entity))
+		group_of(entity)->first_known = 0;
 	bpf_rcu_read_lock(); /* the verifier checks a global function as if it had any caller */
 	bpf_for_each(scx_dsq, p, dsq_of(entity), SCX_DSQ_ITER_REV) {
 		u64 deadline = warmq_vruntime(state, p->scx.dsq_vtime), clamped = warmq_clamp_queued(time, deadline);
@@ -402,9 +441,12 @@ static void wake_idle(void)
 {
 	u32 place, domain, cpu;
 
-	bpf_for(domain, 0, nr_domains)
+	bpf_for(domain, 0, nr_domains) {
+		if (!domain_of(domain)->may_idle)
+			domain_of(domain)->may_idle = 1;
 		if (entity_of(domain)->queued)
 			wake_near(domain);
+	}
 	bpf_for(place, 0, nr_places)
 		if (group_waits(place))
 			wake_near(domain_of_place(place));
@@ -489,6 +531,37 @@ static bool cpu_going_offline(void)
 	return false;
 }
 
+/* Whether any task of ours has a CPU or waits for one. */
+static bool is_anything_runnable(void)
+{
+	u32 number;
+
+	if (nr_throttled)
+		return true;
+	bpf_for(number, 0, nr_domains)
+		if (entity_of(number)->queued)
+			return true;
+	bpf_for(number, 0, nr_places)
+		if (place_of(number)->words)
+			return true;
+	bpf_for(number, 0, nr_cpus)
+		if (cpu_of(number)->runs || cpu_of(number)->found || entity_of(WARMQ_PINNED_BASE + number)->queued)
+			return true;
+	return false;
+}
+
+/* Whether the timer stops, so that an idle machine is left alone; resume_balance() arms it again. */
+static bool stops_balancing(void)
+{
+	u32 before;
+
+	if (is_anything_runnable())
+		return false;
+	before = __sync_lock_test_and_set(&balancing, 0); /* in order */
+	barrier_var(before);
+	return !is_anything_runnable() || __sync_lock_test_and_set(&balancing, 1);
+}
+
 static int balance(void *map, int *key, struct bpf_timer *timer)
 {
 	if (cpu_going_offline()) {
@@ -496,6 +569,7 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 		return 0;
 	}
 	correct_sums();
+	leave_groups(scx_bpf_now());
 	if (++balance_rounds % CLAMPS_EVERY == 0)
 		clamp_all();
 	bpf_rcu_read_lock(); /* for the masks of domains; up to 6.17 a timer is not known to hold it */
@@ -505,7 +579,8 @@ static int balance(void *map, int *key, struct bpf_timer *timer)
 	free_found();
 	release_due();
 	bpf_rcu_read_unlock();
-	bpf_timer_start(timer, balance_interval, 0);
+	if (!stops_balancing())
+		bpf_timer_start(timer, balance_interval, 0);
 	return 0;
 }
 
@@ -518,5 +593,6 @@ static int start_balance(void)
 		return -ESRCH;
 	bpf_timer_init(&value->timer, &balance_timers, CLOCK_MONOTONIC);
 	bpf_timer_set_callback(&value->timer, balance);
+	balancing = 1;
 	return bpf_timer_start(&value->timer, balance_interval, 0);
 }

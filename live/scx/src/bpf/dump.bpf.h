@@ -16,9 +16,9 @@ void BPF_STRUCT_OPS(warmq_dump_cpu, struct scx_dump_ctx *dump, s32 cpu, bool idl
 	if (idle && c->idle && !c->found)
 		return;
 	scx_bpf_dump("runs %u  idle %u  found %u  batch of entity %u\n", c->runs, c->idle, c->found, c->batch_entity);
-	scx_bpf_dump("queued: %llu for it only, %llu in domain %u of weight %llu, where %llu idle",
+	scx_bpf_dump("queued: %u for it only, %u in domain %u of weight %llu, CPUs of which may idle: %llu",
 		     entity_of(WARMQ_PINNED_BASE + cpu)->queued, entity_of(domain)->queued, domain,
-		     domain_of(domain)->time.weight, domain_of(domain)->idle);
+		     time_of(domain)->weight, domain_of(domain)->may_idle);
 }
 
 void BPF_STRUCT_OPS(warmq_dump_task, struct scx_dump_ctx *dump, struct task_struct *p)
@@ -27,7 +27,7 @@ void BPF_STRUCT_OPS(warmq_dump_task, struct scx_dump_ctx *dump, struct task_stru
 
 	if (!t)
 		return;
-	scx_bpf_dump("entity %u  weight %llu  queued in %u  found by %u  group %u  cgroup %u\n", t->entity, t->weight,
+	scx_bpf_dump("entity %u  weight %u  queued in %u  found by %u  group %u  cgroup %u\n", t->entity, t->weight,
 		     (u32)t->queued_in, t->found_by, group_number(t), t->cgroup);
 	scx_bpf_dump("lag %lld ns  throttled %u since %llu  stoppable %u", lag_of(t), t->throttled, t->throttled_at, t->stoppable);
 }

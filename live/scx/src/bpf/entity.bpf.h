@@ -24,7 +24,7 @@ static __always_inline u64 own_weight(struct task_struct *p)
 __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, u32 tasks)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
-	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *d = time_of(domain_of_entity(entity));
 
 	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_add(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
 	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_add(&policy, e->avg_vruntime, e->weight, vtime, weight));
@@ -34,13 +34,8 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 		__sync_fetch_and_add(&e->runnable, tasks);
 		__sync_fetch_and_add(&d->runnable, tasks);
 	}
-	if (is_group(entity)) {
-		u32 home = group_of(entity)->home;
-		u32 bit = entity - WARMQ_GROUP_BASE;
-
-		__sync_fetch_and_add(&place_of(home)->managed, weight);
-		__sync_fetch_and_or(&place_of(home)->groups[within(bit / 64, WARMQ_MAX_GROUPS / 64)], 1ULL << (bit % 64));
-	}
+	if (is_group(entity))
+		__sync_fetch_and_add(&place_of(group_of(entity)->home)->managed, weight);
 	t->weight += weight;
 	return 0;
 }
@@ -49,7 +44,7 @@ __noinline int add_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
 __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vtime, u64 weight, u32 tasks)
 {
 	struct warmq_entity *e = &entity_of(entity)->time;
-	struct warmq_domain *d = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *d = time_of(domain_of_entity(entity));
 
 	__sync_fetch_and_add(&d->avg_vruntime, warmq_avg_sub(&policy, d->avg_vruntime, d->weight, warmq_vruntime(e, vtime), weight));
 	__sync_fetch_and_add(&e->avg_vruntime, warmq_avg_sub(&policy, e->avg_vruntime, e->weight, vtime, weight));
@@ -71,7 +66,7 @@ __noinline int sub_weight(struct task_state *t __arg_nonnull, u32 entity, u64 vt
  */
 static __always_inline u64 usable_weight(struct task_struct *p, u32 entity, u64 flat, u64 own)
 {
-	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *domain = time_of(domain_of_entity(entity));
 	u64 cpus_there = cpus_of_entity(entity);
 
 	if (cpus_there > p->nr_cpus_allowed)
@@ -83,7 +78,7 @@ static __always_inline u64 usable_weight(struct task_struct *p, u32 entity, u64 
 static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, bool awake, bool keeps_lag)
 {
 	u32 domain = domain_of_entity(entity);
-	struct warmq_domain *time = &domain_of(domain)->time;
+	struct warmq_domain *time = time_of(domain);
 	struct warmq_entity *members = &entity_of(entity)->time;
 	u64 vruntime = t->vruntime;
 
@@ -96,7 +91,7 @@ static __always_inline u64 place(struct task_state *t, u32 entity, u64 weight, b
 	if (t->fresh)
 		vruntime = time->avg_vruntime;
 	else if (t->domain != domain)
-		vruntime = warmq_migrate_vruntime(vruntime, domain_of(t->domain)->time.avg_vruntime, time->avg_vruntime);
+		vruntime = warmq_migrate_vruntime(vruntime, time_of(t->domain)->avg_vruntime, time->avg_vruntime);
 	if (awake)
 		vruntime = warmq_place_awake(&policy, time, vruntime, weight);
 	else
@@ -144,7 +139,8 @@ static __always_inline void join(struct task_struct *p, struct task_state *t, u3
 	u64 weight = usable_weight(p, entity, count_own_weight(p, t), 0);
 
 	t->vtime = place(t, entity, weight, awake, keeps_lag);
-	t->fresh = false;
+	if (t->fresh) /* what changes seldom is not written */
+		t->fresh = false;
 	t->entity = entity;
 	t->domain = domain_of_entity(entity);
 	add_weight(t, entity, t->vtime, weight, 1);
@@ -210,14 +206,14 @@ static __always_inline void clamp_task(struct task_state *t)
 {
 	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 
-	set_back(t, vruntime, warmq_clamp_queued(&domain_of(domain_of_entity(t->entity))->time, vruntime));
+	set_back(t, vruntime, warmq_clamp_queued(time_of(domain_of_entity(t->entity)), vruntime));
 }
 
 /* For a running task while nobody waits for its CPU; see warmq_forgive(). */
 static __always_inline void forgive(struct task_state *t)
 {
 	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
-	struct warmq_domain *domain = &domain_of(domain_of_entity(t->entity))->time;
+	struct warmq_domain *domain = time_of(domain_of_entity(t->entity));
 
 	set_back(t, vruntime, warmq_forgive(&policy, domain, vruntime, t->weight));
 }
@@ -225,7 +221,7 @@ static __always_inline void forgive(struct task_state *t)
 /* The slice of the next task of a domain, in ns. */
 static __always_inline u64 slice_in(u32 domain)
 {
-	struct warmq_domain *time = &domain_of(domain)->time;
+	struct warmq_domain *time = time_of(domain);
 
 	return warmq_slice(&policy, time->runnable, time->cpus);
 }
@@ -242,7 +238,7 @@ static __always_inline u64 deadline_of(struct task_state *t, u64 slice)
 	u64 vruntime = warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 	u64 request = warmq_request(t->expected, t->ran, slice);
 
-	return warmq_deadline(&domain_of(domain_of_entity(t->entity))->time, vruntime, t->weight, request);
+	return warmq_deadline(time_of(domain_of_entity(t->entity)), vruntime, t->weight, request);
 }
 
 /* V of its domain minus the vruntime of a task; 0 if it is in no entity. */
@@ -250,7 +246,7 @@ static __always_inline s64 lag_of(struct task_state *t)
 {
 	if (!t->weight)
 		return 0;
-	return domain_of(domain_of_entity(t->entity))->time.avg_vruntime - warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
+	return time_of(domain_of_entity(t->entity))->avg_vruntime - warmq_vruntime(&entity_of(t->entity)->time, t->vtime);
 }
 
 /* A deadline in the time of its domain, as the queue of an entity has it; the reverse of warmq_vruntime(). */
@@ -263,6 +259,15 @@ static __always_inline u64 in_entity(u32 entity, u64 deadline)
 static __always_inline void note_deadline(struct task_struct *p, struct task_state *t, struct cpu_state *c)
 {
 	c->run_deadline = deadline_of(t, p->scx.slice);
+}
+
+/* The same for a task that is not counted: as if it had neither lag nor cgroup. */
+static __always_inline void note_uncounted(struct task_struct *p, struct task_state *t, struct cpu_state *c, u32 cpu)
+{
+	struct warmq_domain *domain = time_of(domain_of_cpu(cpu));
+	u64 request = warmq_request(t->expected, t->ran, p->scx.slice);
+
+	c->run_deadline = warmq_deadline(domain, domain->avg_vruntime, own_weight(p), request);
 }
 
 static __always_inline void count_place(struct task_state *t, struct cpu_state *c, u32 cpu, u64 ran)
@@ -284,6 +289,20 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
 	}
 }
 
+/* A task ran for `ran` ns. */
+static __always_inline void note_run(struct task_state *t, u32 cpu, u64 ran)
+{
+	struct cpu_state *c = cpu_of(cpu);
+
+	t->charged += ran;
+	t->ran += ran;
+	c->batch_used += ran;
+	if (sets_speed)
+		c->busy += ran;
+	charge_quota(t->cgroup, ran);
+	count_place(t, c, cpu, ran);
+}
+
 /*
  * Charges the running task for what it ran since the last charge: advances its vruntime and the V
  * of its entity and domain. The run time is the kernel's own, which is brought up to date before
@@ -291,22 +310,19 @@ static __always_inline void count_place(struct task_state *t, struct cpu_state *
  */
 static __always_inline void charge(struct task_struct *p, struct task_state *t, u32 cpu)
 {
-	struct cpu_state *c = cpu_of(cpu);
 	struct warmq_entity *entity;
 	struct warmq_domain *domain;
 	u64 ran = p->se.sum_exec_runtime - t->charged, weight, of_entity, delta;
 
-	if (!t->weight || !t->running || (s64)ran <= 0)
+	if (!t->running || (s64)ran <= 0)
 		return;
-	t->charged += ran;
-	t->ran += ran;
-	c->batch_used += ran;
-	charge_quota(t->cgroup, ran);
-	count_place(t, c, cpu, ran);
+	note_run(t, cpu, ran);
+	if (!t->weight) /* it was not counted while it ran: see count_late() */
+		return;
 	if (t->owes) /* as if it had run so long itself */
 		ran += __sync_lock_test_and_set(&t->owes, 0);
 	entity = &entity_of(t->entity)->time;
-	domain = &domain_of(domain_of_entity(t->entity))->time;
+	domain = time_of(domain_of_entity(t->entity));
 	weight = t->weight;
 	t->vtime += warmq_delta_vruntime(ran, weight);
 	/*
@@ -346,16 +362,54 @@ static __always_inline void leave_debt(struct task_struct *p, struct task_state 
 /* What `was` noted of a dispatch queue no longer holds. */
 static __always_inline void uncount(u64 was)
 {
-	if ((u32)was != NO_ENTITY)
-		__sync_fetch_and_sub(&entity_of((u32)was)->queued, 1);
+	if ((u32)was == NO_ENTITY)
+		return;
+	__sync_fetch_and_sub(&entity_of((u32)was)->queued, 1);
+	if (is_group((u32)was))
+		group_of((u32)was)->first_known = 0;
+}
+
+/* Notes that a group may have queued tasks at `place`. */
+static void mark_group(u32 place, u32 number)
+{
+	struct place_state *there = place_of(place);
+	u32 word = within(number / 64, WARMQ_MAX_GROUPS / 64);
+	u64 bit = 1ULL << (number % 64);
+
+	if (!(there->groups[word] & bit))
+		add_bits_in_order(&there->groups[word], bit);
+	if (!(there->words >> word & 1))
+		add_bits_in_order(&there->words, 1ULL << word);
+}
+
+/* Notes that a group has none there. Who clears a bit looks once more whether it should be set: see is_group_there(). */
+static void unmark_group(u32 place, u32 number)
+{
+	struct place_state *there = place_of(place);
+	u32 word = within(number / 64, WARMQ_MAX_GROUPS / 64);
+
+	take_bits_in_order(&there->groups[word], 1ULL << (number % 64));
+	if (there->groups[word])
+		return;
+	take_bits_in_order(&there->words, 1ULL << word);
+	if (there->groups[word])
+		add_bits_in_order(&there->words, 1ULL << word);
 }
 
 /* Counts a task that is about to be put into the dispatch queue of `entity`. */
 static __always_inline void count_queued(u32 entity, u64 now)
 {
-	entity_of(entity)->queued_last = now;
-	if (!add_in_order(&entity_of(entity)->queued, 1)) /* in order: see note_idle() */
-		entity_of(entity)->queued_since = now;
+	struct entity_state *state = entity_of(entity);
+	u32 before;
+
+	state->queued_last = now / COMING_UNIT;
+	before = __sync_fetch_and_add(&state->queued, 1); /* in order: see note_idle() */
+	barrier_var(before);
+	if (!is_group(entity))
+		return;
+	if (!before)
+		group_of(entity)->queued_since = now;
+	mark_group(group_of(entity)->home, entity - WARMQ_GROUP_BASE);
 }
 
 /*
@@ -379,6 +433,15 @@ static __always_inline bool note_released(struct task_state *t, u32 entity, u64 
 		return true;
 	uncount(entity);
 	return false;
+}
+
+/* Notes that a task with that deadline comes into the queue of an entity; see first_of_group(). */
+static __always_inline void note_first(u32 entity, u64 deadline)
+{
+	struct group_state *group = group_of(entity);
+
+	if (is_group(entity) && group->first_known && warmq_before(deadline, group->first))
+		group->first = deadline;
 }
 
 /* Notes that a task is no longer in a dispatch queue. */

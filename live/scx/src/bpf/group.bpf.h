@@ -59,29 +59,38 @@ struct {
 } group_owners SEC(".maps");
 
 u32 next_group = 1;
-u32 groups_used = 1; /* no group with a higher number has ever had members */
+u32 groups_used = 1; /* no group from this number on has members, or had some lately */
 
-/* How many words of a place's set of groups may have a bit. */
-static __always_inline u32 group_words(void)
-{
-	return groups_used > 1 ? (groups_used + 63) / 64 : 0;
-}
-
-/* The first group after `number` that may have runnable members at `place`; 0: there is none. */
+/* The first group after `number` that may have queued tasks at `place`; 0: there is none. */
 __noinline u32 group_after(u32 place, u32 number)
 {
 	struct place_state *there = place_of(place);
-	u32 first = (number + 1) / 64, word;
+	u32 next = number + 1, word = within(next / 64, WARMQ_MAX_GROUPS / 64), i;
+	u64 bits = next < WARMQ_MAX_GROUPS ? there->groups[word] & ~0ULL << (next % 64) : 0;
+	u64 words = there->words & ~0ULL << (next / 64 + 1);
 
-	bpf_for(word, first, group_words()) {
-		u64 bits = there->groups[within(word, WARMQ_MAX_GROUPS / 64)];
-
-		if (word == first)
-			bits &= ~0ULL << ((number + 1) % 64);
+	bpf_for(i, 0, WARMQ_MAX_GROUPS / 64) {
 		if (bits)
 			return word * 64 + ctzll(bits);
+		if (!words)
+			break;
+		word = within(ctzll(words), WARMQ_MAX_GROUPS / 64);
+		words &= words - 1;
+		bits = there->groups[word];
 	}
-	return 0;
+	return bits ? word * 64 + ctzll(bits) : 0;
+}
+
+/* Takes a group off the set of `place` if it has no queued tasks there. Returns whether it has. */
+static bool is_group_there(u32 place, u32 number)
+{
+	if (group_of(number)->home == place && entity_of(WARMQ_GROUP_BASE + number)->queued)
+		return true;
+	unmark_group(place, number);
+	/* A task may have been queued just now. */
+	if (group_of(number)->home == place && entity_of(WARMQ_GROUP_BASE + number)->queued)
+		mark_group(place, number);
+	return false;
 }
 
 /* See group_waits(). */
@@ -93,7 +102,7 @@ __noinline int look_for_waiting_group(u32 place)
 		number = group_after(place, number);
 		if (!number)
 			break;
-		if (entity_of(WARMQ_GROUP_BASE + number)->queued && group_of(number)->home == place)
+		if (is_group_there(place, number))
 			return 1;
 	}
 	return 0;
@@ -102,7 +111,7 @@ __noinline int look_for_waiting_group(u32 place)
 /* Whether a group that lives at `place` has queued tasks. */
 static __always_inline bool group_waits(u32 place)
 {
-	return groups_used > 1 && look_for_waiting_group(place);
+	return place_of(place)->words && look_for_waiting_group(place);
 }
 
 struct domain_mask {
@@ -130,10 +139,10 @@ static __always_inline struct bpf_cpumask *mask_of_domain(u32 domain)
 static u64 load_of_place(u32 place)
 {
 	u32 domain = domain_of_place(place);
-	u64 unmanaged = entity_of(domain)->time.weight, cpus_there = domain_of(domain)->time.cpus;
+	u64 unmanaged = entity_of(domain)->time.weight, cpus_there = time_of(domain)->cpus;
 
 	if (!place_is_cpu)
-		return domain_of(domain)->time.weight;
+		return time_of(domain)->weight;
 	unmanaged /= cpus_there ? cpus_there : 1;
 	return place_of(place)->managed + unmanaged + entity_of(WARMQ_PINNED_BASE + place)->time.weight;
 }
@@ -143,7 +152,7 @@ static __always_inline u64 place_cpus(u32 place)
 {
 	if (place_is_cpu)
 		return cpu_domain[within(place, WARMQ_MAX_CPUS)] < WARMQ_MAX_DOMAINS;
-	return domain_of(place)->time.cpus;
+	return time_of(place)->cpus;
 }
 
 /* Whether p may run on every CPU of a place. */
@@ -370,6 +379,30 @@ static void use_groups(u32 number)
 		before = groups_used;
 		if (before > number || __sync_val_compare_and_swap(&groups_used, before, number + 1) == before)
 			break;
+	}
+}
+
+/* How many groups are taken off `groups_used` in a round of the balance timer. */
+#define GROUPS_LEAVE 64
+
+static bool is_unused(u32 number, u64 now)
+{
+	return !group_of(number)->claimed && may_be_given(number, false, now);
+}
+
+/* Lowers `groups_used` to the last group that is in use. */
+static void leave_groups(u64 now)
+{
+	u32 i;
+
+	bpf_for(i, 0, GROUPS_LEAVE) {
+		u32 used = groups_used;
+
+		if (used <= 1 || !is_unused(used - 1, now))
+			break;
+		__sync_val_compare_and_swap(&groups_used, used, used - 1);
+		if (!is_unused(used - 1, now)) /* somebody has just made it again */
+			use_groups(used - 1);
 	}
 }
 

@@ -12,11 +12,16 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 }
 
 /*
- * Notes that a CPU goes idle or no longer is. While `idle` of a domain is 0, nobody needs to ask the
- * kernel for an idle CPU there. No task waits beside an idle CPU for that:
+ * Notes that a CPU goes idle or no longer is. While `may_idle` of a domain is 0, nobody needs to ask the
+ * kernel for an idle CPU there. It changes seldom, so that the CPUs of a domain do not take its line from
+ * each other: who goes idle sets it if it is not set, and who asks in vain clears it, unless a CPU there still counts as
+ * idle (clear_may_idle()). No CPU is forgotten for that: one that goes idle first says so and then looks at
+ * `may_idle`; who clears that first does so and then looks once more who is idle.
  *
- * - A CPU that goes idle raises `idle` and then looks at `queued` (update_idle). Who queues a task raises
- *   `queued` and then looks at `idle`. So one of them sees the other.
+ * No task waits beside an idle CPU for that:
+ *
+ * - A CPU that goes idle sets `may_idle` and then looks at `queued` (update_idle). Who queues a task raises
+ *   `queued` and then looks at `may_idle`. So one of them sees the other.
  * - If the CPU does, it kicks itself. It may find nothing yet, since the kernel puts a task into a queue once
  *   enqueue has returned. So it kicks itself again as long as a task is about to come: is_coming().
  * - If the other does, it kicks the CPU, which looks after the task is in its queue (kick_cpus_irq_workfn() waits
@@ -30,11 +35,14 @@ static __always_inline bool take_idle(const struct task_struct *p, s32 cpu)
 static __always_inline void note_idle(s32 cpu, bool idle)
 {
 	struct cpu_state *c = cpu_of(cpu);
+	u32 before;
 
 	if (c->idle == idle)
 		return;
-	c->idle = idle;
-	add_in_order(&domain_of(domain_of_cpu(cpu))->idle, idle ? 1 : -1);
+	before = __sync_lock_test_and_set(&c->idle, idle); /* in order */
+	barrier_var(before);
+	if (idle && !domain_of(domain_of_cpu(cpu))->may_idle)
+		domain_of(domain_of_cpu(cpu))->may_idle = 1;
 }
 
 /* How long after a task was counted it may still be on its way into its queue, in ns. */
@@ -48,7 +56,7 @@ static bool is_coming(u32 entity)
 {
 	struct entity_state *state = entity_of(entity);
 
-	return state->queued && elapsed(state->queued_last, scx_bpf_now()) < COMES_WITHIN &&
+	return state->queued && (u32)(scx_bpf_now() / COMING_UNIT) - state->queued_last < COMES_WITHIN / COMING_UNIT &&
 	       (s64)state->queued > scx_bpf_dsq_nr_queued(dsq_of(entity));
 }
 
@@ -60,20 +68,37 @@ static bool serves(u32 cpu, u32 entity)
 	return entity == domain_of_cpu(cpu) || entity == WARMQ_PINNED_BASE + cpu;
 }
 
+/* Whether any CPU of a domain counts as idle, marked so by the kernel or not. */
+static bool counts_any_idle(u32 domain)
+{
+	u32 cpu;
+
+	bpf_for(cpu, 0, nr_cpus)
+		if (domain_of_cpu(cpu) == domain && cpu_of(cpu)->idle)
+			return true;
+	return false;
+}
+
+/* The kernel knew no idle CPU of a domain a moment ago: until one idles there nobody need ask again. */
+static void clear_may_idle(u32 domain)
+{
+	u64 before = __sync_lock_test_and_set(&domain_of(domain)->may_idle, 0); /* in order: see note_idle() */
+
+	barrier_var(before);
+	if (counts_any_idle(domain))
+		domain_of(domain)->may_idle = 1;
+}
+
 /* Kicks the CPUs that idle but are not marked so, for a task that is queued in `entity`: each may have looked before. */
 static void kick_searching(const struct task_struct *p, u32 entity)
 {
 	u32 domain = domain_of_entity(entity), cpu;
-	u64 left = domain_of(domain)->idle;
 
-	if (!left) /* as most often: a loop costs something even if it ends at once */
+	if (!domain_of(domain)->may_idle) /* as most often: a loop costs something even if it ends at once */
 		return;
 	bpf_for(cpu, 0, nr_cpus) {
-		if (!left)
-			break;
-		if (!cpu_of(cpu)->idle || domain_of_cpu(cpu) != domain)
+		if (domain_of_cpu(cpu) != domain || !cpu_of(cpu)->idle)
 			continue;
-		left--;
 		if (serves(cpu, entity) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	}
@@ -107,6 +132,31 @@ static s32 idle_in_domain(struct task_struct *p, u32 domain, s32 prev, u64 flags
 	return scx_bpf_select_cpu_and(p, prev, 0, cast_mask(mask), flags);
 }
 
+/* Any idle CPU of a domain for p, or -1. (Who may not run everywhere cannot know whether there is one for others.) */
+static s32 any_idle_in(struct task_struct *p, u32 domain, s32 prev)
+{
+	s32 cpu = idle_in_domain(p, domain, prev, 0);
+
+	if (cpu < 0 && p->nr_cpus_allowed >= nr_cpus)
+		clear_may_idle(domain);
+	return cpu;
+}
+
+/* Whether any CPU of a place is idle, without taking it. */
+static bool is_any_idle_at(u32 place)
+{
+	struct bpf_cpumask *mask = mask_of_domain(domain_of_place(place));
+	const struct cpumask *idle;
+	bool any;
+
+	if (!mask)
+		return false;
+	idle = scx_bpf_get_idle_cpumask();
+	any = place_is_cpu ? bpf_cpumask_test_cpu(place, idle) : bpf_cpumask_intersects(cast_mask(mask), idle);
+	scx_bpf_put_idle_cpumask(idle);
+	return any;
+}
+
 /* Whether all CPUs of the core of `cpu` are idle. */
 static bool is_core_idle(s32 cpu)
 {
@@ -127,7 +177,7 @@ static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counte
 	s32 cpu;
 
 	*how = COUNT_IDLE_PREVIOUS;
-	if (!domain_of(domain)->idle)
+	if (!domain_of(domain)->may_idle)
 		return -1;
 	if (was_here && (!smt_enabled || is_core_idle(prev)) && take_idle(p, prev))
 		return prev;
@@ -145,7 +195,7 @@ static s32 find_idle_in(struct task_struct *p, u32 domain, s32 prev, enum counte
 			return cpu;
 	}
 	*how = COUNT_IDLE_DOMAIN;
-	return idle_in_domain(p, domain, prev, 0);
+	return any_idle_in(p, domain, prev);
 }
 
 /* An idle CPU for an unmanaged task under the cache of `prev`, where it is queued or was last, or -1. */
@@ -158,11 +208,11 @@ static s32 find_idle_near(struct task_struct *p, s32 prev, enum counter *how)
 static s32 idle_to_kick(struct task_struct *p, s32 cpu)
 {
 	u32 domain = domain_of_cpu(cpu);
-	bool there = domain_of(domain)->idle;
+	bool there = domain_of(domain)->may_idle;
 	s32 idle = there && smt_enabled ? idle_in_domain(p, domain, cpu, SCX_PICK_IDLE_CORE) : -1;
 
 	if (there && idle < 0)
-		idle = idle_in_domain(p, domain, cpu, 0);
+		idle = any_idle_in(p, domain, cpu);
 	if (idle < 0 && nr_domains > 1)
 		idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	return idle;

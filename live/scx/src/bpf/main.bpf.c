@@ -44,6 +44,7 @@ UEI_DEFINE(uei);
 #include "cgroup_ops.bpf.h"
 #include "pick.bpf.h"
 #include "wait.bpf.h"
+#include "power.bpf.h"
 #include "dump.bpf.h"
 
 /*
@@ -64,6 +65,17 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
 	return 0;
 }
 
+/*
+ * An unmanaged task that woke while a CPU was idle takes nothing from anybody, and most sleep again at once: it is counted
+ * in its entity, its domain and its cgroup only if it is still there at a tick or loses its CPU. It is then charged for all
+ * that it ran. If it sleeps before, its lag stays what it was. So such wakeups and sleeps change no line that CPUs share.
+ */
+static __always_inline void count_late(struct task_struct *p, struct task_state *t, u32 cpu)
+{
+	if (!t->weight && !t->at_once && t->running)
+		join(p, t, domain_of_cpu(cpu), elapsed(t->slept_at, scx_bpf_now()) >= policy.min_sleep);
+}
+
 /* Notes that a task wakes or is new. */
 static __always_inline void note_wakeup(struct task_struct *p, struct task_state *t, u32 cpu, bool woken, u64 now)
 {
@@ -76,6 +88,7 @@ static __always_inline void note_wakeup(struct task_struct *p, struct task_state
 s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct task_state *t = task_of(p);
+	bool in_group = false;
 	u64 now;
 	s32 cpu;
 
@@ -85,6 +98,7 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (t->group && keeps_groups && fits(p, group_of(t->group)->home)) {
 		u32 home = group_of(t->group)->home;
 
+		in_group = true;
 		cpu = idle_at_home(p, home, prev_cpu);
 		if (cpu < 0)
 			return cpu_of_place(home, prev_cpu);
@@ -93,14 +107,17 @@ s32 BPF_STRUCT_OPS(warmq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		if (cpu < 0)
 			return prev_cpu;
 	}
-	now = scx_bpf_now();
 	if (must_wait(t))
 		return cpu;
-	if (!t->weight) {
+	if (in_group && !t->weight) {
+		now = scx_bpf_now();
 		note_wakeup(p, t, cpu, wake_flags & SCX_WAKE_TTWU, now);
 		settle(p, t, cpu, elapsed(t->slept_at, now) >= policy.min_sleep);
+	} else if (infer && (wake_flags & SCX_WAKE_TTWU)) {
+		infer_from_wakeup(p, t, cpu, scx_bpf_now());
 	}
 	note_found(t, cpu);
+	keep_balancing();
 	scx_bpf_dsq_insert(p, dsq_of(FOUND_BASE + cpu), slice_in(domain_of_cpu(cpu)), 0);
 	return cpu;
 }
@@ -163,11 +180,13 @@ void BPF_STRUCT_OPS(warmq_enqueue, struct task_struct *p, u64 enq_flags)
 	if (smt_enabled && t->goes_to && go_to_room(p, t, enq_flags))
 		return;
 	t->queued_at = now;
-	t->queued_weight = domain_of(t->domain)->time.weight;
-	t->queued_runnable = domain_of(t->domain)->time.runnable;
+	t->queued_weight = time_of(t->domain)->weight / QUEUED_WEIGHT;
+	t->queued_runnable = time_of(t->domain)->runnable;
 	note_queued(t, entity, now);
+	keep_balancing();
 	slice = slice_of(t);
 	deadline = deadline_of(t, slice);
+	note_first(entity, in_entity(entity, deadline));
 	scx_bpf_dsq_insert_vtime(p, dsq_of(entity), slice, in_entity(entity, deadline), enq_flags);
 	/* Its affinity has changed, and the kernel is about to queue it elsewhere. (No wakeup is sent there.) */
 	if (!(enq_flags & SCX_ENQ_WAKEUP) && !bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
@@ -185,7 +204,7 @@ static __always_inline bool is_split_off(struct task_struct *p, struct task_stat
 {
 	u32 home = is_group(t->entity) ? group_of(t->entity)->home : 0;
 
-	return t->weight && t->entity == entity_for(p, t, cpu) && !(place_is_cpu ? cpu_of(home)->idle : domain_of(home)->idle);
+	return t->weight && t->entity == entity_for(p, t, cpu) && !is_any_idle_at(home);
 }
 
 /*
@@ -224,6 +243,8 @@ void BPF_STRUCT_OPS(warmq_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = task_of(prev);
+		if (t)
+			count_late(prev, t, cpu);
 		if (t && (must_wait(t) || (smt_enabled && t->goes_to))) {
 			charge(prev, t, cpu);
 			t = NULL;
@@ -262,11 +283,13 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	struct task_state *t = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *c = cpu_of(cpu);
-	bool deadline_known = false;
+	bool deadline_known = false, found, put_back;
 	u64 now;
 
 	if (!t)
 		return;
+	found = t->found_by;
+	put_back = t->changed && !t->weight; /* it was not counted, and still need not be */
 	note_idle(cpu, false);
 	now = scx_bpf_now();
 	leave_found(t);
@@ -288,10 +311,18 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	t->stoppable = false;
 	t->running = true;
 	t->yields = false;
-	t->charged = p->se.sum_exec_runtime;
+	if (!put_back)
+		t->charged = p->se.sum_exec_runtime;
 	if (t->at_once && !t->weight) {
 		c->runs = false;
 		return;
+	}
+	if ((found || put_back) && !t->weight && !t->throttled && entity_for(p, t, cpu) < WARMQ_PINNED_BASE) {
+		if (found)
+			note_wakeup(p, t, cpu, false, now);
+		t->changed = false;
+		note_uncounted(p, t, c, cpu);
+		goto runs;
 	}
 	/*
 	 * The kernel put the task on this CPU itself, without enqueue: it was changed just before it slept (see
@@ -299,7 +330,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 	 * charged as any other.
 	 */
 	if (!t->weight) {
-		t->sleeps -= t->sleeps > 0 && !t->throttled;
+		t->sleeps -= t->sleeps > 0 && !t->throttled && !put_back && !found;
 		settle(p, t, cpu, !t->throttled);
 	} else if (t->changed || t->entity != entity_for(p, t, cpu)) { /* or taken from another cache */
 		settle(p, t, cpu, false);
@@ -311,6 +342,7 @@ void BPF_STRUCT_OPS(warmq_running, struct task_struct *p)
 		__sync_fetch_and_add(&group_of(t->entity)->running, 1);
 	if (!deadline_known)
 		note_deadline(p, t, c);
+runs:
 	c->runs = true;
 	c->run_idle = is_idle_class(p, t);
 }
@@ -329,7 +361,10 @@ void BPF_STRUCT_OPS(warmq_tick, struct task_struct *p)
 	c = cpu_of(cpu);
 	c->tick = warmq_tick_length(c->tick, elapsed(c->ticked_at, now));
 	c->ticked_at = now;
+	keep_balancing();
+	count_late(p, t, cpu);
 	charge(p, t, cpu);
+	set_speed(cpu, now);
 	t->stoppable = nr_quotas && interrupts_user(p);
 	begin_period(p, t, cpu, now);
 	look(p, t, cpu);
@@ -363,6 +398,12 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 
 	if (!t)
 		return;
+	if (runnable)
+		count_late(p, t, cpu);
+	else if (!t->weight && is_changed(p)) { /* it is put back as it was */
+		t->changed = true;
+		return;
+	}
 	charge(p, t, cpu);
 	if (t->running && t->weight && is_group(t->entity))
 		__sync_fetch_and_sub(&group_of(t->entity)->running, 1);
@@ -376,7 +417,8 @@ void BPF_STRUCT_OPS(warmq_stopping, struct task_struct *p, bool runnable)
 		return;
 	}
 	t->slept_at = scx_bpf_now();
-	t->goes_to = 0;
+	if (t->goes_to)
+		t->goes_to = 0;
 	t->sleeps++;
 	t->expected = warmq_expect(t->expected, t->ran);
 	t->ran = 0;
@@ -407,6 +449,7 @@ void BPF_STRUCT_OPS(warmq_update_idle, s32 cpu, bool idle)
 	note_idle(cpu, idle);
 	if (!idle)
 		return;
+	set_speed(cpu, scx_bpf_now());
 	cpu_of(cpu)->batch_entity = NO_ENTITY;
 	cpu_of(cpu)->crowded_since = 0;
 	if (waits_at(cpu))
@@ -506,7 +549,7 @@ static __always_inline s64 deadline_after(struct task_state *t)
 {
 	if (!t || !t->weight)
 		return 0;
-	return deadline_of(t, slice_of(t)) - domain_of(domain_of_entity(t->entity))->time.avg_vruntime;
+	return deadline_of(t, slice_of(t)) - time_of(domain_of_entity(t->entity))->avg_vruntime;
 }
 
 /*
@@ -535,9 +578,9 @@ static s32 make_domain(u32 domain)
 		bpf_cpumask_set_cpu(cpu, mask);
 		online++;
 	}
-	domain_of(domain)->time.cpus = online;
+	time_of(domain)->cpus = online;
 	/* The kernel does not say which idle already. */
-	domain_of(domain)->idle = online;
+	domain_of(domain)->may_idle = 1;
 	mask = bpf_kptr_xchg(&value->mask, mask);
 	if (mask)
 		bpf_cpumask_release(mask);

@@ -32,10 +32,26 @@ __noinline u64 first_deadline(u32 entity, u64 otherwise)
 	return otherwise;
 }
 
+/*
+ * The deadline of the first task in a group's queue. It is kept, so that of many groups only those are looked into whose
+ * queue has changed: a task that leaves makes it unknown (uncount()), and one that comes lowers it. Of two CPUs, one that
+ * looks into the queue may miss what the other is just putting there: then the key is too late until the next task leaves.
+ */
+static __always_inline u64 first_of_group(u32 entity, u64 otherwise)
+{
+	struct group_state *group = group_of(entity);
+
+	if (!group->first_known) {
+		group->first_known = 1;
+		group->first = first_deadline(entity, otherwise);
+	}
+	return group->first;
+}
+
 /* The pick key of an entity for a CPU that would run its task with `deadline`. */
 static __always_inline u64 pick_key_of(u32 entity, u64 deadline)
 {
-	struct warmq_domain *domain = &domain_of(domain_of_entity(entity))->time;
+	struct warmq_domain *domain = time_of(domain_of_entity(entity));
 
 	return warmq_pick_key(&policy, &entity_of(entity)->time, domain, warmq_succession(&policy, is_group(entity)), deadline);
 }
@@ -43,7 +59,9 @@ static __always_inline u64 pick_key_of(u32 entity, u64 deadline)
 /* The same for the first task in its queue. */
 __noinline u64 next_pick_key(u32 entity)
 {
-	return pick_key_of(entity, first_deadline(entity, entity_of(entity)->time.avg_vruntime));
+	u64 otherwise = entity_of(entity)->time.avg_vruntime;
+
+	return pick_key_of(entity, is_group(entity) ? first_of_group(entity, otherwise) : first_deadline(entity, otherwise));
 }
 
 /*
@@ -77,21 +95,6 @@ static void consider(struct first *first, u32 entity)
 	}
 }
 
-/* Takes a group off the set of `place` if it has no runnable members there. Returns whether it has. */
-static bool is_group_there(u32 place, u32 number)
-{
-	u64 *word = &place_of(place)->groups[within(number / 64, WARMQ_MAX_GROUPS / 64)], bit = 1ULL << (number % 64);
-	struct entity_state *state = entity_of(WARMQ_GROUP_BASE + number);
-
-	if (group_of(number)->home == place && (state->time.weight || state->queued))
-		return true;
-	__sync_fetch_and_and(word, ~bit);
-	/* A member may have joined just now. */
-	if (group_of(number)->home == place && (state->time.weight || state->queued))
-		__sync_fetch_and_or(word, bit);
-	return false;
-}
-
 static void consider_groups(struct first *first, u32 place)
 {
 	u32 i, number = 0;
@@ -115,7 +118,7 @@ static __always_inline u32 first_entity(u32 cpu)
 
 	consider(&first, domain_of_cpu(cpu));
 	consider(&first, WARMQ_PINNED_BASE + cpu);
-	if (groups_used > 1)
+	if (place_of(place_of_cpu(cpu))->words)
 		consider_groups(&first, place_of_cpu(cpu));
 	return first.entity;
 }
@@ -192,7 +195,7 @@ static __always_inline bool take(struct cpu_state *c, u32 entity)
 	if (c->batch_entity == entity && is_group(entity) && c->batch_used >= policy.batch_budget)
 		c->batch_entity = NO_ENTITY; /* it was picked again: a new batch */
 	note_batch(c, entity);
-	count(COUNT_DISPATCHED);
+	c->counters[COUNT_DISPATCHED]++;
 	return true;
 }
 

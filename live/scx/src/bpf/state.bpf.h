@@ -73,15 +73,20 @@ struct cpu_state {
 	u64 left_at;       /* ns, when a task last left this core for a better one; of the first CPU of the core */
 	/* The batch: tasks of one entity that run here in succession. */
 	u64 batch_used; /* ns */
+	/* What it needs of its speed, of 1024, and what its tasks had since `used_at`, in ns. Only if sets_speed. */
+	u64 busy;
+	u64 used_at;
+	u32 used;
+	u32 unused;
 	u32 batch_entity;
 	u32 batch_runs;
 	u64 counters[NR_COUNTERS];
 	u64 waits[WARMQ_WAIT_CLASSES];
 } __attribute__((aligned(64)));
 
+/* What changes seldom, so that all CPUs of a domain may have it in their caches; its sums are in struct entity_state. */
 struct domain_state {
-	struct warmq_domain time;
-	u64 idle; /* CPUs that idle, or have not run a task yet */
+	u64 may_idle; /* a CPU of it may idle; see note_idle() */
 	/* The timer asks this domain to take one unmanaged task from that queue. Counted from 1; 0: none. */
 	u32 pull_from;
 	u32 unused;
@@ -94,17 +99,27 @@ struct place_state {
 	u64 founded;          /* groups, since `founded_since`: see warmq_newcomers() */
 	u64 founded_since;    /* ns */
 	/*
-	 * Groups that may have runnable members. Set when one joins, cleared by whoever finds none.
+	 * Groups that may have queued tasks, and which words of that may have bits: see mark_group(). A bit is set when a
+	 * task is queued, and cleared by whoever finds none.
 	 */
+	u64 words;
 	u64 groups[WARMQ_MAX_GROUPS / 64];
 } __attribute__((aligned(64)));
 
+/*
+ * What changes with each wakeup and each sleep, in one line: of the unmanaged tasks of a domain it has the sums of the domain as
+ * well, since whoever needs the one needs the other.
+ */
 struct entity_state {
 	struct warmq_entity time;
-	u64 queued; /* tasks in its dispatch queue, or about to be put there */
-	u64 queued_since; /* ns, when the first of them came: since then it has not been empty */
-	u64 queued_last;  /* ns, when the last of them came */
+	struct warmq_domain domain; /* of the domain, if this is the entity of its unmanaged tasks */
+	u32 queued; /* tasks in its dispatch queue, or about to be put there */
+	u32 queued_last; /* when the last of them came, in units of COMING_UNIT */
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct entity_state) == 64, "one line");
+
+#define COMING_UNIT 1024 /* ns */
 
 /* Whose fragment, and which. A uid or tgid of 0: everybody's. */
 struct group_key {
@@ -134,6 +149,9 @@ struct group_state {
 	u32 claimed; /* a CPU is just making it */
 	u64 left_at; /* ns, when the last member left */
 	u64 ran_at;  /* ns, when a member last ran, or it was made */
+	u64 queued_since; /* ns, when the first of its queued tasks came: since then its queue has not been empty */
+	u64 first;        /* the deadline of the first task in its queue; see first_of_group() */
+	u64 first_known;
 	u64 ran_home; /* ns */
 	u64 ran_away;
 	u64 batches;
@@ -180,47 +198,61 @@ struct overdue_wait {
 	char comm[16];
 };
 
+/*
+ * The kernel puts a pointer before it: the first line is 56 bytes. The lines of a task go from where it ran to whoever wakes it,
+ * and back. So what such a CPU needs, what only the CPU needs where it runs, and what changes seldom are lines apart.
+ */
 struct task_state {
-	u64 vtime;      /* its vruntime in the time of `entity`, also after it left; virtual ns */
-	u64 vruntime;   /* in `domain`, when it last left an entity; virtual ns */
-	u64 weight;     /* that is counted in its entity; 0: it is in none */
-	u64 own_weight; /* that is counted in its cgroup */
-	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
-	u64 ran;        /* ns since it woke */
-	u64 owes;       /* ns of run time: the debts of children that exited */
-	u64 expected;   /* ns that it runs between two sleeps; 0: nothing is known */
-	u64 queued_at;  /* ns */
-	u64 queued_weight; /* of its domain, when it was queued */
-	u64 queued_runnable;
-	u64 slept_at;   /* ns */
-	u64 period_at;  /* ns, when the current count of sleeps began */
-	u64 faded_at;   /* ns, when its firmness was last lowered */
+	/* What changes seldom, and is read by whoever wakes it. */
 	u64 hint;       /* the hint or label that it follows */
 	u64 nonce;      /* that its slot must hold; 0: it has no slot */
-	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_released() */
-	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
-	u64 released_at;  /* ns, when it first ran after that */
-	u32 entity;
-	u32 domain;
+	u64 faded_at;   /* ns, when its firmness was last lowered */
 	u32 group;      /* its number in the lower GROUP_BITS, its generation above; 0: none */
 	u32 cgroup;
-	u32 counted_cgroup; /* the cgroup that own_weight is counted in */
-	u32 sleeps;     /* in this period */
-	u32 firmness;   /* of an inferred group */
 	u32 parent;     /* the pid of the task that made it */
 	u32 waker;      /* the pid of the task that woke it last */
 	u32 turns;      /* see warmq_in_turn() */
-	u32 found_by;   /* the CPU in whose queue of FOUND_BASE it is, counted from 1; 0: in none */
 	u32 goes_to;    /* the CPU on a better core for which it gives up its own, counted from 1; 0: none */
+	u32 firmness;   /* of an inferred group */
 	bool fresh;     /* it has never been runnable under this scheduler */
 	bool at_once;   /* a kernel thread of one CPU: it runs briefly, and others wait for it */
+	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
+	bool labelled;
+	/* What changes when it is queued, and when it runs. */
+	u64 vtime __attribute__((aligned(8))); /* its vruntime in the time of `entity`, also after it left; virtual ns */
+	u64 vruntime;   /* in `domain`, when it last left an entity; virtual ns */
+	u64 expected;   /* ns that it runs between two sleeps; 0: nothing is known */
+	union {
+		u64 slept_at;  /* ns, while it sleeps, and until it is queued */
+		u64 queued_at; /* ns, from then on */
+	};
+	u64 queued_in;  /* the entity in whose dispatch queue it is, or NO_ENTITY; above: who says so, see note_released() */
+	u32 weight;     /* that is counted in its entity; 0: it is in none */
+	u32 own_weight; /* that is counted in its cgroup */
+	u32 queued_weight; /* of its domain, when it was queued, in units of QUEUED_WEIGHT */
+	u32 queued_runnable;
+	u16 entity;
+	u16 domain;
+	u16 counted_cgroup; /* the cgroup that own_weight is counted in */
+	u16 found_by;   /* the CPU in whose queue of FOUND_BASE it is, counted from 1; 0: in none */
+	/* What changes where it runs. */
+	u64 charged;    /* ns of its run time (sum_exec_runtime) that were charged */
+	u64 ran;        /* ns since it woke */
+	u64 owes;       /* ns of run time: the debts of children that exited */
+	u64 period_at;  /* ns, when the current count of sleeps began */
+	u64 released_at;  /* ns, when it first ran after its cgroup was out of quota */
+	u64 throttled_at; /* ns, since when it has not run because its cgroup was out of quota */
+	u32 sleeps;     /* in this period */
 	bool running;
 	bool changed;   /* the kernel took it off its CPU to change it, and puts it back at once */
 	bool stoppable; /* where it leaves its CPU it may be throttled: see throttle.bpf.h */
-	bool throttled; /* it waits since its cgroup was out of quota, or has not run since */
 	bool yields;
-	bool labelled;
 };
+
+_Static_assert(__builtin_offsetof(struct task_state, vtime) == 56 && __builtin_offsetof(struct task_state, charged) == 120,
+	       "lines apart");
+
+#define QUEUED_WEIGHT 1024
 
 /*
  * Set by the loader. The policy is not const volatile, because decide.h takes plain pointers to it.
@@ -236,6 +268,7 @@ const volatile bool place_is_cpu;
 const volatile bool preempts = true;
 const volatile bool keeps_groups = true;
 const volatile bool smt_enabled; /* there are cores of several CPUs */
+const volatile bool sets_speed; /* the kernel changes clock frequencies by what schedulers say */
 const volatile bool infer;
 const volatile u32 infer_size = 64;
 const volatile u32 group_by; /* the origin of groups of tasks that named nothing; ORIGIN_NAMED: they have none */
@@ -295,6 +328,20 @@ static __always_inline u64 add_in_order(u64 *sum, u64 value)
 	return before;
 }
 
+static __always_inline void add_bits_in_order(u64 *bits, u64 set)
+{
+	u64 before = __sync_fetch_and_or(bits, set);
+
+	barrier_var(before);
+}
+
+static __always_inline void take_bits_in_order(u64 *bits, u64 cleared)
+{
+	u64 before = __sync_fetch_and_and(bits, ~cleared);
+
+	barrier_var(before);
+}
+
 static __always_inline struct cpu_state *cpu_of(u32 cpu)
 {
 	return &cpus[within(cpu, WARMQ_MAX_CPUS)];
@@ -308,6 +355,12 @@ static __always_inline struct entity_state *entity_of(u32 entity)
 static __always_inline struct domain_state *domain_of(u32 domain)
 {
 	return &domains[within(domain, WARMQ_MAX_DOMAINS)];
+}
+
+/* The sums of a domain. */
+static __always_inline struct warmq_domain *time_of(u32 domain)
+{
+	return &entities[within(domain, WARMQ_MAX_DOMAINS)].domain;
 }
 
 static __always_inline struct place_state *place_of(u32 place)
@@ -353,7 +406,7 @@ static __always_inline u64 cpus_of_entity(u32 entity)
 {
 	if (is_group(entity) ? place_is_cpu : entity >= WARMQ_PINNED_BASE)
 		return 1;
-	return domain_of(domain_of_entity(entity))->time.cpus;
+	return time_of(domain_of_entity(entity))->cpus;
 }
 
 static __always_inline u64 dsq_of(u32 entity)

@@ -171,6 +171,7 @@ static void release(u32 number, bool all)
 			continue;
 		scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, slice_in(domain_of_entity(entity)));
 		scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, entity_of(entity)->time.avg_vruntime);
+		note_first(entity, entity_of(entity)->time.avg_vruntime);
 		if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, dsq_of(entity), 0))
 			wake_released(p, entity);
 		else

@@ -57,9 +57,9 @@ static __always_inline void judge_wait(struct task_struct *p, struct task_state 
 		__sync_fetch_and_add(&group_of(t->entity)->waits[class], 1);
 	if (waited <= c->counters[COUNT_LONGEST_WAIT] && waited < policy.period)
 		return;
-	then = domain_of(t->domain)->time;
-	if (then.weight < t->queued_weight)
-		then.weight = t->queued_weight;
+	then = *time_of(t->domain);
+	if (then.weight < (u64)t->queued_weight * QUEUED_WEIGHT)
+		then.weight = (u64)t->queued_weight * QUEUED_WEIGHT;
 	if (then.runnable < t->queued_runnable)
 		then.runnable = t->queued_runnable;
 	then.cpus = cpus_of_entity(t->entity);

@@ -7,14 +7,18 @@ static __always_inline bool is_partner(struct task_struct *p, struct task_state 
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	struct task_state *w;
+	u32 turns;
 
 	if (!woken || bpf_in_interrupt() || waker->pid == p->pid)
 		return false;
 	w = task_of(waker);
 	if (!w)
 		return false;
-	t->turns = warmq_in_turn(t->turns, t->waker == waker->pid, w->waker == p->pid);
-	t->waker = waker->pid;
+	turns = warmq_in_turn(t->turns, t->waker == waker->pid, w->waker == p->pid);
+	if (t->turns != turns) /* what changes seldom is not written */
+		t->turns = turns;
+	if (t->waker != waker->pid)
+		t->waker = waker->pid;
 	return t->turns >= WARMQ_PARTNERS && w->turns >= WARMQ_PARTNERS - 1;
 }
 

@@ -22,9 +22,9 @@ pub fn state(age: u64, place_is_cpu: bool) -> State {
         (state.waits[0], state.waits[4], state.waits[13]) = (age * 970, age * 28, age * 2);
     }
     for domain in [0, 1] {
-        state.domains[domain].time.weight = WEIGHT_NICE_0 * (3 - domain as u64);
-        state.domains[domain].time.cpus = 2;
-        state.domains[domain].time.avg_vruntime = age * 500;
+        state.entities[domain].domain.weight = WEIGHT_NICE_0 * (3 - domain as u64);
+        state.entities[domain].domain.cpus = 2;
+        state.entities[domain].domain.avg_vruntime = age * 500;
         state.entities[domain].queued = 2;
         state.entities[domain].time.weight = WEIGHT_NICE_0;
     }
@@ -88,6 +88,6 @@ fn group(state: &mut bss, slot: usize, whose: (u32, u32), hint: u64, numbers: [u
     group.runs = age * 400;
     group.moves = 2;
     group.waits[12] = age * 10;
-    state.entities[abi::GROUP_BASE as usize + slot].queued = u64::from(numbers[1] > 0);
+    state.entities[abi::GROUP_BASE as usize + slot].queued = u32::from(numbers[1] > 0);
     state.entities[abi::GROUP_BASE as usize + slot].time.weight = WEIGHT_NICE_0 * numbers[1];
 }

@@ -59,6 +59,6 @@ fn nonsense_in_a_map_is_no_panic() {
     copy.settings.cpu_domain.fill(127);
     copy.state.groups[1].home = u32::MAX;
     copy.state.groups[1].running = u64::MAX;
-    copy.state.domains[127].time.weight = u64::MAX;
+    copy.state.entities[127].domain.weight = u64::MAX;
     assert_eq!(Statistics::of(&copy).cpus.len(), 512);
 }

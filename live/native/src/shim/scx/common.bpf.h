@@ -14,6 +14,7 @@
 typedef uint64_t u64;
 typedef int64_t s64;
 typedef uint32_t u32;
+typedef uint16_t u16;
 typedef int32_t s32;
 
 /* --- The program as C ------------------------------------------------------------------------ */
@@ -58,8 +59,10 @@ void native_moment(void);
 #define PF_KTHREAD 0x00200000
 #define SCX_TASK_QUEUED 1
 
+#define CPU_WORDS (512 / 64)
+
 struct cpumask {
-	u64 bits; /* CPUs 0 to 63 */
+	u64 bits[CPU_WORDS];
 };
 
 struct bpf_cpumask {
@@ -104,6 +107,9 @@ struct signal_struct {
 };
 
 struct native_dsq;
+struct storage;
+
+#define STORAGES_OF_TASK 6
 
 struct pt_regs {
 	u64 unused;
@@ -136,6 +142,7 @@ struct task_struct {
 		u64 exec_start;
 	} se;
 	/* Of the model of sched_ext. */
+	struct storage *storages[STORAGES_OF_TASK]; /* NULL behind the last */
 	struct pt_regs user; /* the registers of its user mode */
 	s32 cpu;
 	struct native_dsq *dsq;
@@ -216,7 +223,8 @@ int native_delete(void *map, void *key, u64 key_size);
 #define bpf_rcu_read_unlock()
 #define bpf_timer_init(timer, map, clock) 0
 #define bpf_timer_set_callback(timer, callback) ((void)(callback))
-#define bpf_timer_start(timer, in, flags) 0
+#define bpf_timer_start(timer, in, flags) native_timer_start()
+int native_timer_start(void);
 #define bpf_core_field_exists(field) 1
 #define bpf_core_field_offset(type, field) offsetof(type, field)
 #define bpf_core_enum_value(type, value) (value)
@@ -243,6 +251,7 @@ void bpf_cpumask_release(struct bpf_cpumask *mask);
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *mask);
 bool bpf_cpumask_test_cpu(u32 cpu, struct cpumask *mask);
 bool bpf_cpumask_empty(struct cpumask *mask);
+bool bpf_cpumask_intersects(struct cpumask *a, struct cpumask *b);
 bool bpf_cpumask_subset(struct cpumask *a, struct cpumask *b);
 u32 bpf_cpumask_any_distribute(struct cpumask *mask);
 u32 bpf_cpumask_first(struct cpumask *mask);
@@ -289,6 +298,7 @@ s32 scx_bpf_dsq_nr_queued(u64 dsq);
 void scx_bpf_task_set_slice(struct task_struct *p, u64 slice);
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 void scx_bpf_reenqueue_local(void);
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 s32 scx_bpf_pick_idle_cpu(struct cpumask *mask, u64 flags);
 s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags, struct cpumask *mask, u64 flags);
@@ -313,7 +323,7 @@ struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
 /* A walk sees the tasks that are queued when it begins, each once. */
 struct native_walk {
 	u64 began;
-	struct task_struct *tasks[512];
+	struct task_struct *tasks[2048];
 	u32 count, at;
 	u64 slice, vtime;
 	bool has_slice, has_vtime;
