@@ -111,7 +111,7 @@ __noinline int look_for_waiting_group(u32 place)
 /* Whether a group that lives at `place` has queued tasks. */
 static __always_inline bool group_waits(u32 place)
 {
-	return place_of(place)->words && look_for_waiting_group(place);
+	return groups_used > 1 && place_of(place)->words && look_for_waiting_group(place);
 }
 
 struct domain_mask {

@@ -65,6 +65,13 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
 	return 0;
 }
 
+/* See count_late(). */
+__noinline int join_late(struct task_struct *p __arg_trusted, struct task_state *t __arg_nonnull, u32 cpu)
+{
+	join(p, t, domain_of_cpu(cpu), elapsed(t->slept_at, scx_bpf_now()) >= policy.min_sleep);
+	return 0;
+}
+
 /*
  * An unmanaged task that woke while a CPU was idle takes nothing from anybody, and most sleep again at once: it is counted
  * in its entity, its domain and its cgroup only if it is still there at a tick or loses its CPU. It is then charged for all
@@ -73,7 +80,7 @@ __noinline int settle(struct task_struct *p __arg_trusted, struct task_state *t 
 static __always_inline void count_late(struct task_struct *p, struct task_state *t, u32 cpu)
 {
 	if (!t->weight && !t->at_once && t->running)
-		join(p, t, domain_of_cpu(cpu), elapsed(t->slept_at, scx_bpf_now()) >= policy.min_sleep);
+		join_late(p, t, cpu);
 }
 
 /* Notes that a task wakes or is new. */

@@ -118,7 +118,7 @@ static __always_inline u32 first_entity(u32 cpu)
 
 	consider(&first, domain_of_cpu(cpu));
 	consider(&first, WARMQ_PINNED_BASE + cpu);
-	if (place_of(place_of_cpu(cpu))->words)
+	if (groups_used > 1 && place_of(place_of_cpu(cpu))->words)
 		consider_groups(&first, place_of_cpu(cpu));
 	return first.entity;
 }
