@@ -1,8 +1,49 @@
 //! Who a task is, as far as records have told.
 
-use warmq_units::{CpuId, Duration};
+use warmq_units::{CpuId, Duration, TaskId};
 
-use crate::{Allowed, Comm, Policy, Record};
+use crate::{Allowed, Comm, Policy, Record, Table};
+
+/// What all tasks are like.
+#[derive(Clone, Debug, Default)]
+pub struct Known(Table<TaskId, Who>);
+
+impl Known {
+    /// Takes in what a record says of a task. A child is like its parent.
+    pub fn learn(&mut self, record: &Record) {
+        match *record {
+            Record::Fork {
+                parent,
+                child,
+                comm,
+            } => {
+                let inherited = parent.and_then(|parent| self.0.get(parent));
+                let who = inherited.map(Who::inherited).unwrap_or_default();
+                *self.0.touch(child) = Who { comm, ..who };
+            }
+            Record::Role { task, .. }
+            | Record::Renamed { task, .. }
+            | Record::Ids { task, .. }
+            | Record::Nice { task, .. }
+            | Record::Policy { task, .. }
+            | Record::Slice { task, .. }
+            | Record::Group { task, .. }
+            | Record::KernelThread { task }
+            | Record::Affinity { task, .. } => self.0.touch(task).learn(record),
+            _ => {}
+        }
+    }
+
+    /// What `task` is like, if a record said anything of it.
+    pub fn who(&self, task: TaskId) -> Option<&Who> {
+        self.0.get(task)
+    }
+
+    /// Every task of which a record said anything.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskId> {
+        self.0.iter().map(|(task, _)| task)
+    }
+}
 
 /// What a task is like: as a trace said last.
 #[derive(Clone, Debug, Default)]
