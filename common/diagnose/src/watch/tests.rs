@@ -1,7 +1,7 @@
 //! Sums of small stories.
 
 use proptest::prelude::*;
-use warmq_trace::{Account, Comm, Interrupt};
+use warmq_trace::{Account, Cause, Comm, Context, Interrupt, State};
 
 use crate::{Diagnosis, Kind, Verdict};
 
