@@ -1,10 +1,8 @@
 //! One pass over the records of a trace.
 
-use std::collections::BTreeMap;
-
 use warmq_trace::{
-    Board, Cause, Comm, Context, Doing, Ended, Header, Observer, Policy, Record, State, Stretch,
-    Table,
+    Board, Cause, Comm, Context, Doing, Ended, Groups, Header, Observer, Policy, Record, State,
+    Stretch, Table, Who,
 };
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
@@ -18,15 +16,6 @@ use crate::task::{Birth, Task};
 /// More moments than these are not kept, of all tasks together: some 400 MB.
 const MOST: u64 = 16_000_000;
 
-/// A group of tasks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    pub parent: u32,
-    /// As `cpu.weight`.
-    pub weight: u32,
-    pub name: Comm,
-}
-
 /// Takes what a trace recorded.
 #[derive(Debug)]
 pub struct Taker {
@@ -36,7 +25,7 @@ pub struct Taker {
     ended: Vec<Ended>,
     tasks: Table<TaskId, Task>,
     cpus: Cpus,
-    groups: BTreeMap<u32, Group>,
+    groups: Groups,
     missing: Missing,
     from: Instant,
     until: Instant,
@@ -55,7 +44,7 @@ impl Taker {
             ended: Vec::new(),
             tasks: Table::default(),
             cpus: Cpus::default(),
-            groups: BTreeMap::new(),
+            groups: Groups::default(),
             missing: Missing::default(),
             from,
             until,
@@ -298,13 +287,12 @@ impl Taker {
     }
 
     fn fork(&mut self, parent: Option<TaskId>, child: TaskId, comm: Comm) {
-        let inherited = parent.and_then(|parent| self.tasks.get(parent));
-        let who = inherited.map(|parent| parent.who.inherited());
+        let before = parent.and_then(|parent| self.tasks.get(parent));
+        let who = Who::of_child(before.map(|parent| &parent.who), comm);
         self.missing.forks += u64::from(self.began && parent.is_some());
         let from = self.from;
         let task = self.tasks.touch(child);
-        task.who = who.unwrap_or_default();
-        task.who.comm = comm;
+        task.who = who;
         task.timer = Some(from);
         task.birth = Some(match parent {
             None => Birth::First,
@@ -314,35 +302,19 @@ impl Taker {
 
     /// What is said of tasks and groups, and not done by them.
     fn learn(&mut self, record: &Record) {
+        self.groups.learn(record);
         match *record {
-            Record::Cgroup {
-                group,
-                parent,
-                weight,
-                name,
-            } => {
-                let known = Group {
-                    parent,
-                    weight,
-                    name,
-                };
-                self.groups.insert(group, known);
-            }
             Record::Throttled { span, .. } => self.missing.throttled += span,
             Record::Steal { span, .. } if self.began => self.missing.stolen += span,
             Record::Hotplug { .. } => self.missing.hotplug += 1,
-            Record::Policy { task, policy, .. } => {
-                self.missing.deadlines += u64::from(policy == Policy::Deadline);
-                self.tasks.touch(task).who.learn(record);
-            }
-            Record::Role { task, .. }
-            | Record::Renamed { task, .. }
-            | Record::Ids { task, .. }
-            | Record::Nice { task, .. }
-            | Record::Slice { task, .. }
-            | Record::Group { task, .. }
-            | Record::Affinity { task, .. } => self.tasks.touch(task).who.learn(record),
+            Record::Policy {
+                policy: Policy::Deadline,
+                ..
+            } => self.missing.deadlines += 1,
             _ => {}
+        }
+        if let Some(task) = Who::described(record) {
+            self.tasks.touch(task).who.learn(record);
         }
     }
 

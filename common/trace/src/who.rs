@@ -17,20 +17,14 @@ impl Known {
                 child,
                 comm,
             } => {
-                let inherited = parent.and_then(|parent| self.0.get(parent));
-                let who = inherited.map(Who::inherited).unwrap_or_default();
-                *self.0.touch(child) = Who { comm, ..who };
+                let parent = parent.and_then(|parent| self.0.get(parent));
+                *self.0.touch(child) = Who::of_child(parent, comm);
             }
-            Record::Role { task, .. }
-            | Record::Renamed { task, .. }
-            | Record::Ids { task, .. }
-            | Record::Nice { task, .. }
-            | Record::Policy { task, .. }
-            | Record::Slice { task, .. }
-            | Record::Group { task, .. }
-            | Record::KernelThread { task }
-            | Record::Affinity { task, .. } => self.0.touch(task).learn(record),
-            _ => {}
+            _ => {
+                if let Some(task) = Who::described(record) {
+                    self.0.touch(task).learn(record);
+                }
+            }
         }
     }
 
@@ -75,14 +69,15 @@ pub struct Who {
 }
 
 impl Who {
-    /// What a child has of its parent.
+    /// Of a child of `parent`, if that is known.
     #[must_use]
-    pub fn inherited(&self) -> Who {
+    pub fn of_child(parent: Option<&Who>, comm: Comm) -> Who {
         Who {
+            comm,
             role: None,
             tid: None,
             changes: 0,
-            ..self.clone()
+            ..parent.cloned().unwrap_or_default()
         }
     }
 
@@ -95,6 +90,22 @@ impl Who {
     pub fn is_realtime(&self) -> bool {
         let policy = self.policy();
         matches!(policy, Policy::Fifo | Policy::RoundRobin | Policy::Deadline)
+    }
+
+    /// The task that `record` describes: what it is called, which one it is, how it is scheduled.
+    pub fn described(record: &Record) -> Option<TaskId> {
+        match *record {
+            Record::Role { task, .. }
+            | Record::Renamed { task, .. }
+            | Record::Ids { task, .. }
+            | Record::Nice { task, .. }
+            | Record::Policy { task, .. }
+            | Record::Slice { task, .. }
+            | Record::Group { task, .. }
+            | Record::KernelThread { task }
+            | Record::Affinity { task, .. } => Some(task),
+            _ => None,
+        }
     }
 
     /// Takes in what a record says of the task.

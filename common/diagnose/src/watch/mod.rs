@@ -4,18 +4,18 @@
 //! verdict rests on what a recorder has inferred or lost.
 
 mod cpu;
-mod groups;
 mod history;
 mod idle;
 mod task;
 
 use std::collections::BTreeMap;
 
-use warmq_trace::{Board, Doing, Ended, Header, Observer, Record, Stretch, Table, Work};
+use warmq_trace::{
+    Board, Comm, Doing, Ended, Groups, Header, Observer, Record, Stretch, Table, Who, Work,
+};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
 use self::cpu::Cpu;
-use self::groups::Groups;
 use self::history::History;
 pub(crate) use self::history::{EndedWait, LONG_WAIT, Mark, Sums};
 use self::idle::Idle;
@@ -38,6 +38,8 @@ pub struct Watcher {
     pub(crate) header: Header,
     pub(crate) tasks: Table<TaskId, Task>,
     pub(crate) groups: Groups,
+    /// For how long the tasks of each group were held back.
+    pub(crate) throttled: BTreeMap<u32, Duration>,
     pub(crate) bursts: Bursts,
     board: Board,
     /// What ended by the record that is looked at.
@@ -76,6 +78,7 @@ impl Watcher {
             header,
             tasks: Table::default(),
             groups: Groups::default(),
+            throttled: BTreeMap::new(),
             bursts: Bursts::default(),
             board: Board::of_a_recording(),
             ended: Vec::new(),
@@ -182,7 +185,7 @@ impl Watcher {
         let from = self.from;
         self.history = History::beginning(from);
         self.idle.restart(from);
-        self.groups.restart();
+        self.throttled.clear();
         self.records = 0;
         self.lost = 0;
         for (id, cpu) in &mut self.cpus {
@@ -443,33 +446,20 @@ impl Watcher {
         }
     }
 
-    fn fork(&mut self, at: Instant, parent: Option<TaskId>, child: TaskId) {
-        let inherited = parent.and_then(|parent| self.tasks.get(parent));
-        let who = inherited.map(|parent| parent.who.inherited());
-        let task = self.tasks.touch(child);
-        *task = Task::born(at, who.unwrap_or_default());
+    fn fork(&mut self, at: Instant, parent: Option<TaskId>, child: TaskId, comm: Comm) {
+        let parent = parent.and_then(|parent| self.tasks.get(parent));
+        let who = Who::of_child(parent.map(|parent| &parent.who), comm);
+        *self.tasks.touch(child) = Task::born(at, who);
     }
 
     /// What is said of tasks and groups, and not done by them.
     fn learn(&mut self, record: &Record) {
-        match *record {
-            Record::Cgroup {
-                group,
-                parent,
-                weight,
-                name,
-            } => self.groups.learn(group, parent, weight, name),
-            Record::Throttled { group, span } => self.groups.throttle(group, span),
-            Record::Role { task, .. }
-            | Record::Renamed { task, .. }
-            | Record::Ids { task, .. }
-            | Record::Nice { task, .. }
-            | Record::Policy { task, .. }
-            | Record::Slice { task, .. }
-            | Record::Group { task, .. }
-            | Record::KernelThread { task }
-            | Record::Affinity { task, .. } => self.tasks.touch(task).who.learn(record),
-            _ => {}
+        self.groups.learn(record);
+        if let Record::Throttled { group, span } = *record {
+            *self.throttled.entry(group).or_default() += span;
+        }
+        if let Some(task) = Who::described(record) {
+            self.tasks.touch(task).who.learn(record);
         }
     }
 
@@ -505,10 +495,7 @@ impl Observer for Watcher {
                 parent,
                 child,
                 comm,
-            } => {
-                self.fork(at, parent, child);
-                self.tasks.touch(child).who.comm = comm;
-            }
+            } => self.fork(at, parent, child, comm),
             Record::InterruptEnter { .. } => self.interrupts_seen = true,
             // One that is inferred hides nothing.
             Record::Lost { events: 1, .. } => {}

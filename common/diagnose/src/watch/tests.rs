@@ -398,7 +398,7 @@ proptest! {
         }
         let diagnosis = crate::Diagnosis::of(watcher);
         let period = diagnosis.window.to_ns - diagnosis.window.from_ns;
-        for task in &diagnosis.told.waiting {
+        for task in &diagnosis.activity.waiting {
             prop_assert!(task.waited_ns <= period, "{task:?}");
         }
     }
