@@ -83,8 +83,8 @@ impl Owing {
         self.complete
     }
 
-    /// The lags on the CPU where they are greatest; `None` if fewer than two groups were told of, as in
-    /// recordings of real kernels.
+    /// The lags on the CPU where they are greatest; `None` if fewer than two groups were recorded, as
+    /// with real kernels.
     pub fn lags(self) -> Option<Lags> {
         let Owing {
             began, names, cpus, ..

@@ -1,5 +1,5 @@
-//! What tasks did, beside verdicts: who waited, who is woken, who moves between caches. All are listed; who
-//! shows them may cut the list.
+//! What tasks did, beside verdicts: who waited, who is woken, who moves between caches. All are
+//! listed; who shows them may cut the list.
 
 use serde::Serialize;
 use warmq_trace::Context;

@@ -37,7 +37,7 @@ pub struct Diagnosis {
     pub unfit: Vec<String>,
     /// Why whom waited; none: nobody starved. Whoever waited longest comes first.
     pub verdicts: Vec<Verdict>,
-    /// What there is to see beside.
+    /// Who waited, who is woken, who moves between caches.
     pub activity: Activity,
     /// What limits the diagnosis, a sentence each.
     pub notes: Vec<String>,

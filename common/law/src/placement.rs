@@ -263,6 +263,15 @@ mod tests {
         let away = figure(FRAGMENT_AWAY, &records).unwrap();
         assert!((away - 100.0 * 40.0 / 140.0).abs() < 1e-9, "{away}");
         assert_eq!(figure(FRAGMENT_AWAY, &records[1..2]), None);
+        assert_eq!(figure(FRAGMENT_AWAY, &records[1..2]), None);
+        let stranger = TaskId(9);
+        let others = [(20, runs(3, Some(stranger))), (40, names(stranger))];
+        let beside = [&records[..], &others].concat();
+        assert_eq!(
+            figure(FRAGMENT_AWAY, &beside),
+            Some(away),
+            "it is not of the scenario"
+        );
     }
 
     #[test]

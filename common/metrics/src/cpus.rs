@@ -187,6 +187,24 @@ mod tests {
         assert_eq!((second.idle, second.utilization()), (Duration(100), 0.0));
     }
 
+    #[test]
+    fn what_a_cpu_does_while_its_events_are_missing_is_not_counted() {
+        let mut meter = CpuMeter::new(1);
+        let lost = Record::Lost {
+            cpu: CPU,
+            events: 9,
+        };
+        for (at, record) in [
+            (10, switch(None, Some(1))),
+            (20, lost),
+            (80, switch(Some(2), None)),
+        ] {
+            meter.see(Instant(at), &record);
+        }
+        let (_, cpu) = meter.all(Instant(100)).next().unwrap();
+        assert_eq!((cpu.busy, cpu.idle), (Duration(10), Duration(30)));
+    }
+
     proptest! {
         #[test]
         fn no_time_is_lost_and_none_is_counted_twice(

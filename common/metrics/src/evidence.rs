@@ -180,7 +180,8 @@ impl Chart {
     }
 }
 
-/// Who ran around a wait: sums for each part of a chart, so that their number does not grow with the wait.
+/// Who ran around a wait: sums for each part of a chart, so that their number does not grow with
+/// the wait.
 #[derive(Clone, Debug, Default)]
 struct Shown {
     from: Instant,
@@ -381,6 +382,51 @@ mod tests {
         let found = pictures.finish(ms(40)).remove(0);
         assert_eq!(found.ran, [("task 1".to_owned(), Duration::from_ms(24))]);
         assert_eq!((found.task.as_str(), found.to), ("task 2", ms(40)));
+    }
+
+    #[test]
+    fn one_pass_shows_several_waits_each_with_what_was_so_then() {
+        let elsewhere = Record::Affinity {
+            task: B,
+            from: CpuId(0),
+            cpus: 0b10,
+        };
+        let other = CpuId(1);
+        let idles = Record::Switch {
+            cpu: other,
+            prev: None,
+            prev_runnable: false,
+            next: None,
+        };
+        let mut story = story();
+        story.insert(2, (ms(1), idles));
+        story.extend([(ms(60), elsewhere), (ms(61), switch(Some(B), Some(A)))]);
+        let shown = |waits: &[Wait]| {
+            let mut pictures = Pictures::of(&names(), waits.iter().copied());
+            for (at, record) in &story {
+                pictures.see(*at, record);
+            }
+            (pictures.is_complete(), pictures.finish(ms(90)))
+        };
+        let waits = [
+            (B, ms(16), ms(40)),
+            (B, ms(10), ms(14)),
+            (B, ms(61), ms(90)),
+        ];
+        let (complete, all) = shown(&waits);
+        assert!(!complete, "the last one lasts");
+        let each: Vec<Evidence> = waits.iter().flat_map(|wait| shown(&[*wait]).1).collect();
+        assert_eq!(all, each);
+        let hog = |span| vec![("hog 0".to_owned(), Duration::from_ms(span))];
+        let ran: Vec<_> = all.iter().map(|evidence| evidence.ran.clone()).collect();
+        assert_eq!(
+            ran,
+            [hog(24), hog(4), vec![]],
+            "it may not run there any more"
+        );
+        let rows: Vec<CpuId> = all[0].chart.cpus.iter().map(|(cpu, _)| *cpu).collect();
+        assert_eq!(rows, [CpuId(0), other], "one that idles is shown, too");
+        assert!(shown(&waits[..2]).0);
     }
 
     #[test]

@@ -308,6 +308,41 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_throttled_task_waits_for_no_cpu_and_its_next_period_is_no_wakeup() {
+        let woken = Record::Wakeup {
+            waker: CPU,
+            task: A,
+            target: CPU,
+        };
+        let throttled = Record::Block {
+            cpu: CPU,
+            task: A,
+            cause: warmq_trace::Cause::Quota,
+            state: warmq_trace::State::Runnable,
+            object: None,
+        };
+        let mut meter = TaskMeter::default();
+        let story = [
+            (0, woken),
+            (5, throttled),
+            (50, woken),
+            (52, switch(None, false, Some(A))),
+            (60, throttled),
+            (60, switch(Some(A), true, None)),
+            (90, woken),
+        ];
+        for (at, record) in &story {
+            meter.see(Instant(*at), record);
+        }
+        let a = meter.figures(A, Instant(91)).unwrap();
+        assert_eq!(
+            (a.waited, a.longest_wait, a.slept, a.ran),
+            (Duration(8), Duration(5), Duration(75), Duration(8))
+        );
+        assert_eq!(a.wakeups, 1);
+    }
+
     /// B waits when events of its CPU are lost, C runs elsewhere, and A is woken elsewhere meanwhile.
     #[test]
     fn what_happens_in_a_gap_is_not_known() {

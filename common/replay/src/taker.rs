@@ -154,8 +154,8 @@ impl Taker {
         let task = self.tasks.touch(id);
         let woken = task.wants_since.is_some_and(|since| since >= ended.from);
         let slept = match (did, task.birth.take()) {
-            // Whoever runs was woken, though nobody told. Of one that left unseen nobody knows whether
-            // it slept: as if it did.
+            // Whoever runs was woken, though nobody told. Of one that left unseen nobody knows
+            // whether it slept: as if it did.
             (Doing::Sleeps, None) => true,
             (Doing::Unknown, None) => seen(ended) && !woken,
             _ => false,
@@ -272,8 +272,8 @@ impl Taker {
         }
     }
 
-    /// The task that receives from outside, if there is one only, and the trace is of a scenario: on a
-    /// machine at large many a packet is for nobody.
+    /// The task that receives from outside, if there is one only, and the trace is of a scenario:
+    /// on a machine at large many a packet is for nobody.
     fn only_receiver(&self) -> Option<TaskId> {
         if self.header.names.tasks.is_empty() {
             return None;

@@ -1,7 +1,8 @@
 //! One pass over the records of a trace: sums for each task, each CPU and each group.
 //!
-//! A wait counts when it has ended, and only if all that happened on its CPU meanwhile was told: no
-//! verdict rests on what a recorder has inferred or lost.
+//! The board says who ran, waited and slept when. A wait counts when it has ended, and only if all
+//! that happened on its CPU meanwhile was recorded: no verdict rests on what a recorder has
+//! inferred or lost.
 
 mod cpu;
 mod history;
@@ -26,8 +27,8 @@ use crate::bursts::{self, Bursts};
 /// A wakeup that gives a CPU at once to the task that it wakes, and takes it from another, comes no
 /// later than this after it: some times what an interrupt to another CPU and a switch take.
 const AT_ONCE: Duration = Duration::from_us(500);
-/// A CPU of Linux' own scheduler that idles for so long has nobody in its queue: whoever seems to wait
-/// there has run unseen, or a quota or the hypervisor holds it.
+/// A CPU of Linux' own scheduler that idles for so long has nobody in its queue: whoever seems to
+/// wait there has run unseen, or a quota or the hypervisor holds it.
 const NOBODY_WAITS: Duration = Duration::from_ms(10);
 
 /// Watches records, and keeps sums.
@@ -98,8 +99,9 @@ impl Watcher {
         }
     }
 
-    /// Whether a CPU never idles while somebody is in its queue: so it is with Linux' own scheduler. Of a
-    /// simulated one that may be the very fault, and others have no queue of each CPU.
+    /// Whether a CPU never idles while somebody is in its queue: so it is with Linux' own
+    /// scheduler. Of a simulated one that may be the very fault, and others have no queue of each
+    /// CPU.
     fn serves_its_queues(&self) -> bool {
         self.header.clock != "simulated" && self.header.scheduler == "kernel"
     }
@@ -126,10 +128,10 @@ impl Watcher {
         let all: Vec<TaskId> = self.tasks.iter().map(|(id, _)| id).collect();
         for id in all {
             // No record ends this wait.
-            if self.take_wait(id).is_some_and(|it| self.cpu(it.cpu).unsure) {
+            if self.wait_of(id).is_some_and(|it| self.cpu(it.cpu).unsure) {
                 self.forget_wait(end, id);
             }
-            if let Some(wait) = self.take_wait(id).filter(|_| end == self.last) {
+            if let Some(wait) = self.wait_of(id).filter(|_| end == self.last) {
                 self.tasks.touch(id).unfinished = end.since(wait.since);
             }
             self.end_wait(end, id);
@@ -204,8 +206,8 @@ impl Watcher {
         self.llcs.get(cpu.index()).copied()
     }
 
-    /// A switch of `cpu` was not told: who waits there may have run since, and where it seemed to idle it
-    /// may have been busy.
+    /// A switch of `cpu` was not told: who waits there may have run since, and where it seemed to
+    /// idle it may have been busy.
     fn distrust(&mut self, at: Instant, cpu: CpuId) {
         let state = self.cpus.entry(cpu).or_default();
         let first = !std::mem::replace(&mut state.unsure, true);
@@ -396,7 +398,7 @@ impl Watcher {
 
     /// Takes down what `id` has waited so far, if it waits.
     fn end_part(&mut self, at: Instant, id: TaskId) {
-        let Some(wait) = self.take_wait(id) else {
+        let Some(wait) = self.wait_of(id) else {
             return;
         };
         let running = self.board.running(wait.cpu);
@@ -426,12 +428,12 @@ impl Watcher {
         });
     }
 
-    fn take_wait(&self, id: TaskId) -> Option<Wait> {
+    fn wait_of(&self, id: TaskId) -> Option<Wait> {
         self.tasks.get(id)?.wait
     }
 
     fn migrate(&mut self, at: Instant, id: TaskId, to: CpuId) {
-        let Some(wait) = self.take_wait(id).filter(|wait| wait.cpu != to) else {
+        let Some(wait) = self.wait_of(id).filter(|wait| wait.cpu != to) else {
             return;
         };
         self.moves(at, id, to, wait);
@@ -465,7 +467,7 @@ impl Watcher {
 
     /// Affinity changes what a wait stands beside.
     fn bind(&mut self, at: Instant, id: TaskId, record: &Record) {
-        match self.take_wait(id) {
+        match self.wait_of(id) {
             Some(wait) => {
                 self.end_part(at, id);
                 self.learn(record);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use warmq_trace::{Board, Comm, Context, Who};
 use warmq_units::{CpuId, Duration, Instant, TaskId};
 
-/// Of those who ran while a task waited, at most so many are told apart; of the others, so many programs.
+/// Of those who ran while a task waited, at most so many are told apart; of the others, so many
+/// programs.
 const MOST_BESIDE: usize = 24;
 /// Of those who wake a task, at most so many are told apart.
 const MOST_WAKERS: usize = 8;
@@ -228,8 +229,8 @@ impl Tally {
         }
     }
 
-    /// What was counted since it was `before`. Wakers are not among it, nor is the longest wait, unless it
-    /// ended since then.
+    /// What was counted since it was `before`. Wakers are not among it, nor is the longest wait,
+    /// unless it ended since then.
     pub fn since(&self, before: &Tally) -> Tally {
         let less = |now: Duration, then: Duration| now.saturating_sub(then);
         let place = |now: &Presence| {

@@ -13,8 +13,8 @@ use super::roles::{Roles, Who};
 pub struct Waits {
     /// Who.
     pub who: Who,
-    /// The CPU in whose queue it is; none if that is not known.
-    pub cpu: Option<CpuId>,
+    /// The CPU in whose queue it is, if each CPU has one.
+    pub cpu: CpuId,
     /// Since it was woken or lost its CPU.
     pub span: Duration,
 }
@@ -81,7 +81,7 @@ fn waiting(board: &Board, roles: &Roles, (at, switch): &(Instant, Record)) -> Ve
         let (cpu, since) = wait(task)?;
         Some(Waits {
             who: who.clone(),
-            cpu: Some(cpu),
+            cpu,
             span: at.since(since),
         })
     });

@@ -15,16 +15,16 @@
 //!
 //! - **Windows.** A stretch counts in a window with the part of it that lies inside
 //!   ([`Ended::since`]). What goes on as the window ends is cut off there ([`Board::open`]).
-//! - **Lost events.** Where events of a CPU are missing ([`Record::Lost`]), that CPU is unknown until
-//!   its next switch, and so is meanwhile every task but those that run on other CPUs or have exited:
-//!   it may have run there. A single missing event is one that a recorder knows to have happened,
-//!   and that follows at the same time: it hides nothing. Of a task that leaves its CPU by such a
-//!   switch nobody knows whether it waits or sleeps. Nor is it known what a task did that is about to
-//!   be woken though it waits since it was woken before: in some virtual machines the kernel does not
-//!   record what some tasks do.
-//! - **Throttled tasks.** A task whose group is out of quota is runnable, and yet it waits for no CPU.
-//!   It leaves its queue at once, or its CPU at the next switch, whether the switch calls it runnable
-//!   or not: kernels differ in that.
+//! - **Lost events.** Where events of a CPU are missing ([`Record::Lost`]), that CPU is unknown
+//!   until its next switch, and so is meanwhile every task but those that run on other CPUs or have
+//!   exited: it may have run there. A single missing event is one that a recorder knows to have
+//!   happened, and that follows at the same time: it hides nothing. Of a task that leaves its CPU
+//!   by such a switch nobody knows whether it waits or sleeps. Nor is it known what a task did that
+//!   is about to be woken though it waits since it was woken before: in some virtual machines the
+//!   kernel does not record what some tasks do.
+//! - **Throttled tasks.** A task whose group is out of quota is runnable, and yet it waits for no
+//!   CPU. It leaves its queue at once, or its CPU at the next switch, whether the switch calls it
+//!   runnable or not: kernels differ in that.
 
 mod cpu;
 mod ended;
@@ -44,8 +44,8 @@ use crate::{Context, Record, State, Table};
 
 /// The state of a machine as its records show it.
 ///
-/// Invariant: if a task runs on a CPU, that CPU runs the task, as long as the records are those of a
-/// real machine.
+/// Invariant: if a task runs on a CPU, that CPU runs the task, as long as the records are those of
+/// a real machine.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     tasks: Table<TaskId, Task>,
@@ -423,7 +423,8 @@ impl Board {
         self.ended.push(task.becomes(at, id, doing));
     }
 
-    /// One that comes online has not idled before, whether a record said that it was offline or not.
+    /// One that comes online has not idled before, whether a record said that it was offline or
+    /// not.
     fn plug(&mut self, at: Instant, id: CpuId, online: bool) {
         let cpu = self.spend(at, id);
         cpu.offline = !online;

@@ -290,7 +290,8 @@ fn a_stretch_counts_in_a_window_with_what_is_inside() {
 }
 
 proptest! {
-    /// Of each task, of each CPU and of its interrupts, a stretch begins where the one before ended.
+    /// Of each task, of each CPU and of its interrupts, a stretch begins where the one before
+    /// ended.
     #[test]
     fn stretches_leave_no_time_out_and_overlap_nowhere(run in records()) {
         let mut board = Board::of_a_run();

@@ -151,12 +151,13 @@ impl<W: Write> Perfetto<W> {
         self.gather(cpu, event);
     }
 
-    fn switch(&mut self, when: Instant, cpu: CpuId, change: Change) {
-        let Change {
-            prev,
-            prev_runnable,
-            next,
-        } = change;
+    fn switch(
+        &mut self,
+        when: Instant,
+        cpu: CpuId,
+        (prev, prev_runnable): (Option<TaskId>, bool),
+        next: Option<TaskId>,
+    ) {
         self.introduce(when, prev);
         self.introduce(when, next);
         let switch = SchedSwitch {
@@ -224,14 +225,7 @@ impl<W: Write> Perfetto<W> {
                 prev,
                 prev_runnable,
                 next,
-            } => {
-                let change = Change {
-                    prev,
-                    prev_runnable,
-                    next,
-                };
-                self.switch(when, cpu, change);
-            }
+            } => self.switch(when, cpu, (prev, prev_runnable), next),
             Record::Idle { cpu, state } => self.idle(when, cpu, state),
             _ => unreachable!("another record"),
         }
@@ -294,13 +288,6 @@ fn instant_of(record: &Record) -> Option<(Track, String)> {
         _ => return None,
     };
     Some((Track::Cpu(group, cpu), name))
-}
-
-/// A switch without its CPU.
-struct Change {
-    prev: Option<TaskId>,
-    prev_runnable: bool,
-    next: Option<TaskId>,
 }
 
 impl<W: Write> Observer for Perfetto<W> {
